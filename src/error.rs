@@ -1,0 +1,99 @@
+//! What can go wrong, with the values in it.
+//!
+//! There are two layers because there are two kinds of knowledge. A reader of a format knows bytes and offsets but no
+//! file, so it returns [`Malformed`]; whoever opened the file adds its path and gets an [`Error`]. Both print as the
+//! one line that `spec: fatbin: PATH: WHAT at OFFSET: CAUSE` asks for, without the program's name, which belongs to
+//! the command line.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of everything that knows a file.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Bytes that are not what their place says they are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} at {offset:#x}: {cause}")]
+pub struct Malformed {
+    /// The structure and field, in the words of its specification: `offload binary header: size`.
+    pub field: &'static str,
+    /// Where the field is, in bytes from the start of the file (of the outermost view, where there is no file).
+    pub offset: u64,
+    /// What is wrong with its value.
+    pub cause: Cause,
+}
+
+/// Why a field cannot be believed; each variant holds the offending value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Cause {
+    /// The structure goes on beyond the bytes that there are.
+    #[error("needs {needed} bytes, {available} are there")]
+    Truncated { needed: u64, available: u64 },
+    /// An offset and size that do not lie within the structure they belong to.
+    #[error("offset {offset} with size {size} does not fit into {limit} bytes")]
+    OutOfBounds { offset: u64, size: u64, limit: u64 },
+    /// A field with a fixed or bounded value that has another one.
+    #[error("is {value:#x}, should be {expected}")]
+    Unexpected { value: u64, expected: &'static str },
+    /// A format version that this program cannot read.
+    #[error("version {value} is not known, {known} is")]
+    UnknownVersion { value: u64, known: &'static str },
+    /// A string that has no terminating NUL before its structure ends.
+    #[error("string without an end")]
+    Unterminated,
+    /// A string that is not UTF-8, or an identifier that is not printable.
+    #[error("not a readable string")]
+    Unreadable,
+    /// A bundle entry id that does not follow `<kind>-<triple>[-<target id>]`.
+    #[error("{id:?} is no bundle entry id (<offload kind>-<triple>[-<target id>])")]
+    BundleEntryId { id: String },
+    /// What the `object` crate, which reads host files, has to say.
+    #[error("{0}")]
+    HostFile(String),
+}
+
+/// Everything that a user can be told, each with the file it is about.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{}: cannot {action}: {}", path.display(), source)]
+    Io { path: PathBuf, action: &'static str, source: io::Error },
+    #[error("{}: is {found}, not a regular file", path.display())]
+    NotAFile { path: PathBuf, found: &'static str },
+    #[error("{}: {malformed}", path.display())]
+    Malformed { path: PathBuf, malformed: Malformed },
+    #[error("{}: changed while it was being copied: {missing} bytes are gone", path.display())]
+    Shrunk { path: PathBuf, missing: u64 },
+    #[error("{}: is both input and output", path.display())]
+    SameFile { path: PathBuf },
+    #[error("{}: device image is empty", path.display())]
+    EmptyImage { path: PathBuf },
+    #[error("{}: is {found}, which cannot be registered as a device image; {remedy}", path.display())]
+    NotADeviceImage { path: PathBuf, found: &'static str, remedy: &'static str },
+    #[error("{}: its header does not name a target triple; say --image file={},triple=TRIPLE", path.display(), path.display())]
+    UnknownTriple { path: PathBuf },
+    #[error("{}: arch={stated} was stated, but the image's header says {found}", path.display())]
+    ArchMismatch { path: PathBuf, stated: String, found: String },
+    #[error("{}: {property} {value} was stated, but this file is an offload binary that carries its own; unpack it first or leave that out", path.display())]
+    StatedForOffloadBinary { path: PathBuf, property: &'static str, value: String },
+    #[error("{}: offload binary is for {found}, not for {wanted}", path.display())]
+    KindMismatch { path: PathBuf, found: String, wanted: &'static str },
+    #[error("{}: does not fit into 64 bits with its headers", path.display())]
+    TooLarge { path: PathBuf },
+    #[error("{}: cannot emit: {cause}", path.display())]
+    Emission { path: PathBuf, cause: String },
+}
+
+impl Error {
+    /// For `map_err` on an operating system call about `path`; `action` completes "cannot …".
+    pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Io { path, action, source }
+    }
+}
+
+impl Malformed {
+    /// Says which file the bytes came from.
+    pub fn in_file(self, path: &Path) -> Error {
+        Error::Malformed { path: path.to_owned(), malformed: self }
+    }
+}

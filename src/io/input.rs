@@ -1,0 +1,148 @@
+//! An input file, mapped for looking and open for moving.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+use crate::bytes::View;
+use crate::error::{Error, Result};
+
+/// How much of a file [`Input::blocks`] holds in memory. Reading a file through one buffer of this size that stays in
+/// the cache beat searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm), and unlike the mapping it
+/// does not make the memory of the process grow with the file.
+const BLOCK: usize = 256 << 10;
+
+/// A regular file, opened for reading.
+///
+/// The mapping is for headers and tables: looking at a page of it counts as memory of this process. Payloads go from
+/// [`Input::file`] to an output without being looked at; searches go through [`Input::blocks`].
+pub struct Input {
+    path: PathBuf,
+    file: File,
+    map: Mmap,
+}
+
+impl Input {
+    /// Opens `path`, which must be a regular file.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Input> {
+        let path = path.into();
+        let metadata = std::fs::metadata(&path).map_err(Error::io(&path, "open"))?;
+        if !metadata.is_file() {
+            let found = if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" };
+            return Err(Error::NotAFile { path, found });
+        }
+        let file = File::open(&path).map_err(Error::io(&path, "open"))?;
+        // SAFETY: a mapping may only be used while nobody truncates or writes the file: a truncated file raises SIGBUS,
+        // and bytes that change under a `&[u8]` are outside the language's rules. No program that maps files can
+        // exclude either, linkers included; it would need a copy of every input. What can be done is done: readers
+        // check each value once and use the checked copy, and payloads are moved through the file, not the mapping.
+        let map = unsafe { Mmap::map(&file) }.map_err(Error::io(&path, "map"))?;
+        Ok(Input { path, file, map })
+    }
+
+    /// The path as the user gave it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open file; its position is nobody's and changes with every use.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// A view of all bytes.
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.map)
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// Where `part` lies in this file, if it is a slice of its mapping.
+    pub fn offset_of(&self, part: &[u8]) -> Option<u64> {
+        let file = self.map.as_ptr_range();
+        let part = part.as_ptr_range();
+        let inside = file.start <= part.start && part.end <= file.end && part.start < part.end;
+        inside.then(|| part.start as u64 - file.start as u64)
+    }
+
+    /// Calls `look(offset, bytes)` for one block after another of `range`. Each block begins with the last `overlap`
+    /// bytes of the one before, so that nothing shorter than that is cut in two.
+    pub fn blocks(&self, range: Range<u64>, overlap: usize, mut look: impl FnMut(u64, &[u8])) -> Result<()> {
+        let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK)) + overlap];
+        let mut kept = 0;
+        let mut offset = range.start;
+        while offset < range.end {
+            let wanted = (buffer.len() - kept).min(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
+            let read = self.read_at(offset, &mut buffer[kept..kept + wanted])?;
+            if read == 0 {
+                return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - offset });
+            }
+            let filled = kept + read;
+            look(offset - kept as u64, &buffer[..filled]);
+            offset += read as u64;
+            kept = overlap.min(filled);
+            buffer.copy_within(filled - kept..filled, 0);
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset);
+        #[cfg(windows)]
+        let read = std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset);
+        read.map_err(Error::io(&self.path, "read"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(bytes: &[u8]) -> (tempfile::NamedTempFile, Input) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        let input = Input::open(file.path()).unwrap();
+        (file, input)
+    }
+
+    #[test]
+    fn blocks_show_every_byte_and_cut_nothing_shorter_than_the_overlap() {
+        let bytes: Vec<u8> = (0..3 * BLOCK + 77).map(|i| (i % 251) as u8).collect();
+        let (_file, input) = input(&bytes);
+        let mut end = 5;
+        input
+            .blocks(5..bytes.len() as u64, 23, |offset, block| {
+                assert!(offset == 5 || offset == end - 23);
+                assert_eq!(block, &bytes[offset as usize..offset as usize + block.len()]);
+                end = offset + block.len() as u64;
+            })
+            .unwrap();
+        assert_eq!(end, bytes.len() as u64);
+    }
+
+    #[test]
+    fn an_empty_file_is_an_input_with_no_bytes() {
+        let (_file, input) = input(b"");
+        assert_eq!(input.size(), 0);
+        assert_eq!(input.offset_of(input.view().data()), None);
+    }
+
+    #[test]
+    fn a_slice_of_the_mapping_is_found_and_a_copy_of_it_is_not() {
+        let (_file, input) = input(b"0123456789");
+        assert_eq!(input.offset_of(&input.view().data()[3..7]), Some(3));
+        assert_eq!(input.offset_of(b"3456"), None);
+    }
+
+    #[test]
+    fn a_directory_is_refused_by_name() {
+        let error = Input::open(std::env::temp_dir()).err().unwrap().to_string();
+        assert!(error.ends_with("is a directory, not a regular file"), "{error}");
+    }
+}

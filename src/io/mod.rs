@@ -1,0 +1,11 @@
+//! Files: mapped inputs, outputs that appear whole or not at all, and the sink that moves payloads between the two.
+//!
+//! This is the only room that talks to the operating system, and the only one with `unsafe` in it. It knows no format.
+
+mod input;
+mod output;
+mod sink;
+
+pub use input::Input;
+pub use output::Output;
+pub use sink::Sink;

@@ -1,0 +1,176 @@
+//! Outputs that appear whole or not at all.
+//!
+//! An output is written beside its final place under a temporary name and renamed when it is complete, so that a
+//! failure, a full disk or a signal leaves an existing file as it was and never a half-written one in its place.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, Result};
+use crate::io::Input;
+
+/// A file that is being written. Dropping it without [`Output::commit`] removes every trace of it.
+pub struct Output {
+    path: PathBuf,
+    target: Target,
+}
+
+enum Target {
+    /// Renamed to its final path in the end.
+    Temporary(NamedTempFile),
+    /// `/dev/null`, `/dev/stdout`, a pipe: nothing that could be renamed over.
+    Special(File),
+}
+
+impl Output {
+    /// Begins an output where the user asked for it. A symbolic link is followed, so that the file it names is what
+    /// gets replaced; devices and pipes are written as they are.
+    pub fn create(path: &Path) -> Result<Output> {
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
+            Ok(metadata) if !metadata.is_file() => {
+                let file = File::options().write(true).open(path).map_err(Error::io(path, "write"))?;
+                Ok(Output { path: path.to_owned(), target: Target::Special(file) })
+            }
+            Ok(_) => Self::temporary(&path.canonicalize().map_err(Error::io(path, "write"))?),
+            Err(_) => Self::temporary(path),
+        }
+    }
+
+    /// Begins an output called `name` in the folder `directory` and nowhere else: a symbolic link of that name is
+    /// replaced, not followed.
+    pub fn create_in(directory: &Path, name: &str) -> Result<Output> {
+        debug_assert!(Path::new(name).file_name().is_some_and(|file| file == name), "{name:?} is not a bare name");
+        Self::temporary(&directory.join(name))
+    }
+
+    fn temporary(path: &Path) -> Result<Output> {
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".fatbin-");
+        #[cfg(unix)]
+        {
+            // Temporary files are private by default; a build's outputs are as open as the user's umask lets them be.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(directory).map_err(Error::io(path, "create"))?;
+        Ok(Output { path: path.to_owned(), target: Target::Temporary(file) })
+    }
+
+    /// Writes bytes that are in memory.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file().write_all(bytes).map_err(Error::io(&self.path, "write"))
+    }
+
+    /// Moves `size` bytes from `offset` of `input` here. On Linux the standard library hands this to the kernel
+    /// (`copy_file_range`, else `sendfile`), so the bytes never enter this process; elsewhere it goes through a small
+    /// buffer.
+    pub fn copy(&mut self, input: &Input, offset: u64, size: u64) -> Result<()> {
+        use std::io::{Read, Seek, SeekFrom};
+        let mut source = input.file();
+        source.seek(SeekFrom::Start(offset)).map_err(Error::io(input.path(), "read"))?;
+        let copied = io::copy(&mut source.take(size), self.file()).map_err(Error::io(&self.path, "write"))?;
+        if copied != size {
+            return Err(Error::Shrunk { path: input.path().to_owned(), missing: size - copied });
+        }
+        Ok(())
+    }
+
+    /// Makes the output appear under its name.
+    pub fn commit(self) -> Result<()> {
+        match self.target {
+            Target::Temporary(file) => {
+                file.persist(&self.path).map_err(|error| Error::io(&self.path, "replace")(error.error))?;
+            }
+            Target::Special(mut file) => file.flush().map_err(Error::io(&self.path, "write"))?,
+        }
+        Ok(())
+    }
+
+    fn file(&mut self) -> &mut File {
+        match &mut self.target {
+            Target::Temporary(file) => file.as_file_mut(),
+            Target::Special(file) => file,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn an_output_that_is_not_committed_leaves_the_old_file_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.o");
+        std::fs::write(&path, "old").unwrap();
+        let mut output = Output::create(&path).unwrap();
+        output.write(b"half").unwrap();
+        drop(output);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(directory.path()), ["out.o"]);
+    }
+
+    #[test]
+    fn a_committed_output_replaces_the_old_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.o");
+        std::fs::write(&path, "old").unwrap();
+        let mut output = Output::create(&path).unwrap();
+        output.write(b"new").unwrap();
+        output.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(directory.path()), ["out.o"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_output_folder_is_replaced_so_that_nothing_leaves_the_folder() {
+        let directory = tempfile::tempdir().unwrap();
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        std::os::unix::fs::symlink(outside.path(), directory.path().join("image")).unwrap();
+        let mut output = Output::create_in(directory.path(), "image").unwrap();
+        output.write(b"new").unwrap();
+        output.commit().unwrap();
+        assert_eq!(std::fs::read(outside.path()).unwrap(), b"");
+        assert_eq!(std::fs::read(directory.path().join("image")).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_the_user_named_is_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().join("real");
+        std::fs::write(&real, "old").unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let mut output = Output::create(&link).unwrap();
+        output.write(b"new").unwrap();
+        output.commit().unwrap();
+        assert_eq!(std::fs::read(&real).unwrap(), b"new");
+        assert!(link.is_symlink());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_and_not_replaced() {
+        let mut output = Output::create(Path::new("/dev/null")).unwrap();
+        output.write(b"gone").unwrap();
+        output.commit().unwrap();
+        assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

@@ -1,0 +1,120 @@
+//! The sink between a writer of bytes and a file: it remembers where borrowed bytes came from.
+//!
+//! `object` writes an ELF file by appending slices to a buffer. Most of those slices are headers and tables of a few
+//! bytes; one is the device image, a slice of a mapped input that may be gigabytes long. The sink tells them apart by
+//! address: a slice that lies inside the mapping of a known input is noted as *so many bytes from there*, all others
+//! are kept. Nothing of the payload is looked at until [`Sink::write_to`] lets the kernel move it. The alternative, a
+//! placeholder that is filled in afterwards, needs the writer's cooperation and a second pass over its offsets.
+
+use object::write::{GrowableBuffer, WritableBuffer};
+
+use crate::error::Result;
+use crate::io::{Input, Output};
+
+/// An append-only buffer that holds small bytes and points at large ones.
+pub struct Sink<'data> {
+    inputs: &'data [Input],
+    extents: Vec<Extent<'data>>,
+}
+
+enum Extent<'data> {
+    Bytes(Vec<u8>),
+    Payload { input: &'data Input, offset: u64, size: u64 },
+}
+
+impl<'data> Sink<'data> {
+    /// An empty sink that recognises slices of `inputs`.
+    pub fn new(inputs: &'data [Input]) -> Self {
+        Sink { inputs, extents: vec![Extent::Bytes(Vec::new())] }
+    }
+
+    /// Appends bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let source = self.inputs.iter().find_map(|input| Some((input, input.offset_of(bytes)?)));
+        match (source, self.extents.last_mut()) {
+            (Some((input, offset)), _) => {
+                self.extents.push(Extent::Payload { input, offset, size: bytes.len() as u64 });
+            }
+            (None, Some(Extent::Bytes(last))) => last.extend_from_slice(bytes),
+            (None, _) => self.extents.push(Extent::Bytes(bytes.to_vec())),
+        }
+    }
+
+    /// Replaces the first bytes, for a header that is known only when all else is written.
+    ///
+    /// # Panics
+    /// If fewer bytes than that were appended before the first payload.
+    pub fn replace_start(&mut self, header: &[u8]) {
+        let Some(Extent::Bytes(first)) = self.extents.first_mut() else { unreachable!("a sink starts with bytes") };
+        first[..header.len()].copy_from_slice(header);
+    }
+
+    /// Moves everything to `output`, in order.
+    pub fn write_to(&self, output: &mut Output) -> Result<()> {
+        for extent in &self.extents {
+            match extent {
+                Extent::Bytes(bytes) => output.write(bytes)?,
+                Extent::Payload { input, offset, size } => output.copy(input, *offset, *size)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl WritableBuffer for Sink<'_> {
+    fn reserve(&mut self, _size: u64) -> Result<(), ()> {
+        // The size is mostly payload, which takes no room here.
+        Ok(())
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8]) {
+        self.push(bytes);
+    }
+}
+
+impl GrowableBuffer for Sink<'_> {
+    fn as_writable(&mut self) -> &mut dyn WritableBuffer {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_and_bytes_come_out_in_the_order_they_went_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("in");
+        std::fs::write(&path, "0123456789").unwrap();
+        let inputs = [Input::open(&path).unwrap()];
+        let map = inputs[0].view().data();
+        let mut sink = Sink::new(&inputs);
+        sink.push(b"header|");
+        sink.push(&map[2..5]);
+        sink.push(b"|");
+        sink.push(&map[..1]);
+        sink.replace_start(b"HEAD");
+        assert_eq!(sink.extents.len(), 4);
+
+        let out = directory.path().join("out");
+        let mut output = Output::create(&out).unwrap();
+        sink.write_to(&mut output).unwrap();
+        output.commit().unwrap();
+        assert_eq!(std::fs::read_to_string(out).unwrap(), "HEADer|234|0");
+    }
+
+    #[test]
+    fn a_file_that_shrank_after_it_was_mapped_is_an_error_and_not_a_short_output() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("in");
+        std::fs::write(&path, vec![7; 100_000]).unwrap();
+        let inputs = [Input::open(&path).unwrap()];
+        let mut sink = Sink::new(&inputs);
+        sink.push(inputs[0].view().data());
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(60_000).unwrap();
+        let mut output = Output::create(&directory.path().join("out")).unwrap();
+        let error = sink.write_to(&mut output).unwrap_err().to_string();
+        assert!(error.ends_with("changed while it was being copied: 40000 bytes are gone"), "{error}");
+    }
+}

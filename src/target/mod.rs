@@ -1,0 +1,10 @@
+//! What an image is for: offload kinds, triples, processors and the ids that bundles use. Pure values, no files.
+
+pub mod amdgpu;
+mod bundle_entry_id;
+mod kind;
+pub mod nvptx;
+pub mod triple;
+
+pub use bundle_entry_id::BundleEntryId;
+pub use kind::OffloadKind;

@@ -1,0 +1,29 @@
+//! Target triples as far as an image's own header can tell them.
+//!
+//! An ELF header names a machine and not a triple. For device machines there is only one triple in use; for host
+//! machines, whose images OpenMP's host plugins run, it is the one that LLVM normalises to on Linux.
+
+use object::elf;
+
+/// The triple of AMD GPUs under the HSA runtime.
+pub const AMDGCN: &str = "amdgcn-amd-amdhsa";
+/// The triple of NVIDIA GPUs under CUDA.
+pub const NVPTX64: &str = "nvptx64-nvidia-cuda";
+
+/// ELF machine, whether its data is little-endian, and the triple.
+const TRIPLES: [(elf::Machine, bool, &str); 9] = [
+    (elf::EM_AMDGPU, true, AMDGCN),
+    (elf::EM_CUDA, true, NVPTX64),
+    (elf::EM_X86_64, true, "x86_64-unknown-linux-gnu"),
+    (elf::EM_AARCH64, true, "aarch64-unknown-linux-gnu"),
+    (elf::EM_RISCV, true, "riscv64-unknown-linux-gnu"),
+    (elf::EM_PPC64, true, "powerpc64le-unknown-linux-gnu"),
+    (elf::EM_PPC64, false, "powerpc64-unknown-linux-gnu"),
+    (elf::EM_S390, false, "s390x-unknown-linux-gnu"),
+    (elf::EM_LOONGARCH, true, "loongarch64-unknown-linux-gnu"),
+];
+
+/// The triple for a 64-bit ELF file of this machine and byte order.
+pub fn of_machine(machine: elf::Machine, little_endian: bool) -> Option<&'static str> {
+    TRIPLES.iter().find(|row| row.0 == machine && row.1 == little_endian).map(|row| row.2)
+}

@@ -1,0 +1,41 @@
+//! The offload bundle in its binary form, magic `__CLANG_OFFLOAD_BUNDLE__`: several code objects, each under an id.
+//!
+//! clang-offload-bundler writes it for HIP (the section `.hip_fatbin` holds one bundle after another, each aligned to
+//! 4096 bytes) and for every input that is no object file. It has no total size: it ends where its last code object
+//! does, and what follows has to be told apart by whoever walks the section. All integers are little-endian; all
+//! offsets count from the magic.
+//!
+//! Layout: magic, u64 number of entries, entries (u64 offset, u64 size, u64 id length, id without NUL), code objects.
+//! Source: Clang Offload Bundler document; AMDGPU usage guide, Bundled Code Object Layout; LLVM 22.1.8.
+
+mod raw;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use raw::MAGIC;
+pub use read::{Bundle, Entry};
+pub use write::write;
+
+use super::{Container, ContainerType, Image, ImageKind};
+use crate::bytes::View;
+use crate::error::Malformed;
+use crate::target::OffloadKind;
+
+/// Reads the bundle at the view's start as a container; host entries are among its images.
+pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
+    let bundle = Bundle::read(view)?;
+    let images = bundle.entries.iter().map(image).collect();
+    Ok(Container { container_type: ContainerType::Bundle, version: None, view: bundle.view, images })
+}
+
+fn image<'data>(entry: &Entry<'data>) -> Image<'data> {
+    let mut image = Image::new(entry.code_object, Some(entry.id.kind), Some(entry.id.triple), entry.id.target_id);
+    image.id = Some(entry.text);
+    if entry.id.kind == OffloadKind::Host && image.image_kind == ImageKind::Elf {
+        image.image_kind = ImageKind::HostObject;
+    }
+    image
+}

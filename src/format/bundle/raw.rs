@@ -1,0 +1,43 @@
+//! Layout: the one structure that there is, with its reader and writer side by side.
+
+use crate::bytes::View;
+use crate::error::Malformed;
+
+/// The first 24 bytes.
+pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+
+/// Offset of the number of entries; the entries follow it.
+pub const COUNT_OFFSET: u64 = MAGIC.len() as u64;
+
+/// Offset of the first entry.
+pub const ENTRIES_OFFSET: u64 = COUNT_OFFSET + 8;
+
+/// The fixed part of an entry; `id_length` bytes of id follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryHeader {
+    /// +0: offset of the code object.
+    pub offset: u64,
+    /// +8: size of the code object in bytes.
+    pub size: u64,
+    /// +16: length of the id in bytes.
+    pub id_length: u64,
+}
+
+impl EntryHeader {
+    pub const SIZE: u64 = 24;
+
+    /// Reads the header at `at`.
+    pub fn read(view: View, at: u64) -> Result<Self, Malformed> {
+        Ok(EntryHeader {
+            offset: view.u64("bundle entry offset", at)?,
+            size: view.u64("bundle entry size", at + 8)?,
+            id_length: view.u64("bundle entry id length", at + 16)?,
+        })
+    }
+
+    pub fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.offset.to_le_bytes());
+        to.extend(self.size.to_le_bytes());
+        to.extend(self.id_length.to_le_bytes());
+    }
+}

@@ -1,0 +1,116 @@
+//! Round trips, a reader so naive that it can be believed, and a table of everything that can be wrong.
+
+use super::*;
+
+const IDS: [&str; 3] =
+    ["host-x86_64-unknown-linux-gnu-", "hipv4-amdgcn-amd-amdhsa--gfx906", "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-"];
+const CODE: [&[u8]; 3] = [b"", b"code for gfx906", b"code for gfx90a"];
+
+fn sample(alignment: u64) -> Vec<u8> {
+    let entries: Vec<_> = IDS.into_iter().zip(CODE).collect();
+    write(&entries, alignment).unwrap().to_vec()
+}
+
+/// Reads the code objects the way one would with a hex editor, checking nothing.
+fn naive_code_objects(bytes: &[u8]) -> Vec<&[u8]> {
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let mut at = 32;
+    (0..word(24))
+        .map(|_| {
+            let code = &bytes[word(at)..word(at) + word(at + 8)];
+            at += 24 + word(at + 16);
+            code
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_written_is_read_back_at_any_alignment() {
+    for alignment in [1, 8, 4096] {
+        let bytes = sample(alignment);
+        let bundle = Bundle::read(View::new(&bytes)).unwrap();
+        assert_eq!(bundle.entries.iter().map(|entry| entry.text).collect::<Vec<_>>(), IDS);
+        assert_eq!(bundle.entries.iter().map(|entry| entry.code_object.data()).collect::<Vec<_>>(), CODE);
+        assert_eq!(naive_code_objects(&bytes), CODE);
+        assert!(bundle.entries.iter().all(|entry| entry.code_object.start() % alignment == 0));
+        assert_eq!(bundle.view.size(), bytes.len() as u64);
+    }
+}
+
+#[test]
+fn bytes_behind_the_last_code_object_do_not_belong_to_the_bundle() {
+    let mut bytes = sample(1);
+    let size = bytes.len() as u64;
+    bytes.extend([0; 4096]);
+    assert_eq!(Bundle::read(View::new(&bytes)).unwrap().view.size(), size);
+}
+
+#[test]
+fn the_images_say_what_their_ids_say() {
+    let bytes = sample(4096);
+    let container = container(View::new(&bytes)).unwrap();
+    let host = &container.images[0];
+    assert_eq!((host.kind, host.image_kind), (Some(OffloadKind::Host), ImageKind::Empty));
+    let image = &container.images[2];
+    assert_eq!(image.kind, Some(OffloadKind::Hip));
+    assert_eq!(image.triple.as_deref(), Some("amdgcn-amd-amdhsa"));
+    assert_eq!(image.arch.as_deref(), Some("gfx90a:xnack-"));
+    assert_eq!(image.id, Some(IDS[2]));
+}
+
+#[test]
+fn every_prefix_is_an_error_and_none_a_panic() {
+    let bytes = sample(1);
+    for end in 0..bytes.len() {
+        Bundle::read(View::new(&bytes[..end])).unwrap_err();
+    }
+}
+
+#[test]
+fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
+    let good = sample(1);
+    let values =
+        [0, 1, 2, 23, 4097, good.len() as u64, good.len() as u64 + 1, 1 << 31, 1 << 63, u64::MAX - 7, u64::MAX];
+    for at in [0, 16, 24, 32, 40, 48, 56] {
+        for value in values {
+            let mut bytes = good.clone();
+            bytes[at..at + 8].copy_from_slice(&u64::to_le_bytes(value));
+            if let Ok(bundle) = Bundle::read(View::new(&bytes)) {
+                let code: Vec<_> = bundle.entries.iter().map(|entry| entry.code_object.data()).collect();
+                assert_eq!(code, naive_code_objects(&bytes), "offset {at} value {value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_magic_as_a_string_constant_is_not_a_bundle() {
+    for tail in [&[0; 64][..], b"__START__ host-x86_64-unknown-linux-gnu\n and more text behind it", b""] {
+        let bytes = [MAGIC, tail].concat();
+        Bundle::read(View::new(&bytes)).unwrap_err();
+    }
+}
+
+#[test]
+fn each_defect_is_named_with_its_field_offset_and_value() {
+    let good = sample(1);
+    #[rustfmt::skip]
+    let defects: [(&str, usize, u64, &str); 5] = [
+        ("no entry",        24, 0, "bundle entry count at 0x18: is 0x0, should be 1 to 4096"),
+        ("absurd count",    24, 1 << 40, "bundle entry count at 0x18: is 0x10000000000, should be 1 to 4096"),
+        ("one entry more",  24, 4, "bundle entry id length at 0xe3: offset 235 with size 7234309766828516453 does not fit into 232 bytes"),
+        ("offset wraps",    32, u64::MAX, "bundle entry offset at 0x20: offset 18446744073709551615 with size 0 does not fit into 232 bytes"),
+        ("id too long",     48, 1 << 63, "bundle entry id length at 0x30: offset 56 with size 9223372036854775808 does not fit into 232 bytes"),
+    ];
+    for (name, at, value, message) in defects {
+        let mut bytes = good.clone();
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        assert_eq!(Bundle::read(View::new(&bytes)).expect_err(name).to_string(), message, "{name}");
+    }
+    let mut bytes = good.clone();
+    bytes[56..60].copy_from_slice(b"toast"[..4].try_into().unwrap());
+    assert_eq!(
+        Bundle::read(View::new(&bytes)).unwrap_err().to_string(),
+        "bundle entry id at 0x38: \"toas-x86_64-unknown-linux-gnu-\" is no bundle entry id (<offload kind>-<triple>[-<target id>])"
+    );
+}

@@ -1,0 +1,152 @@
+//! What a device image says of itself: its kind, and from its own header the triple and processor.
+
+use super::device_elf;
+use crate::bytes::View;
+use crate::target::{nvptx, triple};
+
+/// The form of an image's content; the names are those of `fatbin scan --json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageKind {
+    Elf,
+    Ptx,
+    Bitcode,
+    SpirV,
+    /// A CUDA fat binary.
+    Fatbin,
+    /// An ELF file for the host, as bundles carry it.
+    HostObject,
+    Empty,
+    Unknown,
+}
+
+/// The first bytes of each kind that has some. Bitcode has a second form with a wrapper header (LLVM, Bitcode file
+/// format); SPIR-V is a sequence of words in either byte order (SPIR-V specification, section Magic Number).
+const MAGICS: [(&[u8], ImageKind); 6] = [
+    (b"\x7fELF", ImageKind::Elf),
+    (b"BC\xc0\xde", ImageKind::Bitcode),
+    (b"\xde\xc0\x17\x0b", ImageKind::Bitcode),
+    (b"\x03\x02\x23\x07", ImageKind::SpirV),
+    (b"\x07\x23\x02\x03", ImageKind::SpirV),
+    (b"\x50\xed\x55\xba", ImageKind::Fatbin),
+];
+
+impl ImageKind {
+    /// The name that users see.
+    pub fn name(self) -> &'static str {
+        match self {
+            ImageKind::Elf => "elf",
+            ImageKind::Ptx => "ptx",
+            ImageKind::Bitcode => "bitcode",
+            ImageKind::SpirV => "spirv",
+            ImageKind::Fatbin => "fatbin",
+            ImageKind::HostObject => "host-object",
+            ImageKind::Empty => "empty",
+            ImageKind::Unknown => "unknown",
+        }
+    }
+
+    /// What a file of this kind is called by the tools that make it.
+    pub fn extension(self) -> &'static str {
+        match self {
+            ImageKind::Elf => "elf",
+            ImageKind::Ptx => "ptx",
+            ImageKind::Bitcode => "bc",
+            ImageKind::SpirV => "spv",
+            ImageKind::Fatbin => "fatbin",
+            ImageKind::HostObject => "o",
+            ImageKind::Empty | ImageKind::Unknown => "bin",
+        }
+    }
+}
+
+/// An image's own statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceImage {
+    pub image_kind: ImageKind,
+    pub triple: Option<&'static str>,
+    pub arch: Option<String>,
+    /// How many bytes its own headers account for, where they do.
+    pub own_size: Option<u64>,
+}
+
+impl DeviceImage {
+    /// Reads the first bytes of an image, and of an ELF file its headers. What cannot be read stays unknown: an image
+    /// is the runtime's to judge.
+    pub fn identify(view: View<'_>) -> DeviceImage {
+        let image_kind = kind_of(view);
+        let mut image = DeviceImage { image_kind, triple: None, arch: None, own_size: None };
+        match image_kind {
+            ImageKind::Elf => {
+                if let Ok(elf) = device_elf::read(view) {
+                    image.triple = elf.triple;
+                    image.arch = elf.arch;
+                    image.own_size = Some(elf.size);
+                }
+            }
+            ImageKind::Ptx => {
+                image.triple = Some(triple::NVPTX64);
+                image.arch = nvptx::arch_of_ptx(view.data()).map(str::to_owned);
+            }
+            _ => {}
+        }
+        image
+    }
+}
+
+fn kind_of(view: View<'_>) -> ImageKind {
+    if view.size() == 0 {
+        return ImageKind::Empty;
+    }
+    match MAGICS.iter().find(|(magic, _)| view.starts_with(magic)) {
+        Some(&(_, kind)) => kind,
+        None if nvptx::arch_of_ptx(view.data()).is_some() => ImageKind::Ptx,
+        None => ImageKind::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identify(file: &str) -> DeviceImage {
+        let path = format!("{}/fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
+        DeviceImage::identify(View::new(&std::fs::read(path).unwrap()))
+    }
+
+    #[test]
+    fn an_image_names_its_triple_and_processor_in_its_own_header() {
+        let cases = [
+            ("answer-x86_64.so", ImageKind::Elf, "x86_64-unknown-linux-gnu", None),
+            ("answer-gfx90a.hsaco", ImageKind::Elf, "amdgcn-amd-amdhsa", Some("gfx90a")),
+            ("answer-gfx90a-xnack+.hsaco", ImageKind::Elf, "amdgcn-amd-amdhsa", Some("gfx90a:xnack+")),
+            ("answer-sm_90.cubin", ImageKind::Elf, "nvptx64-nvidia-cuda", Some("sm_90")),
+            ("answer-sm_80.ptx", ImageKind::Ptx, "nvptx64-nvidia-cuda", Some("sm_80")),
+        ];
+        for (file, kind, triple, arch) in cases {
+            let image = identify(file);
+            assert_eq!(image.image_kind, kind, "{file}");
+            assert_eq!(image.triple, Some(triple), "{file}");
+            assert_eq!(image.arch.as_deref(), arch, "{file}");
+        }
+    }
+
+    #[test]
+    fn an_elf_file_accounts_for_its_own_size() {
+        for file in ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin"] {
+            let path = format!("{}/fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
+            let mut bytes = std::fs::read(path).unwrap();
+            let size = bytes.len() as u64;
+            bytes.extend_from_slice(b"something else behind it");
+            assert_eq!(DeviceImage::identify(View::new(&bytes)).own_size, Some(size), "{file}");
+        }
+    }
+
+    #[test]
+    fn no_prefix_of_an_image_is_a_panic() {
+        let path = format!("{}/fixtures/answer-gfx90a.hsaco", env!("CARGO_MANIFEST_DIR"));
+        let bytes = std::fs::read(path).unwrap();
+        for end in 0..bytes.len() {
+            DeviceImage::identify(View::new(&bytes[..end]));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Containers of device images: each format reads a view and returns what it holds as views of the same bytes.
+//!
+//! A format knows neither paths nor host files, so a bundle inside a section inside an archive is only a slice of a
+//! slice, and each reader can be tested and fuzzed alone. Adding a format is a folder of its own and a row in
+//! [`FORMATS`].
+
+pub mod bundle;
+mod device_elf;
+mod device_image;
+pub mod offload_binary;
+
+pub use device_image::{DeviceImage, ImageKind};
+
+use crate::bytes::View;
+use crate::error::Malformed;
+use crate::target::OffloadKind;
+
+/// What kind of container images were found in; the names are those of `fatbin scan --json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContainerType {
+    /// `10 FF 10 AD`, written by clang-offload-packager.
+    OffloadBinary,
+    /// `__CLANG_OFFLOAD_BUNDLE__`, written by clang-offload-bundler, in its binary form.
+    Bundle,
+    /// No container at all: a device ELF file that stands where containers are looked for.
+    DeviceElf,
+}
+
+impl ContainerType {
+    /// The name that users see.
+    pub fn name(self) -> &'static str {
+        match self {
+            ContainerType::OffloadBinary => "offload-binary",
+            ContainerType::Bundle => "bundle",
+            ContainerType::DeviceElf => "device-elf",
+        }
+    }
+}
+
+/// A container and the images in it, borrowed from the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container<'data> {
+    pub container_type: ContainerType,
+    /// The format's version, where it has one.
+    pub version: Option<u32>,
+    /// Exactly the bytes of the container.
+    pub view: View<'data>,
+    pub images: Vec<Image<'data>>,
+}
+
+/// A device image and what its container says of it. What the container leaves open is taken from the image's own
+/// header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image<'data> {
+    /// Absent where the container does not say, or says something unknown.
+    pub kind: Option<OffloadKind>,
+    pub image_kind: ImageKind,
+    pub triple: Option<String>,
+    /// The processor, with features or suffix: `gfx90a:xnack+`, `sm_90a`.
+    pub arch: Option<String>,
+    /// The bundle entry id as it stands in the file.
+    pub id: Option<&'data str>,
+    pub view: View<'data>,
+}
+
+impl<'data> Image<'data> {
+    /// An image with what the container says of it, completed from the image's header. Empty strings say nothing.
+    fn new(view: View<'data>, kind: Option<OffloadKind>, triple: Option<&str>, arch: Option<&str>) -> Self {
+        let own = DeviceImage::identify(view);
+        let said = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        Image {
+            kind,
+            image_kind: own.image_kind,
+            triple: said(triple).or(own.triple.map(str::to_owned)),
+            arch: said(arch).or(own.arch),
+            id: None,
+            view,
+        }
+    }
+}
+
+/// A container format as the scanner needs it.
+pub struct Format {
+    pub container_type: ContainerType,
+    /// The bytes that a container begins with.
+    pub magic: &'static [u8],
+    /// Reads the container that begins at the view's first byte. The view may go on behind the container; everything
+    /// that is stated in the container is checked before it is believed, so that bytes which only look like the magic
+    /// are an error.
+    pub read: for<'data> fn(View<'data>) -> Result<Container<'data>, Malformed>,
+}
+
+/// Every format that is found by its magic.
+pub const FORMATS: [Format; 2] = [
+    Format {
+        container_type: ContainerType::OffloadBinary,
+        magic: &offload_binary::MAGIC,
+        read: offload_binary::container,
+    },
+    Format { container_type: ContainerType::Bundle, magic: bundle::MAGIC, read: bundle::container },
+];
+
+/// The format whose magic the view begins with.
+pub fn of_magic(view: View) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| view.starts_with(format.magic))
+}
+
+/// Whether the view holds a whole ELF file: readable headers and everything that they point to.
+pub fn check_elf(view: View) -> Result<(), Malformed> {
+    device_elf::read(view).map(|_| ())
+}
+
+/// The device ELF file that begins at the view's first byte, as a container of one image; `None` for any other bytes
+/// and for a machine without a known triple.
+pub fn device_elf(view: View<'_>) -> Option<Container<'_>> {
+    let image = DeviceImage::identify(view);
+    let view = view.part("ELF file", 0, 0, image.own_size?).ok()?;
+    image.triple?;
+    let images = vec![Image::new(view, None, None, None)];
+    Some(Container { container_type: ContainerType::DeviceElf, version: None, view, images })
+}

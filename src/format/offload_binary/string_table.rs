@@ -1,0 +1,64 @@
+//! The string table, laid out as LLVM's `StringTableBuilder` lays out an ELF string table, so that a binary written
+//! here equals the one that llvm-offload-binary writes.
+//!
+//! A leading NUL; then the strings by descending order of their reversed text, so that a string which ends another
+//! stands right behind it and can share its bytes; the empty string is the leading NUL.
+
+use std::collections::HashMap;
+
+/// Strings with their offsets in a table.
+pub struct StringTable<'text> {
+    bytes: Vec<u8>,
+    offsets: HashMap<&'text str, u64>,
+}
+
+impl<'text> StringTable<'text> {
+    /// Lays out a table that holds all of `strings`, which may repeat.
+    pub fn new(strings: impl IntoIterator<Item = &'text str>) -> Self {
+        let mut strings: Vec<&str> = strings.into_iter().filter(|text| !text.is_empty()).collect();
+        strings.sort_unstable_by(|a, b| b.bytes().rev().cmp(a.bytes().rev()));
+        let mut table = StringTable { bytes: vec![0], offsets: HashMap::from([("", 0)]) };
+        let mut previous = "";
+        for text in strings {
+            if previous.ends_with(text) {
+                let offset = table.bytes.len() - 1 - text.len();
+                table.offsets.insert(text, offset as u64);
+            } else {
+                table.offsets.insert(text, table.bytes.len() as u64);
+                table.bytes.extend(text.bytes());
+                table.bytes.push(0);
+                previous = text;
+            }
+        }
+        table
+    }
+
+    /// The table's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where one of the strings begins.
+    ///
+    /// # Panics
+    /// If the table was made without it.
+    pub fn offset(&self, text: &str) -> u64 {
+        self.offsets[text]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_that_ends_another_shares_its_bytes() {
+        let table = StringTable::new(["arch", "x86_64", "64", "", "arch", "4"]);
+        assert_eq!(table.bytes(), b"\0arch\0x86_64\0");
+        assert_eq!(table.offset("arch"), 1);
+        assert_eq!(table.offset("x86_64"), 6);
+        assert_eq!(table.offset("64"), 10);
+        assert_eq!(table.offset("4"), 11);
+        assert_eq!(table.offset(""), 0);
+    }
+}

@@ -1,0 +1,196 @@
+//! From a plan to the sections of an object: functions compiled and laid out, references resolved as far as they go.
+//!
+//! References to what the object itself defines go through the section's symbol, as assemblers do it, so that the
+//! names can be stripped.
+
+use object::{Endianness, elf};
+
+use crate::content::Content;
+use crate::host::architecture::{Architecture, Code};
+use crate::host::eh_frame;
+use crate::host::plan::{Address, Data, Definition, Field, ObjectPlan, SectionKind, SymbolId};
+
+/// `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`).
+const SHT_LLVM_OFFLOADING: elf::SectionType = elf::SectionType(0x6fff_4c0b);
+
+/// Where the functions go. A linker puts it beside other code that runs once.
+const TEXT: &str = ".text.startup";
+
+/// A section as ELF has it, without its place in the file.
+pub struct ElfSection<'plan> {
+    pub name: String,
+    pub kind: elf::SectionType,
+    pub flags: elf::SectionFlags,
+    pub alignment: u64,
+    content: Runs<'plan>,
+    pub relocations: Vec<Relocation>,
+}
+
+enum Runs<'plan> {
+    Plan(&'plan Content<'plan>),
+    Own(Content<'static>),
+}
+
+/// A relocation whose target is a section or an undefined symbol.
+pub struct Relocation {
+    pub offset: u64,
+    pub kind: elf::RelocationType,
+    pub target: Target,
+    pub addend: i64,
+}
+
+/// What a relocation refers to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A section, by its place among [`ElfSection`]s.
+    Section(usize),
+    /// A symbol that the object does not define.
+    Symbol(SymbolId),
+}
+
+/// Where the plan's functions and sections are among the object's sections.
+pub struct Layout<'plan> {
+    plan: &'plan ObjectPlan<'plan>,
+    architecture: &'plan Architecture,
+    /// Offset of each function in the text section, and its size.
+    functions: Vec<(u64, u64)>,
+}
+
+impl<'plan> Layout<'plan> {
+    /// The text section is the first, the plan's own follow.
+    const TEXT: usize = 0;
+
+    /// Lays out the text section.
+    pub fn new(plan: &'plan ObjectPlan<'plan>, architecture: &'plan Architecture, code: &[Code]) -> Self {
+        let mut end: u64 = 0;
+        let functions = code
+            .iter()
+            .map(|code| {
+                let start = end.next_multiple_of(architecture.function_alignment);
+                end = start + code.bytes.len() as u64;
+                (start, code.bytes.len() as u64)
+            })
+            .collect();
+        Layout { plan, architecture, functions }
+    }
+
+    /// The section, offset and size of a symbol that the object defines.
+    pub fn place(&self, definition: Definition) -> Option<(usize, u64, u64)> {
+        match definition {
+            Definition::Undefined | Definition::UndefinedHidden => None,
+            Definition::Data { section, offset, size } => Some((Self::TEXT + 1 + section.0, offset, size)),
+            Definition::Function(index) => {
+                let (offset, size) = self.functions[index];
+                Some((Self::TEXT, offset, size))
+            }
+        }
+    }
+
+    fn relocation(&self, offset: u64, kind: elf::RelocationType, symbol: SymbolId, addend: i64) -> Relocation {
+        match self.place(self.plan.symbols[symbol.0].definition) {
+            Some((section, place, _)) => {
+                Relocation { offset, kind, target: Target::Section(section), addend: addend + place as i64 }
+            }
+            None => Relocation { offset, kind, target: Target::Symbol(symbol), addend },
+        }
+    }
+
+    /// The bytes of a sequence of fields, and a relocation for each address among them.
+    fn fields(&self, fields: &[Field]) -> (Runs<'plan>, Vec<Relocation>) {
+        let mut bytes = Vec::new();
+        let mut relocations = Vec::new();
+        for field in fields {
+            match *field {
+                Field::U32(value) => bytes.extend(match self.architecture.endianness {
+                    Endianness::Little => value.to_le_bytes(),
+                    Endianness::Big => value.to_be_bytes(),
+                }),
+                Field::Pointer(Address { symbol, offset }) => {
+                    let at = bytes.len() as u64;
+                    relocations.push(self.relocation(at, self.architecture.absolute, symbol, offset as i64));
+                    bytes.extend([0; 8]);
+                }
+            }
+        }
+        (Runs::own(bytes), relocations)
+    }
+
+    /// All sections in their order, without the tables that describe them.
+    pub fn sections(&self, code: &[Code]) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
+        let mut sections = vec![self.text(code)];
+        sections.extend(self.plan.sections.iter().map(|section| {
+            let (kind, flags) = match section.kind {
+                SectionKind::Writable => (elf::SHT_PROGBITS, elf::SHF_ALLOC | elf::SHF_WRITE),
+                SectionKind::Offloading => (SHT_LLVM_OFFLOADING, elf::SHF_ALLOC),
+                SectionKind::Constructors => (elf::SHT_INIT_ARRAY, elf::SHF_ALLOC | elf::SHF_WRITE),
+            };
+            let (content, relocations) = match &section.data {
+                Data::Bytes(content) => (Runs::Plan(content), Vec::new()),
+                Data::Fields(fields) => self.fields(fields),
+            };
+            ElfSection::new(&section.name, kind, flags, section.alignment, content, relocations)
+        }));
+        // Its presence says that the code needs no executable stack; without it linkers make the program's executable.
+        let none = elf::SectionFlags(0);
+        sections.push(ElfSection::new(".note.GNU-stack", elf::SHT_PROGBITS, none, 1, Runs::own(vec![]), vec![]));
+        sections.push(self.eh_frame(code)?);
+        Ok(sections)
+    }
+
+    fn text(&self, code: &[Code]) -> ElfSection<'plan> {
+        let mut bytes = Vec::new();
+        let mut relocations = Vec::new();
+        for (code, &(start, _)) in code.iter().zip(&self.functions) {
+            let gap = start as usize - bytes.len();
+            bytes.extend(self.architecture.fill.iter().cycle().take(gap));
+            bytes.extend(&code.bytes);
+            relocations.extend(
+                code.relocations.iter().map(|it| self.relocation(start + it.offset, it.kind, it.symbol, it.addend)),
+            );
+        }
+        let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
+        let alignment = self.architecture.function_alignment;
+        ElfSection::new(TEXT, elf::SHT_PROGBITS, flags, alignment, Runs::own(bytes), relocations)
+    }
+
+    fn eh_frame(&self, code: &[Code]) -> gimli::write::Result<ElfSection<'plan>> {
+        let unwind = eh_frame::build(self.architecture, code)?;
+        let relocations = unwind.function_starts.iter().zip(&self.functions).map(|(&offset, &(start, _))| Relocation {
+            offset,
+            kind: self.architecture.relative,
+            target: Target::Section(Self::TEXT),
+            addend: start as i64,
+        });
+        let kind = self.architecture.eh_frame_type;
+        let content = Runs::own(unwind.bytes);
+        Ok(ElfSection::new(".eh_frame", kind, elf::SHF_ALLOC, 8, content, relocations.collect()))
+    }
+}
+
+impl<'plan> ElfSection<'plan> {
+    fn new(
+        name: impl Into<String>,
+        kind: elf::SectionType,
+        flags: elf::SectionFlags,
+        alignment: u64,
+        content: Runs<'plan>,
+        relocations: Vec<Relocation>,
+    ) -> Self {
+        let name = name.into();
+        ElfSection { name, kind, flags, alignment, content, relocations }
+    }
+
+    /// The section's bytes.
+    pub fn content(&self) -> &Content<'_> {
+        match &self.content {
+            Runs::Plan(content) => content,
+            Runs::Own(content) => content,
+        }
+    }
+}
+
+impl Runs<'_> {
+    fn own(bytes: Vec<u8>) -> Self {
+        Runs::Own(Content::from(bytes))
+    }
+}

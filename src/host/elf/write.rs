@@ -1,0 +1,195 @@
+//! Laying the file out in one pass: file header, section data, relocations, symbols, strings, section headers. The file
+//! header is known last and put in front of it all.
+
+use std::collections::HashMap;
+
+use object::elf;
+use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, SinglePhaseWriter, Sym};
+
+use super::layout::{ElfSection, Layout, Target};
+use crate::host::architecture::Architecture;
+use crate::host::plan::{Definition, ObjectPlan, Symbol, SymbolId};
+use crate::io::Sink;
+
+/// The tables stand first, behind the null section, so that their indices are known when others refer to them.
+const SYMBOL_TABLE: SectionIndex = SectionIndex(3);
+const FIRST_SECTION: u32 = 4;
+
+/// Writes a laid-out object into `sink`.
+pub fn write(
+    plan: &ObjectPlan,
+    architecture: &Architecture,
+    layout: &Layout,
+    sections: &[ElfSection],
+    sink: &mut Sink,
+) -> object::write::Result<()> {
+    let symbols = SymbolTable::new(plan, layout, sections);
+    let rela_names: Vec<String> = sections.iter().map(|section| format!(".rela{}", section.name)).collect();
+
+    let mut writer = SinglePhaseWriter::new_single_phase(architecture.endianness, true, sink);
+    let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.machine, architecture.flags);
+    writer.write_file_header(&FileHeader { e_type, e_machine, e_flags, ..Default::default() })?;
+
+    let offsets: Vec<u64> = sections
+        .iter()
+        .map(|section| {
+            let offset = writer.write_align(section.alignment);
+            section.content().runs().for_each(|run| writer.write(run));
+            offset
+        })
+        .collect();
+    let rela_offsets: Vec<u64> = sections
+        .iter()
+        .map(|section| {
+            let offset = writer.write_align_relocation();
+            for relocation in &section.relocations {
+                let r_sym = symbols.index_of[&relocation.target];
+                let (r_offset, r_type, r_addend) = (relocation.offset, relocation.kind, relocation.addend);
+                writer.write_relocation(true, &Rel { r_offset, r_sym, r_type, r_addend });
+            }
+            offset
+        })
+        .collect();
+
+    writer.write_null_symbol();
+    for entry in &symbols.entries {
+        let name = (!entry.name.is_empty()).then(|| writer.add_string(entry.name.as_bytes()));
+        writer.write_symbol(&Sym {
+            section: entry.section.map(|section| section_index(sections, section)),
+            st_name: writer.string_offset(name),
+            st_info: elf::SymbolInfo::new(entry.bind, entry.kind),
+            st_other: entry.visibility.into(),
+            st_shndx: entry.special_section,
+            st_value: entry.value,
+            st_size: entry.size,
+        });
+    }
+    writer.write_strtab()?;
+
+    let names: Vec<_> = sections.iter().map(|section| writer.add_section_name(section.name.as_bytes())).collect();
+    let rela_names: Vec<_> = sections
+        .iter()
+        .zip(&rela_names)
+        .map(|(section, name)| (!section.relocations.is_empty()).then(|| writer.add_section_name(name.as_bytes())))
+        .collect();
+    writer.write_shstrtab()?;
+
+    writer.write_null_section_header();
+    writer.write_shstrtab_section_header();
+    writer.write_strtab_section_header();
+    writer.write_symtab_section_header(symbols.local_count);
+    for (place, section) in sections.iter().enumerate() {
+        let index = writer.write_section_header(&SectionHeader {
+            sh_name: writer.section_name_offset(Some(names[place])),
+            sh_type: section.kind,
+            sh_flags: section.flags,
+            sh_addr: 0,
+            sh_offset: offsets[place],
+            sh_size: section.content().size(),
+            sh_link: 0,
+            sh_info: 0,
+            sh_addralign: section.alignment,
+            sh_entsize: 0,
+        });
+        debug_assert_eq!(index.0, section_index(sections, place));
+        if let Some(name) = rela_names[place] {
+            let count = section.relocations.len();
+            writer.write_relocation_section_header(name, index, SYMBOL_TABLE, rela_offsets[place], count, true);
+        }
+    }
+    let mut header = Vec::new();
+    writer.write_file_header_to(&mut header)?;
+    drop(writer);
+    sink.replace_start(&header);
+    Ok(())
+}
+
+/// The index in the section header table: each section is followed by its relocations, if it has any.
+fn section_index(sections: &[ElfSection], place: usize) -> u32 {
+    let relocated = sections[..place].iter().filter(|section| !section.relocations.is_empty()).count();
+    FIRST_SECTION + (place + relocated) as u32
+}
+
+/// Symbols in the order of the file: the source's name, sections, the object's own, and last the undefined ones, which
+/// are the only global ones.
+struct SymbolTable<'plan> {
+    entries: Vec<Entry<'plan>>,
+    index_of: HashMap<Target, u32>,
+    /// Number of local symbols, the null symbol included.
+    local_count: u32,
+}
+
+struct Entry<'plan> {
+    name: &'plan str,
+    section: Option<usize>,
+    special_section: elf::SymbolSection,
+    bind: elf::SymbolBind,
+    kind: elf::SymbolType,
+    visibility: elf::SymbolVisibility,
+    value: u64,
+    size: u64,
+}
+
+impl<'plan> SymbolTable<'plan> {
+    fn new(plan: &'plan ObjectPlan, layout: &Layout, sections: &[ElfSection]) -> Self {
+        let mut table = SymbolTable { entries: Vec::new(), index_of: HashMap::new(), local_count: 0 };
+        table.push(Entry {
+            name: plan.source_name,
+            special_section: elf::SHN_ABS,
+            kind: elf::STT_FILE,
+            ..Entry::local(None)
+        });
+        for target in sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target) {
+            if let (Target::Section(section), false) = (target, table.index_of.contains_key(&target)) {
+                let index = table.push(Entry { kind: elf::STT_SECTION, ..Entry::local(Some(section)) });
+                table.index_of.insert(target, index);
+            }
+        }
+        for symbol in &plan.symbols {
+            if let Some((section, value, size)) = layout.place(symbol.definition) {
+                let kind = match symbol.definition {
+                    Definition::Function(_) => elf::STT_FUNC,
+                    _ => elf::STT_OBJECT,
+                };
+                table.push(Entry { name: &symbol.name, kind, value, size, ..Entry::local(Some(section)) });
+            }
+        }
+        table.local_count = table.entries.len() as u32 + 1;
+        for (id, symbol) in plan.symbols.iter().enumerate() {
+            if let Some(entry) = Entry::undefined(symbol) {
+                let index = table.push(entry);
+                table.index_of.insert(Target::Symbol(SymbolId(id)), index);
+            }
+        }
+        table
+    }
+
+    fn push(&mut self, entry: Entry<'plan>) -> u32 {
+        self.entries.push(entry);
+        self.entries.len() as u32
+    }
+}
+
+impl<'plan> Entry<'plan> {
+    fn local(section: Option<usize>) -> Self {
+        Entry {
+            name: "",
+            section,
+            special_section: elf::SHN_UNDEF,
+            bind: elf::STB_LOCAL,
+            kind: elf::STT_NOTYPE,
+            visibility: elf::STV_DEFAULT,
+            value: 0,
+            size: 0,
+        }
+    }
+
+    fn undefined(symbol: &'plan Symbol) -> Option<Self> {
+        let visibility = match symbol.definition {
+            Definition::Undefined => elf::STV_DEFAULT,
+            Definition::UndefinedHidden => elf::STV_HIDDEN,
+            Definition::Data { .. } | Definition::Function(_) => return None,
+        };
+        Some(Entry { name: &symbol.name, bind: elf::STB_GLOBAL, visibility, ..Entry::local(None) })
+    }
+}

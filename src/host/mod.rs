@@ -1,0 +1,19 @@
+//! Host objects: a plan of plain data, and its emission as an ELF relocatable.
+//!
+//! A plan says *what* an object holds: sections with pointers in them, symbols, functions that call other functions with
+//! addresses. It says nothing of machines. An [`Architecture`] turns the functions into code, relocations and unwind
+//! information, and names the relocation numbers; [`emit`] writes the file. So what registers an image (`wrap`) and
+//! what a machine looks like (here) meet in data, and their combinations cost a sum and not a product.
+
+mod architecture;
+mod eh_frame;
+mod elf;
+mod plan;
+mod x86_64;
+
+pub use architecture::Architecture;
+pub use elf::emit;
+pub use plan::{
+    Address, Call, Data, Definition, Field, Function, ObjectPlan, Section, SectionId, SectionKind, SymbolId,
+};
+pub use x86_64::X86_64;

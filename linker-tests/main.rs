@@ -1,1 +1,74 @@
-fn main() {}
+//! The way through real linkers and real runtimes.
+//!
+//! A wrapper object is right when a linker that knows nothing of it puts it into a program, and the program's runtime
+//! then finds its device images. Neither can be seen by looking at the object, so these tests link it and run the result.
+//!
+//! Each folder here is a case: `main.c`, whose first lines say what goes with it (see [`directives`]), and
+//! `expected-stdout`, what the finished program prints. Every case is linked by every linker in every form, and each
+//! combination is a trial of its own, named `case/linker/form`:
+//!
+//! ```text
+//! cargo test --test linker-tests                    # everything
+//! cargo test --test linker-tests registration/lld   # one case, one linker
+//! ```
+//!
+//! A trial compiles the host program, has `fatbin wrap` make the object ([`wrap`]), links ([`build`]), runs the program
+//! and compares its output, and then asks `fatbin scan`, `fatbin extract` and `llvm-objdump --offloading` for the images in
+//! the result ([`verify`]). One more trial a case, `case/reference`, has LLVM's own tools make the object instead and
+//! demands that the two programs print the same.
+//!
+//! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
+//! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
+//! machine which is to prove something cannot pass by having nothing installed.
+
+mod build;
+mod directives;
+mod step;
+mod tools;
+mod trial;
+mod verify;
+mod wrap;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::{Arguments, Trial};
+
+use directives::Case;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    match trials() {
+        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+        // A case that cannot be read is no trial that could fail under its own name: nothing runs until it is right.
+        Err(error) => {
+            eprintln!("linker-tests: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn trials() -> Result<Vec<Trial>> {
+    let mut trials = Vec::new();
+    for folder in case_folders()? {
+        let case = Case::read(&folder)?;
+        trials.extend(trial::of_case(case));
+    }
+    Ok(trials)
+}
+
+/// Every folder beside this file, in the order of their names.
+fn case_folders() -> Result<Vec<PathBuf>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests");
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(&root).with_context(|| root.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() {
+            folders.push(path);
+        }
+    }
+    ensure!(!folders.is_empty(), "{}: no case here", root.display());
+    folders.sort();
+    Ok(folders)
+}

@@ -1,0 +1,217 @@
+//! From a case to a finished program: compile the host, make the images, wrap them, link.
+//!
+//! Names are relative to the trial's folder, in which every command runs.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::directives::{Case, Image, fixture};
+use crate::step::Step;
+use crate::tools::{Linker, Tool};
+use crate::wrap::Wrapper;
+
+/// How the wrapper object gets into the program.
+#[derive(Clone, Copy)]
+pub enum Form {
+    /// A position-independent program.
+    Pie,
+    /// A program at a fixed address: the linker resolves addresses that are otherwise left to the loader.
+    NoPie,
+    /// A shared library, which holds everything of the case's own; the program is what is beside it.
+    Shared,
+    /// Two links: `ld -r` of host object and wrapper object, then a normal one of the result.
+    Relocatable,
+}
+
+impl Form {
+    pub const ALL: [Form; 4] = [Form::Pie, Form::NoPie, Form::Shared, Form::Relocatable];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Pie => "pie",
+            Form::NoPie => "no-pie",
+            Form::Shared => "shared",
+            Form::Relocatable => "relocatable",
+        }
+    }
+
+    fn compile_flag(self) -> &'static str {
+        match self {
+            Form::Pie | Form::Relocatable => "-fPIE",
+            Form::NoPie => "-fno-pie",
+            Form::Shared => "-fPIC",
+        }
+    }
+
+    fn link_flag(self) -> &'static str {
+        match self {
+            Form::Pie | Form::Shared | Form::Relocatable => "-pie",
+            Form::NoPie => "-no-pie",
+        }
+    }
+}
+
+/// What a build leaves behind, for the checks.
+pub struct Built {
+    pub program: PathBuf,
+    /// The linked file that holds the images: the program, or the shared library beside it.
+    pub carrier: PathBuf,
+    /// The output of `ld -r`, where there was one.
+    pub merged: Option<PathBuf>,
+    /// The images that went in, in their order, with `file` the path that was wrapped.
+    pub images: Vec<Image>,
+}
+
+pub struct Build<'a> {
+    pub case: &'a Case,
+    pub folder: &'a Path,
+    pub linker: Linker,
+    pub form: Form,
+}
+
+impl Build<'_> {
+    pub fn run(&self, wrapper: Wrapper) -> Result<Built> {
+        // A linker that is not there is found out before anything else is done.
+        let linker_flags = self.linker.cc_flags()?;
+        let host = self.compile_host()?;
+        let images = self.images()?;
+        let wrappers = wrapper.run(self.case, self.folder, &images)?;
+        let mut carried = vec![host];
+        carried.extend(wrappers);
+        let beside = self.compile_beside()?;
+
+        let link = |output: &str, kind: &[&str], inputs: &[PathBuf]| {
+            let step = Step::new(self.folder, Tool::Cc.path()?)
+                .args(&linker_flags)
+                .args(kind)
+                .args(self.link_flags());
+            step.arg("-o")
+                .arg(output)
+                .args(inputs)
+                .args(self.libraries()?)
+                .run()
+                .map(|_| ())
+        };
+        let mut carrier = PathBuf::from("program");
+        let mut merged = None;
+        match self.form {
+            Form::Pie | Form::NoPie => {}
+            Form::Shared => {
+                // Without a name of its own the library would be known to the program by the path at link time.
+                link(
+                    "libcase.so",
+                    &["-shared", "-Wl,-soname,libcase.so"],
+                    &carried,
+                )?;
+                carrier = PathBuf::from("libcase.so");
+                carried = vec![carrier.clone()];
+            }
+            Form::Relocatable => {
+                let output = PathBuf::from("merged.o");
+                Step::new(self.folder, self.linker.path()?)
+                    .arg("-r")
+                    .arg("-o")
+                    .arg(&output)
+                    .args(&carried)
+                    .run()?;
+                carried = vec![output.clone()];
+                merged = Some(output);
+            }
+        }
+        // Objects first: where everything of the case is in the library, `main` is too, and it asks back for the runtime.
+        let inputs = [beside, carried].concat();
+        link("program", &[self.form.link_flag()], &inputs)?;
+        Ok(Built {
+            program: PathBuf::from("program"),
+            carrier,
+            merged,
+            images,
+        })
+    }
+
+    /// The case's `main.c` as a host object; with OpenMP also its device half, as the image `device.so`.
+    fn compile_host(&self) -> Result<PathBuf> {
+        let object = PathBuf::from("host.o");
+        let Some(target) = &self.case.openmp_target else {
+            return self.compile(&self.case.source, object);
+        };
+        let clang = || -> Result<Step> {
+            let step = Step::new(self.folder, Tool::Clang.path()?).args(["-O1", "-fopenmp"]);
+            // The region's name is made of the path, so that both halves are compiled from the same one.
+            Ok(step
+                .arg(format!("-fopenmp-targets={target}"))
+                .arg("-c")
+                .arg(&self.case.source))
+        };
+        clang()?
+            .args(["--offload-host-only", self.form.compile_flag(), "-o"])
+            .arg(&object)
+            .run()?;
+        let device = clang()?
+            .args(["--offload-device-only", "-fPIC"])
+            .args(&self.case.device_flags);
+        device.args(["-o", "device.o"]).run()?;
+        Step::new(self.folder, Tool::Cc.path()?)
+            .args(["-shared", "-o", "device.so", "device.o"])
+            .run()?;
+        Ok(object)
+    }
+
+    fn compile_beside(&self) -> Result<Vec<PathBuf>> {
+        let objects = self.case.beside.iter().map(|source| {
+            let name = source.file_stem().context("a source has a name")?;
+            self.compile(source, Path::new(name).with_extension("o"))
+        });
+        objects.collect()
+    }
+
+    fn compile(&self, source: &Path, object: PathBuf) -> Result<PathBuf> {
+        let step = Step::new(self.folder, Tool::Cc.path()?).args([
+            "-O1",
+            "-Wall",
+            "-Werror",
+            self.form.compile_flag(),
+        ]);
+        step.arg("-c").arg(source).arg("-o").arg(&object).run()?;
+        Ok(object)
+    }
+
+    /// The images with their paths in place of their names: what was just built goes before what is in `fixtures/`.
+    fn images(&self) -> Result<Vec<Image>> {
+        let located = self.case.images.iter().map(|image| {
+            let built = self.folder.join(&image.file);
+            let path = if built.is_file() {
+                built
+            } else {
+                fixture(&image.file)?
+            };
+            Ok(Image {
+                file: path.display().to_string(),
+                ..image.clone()
+            })
+        });
+        located.collect()
+    }
+
+    fn link_flags(&self) -> Vec<String> {
+        let mut flags = self.case.link_flags.clone();
+        if self.linker == Linker::Lld {
+            flags.extend(self.case.link_flags_lld.clone());
+        }
+        flags
+    }
+
+    /// The OpenMP runtime. It stays needed also where only the wrapper's constructor asks for it.
+    fn libraries(&self) -> Result<Vec<OsString>> {
+        if self.case.openmp_target.is_none() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![
+            "-Wl,--no-as-needed".into(),
+            Tool::Libomp.path()?.into(),
+            Tool::Libomptarget.path()?.into(),
+        ])
+    }
+}

@@ -1,0 +1,100 @@
+//! One command of a trial, told in full when it goes wrong.
+//!
+//! A failed link says little without the command line, and the command line little without its folder. So every
+//! command runs in the trial's folder with names relative to it, and every complaint, also one about the output of a
+//! command that ended well, carries both: paste them into a shell to see what the test saw.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Error, Result, anyhow};
+
+pub struct Step {
+    command: Command,
+    line: String,
+    folder: PathBuf,
+}
+
+/// A command that ended with status 0, and what it printed.
+pub struct Done {
+    pub stdout: String,
+    story: String,
+}
+
+impl Step {
+    pub fn new(folder: &Path, program: impl AsRef<OsStr>) -> Step {
+        let mut command = Command::new(&program);
+        command.current_dir(folder);
+        Step {
+            command,
+            line: quoted(program.as_ref()),
+            folder: folder.to_owned(),
+        }
+    }
+
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Step {
+        let _ = write!(self.line, " {}", quoted(argument.as_ref()));
+        self.command.arg(argument);
+        self
+    }
+
+    pub fn args<I: IntoIterator<Item: AsRef<OsStr>>>(self, arguments: I) -> Step {
+        arguments.into_iter().fold(self, Step::arg)
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Step {
+        self.line
+            .insert_str(0, &format!("{name}={} ", quoted(value.as_ref())));
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs the command. Anything but exit status 0 is an error.
+    pub fn run(mut self) -> Result<Done> {
+        let story = format!("in     {}\nran    {}", self.folder.display(), self.line);
+        let output = self
+            .command
+            .output()
+            .with_context(|| format!("the command could not be started\n{story}"))?;
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let story = format!(
+            "{story}\n{}{}",
+            block("stdout", &stdout),
+            block("stderr", &stderr)
+        );
+        if output.status.success() {
+            Ok(Done { stdout, story })
+        } else {
+            Err(anyhow!("the command failed: {}\n{story}", output.status))
+        }
+    }
+}
+
+impl Done {
+    /// An error about what this command did, with the command and its output.
+    pub fn complain(&self, complaint: impl std::fmt::Display) -> Error {
+        anyhow!("{complaint}\n{}", self.story)
+    }
+}
+
+fn block(title: &str, text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("{title}:\n{}\n", text.trim_end())
+    }
+}
+
+/// An argument as a shell would need it.
+fn quoted(argument: &OsStr) -> String {
+    let text = argument.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,173 @@
+//! The tools that the trials need, where this machine has them, and what to install where it has not.
+//!
+//! Looking one up either gives its path or a [`Missing`], which travels up as an ordinary error to the place that
+//! decides between "ignored" and "failed". So no trial can forget to ask, and a tool is named in one place only.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+/// The release of the reference tools. Its compiler and runtime must belong together: the layout of an offload entry
+/// has changed between releases.
+const LLVM: &str = "22";
+
+#[derive(Clone, Copy)]
+pub enum Tool {
+    Cc,
+    Bfd,
+    Gold,
+    Lld,
+    Mold,
+    Clang,
+    Objdump,
+    OffloadWrapper,
+    OffloadBinary,
+    Libomp,
+    Libomptarget,
+}
+
+/// A tool that is not on this machine.
+#[derive(Debug)]
+pub struct Missing {
+    name: String,
+    package: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} not found (Debian package {})",
+            self.name, self.package
+        )
+    }
+}
+
+impl std::error::Error for Missing {}
+
+impl Tool {
+    pub fn path(self) -> Result<PathBuf> {
+        let found = match self {
+            Tool::Cc => in_path("cc"),
+            Tool::Bfd => in_path("ld.bfd"),
+            Tool::Gold => in_path("ld.gold"),
+            Tool::Mold => in_path("ld.mold"),
+            // A linker's release does not matter to us, and `cc -fuse-ld=lld` wants this very name.
+            Tool::Lld => in_path("ld.lld")
+                .or_else(|| newest_llvm_folders().find_map(|folder| file(&folder, "bin/ld.lld"))),
+            Tool::Clang => llvm_program("clang"),
+            Tool::Objdump => llvm_program("llvm-objdump"),
+            Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
+            Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
+            Tool::Libomp => file(&llvm_folder(), "lib/libomp.so"),
+            // The release has a suffix of its own (22.1), and no development link without it.
+            Tool::Libomptarget => starting_with(
+                &llvm_folder().join("lib"),
+                &format!("libomptarget.so.{LLVM}"),
+            ),
+        };
+        Ok(found.ok_or_else(|| self.missing())?)
+    }
+
+    fn missing(self) -> Missing {
+        let (name, package) = match self {
+            Tool::Cc => ("cc", "gcc"),
+            Tool::Bfd => ("ld.bfd", "binutils"),
+            Tool::Gold => ("ld.gold", "binutils-gold, or binutils before Debian 13"),
+            Tool::Lld => ("ld.lld", "lld-22"),
+            Tool::Mold => ("ld.mold", "mold"),
+            Tool::Clang => ("clang-22", "clang-22"),
+            Tool::Objdump => ("llvm-objdump-22", "llvm-22"),
+            Tool::OffloadWrapper => ("llvm-offload-wrapper-22", "llvm-22"),
+            Tool::OffloadBinary => ("llvm-offload-binary-22", "llvm-22"),
+            Tool::Libomp => ("libomp.so of LLVM 22", "libomp-22-dev"),
+            Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),
+        };
+        Missing {
+            name: name.to_owned(),
+            package: package.to_owned(),
+        }
+    }
+}
+
+/// The linkers that every case goes through, by the names that `cc -fuse-ld=` has for them.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Linker {
+    Bfd,
+    Gold,
+    Lld,
+    Mold,
+}
+
+impl Linker {
+    pub const ALL: [Linker; 4] = [Linker::Bfd, Linker::Gold, Linker::Lld, Linker::Mold];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Linker::Bfd => "bfd",
+            Linker::Gold => "gold",
+            Linker::Lld => "lld",
+            Linker::Mold => "mold",
+        }
+    }
+
+    /// The linker itself, for `-r`.
+    pub fn path(self) -> Result<PathBuf> {
+        match self {
+            Linker::Bfd => Tool::Bfd,
+            Linker::Gold => Tool::Gold,
+            Linker::Lld => Tool::Lld,
+            Linker::Mold => Tool::Mold,
+        }
+        .path()
+    }
+
+    /// The flags that make `cc` link with it. The folder is said as well, because `cc` searches fewer places than we do.
+    pub fn cc_flags(self) -> Result<Vec<String>> {
+        let path = self.path()?;
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        Ok(vec![
+            format!("-fuse-ld={}", self.name()),
+            format!("-B{}", folder.display()),
+        ])
+    }
+}
+
+fn in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).find_map(|folder| file(&folder, name))
+}
+
+/// An LLVM program by its versioned name, or by its plain name out of that version's own folder.
+fn llvm_program(name: &str) -> Option<PathBuf> {
+    in_path(&format!("{name}-{LLVM}")).or_else(|| file(&llvm_folder().join("bin"), name))
+}
+
+/// Where Debian and the packages of apt.llvm.org put a release.
+fn llvm_folder() -> PathBuf {
+    PathBuf::from(format!("/usr/lib/llvm-{LLVM}"))
+}
+
+fn newest_llvm_folders() -> impl Iterator<Item = PathBuf> {
+    (10..=40)
+        .rev()
+        .map(|release| PathBuf::from(format!("/usr/lib/llvm-{release}")))
+}
+
+fn file(folder: &Path, name: &str) -> Option<PathBuf> {
+    Some(folder.join(name)).filter(|path| path.is_file())
+}
+
+fn starting_with(folder: &Path, prefix: &str) -> Option<PathBuf> {
+    let names = std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path());
+    names
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+        })
+        .min()
+}

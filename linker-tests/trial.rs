@@ -1,0 +1,108 @@
+//! The trials of one case, and how each ends: passed, failed, or ignored for want of a tool.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use libtest_mimic::{Completion, Failed, Trial};
+
+use crate::build::{Build, Built, Form};
+use crate::directives::Case;
+use crate::tools::{Linker, Missing};
+use crate::verify;
+use crate::wrap::Wrapper;
+
+/// Every linker in every form, and the comparison with the reference.
+pub fn of_case(case: Case) -> Vec<Trial> {
+    let case = Arc::new(case);
+    let mut trials = Vec::new();
+    for linker in Linker::ALL {
+        for form in Form::ALL {
+            let name = format!("{}/{}/{}", case.name, linker.name(), form.name());
+            let case = Arc::clone(&case);
+            trials.push(Trial::ignorable_test(name, move || {
+                completion(links_and_runs(&case, linker, form))
+            }));
+        }
+    }
+    let name = format!("{}/reference", case.name);
+    trials.push(Trial::ignorable_test(name, move || {
+        completion(equals_the_reference(&case))
+    }));
+    trials
+}
+
+/// A missing tool is no failure of what is tested, but neither is it a success: it is said, or, in strict mode, failed.
+fn completion(result: Result<()>) -> Result<Completion, Failed> {
+    let Err(error) = result else {
+        return Ok(Completion::Completed);
+    };
+    let strict = std::env::var_os("FATBIN_STRICT").is_some_and(|value| value == "1");
+    match error.downcast_ref::<Missing>() {
+        Some(missing) if !strict => Ok(Completion::ignored_with(missing)),
+        _ => Err(Failed::from(format!("{error:#}"))),
+    }
+}
+
+fn links_and_runs(case: &Case, linker: Linker, form: Form) -> Result<()> {
+    let folder = fresh_folder(&case.name, &format!("{}-{}", linker.name(), form.name()))?;
+    let built = Build {
+        case,
+        folder: &folder,
+        linker,
+        form,
+    }
+    .run(Wrapper::Ours)?;
+    verify::prints_expected(case, &verify::run(case, &folder, &built)?)?;
+    if !case.raw {
+        holds_its_images(&folder, &built)?;
+    }
+    Ok(())
+}
+
+/// What goes for images in offload binaries; a raw one has nothing around it by which it could be found.
+fn holds_its_images(folder: &Path, built: &Built) -> Result<()> {
+    for file in [&built.carrier].into_iter().chain(&built.merged) {
+        verify::scan_finds(folder, file, &built.images)?;
+        verify::extract_gives_back(folder, file, &built.images)?;
+    }
+    // Last, because it is the one check that needs LLVM: without it everything before has been proved all the same.
+    verify::objdump_lists(folder, &built.carrier, &built.images)
+}
+
+/// The same program around LLVM's object prints what the case expects, and around ours it prints the same: so that
+/// `expected-stdout` is no opinion of ours.
+fn equals_the_reference(case: &Case) -> Result<()> {
+    let run = |wrapper, name: &str| {
+        let folder = fresh_folder(&case.name, name)?;
+        let (linker, form) = (Linker::Bfd, Form::Pie);
+        let built = Build {
+            case,
+            folder: &folder,
+            linker,
+            form,
+        }
+        .run(wrapper)?;
+        verify::run(case, &folder, &built)
+    };
+    let theirs = run(Wrapper::Reference, "reference-theirs")?;
+    verify::prints_expected(case, &theirs)?;
+    let ours = run(Wrapper::Ours, "reference-ours")?;
+    if ours.stdout != theirs.stdout {
+        return Err(ours.complain(format!(
+            "around LLVM's object the program prints:\n{}",
+            theirs.stdout
+        )));
+    }
+    Ok(())
+}
+
+/// An empty folder for what a trial makes. The last run's files go first: a step that fails to write must not find them.
+fn fresh_folder(case: &str, name: &str) -> Result<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(case).join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    }
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    Ok(folder)
+}

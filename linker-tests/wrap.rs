@@ -1,0 +1,78 @@
+//! The wrapper objects of a case, by our program or by LLVM's.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::directives::{Case, Image};
+use crate::step::Step;
+use crate::tools::Tool;
+
+/// Who makes the wrapper objects.
+#[derive(Clone, Copy)]
+pub enum Wrapper {
+    Ours,
+    /// LLVM's own tools, the definition of what is right.
+    Reference,
+}
+
+impl Wrapper {
+    /// Wraps the images as the case wants them, all in one object or each in its own, and names the objects.
+    pub fn run(self, case: &Case, folder: &Path, images: &[Image]) -> Result<Vec<PathBuf>> {
+        let groups = if case.object_per_image {
+            images.chunks(1)
+        } else {
+            images.chunks(images.len())
+        };
+        let mut objects = Vec::new();
+        for (index, group) in groups.enumerate() {
+            let object = format!("wrapper-{index}.o");
+            match self {
+                Wrapper::Ours => wrap(case, folder, group, &object)?,
+                Wrapper::Reference => wrap_by_reference(case, folder, group, &object)?,
+            }
+            objects.push(PathBuf::from(object));
+        }
+        Ok(objects)
+    }
+}
+
+fn wrap(case: &Case, folder: &Path, images: &[Image], object: &str) -> Result<()> {
+    let mut step =
+        Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp"]);
+    if case.raw {
+        step = step.arg("--raw");
+    }
+    for image in images {
+        step = step.arg("--image").arg(image.option());
+    }
+    step.args(["-o", object]).run()?;
+    Ok(())
+}
+
+/// An offload binary around each image, the registration as LLVM IR, and a compiler to make an object of it.
+fn wrap_by_reference(case: &Case, folder: &Path, images: &[Image], object: &str) -> Result<()> {
+    let mut inputs = Vec::new();
+    for (index, image) in images.iter().enumerate() {
+        if case.raw {
+            inputs.push(image.file.clone());
+            continue;
+        }
+        let binary = format!("{object}.{index}.offload");
+        let step = Step::new(folder, Tool::OffloadBinary.path()?).args(["-o", &binary]);
+        step.arg(format!("--image={},kind=openmp", image.option()))
+            .run()?;
+        inputs.push(binary);
+    }
+    let bitcode = format!("{object}.bc");
+    let step =
+        Step::new(folder, Tool::OffloadWrapper.path()?).args(["--kind=openmp", "-o", &bitcode]);
+    step.arg("--triple=x86_64-unknown-linux-gnu")
+        .args(inputs)
+        .run()?;
+    // The compiler spells the triple otherwise and says so; both mean this machine.
+    let step =
+        Step::new(folder, Tool::Clang.path()?).args(["-O2", "-fPIC", "-Wno-override-module"]);
+    step.args(["-c", &bitcode, "-o", object]).run()?;
+    Ok(())
+}

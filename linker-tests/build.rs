@@ -83,16 +83,8 @@ impl Build<'_> {
         let beside = self.compile_beside()?;
 
         let link = |output: &str, kind: &[&str], inputs: &[PathBuf]| {
-            let step = Step::new(self.folder, Tool::Cc.path()?)
-                .args(&linker_flags)
-                .args(kind)
-                .args(self.link_flags());
-            step.arg("-o")
-                .arg(output)
-                .args(inputs)
-                .args(self.libraries()?)
-                .run()
-                .map(|_| ())
+            let step = Step::new(self.folder, Tool::Cc.path()?).args(&linker_flags).args(kind).args(self.link_flags());
+            step.arg("-o").arg(output).args(inputs).args(self.libraries()?).run().map(|_| ())
         };
         let mut carrier = PathBuf::from("program");
         let mut merged = None;
@@ -100,22 +92,13 @@ impl Build<'_> {
             Form::Pie | Form::NoPie => {}
             Form::Shared => {
                 // Without a name of its own the library would be known to the program by the path at link time.
-                link(
-                    "libcase.so",
-                    &["-shared", "-Wl,-soname,libcase.so"],
-                    &carried,
-                )?;
+                link("libcase.so", &["-shared", "-Wl,-soname,libcase.so"], &carried)?;
                 carrier = PathBuf::from("libcase.so");
                 carried = vec![carrier.clone()];
             }
             Form::Relocatable => {
                 let output = PathBuf::from("merged.o");
-                Step::new(self.folder, self.linker.path()?)
-                    .arg("-r")
-                    .arg("-o")
-                    .arg(&output)
-                    .args(&carried)
-                    .run()?;
+                Step::new(self.folder, self.linker.path()?).arg("-r").arg("-o").arg(&output).args(&carried).run()?;
                 carried = vec![output.clone()];
                 merged = Some(output);
             }
@@ -123,12 +106,7 @@ impl Build<'_> {
         // Objects first: where everything of the case is in the library, `main` is too, and it asks back for the runtime.
         let inputs = [beside, carried].concat();
         link("program", &[self.form.link_flag()], &inputs)?;
-        Ok(Built {
-            program: PathBuf::from("program"),
-            carrier,
-            merged,
-            images,
-        })
+        Ok(Built { program: PathBuf::from("program"), carrier, merged, images })
     }
 
     /// The case's `main.c` as a host object; with OpenMP also its device half, as the image `device.so`.
@@ -140,22 +118,12 @@ impl Build<'_> {
         let clang = || -> Result<Step> {
             let step = Step::new(self.folder, Tool::Clang.path()?).args(["-O1", "-fopenmp"]);
             // The region's name is made of the path, so that both halves are compiled from the same one.
-            Ok(step
-                .arg(format!("-fopenmp-targets={target}"))
-                .arg("-c")
-                .arg(&self.case.source))
+            Ok(step.arg(format!("-fopenmp-targets={target}")).arg("-c").arg(&self.case.source))
         };
-        clang()?
-            .args(["--offload-host-only", self.form.compile_flag(), "-o"])
-            .arg(&object)
-            .run()?;
-        let device = clang()?
-            .args(["--offload-device-only", "-fPIC"])
-            .args(&self.case.device_flags);
+        clang()?.args(["--offload-host-only", self.form.compile_flag(), "-o"]).arg(&object).run()?;
+        let device = clang()?.args(["--offload-device-only", "-fPIC"]).args(&self.case.device_flags);
         device.args(["-o", "device.o"]).run()?;
-        Step::new(self.folder, Tool::Cc.path()?)
-            .args(["-shared", "-o", "device.so", "device.o"])
-            .run()?;
+        Step::new(self.folder, Tool::Cc.path()?).args(["-shared", "-o", "device.so", "device.o"]).run()?;
         Ok(object)
     }
 
@@ -168,12 +136,7 @@ impl Build<'_> {
     }
 
     fn compile(&self, source: &Path, object: PathBuf) -> Result<PathBuf> {
-        let step = Step::new(self.folder, Tool::Cc.path()?).args([
-            "-O1",
-            "-Wall",
-            "-Werror",
-            self.form.compile_flag(),
-        ]);
+        let step = Step::new(self.folder, Tool::Cc.path()?).args(["-O1", "-Wall", "-Werror", self.form.compile_flag()]);
         step.arg("-c").arg(source).arg("-o").arg(&object).run()?;
         Ok(object)
     }
@@ -182,15 +145,8 @@ impl Build<'_> {
     fn images(&self) -> Result<Vec<Image>> {
         let located = self.case.images.iter().map(|image| {
             let built = self.folder.join(&image.file);
-            let path = if built.is_file() {
-                built
-            } else {
-                fixture(&image.file)?
-            };
-            Ok(Image {
-                file: path.display().to_string(),
-                ..image.clone()
-            })
+            let path = if built.is_file() { built } else { fixture(&image.file)? };
+            Ok(Image { file: path.display().to_string(), ..image.clone() })
         });
         located.collect()
     }
@@ -208,10 +164,6 @@ impl Build<'_> {
         if self.case.openmp_target.is_none() {
             return Ok(Vec::new());
         }
-        Ok(vec![
-            "-Wl,--no-as-needed".into(),
-            Tool::Libomp.path()?.into(),
-            Tool::Libomptarget.path()?.into(),
-        ])
+        Ok(vec!["-Wl,--no-as-needed".into(), Tool::Libomp.path()?.into(), Tool::Libomptarget.path()?.into()])
     }
 }

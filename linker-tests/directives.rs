@@ -64,23 +64,15 @@ impl Case {
         };
         for (index, line) in text.lines().enumerate() {
             if let Some(directive) = line.strip_prefix("//#") {
-                case.apply(directive).with_context(|| {
-                    format!("{}:{}: `{line}`", case.source.display(), index + 1)
-                })?;
+                case.apply(directive).with_context(|| format!("{}:{}: `{line}`", case.source.display(), index + 1))?;
             }
         }
-        ensure!(
-            !case.images.is_empty(),
-            "{}: no `//# image:`",
-            case.source.display()
-        );
+        ensure!(!case.images.is_empty(), "{}: no `//# image:`", case.source.display());
         Ok(case)
     }
 
     fn apply(&mut self, directive: &str) -> Result<()> {
-        let (key, value) = directive
-            .split_once(':')
-            .context("a directive is `//# key: value`")?;
+        let (key, value) = directive.split_once(':').context("a directive is `//# key: value`")?;
         let value = value.trim();
         ensure!(!value.is_empty(), "a directive needs a value");
         match key.trim() {
@@ -105,14 +97,8 @@ impl Case {
 impl Image {
     fn parse(value: &str) -> Result<Image> {
         let mut fields = value.split(',');
-        let file = fields
-            .next()
-            .context("`FILE[,triple=T][,arch=A]` expected")?;
-        let mut image = Image {
-            file: file.to_owned(),
-            triple: None,
-            arch: None,
-        };
+        let file = fields.next().context("`FILE[,triple=T][,arch=A]` expected")?;
+        let mut image = Image { file: file.to_owned(), triple: None, arch: None };
         for field in fields {
             match field.split_once('=') {
                 Some(("triple", triple)) => image.triple = Some(triple.to_owned()),
@@ -137,9 +123,7 @@ impl Image {
 
 /// The path of a file in `fixtures/`, which has to be there.
 pub fn fixture(name: &str) -> Result<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("fixtures")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
     ensure!(path.is_file(), "{}: no such fixture", path.display());
     Ok(path)
 }

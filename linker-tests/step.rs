@@ -27,11 +27,7 @@ impl Step {
     pub fn new(folder: &Path, program: impl AsRef<OsStr>) -> Step {
         let mut command = Command::new(&program);
         command.current_dir(folder);
-        Step {
-            command,
-            line: quoted(program.as_ref()),
-            folder: folder.to_owned(),
-        }
+        Step { command, line: quoted(program.as_ref()), folder: folder.to_owned() }
     }
 
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Step {
@@ -45,8 +41,7 @@ impl Step {
     }
 
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Step {
-        self.line
-            .insert_str(0, &format!("{name}={} ", quoted(value.as_ref())));
+        self.line.insert_str(0, &format!("{name}={} ", quoted(value.as_ref())));
         self.command.env(name, value);
         self
     }
@@ -54,17 +49,10 @@ impl Step {
     /// Runs the command. Anything but exit status 0 is an error.
     pub fn run(mut self) -> Result<Done> {
         let story = format!("in     {}\nran    {}", self.folder.display(), self.line);
-        let output = self
-            .command
-            .output()
-            .with_context(|| format!("the command could not be started\n{story}"))?;
+        let output = self.command.output().with_context(|| format!("the command could not be started\n{story}"))?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let story = format!(
-            "{story}\n{}{}",
-            block("stdout", &stdout),
-            block("stderr", &stderr)
-        );
+        let story = format!("{story}\n{}{}", block("stdout", &stdout), block("stderr", &stderr));
         if output.status.success() {
             Ok(Done { stdout, story })
         } else {
@@ -81,11 +69,7 @@ impl Done {
 }
 
 fn block(title: &str, text: &str) -> String {
-    if text.is_empty() {
-        String::new()
-    } else {
-        format!("{title}:\n{}\n", text.trim_end())
-    }
+    if text.is_empty() { String::new() } else { format!("{title}:\n{}\n", text.trim_end()) }
 }
 
 /// An argument as a shell would need it.

@@ -36,11 +36,7 @@ pub struct Missing {
 
 impl fmt::Display for Missing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} not found (Debian package {})",
-            self.name, self.package
-        )
+        write!(formatter, "{} not found (Debian package {})", self.name, self.package)
     }
 }
 
@@ -54,18 +50,16 @@ impl Tool {
             Tool::Gold => in_path("ld.gold"),
             Tool::Mold => in_path("ld.mold"),
             // A linker's release does not matter to us, and `cc -fuse-ld=lld` wants this very name.
-            Tool::Lld => in_path("ld.lld")
-                .or_else(|| newest_llvm_folders().find_map(|folder| file(&folder, "bin/ld.lld"))),
+            Tool::Lld => {
+                in_path("ld.lld").or_else(|| newest_llvm_folders().find_map(|folder| file(&folder, "bin/ld.lld")))
+            }
             Tool::Clang => llvm_program("clang"),
             Tool::Objdump => llvm_program("llvm-objdump"),
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
             Tool::Libomp => file(&llvm_folder(), "lib/libomp.so"),
             // The release has a suffix of its own (22.1), and no development link without it.
-            Tool::Libomptarget => starting_with(
-                &llvm_folder().join("lib"),
-                &format!("libomptarget.so.{LLVM}"),
-            ),
+            Tool::Libomptarget => starting_with(&llvm_folder().join("lib"), &format!("libomptarget.so.{LLVM}")),
         };
         Ok(found.ok_or_else(|| self.missing())?)
     }
@@ -84,10 +78,7 @@ impl Tool {
             Tool::Libomp => ("libomp.so of LLVM 22", "libomp-22-dev"),
             Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),
         };
-        Missing {
-            name: name.to_owned(),
-            package: package.to_owned(),
-        }
+        Missing { name: name.to_owned(), package: package.to_owned() }
     }
 }
 
@@ -127,10 +118,7 @@ impl Linker {
     pub fn cc_flags(self) -> Result<Vec<String>> {
         let path = self.path()?;
         let folder = path.parent().unwrap_or(Path::new("/"));
-        Ok(vec![
-            format!("-fuse-ld={}", self.name()),
-            format!("-B{}", folder.display()),
-        ])
+        Ok(vec![format!("-fuse-ld={}", self.name()), format!("-B{}", folder.display())])
     }
 }
 
@@ -150,9 +138,7 @@ fn llvm_folder() -> PathBuf {
 }
 
 fn newest_llvm_folders() -> impl Iterator<Item = PathBuf> {
-    (10..=40)
-        .rev()
-        .map(|release| PathBuf::from(format!("/usr/lib/llvm-{release}")))
+    (10..=40).rev().map(|release| PathBuf::from(format!("/usr/lib/llvm-{release}")))
 }
 
 fn file(folder: &Path, name: &str) -> Option<PathBuf> {
@@ -160,14 +146,6 @@ fn file(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn starting_with(folder: &Path, prefix: &str) -> Option<PathBuf> {
-    let names = std::fs::read_dir(folder)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path());
-    names
-        .filter(|path| {
-            path.file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
-        })
-        .min()
+    let names = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    names.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))).min()
 }

@@ -20,15 +20,11 @@ pub fn of_case(case: Case) -> Vec<Trial> {
         for form in Form::ALL {
             let name = format!("{}/{}/{}", case.name, linker.name(), form.name());
             let case = Arc::clone(&case);
-            trials.push(Trial::ignorable_test(name, move || {
-                completion(links_and_runs(&case, linker, form))
-            }));
+            trials.push(Trial::ignorable_test(name, move || completion(links_and_runs(&case, linker, form))));
         }
     }
     let name = format!("{}/reference", case.name);
-    trials.push(Trial::ignorable_test(name, move || {
-        completion(equals_the_reference(&case))
-    }));
+    trials.push(Trial::ignorable_test(name, move || completion(equals_the_reference(&case))));
     trials
 }
 
@@ -46,13 +42,7 @@ fn completion(result: Result<()>) -> Result<Completion, Failed> {
 
 fn links_and_runs(case: &Case, linker: Linker, form: Form) -> Result<()> {
     let folder = fresh_folder(&case.name, &format!("{}-{}", linker.name(), form.name()))?;
-    let built = Build {
-        case,
-        folder: &folder,
-        linker,
-        form,
-    }
-    .run(Wrapper::Ours)?;
+    let built = Build { case, folder: &folder, linker, form }.run(Wrapper::Ours)?;
     verify::prints_expected(case, &verify::run(case, &folder, &built)?)?;
     if !case.raw {
         holds_its_images(&folder, &built)?;
@@ -76,23 +66,14 @@ fn equals_the_reference(case: &Case) -> Result<()> {
     let run = |wrapper, name: &str| {
         let folder = fresh_folder(&case.name, name)?;
         let (linker, form) = (Linker::Bfd, Form::Pie);
-        let built = Build {
-            case,
-            folder: &folder,
-            linker,
-            form,
-        }
-        .run(wrapper)?;
+        let built = Build { case, folder: &folder, linker, form }.run(wrapper)?;
         verify::run(case, &folder, &built)
     };
     let theirs = run(Wrapper::Reference, "reference-theirs")?;
     verify::prints_expected(case, &theirs)?;
     let ours = run(Wrapper::Ours, "reference-ours")?;
     if ours.stdout != theirs.stdout {
-        return Err(ours.complain(format!(
-            "around LLVM's object the program prints:\n{}",
-            theirs.stdout
-        )));
+        return Err(ours.complain(format!("around LLVM's object the program prints:\n{}", theirs.stdout)));
     }
     Ok(())
 }

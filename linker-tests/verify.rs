@@ -29,68 +29,39 @@ pub fn run(case: &Case, folder: &Path, built: &Built) -> Result<Done> {
 pub fn prints_expected(case: &Case, done: &Done) -> Result<()> {
     if done.stdout != case.expected_stdout {
         let expected = case.source.with_file_name("expected-stdout");
-        return Err(done.complain(format!(
-            "the program does not print what {} says",
-            expected.display()
-        )));
+        return Err(done.complain(format!("the program does not print what {} says", expected.display())));
     }
     Ok(())
 }
 
 /// `fatbin scan` finds each image in an offload binary of its own, in order, with its triple and size, and nothing else.
 pub fn scan_finds(folder: &Path, file: &Path, images: &[Image]) -> Result<()> {
-    let done = Step::new(folder, env!("CARGO_BIN_EXE_fatbin"))
-        .args(["scan", "--json"])
-        .arg(file)
-        .run()?;
-    let report: Value = serde_json::from_str(&done.stdout)
-        .map_err(|error| done.complain(format!("no JSON: {error}")))?;
+    let done = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json"]).arg(file).run()?;
+    let report: Value =
+        serde_json::from_str(&done.stdout).map_err(|error| done.complain(format!("no JSON: {error}")))?;
     let mut found = Vec::new();
     for container in elements(&report["files"]).flat_map(|file| elements(&file["containers"])) {
         let images = elements(&container["images"]).map(|image| {
             let field = |name: &str| image[name].as_str().map_or("-".to_owned(), str::to_owned);
-            format!(
-                "{} {} {} bytes",
-                field("triple"),
-                field("arch"),
-                image["size"]
-            )
+            format!("{} {} {} bytes", field("triple"), field("arch"), image["size"])
         });
         let images: Vec<String> = images.collect();
-        found.push(format!(
-            "{}: {}",
-            container["type"].as_str().unwrap_or("?"),
-            images.join(" + ")
-        ));
+        found.push(format!("{}: {}", container["type"].as_str().unwrap_or("?"), images.join(" + ")));
     }
     let mut expected = Vec::new();
     for image in images {
         let field = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
         let size = read(folder, &image.file)?.len();
-        expected.push(format!(
-            "offload-binary: {} {} {size} bytes",
-            field(&image.triple),
-            field(&image.arch)
-        ));
+        expected.push(format!("offload-binary: {} {} {size} bytes", field(&image.triple), field(&image.arch)));
     }
-    same_list(
-        &done,
-        "`fatbin scan` finds other images than were wrapped",
-        &expected,
-        &found,
-    )
+    same_list(&done, "`fatbin scan` finds other images than were wrapped", &expected, &found)
 }
 
 /// `fatbin extract` gives back the images, byte for byte, and nothing else. The names of its files are its own affair.
 pub fn extract_gives_back(folder: &Path, file: &Path, images: &[Image]) -> Result<()> {
     let output = PathBuf::from(format!("{}.extracted", file.display()));
     std::fs::create_dir(folder.join(&output))?;
-    let done = Step::new(folder, env!("CARGO_BIN_EXE_fatbin"))
-        .arg("extract")
-        .arg(file)
-        .arg("-o")
-        .arg(&output)
-        .run()?;
+    let done = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(file).arg("-o").arg(&output).run()?;
 
     let mut extracted = Vec::new();
     for entry in std::fs::read_dir(folder.join(&output))? {
@@ -105,61 +76,31 @@ pub fn extract_gives_back(folder: &Path, file: &Path, images: &[Image]) -> Resul
         extracted.remove(position);
     }
     if !extracted.is_empty() {
-        return Err(done.complain(format!(
-            "more files than images: {} too many",
-            extracted.len()
-        )));
+        return Err(done.complain(format!("more files than images: {} too many", extracted.len())));
     }
     Ok(())
 }
 
 /// LLVM's own reader lists the images of a linked file in the same order, with triple and architecture.
 pub fn objdump_lists(folder: &Path, file: &Path, images: &[Image]) -> Result<()> {
-    let done = Step::new(folder, Tool::Objdump.path()?)
-        .arg("--offloading")
-        .arg(file)
-        .run()?;
+    let done = Step::new(folder, Tool::Objdump.path()?).arg("--offloading").arg(file).run()?;
     let column = |name: &str| -> Vec<String> {
-        let values = done
-            .stdout
-            .lines()
-            .filter_map(|line| line.strip_prefix(name));
+        let values = done.stdout.lines().filter_map(|line| line.strip_prefix(name));
         values.map(|value| value.trim().to_owned()).collect()
     };
     let known = |field: fn(&Image) -> &Option<String>| -> Vec<String> {
-        images
-            .iter()
-            .map(|image| field(image).clone().unwrap_or_default())
-            .collect()
+        images.iter().map(|image| field(image).clone().unwrap_or_default()).collect()
     };
-    same_list(
-        &done,
-        "llvm-objdump lists other triples",
-        &known(|image| &image.triple),
-        &column("triple "),
-    )?;
-    same_list(
-        &done,
-        "llvm-objdump lists other architectures",
-        &known(|image| &image.arch),
-        &column("arch "),
-    )
+    same_list(&done, "llvm-objdump lists other triples", &known(|image| &image.triple), &column("triple "))?;
+    same_list(&done, "llvm-objdump lists other architectures", &known(|image| &image.arch), &column("arch "))
 }
 
 fn same_list(done: &Done, complaint: &str, expected: &[String], found: &[String]) -> Result<()> {
     if expected == found {
         return Ok(());
     }
-    let lines = |list: &[String]| {
-        list.iter()
-            .map(|line| format!("\n  {line}"))
-            .collect::<String>()
-    };
-    Err(done.complain(format!(
-        "{complaint}\nexpected:{}\nfound:{}",
-        lines(expected),
-        lines(found)
-    )))
+    let lines = |list: &[String]| list.iter().map(|line| format!("\n  {line}")).collect::<String>();
+    Err(done.complain(format!("{complaint}\nexpected:{}\nfound:{}", lines(expected), lines(found))))
 }
 
 /// The elements of a JSON array; none where there is no array, so that the comparison has to fail and says why.
@@ -170,10 +111,6 @@ fn elements(value: &Value) -> impl Iterator<Item = &Value> {
 fn read(folder: &Path, file: &str) -> Result<Vec<u8>> {
     let path = folder.join(file);
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
-    ensure!(
-        !bytes.is_empty(),
-        "{}: an empty image proves nothing",
-        path.display()
-    );
+    ensure!(!bytes.is_empty(), "{}: an empty image proves nothing", path.display());
     Ok(bytes)
 }

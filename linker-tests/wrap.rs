@@ -19,11 +19,7 @@ pub enum Wrapper {
 impl Wrapper {
     /// Wraps the images as the case wants them, all in one object or each in its own, and names the objects.
     pub fn run(self, case: &Case, folder: &Path, images: &[Image]) -> Result<Vec<PathBuf>> {
-        let groups = if case.object_per_image {
-            images.chunks(1)
-        } else {
-            images.chunks(images.len())
-        };
+        let groups = if case.object_per_image { images.chunks(1) } else { images.chunks(images.len()) };
         let mut objects = Vec::new();
         for (index, group) in groups.enumerate() {
             let object = format!("wrapper-{index}.o");
@@ -38,8 +34,7 @@ impl Wrapper {
 }
 
 fn wrap(case: &Case, folder: &Path, images: &[Image], object: &str) -> Result<()> {
-    let mut step =
-        Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp"]);
+    let mut step = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp"]);
     if case.raw {
         step = step.arg("--raw");
     }
@@ -60,19 +55,14 @@ fn wrap_by_reference(case: &Case, folder: &Path, images: &[Image], object: &str)
         }
         let binary = format!("{object}.{index}.offload");
         let step = Step::new(folder, Tool::OffloadBinary.path()?).args(["-o", &binary]);
-        step.arg(format!("--image={},kind=openmp", image.option()))
-            .run()?;
+        step.arg(format!("--image={},kind=openmp", image.option())).run()?;
         inputs.push(binary);
     }
     let bitcode = format!("{object}.bc");
-    let step =
-        Step::new(folder, Tool::OffloadWrapper.path()?).args(["--kind=openmp", "-o", &bitcode]);
-    step.arg("--triple=x86_64-unknown-linux-gnu")
-        .args(inputs)
-        .run()?;
+    let step = Step::new(folder, Tool::OffloadWrapper.path()?).args(["--kind=openmp", "-o", &bitcode]);
+    step.arg("--triple=x86_64-unknown-linux-gnu").args(inputs).run()?;
     // The compiler spells the triple otherwise and says so; both mean this machine.
-    let step =
-        Step::new(folder, Tool::Clang.path()?).args(["-O2", "-fPIC", "-Wno-override-module"]);
+    let step = Step::new(folder, Tool::Clang.path()?).args(["-O2", "-fPIC", "-Wno-override-module"]);
     step.args(["-c", &bitcode, "-o", object]).run()?;
     Ok(())
 }

@@ -1,8 +1,54 @@
+//! Device code inside host files: put in, found, taken out, without LLVM.
+//!
+//! Programs that use GPUs carry *device images* inside *host files*. This crate writes the host objects that register
+//! them ([`wrap`]), finds them in finished programs ([`scan`]) and takes them out ([`ops::extract`]); the program `fatbin`
+//! is a thin command line around it.
+//!
+//! # The map
+//!
+//! Data goes down this list on its way in (bytes, views of containers, an inventory, text) and up on its way out (images,
+//! a plan, an object file). Each room uses only rooms that stand above it; a test keeps it so.
+//!
+//! | room | what lives there | it knows nothing of |
+//! |---|---|---|
+//! | [`error`], [`bytes`], [`content`] | what can go wrong; views of untrusted bytes; bytes on their way out | everything else |
+//! | [`io`] | mapped inputs, the sink that moves payloads, outputs that appear whole or not at all | formats |
+//! | [`target`] | offload kinds, triples, processors, bundle entry ids | files |
+//! | [`mod@format`] | one folder per container: layout, reader, writer | paths, host files |
+//! | [`host`] | a host object as plain data, its emission as ELF, a file of code per architecture | offload ABIs |
+//! | [`wrap`] | ABI generations as a table, a file per offload kind | architectures, ELF |
+//! | [`inventory`] | the result model: file, container, image | how it is printed |
+//! | [`scan`] | finding containers: by structure, then by magic | printing |
+//! | [`ops`] | what a command does with files | command-line syntax |
+//! | [`report`] | an inventory as table or JSON | where it came from |
+//! | [`cli`] | subcommands, messages, exit statuses | |
+//!
+//! # Listing a file
+//!
+//! ```no_run
+//! use fatbin::{io::Input, scan::scan};
+//!
+//! # fn main() -> fatbin::error::Result<()> {
+//! let input = Input::open("a.out")?;
+//! for image in scan("a.out", &input)?.device_images() {
+//!     println!("{:?} {:?} at {:#x}, {} bytes", image.triple, image.arch, image.offset, image.size);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
 pub mod bytes;
+pub mod cli;
 pub mod content;
 pub mod error;
 pub mod format;
 pub mod host;
+pub mod inventory;
 pub mod io;
+pub mod ops;
+pub mod report;
+pub mod scan;
 pub mod target;
 pub mod wrap;

@@ -1,1 +1,5 @@
-fn main() {}
+//! The program; see the library for everything else.
+
+fn main() -> std::process::ExitCode {
+    fatbin::cli::run()
+}

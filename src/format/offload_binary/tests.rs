@@ -96,12 +96,12 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
         ("another magic",      0, 0x1234, 4, "offload binary magic at 0x0: is 0x1234, should be 10 FF 10 AD"),
         ("version 0",          4, 0, 4, "offload binary version at 0x4: version 0 is not known, 1 is"),
         ("version 99",         4, 99, 4, "offload binary version at 0x4: version 99 is not known, 1 is"),
-        ("size too large",     8, end + 8, 8, "offload binary size at 0x8: offset 0 with size 168 does not fit into 160 bytes"),
+        ("size too large",     8, end + 8, 8, "offload binary size at 0x8: offset 0 with size 184 does not fit into 176 bytes"),
         ("size too small",     8, 8, 8, "offload binary entry offset at 0x10: offset 32 with size 40 does not fit into 8 bytes"),
-        ("entry wraps",       16, u64::MAX - 8, 8, "offload binary entry offset at 0x10: offset 18446744073709551607 with size 40 does not fit into 160 bytes"),
+        ("entry wraps",       16, u64::MAX - 8, 8, "offload binary entry offset at 0x10: offset 18446744073709551607 with size 40 does not fit into 176 bytes"),
         ("entry size",        24, 32, 8, "offload binary entry size at 0x18: is 0x20, should be 40"),
         ("too many strings",  48, 1 << 40, 8, "offload binary string count at 0x30: is 0x10000000000, should be at most 1024"),
-        ("image wraps",       56, u64::MAX, 8, "offload binary image offset at 0x38: offset 18446744073709551615 with size 17 does not fit into 160 bytes"),
+        ("image wraps",       56, u64::MAX, 8, "offload binary image offset at 0x38: offset 18446744073709551615 with size 17 does not fit into 176 bytes"),
         ("key outside",       72, end, 8, "offload binary key at 0x48: string without an end"),
     ];
     for (name, at, value, size, message) in defects {

@@ -1,0 +1,41 @@
+//! The command line: subcommands, messages and exit statuses.
+
+mod extract;
+mod scan;
+mod status;
+mod wrap;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use status::Status;
+
+#[derive(Parser)]
+#[command(name = "fatbin", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+/// Put device images into host objects, find them in finished programs, and take them out again
+///
+/// Exit status: 0 yes (done, found), 1 no (nothing found), 2 trouble (wrong usage, an input that cannot be read or
+/// understood, an output that cannot be written).
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Wrap(wrap::Arguments),
+    Scan(scan::Arguments),
+    Extract(extract::Arguments),
+}
+
+/// Runs the command that the process was started with.
+pub fn run() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Wrap(arguments) => wrap::run(arguments),
+        Command::Scan(arguments) => scan::run(arguments),
+        Command::Extract(arguments) => extract::run(arguments),
+    };
+    let status = result.unwrap_or_else(|error| status::report(&error));
+    ExitCode::from(status as u8)
+}

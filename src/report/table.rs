@@ -1,0 +1,104 @@
+//! `scan` for people: a line for each file and under it a row for each image.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::inventory::{Container, File, Image};
+
+const HEADINGS: [&str; 8] = ["CONTAINER", "SECTION", "KIND", "TRIPLE", "ARCH", "IMAGE", "OFFSET", "SIZE"];
+
+/// Columns that hold numbers.
+const RIGHT_ALIGNED: [usize; 2] = [6, 7];
+
+/// What was found in one file, as lines that end in a newline.
+pub fn table(file: &File) -> String {
+    let count = match file.device_images().count() {
+        0 => "no device images".to_owned(),
+        1 => "1 device image".to_owned(),
+        count => format!("{count} device images"),
+    };
+    let mut text = format!("{}: {}, {} bytes, {count}\n", printable(&file.path), file.format.name(), file.size);
+    if file.containers.is_empty() {
+        return text;
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(HEADINGS);
+    for container in &file.containers {
+        table.add_rows(container.images.iter().map(|image| row(container, image)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    for index in RIGHT_ALIGNED {
+        table.column_mut(index).expect("a heading each").set_cell_alignment(CellAlignment::Right);
+    }
+    for line in table.lines() {
+        text += &format!("  {}\n", line.trim_end());
+    }
+    text
+}
+
+fn row(container: &Container, image: &Image) -> [String; 8] {
+    let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
+    [
+        container.container_type.name().to_owned(),
+        or_dash(container.section.as_deref()),
+        or_dash(image.kind.map(|kind| kind.name())),
+        or_dash(image.triple.as_deref()),
+        or_dash(image.arch.as_deref()),
+        image.image_kind.name().to_owned(),
+        format!("{:#x}", image.offset),
+        image.size.to_string(),
+    ]
+}
+
+/// Text from a file, with everything that a terminal would obey written out.
+fn printable(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{ContainerType, ImageKind};
+    use crate::inventory::FileFormat;
+    use crate::target::OffloadKind;
+
+    fn file(triple: &str) -> File {
+        let image = Image {
+            kind: Some(OffloadKind::OpenMp),
+            image_kind: ImageKind::Elf,
+            triple: Some(triple.to_owned()),
+            arch: None,
+            id: None,
+            offset: 4242,
+            size: 15720,
+        };
+        let container = Container {
+            container_type: ContainerType::OffloadBinary,
+            version: Some(1),
+            section: Some(".llvm.offloading".to_owned()),
+            offset: 4096,
+            size: 16000,
+            images: vec![image],
+        };
+        let (path, format) = ("app".to_owned(), FileFormat::Elf);
+        File { path, format, size: 20000, containers: vec![container], errors: Vec::new() }
+    }
+
+    #[test]
+    fn columns_are_aligned_and_what_is_unknown_is_a_dash() {
+        let text = "\
+app: elf, 20000 bytes, 1 device image
+  CONTAINER       SECTION           KIND    TRIPLE             ARCH  IMAGE  OFFSET   SIZE
+  offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  -     elf    0x1092  15720
+";
+        assert_eq!(table(&file("amdgcn-amd-amdhsa")), text);
+    }
+
+    #[test]
+    fn text_from_a_file_cannot_command_the_terminal() {
+        let text = table(&file("\u{1b}]0;title\u{7}\n"));
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        assert_eq!(text.lines().count(), 3);
+    }
+}

@@ -50,6 +50,8 @@ pub enum Field {
 /// What the linker and the loader do with a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SectionKind {
+    /// Mapped read-only.
+    ReadOnly,
     /// Mapped writable, so that the loader can relocate it.
     Writable,
     /// Mapped read-only and marked as device images, `SHT_LLVM_OFFLOADING`.

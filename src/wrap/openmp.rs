@@ -36,8 +36,10 @@ fn entry_section(plan: &mut ObjectPlan, generation: &Generation) -> Entries {
     let name = generation.entry_section;
     let section = plan.section(Section {
         name: name.to_owned(),
-        // LLVM makes it read-only, while clang's entries are writable; mold 1.10 then keeps two sections of that name.
-        kind: SectionKind::Writable,
+        // Read-only, as LLVM makes it. Clang's own entries are read-only without -fPIC and writable with it, and mold 1.10
+        // keeps one output section for each, of which the writable one gets __start_ and __stop_. A read-only placeholder
+        // joins the entries or loses to them; a writable one would take the bounds away from read-only entries.
+        kind: SectionKind::ReadOnly,
         alignment: 8,
         data: Data::Bytes(Content::new()),
     });

@@ -120,6 +120,7 @@ impl<'plan> Layout<'plan> {
         let mut sections = vec![self.text(code)];
         sections.extend(self.plan.sections.iter().map(|section| {
             let (kind, flags) = match section.kind {
+                SectionKind::ReadOnly => (elf::SHT_PROGBITS, elf::SHF_ALLOC),
                 SectionKind::Writable => (elf::SHT_PROGBITS, elf::SHF_ALLOC | elf::SHF_WRITE),
                 SectionKind::Offloading => (SHT_LLVM_OFFLOADING, elf::SHF_ALLOC),
                 SectionKind::Constructors => (elf::SHT_INIT_ARRAY, elf::SHF_ALLOC | elf::SHF_WRITE),

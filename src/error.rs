@@ -55,8 +55,9 @@ pub enum Cause {
 /// Everything that a user can be told, each with the file it is about.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{}: cannot {action}: {}", path.display(), source)]
-    Io { path: PathBuf, action: &'static str, source: io::Error },
+    /// The cause is in the message and not a `source`, so that whoever prints the whole chain does not print it twice.
+    #[error("{}: cannot {action}: {cause}", path.display())]
+    Io { path: PathBuf, action: &'static str, cause: io::Error },
     #[error("{}: is {found}, not a regular file", path.display())]
     NotAFile { path: PathBuf, found: &'static str },
     #[error("{}: {malformed}", path.display())]
@@ -87,7 +88,7 @@ impl Error {
     /// For `map_err` on an operating system call about `path`; `action` completes "cannot …".
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
-        move |source| Error::Io { path, action, source }
+        move |cause| Error::Io { path, action, cause }
     }
 }
 

@@ -11,12 +11,15 @@ use crate::target::OffloadKind;
 pub struct File {
     /// As the user gave it.
     pub path: String,
-    pub format: FileFormat,
+    /// Absent for a file that could not be read.
+    pub format: Option<FileFormat>,
     pub size: u64,
     /// By offset.
     pub containers: Vec<Container>,
     /// What stood where a container should be and could not be read, by offset.
     pub errors: Vec<Malformed>,
+    /// Why the file could not be read at all.
+    pub failure: Option<String>,
 }
 
 /// What kind of file it is; the names are those of `fatbin scan --json`.
@@ -54,6 +57,11 @@ pub struct Image {
 }
 
 impl File {
+    /// A file that could not be read.
+    pub fn unreadable(path: String, failure: String) -> Self {
+        File { path, format: None, size: 0, containers: Vec::new(), errors: Vec::new(), failure: Some(failure) }
+    }
+
     /// The images that are for a device, in the order of the file: all but the host's entries in bundles.
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
         self.containers.iter().flat_map(|container| &container.images).filter(|it| it.kind != Some(OffloadKind::Host))

@@ -51,4 +51,6 @@ pub mod ops;
 pub mod report;
 pub mod scan;
 pub mod target;
+#[cfg(test)]
+mod tidy;
 pub mod wrap;

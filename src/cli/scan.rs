@@ -30,16 +30,21 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut files = Vec::new();
     let mut out = io::stdout().lock();
     for path in &arguments.files {
-        match scan_file(path) {
+        let file = match scan_file(path) {
             Ok((_, file)) => {
                 status = status.and(found(&file));
-                if arguments.json {
-                    files.push(file);
-                } else {
-                    out.write_all(report::table(&file).as_bytes())?;
-                }
+                file
             }
-            Err(error) => status = status.and(status::report(&error.into())),
+            Err(error) => {
+                let file = File::unreadable(path.to_string_lossy().into_owned(), error.to_string());
+                status = status.and(status::report(&error.into()));
+                file
+            }
+        };
+        if arguments.json {
+            files.push(file);
+        } else if file.failure.is_none() {
+            out.write_all(report::table(&file).as_bytes())?;
         }
     }
     if arguments.json {

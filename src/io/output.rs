@@ -60,7 +60,7 @@ impl Output {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let file = builder.tempfile_in(directory).map_err(Error::io(path, "create"))?;
+        let file = builder.tempfile_in(directory).map_err(own_cause).map_err(Error::io(path, "create"))?;
         Ok(Output { path: path.to_owned(), target: Target::Temporary(file) })
     }
 
@@ -99,6 +99,14 @@ impl Output {
             Target::Temporary(file) => file.as_file_mut(),
             Target::Special(file) => file,
         }
+    }
+}
+
+/// `tempfile` adds the temporary name to an error, which nobody but this file has heard of.
+fn own_cause(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((cause, _)) => io::Error::new(error.kind(), cause.to_owned()),
+        None => error,
     }
 }
 

@@ -19,8 +19,10 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct File<'a> {
     path: &'a str,
-    format: &'static str,
-    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
     containers: Vec<Container<'a>>,
     errors: Vec<Problem>,
 }
@@ -55,7 +57,8 @@ struct Image<'a> {
 
 #[derive(Serialize)]
 struct Problem {
-    offset: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
     message: String,
 }
 
@@ -68,12 +71,13 @@ pub fn json(files: &[inventory::File]) -> String {
 
 impl<'a> File<'a> {
     fn new(file: &'a inventory::File) -> Self {
+        let failure = file.failure.iter().map(|failure| Problem { offset: None, message: failure.clone() });
         File {
             path: &file.path,
-            format: file.format.name(),
-            size: file.size,
+            format: file.format.map(|format| format.name()),
+            size: file.format.map(|_| file.size),
             containers: file.containers.iter().map(Container::new).collect(),
-            errors: file.errors.iter().map(Problem::new).collect(),
+            errors: failure.chain(file.errors.iter().map(Problem::new)).collect(),
         }
     }
 }
@@ -107,6 +111,6 @@ impl<'a> Image<'a> {
 
 impl Problem {
     fn new(error: &Malformed) -> Self {
-        Problem { offset: error.offset, message: format!("{}: {}", error.field, error.cause) }
+        Problem { offset: Some(error.offset), message: format!("{}: {}", error.field, error.cause) }
     }
 }

@@ -16,7 +16,8 @@ pub fn table(file: &File) -> String {
         1 => "1 device image".to_owned(),
         count => format!("{count} device images"),
     };
-    let mut text = format!("{}: {}, {} bytes, {count}\n", printable(&file.path), file.format.name(), file.size);
+    let format = file.format.map_or("unreadable", |format| format.name());
+    let mut text = format!("{}: {}, {} bytes, {count}\n", printable(&file.path), format, file.size);
     if file.containers.is_empty() {
         return text;
     }
@@ -81,8 +82,8 @@ mod tests {
             size: 16000,
             images: vec![image],
         };
-        let (path, format) = ("app".to_owned(), FileFormat::Elf);
-        File { path, format, size: 20000, containers: vec![container], errors: Vec::new() }
+        let (path, format) = ("app".to_owned(), Some(FileFormat::Elf));
+        File { path, format, size: 20000, containers: vec![container], errors: Vec::new(), failure: None }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use crate::bytes::View;
 use crate::error::{Malformed, Result};
-use crate::inventory::{Container, File};
+use crate::inventory::{Container, File, FileFormat};
 use crate::io::Input;
 
 /// Something to search: headers are looked at through the view, the rest goes by block by block.
@@ -88,10 +88,11 @@ impl Findings {
         ranges
     }
 
-    fn into_file(mut self, path: &str, format: crate::inventory::FileFormat, size: u64) -> File {
+    fn into_file(mut self, path: &str, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
         self.errors.sort_by_key(|error| error.offset);
-        File { path: path.to_owned(), format, size, containers: self.containers, errors: self.errors }
+        let (path, format) = (path.to_owned(), Some(format));
+        File { path, format, size, containers: self.containers, errors: self.errors, failure: None }
     }
 }
 

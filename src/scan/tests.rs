@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::format::{ContainerType, bundle, offload_binary};
-use crate::inventory::FileFormat;
 
 fn offload_binary(image: &[u8]) -> Vec<u8> {
     let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
@@ -133,6 +132,6 @@ fn a_broken_container_in_its_own_section_is_an_error_and_its_neighbours_are_stil
 fn an_empty_file_and_a_text_have_nothing() {
     for bytes in [&b""[..], b"\n", b"#!/bin/sh\nexit 0\n"] {
         let file = scan("file", &View::new(bytes)).unwrap();
-        assert_eq!((file.format, file.containers.len(), file.errors.len()), (FileFormat::Raw, 0, 0));
+        assert_eq!((file.format, file.containers.len(), file.errors.len()), (Some(FileFormat::Raw), 0, 0));
     }
 }

@@ -1,0 +1,151 @@
+//! Everything that can be wrong with what the program is given: one line that says what, exit status 2, and on disk
+//! nothing new and nothing lost.
+
+use crate::{Run, Scene, fixture};
+
+/// Runs a command that must fail, and checks that it changed nothing in the folder.
+fn refused(scene: &Scene, arguments: &str) -> String {
+    let before = (scene.names(), scene.path("old.o").exists().then(|| scene.read("old.o")));
+    let Run { status, out, err } = scene.fatbin(arguments);
+    assert_eq!((status, out.as_str()), (2, ""), "{arguments}: {err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert_eq!((scene.names(), scene.path("old.o").exists().then(|| scene.read("old.o"))), before, "{arguments}");
+    err.strip_prefix("fatbin: ").expect(&err).trim_end().to_owned()
+}
+
+/// A folder with a good image, some bad ones and an output that exists already.
+fn scene() -> Scene {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "good").file("old.o", "old").file("empty", "");
+    scene.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]).file("header", &fixture("answer-gfx90a.hsaco")[..40]);
+    std::fs::create_dir(scene.path("folder")).unwrap();
+    scene
+}
+
+#[test]
+fn each_mistake_is_one_line_with_file_and_cause_and_the_old_output_stays() {
+    let scene = scene();
+    let mistakes = [
+        ("missing", "missing: cannot open: No such file or directory (os error 2)"),
+        ("empty", "empty: device image is empty"),
+        ("folder", "folder: is a directory, not a regular file"),
+        ("/dev/null", "/dev/null: is a device, pipe or socket, not a regular file"),
+        ("cut", "cut: ELF header at 0x0: Invalid ELF section header offset/size/alignment"),
+        ("header", "header: ELF header at 0x0: Invalid ELF header size or alignment"),
+        ("old.o", "old.o: is both input and output"),
+        ("./folder/../old.o", "old.o: is both input and output"),
+        ("--image file=good,arch=gfx906", "good: arch=gfx906 was stated, but the image's header says gfx90a"),
+    ];
+    for (image, message) in mistakes {
+        assert_eq!(refused(&scene, &format!("wrap --kind openmp -o old.o good {image}")), message);
+    }
+    assert_eq!(
+        refused(&scene, "wrap --kind openmp -o old.o"),
+        "wrap: no image given; name one as IMAGE or with --image file=IMAGE"
+    );
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_named() {
+    let scene = scene();
+    let cases = [
+        ("missing/w.o", "missing/w.o: cannot create: No such file or directory (os error 2)"),
+        ("good/w.o", "good/w.o: cannot create: Not a directory (os error 20)"),
+        ("folder", "folder: is a directory, not a regular file"),
+        ("/proc/w.o", "/proc/w.o: cannot create: No such file or directory (os error 2)"),
+    ];
+    for (output, message) in cases {
+        assert_eq!(refused(&scene, &format!("wrap --kind openmp -o {output} good")), message);
+    }
+    scene.fatbin("wrap --kind openmp -o w.o good").ok();
+    let message = refused(&scene, "extract w.o -o good");
+    assert!(message.starts_with("good: cannot create: "), "{message}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_the_old_output() {
+    let scene = scene();
+    assert_eq!(
+        refused(&scene, "wrap --kind openmp -o /dev/full good"),
+        "/dev/full: cannot write: No space left on device (os error 28)"
+    );
+}
+
+#[test]
+fn a_bundle_is_not_taken_for_an_image() {
+    let scene = scene();
+    let bundle = fatbin::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1).unwrap();
+    scene.file("bundle", bundle.to_vec());
+    assert_eq!(
+        refused(&scene, "wrap --kind openmp -o old.o bundle"),
+        "bundle: is an offload bundle, which cannot be registered as a device image; unbundle it and name the images in it"
+    );
+}
+
+#[test]
+fn an_offload_binary_that_is_broken_or_for_another_runtime_is_refused() {
+    use fatbin::format::offload_binary::{Member, write};
+    let scene = scene();
+    let binary = |offload_kind| {
+        let member = Member { image_kind: 1, offload_kind, flags: 0, strings: &[("triple", "t")], image: b"image" };
+        write(&member).unwrap().content.to_vec()
+    };
+    scene.file("hip", binary(4));
+    assert_eq!(refused(&scene, "wrap --kind openmp -o old.o hip"), "hip: offload binary is for hip, not for openmp");
+    let good = binary(1);
+    scene.file("tail", [&good[..], b"garbage"].concat());
+    let at = good.len();
+    assert_eq!(
+        refused(&scene, "wrap --kind openmp -o old.o tail"),
+        format!("tail: offload binary magic at {at:#x}: is 0x62726167, should be 10 FF 10 AD")
+    );
+    scene.file("cut", &good[..good.len() - 8]);
+    assert_eq!(
+        refused(&scene, "wrap --kind openmp -o old.o cut"),
+        "cut: offload binary size at 0x8: offset 0 with size 112 does not fit into 104 bytes"
+    );
+}
+
+#[test]
+fn no_damage_to_an_elf_image_or_host_file_is_a_crash() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    for name in ["a", "w.o"] {
+        let good = scene.read(name);
+        // Every byte of the ELF header, and of the section headers at the end, at its extremes.
+        let tail = good.len().saturating_sub(15 * 64);
+        for at in (16..64).chain((tail..good.len()).step_by(4)) {
+            let mut bytes = good.clone();
+            bytes[at..(at + 4).min(good.len())].fill(0xff);
+            scene.file("bad", bytes);
+            for command in ["wrap --kind openmp -o out.o bad", "scan bad", "extract bad -o out"] {
+                let run = scene.fatbin(command);
+                assert!((0..=2).contains(&run.status) && !run.err.contains("panicked"), "{name} at {at}: {}", run.err);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_name_with_control_characters_stays_on_one_line() {
+    let scene = Scene::new();
+    let run = crate::run(
+        std::process::Command::new(env!("CARGO_BIN_EXE_fatbin"))
+            .args(["scan", "two\nlines\u{1b}[31m"])
+            .current_dir(scene.path(".")),
+    );
+    assert_eq!(run.err, "fatbin: two?lines?[31m: cannot open: No such file or directory (os error 2)\n");
+}
+
+#[test]
+fn wrong_usage_is_trouble() {
+    let scene = scene();
+    for arguments in
+        ["", "frobnicate", "wrap", "wrap --kind vulkan -o x good", "scan", "extract", "scan --frobnicate x"]
+    {
+        let run = scene.fatbin(arguments);
+        assert_eq!(run.status, 2, "{arguments}");
+        assert!(run.out.is_empty() && !run.err.is_empty(), "{arguments}");
+    }
+}

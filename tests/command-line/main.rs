@@ -1,0 +1,86 @@
+//! The program as its users meet it: what it prints, how it exits, and what it leaves on disk.
+
+mod bad_input;
+mod extract;
+mod scan;
+mod wrap;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder of its own to run the program in.
+struct Scene {
+    folder: TempDir,
+}
+
+/// What a run of the program gave.
+#[derive(Debug, PartialEq)]
+struct Run {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Scene { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Puts a file into the folder.
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> &Self {
+        std::fs::write(self.path(name), bytes).unwrap();
+        self
+    }
+
+    /// Puts a fixture into the folder under a name.
+    fn fixture(&self, fixture: &str, name: &str) -> &Self {
+        self.file(name, self::fixture(fixture))
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// Names in the folder, sorted.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Runs `fatbin` in the folder with arguments as one would type them.
+    fn fatbin(&self, arguments: &str) -> Run {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fatbin"));
+        run(command.args(arguments.split_whitespace()).current_dir(self.folder.path()))
+    }
+}
+
+impl Run {
+    /// The output of a run that must have ended well and silently.
+    fn ok(self) -> String {
+        assert_eq!((self.status, self.err.as_str()), (0, ""), "{}", self.out);
+        self.out
+    }
+}
+
+fn run(command: &mut Command) -> Run {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    Run {
+        status: status.code().expect("ended by itself"),
+        out: String::from_utf8(stdout).unwrap(),
+        err: String::from_utf8(stderr).unwrap(),
+    }
+}
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).unwrap()
+}

@@ -1,0 +1,104 @@
+//! `fatbin scan`: the table, the document, the exit status.
+
+use serde_json::{Value, json};
+
+use crate::{Scene, run};
+
+#[test]
+fn the_table_has_a_row_for_each_image() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let size = scene.read("w.o").len();
+    let table = format!(
+        "\
+w.o: elf, {size} bytes, 1 device image
+  CONTAINER       SECTION           KIND    TRIPLE             ARCH    IMAGE  OFFSET  SIZE
+  offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  gfx90a  elf     0x100  3456
+"
+    );
+    assert_eq!(scene.fatbin("scan w.o").ok(), table);
+}
+
+#[test]
+fn the_document_follows_its_schema() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let size = scene.read("w.o").len();
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
+    let expected = json!({
+        "schema": "fatbin.scan/1",
+        "files": [{
+            "path": "w.o", "format": "elf", "size": size,
+            "containers": [{
+                "type": "offload-binary", "version": 1, "section": ".llvm.offloading", "offset": 0x70, "size": 3456 + 0x90,
+                "images": [{
+                    "kind": "openmp", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a",
+                    "offset": 0x100, "size": 3456
+                }]
+            }],
+            "errors": []
+        }]
+    });
+    assert_eq!(document, expected);
+}
+
+#[test]
+fn nothing_found_has_an_exit_status_of_its_own() {
+    let scene = Scene::new();
+    let run = scene.file("text", "nothing here\n").fatbin("scan text");
+    assert_eq!((run.status, run.err.as_str()), (1, ""));
+    assert_eq!(run.out, "text: raw, 13 bytes, no device images\n");
+}
+
+#[test]
+fn one_file_with_an_image_is_enough_and_one_that_cannot_be_read_is_trouble() {
+    let scene = Scene::new();
+    scene.file("text", "nothing here\n").fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    assert_eq!(scene.fatbin("scan text w.o").status, 0);
+    let run = scene.fatbin("scan text missing w.o");
+    assert_eq!(run.status, 2);
+    assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");
+    assert!(run.out.contains("w.o: elf"), "the others are still listed");
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json missing w.o").out).unwrap();
+    assert_eq!(document["files"][0]["path"], "missing");
+    assert_eq!(
+        document["files"][0]["errors"][0]["message"],
+        "missing: cannot open: No such file or directory (os error 2)"
+    );
+    assert_eq!(document["files"][1]["containers"][0]["images"][0]["arch"], "gfx90a");
+}
+
+#[test]
+fn a_broken_container_is_reported_with_its_offset_and_the_rest_is_listed() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let mut object = scene.read("w.o");
+    object[0x70 + 4] = 99;
+    let run = scene.file("w.o", object).fatbin("scan w.o");
+    assert_eq!(run.status, 2);
+    assert_eq!(run.err, "fatbin: w.o: offload binary version at 0x74: version 99 is not known, 1 is\n");
+    assert!(run.out.contains("sm_90"), "{}", run.out);
+}
+
+#[test]
+fn a_file_without_section_headers_is_searched_by_content() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let mut object = scene.read("w.o");
+    object[0x28..0x30].fill(0);
+    object[0x3c..0x40].fill(0);
+    let table = scene.file("w.o", object).fatbin("scan w.o").ok();
+    assert!(table.contains("offload-binary  -        openmp  amdgcn-amd-amdhsa  gfx90a"), "{table}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_not_an_error() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    let fatbin = env!("CARGO_BIN_EXE_fatbin");
+    let files = "a ".repeat(3000);
+    let script = format!("{fatbin} scan {files} 2>err | head -n 1 >/dev/null");
+    run(std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.path("."))).ok();
+    assert_eq!(scene.read("err"), b"");
+}

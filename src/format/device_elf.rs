@@ -22,6 +22,10 @@ pub struct DeviceElf {
 /// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that what they point to is there.
 pub fn read(view: View<'_>) -> Result<DeviceElf, Malformed> {
     let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::HostFile(error.to_string()));
+    let available = view.size();
+    if available < HEADER_SIZE {
+        return Err(view.malformed("ELF header", 0, Cause::Truncated { needed: HEADER_SIZE, available }));
+    }
     let header = FileHeader64::<Endianness>::parse(view.data()).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
     let machine = header.e_machine(endian);
@@ -31,27 +35,46 @@ pub fn read(view: View<'_>) -> Result<DeviceElf, Malformed> {
         elf::EM_CUDA => nvptx::arch_of_e_flags(header.e_ident().abi_version, flags),
         _ => None,
     };
-    let size = size(header, endian, view).map_err(malformed)?;
-    if size > view.size() {
-        let cause = Cause::Truncated { needed: size, available: view.size() };
-        return Err(view.malformed("ELF file", 0, cause));
-    }
+    let size = end(header, endian, view)?;
     Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, size })
 }
 
-/// An ELF file does not state its size; it ends with the last thing that its headers point to.
-fn size(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> object::Result<u64> {
-    let data = view.data();
-    let table = |offset: u64, count: usize, entry: u16| offset.saturating_add(count as u64 * u64::from(entry));
-    let sections = header.section_headers(endian, data)?;
-    let segments = header.program_headers(endian, data)?;
-    let tables = [
-        u64::from(header.e_ehsize(endian)),
-        table(header.e_shoff(endian), sections.len(), header.e_shentsize(endian)),
-        table(header.e_phoff(endian), segments.len(), header.e_phentsize(endian)),
+/// Size of the header, and offsets of the fields in it that point to the tables (System V ABI, ELF header).
+const HEADER_SIZE: u64 = 64;
+const E_PHOFF: u64 = 0x20;
+const E_SHOFF: u64 = 0x28;
+
+/// Offsets of the fields in a program header and a section header that point to bytes.
+const P_OFFSET: u64 = 8;
+const SH_OFFSET: u64 = 24;
+
+/// An ELF file does not state its size; it ends with the last thing that its headers point to, all of which has to lie
+/// within the view.
+fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
+    let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::HostFile(error.to_string()));
+    let part_end = |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset + size);
+    let table_size = |count: u16, entry_size: u16| u64::from(count) * u64::from(entry_size);
+    let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
+    let segments_size = table_size(header.e_phnum(endian), header.e_phentsize(endian));
+    let sections_size = table_size(header.e_shnum(endian), header.e_shentsize(endian));
+    let mut ends = vec![
+        HEADER_SIZE,
+        part_end("ELF program header offset", E_PHOFF, phoff, segments_size)?,
+        part_end("ELF section header offset", E_SHOFF, shoff, sections_size)?,
     ];
-    let section_ends = sections.iter().filter_map(|section| section.file_range(endian));
-    let segment_ends = segments.iter().map(|segment| segment.file_range(endian));
-    let ends = section_ends.chain(segment_ends).map(|(offset, size): (u64, u64)| offset.saturating_add(size));
-    Ok(tables.into_iter().chain(ends).max().unwrap_or(0))
+    let segments = header.program_headers(endian, view.data());
+    let segments = segments.map_err(|error| malformed("ELF program header offset", E_PHOFF, error))?;
+    for (index, segment) in segments.iter().enumerate() {
+        let (offset, size) = segment.file_range(endian);
+        let at = phoff + index as u64 * size_of_val(segment) as u64 + P_OFFSET;
+        ends.push(part_end("ELF segment offset", at, offset, size)?);
+    }
+    let sections = header.section_headers(endian, view.data());
+    let sections = sections.map_err(|error| malformed("ELF section header offset", E_SHOFF, error))?;
+    for (index, section) in sections.iter().enumerate() {
+        let at = shoff + index as u64 * size_of_val(section) as u64 + SH_OFFSET;
+        let (offset, size) = section.file_range(endian).unwrap_or_default();
+        ends.push(part_end("ELF section offset", at, offset, size)?);
+    }
+    Ok(ends.into_iter().max().unwrap_or(HEADER_SIZE))
 }

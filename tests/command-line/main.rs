@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod extract;
+mod readme;
 mod scan;
 mod wrap;
 

@@ -50,6 +50,18 @@ impl<'data> Content<'data> {
         self.runs.iter().map(|run| run.as_ref())
     }
 
+    /// Where the first run of at least `size` bytes begins.
+    pub fn first_run_of(&self, size: u64) -> Option<u64> {
+        let mut offset = 0;
+        for run in self.runs() {
+            if run.len() as u64 >= size {
+                return Some(offset);
+            }
+            offset += run.len() as u64;
+        }
+        None
+    }
+
     /// All bytes joined: for tests and for content that is known to be small.
     pub fn to_vec(&self) -> Vec<u8> {
         self.runs().collect::<Vec<_>>().concat()

@@ -49,8 +49,18 @@ impl<'data> Sink<'data> {
         first[..header.len()].copy_from_slice(header);
     }
 
+    /// Everything that was appended, in bytes.
+    pub fn size(&self) -> u64 {
+        let size = |extent: &Extent| match extent {
+            Extent::Bytes(bytes) => bytes.len() as u64,
+            Extent::Payload { size, .. } => *size,
+        };
+        self.extents.iter().map(size).sum()
+    }
+
     /// Moves everything to `output`, in order.
     pub fn write_to(&self, output: &mut Output) -> Result<()> {
+        output.reserve(self.size())?;
         for extent in &self.extents {
             match extent {
                 Extent::Bytes(bytes) => output.write(bytes)?,

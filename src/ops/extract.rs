@@ -34,6 +34,7 @@ pub fn extract(
     for (index, image) in file.device_images().enumerate() {
         let name = names.take(&name(input.path(), index, image));
         let mut output = Output::create_in(directory, &name)?;
+        output.reserve(image.size)?;
         output.copy(input, image.offset, image.size)?;
         output.commit()?;
         written(&directory.join(name));

@@ -98,3 +98,16 @@ fn an_object_can_be_written_to_a_device() {
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o /dev/null a").ok();
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
+
+#[test]
+fn a_large_image_stands_where_the_kernel_moves_it_fastest() {
+    let scene = Scene::new();
+    scene.file("large", vec![1; 3 << 20]);
+    scene.fatbin("wrap --kind openmp -o w.o --image file=large,triple=amdgcn-amd-amdhsa").ok();
+    let object = scene.read("w.o");
+    let image = object.windows(16).position(|bytes| bytes == [1; 16]).unwrap();
+    assert_eq!(image, 64 << 10);
+    assert!(object.len() < (3 << 20) + (64 << 10) + 4096);
+    scene.fatbin("extract w.o -o out").ok();
+    assert_eq!(scene.read("out/w.o.0-openmp-amdgcn-amd-amdhsa.bin"), scene.read("large"));
+}

@@ -33,7 +33,8 @@ pub fn write(
     let offsets: Vec<u64> = sections
         .iter()
         .map(|section| {
-            let offset = writer.write_align(section.alignment);
+            let offset = file_offset(section, writer.len());
+            writer.pad_until(offset);
             section.content().runs().for_each(|run| writer.write(run));
             offset
         })
@@ -102,6 +103,24 @@ pub fn write(
     drop(writer);
     sink.replace_start(&header);
     Ok(())
+}
+
+/// A payload of this size and more is worth a gap before it.
+const LARGE_PAYLOAD: u64 = 1 << 20;
+
+/// Distance from the start of the file at which the kernel moves a payload fastest. It copies in blocks of this size, and
+/// one that straddles two blocks of the destination took 1.25 times as long on ext4 (Linux 6.18, 300 MB; a gap to
+/// 4 KiB made it 1.2, to 16 KiB 1.1, to 64 KiB 1.0). File systems that share blocks instead of copying them want whole
+/// blocks of at least 4 KiB.
+const PAYLOAD_ALIGNMENT: u64 = 64 << 10;
+
+/// Where a section goes that may begin at `end`: at its alignment, or if it holds a large payload, so that this is
+/// aligned. The gap is not part of any section and no linker copies it.
+fn file_offset(section: &ElfSection, end: u64) -> u64 {
+    let plain = end.next_multiple_of(section.alignment);
+    let Some(before) = section.content().first_run_of(LARGE_PAYLOAD) else { return plain };
+    let aligned = (end + before).next_multiple_of(PAYLOAD_ALIGNMENT) - before;
+    if aligned.is_multiple_of(section.alignment) { aligned } else { plain }
 }
 
 /// The index in the section header table: each section is followed by its relocations, if it has any.

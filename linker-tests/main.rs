@@ -17,12 +17,15 @@
 //! the result ([`verify`]). One more trial a case, `case/reference`, has LLVM's own tools make the object instead and
 //! demands that the two programs print the same.
 //!
+//! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
+//!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
 //! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
 //! machine which is to prove something cannot pass by having nothing installed.
 
 mod build;
 mod directives;
+mod false_magics;
 mod step;
 mod tools;
 mod trial;
@@ -55,6 +58,7 @@ fn trials() -> Result<Vec<Trial>> {
         let case = Case::read(&folder)?;
         trials.extend(trial::of_case(case));
     }
+    trials.push(false_magics::trial());
     Ok(trials)
 }
 

@@ -25,6 +25,7 @@ pub enum Tool {
     OffloadBinary,
     Libomp,
     Libomptarget,
+    LibLlvm,
 }
 
 /// A tool that is not on this machine.
@@ -58,6 +59,8 @@ impl Tool {
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
             Tool::Libomp => file(&llvm_folder(), "lib/libomp.so"),
+            Tool::LibLlvm => starting_with(Path::new("/usr/lib/x86_64-linux-gnu"), &format!("libLLVM.so.{LLVM}"))
+                .or_else(|| starting_with(&llvm_folder().join("lib"), &format!("libLLVM.so.{LLVM}"))),
             // The release has a suffix of its own (22.1), and no development link without it.
             Tool::Libomptarget => starting_with(&llvm_folder().join("lib"), &format!("libomptarget.so.{LLVM}")),
         };
@@ -76,6 +79,7 @@ impl Tool {
             Tool::OffloadWrapper => ("llvm-offload-wrapper-22", "llvm-22"),
             Tool::OffloadBinary => ("llvm-offload-binary-22", "llvm-22"),
             Tool::Libomp => ("libomp.so of LLVM 22", "libomp-22-dev"),
+            Tool::LibLlvm => ("libLLVM.so.22", "libllvm22"),
             Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),
         };
         Missing { name: name.to_owned(), package: package.to_owned() }

@@ -29,7 +29,7 @@ pub fn of_case(case: Case) -> Vec<Trial> {
 }
 
 /// A missing tool is no failure of what is tested, but neither is it a success: it is said, or, in strict mode, failed.
-fn completion(result: Result<()>) -> Result<Completion, Failed> {
+pub fn completion(result: Result<()>) -> Result<Completion, Failed> {
     let Err(error) = result else {
         return Ok(Completion::Completed);
     };

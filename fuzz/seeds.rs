@@ -1,0 +1,64 @@
+//! seeds FOLDER: writes the files that the fuzzer starts from, one folder for each target.
+//!
+//! They are the images in `fixtures/`, alone and in every container: from random bytes alone a fuzzer hardly ever gets
+//! past a magic and the offsets behind it.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use fatbin::bytes::View;
+use fatbin::format::{DeviceImage, bundle, offload_binary};
+use fatbin::ops::{ImageFile, WrapOptions, wrap};
+use fatbin::target::OffloadKind;
+use fatbin::wrap::Stated;
+
+const HOST_ID: &str = "host-x86_64-unknown-linux-gnu-";
+
+fn main() -> io::Result<()> {
+    let folder = PathBuf::from(env::args_os().nth(1).expect("usage: seeds FOLDER"));
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
+    for entry in fs::read_dir(fixtures)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = fs::read(&path)?;
+        let image = DeviceImage::identify(View::new(&bytes));
+        let Some(triple) = image.triple else { continue };
+        let arch = image.arch.as_deref().unwrap_or_default();
+
+        let member = offload_binary::Member {
+            image_kind: offload_binary::image_kind_of(image.image_kind),
+            offload_kind: OffloadKind::OpenMp.bit(),
+            flags: 0,
+            strings: &[("triple", triple), ("arch", arch)],
+            image: &bytes,
+        };
+        let binary = offload_binary::write(&member).expect("a fixture is small").content.to_vec();
+
+        let id = format!("openmp-{triple}-{arch}");
+        let bundle = bundle::write(&[(HOST_ID, &[]), (&id, &bytes)], 1).expect("a fixture is small").to_vec();
+
+        save(&folder, "device_elf", &name, &bytes)?;
+        save(&folder, "offload_binary", &name, &binary)?;
+        save(&folder, "bundle", &name, &bundle)?;
+        save(
+            &folder,
+            "scan",
+            &format!("{name}.raw"),
+            &[b"before", &binary[..], b"between", &bundle, b"behind"].concat(),
+        )?;
+
+        // A host file with sections, which is what the scanner walks.
+        for raw in [false, true] {
+            let object = folder.join("scan").join(format!("{name}.{}.o", if raw { "raw" } else { "packed" }));
+            let images = vec![ImageFile { path: path.clone(), stated: Stated::default() }];
+            wrap(&WrapOptions { images, raw, output: object }).map_err(io::Error::other)?;
+        }
+    }
+    Ok(())
+}
+
+fn save(folder: &Path, target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder.join(target);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(name), bytes)
+}

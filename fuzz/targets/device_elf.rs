@@ -1,0 +1,25 @@
+//! Any bytes as a device image, which is whatever a user has: reading it may find out nothing, but must not fail.
+
+#![no_main]
+
+use fatbin::bytes::View;
+use fatbin::format::{self, DeviceImage, ImageKind};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let image = DeviceImage::identify(View::new(data));
+    assert_eq!(image.image_kind == ImageKind::Empty, data.is_empty());
+
+    // What an image accounts for is there, and is all that counts: cut at that size it says the same.
+    if let Some(size) = image.own_size {
+        let cut = View::new(data).part("image", 0, 0, size).expect("an image accounts for no more than is there");
+        assert_eq!(DeviceImage::identify(cut), image);
+        format::check_elf(cut).expect("an ELF file that accounts for its size is whole");
+    }
+    let whole = format::device_elf(View::new(data));
+    assert_eq!(whole.is_some(), image.own_size.is_some() && image.triple.is_some());
+    if let Some(container) = whole {
+        assert_eq!(fatbin_fuzz::check_view(data, container.view).start, 0);
+        assert_eq!(Some(container.view.size()), image.own_size);
+    }
+});

@@ -3,7 +3,8 @@
 use object::Endianness;
 use object::elf;
 
-use super::plan::{Function, SymbolId};
+use super::assembler::Code;
+use super::code::Function;
 
 /// A host machine. Each has a file of its own that holds its value of this.
 pub struct Architecture {
@@ -21,6 +22,11 @@ pub struct Architecture {
     /// The section type of `.eh_frame`.
     pub eh_frame_type: elf::SectionType,
     pub call_frame: CallFrame,
+    /// What the code promises to hardening: the type and bits of a property in `.note.gnu.property`. A linker keeps a
+    /// promise for the program only where every object makes it.
+    pub hardening: Option<(elf::GnuPropertyType, u32)>,
+    /// `st_other` of functions.
+    pub function_other: u8,
     /// Turns a function into code.
     pub compile: fn(&Function) -> Code,
 }
@@ -36,22 +42,4 @@ pub struct CallFrame {
     /// Where the call instruction stored the return address, from the canonical frame address; `None` where it stays
     /// in its register.
     pub return_address_at: Option<i32>,
-}
-
-/// A compiled function.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Code {
-    pub bytes: Vec<u8>,
-    pub relocations: Vec<CodeRelocation>,
-    /// From which byte on the canonical frame address is how far from the stack pointer.
-    pub unwind: Vec<(u32, i32)>,
-}
-
-/// A relocation against a symbol of the plan, in the machine's own numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CodeRelocation {
-    pub offset: u64,
-    pub kind: elf::RelocationType,
-    pub symbol: SymbolId,
-    pub addend: i64,
 }

@@ -10,7 +10,8 @@ use gimli::write::{
 use gimli::{DW_EH_PE_pcrel, DW_EH_PE_sdata4, DwEhPe, Encoding, Format, Register, RunTimeEndian};
 use object::Endianness;
 
-use super::architecture::{Architecture, Code};
+use super::architecture::Architecture;
+use super::assembler::{Code, UnwindRule};
 
 /// The section's bytes, and for each function, in order, where the distance to its first byte has to be filled in.
 pub struct UnwindInformation {
@@ -34,8 +35,12 @@ pub fn build(architecture: &Architecture, functions: &[Code]) -> gimli::write::R
     let cie = table.add_cie(cie);
     for (index, code) in functions.iter().enumerate() {
         let mut fde = FrameDescriptionEntry::new(Address::Symbol { symbol: index, addend: 0 }, code.bytes.len() as u32);
-        for &(offset, cfa_offset) in &code.unwind {
-            fde.add_instruction(offset, CallFrameInstruction::CfaOffset(cfa_offset));
+        for &(offset, rule) in &code.unwind {
+            let instruction = match rule {
+                UnwindRule::FrameAt(offset) => CallFrameInstruction::CfaOffset(offset),
+                UnwindRule::Saved { register, at } => CallFrameInstruction::Offset(Register(register), at),
+            };
+            fde.add_instruction(offset, instruction);
         }
         table.add_fde(cie, fde);
     }

@@ -6,14 +6,16 @@
 //! what a machine looks like (here) meet in data, and their combinations cost a sum and not a product.
 
 mod architecture;
+mod assembler;
+mod code;
+mod compile;
 mod eh_frame;
 mod elf;
 mod plan;
 mod x86_64;
 
 pub use architecture::Architecture;
+pub use code::{Call, Comparison, Field as LoadedField, Function, Local, Part, Step, Value, Width};
 pub use elf::emit;
-pub use plan::{
-    Address, Call, Data, Definition, Field, Function, ObjectPlan, Section, SectionId, SectionKind, SymbolId,
-};
+pub use plan::{Address, Data, Definition, Field, ObjectPlan, Section, SectionId, SectionKind, SymbolId};
 pub use x86_64::X86_64;

@@ -1,5 +1,6 @@
 //! The plan of a host object, as plain data that tests can compare.
 
+use super::code::{Function, Step};
 use crate::content::Content;
 
 /// Everything that goes into one host object, independent of machine and file format.
@@ -88,19 +89,6 @@ pub enum Definition {
     Function(usize),
 }
 
-/// A function without arguments and result: calls, one after the other.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Function {
-    pub calls: Vec<Call>,
-}
-
-/// A call of `callee` with one argument, an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
-    pub callee: SymbolId,
-    pub argument: Address,
-}
-
 impl<'data> ObjectPlan<'data> {
     /// Adds a section.
     pub fn section(&mut self, section: Section<'data>) -> SectionId {
@@ -120,8 +108,8 @@ impl<'data> ObjectPlan<'data> {
     }
 
     /// Adds a function and the symbol that names it.
-    pub fn function(&mut self, name: &str, calls: Vec<Call>) -> SymbolId {
-        self.functions.push(Function { calls });
+    pub fn function(&mut self, name: &str, steps: Vec<Step>) -> SymbolId {
+        self.functions.push(Function::new(steps));
         self.symbol(name, Definition::Function(self.functions.len() - 1))
     }
 }

@@ -3,8 +3,11 @@
 use object::Endianness;
 use object::elf;
 
-use super::architecture::{Architecture, CallFrame, Code, CodeRelocation};
-use super::plan::{Address, Function, SymbolId};
+use super::architecture::{Architecture, CallFrame};
+use super::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
+use super::code::Width;
+use super::compile::compile;
+use super::plan::{Address, SymbolId};
 
 /// The machine. Register numbers: System V ABI, AMD64 supplement, table 3.36.
 pub const X86_64: Architecture = Architecture {
@@ -25,53 +28,199 @@ pub const X86_64: Architecture = Architecture {
         entry_offset: 8,
         return_address_at: Some(-8),
     },
-    compile,
+    // Functions begin with endbr64, and calls and returns match, as a shadow stack wants it.
+    hardening: Some((
+        elf::GNU_PROPERTY_X86_FEATURE_1_AND,
+        elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
+    )),
+    function_other: 0,
+    compile: compile::<X86Assembler>,
 };
 
-const PUSH_RAX: u8 = 0x50;
-const POP_RAX: u8 = 0x58;
-const LEA_RDI_RIP: [u8; 3] = [0x48, 0x8d, 0x3d];
-const CALL: u8 = 0xe8;
-const JMP: u8 = 0xe9;
-const RET: u8 = 0xc3;
+/// The registers that keep the locals, with their numbers in instructions and in DWARF. r12 and r13 would need longer
+/// addressing.
+const LOCALS: [(u8, u16); 2] = [(3, 3), (14, 14)]; // rbx, r14
 
-/// The last call is a jump, as any optimising compiler makes it; the pushed word that the calls before it need keeps
-/// the stack aligned to 16 and is never read.
-fn compile(function: &Function) -> Code {
-    let mut code = Code::default();
-    let Some((last, before)) = function.calls.split_last() else {
-        code.bytes.push(RET);
-        return code;
-    };
-    if !before.is_empty() {
-        code.bytes.push(PUSH_RAX);
-        code.unwind.push((code.bytes.len() as u32, 16));
-    }
-    for call in before {
-        load_argument(&mut code, call.argument);
-        branch(&mut code, CALL, call.callee);
-    }
-    load_argument(&mut code, last.argument);
-    if !before.is_empty() {
-        code.bytes.push(POP_RAX);
-        code.unwind.push((code.bytes.len() as u32, 8));
-    }
-    branch(&mut code, JMP, last.callee);
-    code
+/// Scratch and result.
+const RAX: u8 = 0;
+
+#[derive(Default)]
+struct X86Assembler {
+    buffer: Buffer,
 }
 
-fn load_argument(code: &mut Code, address: Address) {
-    code.bytes.extend(LEA_RDI_RIP);
-    relocate(code, elf::R_X86_64_PC32, address.symbol, address.offset as i64);
+impl X86Assembler {
+    fn number(register: Register) -> u8 {
+        match register {
+            Register::Argument(index) => [7, 6, 2, 1, 8, 9][index], // rdi, rsi, rdx, rcx, r8, r9
+            Register::Local(index) => LOCALS[index].0,
+            Register::Result | Register::Scratch => RAX,
+        }
+    }
+
+    /// An instruction on 64-bit registers: REX prefix, opcode, and a ModRM byte with `mode` (3 register, 2 memory with a
+    /// 32-bit displacement, 0 with `rm` 5 relative to the next instruction).
+    fn instruction(&mut self, opcode: &[u8], mode: u8, reg: u8, rm: u8) {
+        let rex = 0x48 | (reg >> 3) << 2 | rm >> 3;
+        self.buffer.push(&[rex]);
+        self.buffer.push(opcode);
+        self.buffer.push(&[mode << 6 | (reg & 7) << 3 | rm & 7]);
+    }
+
+    /// One of the instructions of the group 81: `operation` (0 add, 4 and, 5 sub, 7 cmp) with a 32-bit constant.
+    fn arithmetic(&mut self, operation: u8, register: u8, value: i32) {
+        self.instruction(&[0x81], 3, operation, register);
+        self.buffer.push(&value.to_le_bytes());
+    }
+
+    /// A 32-bit distance that counts from its own end, hence 4 less than one that counts from its start.
+    fn distance(&mut self, kind: elf::RelocationType, symbol: SymbolId, offset: i64) {
+        let position = self.buffer.position();
+        self.buffer.relocate(position, kind, CodeTarget::Symbol(symbol), offset - 4);
+        self.buffer.push(&[0; 4]);
+    }
+
+    fn jump_with(&mut self, opcode: &[u8], to: Label) {
+        self.buffer.jump(to);
+        self.buffer.push(opcode);
+        self.buffer.push(&[0; 4]);
+    }
+
+    /// What is on the stack below the return address and the saved locals: a multiple of 16 together with them.
+    fn room(frame: Frame) -> i32 {
+        let used = 8 + 8 * frame.locals;
+        let room = 8 * frame.stack_arguments;
+        ((used + room).next_multiple_of(16) - used) as i32
+    }
 }
 
-fn branch(code: &mut Code, opcode: u8, callee: SymbolId) {
-    code.bytes.push(opcode);
-    relocate(code, elf::R_X86_64_PLT32, callee, 0);
-}
+impl Assembler for X86Assembler {
+    const ARGUMENT_REGISTERS: usize = 6;
 
-/// A 32-bit distance counted from its own end, hence 4 less than one that counts from its start.
-fn relocate(code: &mut Code, kind: elf::RelocationType, symbol: SymbolId, offset: i64) {
-    code.relocations.push(CodeRelocation { offset: code.bytes.len() as u64, kind, symbol, addend: offset - 4 });
-    code.bytes.extend([0; 4]);
+    fn buffer(&mut self) -> &mut Buffer {
+        &mut self.buffer
+    }
+
+    fn prologue(&mut self, frame: Frame) {
+        let mut cfa = 8;
+        // endbr64: where indirect branches are tracked, the loader and `atexit` may only jump here.
+        self.buffer.push(&[0xf3, 0x0f, 0x1e, 0xfa]);
+        for &(number, dwarf) in &LOCALS[..frame.locals] {
+            if number >= 8 {
+                self.buffer.push(&[0x41]);
+            }
+            self.buffer.push(&[0x50 | number & 7]); // push
+            cfa += 8;
+            self.buffer.unwind(UnwindRule::FrameAt(cfa));
+            self.buffer.unwind(UnwindRule::Saved { register: dwarf, at: -cfa });
+        }
+        let room = Self::room(frame);
+        if room > 0 {
+            self.arithmetic(5, 4, room); // sub rsp
+            self.buffer.unwind(UnwindRule::FrameAt(cfa + room));
+        }
+    }
+
+    fn epilogue(&mut self, frame: Frame) {
+        let mut cfa = 8 + 8 * frame.locals as i32;
+        let room = Self::room(frame);
+        if room > 0 {
+            self.arithmetic(0, 4, room); // add rsp
+            self.buffer.unwind(UnwindRule::FrameAt(cfa));
+        }
+        for &(number, _) in LOCALS[..frame.locals].iter().rev() {
+            if number >= 8 {
+                self.buffer.push(&[0x41]);
+            }
+            self.buffer.push(&[0x58 | number & 7]); // pop
+            cfa -= 8;
+            self.buffer.unwind(UnwindRule::FrameAt(cfa));
+        }
+        self.buffer.push(&[0xc3]); // ret
+    }
+
+    fn call(&mut self, callee: SymbolId) {
+        self.buffer.push(&[0xe8]);
+        self.distance(elf::R_X86_64_PLT32, callee, 0);
+    }
+
+    fn integer(&mut self, to: Register, value: i32) {
+        self.instruction(&[0xc7], 3, 0, Self::number(to)); // mov
+        self.buffer.push(&value.to_le_bytes());
+    }
+
+    fn address(&mut self, to: Register, address: Address) {
+        self.instruction(&[0x8d], 0, Self::number(to), 5); // lea
+        self.distance(elf::R_X86_64_PC32, address.symbol, address.offset as i64);
+    }
+
+    fn load(&mut self, to: Register, base: Register, offset: u32, width: Width) {
+        let (to, base) = (Self::number(to), Self::number(base));
+        match width {
+            Width::U16 => self.instruction(&[0x0f, 0xb7], 2, to, base), // movzx
+            Width::U64 => self.instruction(&[0x8b], 2, to, base),       // mov
+            Width::U32 => {
+                // Without REX.W: the upper half becomes zero.
+                self.buffer.push(&[0x40 | (to >> 3) << 2 | base >> 3, 0x8b, 2 << 6 | (to & 7) << 3 | base & 7]);
+            }
+        }
+        self.buffer.push(&offset.to_le_bytes());
+    }
+
+    fn store(&mut self, base: Register, from: Register) {
+        self.instruction(&[0x89], 2, Self::number(from), Self::number(base)); // mov
+        self.buffer.push(&[0; 4]);
+    }
+
+    fn store_stack_argument(&mut self, index: usize, from: Register) {
+        self.instruction(&[0x89], 2, Self::number(from), 4); // mov, with a SIB byte that says rsp
+        self.buffer.push(&[0x24]);
+        self.buffer.push(&(8 * index as u32).to_le_bytes());
+    }
+
+    fn copy(&mut self, to: Register, from: Register) {
+        self.instruction(&[0x89], 3, Self::number(from), Self::number(to)); // mov
+    }
+
+    fn extract_bits(&mut self, register: Register, first: u32, count: u32) {
+        let register = Self::number(register);
+        self.instruction(&[0xc1], 3, 5, register); // shr
+        self.buffer.push(&[first as u8]);
+        self.arithmetic(4, register, (1 << count) - 1); // and
+    }
+
+    fn sign_extend(&mut self, register: Register) {
+        let register = Self::number(register);
+        self.instruction(&[0x63], 3, register, register); // movsxd
+    }
+
+    fn add(&mut self, register: Register, value: u32) {
+        self.arithmetic(0, Self::number(register), value as i32);
+    }
+
+    fn jump(&mut self, to: Label) {
+        self.jump_with(&[0xe9], to); // jmp
+    }
+
+    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label) {
+        self.arithmetic(7, Self::number(register), value); // cmp
+        self.jump_with(&[0x0f, 0x84], to); // je
+    }
+
+    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label) {
+        self.arithmetic(7, Self::number(register), value); // cmp
+        self.jump_with(&[0x0f, 0x85], to); // jne
+    }
+
+    fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label) {
+        self.instruction(&[0x39], 3, Self::number(b), Self::number(a)); // cmp
+        self.jump_with(&[0x0f, 0x83], to); // jae
+    }
+
+    fn fix_jump(code: &mut [u8], at: usize, target: usize) {
+        let opcode_size = if code[at] == 0x0f { 2 } else { 1 };
+        let end = at + opcode_size + 4;
+        let distance = target as i32 - end as i32;
+        code[end - 4..end].copy_from_slice(&distance.to_le_bytes());
+    }
 }

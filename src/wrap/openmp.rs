@@ -14,7 +14,7 @@ use super::abi::Generation;
 use super::embedded::EmbeddedImage;
 use crate::content::Content;
 use crate::format::offload_binary;
-use crate::host::{Address, Call, Data, Definition, Field, ObjectPlan, Section, SectionKind};
+use crate::host::{Address, Data, Definition, Field, ObjectPlan, Section, SectionKind, Step, Value};
 
 /// Size of both structures.
 const STRUCTURE_SIZE: u64 = 32;
@@ -117,13 +117,12 @@ fn registration(plan: &mut ObjectPlan, descriptor: Address, generation: &Generat
     let register_lib = plan.symbol("__tgt_register_lib", Definition::Undefined);
     let unregister_lib = plan.symbol("__tgt_unregister_lib", Definition::Undefined);
     let at_exit = plan.symbol("atexit", Definition::Undefined);
-    let unregister = Call { callee: unregister_lib, argument: descriptor };
-    let unregister = plan.function(".omp_offloading.descriptor_unreg", vec![unregister]);
-    let calls = vec![
-        Call { callee: register_lib, argument: descriptor },
-        Call { callee: at_exit, argument: unregister.start() },
-    ];
-    let register = plan.function(".omp_offloading.descriptor_reg", calls);
+    let descriptor = Value::Address(descriptor);
+    let unregister = vec![Step::call(unregister_lib, vec![descriptor])];
+    let unregister = plan.function(".omp_offloading.descriptor_unreg", unregister);
+    let register =
+        vec![Step::call(register_lib, vec![descriptor]), Step::call(at_exit, vec![Value::Address(unregister.start())])];
+    let register = plan.function(".omp_offloading.descriptor_reg", register);
     plan.section(Section {
         // The linker sorts these sections by the number in their names.
         name: format!(".init_array.{}", generation.constructor_priority),

@@ -4,16 +4,22 @@ use serde_json::{Value, json};
 
 use crate::{Scene, run};
 
+/// Where the first offload binary of an object begins.
+fn container(object: &[u8]) -> usize {
+    object.windows(4).position(|bytes| bytes == [0x10, 0xff, 0x10, 0xad]).unwrap()
+}
+
 #[test]
 fn the_table_has_a_row_for_each_image() {
     let scene = Scene::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
-    let size = scene.read("w.o").len();
+    let object = scene.read("w.o");
+    let (size, image) = (object.len(), container(&object) + 0x90);
     let table = format!(
         "\
 w.o: elf, {size} bytes, 1 device image
   CONTAINER       SECTION           KIND    TRIPLE             ARCH    IMAGE  OFFSET  SIZE
-  offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  gfx90a  elf     0x100  3456
+  offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  gfx90a  elf    {image:#6x}  3456
 "
     );
     assert_eq!(scene.fatbin("scan w.o").ok(), table);
@@ -23,17 +29,18 @@ w.o: elf, {size} bytes, 1 device image
 fn the_document_follows_its_schema() {
     let scene = Scene::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
-    let size = scene.read("w.o").len();
+    let object = scene.read("w.o");
+    let (size, at) = (object.len(), container(&object));
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
     let expected = json!({
         "schema": "fatbin.scan/1",
         "files": [{
             "path": "w.o", "format": "elf", "size": size,
             "containers": [{
-                "type": "offload-binary", "version": 1, "section": ".llvm.offloading", "offset": 0x70, "size": 3456 + 0x90,
+                "type": "offload-binary", "version": 1, "section": ".llvm.offloading", "offset": at, "size": 3456 + 0x90,
                 "images": [{
                     "kind": "openmp", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a",
-                    "offset": 0x100, "size": 3456
+                    "offset": at + 0x90, "size": 3456
                 }]
             }],
             "errors": []
@@ -74,10 +81,14 @@ fn a_broken_container_is_reported_with_its_offset_and_the_rest_is_listed() {
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     let mut object = scene.read("w.o");
-    object[0x70 + 4] = 99;
+    let version = container(&object) + 4;
+    object[version] = 99;
     let run = scene.file("w.o", object).fatbin("scan w.o");
     assert_eq!(run.status, 2);
-    assert_eq!(run.err, "fatbin: w.o: offload binary version at 0x74: version 99 is not known, 1 is\n");
+    assert_eq!(
+        run.err,
+        format!("fatbin: w.o: offload binary version at {version:#x}: version 99 is not known, 1 is\n")
+    );
     assert!(run.out.contains("sm_90"), "{}", run.out);
 }
 

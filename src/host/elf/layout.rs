@@ -6,7 +6,8 @@
 use object::{Endianness, elf};
 
 use crate::content::Content;
-use crate::host::architecture::{Architecture, Code};
+use crate::host::architecture::Architecture;
+use crate::host::assembler::{Code, CodeRelocation, CodeTarget};
 use crate::host::eh_frame;
 use crate::host::plan::{Address, Data, Definition, Field, ObjectPlan, SectionKind, SymbolId};
 
@@ -46,6 +47,10 @@ pub enum Target {
     Section(usize),
     /// A symbol that the object does not define.
     Symbol(SymbolId),
+    /// A byte of the text section that another instruction refers to.
+    Label(u64),
+    /// A symbol that the ABI defines.
+    Abi(&'static str),
 }
 
 /// Where the plan's functions and sections are among the object's sections.
@@ -58,7 +63,7 @@ pub struct Layout<'plan> {
 
 impl<'plan> Layout<'plan> {
     /// The text section is the first, the plan's own follow.
-    const TEXT: usize = 0;
+    pub const TEXT: usize = 0;
 
     /// Lays out the text section.
     pub fn new(plan: &'plan ObjectPlan<'plan>, architecture: &'plan Architecture, code: &[Code]) -> Self {
@@ -93,6 +98,17 @@ impl<'plan> Layout<'plan> {
             }
             None => Relocation { offset, kind, target: Target::Symbol(symbol), addend },
         }
+    }
+
+    /// A relocation in the function that begins at `start` of the text section.
+    fn code_relocation(&self, start: u64, code: &CodeRelocation) -> Relocation {
+        let (offset, kind, addend) = (start + code.offset, code.kind, code.addend);
+        let target = match code.target {
+            CodeTarget::Symbol(symbol) => return self.relocation(offset, kind, symbol, addend),
+            CodeTarget::Here(place) => Target::Label(start + place),
+            CodeTarget::Abi(name) => Target::Abi(name),
+        };
+        Relocation { offset, kind, target, addend }
     }
 
     /// The bytes of a sequence of fields, and a relocation for each address among them.
@@ -134,8 +150,21 @@ impl<'plan> Layout<'plan> {
         // Its presence says that the code needs no executable stack; without it linkers make the program's executable.
         let none = elf::SectionFlags(0);
         sections.push(ElfSection::new(".note.GNU-stack", elf::SHT_PROGBITS, none, 1, Runs::own(vec![]), vec![]));
+        sections.extend(self.architecture.hardening.map(|(kind, bits)| self.property_note(kind, bits)));
         sections.push(self.eh_frame(code)?);
         Ok(sections)
+    }
+
+    /// `.note.gnu.property` with one property of 32 bits (Linux Extensions to gABI): note header, name, then type, size,
+    /// value and padding to 8.
+    fn property_note(&self, kind: elf::GnuPropertyType, bits: u32) -> ElfSection<'plan> {
+        let name = match self.architecture.endianness {
+            Endianness::Little => u32::from_le_bytes(*b"GNU\0"),
+            Endianness::Big => u32::from_be_bytes(*b"GNU\0"),
+        };
+        let words = [4, 16, elf::NT_GNU_PROPERTY_TYPE_0.0, name, kind.0, 4, bits, 0];
+        let (content, relocations) = self.fields(&words.map(Field::U32));
+        ElfSection::new(".note.gnu.property", elf::SHT_NOTE, elf::SHF_ALLOC, 8, content, relocations)
     }
 
     fn text(&self, code: &[Code]) -> ElfSection<'plan> {
@@ -145,9 +174,7 @@ impl<'plan> Layout<'plan> {
             let gap = start as usize - bytes.len();
             bytes.extend(self.architecture.fill.iter().cycle().take(gap));
             bytes.extend(&code.bytes);
-            relocations.extend(
-                code.relocations.iter().map(|it| self.relocation(start + it.offset, it.kind, it.symbol, it.addend)),
-            );
+            relocations.extend(code.relocations.iter().map(|it| self.code_relocation(start, it)));
         }
         let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
         let alignment = self.architecture.function_alignment;

@@ -6,7 +6,8 @@
 mod layout;
 mod write;
 
-use super::architecture::{Architecture, Code};
+use super::architecture::Architecture;
+use super::assembler::Code;
 use super::plan::ObjectPlan;
 use crate::io::Sink;
 

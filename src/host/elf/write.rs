@@ -1,6 +1,7 @@
 //! Laying the file out in one pass: file header, section data, relocations, symbols, strings, section headers. The file
 //! header is known last and put in front of it all.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use object::elf;
@@ -139,7 +140,7 @@ struct SymbolTable<'plan> {
 }
 
 struct Entry<'plan> {
-    name: &'plan str,
+    name: Cow<'plan, str>,
     section: Option<usize>,
     special_section: elf::SymbolSection,
     bind: elf::SymbolBind,
@@ -153,16 +154,21 @@ impl<'plan> SymbolTable<'plan> {
     fn new(plan: &'plan ObjectPlan, layout: &Layout, sections: &[ElfSection]) -> Self {
         let mut table = SymbolTable { entries: Vec::new(), index_of: HashMap::new(), local_count: 0 };
         table.push(Entry {
-            name: plan.source_name,
+            name: plan.source_name.into(),
             special_section: elf::SHN_ABS,
             kind: elf::STT_FILE,
             ..Entry::local(None)
         });
-        for target in sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target) {
-            if let (Target::Section(section), false) = (target, table.index_of.contains_key(&target)) {
-                let index = table.push(Entry { kind: elf::STT_SECTION, ..Entry::local(Some(section)) });
-                table.index_of.insert(target, index);
-            }
+        let targets = || sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target);
+        for target in targets() {
+            let entry = match target {
+                Target::Section(section) => Entry { kind: elf::STT_SECTION, ..Entry::local(Some(section)) },
+                Target::Label(value) => {
+                    Entry { name: format!(".L{value:x}").into(), value, ..Entry::local(Some(Layout::TEXT)) }
+                }
+                Target::Symbol(_) | Target::Abi(_) => continue,
+            };
+            table.refer_to(target, entry);
         }
         for symbol in &plan.symbols {
             if let Some((section, value, size)) = layout.place(symbol.definition) {
@@ -170,17 +176,35 @@ impl<'plan> SymbolTable<'plan> {
                     Definition::Function(_) => elf::STT_FUNC,
                     _ => elf::STT_OBJECT,
                 };
-                table.push(Entry { name: &symbol.name, kind, value, size, ..Entry::local(Some(section)) });
+                table.push(Entry {
+                    name: symbol.name.as_str().into(),
+                    kind,
+                    value,
+                    size,
+                    ..Entry::local(Some(section))
+                });
             }
         }
         table.local_count = table.entries.len() as u32 + 1;
         for (id, symbol) in plan.symbols.iter().enumerate() {
             if let Some(entry) = Entry::undefined(symbol) {
-                let index = table.push(entry);
-                table.index_of.insert(Target::Symbol(SymbolId(id)), index);
+                table.refer_to(Target::Symbol(SymbolId(id)), entry);
+            }
+        }
+        for target in targets() {
+            if let Target::Abi(name) = target {
+                table.refer_to(target, Entry { name: name.into(), bind: elf::STB_GLOBAL, ..Entry::local(None) });
             }
         }
         table
+    }
+
+    /// Adds the symbol that stands for a target, once.
+    fn refer_to(&mut self, target: Target, entry: Entry<'plan>) {
+        if !self.index_of.contains_key(&target) {
+            let index = self.push(entry);
+            self.index_of.insert(target, index);
+        }
     }
 
     fn push(&mut self, entry: Entry<'plan>) -> u32 {
@@ -192,7 +216,7 @@ impl<'plan> SymbolTable<'plan> {
 impl<'plan> Entry<'plan> {
     fn local(section: Option<usize>) -> Self {
         Entry {
-            name: "",
+            name: "".into(),
             section,
             special_section: elf::SHN_UNDEF,
             bind: elf::STB_LOCAL,
@@ -209,6 +233,6 @@ impl<'plan> Entry<'plan> {
             Definition::UndefinedHidden => elf::STV_HIDDEN,
             Definition::Data { .. } | Definition::Function(_) => return None,
         };
-        Some(Entry { name: &symbol.name, bind: elf::STB_GLOBAL, visibility, ..Entry::local(None) })
+        Some(Entry { name: symbol.name.as_str().into(), bind: elf::STB_GLOBAL, visibility, ..Entry::local(None) })
     }
 }

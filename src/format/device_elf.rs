@@ -44,6 +44,10 @@ const HEADER_SIZE: u64 = 64;
 const E_PHOFF: u64 = 0x20;
 const E_SHOFF: u64 = 0x28;
 
+/// Sizes of the tables' entries.
+const SEGMENT_HEADER_SIZE: u64 = 56;
+const SECTION_HEADER_SIZE: u64 = 64;
+
 /// Offsets of the fields in a program header and a section header that point to bytes.
 const P_OFFSET: u64 = 8;
 const SH_OFFSET: u64 = 24;
@@ -53,26 +57,30 @@ const SH_OFFSET: u64 = 24;
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::HostFile(error.to_string()));
     let part_end = |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset + size);
-    let table_size = |count: u16, entry_size: u16| u64::from(count) * u64::from(entry_size);
     let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
-    let segments_size = table_size(header.e_phnum(endian), header.e_phentsize(endian));
-    let sections_size = table_size(header.e_shnum(endian), header.e_shentsize(endian));
-    let mut ends = vec![
-        HEADER_SIZE,
-        part_end("ELF program header offset", E_PHOFF, phoff, segments_size)?,
-        part_end("ELF section header offset", E_SHOFF, shoff, sections_size)?,
-    ];
+    let segments_end = |count: u64| part_end("ELF program header offset", E_PHOFF, phoff, count * SEGMENT_HEADER_SIZE);
+    let sections_end = |count: u64| part_end("ELF section header offset", E_SHOFF, shoff, count * SECTION_HEADER_SIZE);
+    // A count that is too large for the header stands in section 0, which is there whatever the header says; the header's
+    // own number is then the least that there can be.
+    let least_sections = u64::from(header.e_shnum(endian)).max((shoff != 0).into());
+    segments_end(header.e_phnum(endian).into())?;
+    sections_end(least_sections)?;
     let segments = header.program_headers(endian, view.data());
     let segments = segments.map_err(|error| malformed("ELF program header offset", E_PHOFF, error))?;
-    for (index, segment) in segments.iter().enumerate() {
-        let (offset, size) = segment.file_range(endian);
-        let at = phoff + index as u64 * size_of_val(segment) as u64 + P_OFFSET;
-        ends.push(part_end("ELF segment offset", at, offset, size)?);
-    }
     let sections = header.section_headers(endian, view.data());
     let sections = sections.map_err(|error| malformed("ELF section header offset", E_SHOFF, error))?;
+    let mut ends = vec![
+        HEADER_SIZE,
+        segments_end(segments.len() as u64)?,
+        sections_end(least_sections.max(sections.len() as u64))?,
+    ];
+    for (index, segment) in segments.iter().enumerate() {
+        let (offset, size) = segment.file_range(endian);
+        let at = phoff + index as u64 * SEGMENT_HEADER_SIZE + P_OFFSET;
+        ends.push(part_end("ELF segment offset", at, offset, size)?);
+    }
     for (index, section) in sections.iter().enumerate() {
-        let at = shoff + index as u64 * size_of_val(section) as u64 + SH_OFFSET;
+        let at = shoff + index as u64 * SECTION_HEADER_SIZE + SH_OFFSET;
         let (offset, size) = section.file_range(endian).unwrap_or_default();
         ends.push(part_end("ELF section offset", at, offset, size)?);
     }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
 use aho_corasick::packed::Searcher;
+use aho_corasick::{AhoCorasick, Input, Span};
 
 use super::structure::Structure;
 use super::{Findings, Source};
@@ -28,16 +28,14 @@ static MAGICS: LazyLock<Magics> = LazyLock::new(|| {
 });
 
 impl Magics {
-    /// Calls `hit(row of FORMATS, offset)` for each occurrence.
-    fn find(&self, block: &[u8], mut hit: impl FnMut(usize, usize)) {
-        match self {
-            Magics::Vectorised(searcher) => {
-                searcher.find_iter(block).for_each(|it| hit(it.pattern().as_usize(), it.start()));
-            }
-            Magics::Automaton(automaton) => {
-                automaton.find_iter(block).for_each(|it| hit(it.pattern().as_usize(), it.start()));
-            }
-        }
+    /// The first occurrence from `at` on: row of [`FORMATS`] and offset.
+    fn find(&self, block: &[u8], at: usize) -> Option<(usize, usize)> {
+        let span = Span { start: at, end: block.len() };
+        let found = match self {
+            Magics::Vectorised(searcher) => searcher.find_in(block, span),
+            Magics::Automaton(automaton) => automaton.find(Input::new(block).span(span)),
+        };
+        found.map(|found| (found.pattern().as_usize(), found.start()))
     }
 }
 
@@ -46,18 +44,21 @@ impl Magics {
 pub fn search(source: &impl Source, range: Range<u64>, structure: &Structure, findings: &mut Findings) -> Result<()> {
     let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or(1);
     let view = source.view();
-    // The end of the last container, within which nothing is looked for.
-    let mut end = range.start;
+    // What lies before has been looked at: in the block before, or as part of a container.
+    let mut next = range.start;
     source.blocks(range, longest - 1, &mut |block_offset, block| {
-        MAGICS.find(block, |row, at| {
+        let block_end = block_offset + block.len() as u64;
+        while next < block_end {
+            let Some((row, at)) = MAGICS.find(block, next.saturating_sub(block_offset) as usize) else { break };
             let offset = block_offset + at as u64;
-            if offset < end {
-                return;
-            }
-            if let Ok(container) = (FORMATS[row].read)(view.from(offset)) {
-                end = offset + container.view.size();
-                findings.containers.push(Container::new(&container, structure.section_at(offset)));
-            }
-        });
+            next = match (FORMATS[row].read)(view.from(offset)) {
+                Ok(container) => {
+                    findings.containers.push(Container::new(&container, structure.section_at(offset)));
+                    offset + container.view.size()
+                }
+                // Only one byte on, because a magic can begin inside another: the bundle's ends as it begins.
+                Err(_) => offset + 1,
+            };
+        }
     })
 }

@@ -56,8 +56,11 @@ fn magics_without_a_container_behind_them_are_not_images() {
 fn a_magic_right_before_a_container_does_not_hide_it() {
     let bytes = [&offload_binary::MAGIC[..], &offload_binary(b"image")].concat();
     assert_eq!(offsets(&bytes).len(), 1);
-    let bytes = [&bundle::MAGIC[..20], &bundle(b"image")].concat();
-    assert_eq!(offsets(&bytes).len(), 1);
+    // The bundle's magic ends with the two underscores that it begins with.
+    for cut in [20, 22, 24] {
+        let bytes = [&bundle::MAGIC[..cut], &bundle(b"image")].concat();
+        assert_eq!(offsets(&bytes).len(), 1, "{cut}");
+    }
 }
 
 #[test]
@@ -126,6 +129,16 @@ fn a_broken_container_in_its_own_section_is_an_error_and_its_neighbours_are_stil
         magic::search(&View::new(&section), range, &structure, &mut findings).unwrap();
     }
     assert_eq!(findings.containers.len(), 2, "the one behind the broken one");
+}
+
+#[test]
+fn an_elf_image_that_states_no_size_at_all_does_not_stop_the_walk() {
+    // The size of its header was once believed to be what the header said; with 0 the walk never got on.
+    let mut image = vec![0; 64];
+    image[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\xe0\0");
+    let mut findings = Findings::default();
+    walk::walk(View::new(&image), Some(".llvm.offloading"), &mut findings);
+    assert!(findings.containers.iter().all(|container| container.size >= 64));
 }
 
 #[test]

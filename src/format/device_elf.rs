@@ -60,10 +60,11 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
     let segments_end = |count: u64| part_end("ELF program header offset", E_PHOFF, phoff, count * SEGMENT_HEADER_SIZE);
     let sections_end = |count: u64| part_end("ELF section header offset", E_SHOFF, shoff, count * SECTION_HEADER_SIZE);
-    // A count that is too large for the header stands in section 0, which is there whatever the header says; the header's
-    // own number is then the least that there can be.
-    let least_sections = u64::from(header.e_shnum(endian)).max((shoff != 0).into());
-    segments_end(header.e_phnum(endian).into())?;
+    // A table at offset 0 is none. A count that is too large for the header stands in section 0, which is there whatever
+    // the header says; the header's own number is then the least that there can be.
+    let least = |offset: u64, count: u16| if offset == 0 { 0 } else { u64::from(count) };
+    let least_sections = least(shoff, header.e_shnum(endian).max(1));
+    segments_end(least(phoff, header.e_phnum(endian)))?;
     sections_end(least_sections)?;
     let segments = header.program_headers(endian, view.data());
     let segments = segments.map_err(|error| malformed("ELF program header offset", E_PHOFF, error))?;

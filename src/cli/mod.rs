@@ -1,6 +1,7 @@
 //! The command line: subcommands, messages and exit statuses.
 
 mod extract;
+mod image_argument;
 mod scan;
 mod status;
 mod wrap;

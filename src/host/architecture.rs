@@ -25,6 +25,8 @@ pub struct Architecture {
     /// What the code promises to hardening: the type and bits of a property in `.note.gnu.property`. A linker keeps a
     /// promise for the program only where every object makes it.
     pub hardening: Option<(elf::GnuPropertyType, u32)>,
+    /// The flag of a section that is too large to stand among the others, on machines that have one.
+    pub large_section: Option<elf::SectionFlags>,
     /// `st_other` of functions.
     pub function_other: u8,
     /// Turns a function into code.

@@ -29,6 +29,11 @@ pub struct Section<'data> {
     /// In bytes, a power of two.
     pub alignment: u64,
     pub data: Data<'data>,
+    /// So large that it would push code and data out of each other's reach: goes where the linker puts such sections,
+    /// on machines that have a way to ask for it.
+    pub large: bool,
+    /// Symbols whose sections stay in the link as long as this one does.
+    pub keep: Vec<SymbolId>,
 }
 
 /// What a section holds.
@@ -38,12 +43,17 @@ pub enum Data<'data> {
     Bytes(Content<'data>),
     /// Structures, one field after the other without gaps; padding is a field like any other.
     Fields(Vec<Field>),
+    /// So many zero bytes, which take no room in the file.
+    Zero(u64),
 }
 
 /// A field of a structure, in the byte order of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
+    U8(u8),
+    U16(u16),
     U32(u32),
+    U64(u64),
     /// An address, filled in by the linker or the loader.
     Pointer(Address),
 }
@@ -53,12 +63,16 @@ pub enum Field {
 pub enum SectionKind {
     /// Mapped read-only.
     ReadOnly,
+    /// Mapped read-only, and never removed as unused.
+    Retained,
     /// Mapped writable, so that the loader can relocate it.
     Writable,
     /// Mapped read-only and marked as device images, `SHT_LLVM_OFFLOADING`.
     Offloading,
     /// An array of functions that the loader calls.
     Constructors,
+    /// An array of functions that are called when the program ends or the library is closed.
+    Destructors,
 }
 
 /// A symbol's address and a distance from it, in bytes.
@@ -80,6 +94,8 @@ pub struct Symbol {
 pub enum Definition {
     /// Some other object or library.
     Undefined,
+    /// Some other object or library, or nobody: then its address is 0.
+    UndefinedWeak,
     /// The linker or some other object of the same program or library, never another one: with default visibility
     /// `__start_…` of one library would bind to the range of another.
     UndefinedHidden,
@@ -107,10 +123,25 @@ impl<'data> ObjectPlan<'data> {
         SymbolId(self.symbols.len() - 1)
     }
 
+    /// The symbol of that name, added if it is not there yet.
+    pub fn reference(&mut self, name: &str, definition: Definition) -> SymbolId {
+        match self.symbols.iter().position(|symbol| symbol.name == name) {
+            Some(index) => SymbolId(index),
+            None => self.symbol(name, definition),
+        }
+    }
+
     /// Adds a function and the symbol that names it.
     pub fn function(&mut self, name: &str, steps: Vec<Step>) -> SymbolId {
         self.functions.push(Function::new(steps));
         self.symbol(name, Definition::Function(self.functions.len() - 1))
+    }
+}
+
+impl<'data> Section<'data> {
+    /// A section of ordinary size that keeps nothing else.
+    pub fn new(name: impl Into<String>, kind: SectionKind, alignment: u64, data: Data<'data>) -> Self {
+        Section { name: name.into(), kind, alignment, data, large: false, keep: Vec::new() }
     }
 }
 

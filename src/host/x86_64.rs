@@ -33,6 +33,8 @@ pub const X86_64: Architecture = Architecture {
         elf::GNU_PROPERTY_X86_FEATURE_1_AND,
         elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
     )),
+    // SHF_X86_64_LARGE (AMD64 supplement, table 4.1), which the reader library does not name.
+    large_section: Some(elf::SectionFlags(0x1000_0000)),
     function_other: 0,
     compile: compile::<X86Assembler>,
 };

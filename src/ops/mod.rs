@@ -4,4 +4,4 @@ mod extract;
 mod wrap;
 
 pub use extract::{ExtractOptions, Names, extract};
-pub use wrap::{ImageFile, WrapOptions, wrap};
+pub use wrap::{Chosen, ImageFile, LargeImages, WrapOptions, wrap};

@@ -6,15 +6,24 @@ use crate::error::{Error, Result};
 use crate::host::{self, X86_64};
 use crate::io::{Input, Output, Sink};
 use crate::target::OffloadKind;
-use crate::wrap::{self, Stated, abi};
+use crate::wrap::abi::{self, Generation};
+use crate::wrap::{self, EmbeddedImage, Entry, Request, Stated, matching};
 
 /// What to wrap, and how.
 #[derive(Debug, Clone)]
 pub struct WrapOptions {
+    pub kind: OffloadKind,
     /// In the order in which the runtime will see them.
     pub images: Vec<ImageFile>,
+    /// The ABI generation; else that of `matching`, else the newest release.
+    pub abi: Option<Generation>,
+    /// A host object that the result will be linked with.
+    pub matching: Option<PathBuf>,
     /// Embed images as they are instead of inside an offload binary.
     pub raw: bool,
+    pub large: LargeImages,
+    /// Entries for host programs that no compiler has given any.
+    pub entries: Vec<Entry>,
     pub output: PathBuf,
 }
 
@@ -25,26 +34,93 @@ pub struct ImageFile {
     pub stated: Stated,
 }
 
-/// Writes the object for OpenMP on x86-64 Linux as LLVM 21 and later would make it. The images are moved from file to
-/// file; none of their bytes is read but for the headers.
-pub fn wrap(options: &WrapOptions) -> Result<()> {
+/// Whether images are put where large sections stand, out of the way of code and data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LargeImages {
+    /// If together they have at least [`LARGE`] bytes.
+    Auto,
+    Always,
+    Never,
+}
+
+/// Code reaches 2 GiB in either direction; this leaves as much to the rest of the program.
+const LARGE: u64 = 1 << 30;
+
+/// What was chosen where the user left it open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    pub abi: &'static str,
+    /// The triple of the host.
+    pub host: String,
+    pub large: bool,
+}
+
+/// Writes the object. The images are moved from file to file; none of their bytes is read but for the headers.
+pub fn wrap(options: &WrapOptions) -> Result<Chosen> {
     let inputs: Vec<Input> = options.images.iter().map(|image| Input::open(&image.path)).collect::<Result<_>>()?;
-    for input in &inputs {
-        refuse_same_file(input.path(), &options.output)?;
+    let matched = match &options.matching {
+        Some(path) => Some(matching::read(&Input::open(path)?, options.kind)?),
+        None => None,
+    };
+    for input in inputs.iter().map(Input::path).chain(options.matching.as_deref()) {
+        refuse_same_file(input, &options.output)?;
     }
-    let mut images = Vec::new();
-    for (input, image) in inputs.iter().zip(&options.images) {
-        images.extend(wrap::embed(input, &image.stated, OffloadKind::OpenMp, options.raw)?);
+    let generation = options.abi.or(matched.as_ref().map(|matched| matched.generation)).unwrap_or(abi::NEWEST);
+    let host = "x86_64-unknown-linux-gnu";
+    let images = embed(options, &inputs, &generation, host)?;
+    let size: u64 = images.iter().map(|image| image.content.size()).sum();
+    let large = match options.large {
+        LargeImages::Auto => size >= LARGE,
+        LargeImages::Always => true,
+        LargeImages::Never => false,
+    };
+    let entries = options.entries.clone();
+    if let Some(name) = repeated(&entries) {
+        return Err(Error::DuplicateEntry { name });
     }
-    let plan = wrap::openmp(images, &abi::LLVM_21);
+    let keep = matched.map(|matched| matched.entry_symbols).unwrap_or_default();
+    let request = Request { kind: options.kind, generation, images, entries, keep, large };
+    let plan = wrap::plan(request).ok_or_else(|| kind_unknown(options.kind, &generation))?;
+
     let mut sink = Sink::new(&inputs);
     host::emit(&plan, &X86_64, &mut sink).map_err(|cause| Error::Emission { path: options.output.clone(), cause })?;
     let mut output = Output::create(&options.output)?;
     sink.write_to(&mut output)?;
-    output.commit()
+    output.commit()?;
+    Ok(Chosen { abi: generation.name, host: host.to_owned(), large })
 }
 
-/// The output would replace the image; that is never what was meant.
+fn embed<'data>(
+    options: &WrapOptions,
+    inputs: &'data [Input],
+    generation: &Generation,
+    host: &str,
+) -> Result<Vec<EmbeddedImage<'data>>> {
+    let stated = options.images.iter().map(|image| &image.stated);
+    let inputs: Vec<(&Input, &Stated)> = inputs.iter().zip(stated).collect();
+    if matches!(options.kind, OffloadKind::Cuda | OffloadKind::Hip) {
+        return Ok(vec![wrap::fat_binary(&inputs, options.kind, host)?]);
+    }
+    let raw = options.raw || generation.images == abi::ImageSection::Rodata;
+    let mut images = Vec::new();
+    for (input, stated) in inputs {
+        images.extend(wrap::embed(input, stated, options.kind, raw)?);
+    }
+    Ok(images)
+}
+
+/// The first name that two entries have.
+fn repeated(entries: &[Entry]) -> Option<String> {
+    let twice = |&(index, entry): &(usize, &Entry)| entries[..index].iter().any(|other| other.name == entry.name);
+    entries.iter().enumerate().find(twice).map(|(_, entry)| entry.name.clone())
+}
+
+fn kind_unknown(kind: OffloadKind, generation: &Generation) -> Error {
+    let known = Generation::that_know(kind).join(", ");
+    Error::KindUnknownToAbi { abi: generation.name, kind: kind.name(), known }
+}
+
+/// The output would replace the input; that is never what was meant.
 fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
     match same_file::is_same_file(input, output) {
         Ok(true) => Err(Error::SameFile { path: output.to_owned() }),

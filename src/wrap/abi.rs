@@ -1,30 +1,253 @@
 //! ABI generations: what a wrapper object and the host objects that it is linked with have to agree on.
 //!
 //! Clang writes the offload entries into the host objects, the wrapper hands them to the runtime; section names, entry
-//! layout and the way to unregister changed from release to release. A row a generation; code that builds a plan asks
-//! the row and never the release.
+//! layout and the way to unregister changed from release to release. A generation is a row here; code that builds a plan
+//! asks the row and never the release.
+//!
+//! Sources: objects made by the tools of LLVM 14, 15, 16, 19 and 22; section names in the libraries of 20 and 21;
+//! LLVM's source for 10 to 13, 17, 18 and the main branch of autumn 2026; the Clang Offload Wrapper document for `aomp`.
+
+use crate::target::OffloadKind;
 
 /// One generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generation {
-    /// The LLVM releases that agree with it, as users write them.
+    /// As users write it.
     pub name: &'static str,
-    /// The section of the offload entries; a C identifier, so that linkers define `__start_` and `__stop_` for it.
-    pub entry_section: &'static str,
-    /// Name of the object of size zero that keeps the entry section in the link when no host object has entries.
-    pub placeholder: &'static str,
-    /// Name of the object's source.
+    /// The layout of the offload entries.
+    pub entries: EntryLayout,
+    /// Whether the entries of all kinds stand in one section.
+    pub one_entry_section: bool,
+    /// What stands between the section's name and the end of the placeholder's: see [`Generation::placeholder`].
+    placeholder: PlaceholderName,
+    /// Whether the placeholder's section is marked to survive `--gc-sections`.
+    pub retain: bool,
+    /// Which tool's name the object's source has.
     pub source_name: &'static str,
-    /// Priority of the constructor. Up to 100 is reserved, and host objects register their requirements before.
-    pub constructor_priority: u16,
+    pub images: ImageSection,
+    /// Priority of OpenMP's constructor. Up to 100 is reserved; host objects register their requirements with 0.
+    openmp_priority: u16,
+    /// Priority of the constructor for CUDA and HIP; absent where the tools of the release know neither.
+    cuda_hip_priority: Option<u16>,
+    /// How OpenMP unregisters. CUDA and HIP always did it through `atexit`.
+    pub unregister: Unregister,
+    /// What an entry's flags say about a variable of CUDA or HIP.
+    pub flags: FlagRules,
+    pub sycl: Option<SyclAbi>,
+    /// Whether the target of each image is registered as well, as AMD's libomptarget of that time wants it.
+    pub image_info: bool,
 }
 
-/// LLVM 21 and 22: one entry section for all kinds, 56-byte entries, unregistering through `atexit`.
-/// Source: objects made by llvm-offload-wrapper and clang-linker-wrapper 22.1.8.
-pub const LLVM_21: Generation = Generation {
-    name: "llvm21",
-    entry_section: "llvm_offload_entries",
-    placeholder: "__dummy.llvm_offload_entries",
-    source_name: "offload.wrapper.module",
-    constructor_priority: 101,
+/// Size and fields of an offload entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryLayout {
+    /// 32 bytes, up to LLVM 19.
+    Old,
+    /// 56 bytes with version and kind, from LLVM 20 on.
+    New,
+}
+
+/// Where OpenMP's images stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageSection {
+    /// `.rodata`, the images as they are.
+    Rodata,
+    /// `.llvm.offloading`, each image in an offload binary.
+    Offloading,
+}
+
+/// When the images are taken out of the runtime's hands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unregister {
+    /// A destructor with this priority.
+    FiniArray(u16),
+    /// A function that the constructor hands to `atexit`. Such functions run before any destructor, so the runtime is
+    /// still there; in a library they also run when it is closed.
+    AtExit,
+}
+
+/// How much of a variable's flags is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlagRules {
+    /// The whole word is the type, and only plain variables are registered (LLVM 15 to 17).
+    Word,
+    /// Three bits of type and single bits for extern, constant and normalized (LLVM 18 on).
+    Bits,
+    /// The same, and managed variables (LLVM 20 on).
+    BitsAndManaged,
+}
+
+/// What the SYCL runtime is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyclAbi {
+    /// A descriptor in the manner of OpenMP's (LLVM 22).
+    Descriptor,
+    /// The offload binaries themselves and their size (main).
+    OffloadBinaries,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlaceholderName {
+    /// `__dummy.omp_offloading.entry`
+    Entry,
+    /// `__dummy.` and the section's name
+    Section,
+}
+
+/// LLVM 11 to 14, the tool clang-offload-wrapper; the others are told by how they differ from one before.
+const LLVM_14: Generation = Generation {
+    name: "llvm14",
+    entries: EntryLayout::Old,
+    one_entry_section: false,
+    placeholder: PlaceholderName::Entry,
+    retain: false,
+    source_name: "offload.wrapper.object",
+    images: ImageSection::Rodata,
+    openmp_priority: 1,
+    cuda_hip_priority: None,
+    unregister: Unregister::FiniArray(1),
+    flags: FlagRules::Word,
+    sycl: None,
+    image_info: false,
 };
+
+/// LLVM 15 to 17, clang-linker-wrapper.
+const LLVM_15: Generation = Generation {
+    name: "llvm15",
+    source_name: "offload.wrapper.module",
+    images: ImageSection::Offloading,
+    cuda_hip_priority: Some(1),
+    ..LLVM_14
+};
+
+const LLVM_18: Generation =
+    Generation { name: "llvm18", placeholder: PlaceholderName::Section, flags: FlagRules::Bits, ..LLVM_15 };
+
+const LLVM_19: Generation = Generation {
+    name: "llvm19",
+    openmp_priority: 101,
+    cuda_hip_priority: Some(101),
+    unregister: Unregister::AtExit,
+    ..LLVM_18
+};
+
+const LLVM_20: Generation =
+    Generation { name: "llvm20", entries: EntryLayout::New, flags: FlagRules::BitsAndManaged, ..LLVM_19 };
+
+const LLVM_21: Generation = Generation { name: "llvm21", one_entry_section: true, ..LLVM_20 };
+
+const LLVM_22: Generation = Generation { name: "llvm22", sycl: Some(SyclAbi::Descriptor), ..LLVM_21 };
+
+/// Every generation that a user can name, oldest first.
+pub const GENERATIONS: [Generation; 15] = [
+    Generation { name: "llvm10", openmp_priority: 0, ..LLVM_14 },
+    Generation { name: "llvm11", ..LLVM_14 },
+    Generation { name: "llvm12", ..LLVM_14 },
+    Generation { name: "llvm13", ..LLVM_14 },
+    LLVM_14,
+    LLVM_15,
+    Generation { name: "llvm16", ..LLVM_15 },
+    Generation { name: "llvm17", ..LLVM_15 },
+    LLVM_18,
+    LLVM_19,
+    LLVM_20,
+    LLVM_21,
+    LLVM_22,
+    Generation { name: "main", retain: true, sycl: Some(SyclAbi::OffloadBinaries), ..LLVM_22 },
+    Generation { name: "aomp", image_info: true, ..LLVM_14 },
+];
+
+/// The newest release.
+pub const NEWEST: Generation = LLVM_22;
+
+impl Generation {
+    /// The generation of that name.
+    pub fn named(name: &str) -> Option<Generation> {
+        GENERATIONS.into_iter().find(|generation| generation.name == name)
+    }
+
+    /// The section of the offload entries of a kind; a C identifier, so that linkers define `__start_` and `__stop_` for
+    /// it.
+    pub fn entry_section(&self, kind: OffloadKind) -> &'static str {
+        match kind {
+            _ if self.one_entry_section => "llvm_offload_entries",
+            OffloadKind::Cuda => "cuda_offloading_entries",
+            OffloadKind::Hip => "hip_offloading_entries",
+            _ => "omp_offloading_entries",
+        }
+    }
+
+    /// The name of the object of size zero that keeps the entry section in the link when no host object has entries.
+    pub fn placeholder(&self, kind: OffloadKind) -> String {
+        let section = self.entry_section(kind);
+        match self.placeholder {
+            PlaceholderName::Section => format!("__dummy.{section}"),
+            PlaceholderName::Entry => format!("__dummy.{}.entry", section.trim_end_matches("_entries")),
+        }
+    }
+
+    /// The priority of the constructor for a kind; `None` where this generation never had the kind.
+    pub fn constructor_priority(&self, kind: OffloadKind) -> Option<u16> {
+        match kind {
+            OffloadKind::OpenMp => Some(self.openmp_priority),
+            OffloadKind::Cuda | OffloadKind::Hip => self.cuda_hip_priority,
+            OffloadKind::Sycl => self.sycl.map(|sycl| match sycl {
+                SyclAbi::Descriptor => 1,
+                SyclAbi::OffloadBinaries => 101,
+            }),
+            OffloadKind::Host => None,
+        }
+    }
+
+    /// The names of the generations that know a kind, oldest first.
+    pub fn that_know(kind: OffloadKind) -> Vec<&'static str> {
+        let known = GENERATIONS.iter().filter(|generation| generation.constructor_priority(kind).is_some());
+        known.map(|generation| generation.name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use OffloadKind::{Cuda, Hip, OpenMp, Sycl};
+
+    #[test]
+    fn each_generation_has_the_names_and_numbers_of_its_tools() {
+        #[rustfmt::skip]
+        let rows = [
+            ("llvm10", "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(0)),
+            ("llvm14", "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(1)),
+            ("llvm17", "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(1)),
+            ("llvm18", "omp_offloading_entries", "__dummy.omp_offloading_entries", Some(1)),
+            ("llvm19", "omp_offloading_entries", "__dummy.omp_offloading_entries", Some(101)),
+            ("llvm20", "omp_offloading_entries", "__dummy.omp_offloading_entries", Some(101)),
+            ("llvm21", "llvm_offload_entries",   "__dummy.llvm_offload_entries",   Some(101)),
+            ("main",   "llvm_offload_entries",   "__dummy.llvm_offload_entries",   Some(101)),
+            ("aomp",   "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(1)),
+        ];
+        for (name, section, placeholder, priority) in rows {
+            let generation = Generation::named(name).unwrap();
+            assert_eq!(generation.entry_section(OpenMp), section, "{name}");
+            assert_eq!(generation.placeholder(OpenMp), placeholder, "{name}");
+            assert_eq!(generation.constructor_priority(OpenMp), priority, "{name}");
+        }
+        let llvm20 = Generation::named("llvm20").unwrap();
+        assert_eq!(llvm20.entry_section(Hip), "hip_offloading_entries");
+        assert_eq!(llvm20.placeholder(Cuda), "__dummy.cuda_offloading_entries");
+    }
+
+    #[test]
+    fn a_kind_is_known_from_the_release_that_brought_it() {
+        assert_eq!(Generation::that_know(Cuda)[0], "llvm15");
+        assert!(!Generation::that_know(Hip).contains(&"aomp"));
+        assert_eq!(Generation::that_know(Sycl), ["llvm22", "main"]);
+        assert_eq!(Generation::that_know(OpenMp).len(), GENERATIONS.len());
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (index, generation) in GENERATIONS.iter().enumerate() {
+            assert!(GENERATIONS[..index].iter().all(|other| other.name != generation.name), "{}", generation.name);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! that lets other tools list them.
 
 use std::ops::Range;
+use std::path::Path;
 
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -18,11 +19,19 @@ pub struct Stated {
     pub arch: Option<String>,
 }
 
-/// Bytes to embed, and which of them are the image.
-#[derive(Debug, PartialEq, Eq)]
+/// Bytes to embed, which of them are the image, and what is known of it; what is not known is empty.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct EmbeddedImage<'data> {
     pub content: Content<'data>,
     pub image: Range<u64>,
+    pub triple: String,
+    pub arch: String,
+    /// As an offload binary has it, see [`offload_binary::image_kind`].
+    pub image_kind: u16,
+    pub compile_options: String,
+    pub link_options: String,
+    /// Names of the kernels in it, where the offload binary around it lists them.
+    pub symbols: Vec<String>,
 }
 
 /// Prepares one input: one image, or as many as it holds if it is a file of offload binaries already, which are
@@ -39,8 +48,8 @@ pub fn embed<'data>(
     match format::of_magic(input.view()).map(|format| format.container_type) {
         Some(ContainerType::OffloadBinary) => embed_offload_binaries(input, stated, kind),
         Some(_) => {
-            let (path, found) = (input.path().to_owned(), "an offload bundle");
-            Err(Error::NotADeviceImage { path, found, remedy: "unbundle it and name the images in it" })
+            let (path, found) = (input.path().to_owned(), "a fat binary".to_owned());
+            Err(Error::NotADeviceImage { path, found, remedy: "extract its images and name them" })
         }
         None => embed_image(input, stated, kind, raw).map(|image| vec![image]),
     }
@@ -58,23 +67,27 @@ fn embed_image<'data>(
     if own.image_kind == ImageKind::Elf {
         format::check_elf(view).map_err(|malformed| malformed.in_file(path))?;
     }
-    if let (Some(stated), Some(found)) = (&stated.arch, &own.arch)
-        && amdgpu::processor(stated) != amdgpu::processor(found)
-    {
-        return Err(Error::ArchMismatch { path: path.to_owned(), stated: stated.clone(), found: found.clone() });
-    }
-    if raw {
-        return Ok(EmbeddedImage { content: Content::from(view.data()), image: 0..view.size() });
-    }
+    stated.agrees_with(&own, path)?;
     let triple = stated.triple.as_deref().or(own.triple);
-    let triple = triple.ok_or_else(|| Error::UnknownTriple { path: path.to_owned() })?;
     let arch = stated.arch.as_deref().or(own.arch.as_deref()).unwrap_or_default();
+    let image_kind = offload_binary::image_kind_of(own.image_kind);
+    let about = |content, image| EmbeddedImage {
+        content,
+        image,
+        triple: triple.unwrap_or_default().to_owned(),
+        arch: arch.to_owned(),
+        image_kind,
+        ..Default::default()
+    };
+    if raw {
+        return Ok(about(Content::from(view.data()), 0..view.size()));
+    }
+    let triple = triple.ok_or_else(|| Error::UnknownTriple { path: path.to_owned() })?;
     // Both are always there, as in the binaries that clang-linker-wrapper writes, and in this order.
     let strings = [("arch", arch), ("triple", triple)];
-    let image_kind = offload_binary::image_kind_of(own.image_kind);
     let member = Member { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image: view.data() };
     let written = offload_binary::write(&member).ok_or_else(|| Error::TooLarge { path: path.to_owned() })?;
-    Ok(EmbeddedImage { content: written.content, image: written.image })
+    Ok(about(written.content, written.image))
 }
 
 fn embed_offload_binaries<'data>(
@@ -83,9 +96,7 @@ fn embed_offload_binaries<'data>(
     kind: OffloadKind,
 ) -> Result<Vec<EmbeddedImage<'data>>> {
     let path = input.path();
-    if let Some((property, value)) = stated.first() {
-        return Err(Error::StatedForOffloadBinary { path: path.to_owned(), property, value: value.to_owned() });
-    }
+    stated.refuse_for_container(path)?;
     let mut images = Vec::new();
     let mut rest = input.view();
     while rest.size() > 0 {
@@ -102,16 +113,40 @@ fn embed_offload_binaries<'data>(
         }
         let start = binary.image.start() - binary.view.start();
         let image = start..start + binary.image.size();
-        images.push(EmbeddedImage { content: Content::from(binary.view.data()), image });
+        let text = |key| binary.string(key).unwrap_or_default().to_owned();
+        images.push(EmbeddedImage {
+            content: Content::from(binary.view.data()),
+            image,
+            triple: text("triple"),
+            arch: text("arch"),
+            image_kind: binary.image_kind,
+            compile_options: text("compile-opts"),
+            link_options: text("link-opts"),
+            symbols: text("symbols").split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        });
         rest = rest.from(binary.view.size());
     }
     Ok(images)
 }
 
 impl Stated {
-    /// The first thing that was said, with its name on the command line.
-    fn first(&self) -> Option<(&'static str, &str)> {
-        let triple = self.triple.as_deref().map(|value| ("triple", value));
-        triple.or(self.arch.as_deref().map(|value| ("arch", value)))
+    /// Nothing may be said of an image in a container, which says it itself.
+    pub fn refuse_for_container(&self, path: &Path) -> Result<()> {
+        let stated = [("triple", &self.triple), ("arch", &self.arch)];
+        match stated.into_iter().find_map(|(property, value)| Some((property, value.clone()?))) {
+            Some((property, value)) => Err(Error::StatedForContainer { path: path.to_owned(), property, value }),
+            None => Ok(()),
+        }
+    }
+
+    /// The processor may be said again, with features, but not another one.
+    pub fn agrees_with(&self, own: &DeviceImage, path: &Path) -> Result<()> {
+        match (&self.arch, &own.arch) {
+            (Some(stated), Some(found)) if amdgpu::processor(stated) != amdgpu::processor(found) => {
+                let (path, stated, found) = (path.to_owned(), stated.clone(), found.clone());
+                Err(Error::ArchMismatch { path, stated, found })
+            }
+            _ => Ok(()),
+        }
     }
 }

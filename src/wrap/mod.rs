@@ -5,14 +5,55 @@
 
 pub mod abi;
 mod embedded;
+mod entries;
+mod fat_binary;
+mod fat_binary_image;
+pub mod matching;
 mod openmp;
+mod registration;
+mod sycl;
 
 pub use embedded::{EmbeddedImage, Stated, embed};
+pub use entries::Entry;
+pub use fat_binary_image::fat_binary;
 
-use crate::host::ObjectPlan;
+use crate::host::{Definition, ObjectPlan, SymbolId};
+use crate::target::OffloadKind;
 use abi::Generation;
 
-/// The plan of an object that registers `images` with libomptarget when its program or library is loaded.
-pub fn openmp<'data>(images: Vec<EmbeddedImage<'data>>, generation: &Generation) -> ObjectPlan<'data> {
-    openmp::plan(images, generation)
+/// What to register.
+#[derive(Debug)]
+pub struct Request<'data> {
+    pub kind: OffloadKind,
+    pub generation: Generation,
+    /// One for CUDA and HIP, any number for the others.
+    pub images: Vec<EmbeddedImage<'data>>,
+    /// Entries for host programs that no compiler has given any.
+    pub entries: Vec<Entry>,
+    /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
+    pub keep: Vec<String>,
+    /// Whether the images are to stand where large sections do.
+    pub large: bool,
+}
+
+/// The plan of an object that registers everything in `request` when its program or library is loaded. `None` where
+/// this generation never had the kind.
+pub fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
+    let priority = request.generation.constructor_priority(request.kind)?;
+    let mut plan = ObjectPlan { source_name: request.generation.source_name, ..Default::default() };
+    match request.kind {
+        OffloadKind::OpenMp => openmp::add(&mut plan, request, priority),
+        OffloadKind::Cuda | OffloadKind::Hip => fat_binary::add(&mut plan, request, priority),
+        OffloadKind::Sycl => {
+            let abi = request.generation.sycl?;
+            sycl::add(&mut plan, request, abi, priority);
+        }
+        OffloadKind::Host => return None,
+    }
+    Some(plan)
+}
+
+/// References to symbols that may or may not be in the link.
+fn kept(plan: &mut ObjectPlan, names: &[String]) -> Vec<SymbolId> {
+    names.iter().map(|name| plan.reference(name, Definition::UndefinedWeak)).collect()
 }

@@ -79,7 +79,7 @@ fn a_bundle_is_not_taken_for_an_image() {
     scene.file("bundle", bundle.to_vec());
     assert_eq!(
         refused(&scene, "wrap --kind openmp -o old.o bundle"),
-        "bundle: is an offload bundle, which cannot be registered as a device image; unbundle it and name the images in it"
+        "bundle: is a fat binary; extract its images and name them"
     );
 }
 

@@ -64,11 +64,7 @@ fn a_file_of_offload_binaries_is_embedded_as_it_is() {
 
     let run = scene.fatbin("wrap --kind openmp -o again.o --image file=packed,arch=gfx90a");
     assert_eq!(run.status, 2);
-    assert!(
-        run.err.starts_with("fatbin: packed: arch gfx90a was stated, but this file is an offload binary"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.starts_with("fatbin: packed: arch gfx90a was stated, but this file is a container"), "{}", run.err);
 }
 
 #[test]

@@ -9,10 +9,13 @@ use crate::content::Content;
 use crate::host::architecture::Architecture;
 use crate::host::assembler::{Code, CodeRelocation, CodeTarget};
 use crate::host::eh_frame;
-use crate::host::plan::{Address, Data, Definition, Field, ObjectPlan, SectionKind, SymbolId};
+use crate::host::plan::{Address, Data, Definition, Field, ObjectPlan, Section, SectionKind, SymbolId};
 
 /// `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`).
 const SHT_LLVM_OFFLOADING: elf::SectionType = elf::SectionType(0x6fff_4c0b);
+
+/// `R_<machine>_NONE`, the same number on every machine.
+const R_NONE: elf::RelocationType = elf::RelocationType(0);
 
 /// Where the functions go. A linker puts it beside other code that runs once.
 const TEXT: &str = ".text.startup";
@@ -30,6 +33,8 @@ pub struct ElfSection<'plan> {
 enum Runs<'plan> {
     Plan(&'plan Content<'plan>),
     Own(Content<'static>),
+    /// Nothing in the file.
+    Zero(u64),
 }
 
 /// A relocation whose target is a section or an undefined symbol.
@@ -82,7 +87,7 @@ impl<'plan> Layout<'plan> {
     /// The section, offset and size of a symbol that the object defines.
     pub fn place(&self, definition: Definition) -> Option<(usize, u64, u64)> {
         match definition {
-            Definition::Undefined | Definition::UndefinedHidden => None,
+            Definition::Undefined | Definition::UndefinedWeak | Definition::UndefinedHidden => None,
             Definition::Data { section, offset, size } => Some((Self::TEXT + 1 + section.0, offset, size)),
             Definition::Function(index) => {
                 let (offset, size) = self.functions[index];
@@ -111,16 +116,46 @@ impl<'plan> Layout<'plan> {
         Relocation { offset, kind, target, addend }
     }
 
+    fn section(&self, section: &'plan Section<'plan>) -> ElfSection<'plan> {
+        let read_only = elf::SHF_ALLOC;
+        let writable = elf::SHF_ALLOC | elf::SHF_WRITE;
+        let (mut kind, mut flags) = match section.kind {
+            SectionKind::ReadOnly => (elf::SHT_PROGBITS, read_only),
+            SectionKind::Retained => (elf::SHT_PROGBITS, read_only | elf::SHF_GNU_RETAIN),
+            SectionKind::Writable => (elf::SHT_PROGBITS, writable),
+            SectionKind::Offloading => (SHT_LLVM_OFFLOADING, read_only),
+            SectionKind::Constructors => (elf::SHT_INIT_ARRAY, writable),
+            SectionKind::Destructors => (elf::SHT_FINI_ARRAY, writable),
+        };
+        let mut name = section.name.clone();
+        if let (true, Some(large)) = (section.large, self.architecture.large_section) {
+            // GNU ld goes by the name, the other linkers by the flag.
+            name = format!(".lrodata{name}");
+            flags |= large;
+        }
+        let (content, mut relocations) = match &section.data {
+            Data::Bytes(content) => (Runs::Plan(content), Vec::new()),
+            Data::Fields(fields) => self.fields(fields),
+            Data::Zero(size) => {
+                kind = elf::SHT_NOBITS;
+                (Runs::Zero(*size), Vec::new())
+            }
+        };
+        // A relocation that changes nothing is a reference all the same, and what is referred to is not removed.
+        relocations.extend(section.keep.iter().map(|&symbol| self.relocation(0, R_NONE, symbol, 0)));
+        ElfSection::new(name, kind, flags, section.alignment, content, relocations)
+    }
+
     /// The bytes of a sequence of fields, and a relocation for each address among them.
     fn fields(&self, fields: &[Field]) -> (Runs<'plan>, Vec<Relocation>) {
         let mut bytes = Vec::new();
         let mut relocations = Vec::new();
         for field in fields {
             match *field {
-                Field::U32(value) => bytes.extend(match self.architecture.endianness {
-                    Endianness::Little => value.to_le_bytes(),
-                    Endianness::Big => value.to_be_bytes(),
-                }),
+                Field::U8(value) => bytes.push(value),
+                Field::U16(value) => bytes.extend(self.ordered(value.to_le_bytes())),
+                Field::U32(value) => bytes.extend(self.ordered(value.to_le_bytes())),
+                Field::U64(value) => bytes.extend(self.ordered(value.to_le_bytes())),
                 Field::Pointer(Address { symbol, offset }) => {
                     let at = bytes.len() as u64;
                     relocations.push(self.relocation(at, self.architecture.absolute, symbol, offset as i64));
@@ -131,22 +166,18 @@ impl<'plan> Layout<'plan> {
         (Runs::own(bytes), relocations)
     }
 
+    /// The little-endian bytes of a number in the order of the machine.
+    fn ordered<const N: usize>(&self, mut bytes: [u8; N]) -> [u8; N] {
+        if self.architecture.endianness == Endianness::Big {
+            bytes.reverse();
+        }
+        bytes
+    }
+
     /// All sections in their order, without the tables that describe them.
     pub fn sections(&self, code: &[Code]) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
         let mut sections = vec![self.text(code)];
-        sections.extend(self.plan.sections.iter().map(|section| {
-            let (kind, flags) = match section.kind {
-                SectionKind::ReadOnly => (elf::SHT_PROGBITS, elf::SHF_ALLOC),
-                SectionKind::Writable => (elf::SHT_PROGBITS, elf::SHF_ALLOC | elf::SHF_WRITE),
-                SectionKind::Offloading => (SHT_LLVM_OFFLOADING, elf::SHF_ALLOC),
-                SectionKind::Constructors => (elf::SHT_INIT_ARRAY, elf::SHF_ALLOC | elf::SHF_WRITE),
-            };
-            let (content, relocations) = match &section.data {
-                Data::Bytes(content) => (Runs::Plan(content), Vec::new()),
-                Data::Fields(fields) => self.fields(fields),
-            };
-            ElfSection::new(&section.name, kind, flags, section.alignment, content, relocations)
-        }));
+        sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
         // Its presence says that the code needs no executable stack; without it linkers make the program's executable.
         let none = elf::SectionFlags(0);
         sections.push(ElfSection::new(".note.GNU-stack", elf::SHT_PROGBITS, none, 1, Runs::own(vec![]), vec![]));
@@ -208,11 +239,21 @@ impl<'plan> ElfSection<'plan> {
         ElfSection { name, kind, flags, alignment, content, relocations }
     }
 
-    /// The section's bytes.
-    pub fn content(&self) -> &Content<'_> {
+    /// The section's bytes in the file.
+    pub fn content(&self) -> Option<&Content<'_>> {
         match &self.content {
-            Runs::Plan(content) => content,
-            Runs::Own(content) => content,
+            Runs::Plan(content) => Some(content),
+            Runs::Own(content) => Some(content),
+            Runs::Zero(_) => None,
+        }
+    }
+
+    /// The section's size in memory, in bytes.
+    pub fn size(&self) -> u64 {
+        match &self.content {
+            Runs::Zero(size) => *size,
+            Runs::Plan(content) => content.size(),
+            Runs::Own(content) => content.size(),
         }
     }
 }

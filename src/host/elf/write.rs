@@ -8,6 +8,7 @@ use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, SinglePhaseWriter, Sym};
 
 use super::layout::{ElfSection, Layout, Target};
+use crate::content::Content;
 use crate::host::architecture::Architecture;
 use crate::host::plan::{Definition, ObjectPlan, Symbol, SymbolId};
 use crate::io::Sink;
@@ -36,7 +37,7 @@ pub fn write(
         .map(|section| {
             let offset = file_offset(section, writer.len());
             writer.pad_until(offset);
-            section.content().runs().for_each(|run| writer.write(run));
+            section.content().into_iter().flat_map(Content::runs).for_each(|run| writer.write(run));
             offset
         })
         .collect();
@@ -87,7 +88,7 @@ pub fn write(
             sh_flags: section.flags,
             sh_addr: 0,
             sh_offset: offsets[place],
-            sh_size: section.content().size(),
+            sh_size: section.size(),
             sh_link: 0,
             sh_info: 0,
             sh_addralign: section.alignment,
@@ -119,7 +120,7 @@ const PAYLOAD_ALIGNMENT: u64 = 64 << 10;
 /// aligned. The gap is not part of any section and no linker copies it.
 fn file_offset(section: &ElfSection, end: u64) -> u64 {
     let plain = end.next_multiple_of(section.alignment);
-    let Some(before) = section.content().first_run_of(LARGE_PAYLOAD) else { return plain };
+    let Some(before) = section.content().and_then(|content| content.first_run_of(LARGE_PAYLOAD)) else { return plain };
     let aligned = (end + before).next_multiple_of(PAYLOAD_ALIGNMENT) - before;
     if aligned.is_multiple_of(section.alignment) { aligned } else { plain }
 }
@@ -228,11 +229,12 @@ impl<'plan> Entry<'plan> {
     }
 
     fn undefined(symbol: &'plan Symbol) -> Option<Self> {
-        let visibility = match symbol.definition {
-            Definition::Undefined => elf::STV_DEFAULT,
-            Definition::UndefinedHidden => elf::STV_HIDDEN,
+        let (bind, visibility) = match symbol.definition {
+            Definition::Undefined => (elf::STB_GLOBAL, elf::STV_DEFAULT),
+            Definition::UndefinedWeak => (elf::STB_WEAK, elf::STV_DEFAULT),
+            Definition::UndefinedHidden => (elf::STB_GLOBAL, elf::STV_HIDDEN),
             Definition::Data { .. } | Definition::Function(_) => return None,
         };
-        Some(Entry { name: symbol.name.as_str().into(), bind: elf::STB_GLOBAL, visibility, ..Entry::local(None) })
+        Some(Entry { name: symbol.name.as_str().into(), bind, visibility, ..Entry::local(None) })
     }
 }

@@ -1,0 +1,52 @@
+//! `--image file=F[,triple=T][,arch=A]`, as several commands take it.
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::ops::ImageFile;
+use crate::wrap::Stated;
+
+/// Each key at most once.
+pub fn parse_image(text: &str) -> Result<ImageFile> {
+    let mut file = None;
+    let mut stated = Stated::default();
+    for part in text.split(',') {
+        let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
+        let slot = match key {
+            "file" => &mut file,
+            "triple" => &mut stated.triple,
+            "arch" => &mut stated.arch,
+            _ => bail!("unknown key {key:?}; file, triple and arch are known"),
+        };
+        ensure!(slot.is_none(), "{key} is given twice");
+        *slot = Some(value.to_owned());
+    }
+    let path = file.filter(|file| !file.is_empty()).context("file=F is missing")?.into();
+    Ok(ImageFile { path, stated })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_a_file_with_what_is_said_of_it() {
+        let image = parse_image("file=a.so,arch=gfx90a:xnack+,triple=amdgcn-amd-amdhsa").unwrap();
+        let stated = Stated { triple: Some("amdgcn-amd-amdhsa".into()), arch: Some("gfx90a:xnack+".into()) };
+        assert_eq!(image, ImageFile { path: "a.so".into(), stated });
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_image_argument_is_named() {
+        let cases = [
+            ("", "\"\" is not KEY=VALUE"),
+            ("a.so", "\"a.so\" is not KEY=VALUE"),
+            ("triple=t", "file=F is missing"),
+            ("file=", "file=F is missing"),
+            ("file=a,file=b", "file is given twice"),
+            ("file=a,color=red", "unknown key \"color\"; file, triple and arch are known"),
+        ];
+        for (text, message) in cases {
+            assert_eq!(parse_image(text).unwrap_err().to_string(), message, "{text}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Offload entries: the table from which a runtime knows kernels and variables by name.
+//!
+//! Clang puts one entry for each into a section of every host object; the linker joins them and gives the bounds. The
+//! wrapper adds an empty placeholder, so that the section exists, and for host programs that no clang has made, the
+//! entries themselves.
+//!
+//! | old (32 bytes, LLVM 19 and before) | offset | new (56 bytes, LLVM 20 on) | offset |
+//! |---|---|---|---|
+//! | addr | 0 | Reserved, 0 | 0 |
+//! | name | 8 | Version u16 = 1, Kind u16, Flags u32 | 8, 10, 12 |
+//! | size, 0 for a function | 16 | Address | 16 |
+//! | flags i32 | 24 | SymbolName | 24 |
+//! | reserved or data, i32 | 28 | Size, 0 for a kernel | 32 |
+//! | | | Data | 40 |
+//! | | | AuxAddr | 48 |
+
+use super::abi::{EntryLayout, Generation};
+use crate::content::Content;
+use crate::host::{
+    Address, Data, Definition, Field, LoadedField, Local, ObjectPlan, Part, Section, SectionKind, Value, Width,
+};
+use crate::target::OffloadKind;
+
+/// An entry that is written by us and not by a compiler.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is called in the device image.
+    pub name: String,
+    /// The symbol whose address the host knows it by.
+    pub host_symbol: String,
+    /// In bytes; 0 for a kernel.
+    pub size: u64,
+    pub flags: u32,
+    /// Alignment of a managed variable, type of a surface or texture.
+    pub data: u32,
+    /// The symbol of the pointer through which the host reaches a managed variable; new entries only.
+    pub aux_symbol: Option<String>,
+}
+
+/// The bounds of the entries of the whole program or library.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    pub begin: Address,
+    pub end: Address,
+}
+
+/// Adds the entry section with the placeholder and with `entries`, and returns its bounds.
+pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation, entries: &[Entry]) -> Bounds {
+    let names = names_section(plan, generation.entries, entries);
+    let name = generation.entry_section(kind);
+    let section = plan.next_section();
+    plan.symbol(generation.placeholder(kind), Definition::Data { section, offset: 0, size: 0 });
+    let mut all = Vec::new();
+    for (entry, name) in entries.iter().zip(names) {
+        let host = plan.reference(&entry.host_symbol, Definition::Undefined);
+        let mut entry_fields = fields(generation.entries, kind, entry, Field::Pointer(host.start()), name);
+        if let (Some(aux), EntryLayout::New) = (&entry.aux_symbol, generation.entries) {
+            let aux = plan.reference(aux, Definition::Undefined);
+            *entry_fields.last_mut().expect("AuxAddr is the last") = Field::Pointer(aux.start());
+        }
+        all.extend(entry_fields);
+    }
+    let (section_kind, data) = match (entries, generation.retain) {
+        // Read-only, as LLVM makes it. Clang's own entries are read-only without -fPIC and writable with it, and mold 1.10
+        // keeps one output section for each, of which the writable one gets __start_ and __stop_. A read-only placeholder
+        // joins the entries or loses to them; a writable one would take the bounds away from read-only entries.
+        ([], false) => (SectionKind::ReadOnly, Data::Bytes(Content::new())),
+        ([], true) => (SectionKind::Retained, Data::Bytes(Content::new())),
+        // Their addresses have to be filled in.
+        _ => (SectionKind::Writable, Data::Fields(all)),
+    };
+    plan.section(Section::new(name, section_kind, 8, data));
+    Bounds {
+        begin: plan.symbol(format!("__start_{name}"), Definition::UndefinedHidden).start(),
+        end: plan.symbol(format!("__stop_{name}"), Definition::UndefinedHidden).start(),
+    }
+}
+
+/// Adds the section with the names of `entries` and returns where each is.
+fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[Entry]) -> Vec<Address> {
+    if entries.is_empty() {
+        return Vec::new();
+    }
+    let section = plan.next_section();
+    let mut text = Vec::new();
+    let addresses = entries
+        .iter()
+        .map(|entry| {
+            let (offset, size) = (text.len() as u64, entry.name.len() as u64 + 1);
+            text.extend(entry.name.bytes().chain([0]));
+            plan.symbol(".offloading.entry_name", Definition::Data { section, offset, size }).start()
+        })
+        .collect();
+    let name = match layout {
+        EntryLayout::Old => ".rodata",
+        EntryLayout::New => ".llvm.rodata.offloading",
+    };
+    plan.section(Section::new(name, SectionKind::ReadOnly, 1, Data::Bytes(Content::from(text))));
+    addresses
+}
+
+/// The fields of one entry, in their order.
+pub fn fields(layout: EntryLayout, kind: OffloadKind, entry: &Entry, address: Field, name: Address) -> Vec<Field> {
+    let (name, size, flags) = (Field::Pointer(name), Field::U64(entry.size), Field::U32(entry.flags));
+    match layout {
+        EntryLayout::Old => vec![address, name, size, flags, Field::U32(entry.data)],
+        EntryLayout::New => {
+            let (reserved, version, kind) = (Field::U64(0), Field::U16(1), Field::U16(kind.bit()));
+            let (data, aux_address) = (Field::U64(entry.data.into()), Field::U64(0));
+            vec![reserved, version, kind, flags, address, name, size, data, aux_address]
+        }
+    }
+}
+
+/// How a loop over the entries gets at the fields of the one that it is at.
+impl EntryLayout {
+    /// In bytes.
+    pub fn size(self) -> u32 {
+        match self {
+            EntryLayout::Old => 32,
+            EntryLayout::New => 56,
+        }
+    }
+
+    /// The offload kind; old entries have none, their section is for one kind.
+    pub fn kind(self) -> Option<Value> {
+        match self {
+            EntryLayout::Old => None,
+            EntryLayout::New => Some(field(10, Width::U16, Part::All)),
+        }
+    }
+
+    pub fn address(self) -> Value {
+        field(self.pick(0, 16), Width::U64, Part::All)
+    }
+
+    pub fn name(self) -> Value {
+        field(self.pick(8, 24), Width::U64, Part::All)
+    }
+
+    pub fn size_field(self) -> Value {
+        field(self.pick(16, 32), Width::U64, Part::All)
+    }
+
+    pub fn flags(self, part: Part) -> Value {
+        field(self.pick(24, 12), Width::U32, part)
+    }
+
+    /// Alignment, or type of a surface or texture, as an `int`. In the new layout it is the low half of 64 bits, which
+    /// is not the first half everywhere.
+    pub fn data(self) -> Value {
+        match self {
+            EntryLayout::Old => field(28, Width::U32, Part::SignedLow32),
+            EntryLayout::New => field(40, Width::U64, Part::SignedLow32),
+        }
+    }
+
+    /// The pointer of a managed variable.
+    pub fn aux_address(self) -> Value {
+        field(48, Width::U64, Part::All)
+    }
+
+    fn pick(self, old: u32, new: u32) -> u32 {
+        match self {
+            EntryLayout::Old => old,
+            EntryLayout::New => new,
+        }
+    }
+}
+
+fn field(offset: u32, width: Width, part: Part) -> Value {
+    Value::Field(LoadedField { of: Local::Entry, offset, width, part })
+}

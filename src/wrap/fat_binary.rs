@@ -1,0 +1,175 @@
+//! The CUDA and HIP wrapper: one fat binary, registered by a constructor that then registers every kernel and variable.
+//!
+//! The two are the same but for names, a magic, and a call that only CUDA has. The wrapper structure is 24 bytes: i32
+//! magic, i32 version = 1, pointer to the fat binary, null.
+//! Source: objects made by clang-linker-wrapper and llvm-offload-wrapper of LLVM 15 to 22; prototypes in
+//! `clang/lib/CodeGen/CGCUDANV.cpp`.
+
+use super::abi::{FlagRules, Generation, Unregister};
+use super::{Request, entries, registration};
+use crate::host::{
+    Call, Comparison, Data, Definition, Field, Local, ObjectPlan, Part, Section, SectionKind, Step, SymbolId, Value,
+};
+use crate::target::OffloadKind;
+
+/// What CUDA and HIP call the same things.
+struct Names {
+    /// In the names of local symbols: `.cuda.fatbin_reg`.
+    local: &'static str,
+    /// Before the names of the runtime's functions: `__cudaRegisterFatBinary`.
+    runtime: &'static str,
+    fat_binary_section: &'static str,
+    wrapper_section: &'static str,
+    /// The first word of the wrapper structure.
+    magic: u32,
+    /// Alignment of the fat binary in bytes. The wrapper library of LLVM says nothing, which makes it 16; clang aligns
+    /// what it makes for a single file, and HIP's loader maps pages.
+    alignment: u64,
+    /// Whether a call says that everything is registered.
+    has_end: bool,
+    /// Whether surfaces and textures can be registered: libcudart 12 and 13 no longer have those functions.
+    has_surfaces: bool,
+}
+
+const CUDA: Names = Names {
+    local: "cuda",
+    runtime: "__cuda",
+    fat_binary_section: ".nv_fatbin",
+    wrapper_section: ".nvFatBinSegment",
+    magic: 0x4662_43b1,
+    alignment: 16,
+    has_end: true,
+    has_surfaces: false,
+};
+
+const HIP: Names = Names {
+    local: "hip",
+    runtime: "__hip",
+    fat_binary_section: ".hip_fatbin",
+    wrapper_section: ".hipFatBinSegment",
+    magic: 0x4849_5046, // "HIPF"
+    alignment: 4096,
+    has_end: false,
+    has_surfaces: true,
+};
+
+/// Adds everything that CUDA or HIP needs.
+pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, priority: u16) {
+    let names = if request.kind == OffloadKind::Cuda { &CUDA } else { &HIP };
+    let generation = request.generation;
+    let bounds = entries::section(plan, request.kind, &generation, &request.entries);
+
+    let content = request.images.pop().map(|image| image.content).unwrap_or_default();
+    let section = plan.next_section();
+    let definition = Definition::Data { section, offset: 0, size: content.size() };
+    let fat_binary = plan.symbol(".fatbin_image", definition);
+    let section = Section::new(names.fat_binary_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
+    plan.section(Section { large: request.large, ..section });
+
+    let keep = super::kept(plan, &request.keep);
+    let section = plan.next_section();
+    let wrapper = plan.symbol(".fatbin_wrapper", Definition::Data { section, offset: 0, size: 24 });
+    let version = Field::U32(1);
+    let fields = vec![Field::U32(names.magic), version, Field::Pointer(fat_binary.start()), Field::U64(0)];
+    let section = Section::new(names.wrapper_section, SectionKind::Writable, 8, Data::Fields(fields));
+    plan.section(Section { keep, ..section });
+
+    let section = plan.next_section();
+    let definition = Definition::Data { section, offset: 0, size: 8 };
+    let handle = plan.symbol(format!(".{}.binary_handle", names.local), definition).start();
+    plan.section(Section::new(".bss", SectionKind::Writable, 8, Data::Zero(8)));
+
+    let mut function = |name: &str| plan.symbol(format!("{}{name}", names.runtime), Definition::Undefined);
+    let (register_binary, unregister_binary) = (function("RegisterFatBinary"), function("UnregisterFatBinary"));
+    let mut register = vec![
+        Step::Call(Call {
+            callee: register_binary,
+            arguments: vec![Value::Address(wrapper.start())],
+            result: Some(Local::Handle),
+        }),
+        Step::Store { to: handle, from: Local::Handle },
+        Step::ForEach {
+            element: Local::Entry,
+            begin: bounds.begin,
+            end: bounds.end,
+            size: generation.entries.size(),
+            body: register_entry(plan, names, request.kind, &generation),
+        },
+    ];
+    if names.has_end {
+        let end = plan.symbol(format!("{}RegisterFatBinaryEnd", names.runtime), Definition::Undefined);
+        register.push(Step::call(end, vec![Value::Local(Local::Handle)]));
+    }
+    let unregister = vec![Step::call(unregister_binary, vec![Value::Variable(handle)])];
+    let functions = (format!(".{}.fatbin_reg", names.local), format!(".{}.fatbin_unreg", names.local));
+    let functions = (functions.0.as_str(), functions.1.as_str());
+    registration::functions(plan, functions, priority, Unregister::AtExit, register, unregister);
+}
+
+/// What is done with one entry: nothing if it is another kind's; else a kernel or, by its flags, a variable.
+fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: OffloadKind, generation: &Generation) -> Vec<Step> {
+    let layout = generation.entries;
+    let body = vec![
+        Step::When {
+            value: layout.size_field(),
+            is: Comparison::Equal(0),
+            body: vec![register_function(plan, names, generation)],
+        },
+        Step::When {
+            value: layout.size_field(),
+            is: Comparison::NotEqual(0),
+            body: register_variable(plan, names, generation),
+        },
+    ];
+    match layout.kind() {
+        Some(value) => vec![Step::When { value, is: Comparison::Equal(kind.bit().into()), body }],
+        None => body,
+    }
+}
+
+/// `(handle, host address, device name twice, thread limit -1, five null pointers) -> int`
+fn register_function(plan: &mut ObjectPlan, names: &Names, generation: &Generation) -> Step {
+    let layout = generation.entries;
+    let mut arguments = vec![Value::Local(Local::Handle), layout.address(), layout.name(), layout.name()];
+    arguments.push(Value::Integer(-1));
+    arguments.extend([Value::Integer(0); 5]);
+    Step::call(runtime_function(plan, names, "RegisterFunction"), arguments)
+}
+
+/// By the type in the flags: 0 a plain variable, 1 managed, 2 a surface, 3 a texture; anything else is left alone.
+fn register_variable(plan: &mut ObjectPlan, names: &Names, generation: &Generation) -> Vec<Step> {
+    let (layout, rules) = (generation.entries, generation.flags);
+    let handle = Value::Local(Local::Handle);
+    let (address, name, size, data) = (layout.address(), layout.name(), layout.size_field(), layout.data());
+    let zero = Value::Integer(0);
+    let bit = |first| match rules {
+        FlagRules::Word => zero,
+        FlagRules::Bits | FlagRules::BitsAndManaged => layout.flags(Part::Bits { first, count: 1 }),
+    };
+    let (external, constant, normalized) = (bit(3), bit(4), bit(5));
+
+    let mut calls = vec![(0, "RegisterVar", vec![handle, address, name, name, external, size, constant, zero])];
+    if rules >= FlagRules::BitsAndManaged {
+        calls.push((1, "RegisterManagedVar", vec![handle, layout.aux_address(), address, name, size, data]));
+    }
+    if rules >= FlagRules::Bits && names.has_surfaces {
+        calls.push((2, "RegisterSurface", vec![handle, address, name, name, data, external]));
+        calls.push((3, "RegisterTexture", vec![handle, address, name, name, data, normalized, external]));
+    }
+    let type_of_variable = match rules {
+        FlagRules::Word => layout.flags(Part::All),
+        FlagRules::Bits | FlagRules::BitsAndManaged => layout.flags(Part::Bits { first: 0, count: 3 }),
+    };
+    calls
+        .into_iter()
+        .map(|(number, function, arguments)| Step::When {
+            value: type_of_variable,
+            is: Comparison::Equal(number),
+            body: vec![Step::call(runtime_function(plan, names, function), arguments)],
+        })
+        .collect()
+}
+
+fn runtime_function(plan: &mut ObjectPlan, names: &Names, name: &str) -> SymbolId {
+    plan.reference(&format!("{}{name}", names.runtime), Definition::Undefined)
+}

@@ -8,6 +8,7 @@ pub mod bundle;
 mod device_elf;
 mod device_image;
 pub mod offload_binary;
+pub mod openmp_notes;
 
 pub use device_image::{DeviceImage, ImageKind};
 

@@ -7,7 +7,7 @@ use crate::host::{self, X86_64};
 use crate::io::{Input, Output, Sink};
 use crate::target::OffloadKind;
 use crate::wrap::abi::{self, Generation};
-use crate::wrap::{self, EmbeddedImage, Entry, Request, Stated, matching};
+use crate::wrap::{self, EmbeddedImage, Embedding, Entry, Form, Request, Stated, matching};
 
 /// What to wrap, and how.
 #[derive(Debug, Clone)]
@@ -19,8 +19,9 @@ pub struct WrapOptions {
     pub abi: Option<Generation>,
     /// A host object that the result will be linked with.
     pub matching: Option<PathBuf>,
-    /// Embed images as they are instead of inside an offload binary.
-    pub raw: bool,
+    /// What is put around OpenMP's and SYCL's images; for CUDA and HIP, anything but an offload binary means that the one
+    /// input is a fat binary whatever it looks like. Generations that know no offload binaries embed images as they are.
+    pub form: Form,
     pub large: LargeImages,
     /// Entries for host programs that no compiler has given any.
     pub entries: Vec<Entry>,
@@ -99,12 +100,16 @@ fn embed<'data>(
     let stated = options.images.iter().map(|image| &image.stated);
     let inputs: Vec<(&Input, &Stated)> = inputs.iter().zip(stated).collect();
     if matches!(options.kind, OffloadKind::Cuda | OffloadKind::Hip) {
-        return Ok(vec![wrap::fat_binary(&inputs, options.kind, host)?]);
+        let raw = options.form != Form::OffloadBinary;
+        return Ok(vec![wrap::fat_binary(&inputs, options.kind, raw, host)?]);
     }
-    let raw = options.raw || generation.images == abi::ImageSection::Rodata;
+    let form = match (options.form, generation.images) {
+        (Form::OffloadBinary, abi::ImageSection::Rodata) => Form::Raw,
+        (form, _) => form,
+    };
     let mut images = Vec::new();
     for (input, stated) in inputs {
-        images.extend(wrap::embed(input, stated, options.kind, raw)?);
+        images.extend(wrap::embed(input, stated, Embedding { kind: options.kind, form })?);
     }
     Ok(images)
 }

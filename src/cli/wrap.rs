@@ -11,7 +11,7 @@ use crate::wrap::Stated;
 
 /// Write a host object that registers device images when its program or library is loaded
 ///
-/// The object is ELF for x86-64 Linux as LLVM 21 and later make it, ready for any system linker. Each image is embedded
+/// The object is ELF for Linux as LLVM 21 and later make it, ready for any system linker. Each image is embedded
 /// inside an offload binary, so that `fatbin scan` and `llvm-objdump --offloading` can list it.
 #[derive(Args)]
 pub struct Arguments {
@@ -22,6 +22,10 @@ pub struct Arguments {
     /// The object to write
     #[arg(short, long, value_name = "OUT.o")]
     output: PathBuf,
+
+    /// The machine that the object is for, by default the one that fatbin was built for
+    #[arg(long, value_name = "TRIPLE")]
+    host: Option<String>,
 
     /// An image and what it is for; what is not said is read from the image's own header
     #[arg(long, value_name = "file=F[,triple=T][,arch=A]", value_parser = parse_image)]
@@ -46,7 +50,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let named = arguments.images.into_iter().map(|path| ImageFile { path, stated: Stated::default() });
     let images: Vec<_> = arguments.image.into_iter().chain(named).collect();
     ensure!(!images.is_empty(), "wrap: no image given; name one as IMAGE or with --image file=IMAGE");
-    ops::wrap(&WrapOptions { images, raw: arguments.raw, output: arguments.output })?;
+    ops::wrap(&WrapOptions { images, host: arguments.host, raw: arguments.raw, output: arguments.output })?;
     Ok(Status::Yes)
 }
 

@@ -48,6 +48,7 @@ pub enum Local {
 pub enum Value {
     /// Extended with its sign to 64 bits, as the C ABIs of most 64-bit machines want it.
     Integer(i32),
+    /// An even one; IBM Z has no instruction for others.
     Address(Address),
     Local(Local),
     /// The 64-bit variable at an address.

@@ -34,6 +34,7 @@ pub const X86_64: Architecture = Architecture {
         elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
     )),
     function_other: 0,
+    code_symbol: None,
     compile: compile::<X86Assembler>,
 };
 
@@ -45,7 +46,7 @@ const LOCALS: [(u8, u16); 2] = [(3, 3), (14, 14)]; // rbx, r14
 const RAX: u8 = 0;
 
 #[derive(Default)]
-struct X86Assembler {
+pub struct X86Assembler {
     buffer: Buffer,
 }
 

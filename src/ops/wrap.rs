@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::host::{self, X86_64};
+use crate::host;
 use crate::io::{Input, Output, Sink};
 use crate::target::OffloadKind;
 use crate::wrap::{self, Stated, abi};
@@ -13,6 +13,8 @@ use crate::wrap::{self, Stated, abi};
 pub struct WrapOptions {
     /// In the order in which the runtime will see them.
     pub images: Vec<ImageFile>,
+    /// The triple of the machine that the object is for; without one, that which this program was built for.
+    pub host: Option<String>,
     /// Embed images as they are instead of inside an offload binary.
     pub raw: bool,
     pub output: PathBuf,
@@ -25,9 +27,10 @@ pub struct ImageFile {
     pub stated: Stated,
 }
 
-/// Writes the object for OpenMP on x86-64 Linux as LLVM 21 and later would make it. The images are moved from file to
+/// Writes the object for OpenMP on Linux as LLVM 21 and later would make it. The images are moved from file to
 /// file; none of their bytes is read but for the headers.
 pub fn wrap(options: &WrapOptions) -> Result<()> {
+    let architecture = options.host.as_deref().map_or(Ok(host::native()), host::for_triple)?;
     let inputs: Vec<Input> = options.images.iter().map(|image| Input::open(&image.path)).collect::<Result<_>>()?;
     for input in &inputs {
         refuse_same_file(input.path(), &options.output)?;
@@ -38,7 +41,8 @@ pub fn wrap(options: &WrapOptions) -> Result<()> {
     }
     let plan = wrap::openmp(images, &abi::LLVM_21);
     let mut sink = Sink::new(&inputs);
-    host::emit(&plan, &X86_64, &mut sink).map_err(|cause| Error::Emission { path: options.output.clone(), cause })?;
+    host::emit(&plan, architecture, &mut sink)
+        .map_err(|cause| Error::Emission { path: options.output.clone(), cause })?;
     let mut output = Output::create(&options.output)?;
     sink.write_to(&mut output)?;
     output.commit()

@@ -24,7 +24,7 @@ pub fn write(
     sections: &[ElfSection],
     sink: &mut Sink,
 ) -> object::write::Result<()> {
-    let symbols = SymbolTable::new(plan, layout, sections);
+    let symbols = SymbolTable::new(plan, architecture, layout, sections);
     let rela_names: Vec<String> = sections.iter().map(|section| format!(".rela{}", section.name)).collect();
 
     let mut writer = SinglePhaseWriter::new_single_phase(architecture.endianness, true, sink);
@@ -60,7 +60,7 @@ pub fn write(
             section: entry.section.map(|section| section_index(sections, section)),
             st_name: writer.string_offset(name),
             st_info: elf::SymbolInfo::new(entry.bind, entry.kind),
-            st_other: entry.visibility.into(),
+            st_other: entry.other,
             st_shndx: entry.special_section,
             st_value: entry.value,
             st_size: entry.size,
@@ -145,13 +145,13 @@ struct Entry<'plan> {
     special_section: elf::SymbolSection,
     bind: elf::SymbolBind,
     kind: elf::SymbolType,
-    visibility: elf::SymbolVisibility,
+    other: elf::SymbolOther,
     value: u64,
     size: u64,
 }
 
 impl<'plan> SymbolTable<'plan> {
-    fn new(plan: &'plan ObjectPlan, layout: &Layout, sections: &[ElfSection]) -> Self {
+    fn new(plan: &'plan ObjectPlan, architecture: &Architecture, layout: &Layout, sections: &[ElfSection]) -> Self {
         let mut table = SymbolTable { entries: Vec::new(), index_of: HashMap::new(), local_count: 0 };
         table.push(Entry {
             name: plan.source_name.into(),
@@ -159,6 +159,9 @@ impl<'plan> SymbolTable<'plan> {
             kind: elf::STT_FILE,
             ..Entry::local(None)
         });
+        if let Some(name) = architecture.code_symbol {
+            table.push(Entry { name: name.into(), ..Entry::local(Some(Layout::TEXT)) });
+        }
         let targets = || sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target);
         for target in targets() {
             let entry = match target {
@@ -170,19 +173,15 @@ impl<'plan> SymbolTable<'plan> {
             };
             table.refer_to(target, entry);
         }
-        for symbol in &plan.symbols {
+        for (id, symbol) in plan.symbols.iter().enumerate() {
             if let Some((section, value, size)) = layout.place(symbol.definition) {
-                let kind = match symbol.definition {
-                    Definition::Function(_) => elf::STT_FUNC,
-                    _ => elf::STT_OBJECT,
+                let (kind, other) = match symbol.definition {
+                    Definition::Function(_) => (elf::STT_FUNC, elf::SymbolOther(architecture.function_other)),
+                    _ => (elf::STT_OBJECT, elf::STV_DEFAULT.into()),
                 };
-                table.push(Entry {
-                    name: symbol.name.as_str().into(),
-                    kind,
-                    value,
-                    size,
-                    ..Entry::local(Some(section))
-                });
+                let name = symbol.name.as_str().into();
+                let entry = Entry { name, kind, other, value, size, ..Entry::local(Some(section)) };
+                table.refer_to(Target::Symbol(SymbolId(id)), entry);
             }
         }
         table.local_count = table.entries.len() as u32 + 1;
@@ -221,18 +220,18 @@ impl<'plan> Entry<'plan> {
             special_section: elf::SHN_UNDEF,
             bind: elf::STB_LOCAL,
             kind: elf::STT_NOTYPE,
-            visibility: elf::STV_DEFAULT,
+            other: elf::STV_DEFAULT.into(),
             value: 0,
             size: 0,
         }
     }
 
     fn undefined(symbol: &'plan Symbol) -> Option<Self> {
-        let visibility = match symbol.definition {
-            Definition::Undefined => elf::STV_DEFAULT,
-            Definition::UndefinedHidden => elf::STV_HIDDEN,
+        let other = match symbol.definition {
+            Definition::Undefined => elf::STV_DEFAULT.into(),
+            Definition::UndefinedHidden => elf::STV_HIDDEN.into(),
             Definition::Data { .. } | Definition::Function(_) => return None,
         };
-        Some(Entry { name: symbol.name.as_str().into(), bind: elf::STB_GLOBAL, visibility, ..Entry::local(None) })
+        Some(Entry { name: symbol.name.as_str().into(), bind: elf::STB_GLOBAL, other, ..Entry::local(None) })
     }
 }

@@ -28,6 +28,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "OUT.o")]
     output: PathBuf,
 
+    /// The machine that the object is for, by default the one that fatbin was built for
+    #[arg(long, value_name = "TRIPLE")]
+    host: Option<String>,
+
     /// An image and what it is for; what is not said is read from the image's own header
     #[arg(long, value_name = "file=F[,triple=T][,arch=A]", value_parser = parse_image)]
     image: Vec<ImageFile>,
@@ -108,6 +112,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         },
         images,
         abi: Generation::named(&arguments.abi),
+        host: arguments.host,
         matching: arguments.matching,
         form: match (arguments.raw, arguments.offload_notes) {
             (_, true) => Form::RawWithNotes,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::host::{self, X86_64};
+use crate::host;
 use crate::io::{Input, Output, Sink};
 use crate::target::OffloadKind;
 use crate::wrap::abi::{self, Generation};
@@ -15,6 +15,8 @@ pub struct WrapOptions {
     pub kind: OffloadKind,
     /// In the order in which the runtime will see them.
     pub images: Vec<ImageFile>,
+    /// The triple of the machine that the object is for; else that of `matching`, else what this program was built for.
+    pub host: Option<String>,
     /// The ABI generation; else that of `matching`, else the newest release.
     pub abi: Option<Generation>,
     /// A host object that the result will be linked with.
@@ -67,7 +69,14 @@ pub fn wrap(options: &WrapOptions) -> Result<Chosen> {
         refuse_same_file(input, &options.output)?;
     }
     let generation = options.abi.or(matched.as_ref().map(|matched| matched.generation)).unwrap_or(abi::NEWEST);
-    let host = "x86_64-unknown-linux-gnu";
+    let matched_host = matched.as_ref().map(|matched| matched.host);
+    let host = options.host.as_deref().or(matched_host).unwrap_or(host::native_triple());
+    let architecture = host::for_triple(host)?;
+    if let (Some(found), Some(path)) = (matched_host, &options.matching)
+        && host::for_triple(found)?.machine != architecture.machine
+    {
+        return Err(Error::HostMismatch { path: path.clone(), stated: host.to_owned(), found });
+    }
     let images = embed(options, &inputs, &generation, host)?;
     let size: u64 = images.iter().map(|image| image.content.size()).sum();
     let large = match options.large {
@@ -84,7 +93,8 @@ pub fn wrap(options: &WrapOptions) -> Result<Chosen> {
     let plan = wrap::plan(request).ok_or_else(|| kind_unknown(options.kind, &generation))?;
 
     let mut sink = Sink::new(&inputs);
-    host::emit(&plan, &X86_64, &mut sink).map_err(|cause| Error::Emission { path: options.output.clone(), cause })?;
+    host::emit(&plan, architecture, &mut sink)
+        .map_err(|cause| Error::Emission { path: options.output.clone(), cause })?;
     let mut output = Output::create(&options.output)?;
     sink.write_to(&mut output)?;
     output.commit()?;

@@ -121,11 +121,11 @@ fn options(
         let stated = Stated { triple: None, arch: target_ids.get(index).cloned() };
         ImageFile { path: path.into(), stated }
     });
-    let _ = host;
     Ok(WrapOptions {
         kind,
         images: images.collect(),
         abi: Generation::named(abi),
+        host: host.map(|host| host.to_string_lossy().into_owned()),
         matching: None,
         // The tools embed whatever they are given.
         form: if parsed.has("add-omp-offload-notes") { Form::RawWithNotes } else { Form::Raw },

@@ -60,7 +60,8 @@ impl<'data> Cubin<'data> {
     /// The architecture; `None` for an ABI version not seen before.
     ///
     /// The suffix `f` stands in no cubin: those for `sm_100` and for `sm_100f` are equal but for the command line that
-    /// ptxas notes. Nor did CUDA 12's cubins of version 8 state an `a`. What tells these is the container around them.
+    /// ptxas notes. Nor do those of version 8 from CUDA 12 have the attribute for `a`. What tells these is the container
+    /// around them.
     pub fn arch(&self) -> Option<Arch> {
         let (number, specific) = match self.abi_version {
             ..=7 => (self.e_flags & 0xff, self.e_flags & 0x800 != 0),

@@ -82,6 +82,8 @@ pub enum Error {
     NotAHostObject { path: PathBuf, what: String },
     #[error("{}: is for {found}, not for {stated}", path.display())]
     HostMismatch { path: PathBuf, stated: String, found: &'static str },
+    #[error("{}: image at {offset:#x}: is stored compressed ({codec}), which extract cannot undo yet", path.display())]
+    Compressed { path: PathBuf, offset: u64, codec: &'static str },
     #[error("entry {name}: is given twice")]
     DuplicateEntry { name: String },
     #[error("{}: its header does not name a target triple; say --image file={},triple=TRIPLE", path.display(), path.display())]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::format::Codec;
 use crate::inventory::{File, Image};
 use crate::io::{Input, Output};
 
@@ -21,7 +22,8 @@ pub struct ExtractOptions {
 pub struct Names(HashSet<String>);
 
 /// Writes every device image that `file` lists out of `input`, and calls `written` with the path of each. Host code
-/// in bundles is no device image and is left out.
+/// in bundles is no device image and is left out. The first image that is stored compressed ends it: what would be
+/// written is not what its name says.
 pub fn extract(
     input: &Input,
     file: &File,
@@ -32,6 +34,10 @@ pub fn extract(
     let directory = &options.directory;
     std::fs::create_dir_all(directory).map_err(Error::io(directory, "create"))?;
     for (index, image) in file.device_images().enumerate() {
+        if let Some(codec) = image.codec.filter(|&codec| codec != Codec::None) {
+            let (path, offset, codec) = (input.path().to_owned(), image.offset, codec.name());
+            return Err(Error::Compressed { path, offset, codec });
+        }
         let name = names.take(&name(input.path(), index, image));
         let mut output = Output::create_in(directory, &name)?;
         output.reserve(image.size)?;

@@ -138,6 +138,12 @@ const LLVM_21: Generation = Generation { name: "llvm21", one_entry_section: true
 
 const LLVM_22: Generation = Generation { name: "llvm22", sycl: Some(SyclAbi::Descriptor), ..LLVM_21 };
 
+/// What clang puts before an entry's name to make its symbol.
+pub const ENTRY_SYMBOL: &str = ".offloading.entry.";
+
+/// The same in LLVM 17 and before.
+pub const OLD_ENTRY_SYMBOL: &str = ".omp_offloading.entry.";
+
 /// Every generation that a user can name, oldest first.
 pub const GENERATIONS: [Generation; 15] = [
     Generation { name: "llvm10", openmp_priority: 0, ..LLVM_14 },
@@ -183,6 +189,14 @@ impl Generation {
         match self.placeholder {
             PlaceholderName::Section => format!("__dummy.{section}"),
             PlaceholderName::Entry => format!("__dummy.{}.entry", section.trim_end_matches("_entries")),
+        }
+    }
+
+    /// What an entry's symbol begins with.
+    pub fn entry_symbol(&self) -> &'static str {
+        match self.placeholder {
+            PlaceholderName::Entry => OLD_ENTRY_SYMBOL,
+            PlaceholderName::Section => ENTRY_SYMBOL,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::format::offload_binary::{self, Member, OffloadBinary};
 use crate::format::{self, ContainerType, DeviceImage, ImageKind, openmp_notes};
 use crate::io::Input;
-use crate::target::{OffloadKind, amdgpu};
+use crate::target::{OffloadKind, amdgpu, nvptx};
 
 /// What the user said of an image. What was not said is read from the image's own header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,14 +153,21 @@ impl Stated {
         }
     }
 
-    /// The processor may be said again, with features, but not another one.
+    /// The processor may be said again, with features or a suffix that the header cannot state, but not another one.
     pub fn agrees_with(&self, own: &DeviceImage, path: &Path) -> Result<()> {
         match (&self.arch, &own.arch) {
-            (Some(stated), Some(found)) if amdgpu::processor(stated) != amdgpu::processor(found) => {
+            (Some(stated), Some(found)) if !same_processor(stated, found) => {
                 let (path, stated, found) = (path.to_owned(), stated.clone(), found.clone());
                 Err(Error::ArchMismatch { path, stated, found })
             }
             _ => Ok(()),
         }
+    }
+}
+
+fn same_processor(a: &str, b: &str) -> bool {
+    match (nvptx::Arch::parse(a), nvptx::Arch::parse(b)) {
+        (Some(a), Some(b)) => a.number == b.number,
+        _ => amdgpu::processor(a) == amdgpu::processor(b),
     }
 }

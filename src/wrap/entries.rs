@@ -51,7 +51,10 @@ pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation
     let section = plan.next_section();
     plan.symbol(generation.placeholder(kind), Definition::Data { section, offset: 0, size: 0 });
     let mut all = Vec::new();
-    for (entry, name) in entries.iter().zip(names) {
+    let size = u64::from(generation.entries.size());
+    for (index, (entry, name)) in entries.iter().zip(names).enumerate() {
+        let definition = Definition::Data { section, offset: size * index as u64, size };
+        plan.symbol(format!("{}{}", generation.entry_symbol(), entry.name), definition);
         let host = plan.reference(&entry.host_symbol, Definition::Undefined);
         let mut entry_fields = fields(generation.entries, kind, entry, Field::Pointer(host.start()), name);
         if let (Some(aux), EntryLayout::New) = (&entry.aux_symbol, generation.entries) {

@@ -8,9 +8,9 @@ use std::path::Path;
 use super::embedded::{EmbeddedImage, Stated};
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::format::{self, ContainerType, DeviceImage, ImageKind, bundle};
+use crate::format::{self, ContainerType, DeviceImage, ImageKind, bundle, cuda_fatbin};
 use crate::io::Input;
-use crate::target::{OffloadKind, triple};
+use crate::target::{OffloadKind, nvptx, triple};
 
 /// What code objects in a bundle for HIP are aligned to, in bytes; its loader maps pages.
 const BUNDLE_ALIGNMENT: u64 = 4096;
@@ -52,6 +52,7 @@ fn is_fat_binary(input: &Input, kind: OffloadKind) -> bool {
 struct GpuImage<'data> {
     path: &'data Path,
     bytes: &'data [u8],
+    image_kind: ImageKind,
     arch: String,
 }
 
@@ -76,7 +77,7 @@ fn gpu_image<'data>(input: &'data Input, stated: &Stated, kind: OffloadKind, tri
     }
     stated.agrees_with(&own, path)?;
     let arch = stated.arch.clone().or(own.arch).ok_or_else(|| Error::UnknownArch { path: path.to_owned() })?;
-    Ok(GpuImage { path, bytes: input.view().data(), arch })
+    Ok(GpuImage { path, bytes: input.view().data(), image_kind: own.image_kind, arch })
 }
 
 fn describe(kind: ImageKind, triple: Option<&str>) -> String {
@@ -105,12 +106,21 @@ fn hip<'data>(inputs: &[(&'data Input, &Stated)], host: &str) -> Result<Content<
 }
 
 fn cuda<'data>(inputs: &[(&'data Input, &Stated)]) -> Result<Content<'data>> {
-    let images = inputs.iter().map(|(input, stated)| gpu_image(input, stated, OffloadKind::Cuda, triple::NVPTX64));
-    let images: Vec<GpuImage> = images.collect::<Result<_>>()?;
-    // Making NVIDIA's container comes with its format.
-    let path = images[0].path.to_owned();
-    let found = format!("an image for {} and not yet in a CUDA fat binary", images[0].arch);
-    Err(Error::NotADeviceImage { path, found, remedy: "name one CUDA fat binary" })
+    let mut known = Vec::new();
+    let mut members = Vec::new();
+    for (input, stated) in inputs {
+        let image = gpu_image(input, stated, OffloadKind::Cuda, triple::NVPTX64)?;
+        // A cubin cannot state that it is for a family; whoever compiled it can.
+        let suffix = nvptx::Arch::parse(&image.arch).and_then(|arch| arch.suffix);
+        let member = cuda_fatbin::Member::new(input.view(), suffix);
+        members.push(member.map_err(|malformed| malformed.in_file(image.path))?);
+        let id = (image.image_kind, image.arch.clone());
+        if known.contains(&id) {
+            return Err(Error::DuplicateImage { path: image.path.to_owned(), arch: image.arch });
+        }
+        known.push(id);
+    }
+    cuda_fatbin::write(&members).ok_or_else(|| too_large(inputs))
 }
 
 fn too_large(inputs: &[(&Input, &Stated)]) -> Error {

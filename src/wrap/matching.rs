@@ -5,7 +5,7 @@
 
 use object::read::{Object, ObjectSection, ObjectSymbol};
 
-use super::abi::{GENERATIONS, Generation};
+use super::abi::{ENTRY_SYMBOL, GENERATIONS, Generation, OLD_ENTRY_SYMBOL};
 use crate::error::{Error, Result};
 use crate::format::DeviceImage;
 use crate::io::Input;
@@ -21,15 +21,16 @@ pub struct Match {
     pub entry_symbols: Vec<String>,
 }
 
-/// What the symbol of an entry begins with: in LLVM 17 and before, and since. Between those the layouts agree, so the
-/// newest of each will do.
-const ENTRY_SYMBOLS: [(&str, &str); 2] = [(".omp_offloading.entry.", "llvm17"), (".offloading.entry.", "llvm19")];
+/// The newest releases with each of the names that clang has given to the symbols of entries. Up to those the layouts
+/// agree.
+const ENTRY_SYMBOLS: [(&str, &str); 2] = [(OLD_ENTRY_SYMBOL, "llvm17"), (ENTRY_SYMBOL, "llvm19")];
 
 /// Reads a host object that was compiled with offloading of `kind`.
 pub fn read(input: &Input, kind: OffloadKind) -> Result<Match> {
     let path = input.path();
     let refuse = |what: &str| Error::NotAHostObject { path: path.to_owned(), what: what.to_owned() };
-    let file = object::File::parse(input.view().data()).map_err(|error| refuse(&error.to_string()))?;
+    let file = object::File::parse(input.view().data())
+        .map_err(|error| refuse(&format!("is no object that can be read: {error}")))?;
     let host = DeviceImage::identify(input.view()).triple;
     let host = host.ok_or_else(|| refuse("is no 64-bit ELF object for a machine that fatbin knows"))?;
     let known = || GENERATIONS.iter().rev().filter(|generation| generation.constructor_priority(kind).is_some());
@@ -46,7 +47,8 @@ pub fn read(input: &Input, kind: OffloadKind) -> Result<Match> {
         if let Some((_, generation)) = ENTRY_SYMBOLS.iter().find(|(prefix, _)| text.starts_with(prefix)) {
             old_name = old_name.or(Some(*generation));
             entry_size = symbol.size();
-            entry_symbols.push(text.to_owned());
+            // A local one cannot be referred to from elsewhere.
+            entry_symbols.extend(symbol.is_global().then(|| text.to_owned()));
         }
     }
     let generation = known()

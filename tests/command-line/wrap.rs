@@ -141,3 +141,121 @@ fn a_host_without_code_for_it_is_refused() {
     );
     assert_eq!(scene.names(), ["a"]);
 }
+
+/// Kind, triple, arch and image kind of each row that `scan` prints.
+fn images(scene: &Scene, file: &str) -> Vec<Vec<String>> {
+    let table = scene.fatbin(&format!("scan {file}")).ok();
+    table.lines().skip(2).map(|line| line.split_whitespace().skip(2).take(4).map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn cuda_gets_one_fat_binary_of_cubins_and_ptx() {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "cubin").fixture("answer-sm_80.ptx", "ptx");
+    scene.fatbin("wrap --kind cuda -o w.o cubin ptx").ok();
+    let nvptx = "nvptx64-nvidia-cuda";
+    assert_eq!(images(&scene, "w.o"), [["cuda", nvptx, "sm_90", "elf"], ["cuda", nvptx, "sm_80", "ptx"]]);
+    scene.fatbin("extract w.o -o out").ok();
+    assert_eq!(scene.read("out/w.o.0-cuda-nvptx64-nvidia-cuda-sm_90.elf"), scene.read("cubin"));
+    assert_eq!(scene.read("out/w.o.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx"), scene.read("ptx"));
+}
+
+#[test]
+fn hip_gets_one_bundle_with_a_host_entry_and_aligned_code_objects() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
+    // Without features fixed in one and left open in the other, which no runtime could choose between.
+    scene.fatbin("wrap --kind hip --host x86_64-unknown-linux-gnu -o w.o --image file=a,arch=gfx90a:xnack- b").ok();
+    let (host, amdgcn) = ("x86_64-unknown-linux-gnu", "amdgcn-amd-amdhsa");
+    let expected = [
+        ["host", host, "-", "empty"],
+        ["hip", amdgcn, "gfx90a:xnack-", "elf"],
+        ["hip", amdgcn, "gfx90a:xnack+", "elf"],
+    ];
+    assert_eq!(images(&scene, "w.o"), expected);
+    let bundle = scene.read("w.o");
+    let start = bundle.windows(24).position(|bytes| bytes == b"__CLANG_OFFLOAD_BUNDLE__").unwrap();
+    assert_eq!(start % 4096, 0);
+    assert_eq!(&bundle[start + 4096..start + 4100], b"\x7fELF");
+}
+
+#[test]
+fn a_fat_binary_that_exists_is_taken_as_it_is() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    for (kind, image, magic) in [("hip", "a", &b"__CLANG_OFFLOAD_BUNDLE__"[..]), ("cuda", "b", b"\x50\xed\x55\xba")] {
+        scene.fatbin(&format!("wrap --kind {kind} -o w.o {image}")).ok();
+        let object = scene.read("w.o");
+        let start = object.windows(magic.len()).position(|bytes| bytes == magic).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
+        let size = document["files"][0]["containers"][0]["size"].as_u64().unwrap() as usize;
+        scene.file("fatbin", &object[start..start + size]);
+        scene.fatbin(&format!("wrap --kind {kind} -o again.o fatbin")).ok();
+        assert_eq!(scene.read("again.o"), object, "{kind}");
+    }
+}
+
+#[test]
+fn images_that_disagree_with_what_was_asked_for_are_refused_with_what_would_be_right() {
+    let scene = Scene::new();
+    scene
+        .fixture("answer-gfx90a.hsaco", "hsaco")
+        .fixture("answer-sm_90.cubin", "cubin")
+        .fixture("answer-sm_80.ptx", "ptx");
+    scene.fixture("answer-x86_64.so", "host.so").file("text", "hello");
+    let hip = "HIP takes AMD code objects, or one offload bundle";
+    let cuda = "CUDA takes cubins and PTX, or one CUDA fat binary";
+    let cases = [
+        ("--kind hip ptx", format!("ptx: is PTX; {hip}")),
+        ("--kind hip hsaco host.so", format!("host.so: is elf for x86_64-unknown-linux-gnu; {hip}")),
+        ("--kind cuda hsaco", format!("hsaco: is elf for amdgcn-amd-amdhsa; {cuda}")),
+        ("--kind cuda text", format!("text: is of no known kind; {cuda}")),
+        ("--kind cuda cubin cubin", "cubin: a second image for sm_90; a fat binary holds one for each".to_owned()),
+        ("--kind cuda --image file=cubin,arch=sm_80", "cubin: arch=sm_80 was stated, but the image's header says sm_90".to_owned()),
+        (
+            "--kind cuda --abi llvm14 cubin",
+            "llvm14: has no cuda wrapper; cuda is known to llvm15, llvm16, llvm17, llvm18, llvm19, llvm20, llvm21, llvm22, main"
+                .to_owned(),
+        ),
+        ("--kind sycl --abi llvm21 hsaco", "llvm21: has no sycl wrapper; sycl is known to llvm22, main".to_owned()),
+        ("--kind openmp --entry k --entry k=other hsaco", "entry k: is given twice".to_owned()),
+        ("--kind openmp --match hsaco hsaco", "hsaco: has no section of offload entries; name the generation with --abi".to_owned()),
+        ("--kind openmp --match text hsaco", "text: is no object that can be read: Could not read file magic".to_owned()),
+    ];
+    for (arguments, message) in cases {
+        let run = scene.fatbin(&format!("wrap -o w.o {arguments}"));
+        assert_eq!((run.status, run.err), (2, format!("fatbin: {message}\n")), "{arguments}");
+        assert!(!scene.path("w.o").exists());
+    }
+}
+
+#[test]
+fn an_object_with_entries_of_our_own_is_matched_like_one_of_clangs() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    for (abi, host) in [
+        ("llvm17", "aarch64-unknown-linux-gnu"),
+        ("llvm19", "riscv64-unknown-linux-gnu"),
+        ("llvm20", "s390x-unknown-linux-gnu"),
+        ("llvm22", "x86_64-unknown-linux-gnu"),
+    ] {
+        scene.fatbin(&format!("wrap --kind openmp --abi {abi} --host {host} --entry k --entry l -o entries.o a")).ok();
+        let run = scene.fatbin("wrap --kind openmp --match entries.o -v -o w.o a");
+        assert_eq!((run.status, run.err), (0, format!("fatbin: w.o: ABI {abi}, host {host}\n")));
+    }
+    let run = scene.fatbin("wrap --kind openmp --match entries.o --host aarch64-linux-gnu -o w.o a");
+    assert_eq!(run.err, "fatbin: entries.o: is for x86_64-unknown-linux-gnu, not for aarch64-linux-gnu\n");
+}
+
+#[test]
+fn entries_can_stand_in_a_file() {
+    let scene = Scene::new();
+    scene
+        .fixture("answer-gfx90a.hsaco", "a")
+        .file("entries", "# kernels\nk1\n\nk2=host_k2\n# variables\nv,size=8,flags=0x10\n");
+    scene.fatbin("wrap --kind hip --entries entries -o file.o a").ok();
+    scene.fatbin("wrap --kind hip --entry k1 --entry k2=host_k2 --entry v,size=8,flags=16 -o options.o a").ok();
+    assert_eq!(scene.read("file.o"), scene.read("options.o"));
+    let run = scene.file("entries", "k1\nv,size=big\n").fatbin("wrap --kind hip --entries entries -o file.o a");
+    assert_eq!(run.err, "fatbin: entries:2: size=big is no number: invalid digit found in string\n");
+}

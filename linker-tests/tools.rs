@@ -26,6 +26,7 @@ pub enum Tool {
     Libomp,
     Libomptarget,
     LibLlvm,
+    Objcopy,
 }
 
 /// A tool that is not on this machine.
@@ -43,6 +44,12 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
+impl Missing {
+    pub fn new(name: &str, package: &str) -> Missing {
+        Missing { name: name.to_owned(), package: package.to_owned() }
+    }
+}
+
 impl Tool {
     pub fn path(self) -> Result<PathBuf> {
         let found = match self {
@@ -56,6 +63,7 @@ impl Tool {
             }
             Tool::Clang => llvm_program("clang"),
             Tool::Objdump => llvm_program("llvm-objdump"),
+            Tool::Objcopy => llvm_program("llvm-objcopy"),
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
             Tool::Libomp => file(&llvm_folder(), "lib/libomp.so"),
@@ -76,13 +84,14 @@ impl Tool {
             Tool::Mold => ("ld.mold", "mold"),
             Tool::Clang => ("clang-22", "clang-22"),
             Tool::Objdump => ("llvm-objdump-22", "llvm-22"),
+            Tool::Objcopy => ("llvm-objcopy-22", "llvm-22"),
             Tool::OffloadWrapper => ("llvm-offload-wrapper-22", "llvm-22"),
             Tool::OffloadBinary => ("llvm-offload-binary-22", "llvm-22"),
             Tool::Libomp => ("libomp.so of LLVM 22", "libomp-22-dev"),
             Tool::LibLlvm => ("libLLVM.so.22", "libllvm22"),
             Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),
         };
-        Missing { name: name.to_owned(), package: package.to_owned() }
+        Missing::new(name, package)
     }
 }
 
@@ -126,9 +135,15 @@ impl Linker {
     }
 }
 
-fn in_path(name: &str) -> Option<PathBuf> {
+pub fn in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).find_map(|folder| file(&folder, name))
+}
+
+/// A program of an LLVM release other than the reference.
+pub fn llvm_tool(name: &str, release: &str, package: &str) -> Result<PathBuf> {
+    let versioned = format!("{name}-{release}");
+    Ok(in_path(&versioned).ok_or_else(|| Missing::new(&versioned, package))?)
 }
 
 /// An LLVM program by its versioned name, or by its plain name out of that version's own folder.

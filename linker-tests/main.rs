@@ -62,7 +62,7 @@ fn trials() -> Result<Vec<Trial>> {
         trials.extend(trial::of_case(case));
     }
     trials.push(false_magics::trial());
-    trials.extend(matrix::trials());
+    trials.extend(matrix::trials()?);
     Ok(trials)
 }
 

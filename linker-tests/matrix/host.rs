@@ -22,8 +22,12 @@ pub struct Host {
 }
 
 #[rustfmt::skip]
-pub const HOSTS: [Host; 1] = [
-    Host { name: "x86_64", triple: "x86_64-unknown-linux-gnu", gnu: "x86_64-linux-gnu", debian: "", dynamic_linker: "/lib64/ld-linux-x86-64.so.2" },
+pub const HOSTS: [Host; 5] = [
+    Host { name: "x86_64",      triple: "x86_64-unknown-linux-gnu",      gnu: "x86_64-linux-gnu",      debian: "",        dynamic_linker: "/lib64/ld-linux-x86-64.so.2" },
+    Host { name: "aarch64",     triple: "aarch64-unknown-linux-gnu",     gnu: "aarch64-linux-gnu",     debian: "arm64",   dynamic_linker: "/lib/ld-linux-aarch64.so.1" },
+    Host { name: "riscv64",     triple: "riscv64-unknown-linux-gnu",     gnu: "riscv64-linux-gnu",     debian: "riscv64", dynamic_linker: "/lib/ld-linux-riscv64-lp64d.so.1" },
+    Host { name: "powerpc64le", triple: "powerpc64le-unknown-linux-gnu", gnu: "powerpc64le-linux-gnu", debian: "ppc64el", dynamic_linker: "/lib64/ld64.so.2" },
+    Host { name: "s390x",       triple: "s390x-unknown-linux-gnu",       gnu: "s390x-linux-gnu",       debian: "s390x",   dynamic_linker: "/lib/ld64.so.1" },
 ];
 
 /// How the wrapper object gets into the program.
@@ -73,7 +77,10 @@ pub enum Output {
 }
 
 /// The links that do not exist, each with its reason: host, linker, form (`*` for any).
-const NONE: [(&str, &str, &str, &str); 0] = [];
+#[rustfmt::skip]
+const NONE: [(&str, &str, &str, &str); 1] = [
+    ("riscv64", "gold", "*", "gold was never ported to RISC-V"),
+];
 
 impl Host {
     /// Why there is no such link, if there is none.
@@ -83,7 +90,12 @@ impl Host {
         rows.find(|row| is(row.0, self.name) && is(row.1, linker.name()) && is(row.2, form.name())).map(|row| row.3)
     }
 
-    fn is_native(&self) -> bool {
+    /// Whether `fatbin wrap` can be told this host.
+    pub fn is_known_to(&self, help_of_wrap: &str) -> bool {
+        self.is_native() || help_of_wrap.contains("--host")
+    }
+
+    pub fn is_native(&self) -> bool {
         self.debian.is_empty()
     }
 
@@ -180,7 +192,7 @@ impl Host {
 
     /// Says the host to `fatbin wrap`.
     pub fn option(&self) -> Vec<String> {
-        if HOSTS.len() == 1 { Vec::new() } else { vec![format!("--host={}", self.triple)] }
+        if self.is_native() { Vec::new() } else { vec![format!("--host={}", self.triple)] }
     }
 }
 

@@ -38,8 +38,18 @@ pub fn check(cells: &Cells, reference: Reference, images: &Images, ours: &Path) 
 
     let folder = cells.folder.join("reference");
     std::fs::create_dir(&folder)?;
-    let cells = Cells { folder: &folder, ..*cells };
+    let expected = cells.expected.replace("limit -1", limit_of_llvm(cells));
+    let cells = Cells { folder: &folder, expected: &expected, ..*cells };
     cells.check(Linker::Bfd, Form::Pie, &object, &cells.kit.program_with_entries(cells.row))
+}
+
+/// The one place where LLVM's objects are not right. On these hosts an `int` travels with its sign in the whole register,
+/// and LLVM 22 passes -1 without: the callee sees 2^32 - 1 as soon as it takes 64 bits, as the judge does.
+fn limit_of_llvm(cells: &Cells) -> &'static str {
+    match cells.host.name {
+        "powerpc64le" | "s390x" => "limit 4294967295",
+        _ => "limit -1",
+    }
 }
 
 fn fat_binary_in(folder: &Path, object: &Path) -> Result<PathBuf> {

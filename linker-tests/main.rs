@@ -17,7 +17,8 @@
 //! the result ([`verify`]). One more trial a case, `case/reference`, has LLVM's own tools make the object instead and
 //! demands that the two programs print the same.
 //!
-//! What has to hold of every kind, ABI and host, and not of a case, is the [`matrix`].
+//! What has to hold of every kind, ABI and host, and not of a case, is the [`matrix`]. What releases of real runtimes
+//! accept are the [`runtimes`].
 //!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
@@ -29,6 +30,7 @@ mod build;
 mod directives;
 mod false_magics;
 mod matrix;
+mod runtimes;
 mod step;
 mod tools;
 mod trial;
@@ -63,6 +65,7 @@ fn trials() -> Result<Vec<Trial>> {
     }
     trials.push(false_magics::trial());
     trials.extend(matrix::trials()?);
+    trials.extend(runtimes::trials());
     Ok(trials)
 }
 

@@ -33,12 +33,12 @@ pub enum Tool {
 #[derive(Debug)]
 pub struct Missing {
     name: String,
-    package: String,
+    remedy: String,
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} not found (Debian package {})", self.name, self.package)
+        write!(formatter, "{} not found ({})", self.name, self.remedy)
     }
 }
 
@@ -46,7 +46,12 @@ impl std::error::Error for Missing {}
 
 impl Missing {
     pub fn new(name: &str, package: &str) -> Missing {
-        Missing { name: name.to_owned(), package: package.to_owned() }
+        Missing::by(name, &format!("Debian package {package}"))
+    }
+
+    /// Something that is no Debian package's.
+    pub fn by(name: &str, remedy: &str) -> Missing {
+        Missing { name: name.to_owned(), remedy: remedy.to_owned() }
     }
 }
 
@@ -162,6 +167,13 @@ fn newest_llvm_folders() -> impl Iterator<Item = PathBuf> {
 
 fn file(folder: &Path, name: &str) -> Option<PathBuf> {
     Some(folder.join(name)).filter(|path| path.is_file())
+}
+
+/// The file of this name, or of this name and a longer version, in a folder or below it.
+pub fn find_in(folder: &Path, name: &str) -> Option<PathBuf> {
+    let folders = || std::fs::read_dir(folder).ok().into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = || folders().filter(|path| path.is_dir()).find_map(|folder| find_in(&folder, name));
+    file(folder, name).or_else(|| starting_with(folder, &format!("{name}."))).or_else(below)
 }
 
 fn starting_with(folder: &Path, prefix: &str) -> Option<PathBuf> {

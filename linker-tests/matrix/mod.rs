@@ -14,7 +14,7 @@
 
 mod cell;
 mod host;
-mod images;
+pub mod images;
 mod kit;
 mod reference;
 mod rows;

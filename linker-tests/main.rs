@@ -18,7 +18,7 @@
 //! demands that the two programs print the same.
 //!
 //! What has to hold of every kind, ABI and host, and not of a case, is the [`matrix`]. What releases of real runtimes
-//! accept are the [`runtimes`].
+//! accept are the [`runtimes`], what it must not take from a program is in [`citizen`].
 //!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
@@ -27,6 +27,7 @@
 //! machine which is to prove something cannot pass by having nothing installed.
 
 mod build;
+mod citizen;
 mod directives;
 mod false_magics;
 mod matrix;
@@ -66,6 +67,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.push(false_magics::trial());
     trials.extend(matrix::trials()?);
     trials.extend(runtimes::trials());
+    trials.extend(citizen::trials());
     Ok(trials)
 }
 

@@ -52,7 +52,7 @@ pub enum Cause {
     HostFile(String),
 }
 
-/// Everything that a user can be told, each with the file it is about.
+/// Everything that a user can be told, each with the file (or, where there is none, the word) it is about.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The cause is in the message and not a `source`, so that whoever prints the whole chain does not print it twice.
@@ -80,6 +80,8 @@ pub enum Error {
     NoOffloadEntries { path: PathBuf },
     #[error("{}: {what}", path.display())]
     NotAHostObject { path: PathBuf, what: String },
+    #[error("{}: is for {found}, not for {stated}", path.display())]
+    HostMismatch { path: PathBuf, stated: String, found: &'static str },
     #[error("entry {name}: is given twice")]
     DuplicateEntry { name: String },
     #[error("{}: its header does not name a target triple; say --image file={},triple=TRIPLE", path.display(), path.display())]
@@ -90,6 +92,8 @@ pub enum Error {
     StatedForContainer { path: PathBuf, property: &'static str, value: String },
     #[error("{}: offload binary is for {found}, not for {wanted}", path.display())]
     KindMismatch { path: PathBuf, found: String, wanted: &'static str },
+    #[error("{triple}: is no supported host; supported are {supported}")]
+    UnsupportedHost { triple: String, supported: String },
     #[error("{}: does not fit into 64 bits with its headers", path.display())]
     TooLarge { path: PathBuf },
     #[error("{}: cannot emit: {cause}", path.display())]

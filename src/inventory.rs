@@ -3,7 +3,7 @@
 //! Offsets and sizes are bytes; offsets count from the start of the file.
 
 use crate::error::Malformed;
-use crate::format::{self, ContainerType, ImageKind};
+use crate::format::{self, Codec, ContainerType, ImageKind};
 use crate::target::OffloadKind;
 
 /// A file and everything that was found in it.
@@ -53,7 +53,12 @@ pub struct Image {
     /// The bundle entry id.
     pub id: Option<String>,
     pub offset: u64,
+    /// What is stored.
     pub size: u64,
+    /// How it is stored; absent where the container knows one way only.
+    pub codec: Option<Codec>,
+    /// What it is once decompressed; absent where it is not compressed.
+    pub full_size: Option<u64>,
 }
 
 impl File {
@@ -102,6 +107,8 @@ impl Image {
             id: image.id.map(str::to_owned),
             offset: image.view.start(),
             size: image.view.size(),
+            codec: image.codec,
+            full_size: image.full_size,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: subcommands, messages and exit statuses.
 
+mod dropin;
 mod extract;
 mod image_argument;
 mod scan;
@@ -30,9 +31,13 @@ enum Command {
     Extract(extract::Arguments),
 }
 
-/// Runs the command that the process was started with.
+/// Runs the command that the process was started with, or the tool whose name it was started by.
 pub fn run() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(status) = dropin::run(&arguments) {
+        return status;
+    }
+    let result = match Arguments::parse_from(arguments).command {
         Command::Wrap(arguments) => wrap::run(arguments),
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),

@@ -11,7 +11,7 @@ use super::image_argument::parse_image;
 use crate::ops::{self, ImageFile, LargeImages, WrapOptions};
 use crate::target::OffloadKind;
 use crate::wrap::abi::{GENERATIONS, Generation};
-use crate::wrap::{Entry, Stated};
+use crate::wrap::{Entry, Form, Stated};
 
 /// Write a host object that registers device images when its program or library is loaded
 ///
@@ -27,6 +27,10 @@ pub struct Arguments {
     /// The object to write
     #[arg(short, long, value_name = "OUT.o")]
     output: PathBuf,
+
+    /// The machine that the object is for, by default the one that fatbin was built for
+    #[arg(long, value_name = "TRIPLE")]
+    host: Option<String>,
 
     /// An image and what it is for; what is not said is read from the image's own header
     #[arg(long, value_name = "file=F[,triple=T][,arch=A]", value_parser = parse_image)]
@@ -54,9 +58,14 @@ pub struct Arguments {
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     large_images: Large,
 
-    /// Embed the images as they are, without the offload binary around each
+    /// Embed the images as they are, without the offload binary around each; for CUDA and HIP, take the one image for a
+    /// fat binary whatever it looks like
     #[arg(long)]
     raw: bool,
+
+    /// Embed the images as they are, with ELF notes in them that say who made them (LLVM 13 to 15 could)
+    #[arg(long, conflicts_with = "raw")]
+    offload_notes: bool,
 
     /// Say what was chosen
     #[arg(short, long)]
@@ -103,8 +112,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         },
         images,
         abi: Generation::named(&arguments.abi),
+        host: arguments.host,
         matching: arguments.matching,
-        raw: arguments.raw,
+        form: match (arguments.raw, arguments.offload_notes) {
+            (_, true) => Form::RawWithNotes,
+            (true, false) => Form::Raw,
+            (false, false) => Form::OffloadBinary,
+        },
         large: match arguments.large_images {
             Large::Auto => LargeImages::Auto,
             Large::Always => LargeImages::Always,

@@ -12,15 +12,20 @@ use crate::error::{Cause, Malformed};
 use crate::target::{amdgpu, nvptx, triple};
 
 /// What the headers of a device ELF file say.
-pub struct DeviceElf {
+pub struct DeviceElf<'data> {
     pub triple: Option<&'static str>,
     pub arch: Option<String>,
+    /// More of what an NVIDIA cubin says.
+    pub cubin: Option<nvptx::Cubin<'data>>,
     /// The end of whatever the headers point to, in bytes from the first.
     pub size: u64,
 }
 
+/// `.nv.compat`, by its type: `SHT_LOPROC` + 0x86 in every cubin that has it.
+const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
+
 /// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that what they point to is there.
-pub fn read(view: View<'_>) -> Result<DeviceElf, Malformed> {
+pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::HostFile(error.to_string()));
     let available = view.size();
     if available < HEADER_SIZE {
@@ -30,13 +35,21 @@ pub fn read(view: View<'_>) -> Result<DeviceElf, Malformed> {
     let endian = header.endian().map_err(malformed)?;
     let machine = header.e_machine(endian);
     let flags = header.e_flags(endian).0;
+    let size = end(header, endian, view)?;
+    let cubin = (machine == elf::EM_CUDA).then(|| cubin(header, endian, view));
     let arch = match machine {
         elf::EM_AMDGPU => amdgpu::target_id_of_e_flags(flags),
-        elf::EM_CUDA => nvptx::arch_of_e_flags(header.e_ident().abi_version, flags),
-        _ => None,
+        _ => cubin.as_ref().and_then(|cubin| cubin.arch()).map(|arch| arch.to_string()),
     };
-    let size = end(header, endian, view)?;
-    Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, size })
+    Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, cubin, size })
+}
+
+/// What a header says whose tables have been checked.
+fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'data>) -> nvptx::Cubin<'data> {
+    let sections = header.section_headers(endian, view.data()).unwrap_or_default();
+    let compat = sections.iter().find(|section| section.sh_type(endian) == SHT_NV_COMPAT);
+    let compat = compat.and_then(|section| section.data(endian, view.data()).ok());
+    nvptx::Cubin { abi_version: header.e_ident().abi_version, e_flags: header.e_flags(endian).0, compat }
 }
 
 /// Size of the header, and offsets of the fields in it that point to the tables (System V ABI, ELF header).

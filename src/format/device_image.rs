@@ -9,6 +9,8 @@ use crate::target::{nvptx, triple};
 pub enum ImageKind {
     Elf,
     Ptx,
+    /// NVIDIA's intermediate representation for link-time optimisation.
+    Nvvm,
     Bitcode,
     SpirV,
     /// A CUDA fat binary.
@@ -36,6 +38,7 @@ impl ImageKind {
         match self {
             ImageKind::Elf => "elf",
             ImageKind::Ptx => "ptx",
+            ImageKind::Nvvm => "nvvm",
             ImageKind::Bitcode => "bitcode",
             ImageKind::SpirV => "spirv",
             ImageKind::Fatbin => "fatbin",
@@ -50,6 +53,8 @@ impl ImageKind {
         match self {
             ImageKind::Elf => "elf",
             ImageKind::Ptx => "ptx",
+            // As nvcc calls what its option --ltoir makes.
+            ImageKind::Nvvm => "ltoir",
             ImageKind::Bitcode => "bc",
             ImageKind::SpirV => "spv",
             ImageKind::Fatbin => "fatbin",
@@ -85,7 +90,7 @@ impl DeviceImage {
             }
             ImageKind::Ptx => {
                 image.triple = Some(triple::NVPTX64);
-                image.arch = nvptx::arch_of_ptx(view.data()).map(str::to_owned);
+                image.arch = nvptx::Ptx::read(view.data()).map(|ptx| ptx.target.to_owned());
             }
             _ => {}
         }
@@ -99,7 +104,7 @@ fn kind_of(view: View<'_>) -> ImageKind {
     }
     match MAGICS.iter().find(|(magic, _)| view.starts_with(magic)) {
         Some(&(_, kind)) => kind,
-        None if nvptx::arch_of_ptx(view.data()).is_some() => ImageKind::Ptx,
+        None if nvptx::Ptx::read(view.data()).is_some() => ImageKind::Ptx,
         None => ImageKind::Unknown,
     }
 }

@@ -5,10 +5,14 @@
 //! [`FORMATS`].
 
 pub mod bundle;
+mod codec;
+pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
 pub mod offload_binary;
+pub mod openmp_notes;
 
+pub use codec::Codec;
 pub use device_image::{DeviceImage, ImageKind};
 
 use crate::bytes::View;
@@ -22,6 +26,8 @@ pub enum ContainerType {
     OffloadBinary,
     /// `__CLANG_OFFLOAD_BUNDLE__`, written by clang-offload-bundler, in its binary form.
     Bundle,
+    /// `50 ED 55 BA`, written by NVIDIA's fatbinary.
+    CudaFatbin,
     /// No container at all: a device ELF file that stands where containers are looked for.
     DeviceElf,
 }
@@ -32,6 +38,7 @@ impl ContainerType {
         match self {
             ContainerType::OffloadBinary => "offload-binary",
             ContainerType::Bundle => "bundle",
+            ContainerType::CudaFatbin => "cuda-fatbin",
             ContainerType::DeviceElf => "device-elf",
         }
     }
@@ -60,7 +67,12 @@ pub struct Image<'data> {
     pub arch: Option<String>,
     /// The bundle entry id as it stands in the file.
     pub id: Option<&'data str>,
+    /// The image as it is stored.
     pub view: View<'data>,
+    /// How it is stored; absent where the format knows one way only.
+    pub codec: Option<Codec>,
+    /// Its size once it is decompressed; absent where it is not compressed.
+    pub full_size: Option<u64>,
 }
 
 impl<'data> Image<'data> {
@@ -75,6 +87,8 @@ impl<'data> Image<'data> {
             arch: said(arch).or(own.arch),
             id: None,
             view,
+            codec: None,
+            full_size: None,
         }
     }
 }
@@ -91,13 +105,14 @@ pub struct Format {
 }
 
 /// Every format that is found by its magic.
-pub const FORMATS: [Format; 2] = [
+pub const FORMATS: [Format; 3] = [
     Format {
         container_type: ContainerType::OffloadBinary,
         magic: &offload_binary::MAGIC,
         read: offload_binary::container,
     },
     Format { container_type: ContainerType::Bundle, magic: bundle::MAGIC, read: bundle::container },
+    Format { container_type: ContainerType::CudaFatbin, magic: &cuda_fatbin::MAGIC, read: cuda_fatbin::container },
 ];
 
 /// The format whose magic the view begins with.

@@ -29,6 +29,8 @@ pub struct Architecture {
     pub large_section: Option<elf::SectionFlags>,
     /// `st_other` of functions.
     pub function_other: u8,
+    /// The name of the symbol that the ABI wants before code, so that readers can tell it from data.
+    pub code_symbol: Option<&'static str>,
     /// Turns a function into code.
     pub compile: fn(&Function) -> Code,
 }

@@ -5,8 +5,8 @@
 
 use object::elf;
 
+use super::address::{Address, SymbolId};
 use super::code::Width;
-use super::plan::{Address, SymbolId};
 
 /// A register by what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub trait Assembler {
     fn call(&mut self, callee: SymbolId);
     /// `to` = an integer, extended with its sign.
     fn integer(&mut self, to: Register, value: i32);
-    /// `to` = an address.
+    /// `to` = an address, which is even: not every architecture can say others.
     fn address(&mut self, to: Register, address: Address);
     /// `to` = the `width` bytes at `base` + `offset`, extended with zeros.
     fn load(&mut self, to: Register, base: Register, offset: u32, width: Width);
@@ -126,6 +126,10 @@ pub enum UnwindRule {
     FrameAt(i32),
     /// A register of the caller is saved at this distance from the canonical frame address.
     Saved { register: u16, at: i32 },
+    /// A register of the caller is in its place again.
+    Restored { register: u16 },
+    /// The return address gets a signature, or loses the one it has (AArch64 only).
+    ReturnAddressSignature,
 }
 
 impl Buffer {

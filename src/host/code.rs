@@ -4,7 +4,7 @@
 //! that a constructor does, so this is all that there is: no expressions, no types, two locals. [`super::compile`] walks
 //! the steps, an architecture's assembler has an instruction or two for each.
 
-use super::plan::{Address, SymbolId};
+use super::address::{Address, SymbolId};
 
 /// A function without arguments and result.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub enum Local {
 pub enum Value {
     /// Extended with its sign to 64 bits, as the C ABIs of most 64-bit machines want it.
     Integer(i32),
+    /// An even one; IBM Z has no instruction for others.
     Address(Address),
     Local(Local),
     /// The 64-bit variable at an address.

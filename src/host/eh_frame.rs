@@ -39,6 +39,8 @@ pub fn build(architecture: &Architecture, functions: &[Code]) -> gimli::write::R
             let instruction = match rule {
                 UnwindRule::FrameAt(offset) => CallFrameInstruction::CfaOffset(offset),
                 UnwindRule::Saved { register, at } => CallFrameInstruction::Offset(Register(register), at),
+                UnwindRule::Restored { register } => CallFrameInstruction::Restore(Register(register)),
+                UnwindRule::ReturnAddressSignature => CallFrameInstruction::NegateRaState,
             };
             fde.add_instruction(offset, instruction);
         }

@@ -1,5 +1,6 @@
 //! The plan of a host object, as plain data that tests can compare.
 
+use super::address::{Address, SymbolId};
 use super::code::{Function, Step};
 use crate::content::Content;
 
@@ -16,10 +17,6 @@ pub struct ObjectPlan<'data> {
 /// Index of a section in its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionId(pub usize);
-
-/// Index of a symbol in its plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SymbolId(pub usize);
 
 /// A section of data.
 #[derive(Debug)]
@@ -73,13 +70,6 @@ pub enum SectionKind {
     Constructors,
     /// An array of functions that are called when the program ends or the library is closed.
     Destructors,
-}
-
-/// A symbol's address and a distance from it, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address {
-    pub symbol: SymbolId,
-    pub offset: u64,
 }
 
 /// A name in the object.
@@ -142,17 +132,5 @@ impl<'data> Section<'data> {
     /// A section of ordinary size that keeps nothing else.
     pub fn new(name: impl Into<String>, kind: SectionKind, alignment: u64, data: Data<'data>) -> Self {
         Section { name: name.into(), kind, alignment, data, large: false, keep: Vec::new() }
-    }
-}
-
-impl SymbolId {
-    /// The address of the symbol itself.
-    pub fn start(self) -> Address {
-        self.plus(0)
-    }
-
-    /// The address `offset` bytes behind the symbol.
-    pub fn plus(self, offset: u64) -> Address {
-        Address { symbol: self, offset }
     }
 }

@@ -3,11 +3,11 @@
 use object::Endianness;
 use object::elf;
 
+use super::address::{Address, SymbolId};
 use super::architecture::{Architecture, CallFrame};
 use super::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use super::code::Width;
 use super::compile::compile;
-use super::plan::{Address, SymbolId};
 
 /// The machine. Register numbers: System V ABI, AMD64 supplement, table 3.36.
 pub const X86_64: Architecture = Architecture {
@@ -36,6 +36,7 @@ pub const X86_64: Architecture = Architecture {
     // SHF_X86_64_LARGE (AMD64 supplement, table 4.1), which the reader library does not name.
     large_section: Some(elf::SectionFlags(0x1000_0000)),
     function_other: 0,
+    code_symbol: None,
     compile: compile::<X86Assembler>,
 };
 
@@ -47,7 +48,7 @@ const LOCALS: [(u8, u16); 2] = [(3, 3), (14, 14)]; // rbx, r14
 const RAX: u8 = 0;
 
 #[derive(Default)]
-struct X86Assembler {
+pub struct X86Assembler {
     buffer: Buffer,
 }
 

@@ -88,6 +88,8 @@ mod tests {
             id: None,
             offset: 0,
             size: 1,
+            codec: None,
+            full_size: None,
         }
     }
 

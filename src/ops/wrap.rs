@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::host::{self, X86_64};
+use crate::host;
 use crate::io::{Input, Output, Sink};
 use crate::target::OffloadKind;
 use crate::wrap::abi::{self, Generation};
-use crate::wrap::{self, EmbeddedImage, Entry, Request, Stated, matching};
+use crate::wrap::{self, EmbeddedImage, Embedding, Entry, Form, Request, Stated, matching};
 
 /// What to wrap, and how.
 #[derive(Debug, Clone)]
@@ -15,12 +15,15 @@ pub struct WrapOptions {
     pub kind: OffloadKind,
     /// In the order in which the runtime will see them.
     pub images: Vec<ImageFile>,
+    /// The triple of the machine that the object is for; else that of `matching`, else what this program was built for.
+    pub host: Option<String>,
     /// The ABI generation; else that of `matching`, else the newest release.
     pub abi: Option<Generation>,
     /// A host object that the result will be linked with.
     pub matching: Option<PathBuf>,
-    /// Embed images as they are instead of inside an offload binary.
-    pub raw: bool,
+    /// What is put around OpenMP's and SYCL's images; for CUDA and HIP, anything but an offload binary means that the one
+    /// input is a fat binary whatever it looks like. Generations that know no offload binaries embed images as they are.
+    pub form: Form,
     pub large: LargeImages,
     /// Entries for host programs that no compiler has given any.
     pub entries: Vec<Entry>,
@@ -66,7 +69,14 @@ pub fn wrap(options: &WrapOptions) -> Result<Chosen> {
         refuse_same_file(input, &options.output)?;
     }
     let generation = options.abi.or(matched.as_ref().map(|matched| matched.generation)).unwrap_or(abi::NEWEST);
-    let host = "x86_64-unknown-linux-gnu";
+    let matched_host = matched.as_ref().map(|matched| matched.host);
+    let host = options.host.as_deref().or(matched_host).unwrap_or(host::native_triple());
+    let architecture = host::for_triple(host)?;
+    if let (Some(found), Some(path)) = (matched_host, &options.matching)
+        && host::for_triple(found)?.machine != architecture.machine
+    {
+        return Err(Error::HostMismatch { path: path.clone(), stated: host.to_owned(), found });
+    }
     let images = embed(options, &inputs, &generation, host)?;
     let size: u64 = images.iter().map(|image| image.content.size()).sum();
     let large = match options.large {
@@ -83,7 +93,8 @@ pub fn wrap(options: &WrapOptions) -> Result<Chosen> {
     let plan = wrap::plan(request).ok_or_else(|| kind_unknown(options.kind, &generation))?;
 
     let mut sink = Sink::new(&inputs);
-    host::emit(&plan, &X86_64, &mut sink).map_err(|cause| Error::Emission { path: options.output.clone(), cause })?;
+    host::emit(&plan, architecture, &mut sink)
+        .map_err(|cause| Error::Emission { path: options.output.clone(), cause })?;
     let mut output = Output::create(&options.output)?;
     sink.write_to(&mut output)?;
     output.commit()?;
@@ -99,12 +110,16 @@ fn embed<'data>(
     let stated = options.images.iter().map(|image| &image.stated);
     let inputs: Vec<(&Input, &Stated)> = inputs.iter().zip(stated).collect();
     if matches!(options.kind, OffloadKind::Cuda | OffloadKind::Hip) {
-        return Ok(vec![wrap::fat_binary(&inputs, options.kind, host)?]);
+        let raw = options.form != Form::OffloadBinary;
+        return Ok(vec![wrap::fat_binary(&inputs, options.kind, raw, host)?]);
     }
-    let raw = options.raw || generation.images == abi::ImageSection::Rodata;
+    let form = match (options.form, generation.images) {
+        (Form::OffloadBinary, abi::ImageSection::Rodata) => Form::Raw,
+        (form, _) => form,
+    };
     let mut images = Vec::new();
     for (input, stated) in inputs {
-        images.extend(wrap::embed(input, stated, options.kind, raw)?);
+        images.extend(wrap::embed(input, stated, Embedding { kind: options.kind, form })?);
     }
     Ok(images)
 }

@@ -53,6 +53,10 @@ struct Image<'a> {
     id: Option<&'a str>,
     offset: u64,
     size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    full_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    codec: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -105,6 +109,8 @@ impl<'a> Image<'a> {
             id: image.id.as_deref(),
             offset: image.offset,
             size: image.size,
+            full_size: image.full_size,
+            codec: image.codec.map(|codec| codec.name()),
         }
     }
 }

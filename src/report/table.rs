@@ -73,6 +73,8 @@ mod tests {
             id: None,
             offset: 4242,
             size: 15720,
+            codec: None,
+            full_size: None,
         };
         let container = Container {
             container_type: ContainerType::OffloadBinary,

@@ -8,9 +8,10 @@ use object::{SectionFlags, elf};
 use crate::bytes::View;
 use crate::inventory::FileFormat;
 
-/// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper, for its `-r` links, and
-/// HIP's bundles.
-const SECTIONS: [&str; 3] = [".llvm.offloading", ".llvm.offloading.relocatable", ".hip_fatbin"];
+/// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper and for its `-r` links,
+/// HIP's bundles, CUDA's fat binaries and those of CUDA code that is still to be linked.
+const SECTIONS: [&str; 5] =
+    [".llvm.offloading", ".llvm.offloading.relocatable", ".hip_fatbin", ".nv_fatbin", "__nv_relfatbin"];
 
 /// `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`): offload binaries whatever the section is called.
 const SHT_LLVM_OFFLOADING: elf::SectionType = elf::SectionType(0x6fff_4c0b);

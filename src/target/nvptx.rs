@@ -1,40 +1,147 @@
 //! NVIDIA architectures and how a cubin's ELF header and a PTX file state them.
 //!
-//! NVIDIA documents neither; the rules were read from more than ten thousand real cubins. The suffix `a` of older cubins
-//! is in the flags too; that of newer ones stands only in the fat binary around them.
+//! The directives are those of NVIDIA's PTX ISA document. What stands in a cubin is documented nowhere; the rules were
+//! read from more than ten thousand real cubins and from what ptxas 13.5 makes for every architecture that it knows.
 
-/// The architecture in a cubin's header: `abi_version` is `EI_ABIVERSION`. `None` for a version not seen before.
-pub fn arch_of_e_flags(abi_version: u8, e_flags: u32) -> Option<String> {
-    match abi_version {
-        ..=7 => {
-            let suffix = if e_flags & 0x800 != 0 { "a" } else { "" };
-            Some(format!("sm_{}{suffix}", e_flags & 0xff))
-        }
-        8 => Some(format!("sm_{}", e_flags >> 8 & 0xff)),
-        _ => None,
+use std::fmt;
+
+/// An architecture: `sm_90a` is number 90 with a suffix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arch {
+    pub number: u32,
+    pub suffix: Option<Suffix>,
+}
+
+/// What an architecture's code may use beyond its number, and what that costs in devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suffix {
+    /// `a`, architecture-specific: runs on exactly this architecture.
+    Specific,
+    /// `f`, family-specific: runs on later members of the same family too.
+    Family,
+}
+
+impl Arch {
+    /// The architecture with this name; `None` for anything else.
+    pub fn parse(name: &str) -> Option<Self> {
+        let name = name.strip_prefix("sm_")?;
+        let (number, suffix) = match name.as_bytes().last()? {
+            b'a' => (&name[..name.len() - 1], Some(Suffix::Specific)),
+            b'f' => (&name[..name.len() - 1], Some(Suffix::Family)),
+            _ => (name, None),
+        };
+        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        number.parse().ok().filter(|_| digits).map(|number| Arch { number, suffix })
     }
 }
 
-/// The architecture that a PTX text is written for: the first operand of its `.target` directive, which the PTX
-/// specification wants right after `.version`; comments may stand before it. `None` where `text` is not PTX.
-pub fn arch_of_ptx(text: &[u8]) -> Option<&str> {
-    // Enough for a generated header with a licence above it, and little enough to look at in any file.
-    let text = &text[..text.len().min(16 << 10)];
-    let mut version_seen = false;
-    for line in text.split(|&byte| byte == b'\n') {
-        let line = line.trim_ascii();
-        version_seen |= line.starts_with(b".version");
-        if let (true, Some(operands)) = (version_seen, line.strip_prefix(b".target")) {
-            let first = operands.trim_ascii().split(|byte| b", \t/".contains(byte)).next()?;
-            return std::str::from_utf8(first).ok().filter(|arch| arch.starts_with("sm_"));
-        }
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = match self.suffix {
+            Some(Suffix::Specific) => "a",
+            Some(Suffix::Family) => "f",
+            None => "",
+        };
+        write!(f, "sm_{}{suffix}", self.number)
     }
-    None
+}
+
+/// What a cubin's ELF header and sections state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cubin<'data> {
+    /// `EI_ABIVERSION`: 7 up to CUDA 12, for `sm_100` and later and in CUDA 13 for all 8.
+    pub abi_version: u8,
+    pub e_flags: u32,
+    /// The section `.nv.compat`: attributes of the code that a device has to match.
+    pub compat: Option<&'data [u8]>,
+}
+
+impl<'data> Cubin<'data> {
+    /// The architecture; `None` for an ABI version not seen before.
+    ///
+    /// The suffix `f` stands in no cubin: those for `sm_100` and for `sm_100f` are equal but for the command line that
+    /// ptxas notes. Nor do those of version 8 from CUDA 12 have the attribute for `a`. What tells these is the container
+    /// around them.
+    pub fn arch(&self) -> Option<Arch> {
+        let (number, specific) = match self.abi_version {
+            ..=7 => (self.e_flags & 0xff, self.e_flags & 0x800 != 0),
+            8 => (self.e_flags >> 8 & 0xff, self.compat.is_some_and(is_specific)),
+            _ => return None,
+        };
+        Some(Arch { number, suffix: specific.then_some(Suffix::Specific) })
+    }
+
+    /// Whether the code is there a second time as Mercury, in sections `.nv.merc.*`, to be finished by the driver.
+    pub fn has_mercury(&self) -> bool {
+        self.abi_version == 8 && self.e_flags & 2 != 0
+    }
+
+    /// The attributes that a container around the cubin repeats, so that the driver can choose without opening it.
+    pub fn attributes(&self) -> Option<&'data [u8]> {
+        self.compat.filter(|_| self.abi_version == 8 && self.e_flags & 3 != 0)
+    }
+}
+
+/// Whether `.nv.compat` says that the code is architecture-specific: attribute 9 is 1 in what ptxas makes for `sm_90a`,
+/// `sm_100a` and so on, and 0 in what it makes for all others. An attribute has four bytes: form, number and a value; in
+/// form 4 the value is the size of what follows.
+fn is_specific(compat: &[u8]) -> bool {
+    let mut rest = compat;
+    while let Some((&[form, number, low, high], behind)) = rest.split_first_chunk() {
+        if number == 9 {
+            return low == 1;
+        }
+        let size = if form == 4 { usize::from(u16::from_le_bytes([low, high])) } else { 0 };
+        rest = behind.get(size..).unwrap_or_default();
+    }
+    false
+}
+
+/// The directives that a PTX text begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ptx<'text> {
+    /// `.version`: major and minor number of the PTX ISA.
+    pub version: (u16, u16),
+    /// `.target`: its first operand, an architecture.
+    pub target: &'text str,
+    /// `.address_size`, in bits.
+    pub address_size: Option<u32>,
+}
+
+impl<'text> Ptx<'text> {
+    /// Reads the directives, which come in this order with comments around them. `None` where `text` is not PTX.
+    pub fn read(text: &'text [u8]) -> Option<Self> {
+        // Enough for a generated header with a licence above it, and little enough to look at in any file.
+        let text = &text[..text.len().min(16 << 10)];
+        let mut lines = text.split(|&byte| byte == b'\n');
+        let (major, minor) = operand(&mut lines, ".version")?.split_once('.')?;
+        let version = (major.parse().ok()?, minor.parse().ok()?);
+        let target = operand(&mut lines, ".target").filter(|target| target.starts_with("sm_"))?;
+        let address_size = operand(&mut lines, ".address_size").and_then(|bits| bits.parse().ok());
+        Some(Ptx { version, target, address_size })
+    }
+}
+
+/// The first operand of the next line that begins with a directive.
+fn operand<'text>(lines: &mut impl Iterator<Item = &'text [u8]>, directive: &str) -> Option<&'text str> {
+    let operands = lines.find_map(|line| line.trim_ascii_start().strip_prefix(directive.as_bytes()))?;
+    let first = operands.trim_ascii().split(|byte| b", \t/".contains(byte)).next()?;
+    std::str::from_utf8(first).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for name in ["sm_50", "sm_90a", "sm_100f", "sm_121"] {
+            assert_eq!(Arch::parse(name).unwrap().to_string(), name);
+        }
+        for name in ["", "sm_", "sm_a", "sm_9b", "sm_+9", "sm_90aa", "compute_90", "gfx90a", "sm_99999999999"] {
+            assert_eq!(Arch::parse(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn e_flags_of_real_cubins_give_their_architecture() {
@@ -47,17 +154,44 @@ mod tests {
             (8, 0x600_7802, "sm_120"),
         ];
         for (abi_version, e_flags, arch) in read {
-            assert_eq!(arch_of_e_flags(abi_version, e_flags).as_deref(), Some(arch));
+            let cubin = Cubin { abi_version, e_flags, compat: None };
+            assert_eq!(cubin.arch().unwrap().to_string(), arch);
+            assert_eq!(cubin.has_mercury(), abi_version == 8 && arch.len() == 6, "{arch}");
         }
-        assert_eq!(arch_of_e_flags(9, 0), None);
+        assert_eq!(Cubin { abi_version: 9, e_flags: 0, compat: None }.arch(), None);
+    }
+
+    #[test]
+    fn the_suffix_of_a_newer_cubin_is_an_attribute_of_its_compat_section() {
+        // As ptxas 12.8 and 13.5 wrote them; the last is a rearrangement, and one that breaks off.
+        let read: [(&[u8], &str); 5] = [
+            (
+                b"\x02\x09\0\0\x02\x0c\0\0\x02\x02\x01\0\x03\x0d\x01\x01\x02\x03\0\0\x04\x0b\x08\0\0\0\0\0\0\0\0\0",
+                "sm_90",
+            ),
+            (
+                b"\x02\x09\x01\0\x02\x0c\0\0\x02\x02\x01\0\x03\x0d\x01\x01\x02\x03\0\0\x04\x0b\x08\0\0\0\0\0\0\0\0\0",
+                "sm_90a",
+            ),
+            (b"\x02\x02\x01\0\x02\x05\x05\0\x02\x03\0\0\x02\x06\x01\0", "sm_90"),
+            (b"\x04\x0b\x08\0\x02\x09\0\0\0\0\0\0\x02\x09\x01\0", "sm_90a"),
+            (b"\x04\x0b\xff\xff\x02\x09\x01\0", "sm_90"),
+        ];
+        for (compat, arch) in read {
+            let cubin = Cubin { abi_version: 8, e_flags: 0x600_5a04, compat: Some(compat) };
+            assert_eq!(cubin.arch().unwrap().to_string(), arch, "{compat:x?}");
+        }
     }
 
     #[test]
     fn ptx_states_its_architecture_after_comments_and_version() {
+        let target = |text: &'static [u8]| Ptx::read(text).map(|ptx| ptx.target);
         let text = b"//\n// Generated\n//\n\n.version 8.0\n.target sm_90a, debug\n.address_size 64\n";
-        assert_eq!(arch_of_ptx(text), Some("sm_90a"));
-        assert_eq!(arch_of_ptx(b".target sm_80\n"), None, "no .version before it");
-        assert_eq!(arch_of_ptx(b"int main(void) { return 0; }\n"), None);
-        assert_eq!(arch_of_ptx(b".version 8.0\r\n.target sm_80\r\n"), Some("sm_80"));
+        assert_eq!(Ptx::read(text), Some(Ptx { version: (8, 0), target: "sm_90a", address_size: Some(64) }));
+        assert_eq!(target(b".target sm_80\n"), None, "no .version before it");
+        assert_eq!(target(b"int main(void) { return 0; }\n"), None);
+        assert_eq!(target(b".version eight\n.target sm_80\n"), None);
+        assert_eq!(target(b".version 8.0\r\n.target sm_80\r\n"), Some("sm_80"));
+        assert_eq!(Ptx::read(b".version 8.10 // new\n.target sm_80\n").unwrap().version, (8, 10));
     }
 }

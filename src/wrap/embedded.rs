@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::format::offload_binary::{self, Member, OffloadBinary};
-use crate::format::{self, ContainerType, DeviceImage, ImageKind};
+use crate::format::{self, ContainerType, DeviceImage, ImageKind, openmp_notes};
 use crate::io::Input;
 use crate::target::{OffloadKind, amdgpu};
 
@@ -34,33 +34,40 @@ pub struct EmbeddedImage<'data> {
     pub symbols: Vec<String>,
 }
 
+/// How images are embedded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Embedding {
+    pub kind: OffloadKind,
+    /// What is put around an image that is no offload binary yet.
+    pub form: Form,
+}
+
+/// What is put around an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    OffloadBinary,
+    Raw,
+    /// Nothing around it, but notes in it that say who made it.
+    RawWithNotes,
+}
+
 /// Prepares one input: one image, or as many as it holds if it is a file of offload binaries already, which are
-/// embedded as they are. `raw` leaves out the offload binary that is otherwise put around an image.
-pub fn embed<'data>(
-    input: &'data Input,
-    stated: &Stated,
-    kind: OffloadKind,
-    raw: bool,
-) -> Result<Vec<EmbeddedImage<'data>>> {
+/// embedded as they are.
+pub fn embed<'data>(input: &'data Input, stated: &Stated, how: Embedding) -> Result<Vec<EmbeddedImage<'data>>> {
     if input.size() == 0 {
         return Err(Error::EmptyImage { path: input.path().to_owned() });
     }
     match format::of_magic(input.view()).map(|format| format.container_type) {
-        Some(ContainerType::OffloadBinary) => embed_offload_binaries(input, stated, kind),
+        Some(ContainerType::OffloadBinary) => embed_offload_binaries(input, stated, how.kind),
         Some(_) => {
             let (path, found) = (input.path().to_owned(), "a fat binary".to_owned());
             Err(Error::NotADeviceImage { path, found, remedy: "extract its images and name them" })
         }
-        None => embed_image(input, stated, kind, raw).map(|image| vec![image]),
+        None => embed_image(input, stated, how).map(|image| vec![image]),
     }
 }
 
-fn embed_image<'data>(
-    input: &'data Input,
-    stated: &Stated,
-    kind: OffloadKind,
-    raw: bool,
-) -> Result<EmbeddedImage<'data>> {
+fn embed_image<'data>(input: &'data Input, stated: &Stated, how: Embedding) -> Result<EmbeddedImage<'data>> {
     let path = input.path();
     let view = input.view();
     let own = DeviceImage::identify(view);
@@ -79,13 +86,20 @@ fn embed_image<'data>(
         image_kind,
         ..Default::default()
     };
-    if raw {
-        return Ok(about(Content::from(view.data()), 0..view.size()));
+    match how.form {
+        Form::OffloadBinary => {}
+        Form::Raw => return Ok(about(Content::from(view.data()), 0..view.size())),
+        Form::RawWithNotes => {
+            let noted = openmp_notes::add(view, env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+            let noted = noted.map_err(|malformed| malformed.in_file(path))?;
+            let size = noted.size();
+            return Ok(about(noted, 0..size));
+        }
     }
     let triple = triple.ok_or_else(|| Error::UnknownTriple { path: path.to_owned() })?;
     // Both are always there, as in the binaries that clang-linker-wrapper writes, and in this order.
     let strings = [("arch", arch), ("triple", triple)];
-    let member = Member { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image: view.data() };
+    let member = Member { image_kind, offload_kind: how.kind.bit(), flags: 0, strings: &strings, image: view.data() };
     let written = offload_binary::write(&member).ok_or_else(|| Error::TooLarge { path: path.to_owned() })?;
     Ok(about(written.content, written.image))
 }

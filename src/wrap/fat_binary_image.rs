@@ -18,14 +18,16 @@ const BUNDLE_ALIGNMENT: u64 = 4096;
 /// A compressed bundle begins with this; HIP's runtime decompresses it.
 const COMPRESSED_BUNDLE: &[u8] = b"CCOB";
 
-/// The fat binary for `kind`, CUDA or HIP, of these inputs; `host` is the triple of the host's entry in a bundle.
+/// The fat binary for `kind`, CUDA or HIP, of these inputs; `host` is the triple of the host's entry in a bundle. With
+/// `raw` a single input is taken for one whatever it is: the runtimes look at it only when something is launched.
 pub fn fat_binary<'data>(
     inputs: &[(&'data Input, &Stated)],
     kind: OffloadKind,
+    raw: bool,
     host: &str,
 ) -> Result<EmbeddedImage<'data>> {
     let content = match inputs {
-        [(input, stated)] if is_fat_binary(input, kind) => {
+        [(input, stated)] if raw || is_fat_binary(input, kind) => {
             stated.refuse_for_container(input.path())?;
             Content::from(input.view().data())
         }

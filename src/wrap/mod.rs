@@ -13,7 +13,7 @@ mod openmp;
 mod registration;
 mod sycl;
 
-pub use embedded::{EmbeddedImage, Stated, embed};
+pub use embedded::{EmbeddedImage, Embedding, Form, Stated, embed};
 pub use entries::Entry;
 pub use fat_binary_image::fat_binary;
 

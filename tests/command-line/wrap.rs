@@ -107,3 +107,37 @@ fn a_large_image_stands_where_the_kernel_moves_it_fastest() {
     scene.fatbin("extract w.o -o out").ok();
     assert_eq!(scene.read("out/w.o.0-openmp-amdgcn-amd-amdhsa.bin"), scene.read("large"));
 }
+
+#[test]
+fn the_host_is_the_machine_of_the_object() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    // The machine numbers of the ELF specifications; that of IBM Z is in big-endian order.
+    let hosts = [
+        ("x86_64-unknown-linux-gnu", [62, 0]),
+        ("aarch64-linux-gnu", [183, 0]),
+        ("riscv64-unknown-linux-musl", [243, 0]),
+        ("ppc64le-linux", [21, 0]),
+        ("s390x-ibm-linux-gnu", [0, 22]),
+        ("loongarch64-unknown-linux-gnu", [2, 1]),
+    ];
+    for (host, machine) in hosts {
+        scene.fatbin(&format!("wrap --kind openmp -o w.o --host {host} a")).ok();
+        assert_eq!(scene.read("w.o")[18..20], machine, "{host}");
+        assert!(scene.fatbin("scan w.o").ok().contains("gfx90a"), "{host}");
+    }
+}
+
+#[test]
+fn a_host_without_code_for_it_is_refused() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    let run = scene.fatbin("wrap --kind openmp -o w.o --host mips64-unknown-linux-gnu a");
+    assert_eq!(run.status, 2);
+    assert_eq!(
+        run.err,
+        "fatbin: mips64-unknown-linux-gnu: is no supported host; supported are x86_64, aarch64, riscv64, powerpc64le, \
+         s390x, loongarch64 with linux, linux-gnu, linux-musl\n"
+    );
+    assert_eq!(scene.names(), ["a"]);
+}

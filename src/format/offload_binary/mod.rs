@@ -35,8 +35,8 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
         ImageKind::Bitcode => image_kind::BITCODE,
         ImageKind::Fatbin => image_kind::FATBINARY,
         ImageKind::Ptx => image_kind::PTX,
-        // SPIR-V has no value in version 1.
-        ImageKind::SpirV | ImageKind::Empty | ImageKind::Unknown => image_kind::NONE,
+        // SPIR-V and NVVM have no value in version 1.
+        ImageKind::SpirV | ImageKind::Nvvm | ImageKind::Empty | ImageKind::Unknown => image_kind::NONE,
     }
 }
 

@@ -1,15 +1,17 @@
 //! From a plan to the sections of an object: functions compiled and laid out, references resolved as far as they go.
 //!
-//! References to what the object itself defines go through the section's symbol, as assemblers do it, so that the
-//! names can be stripped.
+//! References to data that the object itself defines go through the section's symbol, as assemblers do it, so that the
+//! names can be stripped. Those to functions go through the function's, because a symbol may say more than a place: on
+//! Power, where a caller within the module enters.
 
 use object::{Endianness, elf};
 
 use crate::content::Content;
+use crate::host::address::{Address, SymbolId};
 use crate::host::architecture::Architecture;
 use crate::host::assembler::{Code, CodeRelocation, CodeTarget};
 use crate::host::eh_frame;
-use crate::host::plan::{Address, Data, Definition, Field, ObjectPlan, Section, SectionKind, SymbolId};
+use crate::host::plan::{Data, Definition, Field, ObjectPlan, Section, SectionId, SectionKind};
 
 /// `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`).
 const SHT_LLVM_OFFLOADING: elf::SectionType = elf::SectionType(0x6fff_4c0b);
@@ -37,7 +39,7 @@ enum Runs<'plan> {
     Zero(u64),
 }
 
-/// A relocation whose target is a section or an undefined symbol.
+/// A relocation whose target is a section or a symbol of the file.
 pub struct Relocation {
     pub offset: u64,
     pub kind: elf::RelocationType,
@@ -50,7 +52,7 @@ pub struct Relocation {
 pub enum Target {
     /// A section, by its place among [`ElfSection`]s.
     Section(usize),
-    /// A symbol that the object does not define.
+    /// A function, or a symbol that the object does not define.
     Symbol(SymbolId),
     /// A byte of the text section that another instruction refers to.
     Label(u64),
@@ -88,7 +90,7 @@ impl<'plan> Layout<'plan> {
     pub fn place(&self, definition: Definition) -> Option<(usize, u64, u64)> {
         match definition {
             Definition::Undefined | Definition::UndefinedWeak | Definition::UndefinedHidden => None,
-            Definition::Data { section, offset, size } => Some((Self::TEXT + 1 + section.0, offset, size)),
+            Definition::Data { section, offset, size } => Some((Self::place_of(section), offset, size)),
             Definition::Function(index) => {
                 let (offset, size) = self.functions[index];
                 Some((Self::TEXT, offset, size))
@@ -96,12 +98,18 @@ impl<'plan> Layout<'plan> {
         }
     }
 
+    /// The place of one of the plan's sections.
+    fn place_of(section: SectionId) -> usize {
+        Self::TEXT + 1 + section.0
+    }
+
     fn relocation(&self, offset: u64, kind: elf::RelocationType, symbol: SymbolId, addend: i64) -> Relocation {
-        match self.place(self.plan.symbols[symbol.0].definition) {
-            Some((section, place, _)) => {
-                Relocation { offset, kind, target: Target::Section(section), addend: addend + place as i64 }
+        match self.plan.symbols[symbol.0].definition {
+            Definition::Data { section, offset: place, .. } => {
+                let target = Target::Section(Self::place_of(section));
+                Relocation { offset, kind, target, addend: addend + place as i64 }
             }
-            None => Relocation { offset, kind, target: Target::Symbol(symbol), addend },
+            _ => Relocation { offset, kind, target: Target::Symbol(symbol), addend },
         }
     }
 

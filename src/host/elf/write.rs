@@ -9,8 +9,9 @@ use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, SinglePha
 
 use super::layout::{ElfSection, Layout, Target};
 use crate::content::Content;
+use crate::host::address::SymbolId;
 use crate::host::architecture::Architecture;
-use crate::host::plan::{Definition, ObjectPlan, Symbol, SymbolId};
+use crate::host::plan::{Definition, ObjectPlan, Symbol};
 use crate::io::Sink;
 
 /// The tables stand first, behind the null section, so that their indices are known when others refer to them.
@@ -25,7 +26,7 @@ pub fn write(
     sections: &[ElfSection],
     sink: &mut Sink,
 ) -> object::write::Result<()> {
-    let symbols = SymbolTable::new(plan, layout, sections);
+    let symbols = SymbolTable::new(plan, architecture, layout, sections);
     let rela_names: Vec<String> = sections.iter().map(|section| format!(".rela{}", section.name)).collect();
 
     let mut writer = SinglePhaseWriter::new_single_phase(architecture.endianness, true, sink);
@@ -61,7 +62,7 @@ pub fn write(
             section: entry.section.map(|section| section_index(sections, section)),
             st_name: writer.string_offset(name),
             st_info: elf::SymbolInfo::new(entry.bind, entry.kind),
-            st_other: entry.visibility.into(),
+            st_other: entry.other,
             st_shndx: entry.special_section,
             st_value: entry.value,
             st_size: entry.size,
@@ -146,13 +147,13 @@ struct Entry<'plan> {
     special_section: elf::SymbolSection,
     bind: elf::SymbolBind,
     kind: elf::SymbolType,
-    visibility: elf::SymbolVisibility,
+    other: elf::SymbolOther,
     value: u64,
     size: u64,
 }
 
 impl<'plan> SymbolTable<'plan> {
-    fn new(plan: &'plan ObjectPlan, layout: &Layout, sections: &[ElfSection]) -> Self {
+    fn new(plan: &'plan ObjectPlan, architecture: &Architecture, layout: &Layout, sections: &[ElfSection]) -> Self {
         let mut table = SymbolTable { entries: Vec::new(), index_of: HashMap::new(), local_count: 0 };
         table.push(Entry {
             name: plan.source_name.into(),
@@ -160,6 +161,9 @@ impl<'plan> SymbolTable<'plan> {
             kind: elf::STT_FILE,
             ..Entry::local(None)
         });
+        if let Some(name) = architecture.code_symbol {
+            table.push(Entry { name: name.into(), ..Entry::local(Some(Layout::TEXT)) });
+        }
         let targets = || sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target);
         for target in targets() {
             let entry = match target {
@@ -171,19 +175,15 @@ impl<'plan> SymbolTable<'plan> {
             };
             table.refer_to(target, entry);
         }
-        for symbol in &plan.symbols {
+        for (id, symbol) in plan.symbols.iter().enumerate() {
             if let Some((section, value, size)) = layout.place(symbol.definition) {
-                let kind = match symbol.definition {
-                    Definition::Function(_) => elf::STT_FUNC,
-                    _ => elf::STT_OBJECT,
+                let (kind, other) = match symbol.definition {
+                    Definition::Function(_) => (elf::STT_FUNC, elf::SymbolOther(architecture.function_other)),
+                    _ => (elf::STT_OBJECT, elf::STV_DEFAULT.into()),
                 };
-                table.push(Entry {
-                    name: symbol.name.as_str().into(),
-                    kind,
-                    value,
-                    size,
-                    ..Entry::local(Some(section))
-                });
+                let name = symbol.name.as_str().into();
+                let entry = Entry { name, kind, other, value, size, ..Entry::local(Some(section)) };
+                table.refer_to(Target::Symbol(SymbolId(id)), entry);
             }
         }
         table.local_count = table.entries.len() as u32 + 1;
@@ -222,19 +222,19 @@ impl<'plan> Entry<'plan> {
             special_section: elf::SHN_UNDEF,
             bind: elf::STB_LOCAL,
             kind: elf::STT_NOTYPE,
-            visibility: elf::STV_DEFAULT,
+            other: elf::STV_DEFAULT.into(),
             value: 0,
             size: 0,
         }
     }
 
     fn undefined(symbol: &'plan Symbol) -> Option<Self> {
-        let (bind, visibility) = match symbol.definition {
-            Definition::Undefined => (elf::STB_GLOBAL, elf::STV_DEFAULT),
-            Definition::UndefinedWeak => (elf::STB_WEAK, elf::STV_DEFAULT),
-            Definition::UndefinedHidden => (elf::STB_GLOBAL, elf::STV_HIDDEN),
+        let (bind, other) = match symbol.definition {
+            Definition::Undefined => (elf::STB_GLOBAL, elf::STV_DEFAULT.into()),
+            Definition::UndefinedWeak => (elf::STB_WEAK, elf::STV_DEFAULT.into()),
+            Definition::UndefinedHidden => (elf::STB_GLOBAL, elf::STV_HIDDEN.into()),
             Definition::Data { .. } | Definition::Function(_) => return None,
         };
-        Some(Entry { name: symbol.name.as_str().into(), bind, visibility, ..Entry::local(None) })
+        Some(Entry { name: symbol.name.as_str().into(), bind, other, ..Entry::local(None) })
     }
 }

@@ -1,0 +1,79 @@
+//! Standing in for LLVM's tools: called under the name of one, the program is that tool.
+//!
+//! A personality owns syntax and wording and nothing else. Options are told as data, one table a tool; what they do is
+//! done by the same operations that fatbin's own commands use.
+
+mod llvm_options;
+mod offload_wrapper;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// A tool that can be stood in for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    ClangOffloadWrapper,
+    LlvmOffloadWrapper,
+}
+
+const TOOLS: [(&str, Tool); 2] =
+    [("clang-offload-wrapper", Tool::ClangOffloadWrapper), ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper)];
+
+/// What a program name says: a tool, and the release that a version suffix names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Called {
+    tool: Tool,
+    release: Option<u32>,
+}
+
+/// Runs the tool whose name the program was called by; `None` if that is no tool's name.
+pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
+    let (program, arguments) = arguments.split_first()?;
+    let called = Called::parse(Path::new(program).file_name()?)?;
+    let status = match called.tool {
+        Tool::ClangOffloadWrapper => offload_wrapper::clang(program, called.release, arguments),
+        Tool::LlvmOffloadWrapper => offload_wrapper::llvm(program, called.release, arguments),
+    };
+    Some(ExitCode::from(status))
+}
+
+impl Called {
+    /// `[TARGET-]TOOL[-VERSION][.exe]`, as distributions and cross toolchains name them.
+    fn parse(name: &OsStr) -> Option<Called> {
+        let name = name.to_str()?;
+        let name = name.strip_suffix(".exe").unwrap_or(name);
+        let (name, release) = match name.rsplit_once('-') {
+            Some((before, version)) if version.starts_with(|c: char| c.is_ascii_digit()) => {
+                (before, version.split('.').next().and_then(|major| major.parse().ok()))
+            }
+            _ => (name, None),
+        };
+        let named = |tool: &str| name == tool || name.strip_suffix(tool).is_some_and(|target| target.ends_with('-'));
+        let (_, tool) = TOOLS.into_iter().find(|(tool, _)| named(tool))?;
+        Some(Called { tool, release })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_known_with_target_prefix_version_and_extension() {
+        use Tool::*;
+        let cases = [
+            ("clang-offload-wrapper", ClangOffloadWrapper, None),
+            ("clang-offload-wrapper-14", ClangOffloadWrapper, Some(14)),
+            ("llvm-offload-wrapper-22.1", LlvmOffloadWrapper, Some(22)),
+            ("aarch64-linux-gnu-llvm-offload-wrapper", LlvmOffloadWrapper, None),
+            ("x86_64-w64-mingw32-clang-offload-wrapper-15.exe", ClangOffloadWrapper, Some(15)),
+        ];
+        for (name, tool, release) in cases {
+            assert_eq!(Called::parse(OsStr::new(name)), Some(Called { tool, release }), "{name}");
+        }
+        for name in ["fatbin", "offload-wrapper", "myclang-offload-wrapper", "clang-offload-wrapper-", "clang", ""] {
+            assert_eq!(Called::parse(OsStr::new(name)), None, "{name}");
+        }
+    }
+}

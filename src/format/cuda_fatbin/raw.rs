@@ -1,0 +1,206 @@
+//! Layout of version 1, each structure with its reader and writer side by side.
+
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+use crate::format::Codec;
+use crate::target::nvptx::{Arch, Suffix};
+
+/// The first bytes of every version.
+pub const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
+
+/// The only version that is read and written.
+pub const VERSION: u16 = 1;
+
+/// Values of an entry's `kind`.
+pub mod kind {
+    pub const PTX: u16 = 1;
+    /// A cubin.
+    pub const ELF: u16 = 2;
+    /// Intermediate representation for link-time optimisation.
+    pub const NVVM: u16 = 8;
+    /// Several images compressed as one (`fatbinary --concat`); a table of them follows the entry's header.
+    pub const GROUP: u16 = 0x100;
+}
+
+/// Bits of an entry's `flags`.
+pub mod flag {
+    pub const BITS_64: u64 = 0x1;
+    pub const DEBUG: u64 = 0x2;
+    pub const LINUX: u64 = 0x10;
+    pub const WINDOWS: u64 = 0x40;
+    pub const LZ4: u64 = 0x2000;
+    pub const ZSTD: u64 = 0x8000;
+    /// Seen with NVVM: a payload that neither LZ4 nor Zstandard explains.
+    pub const OPAQUE: u64 = 0x1_0000;
+    /// The architecture's suffix is `a`.
+    pub const SPECIFIC: u64 = 0x10_0000;
+    /// The architecture's suffix is `f`.
+    pub const FAMILY: u64 = 0x20_0000;
+    /// The cubin says that it holds Mercury code, see [`crate::target::nvptx::Cubin::has_mercury`].
+    pub const MERCURY: u64 = 0x100_0000;
+}
+
+/// The first 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// +4: format version.
+    pub version: u16,
+    /// +8: size of all entries in bytes, without this header.
+    pub size: u64,
+}
+
+impl Header {
+    pub const SIZE: u64 = 16;
+
+    pub fn read(view: View) -> Result<Self, Malformed> {
+        let magic = view.u32("CUDA fatbin magic", 0)?;
+        if magic != u32::from_le_bytes(MAGIC) {
+            let cause = Cause::Unexpected { value: u64::from(magic), expected: "50 ED 55 BA" };
+            return Err(view.malformed("CUDA fatbin magic", 0, cause));
+        }
+        let version = view.u16("CUDA fatbin version", 4)?;
+        if version != VERSION {
+            let cause = Cause::UnknownVersion { value: u64::from(version), known: "1" };
+            return Err(view.malformed("CUDA fatbin version", 4, cause));
+        }
+        let header_size = u64::from(view.u16("CUDA fatbin header size", 6)?);
+        if header_size != Self::SIZE {
+            let cause = Cause::Unexpected { value: header_size, expected: "16" };
+            return Err(view.malformed("CUDA fatbin header size", 6, cause));
+        }
+        Ok(Header { version, size: view.u64("CUDA fatbin size", 8)? })
+    }
+
+    pub fn write(&self, to: &mut Vec<u8>) {
+        to.extend(MAGIC);
+        to.extend(self.version.to_le_bytes());
+        to.extend((Self::SIZE as u16).to_le_bytes());
+        to.extend(self.size.to_le_bytes());
+    }
+}
+
+/// The 64 bytes that an entry begins with; its identifier and its options follow them, then its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryHeader {
+    /// +0: form of the image, see [`kind`]. +2 is always [`EntryHeader::MARKER`].
+    pub kind: u16,
+    /// +4: size of this header, identifier and options.
+    pub header_size: u32,
+    /// +8: size of the payload in bytes, padding included.
+    pub stored_size: u64,
+    /// +16: size of a compressed payload without its padding, else 0.
+    pub compressed_size: u32,
+    /// +20: offset of the option block from the entry's first byte, 0 if there is none.
+    pub options_offset: u32,
+    /// +24: version of the code, minor part first: of PTX its ISA, of a cubin 1 and its ABI version.
+    pub code_version: (u16, u16),
+    /// +28: number of the architecture; its suffix is in the flags.
+    pub arch_number: u32,
+    /// +32: offset of the identifier from the entry's first byte, 0 if there is none.
+    pub name_offset: u32,
+    /// +36: length of the identifier, which has a NUL behind it.
+    pub name_size: u32,
+    /// +40: see [`flag`].
+    pub flags: u64,
+    /// +48: 0, or of NVVM a number that nobody has explained.
+    pub reserved: u64,
+    /// +56: size of a compressed payload once it is decompressed, else 0.
+    pub full_size: u64,
+}
+
+impl EntryHeader {
+    pub const SIZE: u64 = 64;
+    pub const MARKER: u16 = 0x0101;
+
+    /// Reads the header at the view's start.
+    pub fn read(view: View) -> Result<Self, Malformed> {
+        let marker = view.u16("CUDA fatbin entry marker", 2)?;
+        if marker != Self::MARKER {
+            let cause = Cause::Unexpected { value: u64::from(marker), expected: "0x101" };
+            return Err(view.malformed("CUDA fatbin entry marker", 2, cause));
+        }
+        let minor = view.u16("CUDA fatbin code version", 24)?;
+        let major = view.u16("CUDA fatbin code version", 26)?;
+        Ok(EntryHeader {
+            kind: view.u16("CUDA fatbin entry kind", 0)?,
+            header_size: view.u32("CUDA fatbin entry header size", 4)?,
+            stored_size: view.u64("CUDA fatbin payload size", 8)?,
+            compressed_size: view.u32("CUDA fatbin compressed size", 16)?,
+            options_offset: view.u32("CUDA fatbin options offset", 20)?,
+            code_version: (major, minor),
+            arch_number: view.u32("CUDA fatbin architecture", 28)?,
+            name_offset: view.u32("CUDA fatbin identifier offset", 32)?,
+            name_size: view.u32("CUDA fatbin identifier size", 36)?,
+            flags: view.u64("CUDA fatbin flags", 40)?,
+            reserved: view.u64("CUDA fatbin reserved field", 48)?,
+            full_size: view.u64("CUDA fatbin decompressed size", 56)?,
+        })
+    }
+
+    pub fn write(&self, to: &mut Vec<u8>) {
+        let (major, minor) = self.code_version;
+        to.extend(self.kind.to_le_bytes());
+        to.extend(Self::MARKER.to_le_bytes());
+        to.extend(self.header_size.to_le_bytes());
+        to.extend(self.stored_size.to_le_bytes());
+        to.extend(self.compressed_size.to_le_bytes());
+        to.extend(self.options_offset.to_le_bytes());
+        to.extend(minor.to_le_bytes());
+        to.extend(major.to_le_bytes());
+        to.extend(self.arch_number.to_le_bytes());
+        to.extend(self.name_offset.to_le_bytes());
+        to.extend(self.name_size.to_le_bytes());
+        to.extend(self.flags.to_le_bytes());
+        to.extend(self.reserved.to_le_bytes());
+        to.extend(self.full_size.to_le_bytes());
+    }
+
+    /// How the payload is stored. Flags that contradict each other, and sizes of a compression that no flag names, are
+    /// a way that nobody knows.
+    pub fn codec(&self) -> Codec {
+        match self.flags & (flag::LZ4 | flag::ZSTD | flag::OPAQUE) {
+            0 if self.compressed_size == 0 && self.full_size == 0 => Codec::None,
+            flag::LZ4 => Codec::Lz4,
+            flag::ZSTD => Codec::Zstd,
+            _ => Codec::Opaque,
+        }
+    }
+
+    /// The architecture; `None` where there is none, as for a group, and where two suffixes contradict each other.
+    pub fn arch(&self) -> Option<Arch> {
+        let suffix = match self.flags & (flag::SPECIFIC | flag::FAMILY) {
+            0 => None,
+            flag::SPECIFIC => Some(Suffix::Specific),
+            flag::FAMILY => Some(Suffix::Family),
+            _ => return None,
+        };
+        Some(Arch { number: self.arch_number, suffix }).filter(|arch| arch.number != 0)
+    }
+}
+
+/// What the option block begins with. A string of options has a NUL behind it. A cubin's attributes have one before
+/// them, as if they stood behind an empty string, and it is counted neither in the offset nor in the size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionBlock {
+    /// +0: offset of the string from the entry's first byte.
+    pub offset: u32,
+    /// +4: size of the string or of the attributes in bytes.
+    pub size: u32,
+}
+
+impl OptionBlock {
+    pub const SIZE: u64 = 8;
+
+    /// Reads the block at `at`.
+    pub fn read(view: View, at: u64) -> Result<Self, Malformed> {
+        Ok(OptionBlock {
+            offset: view.u32("CUDA fatbin option string offset", at)?,
+            size: view.u32("CUDA fatbin option string size", at + 4)?,
+        })
+    }
+
+    pub fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.offset.to_le_bytes());
+        to.extend(self.size.to_le_bytes());
+    }
+}

@@ -1,0 +1,114 @@
+//! Reading: the entries are walked by their sizes, each of which has to fit into what the container says it has.
+
+use super::raw::{EntryHeader, Header, OptionBlock, kind};
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+use crate::format::{Codec, DeviceImage};
+
+/// More entries than any tool puts into one container; a bound for hostile files.
+const MOST_ENTRIES: usize = 1 << 16;
+
+/// A checked container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CudaFatbin<'data> {
+    pub version: u16,
+    /// In the order of the file.
+    pub entries: Vec<Entry<'data>>,
+    /// The header and all entries.
+    pub view: View<'data>,
+}
+
+/// One image and what the container says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'data> {
+    /// As it stands in the file: kinds and flags that are not known are kept.
+    pub header: EntryHeader,
+    /// What `fatbinary --ident` said, mostly the name of a source file.
+    pub identifier: Option<View<'data>>,
+    /// Of PTX the command line for ptxas, of NVVM that of the code generator, of cubins attributes in binary form.
+    pub options: Option<View<'data>>,
+    /// The image as it is stored, without the padding behind it.
+    pub image: View<'data>,
+}
+
+impl<'data> CudaFatbin<'data> {
+    /// Reads the container at the start of a view that may go on behind it.
+    pub fn read(view: View<'data>) -> Result<Self, Malformed> {
+        let header = Header::read(view)?;
+        let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
+        // The sum cannot wrap: the part lies within the view.
+        let view = view.part("CUDA fatbin size", 8, 0, Header::SIZE + header.size)?;
+        let mut entries = Vec::new();
+        while rest.size() > 0 {
+            if entries.len() == MOST_ENTRIES {
+                let cause = Cause::Unexpected { value: header.size, expected: "that of at most 65536 entries" };
+                return Err(view.malformed("CUDA fatbin size", 8, cause));
+            }
+            let (entry, behind) = Entry::read(rest)?;
+            entries.push(entry);
+            rest = behind;
+        }
+        Ok(CudaFatbin { version: header.version, entries, view })
+    }
+}
+
+impl<'data> Entry<'data> {
+    /// Reads the entry at the view's start; also returns what follows it.
+    fn read(view: View<'data>) -> Result<(Self, View<'data>), Malformed> {
+        let header = EntryHeader::read(view)?;
+        let header_size = u64::from(header.header_size);
+        if header_size < EntryHeader::SIZE {
+            let cause = Cause::Unexpected { value: header_size, expected: "at least 64" };
+            return Err(view.malformed("CUDA fatbin entry header size", 4, cause));
+        }
+        let front = view.part("CUDA fatbin entry header size", 4, 0, header_size)?;
+        view.part("CUDA fatbin payload size", 8, header_size, header.stored_size)?;
+        // The sum cannot wrap: the payload lies within the view.
+        let size = header_size + header.stored_size;
+        let whole = view.part("CUDA fatbin payload size", 8, 0, size)?;
+        let (identifier, options) = (identifier(front, &header)?, options(front, &header)?);
+        Ok((Entry { header, identifier, options, image: image(whole, &header)? }, view.from(size)))
+    }
+}
+
+fn identifier<'data>(front: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
+    let (offset, size) = (u64::from(header.name_offset), u64::from(header.name_size));
+    if offset == 0 {
+        return Ok(None);
+    }
+    front.part("CUDA fatbin identifier offset", 32, offset, size).map(Some)
+}
+
+fn options<'data>(front: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
+    let at = u64::from(header.options_offset);
+    // In a group the offset leads to the table of its images; in what kinds nobody has seen yet, nobody knows.
+    if at == 0 || ![kind::PTX, kind::ELF, kind::NVVM].contains(&header.kind) {
+        return Ok(None);
+    }
+    front.part("CUDA fatbin options offset", 20, at, OptionBlock::SIZE)?;
+    let block = OptionBlock::read(front, at)?;
+    let leading_nul = if header.kind == kind::ELF { 1 } else { 0 };
+    let (offset, size) = (u64::from(block.offset) + leading_nul, u64::from(block.size));
+    front.part("CUDA fatbin option string offset", at, offset, size).map(Some)
+}
+
+/// The stored image. Its exact size is stated for a compressed one only: an ELF file ends where its own headers say, a
+/// PTX text before the zeros that pad it.
+fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>, Malformed> {
+    let offset = u64::from(header.header_size);
+    if header.compressed_size != 0 {
+        return entry.part("CUDA fatbin compressed size", 16, offset, u64::from(header.compressed_size));
+    }
+    let payload = entry.from(offset);
+    let size = match (header.codec(), header.kind) {
+        (Codec::None, kind::ELF) => DeviceImage::identify(payload).own_size,
+        (Codec::None, kind::PTX) => Some(without_padding(payload.data())),
+        _ => None,
+    };
+    entry.part("CUDA fatbin payload size", 8, offset, size.unwrap_or(header.stored_size))
+}
+
+/// How many bytes there are before the zeros at the end.
+fn without_padding(text: &[u8]) -> u64 {
+    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
+}

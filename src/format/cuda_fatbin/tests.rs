@@ -1,0 +1,296 @@
+//! Round trips, the bytes of NVIDIA's own tool, a reader so naive that it can be believed, and a table of everything
+//! that can be wrong.
+
+use super::raw::Header;
+use super::*;
+use crate::target::nvptx::Suffix;
+
+const PTX: &[u8] = b".version 8.8\n.target sm_100f\n.address_size 64\n";
+
+fn cubin() -> Vec<u8> {
+    std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-sm_90.cubin")).unwrap()
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u64, size: usize) {
+    bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+}
+
+/// The cubin with another ABI version and flags: `(7, 0x5a0d5a)` is `sm_90a` as CUDA 12 made it.
+fn cubin_with(abi_version: u8, e_flags: u32) -> Vec<u8> {
+    let mut bytes = cubin();
+    (bytes[7], bytes[8]) = (if abi_version == 7 { 0x33 } else { 0x41 }, abi_version);
+    put(&mut bytes, 48, e_flags.into(), 4);
+    bytes
+}
+
+/// A container of these images as they describe themselves.
+fn written(images: &[&[u8]]) -> Vec<u8> {
+    let members: Vec<_> = images.iter().map(|image| Member::new(View::new(image), None).unwrap()).collect();
+    write(&members).unwrap().to_vec()
+}
+
+/// A container of one entry as an unknown writer might make it.
+fn container_of(header: EntryHeader, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Header { version: 1, size: EntryHeader::SIZE + payload.len() as u64 }.write(&mut bytes);
+    header.write(&mut bytes);
+    bytes.extend(payload);
+    bytes
+}
+
+/// The header of an entry that has neither identifier nor options.
+fn plain(kind: u16, flags: u64, stored_size: u64) -> EntryHeader {
+    EntryHeader {
+        kind,
+        header_size: 64,
+        stored_size,
+        compressed_size: 0,
+        options_offset: 0,
+        code_version: (8, 8),
+        arch_number: 100,
+        name_offset: 0,
+        name_size: 0,
+        flags,
+        reserved: 0,
+        full_size: 0,
+    }
+}
+
+/// Reads the payloads the way one would with a hex editor, checking nothing and with all their padding.
+fn naive_payloads(bytes: &[u8]) -> Vec<&[u8]> {
+    let field = |at: usize, size: usize| {
+        bytes[at..at + size].iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte))
+    };
+    let mut at = 16;
+    let mut payloads = Vec::new();
+    while at < 16 + field(8, 8) {
+        let start = at + field(at + 4, 4);
+        at = start + field(at + 8, 8);
+        payloads.push(&bytes[start..at]);
+    }
+    payloads
+}
+
+fn images(bytes: &[u8]) -> Vec<Image<'_>> {
+    container(View::new(bytes)).unwrap().images
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let cubin = cubin();
+    for padding in 0..9 {
+        let ptx = [PTX, &vec![b'\n'; padding]].concat();
+        let bytes = written(&[&ptx, &cubin, &ptx]);
+        let fatbin = CudaFatbin::read(View::new(&bytes)).unwrap();
+        assert_eq!(fatbin.view.size(), bytes.len() as u64);
+        let images: Vec<_> = fatbin.entries.iter().map(|entry| entry.image.data()).collect();
+        assert_eq!(images, [&ptx, &cubin, &ptx]);
+        for (image, payload) in images.iter().zip(naive_payloads(&bytes)) {
+            assert!(payload.starts_with(image) && payload.len() % 8 == 0);
+            assert!(payload[image.len()..].iter().all(|&byte| byte == 0));
+        }
+        assert!(naive_payloads(&bytes)[0].ends_with(b"\0"), "PTX is a C string");
+        assert!(fatbin.entries.iter().all(|entry| entry.image.start() % 8 == 0));
+    }
+}
+
+#[test]
+fn the_bytes_are_those_of_fatbinary_13_5() {
+    // fatbinary --compress-mode=none --create=out --image3=kind=elf,sm=90,file=… --image3=kind=ptx,sm=100f,file=…
+    //     --image3=kind=elf,sm=100a,file=… --image3=kind=elf,sm=90a,file=…
+    let plain = cubin();
+    let mut mercury = cubin_with(8, 0x600_6402);
+    let attribute = mercury.windows(6).position(|it| it == b"\x02\x09\0\0\x02\x0c").unwrap();
+    mercury[attribute + 2] = 1;
+    let old = cubin_with(7, 0x5a_0d5a);
+    let expected = [
+        b"P\xedU\xba\x01\0\x10\0@(\0\0\0\0\0\0",
+        b"\x02\0\x01\x01@\0\0\0\xf0\x0c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x08\0\x01\0Z\0\0\0".as_slice(),
+        b"\0\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        &plain,
+        b"\x01\0\x01\x01P\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0@\0\0\0\x08\0\x08\0d\0\0\0",
+        b"\0\0\0\0\0\0\0\0\x11\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        b"H\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        b".version\x208.8\x0a.target\x20sm_100f\x0a.address_size\x2064\x0a\0\0",
+        b"\x02\0\x01\x01p\0\0\0\xf0\x0c\0\0\0\0\0\0\0\0\0\0@\0\0\0\x08\0\x01\0d\0\0\0",
+        b"\0\0\0\0\0\0\0\0\x11\0\x10\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        b"H\0\0\0$\0\0\0\0\x02\x09\x01\0\x02\x0c\0\0\x02\x02\x01\0\x03\x0d\x01\x01\x02\x03\0\0\x04\x0b\x08",
+        b"\0\0\0\0\0\0\0\0\0\x03\x0e@\x04\0\0\0",
+        &mercury,
+        b"\x02\0\x01\x01@\0\0\0\xf0\x0c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\x01\0Z\0\0\0",
+        b"\0\0\0\0\0\0\0\0\x11\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        &old,
+    ]
+    .concat();
+    let bytes = written(&[&plain, PTX, &mercury, &old]);
+    assert!(bytes == expected);
+    let archs: Vec<_> = images(&bytes).into_iter().map(|image| image.arch.unwrap()).collect();
+    assert_eq!(archs, ["sm_90", "sm_100f", "sm_100a", "sm_90a"]);
+}
+
+#[test]
+fn an_entry_says_how_it_is_compressed_and_what_it_was_compiled_with() {
+    // fatbinary --compress-mode=speed --compress-all -ident=a.cu --cmdline=-O3 --create=out --image3=kind=ptx,sm=100f,…
+    let bytes = [
+        b"P\xedU\xba\x01\0\x10\0\x90\0\0\0\0\0\0\0\x01\0\x01\x01X\0\0\0\x38\0\0\0\0\0\0\0".as_slice(),
+        b"1\0\0\0H\0\0\0\x08\0\x08\0d\0\0\0@\0\0\0\x04\0\0\0\x11\x20\x20\0\0\0\0\0",
+        b"\0\0\0\0\0\0\0\0/\0\0\0\0\0\0\0a.cu\0\0\0\0P\0\0\0\x03\0\0\0",
+        b"-O3\0\0\0\0\0\xf0\x20.version\x208.8\x0a.target\x20s",
+        b"m_100f\x0a.address_size\x2064\x0a\0\0\0\0\0\0\0\0",
+    ]
+    .concat();
+    let entry = CudaFatbin::read(View::new(&bytes)).unwrap().entries[0];
+    assert_eq!(entry.identifier.unwrap().data(), b"a.cu");
+    assert_eq!(entry.options.unwrap().data(), b"-O3");
+    assert_eq!(entry.header.code_version, (8, 8));
+    let image = &images(&bytes)[0];
+    assert_eq!((image.image_kind, image.arch.as_deref()), (ImageKind::Ptx, Some("sm_100f")));
+    assert_eq!((image.codec, image.full_size), (Some(Codec::Lz4), Some(PTX.len() as u64 + 1)), "with its NUL");
+    assert_eq!((image.view.start(), image.view.size()), (104, 49));
+}
+
+#[test]
+fn what_is_unknown_is_reported_and_does_not_hide_its_neighbours() {
+    let known = written(&[PTX]);
+    // kind, flags, compressed size, decompressed size: what it is listed as
+    let cases = [
+        (kind::NVVM, flag::OPAQUE, 5, 100, (ImageKind::Nvvm, Codec::Opaque, Some(100), Some("sm_100"))),
+        (kind::NVVM, 0, 0, 0, (ImageKind::Nvvm, Codec::None, None, Some("sm_100"))),
+        (kind::GROUP, flag::ZSTD, 5, 100, (ImageKind::Unknown, Codec::Zstd, Some(100), Some("sm_100"))),
+        (kind::ELF, flag::ZSTD | flag::LZ4, 5, 100, (ImageKind::Elf, Codec::Opaque, Some(100), Some("sm_100"))),
+        (kind::ELF, 1 << 40, 5, 100, (ImageKind::Elf, Codec::Opaque, Some(100), Some("sm_100"))),
+        (kind::ELF, flag::SPECIFIC | flag::FAMILY, 0, 0, (ImageKind::Elf, Codec::None, None, None)),
+        (77, 1 << 63, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
+    ];
+    for (kind, flags, compressed_size, full_size, (image_kind, codec, listed_size, arch)) in cases {
+        // The option block of a known kind has to be in its place; of others nobody knows what the field says.
+        let options_offset = if [kind::GROUP, 77].contains(&kind) { 1 << 31 } else { 0 };
+        let header = EntryHeader { compressed_size, full_size, options_offset, ..plain(kind, flags, 8) };
+        let mut bytes = container_of(header, b"\x7fpayload");
+        bytes.extend(&known[16..]);
+        let size = bytes.len() as u64 - 16;
+        put(&mut bytes, 8, size, 8);
+        let images = images(&bytes);
+        let image = &images[0];
+        let listed = (image.image_kind, image.codec, image.full_size, image.arch.as_deref());
+        assert_eq!(listed, (image_kind, Some(codec), listed_size, arch), "kind {kind} flags {flags:#x}");
+        assert_eq!(image.view.size(), if compressed_size == 0 { 8 } else { 5 });
+        assert_eq!(images[1].view.data(), PTX);
+    }
+}
+
+#[test]
+fn a_group_has_no_architecture_of_its_own() {
+    let bytes = container_of(EntryHeader { arch_number: 0, ..plain(kind::GROUP, flag::ZSTD, 8) }, b"payload\0");
+    assert_eq!(images(&bytes)[0].arch, None);
+}
+
+#[test]
+fn an_empty_container_is_one() {
+    // fatbinary --create=out
+    let bytes = b"P\xedU\xba\x01\0\x10\0\0\0\0\0\0\0\0\0";
+    assert_eq!(container(View::new(bytes)).unwrap().view.size(), 16);
+    assert_eq!(write(&[]).unwrap().to_vec(), bytes);
+}
+
+#[test]
+fn bytes_behind_the_container_do_not_belong_to_it() {
+    let mut bytes = written(&[PTX]);
+    let size = bytes.len() as u64;
+    bytes.extend(written(&[PTX]));
+    let container = container(View::new(&bytes)).unwrap();
+    assert_eq!((container.view.size(), container.images.len()), (size, 1));
+}
+
+#[test]
+fn the_magic_in_code_is_not_a_container() {
+    for tail in [&[0; 64][..], &[0xff; 64], b"\x01\0\x10\0\x40\0\0\0\0\0\0\0", b"\x74\x0a\x48\x8b\x45\xf8\xc9\xc3", b""]
+    {
+        let bytes = [&MAGIC[..], tail].concat();
+        CudaFatbin::read(View::new(&bytes)).unwrap_err();
+    }
+}
+
+#[test]
+fn every_prefix_is_an_error_and_none_a_panic() {
+    let bytes = written(&[PTX, &cubin()]);
+    for end in 0..bytes.len() {
+        CudaFatbin::read(View::new(&bytes[..end])).unwrap_err();
+    }
+}
+
+#[test]
+fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
+    let good = written(&[PTX, &cubin()]);
+    let second = good.len() - cubin().len() - 64;
+    let size = good.len() as u64;
+    let values = [0, 1, 2, 8, 63, 65, size - 16, size, size + 1, 1 << 31, 1 << 63, u64::MAX - 7, u64::MAX];
+    let offsets = (0..96).step_by(4).chain((second..second + 64).step_by(4));
+    for (at, value) in offsets.flat_map(|at| values.map(|value| (at, value))) {
+        for width in [2, 4, 8] {
+            let mut bytes = good.clone();
+            put(&mut bytes, at, value, width);
+            let Ok(fatbin) = CudaFatbin::read(View::new(&bytes)) else { continue };
+            assert!(fatbin.view.size() <= size);
+            let payloads = naive_payloads(&bytes);
+            assert_eq!(fatbin.entries.len(), payloads.len(), "offset {at} value {value:#x}");
+            for (entry, payload) in fatbin.entries.iter().zip(payloads) {
+                assert!(payload.starts_with(entry.image.data()), "offset {at} value {value:#x}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_defect_is_named_with_its_field_offset_and_value() {
+    let good = written(&[PTX]);
+    #[rustfmt::skip]
+    let defects: [(&str, usize, u64, usize, &str); 15] = [
+        ("another magic",       0, 0x1234, 4, "CUDA fatbin magic at 0x0: is 0x1234, should be 50 ED 55 BA"),
+        ("version 2",           4, 2, 2, "CUDA fatbin version at 0x4: version 2 is not known, 1 is"),
+        ("header size",         6, 24, 2, "CUDA fatbin header size at 0x6: is 0x18, should be 16"),
+        ("size too large",      8, 137, 8, "CUDA fatbin size at 0x8: offset 16 with size 137 does not fit into 144 bytes"),
+        ("size too small",      8, 120, 8, "CUDA fatbin payload size at 0x18: offset 80 with size 48 does not fit into 120 bytes"),
+        ("size of half a header", 8, 40, 8, "CUDA fatbin flags at 0x38: needs 8 bytes, 0 are there"),
+        ("size wraps",          8, u64::MAX, 8, "CUDA fatbin size at 0x8: offset 16 with size 18446744073709551615 does not fit into 144 bytes"),
+        ("marker",             18, 0x0102, 2, "CUDA fatbin entry marker at 0x12: is 0x102, should be 0x101"),
+        ("entry header small", 20, 63, 4, "CUDA fatbin entry header size at 0x14: is 0x3f, should be at least 64"),
+        ("entry header large", 20, 1 << 31, 4, "CUDA fatbin entry header size at 0x14: offset 0 with size 2147483648 does not fit into 128 bytes"),
+        ("payload wraps",      24, u64::MAX - 8, 8, "CUDA fatbin payload size at 0x18: offset 80 with size 18446744073709551607 does not fit into 128 bytes"),
+        ("compressed size",    32, 49, 4, "CUDA fatbin compressed size at 0x20: offset 80 with size 49 does not fit into 128 bytes"),
+        ("options outside",    36, 73, 4, "CUDA fatbin options offset at 0x24: offset 73 with size 8 does not fit into 80 bytes"),
+        ("identifier outside", 48, 81, 4, "CUDA fatbin identifier offset at 0x30: offset 81 with size 0 does not fit into 80 bytes"),
+        ("option string",      84, 9, 4, "CUDA fatbin option string offset at 0x50: offset 72 with size 9 does not fit into 80 bytes"),
+    ];
+    for (name, at, value, size, message) in defects {
+        let mut bytes = good.clone();
+        put(&mut bytes, at, value, size);
+        let error = CudaFatbin::read(View::new(&bytes)).expect_err(name);
+        assert_eq!(error.to_string(), message, "{name}");
+    }
+}
+
+#[test]
+fn a_cubin_takes_the_suffix_that_only_its_user_knows() {
+    let mercury = cubin_with(8, 0x600_6402);
+    let member = Member::new(View::new(&mercury), Some(Suffix::Family)).unwrap();
+    let bytes = write(&[member]).unwrap().to_vec();
+    assert_eq!(images(&bytes)[0].arch.as_deref(), Some("sm_100f"));
+}
+
+#[test]
+fn what_is_neither_cubin_nor_ptx_is_no_member() {
+    let host = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-x86_64.so")).unwrap();
+    let (newer, cut) = (cubin_with(9, 0), &cubin()[..3000]);
+    let cases: [(&[u8], &str); 6] = [
+        (b"hi", "CUDA image at 0x0: needs 4 bytes, 2 are there"),
+        (b"int main(void) { return 0; }\n", "CUDA image at 0x0: is 0x20746e69, should be a cubin or PTX"),
+        (&host, "ELF machine at 0x12: is 0x3e, should be 0xbe, CUDA"),
+        (&newer, "cubin ABI version at 0x8: version 9 is not known, up to 8 is"),
+        (cut, "ELF program header offset at 0x20: offset 3032 with size 280 does not fit into 3000 bytes"),
+        (b".version 8.8\n.target sm_next\n", "PTX target at 0x0: not a readable string"),
+    ];
+    for (image, message) in cases {
+        assert_eq!(Member::new(View::new(image), None).unwrap_err().to_string(), message);
+    }
+}

@@ -1,0 +1,222 @@
+//! AArch64, little-endian, under the Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64).
+
+use object::Endianness;
+use object::elf;
+
+use super::address::{Address, SymbolId};
+use super::architecture::{Architecture, CallFrame};
+use super::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
+use super::code::Width;
+use super::compile::compile;
+use super::stack_frame::StackFrame;
+use super::words::{distance, fill_in, unsigned, word};
+
+/// The machine. Register numbers: DWARF for the Arm 64-bit Architecture; relocations and the mapping symbol `$x`: ELF for
+/// the Arm 64-bit Architecture.
+pub const AARCH64: Architecture = Architecture {
+    machine: elf::EM_AARCH64,
+    flags: elf::FileFlags(0),
+    endianness: Endianness::Little,
+    function_alignment: 4,
+    fill: &[0, 0, 0, 0], // udf
+    absolute: elf::R_AARCH64_ABS64,
+    relative: elf::R_AARCH64_PREL32,
+    eh_frame_type: elf::SHT_PROGBITS,
+    call_frame: CallFrame {
+        code_alignment: 4,
+        data_alignment: -8,
+        return_address: 30,
+        stack_pointer: 31,
+        entry_offset: 0,
+        return_address_at: None,
+    },
+    // Functions begin with paciasp, where an indirect branch may land, and sign the return address on the stack.
+    hardening: Some((
+        elf::GNU_PROPERTY_AARCH64_FEATURE_1_AND,
+        elf::GNU_PROPERTY_AARCH64_FEATURE_1_BTI | elf::GNU_PROPERTY_AARCH64_FEATURE_1_PAC,
+    )),
+    large_section: None,
+    function_other: 0,
+    code_symbol: Some("$x"),
+    compile: compile::<A64Assembler>,
+};
+
+/// A second scratch register, x10, for constants in comparisons.
+const CONSTANT: u32 = 10;
+const SP: u32 = 31;
+
+/// Conditions of `b.cond`.
+const EQUAL: u32 = 0;
+const NOT_EQUAL: u32 = 1;
+const NOT_BELOW: u32 = 2;
+
+#[derive(Default)]
+pub struct A64Assembler {
+    buffer: Buffer,
+}
+
+impl A64Assembler {
+    fn number(register: Register) -> u32 {
+        match register {
+            Register::Argument(index) => index as u32, // x0 to x7
+            Register::Result => 0,
+            Register::Local(index) => Self::SAVED[1 + index].into(),
+            Register::Scratch => 9,
+        }
+    }
+
+    fn load_constant(&mut self, to: u32, value: i32) {
+        let (low, high) = (value as u32 & 0xffff, value as u32 >> 16);
+        if value < 0 {
+            self.buffer.word(0x9280_0000 | (low ^ 0xffff) << 5 | to); // movn: all other bits become ones
+        } else {
+            self.buffer.word(0xd280_0000 | low << 5 | to); // movz
+        }
+        self.buffer.word(0xf2a0_0000 | high << 5 | to); // movk, lsl 16
+    }
+
+    /// `operation` on 64 bits in memory; the offset counts in units of 8.
+    fn memory(&mut self, operation: u32, register: u32, base: u32, offset: u32) {
+        assert!(offset.is_multiple_of(8), "{offset} is not aligned");
+        self.buffer.word(operation | unsigned(offset / 8, 12) << 10 | base << 5 | register);
+    }
+
+    fn compare(&mut self, a: u32, b: u32) {
+        self.buffer.word(0xeb00_001f | b << 16 | a << 5); // cmp
+    }
+
+    fn jump_if(&mut self, condition: u32, to: Label) {
+        self.buffer.jump(to);
+        self.buffer.word(B_COND | condition);
+    }
+}
+
+const STR: u32 = 0xf900_0000;
+const LDR: u32 = 0xf940_0000;
+const B: u32 = 0x1400_0000;
+const B_COND: u32 = 0x5400_0000;
+
+impl StackFrame for A64Assembler {
+    const SAVED: [u8; 3] = [30, 19, 20];
+
+    fn move_stack_pointer(&mut self, by: i32) {
+        let operation = if by < 0 { 0xd100_0000 } else { 0x9100_0000 }; // sub, add
+        self.buffer.word(operation | unsigned(by.unsigned_abs(), 12) << 10 | SP << 5 | SP);
+    }
+
+    fn save(&mut self, register: u8, at: i32) {
+        self.memory(STR, register.into(), SP, at as u32);
+    }
+
+    fn restore(&mut self, register: u8, at: i32) {
+        self.memory(LDR, register.into(), SP, at as u32);
+    }
+}
+
+impl Assembler for A64Assembler {
+    const ARGUMENT_REGISTERS: usize = 8;
+
+    fn buffer(&mut self) -> &mut Buffer {
+        &mut self.buffer
+    }
+
+    fn prologue(&mut self, frame: Frame) {
+        self.buffer.word(0xd503_233f); // paciasp
+        self.buffer.unwind(UnwindRule::ReturnAddressSignature);
+        self.make_frame(frame);
+    }
+
+    fn epilogue(&mut self, frame: Frame) {
+        self.take_down_frame(frame);
+        self.buffer.word(0xd503_23bf); // autiasp
+        self.buffer.unwind(UnwindRule::ReturnAddressSignature);
+        self.buffer.word(0xd65f_03c0); // ret
+    }
+
+    fn call(&mut self, callee: SymbolId) {
+        let position = self.buffer.position();
+        self.buffer.relocate(position, elf::R_AARCH64_CALL26, CodeTarget::Symbol(callee), 0);
+        self.buffer.word(0x9400_0000); // bl
+    }
+
+    fn integer(&mut self, to: Register, value: i32) {
+        self.load_constant(Self::number(to), value);
+    }
+
+    fn address(&mut self, to: Register, address: Address) {
+        let to = Self::number(to);
+        let (position, target) = (self.buffer.position(), CodeTarget::Symbol(address.symbol));
+        self.buffer.relocate(position, elf::R_AARCH64_ADR_PREL_PG_HI21, target, address.offset as i64);
+        self.buffer.word(0x9000_0000 | to); // adrp
+        self.buffer.relocate(position + 4, elf::R_AARCH64_ADD_ABS_LO12_NC, target, address.offset as i64);
+        self.buffer.word(0x9100_0000 | to << 5 | to); // add
+    }
+
+    fn load(&mut self, to: Register, base: Register, offset: u32, width: Width) {
+        let (operation, size) = match width {
+            Width::U16 => (0x7940_0000, 2), // ldrh
+            Width::U32 => (0xb940_0000, 4), // ldr, 32 bits
+            Width::U64 => (LDR, 8),
+        };
+        assert!(offset.is_multiple_of(size), "{offset} is not aligned");
+        let offset = unsigned(offset / size, 12);
+        self.buffer.word(operation | offset << 10 | Self::number(base) << 5 | Self::number(to));
+    }
+
+    fn store(&mut self, base: Register, from: Register) {
+        self.memory(STR, Self::number(from), Self::number(base), 0);
+    }
+
+    fn store_stack_argument(&mut self, index: usize, from: Register) {
+        self.memory(STR, Self::number(from), SP, 8 * index as u32);
+    }
+
+    fn copy(&mut self, to: Register, from: Register) {
+        self.buffer.word(0xaa00_03e0 | Self::number(from) << 16 | Self::number(to)); // mov
+    }
+
+    fn extract_bits(&mut self, register: Register, first: u32, count: u32) {
+        let register = Self::number(register);
+        self.buffer.word(0xd340_0000 | first << 16 | (first + count - 1) << 10 | register << 5 | register); // ubfx
+    }
+
+    fn sign_extend(&mut self, register: Register) {
+        let register = Self::number(register);
+        self.buffer.word(0x9340_7c00 | register << 5 | register); // sxtw
+    }
+
+    fn add(&mut self, register: Register, value: u32) {
+        let register = Self::number(register);
+        self.buffer.word(0x9100_0000 | unsigned(value, 12) << 10 | register << 5 | register); // add
+    }
+
+    fn jump(&mut self, to: Label) {
+        self.buffer.jump(to);
+        self.buffer.word(B);
+    }
+
+    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label) {
+        self.load_constant(CONSTANT, value);
+        self.compare(Self::number(register), CONSTANT);
+        self.jump_if(EQUAL, to);
+    }
+
+    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label) {
+        self.load_constant(CONSTANT, value);
+        self.compare(Self::number(register), CONSTANT);
+        self.jump_if(NOT_EQUAL, to);
+    }
+
+    fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label) {
+        self.compare(Self::number(a), Self::number(b));
+        self.jump_if(NOT_BELOW, to);
+    }
+
+    fn fix_jump(code: &mut [u8], at: usize, target: usize) {
+        let bits = match word(code, at) {
+            B => distance(at, target, 26),
+            _ => distance(at, target, 19) << 5, // b.cond
+        };
+        fill_in(code, at, bits);
+    }
+}

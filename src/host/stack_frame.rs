@@ -1,0 +1,58 @@
+//! The frame of AArch64, RISC-V and LoongArch. Their calls leave the return address in a register, and their ABIs let a
+//! function save registers where it likes; here that is right below the caller's frame:
+//!
+//! | from the stack pointer | |
+//! |---|---|
+//! | 0 | stack arguments |
+//! | `size` - 24 | the second local's register, if it is in use |
+//! | `size` - 16 | the first local's |
+//! | `size` - 8 | return address |
+//! | `size` | the caller's frame; the canonical frame address |
+
+use super::assembler::{Assembler, Frame, UnwindRule};
+
+/// What a machine adds to the vocabulary to get this frame.
+pub trait StackFrame: Assembler {
+    /// The registers of the return address and of the locals, in the numbers of instructions, which are those of DWARF.
+    const SAVED: [u8; 3];
+
+    /// Stack pointer += `by`.
+    fn move_stack_pointer(&mut self, by: i32);
+    /// The 64 bits at stack pointer + `at` = a register.
+    fn save(&mut self, register: u8, at: i32);
+    /// A register = the 64 bits at stack pointer + `at`.
+    fn restore(&mut self, register: u8, at: i32);
+
+    fn make_frame(&mut self, frame: Frame) {
+        let size = size(frame);
+        self.move_stack_pointer(-size);
+        self.buffer().unwind(UnwindRule::FrameAt(size));
+        for (register, at) in saved(&Self::SAVED, frame) {
+            self.save(register, size + at);
+            self.buffer().unwind(UnwindRule::Saved { register: register.into(), at });
+        }
+    }
+
+    fn take_down_frame(&mut self, frame: Frame) {
+        let size = size(frame);
+        for (register, at) in saved(&Self::SAVED, frame) {
+            self.restore(register, size + at);
+        }
+        self.move_stack_pointer(size);
+        self.buffer().unwind(UnwindRule::FrameAt(0));
+        // A signal may overwrite from now on what was saved.
+        for (register, _) in saved(&Self::SAVED, frame) {
+            self.buffer().unwind(UnwindRule::Restored { register: register.into() });
+        }
+    }
+}
+
+/// All three ABIs want a multiple of 16.
+fn size(frame: Frame) -> i32 {
+    (8 * (1 + frame.locals + frame.stack_arguments)).next_multiple_of(16) as i32
+}
+
+/// Each saved register and its distance from the canonical frame address.
+fn saved(registers: &'static [u8; 3], frame: Frame) -> impl Iterator<Item = (u8, i32)> {
+    registers[..=frame.locals].iter().zip(1..).map(|(&register, place)| (register, -8 * place))
+}

@@ -1,0 +1,81 @@
+//! Called under the name of an LLVM tool, the program is that tool.
+
+use std::process::Command;
+
+use crate::{Run, Scene};
+
+/// Runs the program under another name; arguments as one would type them.
+fn called(scene: &Scene, name: &str, arguments: &str) -> Run {
+    let link = scene.path(name);
+    if !link.exists() {
+        std::fs::hard_link(env!("CARGO_BIN_EXE_fatbin"), &link)
+            .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_fatbin"), &link).map(|_| ()))
+            .unwrap();
+    }
+    let mut run = crate::run(Command::new(&link).args(arguments.split_whitespace()).current_dir(scene.path(".")));
+    // The tools say their own path first.
+    run.err = run.err.replace(link.to_str().unwrap(), name);
+    run
+}
+
+#[test]
+fn the_documented_call_of_clang_offload_wrapper_registers_each_target_id() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "gfx90a-binary.out").fixture("answer-gfx90a-xnack+.hsaco", "xnack-binary.out");
+    let documented = "-target x86_64-unknown-linux-gnu -o host-wrapper.o --offload-arch=gfx90a gfx90a-binary.out \
+                      --offload-arch=gfx90a:xnack+ xnack-binary.out";
+    called(&scene, "clang-offload-wrapper", documented).ok();
+    let ours =
+        "wrap --kind openmp --abi aomp --host x86_64-unknown-linux-gnu -o ours.o gfx90a-binary.out xnack-binary.out";
+    scene.fatbin(ours).ok();
+    assert_eq!(scene.read("host-wrapper.o"), scene.read("ours.o"));
+    let object = String::from_utf8_lossy(&scene.read("ours.o")).into_owned();
+    assert!(object.contains("gfx90a\0gfx90a:xnack+\0"), "the list of target ids has no gaps");
+}
+
+#[test]
+fn a_version_in_the_name_chooses_the_generation() {
+    let scene = Scene::new();
+    scene.fixture("answer-x86_64.so", "a");
+    let cases = [
+        ("clang-offload-wrapper-10", "--target=x86_64-unknown-linux-gnu", "openmp", "llvm10"),
+        ("clang-offload-wrapper-15", "--target x86_64-unknown-linux-gnu", "openmp", "llvm14"),
+        ("llvm-offload-wrapper-21.1", "-kind openmp -triple=x86_64-unknown-linux-gnu", "openmp", "llvm21"),
+        ("x86_64-linux-gnu-llvm-offload-wrapper", "--kind=hip --triple=x86_64-unknown-linux-gnu", "hip", "llvm22"),
+    ];
+    for (name, arguments, kind, abi) in cases {
+        called(&scene, name, &format!("{arguments} -o theirs.o a")).ok();
+        scene.fatbin(&format!("wrap --kind {kind} --abi {abi} --raw --host x86_64-unknown-linux-gnu -o ours.o a")).ok();
+        assert_eq!(scene.read("theirs.o"), scene.read("ours.o"), "{name}");
+    }
+}
+
+#[test]
+fn help_and_version_are_there_and_mistakes_are_told_as_llvm_tells_them() {
+    let scene = Scene::new();
+    scene.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b");
+    let name = "llvm-offload-wrapper";
+    let help = called(&scene, name, "--help").ok();
+    assert!(
+        help.contains("USAGE: llvm-offload-wrapper [options] <input files>") && help.contains("--kind=<value>"),
+        "{help}"
+    );
+    assert!(called(&scene, name, "-version").ok().starts_with("fatbin "));
+    let mistakes = [
+        ("-o x a", "for the --kind option: must be specified at least once!"),
+        ("--kind=foo -o x a", "for the --kind option: Cannot find option named 'foo'!"),
+        ("--kind=openmp -o x", "Not enough positional command line arguments specified!"),
+        ("--kind=cuda -o x a b", "error: CUDA / HIP offloading uses a single fatbinary or offload bundle"),
+        ("--kind=openmp -bogus", "Unknown command line argument '-bogus'.  Try: 'llvm-offload-wrapper --help'"),
+        ("--kind=openmp -o x missing", "error: missing: cannot open: No such file or directory (os error 2)"),
+        ("--kind=openmp -triple=sparc-sun-solaris -o x a", "error: sparc-sun-solaris: "),
+    ];
+    for (arguments, message) in mistakes {
+        let run = called(&scene, name, arguments);
+        assert_eq!(run.status, 1, "{arguments}");
+        assert!(run.err.starts_with(&format!("{name}: {message}")), "{arguments}: {}", run.err);
+        assert!(!scene.path("x").exists());
+    }
+    let run = called(&scene, "clang-offload-wrapper", "-o x --offload-arch=gfx90a a b");
+    assert_eq!(run.err, "clang-offload-wrapper: 1 --offload-arch for 2 inputs\n");
+}

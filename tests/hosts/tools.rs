@@ -1,0 +1,176 @@
+//! The machines that host objects are tried on, and where this machine has the tools for them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+/// A host machine, by the names that others have for it.
+pub struct Host {
+    /// As its triple begins.
+    pub name: &'static str,
+    /// Debian's triple, which also begins the names of its tools.
+    pub triple: &'static str,
+    emulator: &'static str,
+    /// Debian's name of the architecture, if it has a C library for it.
+    debian: Option<&'static str>,
+    linkers: &'static [Linker],
+}
+
+/// A linker; the names are those in the names of trials.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Linker {
+    Lld,
+    Bfd,
+    Mold,
+    Gold,
+}
+
+use Linker::{Bfd, Gold, Lld, Mold};
+
+/// GNU's linkers come as one package a machine. gold never learned RISC-V and LoongArch; Debian 12 has no bfd for
+/// LoongArch, and its mold (1.10) does not know it.
+pub const HOSTS: [Host; 6] = [
+    Host {
+        name: "x86_64",
+        triple: "x86_64-linux-gnu",
+        emulator: "qemu-x86_64",
+        debian: Some("amd64"),
+        linkers: &[Lld, Bfd, Mold, Gold],
+    },
+    Host {
+        name: "aarch64",
+        triple: "aarch64-linux-gnu",
+        emulator: "qemu-aarch64",
+        debian: Some("arm64"),
+        linkers: &[Lld, Bfd, Mold, Gold],
+    },
+    Host {
+        name: "riscv64",
+        triple: "riscv64-linux-gnu",
+        emulator: "qemu-riscv64",
+        debian: Some("riscv64"),
+        linkers: &[Lld, Bfd, Mold],
+    },
+    Host {
+        name: "powerpc64le",
+        triple: "powerpc64le-linux-gnu",
+        emulator: "qemu-ppc64le",
+        debian: Some("ppc64el"),
+        linkers: &[Lld, Bfd, Mold, Gold],
+    },
+    Host {
+        name: "s390x",
+        triple: "s390x-linux-gnu",
+        emulator: "qemu-s390x",
+        debian: Some("s390x"),
+        linkers: &[Lld, Bfd, Mold, Gold],
+    },
+    Host {
+        name: "loongarch64",
+        triple: "loongarch64-linux-gnu",
+        emulator: "qemu-loongarch64",
+        debian: None,
+        linkers: &[Lld],
+    },
+];
+
+/// A tool that is not on this machine.
+#[derive(Debug)]
+pub struct Missing {
+    name: String,
+    package: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} not found (Debian package {})", self.name, self.package)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+impl Host {
+    pub fn linkers(&self) -> &'static [Linker] {
+        self.linkers
+    }
+
+    pub fn has_c_library(&self) -> bool {
+        self.debian.is_some()
+    }
+
+    /// Is this the machine that the test runs on?
+    fn is_native(&self) -> bool {
+        cfg!(target_os = "linux") && self.name == std::env::consts::ARCH
+    }
+
+    /// Runs programs of this machine, if this is another one.
+    pub fn emulator(&self) -> Result<Option<PathBuf>> {
+        match self.is_native() {
+            true => Ok(None),
+            false => Ok(Some(in_path(self.emulator, "qemu-user")?)),
+        }
+    }
+
+    /// The folder below which programs find their libraries.
+    pub fn root(&self) -> PathBuf {
+        if self.is_native() { "/".into() } else { format!("/usr/{}", self.triple).into() }
+    }
+
+    /// Asks for the parts of the C library and of libgcc that a link needs.
+    pub fn needs_libraries(&self) -> Result<()> {
+        let Some(debian) = self.debian else { return Ok(()) };
+        let (c_library, compiler_library) = match self.is_native() {
+            true => (format!("/usr/lib/{}/crt1.o", self.triple), format!("/usr/lib/gcc/{}", self.triple)),
+            false => (format!("/usr/{}/lib/crt1.o", self.triple), format!("/usr/lib/gcc-cross/{}", self.triple)),
+        };
+        let cross = if self.is_native() { String::new() } else { format!("-{debian}-cross") };
+        exists(&c_library, format!("libc6-dev{cross}"))?;
+        exists(&compiler_library, format!("libgcc-12-dev{cross}"))
+    }
+
+    pub fn linker(&self, linker: Linker) -> Result<PathBuf> {
+        let gnu_package = format!("binutils-{}", self.triple.replace('_', "-"));
+        match linker {
+            Lld => in_llvm("ld.lld", "lld-22"),
+            Bfd => in_path(&format!("{}-ld.bfd", self.triple), &gnu_package),
+            Gold => in_path(&format!("{}-ld.gold", self.triple), &gnu_package),
+            Mold => in_path("mold", "mold"),
+        }
+    }
+}
+
+impl Linker {
+    pub fn name(self) -> &'static str {
+        match self {
+            Lld => "lld",
+            Bfd => "bfd",
+            Mold => "mold",
+            Gold => "gold",
+        }
+    }
+}
+
+/// The one compiler that makes code for all of them.
+pub fn clang() -> Result<PathBuf> {
+    in_llvm("clang", "clang-22")
+}
+
+fn in_llvm(name: &str, package: &str) -> Result<PathBuf> {
+    let path = PathBuf::from("/usr/lib/llvm-22/bin").join(name);
+    exists(&path, package)?;
+    Ok(path)
+}
+
+fn in_path(name: &str, package: &str) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
+    Ok(found.ok_or_else(|| Missing { name: name.to_owned(), package: package.to_owned() })?)
+}
+
+fn exists(path: impl AsRef<Path>, package: impl Into<String>) -> Result<()> {
+    match path.as_ref().exists() {
+        true => Ok(()),
+        false => Err(Missing { name: path.as_ref().display().to_string(), package: package.into() })?,
+    }
+}

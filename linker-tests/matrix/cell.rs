@@ -37,21 +37,22 @@ impl Cells<'_> {
     }
 
     fn build_and_run(&self, folder: &Path, linker: Linker, form: Form, carried: &[PathBuf]) -> Result<Done> {
-        let judge = self.kit.judge_object(self.row.judge());
-        let beside = [self.kit.main(), judge];
         let link = |output, name: &str, inputs: &[PathBuf], flags: &[&str]| -> Result<PathBuf> {
             let step = self.host.link(linker, folder, output)?.args(flags).args(["-o", name]).args(inputs);
             self.host.end_of_link(step, output)?.run()?;
             Ok(folder.join(name))
         };
+        let whole = |output, carried: &[PathBuf]| {
+            let judge = self.kit.judge_object(self.row.judge());
+            link(output, "program", &[self.kit.main(output), vec![judge], carried.to_owned()].concat(), &[])
+        };
         let program = match form {
-            Form::Pie => link(Output::Pie, "program", &[&beside, carried].concat(), &[])?,
-            Form::NoPie => link(Output::NoPie, "program", &[&beside, carried].concat(), &[])?,
-            Form::Static => link(Output::Static, "program", &[&beside, carried].concat(), &[])?,
+            Form::Pie => whole(Output::Pie, carried)?,
+            Form::NoPie => whole(Output::NoPie, carried)?,
+            Form::Static => whole(Output::Static, carried)?,
             Form::Relocatable => {
-                let merged = folder.join("merged.o");
                 Step::new(folder, self.host.linker(linker)?).args(["-r", "-o", "merged.o"]).args(carried).run()?;
-                link(Output::Pie, "program", &[beside.as_slice(), &[merged]].concat(), &[])?
+                whole(Output::Pie, &[folder.join("merged.o")])?
             }
             Form::Shared | Form::Dlopen => {
                 let judge = self.kit.judge_library(self.row.judge());
@@ -62,7 +63,12 @@ impl Cells<'_> {
                     link(Output::Library, "libcell.so", &[carried, std::slice::from_ref(&judge)].concat(), &flags)?;
                 match form {
                     Form::Dlopen => self.kit.loader(),
-                    _ => link(Output::Pie, "program", &[self.kit.main(), library, judge], &flags[..2])?,
+                    _ => link(
+                        Output::Pie,
+                        "program",
+                        &[self.kit.main(Output::Pie), vec![library, judge]].concat(),
+                        &flags[..2],
+                    )?,
                 }
             }
         };

@@ -16,18 +16,28 @@ pub struct Host {
     pub triple: &'static str,
     /// As Debian names folders and binutils.
     gnu: &'static str,
-    /// As Debian names packages; empty for the machine that all this runs on.
-    debian: &'static str,
+    libc: Libc,
     dynamic_linker: &'static str,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Libc {
+    /// Of the machine that all this runs on.
+    Native,
+    /// In Debian's packages for cross compilers, by its name for the host.
+    Cross(&'static str),
+    /// A few lines of our own, `freestanding.c`.
+    Ours,
+}
+
 #[rustfmt::skip]
-pub const HOSTS: [Host; 5] = [
-    Host { name: "x86_64",      triple: "x86_64-unknown-linux-gnu",      gnu: "x86_64-linux-gnu",      debian: "",        dynamic_linker: "/lib64/ld-linux-x86-64.so.2" },
-    Host { name: "aarch64",     triple: "aarch64-unknown-linux-gnu",     gnu: "aarch64-linux-gnu",     debian: "arm64",   dynamic_linker: "/lib/ld-linux-aarch64.so.1" },
-    Host { name: "riscv64",     triple: "riscv64-unknown-linux-gnu",     gnu: "riscv64-linux-gnu",     debian: "riscv64", dynamic_linker: "/lib/ld-linux-riscv64-lp64d.so.1" },
-    Host { name: "powerpc64le", triple: "powerpc64le-unknown-linux-gnu", gnu: "powerpc64le-linux-gnu", debian: "ppc64el", dynamic_linker: "/lib64/ld64.so.2" },
-    Host { name: "s390x",       triple: "s390x-unknown-linux-gnu",       gnu: "s390x-linux-gnu",       debian: "s390x",   dynamic_linker: "/lib/ld64.so.1" },
+pub const HOSTS: [Host; 6] = [
+    Host { name: "x86_64",      triple: "x86_64-unknown-linux-gnu",      gnu: "x86_64-linux-gnu",      libc: Libc::Native,        dynamic_linker: "/lib64/ld-linux-x86-64.so.2" },
+    Host { name: "aarch64",     triple: "aarch64-unknown-linux-gnu",     gnu: "aarch64-linux-gnu",     libc: Libc::Cross("arm64"),   dynamic_linker: "/lib/ld-linux-aarch64.so.1" },
+    Host { name: "riscv64",     triple: "riscv64-unknown-linux-gnu",     gnu: "riscv64-linux-gnu",     libc: Libc::Cross("riscv64"), dynamic_linker: "/lib/ld-linux-riscv64-lp64d.so.1" },
+    Host { name: "powerpc64le", triple: "powerpc64le-unknown-linux-gnu", gnu: "powerpc64le-linux-gnu", libc: Libc::Cross("ppc64el"), dynamic_linker: "/lib64/ld64.so.2" },
+    Host { name: "s390x",       triple: "s390x-unknown-linux-gnu",       gnu: "s390x-linux-gnu",       libc: Libc::Cross("s390x"),   dynamic_linker: "/lib/ld64.so.1" },
+    Host { name: "loongarch64", triple: "loongarch64-unknown-linux-gnu", gnu: "loongarch64-linux-gnu", libc: Libc::Ours, dynamic_linker: "" },
 ];
 
 /// How the wrapper object gets into the program.
@@ -78,8 +88,14 @@ pub enum Output {
 
 /// The links that do not exist, each with its reason: host, linker, form (`*` for any).
 #[rustfmt::skip]
-const NONE: [(&str, &str, &str, &str); 1] = [
-    ("riscv64", "gold", "*", "gold was never ported to RISC-V"),
+const NONE: [(&str, &str, &str, &str); 7] = [
+    ("riscv64",     "gold", "*",      "gold was never ported to RISC-V"),
+    ("loongarch64", "gold", "*",      "gold was never ported to LoongArch"),
+    ("loongarch64", "bfd",  "*",      "Debian 12 has no binutils for LoongArch"),
+    ("loongarch64", "mold", "*",      "mold 1.10, that of Debian 12, does not know LoongArch"),
+    ("loongarch64", "lld",  "static", "without a C library no-pie is static already"),
+    ("loongarch64", "lld",  "shared", "Debian 12 has no C library for LoongArch, and so no dynamic linker"),
+    ("loongarch64", "lld",  "dlopen", "Debian 12 has no C library for LoongArch, and so no dynamic linker"),
 ];
 
 impl Host {
@@ -90,25 +106,30 @@ impl Host {
         rows.find(|row| is(row.0, self.name) && is(row.1, linker.name()) && is(row.2, form.name())).map(|row| row.3)
     }
 
-    /// Whether `fatbin wrap` can be told this host.
-    pub fn is_known_to(&self, help_of_wrap: &str) -> bool {
-        self.is_native() || help_of_wrap.contains("--host")
+    fn is_native(&self) -> bool {
+        self.libc == Libc::Native
     }
 
-    pub fn is_native(&self) -> bool {
-        self.debian.is_empty()
+    /// Whether there is a C library, with a dynamic linker, and not just a few lines in place of one.
+    pub fn has_libc(&self) -> bool {
+        self.libc != Libc::Ours
     }
 
     /// A compiler for the host, with warnings as errors.
     pub fn compiler(&self, folder: &Path) -> Result<Step> {
-        let step = if self.is_native() {
-            Step::new(folder, Tool::Cc.path()?)
-        } else {
-            let headers = self.library_folder()?.with_file_name("include");
-            let target = format!("--target={}", self.gnu);
-            Step::new(folder, Tool::Clang.path()?).arg(target).arg("-isystem").arg(headers)
+        let clang =
+            || Ok::<_, anyhow::Error>(Step::new(folder, Tool::Clang.path()?).arg(format!("--target={}", self.gnu)));
+        let step = match self.libc {
+            Libc::Native => Step::new(folder, Tool::Cc.path()?),
+            Libc::Cross(_) => clang()?.arg("-isystem").arg(self.library_folder()?.with_file_name("include")),
+            Libc::Ours => clang()?.arg("-ffreestanding"),
         };
-        Ok(step.args(["-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c"]))
+        Ok(step.args(self.machine_flags()).args(["-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c"]))
+    }
+
+    /// What compilers have to leave out because the emulator cannot do it: the vectors of LoongArch, in qemu 7.2.
+    pub fn machine_flags(&self) -> &'static [&'static str] {
+        if self.name == "loongarch64" { &["-mno-lsx"] } else { &[] }
     }
 
     pub fn linker(&self, linker: Linker) -> Result<PathBuf> {
@@ -124,6 +145,14 @@ impl Host {
 
     /// A link with the C library, called in `folder`.
     pub fn link(&self, linker: Linker, folder: &Path, output: Output) -> Result<Step> {
+        if !self.has_libc() {
+            let step = Step::new(folder, self.linker(linker)?);
+            return Ok(step.args(if output == Output::Pie {
+                ["-pie", "--no-dynamic-linker"]
+            } else {
+                ["-static", "-no-pie"]
+            }));
+        }
         let (libc, gcc) = (self.library_folder()?, self.gcc_folder()?);
         let step = Step::new(folder, self.linker(linker)?).args(["--eh-frame-hdr", "--build-id=none"]);
         let step = match output {
@@ -142,6 +171,9 @@ impl Host {
 
     /// What comes after the objects of a link.
     pub fn end_of_link(&self, step: Step, output: Output) -> Result<Step> {
+        if !self.has_libc() {
+            return Ok(step);
+        }
         let (libc, gcc) = (self.library_folder()?, self.gcc_folder()?);
         let step = step.arg("-L").arg(&gcc).arg("-L").arg(&libc);
         let libraries: &[&str] = match output {
@@ -162,18 +194,15 @@ impl Host {
         }
         let name = format!("qemu-{}", self.name.replace("powerpc", "ppc"));
         let emulator = in_path(&name).ok_or_else(|| Missing::new(&name, "qemu-user"))?;
-        let root = self.library_folder()?.with_file_name("");
-        Ok(Step::new(folder, emulator).arg("-L").arg(root).arg(program))
+        let step = Step::new(folder, emulator);
+        let step = if self.has_libc() { step.arg("-L").arg(self.library_folder()?.with_file_name("")) } else { step };
+        Ok(step.arg(program))
     }
 
     /// Where the C library is.
     fn library_folder(&self) -> Result<PathBuf> {
         let folders = [PathBuf::from("/usr").join(self.gnu).join("lib"), PathBuf::from("/usr/lib").join(self.gnu)];
-        let missing = || {
-            let package =
-                if self.is_native() { "libc6-dev".to_owned() } else { format!("libc6-dev-{}-cross", self.debian) };
-            Missing::new(&format!("crt1.o for {}", self.name), &package)
-        };
+        let missing = || Missing::new(&format!("crt1.o for {}", self.name), &self.package("libc6-dev", "libc6-dev"));
         Ok(folders.into_iter().find(|folder| folder.join("crt1.o").is_file()).ok_or_else(missing)?)
     }
 
@@ -182,17 +211,15 @@ impl Host {
         let parent = if self.is_native() { "/usr/lib/gcc" } else { "/usr/lib/gcc-cross" };
         let releases = std::fs::read_dir(Path::new(parent).join(self.gnu)).ok().into_iter().flatten().flatten();
         let folders = releases.map(|entry| entry.path()).filter(|folder| folder.join("crtbeginT.o").is_file());
-        let missing = || {
-            let package =
-                if self.is_native() { "gcc".to_owned() } else { format!("libgcc-12-dev-{}-cross", self.debian) };
-            Missing::new(&format!("crtbeginT.o for {}", self.name), &package)
-        };
+        let missing = || Missing::new(&format!("crtbeginT.o for {}", self.name), &self.package("gcc", "libgcc-12-dev"));
         Ok(folders.max_by_key(|folder| release(folder)).ok_or_else(missing)?)
     }
 
-    /// Says the host to `fatbin wrap`.
-    pub fn option(&self) -> Vec<String> {
-        if self.is_native() { Vec::new() } else { vec![format!("--host={}", self.triple)] }
+    fn package(&self, native: &str, cross: &str) -> String {
+        match self.libc {
+            Libc::Cross(debian) => format!("{cross}-{debian}-cross"),
+            _ => native.to_owned(),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::trial::fresh_folder;
 
 pub struct Kit {
     folder: PathBuf,
+    has_libc: bool,
 }
 
 static KITS: [Mutex<Option<Arc<Kit>>>; HOSTS.len()] = [const { Mutex::new(None) }; HOSTS.len()];
@@ -33,8 +34,8 @@ impl Kit {
 
     fn make(host: &Host) -> Result<Kit> {
         let folder = fresh_folder("matrix/kit", host.name)?;
-        let kit = Kit { folder };
-        let folder = &kit.folder;
+        let mut kit = Kit { folder, has_libc: true };
+        let folder = &kit.folder.clone();
         let compile = |source: &Path, flags: &[String], object: &Path| -> Result<()> {
             host.compiler(folder)?.args(flags).arg(source).arg("-o").arg(object).run()?;
             Ok(())
@@ -44,20 +45,27 @@ impl Kit {
         {
             let object = kit.judge_object(judge);
             compile(&fixture("judge.c")?, &[flag.to_owned()], &object)?;
-            let library = kit.judge_library(judge);
-            let name = format!("libjudge-{judge}.so");
-            let step = host.link(Linker::Bfd, folder, Output::Library)?.args(["-soname", &name]).arg("-o").arg(library);
-            host.end_of_link(step.arg(object), Output::Library)?.run()?;
+            if host.has_libc() {
+                let name = format!("libjudge-{judge}.so");
+                let step = host.link(Linker::Bfd, folder, Output::Library)?.args(["-soname", &name, "-o", &name]);
+                host.end_of_link(step.arg(object), Output::Library)?.run()?;
+            }
         }
         compile(&source("program.c"), &[], &kit.object("program"))?;
         compile(&source("main.c"), &[], &kit.object("main"))?;
-        compile(&source("loader.c"), &[], &kit.object("loader"))?;
         for row in ROWS.iter().filter(|row| row.section.is_some()) {
             let object = kit.program_with_entries(row);
             if !object.exists() {
                 compile(&source("program.c"), &entry_flags(row), &object)?;
             }
         }
+        if !host.has_libc() {
+            compile(&source("freestanding.c"), &[], &kit.start(Output::NoPie))?;
+            compile(&source("freestanding.c"), &["-DRELOCATES_ITSELF".to_owned()], &kit.start(Output::Pie))?;
+            kit.has_libc = false;
+            return Ok(kit);
+        }
+        compile(&source("loader.c"), &[], &kit.object("loader"))?;
         let step = host.link(Linker::Bfd, folder, Output::Pie)?.arg("-o").arg(kit.loader()).arg(kit.object("loader"));
         host.end_of_link(step, Output::Pie)?.run()?;
         Ok(kit)
@@ -75,8 +83,15 @@ impl Kit {
         self.folder.join(format!("libjudge-{judge}.so"))
     }
 
-    pub fn main(&self) -> PathBuf {
-        self.object("main")
+    /// What every program has beside what is tested: its `main`, and what that stands on.
+    pub fn main(&self, output: Output) -> Vec<PathBuf> {
+        let main = self.object("main");
+        if self.has_libc { vec![main] } else { vec![main, self.start(output)] }
+    }
+
+    /// What takes the place of a C library.
+    fn start(&self, output: Output) -> PathBuf {
+        self.object(if output == Output::Pie { "freestanding-pie" } else { "freestanding" })
     }
 
     /// The program that opens `./libcell.so`.

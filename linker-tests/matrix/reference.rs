@@ -34,13 +34,14 @@ pub fn check(cells: &Cells, reference: Reference, images: &Images, ours: &Path) 
     };
     wrapper.arg("-o").arg(&bitcode).args(inputs).run()?;
     let step = Step::new(cells.folder, compiler).arg(format!("--target={}", cells.host.triple));
+    let step = step.args(cells.host.machine_flags());
     step.args(["-O2", "-fPIC", "-Wno-override-module", "-c"]).arg(&bitcode).arg("-o").arg(&object).run()?;
 
     let folder = cells.folder.join("reference");
     std::fs::create_dir(&folder)?;
     let expected = cells.expected.replace("limit -1", limit_of_llvm(cells));
     let cells = Cells { folder: &folder, expected: &expected, ..*cells };
-    cells.check(Linker::Bfd, Form::Pie, &object, &cells.kit.program_with_entries(cells.row))
+    cells.check(Linker::Lld, Form::Pie, &object, &cells.kit.program_with_entries(cells.row))
 }
 
 /// The one place where LLVM's objects are not right. On these hosts an `int` travels with its sign in the whole register,

@@ -39,6 +39,16 @@ pub enum Reference {
     LlvmOffloadWrapper,
 }
 
+impl Reference {
+    /// Why the tool makes no object for a host, if it makes none.
+    pub fn lacks(self, host: &str) -> Option<&'static str> {
+        match self {
+            Reference::ClangOffloadWrapper(_) if host == "loongarch64" => Some("LLVM 14 and 15 do not know LoongArch"),
+            _ => None,
+        }
+    }
+}
+
 use Layout::{New, Old};
 
 const OMP: Option<&str> = Some("omp_offloading_entries");

@@ -17,6 +17,9 @@
 //! the result ([`verify`]). One more trial a case, `case/reference`, has LLVM's own tools make the object instead and
 //! demands that the two programs print the same.
 //!
+//! What has to hold of every kind, ABI and host, and not of a case, is the [`matrix`]. What releases of real runtimes
+//! accept are the [`runtimes`], what it must not take from a program is in [`citizen`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -24,8 +27,11 @@
 //! machine which is to prove something cannot pass by having nothing installed.
 
 mod build;
+mod citizen;
 mod directives;
 mod false_magics;
+mod matrix;
+mod runtimes;
 mod step;
 mod tools;
 mod trial;
@@ -59,16 +65,19 @@ fn trials() -> Result<Vec<Trial>> {
         trials.extend(trial::of_case(case));
     }
     trials.push(false_magics::trial());
+    trials.extend(matrix::trials());
+    trials.extend(runtimes::trials());
+    trials.extend(citizen::trials());
     Ok(trials)
 }
 
-/// Every folder beside this file, in the order of their names.
+/// Every folder beside this file, in the order of their names, but for those that are modules of this program.
 fn case_folders() -> Result<Vec<PathBuf>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests");
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(&root).with_context(|| root.display().to_string())? {
         let path = entry?.path();
-        if path.is_dir() {
+        if path.is_dir() && !path.join("mod.rs").exists() {
             folders.push(path);
         }
     }

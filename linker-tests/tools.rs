@@ -26,22 +26,34 @@ pub enum Tool {
     Libomp,
     Libomptarget,
     LibLlvm,
+    Objcopy,
 }
 
 /// A tool that is not on this machine.
 #[derive(Debug)]
 pub struct Missing {
     name: String,
-    package: String,
+    remedy: String,
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} not found (Debian package {})", self.name, self.package)
+        write!(formatter, "{} not found ({})", self.name, self.remedy)
     }
 }
 
 impl std::error::Error for Missing {}
+
+impl Missing {
+    pub fn new(name: &str, package: &str) -> Missing {
+        Missing::by(name, &format!("Debian package {package}"))
+    }
+
+    /// Something that is no Debian package's.
+    pub fn by(name: &str, remedy: &str) -> Missing {
+        Missing { name: name.to_owned(), remedy: remedy.to_owned() }
+    }
+}
 
 impl Tool {
     pub fn path(self) -> Result<PathBuf> {
@@ -56,6 +68,7 @@ impl Tool {
             }
             Tool::Clang => llvm_program("clang"),
             Tool::Objdump => llvm_program("llvm-objdump"),
+            Tool::Objcopy => llvm_program("llvm-objcopy"),
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
             Tool::Libomp => file(&llvm_folder(), "lib/libomp.so"),
@@ -76,13 +89,14 @@ impl Tool {
             Tool::Mold => ("ld.mold", "mold"),
             Tool::Clang => ("clang-22", "clang-22"),
             Tool::Objdump => ("llvm-objdump-22", "llvm-22"),
+            Tool::Objcopy => ("llvm-objcopy-22", "llvm-22"),
             Tool::OffloadWrapper => ("llvm-offload-wrapper-22", "llvm-22"),
             Tool::OffloadBinary => ("llvm-offload-binary-22", "llvm-22"),
             Tool::Libomp => ("libomp.so of LLVM 22", "libomp-22-dev"),
             Tool::LibLlvm => ("libLLVM.so.22", "libllvm22"),
             Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),
         };
-        Missing { name: name.to_owned(), package: package.to_owned() }
+        Missing::new(name, package)
     }
 }
 
@@ -126,9 +140,15 @@ impl Linker {
     }
 }
 
-fn in_path(name: &str) -> Option<PathBuf> {
+pub fn in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).find_map(|folder| file(&folder, name))
+}
+
+/// A program of an LLVM release other than the reference.
+pub fn llvm_tool(name: &str, release: &str, package: &str) -> Result<PathBuf> {
+    let versioned = format!("{name}-{release}");
+    Ok(in_path(&versioned).ok_or_else(|| Missing::new(&versioned, package))?)
 }
 
 /// An LLVM program by its versioned name, or by its plain name out of that version's own folder.
@@ -147,6 +167,13 @@ fn newest_llvm_folders() -> impl Iterator<Item = PathBuf> {
 
 fn file(folder: &Path, name: &str) -> Option<PathBuf> {
     Some(folder.join(name)).filter(|path| path.is_file())
+}
+
+/// The file of this name, or of this name and a longer version, in a folder or below it.
+pub fn find_in(folder: &Path, name: &str) -> Option<PathBuf> {
+    let folders = || std::fs::read_dir(folder).ok().into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = || folders().filter(|path| path.is_dir()).find_map(|folder| find_in(&folder, name));
+    file(folder, name).or_else(|| starting_with(folder, &format!("{name}."))).or_else(below)
 }
 
 fn starting_with(folder: &Path, prefix: &str) -> Option<PathBuf> {

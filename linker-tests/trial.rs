@@ -79,7 +79,7 @@ fn equals_the_reference(case: &Case) -> Result<()> {
 }
 
 /// An empty folder for what a trial makes. The last run's files go first: a step that fails to write must not find them.
-fn fresh_folder(case: &str, name: &str) -> Result<PathBuf> {
+pub fn fresh_folder(case: &str, name: &str) -> Result<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(case).join(name);
     if folder.exists() {
         std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;

@@ -1,0 +1,54 @@
+//! A good citizen: the wrapper object takes nothing away from the program that it is linked into.
+//!
+//! Section garbage collection and folding ([`sections`]), exceptions through its frames ([`unwinding`]), the marks of a
+//! hardened link ([`hardened`]), and room for everything else where the images are huge ([`large`]). Two objects in one
+//! link are the case `two-objects`.
+
+mod hardened;
+mod large;
+mod sections;
+mod unwinding;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use libtest_mimic::Trial;
+
+use crate::step::Step;
+use crate::tools::{Linker, Tool};
+use crate::trial::{completion, fresh_folder};
+
+pub fn trials() -> Vec<Trial> {
+    type Test = fn(&Path, Linker) -> Result<()>;
+    let tests: [(&str, Test); 5] = [
+        ("gc-sections", sections::survive_collection),
+        ("icf", sections::survive_folding),
+        ("unwinding", unwinding::exceptions_pass),
+        ("hardened", hardened::marks_stay),
+        ("large", large::more_than_two_gib),
+    ];
+    let mut trials = Vec::new();
+    for (name, test) in tests {
+        for linker in Linker::ALL {
+            // No such trial: folding is an option of the other three.
+            if name == "icf" && linker == Linker::Bfd {
+                continue;
+            }
+            let run = move || completion(test(&fresh_folder(&format!("citizen/{name}"), linker.name())?, linker));
+            trials.push(Trial::ignorable_test(format!("citizen/{name}/{}", linker.name()), run));
+        }
+    }
+    trials
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/citizen").join(name)
+}
+
+fn cc(folder: &Path) -> Result<Step> {
+    Ok(Step::new(folder, Tool::Cc.path()?))
+}
+
+fn wrap(folder: &Path, kind: &str) -> Step {
+    Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", kind])
+}

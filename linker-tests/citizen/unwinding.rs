@@ -1,0 +1,25 @@
+//! Exceptions through the frames of the wrapper object; `unwinding.cpp` tells how.
+
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+
+use super::{cc, source, wrap};
+use crate::matrix::images::Images;
+use crate::step::Step;
+use crate::tools::Linker;
+
+pub fn exceptions_pass(folder: &Path, linker: Linker) -> Result<()> {
+    let images = Images::write(folder)?;
+    cc(folder)?.args(["-O2", "-fPIE", "-c"]).arg(source("unwinding.cpp")).args(["-o", "main.o"]).run()?;
+    // The plainest constructor, and the one with the largest frame.
+    for kind in ["openmp", "cuda"] {
+        let step = wrap(folder, kind).args(["--entry=answer_kernel=kernel_stub", "-o", "wrapper.o"]);
+        step.args(images.of(kind)).run()?;
+        let step = cc(folder)?.args(linker.cc_flags()?).args(["-pie", "-o", kind, "main.o", "wrapper.o"]);
+        step.args(["-lstdc++", "-lgcc_s"]).run()?;
+        let done = Step::new(folder, folder.join(kind)).run()?;
+        ensure!(done.stdout == "started, 1 calls\ncaught 42\n", done.complain("expected: one call, and 42 caught"));
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! One cell of a trial: a link by one linker in one form, a run, and the comparison of what the judge printed.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::host::{Form, Host, Output};
+use super::kit::Kit;
+use super::rows::Row;
+use crate::step::{Done, Step};
+use crate::tools::Linker;
+
+/// What the cells of one trial share.
+pub struct Cells<'a> {
+    pub row: &'a Row,
+    pub host: &'a Host,
+    pub kit: &'a Kit,
+    /// The trial's own folder.
+    pub folder: &'a Path,
+    pub expected: &'a str,
+}
+
+impl Cells<'_> {
+    /// Links `wrapper` with a host program that has entries of its own, or none, and judges the run.
+    pub fn check(&self, linker: Linker, form: Form, wrapper: &Path, program: &Path) -> Result<()> {
+        let folder = self.folder.join(format!("{}-{}", linker.name(), form.name()));
+        std::fs::create_dir(&folder)?;
+        let done = self.build_and_run(&folder, linker, form, &[program.to_owned(), wrapper.to_owned()])?;
+        let mut expected = self.expected.to_owned();
+        if form == Form::Dlopen {
+            expected.push_str("closed\n");
+        }
+        if done.stdout != expected {
+            return Err(done.complain(difference(&expected, &done.stdout)));
+        }
+        Ok(())
+    }
+
+    fn build_and_run(&self, folder: &Path, linker: Linker, form: Form, carried: &[PathBuf]) -> Result<Done> {
+        let link = |output, name: &str, inputs: &[PathBuf], flags: &[&str]| -> Result<PathBuf> {
+            let step = self.host.link(linker, folder, output)?.args(flags).args(["-o", name]).args(inputs);
+            self.host.end_of_link(step, output)?.run()?;
+            Ok(folder.join(name))
+        };
+        let whole = |output, carried: &[PathBuf]| {
+            let judge = self.kit.judge_object(self.row.judge());
+            link(output, "program", &[self.kit.main(output), vec![judge], carried.to_owned()].concat(), &[])
+        };
+        let program = match form {
+            Form::Pie => whole(Output::Pie, carried)?,
+            Form::NoPie => whole(Output::NoPie, carried)?,
+            Form::Static => whole(Output::Static, carried)?,
+            Form::Relocatable => {
+                Step::new(folder, self.host.linker(linker)?).args(["-r", "-o", "merged.o"]).args(carried).run()?;
+                whole(Output::Pie, &[folder.join("merged.o")])?
+            }
+            Form::Shared | Form::Dlopen => {
+                let judge = self.kit.judge_library(self.row.judge());
+                // Here its libraries are: its own folder, and that of the judge.
+                let path = format!("$ORIGIN:{}", self.kit.folder().display());
+                let flags = ["-rpath", path.as_str(), "-soname", "libcell.so"];
+                let library =
+                    link(Output::Library, "libcell.so", &[carried, std::slice::from_ref(&judge)].concat(), &flags)?;
+                match form {
+                    Form::Dlopen => self.kit.loader(),
+                    _ => link(
+                        Output::Pie,
+                        "program",
+                        &[self.kit.main(Output::Pie), vec![library, judge]].concat(),
+                        &flags[..2],
+                    )?,
+                }
+            }
+        };
+        self.host.run(folder, &program)?.run()
+    }
+}
+
+/// The first line in which two logs differ.
+fn difference(expected: &str, found: &str) -> String {
+    let (mut expected, mut found) = (expected.lines(), found.lines());
+    let mut number = 1;
+    loop {
+        match (expected.next(), found.next()) {
+            (Some(left), Some(right)) if left == right => number += 1,
+            (left, right) => {
+                let text = |line: Option<&str>| line.unwrap_or("the end").to_owned();
+                return format!("line {number} of the log\nexpected: {}\nfound:    {}", text(left), text(right));
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What all cells of a host are made with: the judges, the host programs, the program that opens a library. They are
+//! compiled once, by the first trial that needs them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result};
+
+use super::host::{HOSTS, Host, Output};
+use super::rows::{Layout, ROWS, Row};
+use crate::directives::fixture;
+use crate::tools::Linker;
+use crate::trial::fresh_folder;
+
+pub struct Kit {
+    folder: PathBuf,
+    has_libc: bool,
+}
+
+static KITS: [Mutex<Option<Arc<Kit>>>; HOSTS.len()] = [const { Mutex::new(None) }; HOSTS.len()];
+
+impl Kit {
+    pub fn of(host: &Host) -> Result<Arc<Kit>> {
+        let index = HOSTS.iter().position(|other| other.name == host.name).context("a host of the table")?;
+        // A trial that failed while it held the lock left nothing half done in it.
+        let mut kit = KITS[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(kit) = &*kit {
+            return Ok(Arc::clone(kit));
+        }
+        let made = Arc::new(Kit::make(host)?);
+        *kit = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    fn make(host: &Host) -> Result<Kit> {
+        let folder = fresh_folder("matrix/kit", host.name)?;
+        let mut kit = Kit { folder, has_libc: true };
+        let folder = &kit.folder.clone();
+        let compile = |source: &Path, flags: &[String], object: &Path| -> Result<()> {
+            host.compiler(folder)?.args(flags).arg(source).arg("-o").arg(object).run()?;
+            Ok(())
+        };
+        for (judge, flag) in
+            [("old", "-DOLD_ENTRIES"), ("new", "-DNEW_ENTRIES"), ("sycl-main", "-DSYCL_OFFLOAD_BINARIES")]
+        {
+            let object = kit.judge_object(judge);
+            compile(&fixture("judge.c")?, &[flag.to_owned()], &object)?;
+            if host.has_libc() {
+                let name = format!("libjudge-{judge}.so");
+                let step = host.link(Linker::Bfd, folder, Output::Library)?.args(["-soname", &name, "-o", &name]);
+                host.end_of_link(step.arg(object), Output::Library)?.run()?;
+            }
+        }
+        compile(&source("program.c"), &[], &kit.object("program"))?;
+        compile(&source("main.c"), &[], &kit.object("main"))?;
+        for row in ROWS.iter().filter(|row| row.section.is_some()) {
+            let object = kit.program_with_entries(row);
+            if !object.exists() {
+                compile(&source("program.c"), &entry_flags(row), &object)?;
+            }
+        }
+        if !host.has_libc() {
+            compile(&source("freestanding.c"), &[], &kit.start(Output::NoPie))?;
+            compile(&source("freestanding.c"), &["-DRELOCATES_ITSELF".to_owned()], &kit.start(Output::Pie))?;
+            kit.has_libc = false;
+            return Ok(kit);
+        }
+        compile(&source("loader.c"), &[], &kit.object("loader"))?;
+        let step = host.link(Linker::Bfd, folder, Output::Pie)?.arg("-o").arg(kit.loader()).arg(kit.object("loader"));
+        host.end_of_link(step, Output::Pie)?.run()?;
+        Ok(kit)
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn judge_object(&self, judge: &str) -> PathBuf {
+        self.folder.join(format!("judge-{judge}.o"))
+    }
+
+    pub fn judge_library(&self, judge: &str) -> PathBuf {
+        self.folder.join(format!("libjudge-{judge}.so"))
+    }
+
+    /// What every program has beside what is tested: its `main`, and what that stands on.
+    pub fn main(&self, output: Output) -> Vec<PathBuf> {
+        let main = self.object("main");
+        if self.has_libc { vec![main] } else { vec![main, self.start(output)] }
+    }
+
+    /// What takes the place of a C library.
+    fn start(&self, output: Output) -> PathBuf {
+        self.object(if output == Output::Pie { "freestanding-pie" } else { "freestanding" })
+    }
+
+    /// The program that opens `./libcell.so`.
+    pub fn loader(&self) -> PathBuf {
+        self.folder.join("loader")
+    }
+
+    /// The host program without an entry.
+    pub fn program(&self) -> PathBuf {
+        self.object("program")
+    }
+
+    pub fn program_with_entries(&self, row: &Row) -> PathBuf {
+        let layout = if row.layout == Layout::Old { "old" } else { "new" };
+        self.folder.join(format!("program-{}-{layout}-{}.o", row.kind, row.section.unwrap_or("none")))
+    }
+
+    fn object(&self, name: &str) -> PathBuf {
+        self.folder.join(name).with_extension("o")
+    }
+}
+
+fn source(name: &str) -> PathBuf {
+    super::folder().join(name)
+}
+
+fn entry_flags(row: &Row) -> Vec<String> {
+    let mut flags = vec!["-DENTRIES".to_owned(), format!("-DKIND={}", row.kind_bit())];
+    flags.extend(row.section.map(|section| format!("-DSECTION={section}")));
+    if row.layout == Layout::Old {
+        flags.push("-DOLD_ENTRIES".to_owned());
+    }
+    flags
+}

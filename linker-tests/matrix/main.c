@@ -1,0 +1,5 @@
+int cell(void);
+
+int main(void) {
+    return cell();
+}

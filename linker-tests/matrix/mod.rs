@@ -1,0 +1,151 @@
+//! The matrix: every offload kind, ABI, host, linker and form of program, and one judge for all.
+//!
+//! A row is a kind with an ABI that knows it ([`rows`]), a column a host ([`host`]); each pair is a trial,
+//! `matrix/KIND/ABI/HOST`. A trial goes through every linker in every form: each of these cells links a program with the
+//! object of `fatbin wrap`, runs it and compares what the judge (`fixtures/judge.c`) printed with the log in `expected/`,
+//! to the letter ([`cell`]). In half of the forms the offload entries come from `fatbin wrap --entry`, in the other half
+//! from a host program in C, and both must give the same log.
+//!
+//! That the log is right is no opinion of ours where a reference tool exists: the trial then links that tool's object too
+//! and demands the same log of it ([`reference`]). Other machines than this one are emulated by qemu.
+//!
+//! What became of each cell stands in `target/tmp/matrix/KIND/ABI/HOST/cells`; `scripts/matrix` makes a table of these. A
+//! link that does not exist (a linker without the host) stands in one table with its reason, [`Host::lacks`].
+
+mod cell;
+mod host;
+pub mod images;
+mod kit;
+mod reference;
+mod rows;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Error, Result, anyhow};
+use libtest_mimic::Trial;
+
+use crate::step::Step;
+use crate::tools::{Linker, Missing};
+use crate::trial::{completion, fresh_folder};
+use cell::Cells;
+use host::{Form, HOSTS, Host};
+use images::Images;
+use kit::Kit;
+use rows::{ROWS, Row};
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = vec![Trial::ignorable_test("matrix/rows", || {
+        completion(fresh_folder("matrix", "rows").and_then(|folder| rows::are_what_the_program_knows(&folder)))
+    })];
+    for host in &HOSTS {
+        for row in &ROWS {
+            let name = format!("matrix/{}/{}", row.name(), host.name);
+            trials.push(Trial::ignorable_test(name, || completion(all_cells(row, host))));
+        }
+    }
+    trials
+}
+
+/// Where the sources and logs of the matrix are.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/matrix")
+}
+
+fn all_cells(row: &Row, host: &Host) -> Result<()> {
+    let folder = fresh_folder(&format!("matrix/{}", row.name()), host.name)?;
+    let kit = Kit::of(host)?;
+    let images = Images::write(&folder)?;
+    let expected = host::read(&self::folder().join("expected").join(row.log))?.replace("{host}", host.triple);
+    let cells = Cells { row, host, kit: &kit, folder: &folder, expected: &expected };
+    let mut results = Results::default();
+
+    let (with_entries, without) = (folder.join("with-entries.o"), folder.join("without.o"));
+    wrap(row, host, &images, &row.entry_options(), &with_entries)?;
+    wrap(row, host, &images, &[], &without)?;
+    for linker in Linker::ALL {
+        for form in Form::ALL {
+            let outcome = match host.lacks(linker, form) {
+                Some(reason) => Outcome::None(reason),
+                // SYCL's entries are the wrapper's affair alone.
+                None if form.entries_from_options() || row.section.is_none() => {
+                    cells.check(linker, form, &with_entries, &kit.program()).into()
+                }
+                None => cells.check(linker, form, &without, &kit.program_with_entries(row)).into(),
+            };
+            results.add(&format!("{} {}", linker.name(), form.name()), outcome);
+        }
+    }
+    if let Some(reference) = row.reference {
+        let outcome = match reference.lacks(host.name) {
+            Some(reason) => Outcome::None(reason),
+            None => reference::check(&cells, reference, &images, &without).into(),
+        };
+        results.add("reference pie", outcome);
+    }
+    results.finish(&folder)
+}
+
+fn wrap(row: &Row, host: &Host, images: &Images, entries: &[String], object: &Path) -> Result<()> {
+    let step = Step::new(object.parent().unwrap_or(object), env!("CARGO_BIN_EXE_fatbin")).arg("wrap");
+    let step = step.args(["--kind", row.kind, "--abi", row.abi]).args(["--host", host.triple]).args(entries);
+    step.args(images.of(row.kind)).arg("-o").arg(object).run()?;
+    Ok(())
+}
+
+/// How a cell ended.
+enum Outcome {
+    Passed,
+    /// There is no such link.
+    None(&'static str),
+    Missing(Error),
+    Failed(Error),
+}
+
+impl From<Result<()>> for Outcome {
+    fn from(result: Result<()>) -> Outcome {
+        match result {
+            Ok(()) => Outcome::Passed,
+            Err(error) if error.is::<Missing>() => Outcome::Missing(error),
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+}
+
+/// The cells of a trial so far. One that fails does not keep the others from running.
+#[derive(Default)]
+struct Results {
+    lines: String,
+    failures: String,
+    failed: usize,
+    missing: Option<Error>,
+}
+
+impl Results {
+    fn add(&mut self, cell: &str, outcome: Outcome) {
+        let word = match outcome {
+            Outcome::Passed => "ok".to_owned(),
+            Outcome::None(reason) => format!("none {reason}"),
+            Outcome::Missing(error) => {
+                let word = format!("missing {error}");
+                self.missing = Some(error);
+                word
+            }
+            Outcome::Failed(error) => {
+                let _ = write!(self.failures, "\n\n{cell}: {error:#}");
+                self.failed += 1;
+                "failed".to_owned()
+            }
+        };
+        let _ = writeln!(self.lines, "{cell} {word}");
+    }
+
+    /// Leaves the list of cells in the trial's folder and says how the trial ended.
+    fn finish(self, folder: &Path) -> Result<()> {
+        std::fs::write(folder.join("cells"), &self.lines)?;
+        if self.failed > 0 {
+            return Err(anyhow!("{} cells failed of\n{}{}", self.failed, self.lines, self.failures));
+        }
+        self.missing.map_or(Ok(()), Err)
+    }
+}

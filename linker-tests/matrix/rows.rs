@@ -1,0 +1,170 @@
+//! The rows of the matrix: every offload kind with every ABI that knows it, what the judge has to print for it, and which
+//! reference tool proves that.
+//!
+//! The names are written out a second time here, not taken from the program: a row that the program loses has to be missed.
+//! The trial `matrix/rows` compares the two lists.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use super::images::Images;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    pub kind: &'static str,
+    pub abi: &'static str,
+    /// The file in `expected/`.
+    pub log: &'static str,
+    pub layout: Layout,
+    /// The section of the host program's entries; none where host programs have no entries.
+    pub section: Option<&'static str>,
+    pub reference: Option<Reference>,
+}
+
+/// Of an offload entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    Old,
+    New,
+}
+
+/// The tool that makes the same object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reference {
+    /// `clang-offload-wrapper` of this release, which Debian has for 14 and 15 only; 10 to 13 are held to 14.
+    ClangOffloadWrapper(&'static str),
+    /// `llvm-offload-wrapper` of LLVM 22, the first release that has it; 21 writes the same sections.
+    LlvmOffloadWrapper,
+}
+
+impl Reference {
+    /// Why the tool makes no object for a host, if it makes none.
+    pub fn lacks(self, host: &str) -> Option<&'static str> {
+        match self {
+            Reference::ClangOffloadWrapper(_) if host == "loongarch64" => Some("LLVM 14 and 15 do not know LoongArch"),
+            _ => None,
+        }
+    }
+}
+
+use Layout::{New, Old};
+
+const OMP: Option<&str> = Some("omp_offloading_entries");
+const CUDA: Option<&str> = Some("cuda_offloading_entries");
+const HIP: Option<&str> = Some("hip_offloading_entries");
+const ALL: Option<&str> = Some("llvm_offload_entries");
+const WRAPPER_14: Option<Reference> = Some(Reference::ClangOffloadWrapper("14"));
+const WRAPPER_15: Option<Reference> = Some(Reference::ClangOffloadWrapper("15"));
+const WRAPPER_22: Option<Reference> = Some(Reference::LlvmOffloadWrapper);
+
+#[rustfmt::skip]
+pub const ROWS: [Row; 35] = [
+    row("openmp", "llvm10", "openmp-old",  Old, OMP,  WRAPPER_14),
+    row("openmp", "llvm11", "openmp-old",  Old, OMP,  WRAPPER_14),
+    row("openmp", "llvm12", "openmp-old",  Old, OMP,  WRAPPER_14),
+    row("openmp", "llvm13", "openmp-old",  Old, OMP,  WRAPPER_14),
+    row("openmp", "llvm14", "openmp-old",  Old, OMP,  WRAPPER_14),
+    row("openmp", "llvm15", "openmp-old",  Old, OMP,  WRAPPER_15),
+    row("openmp", "llvm16", "openmp-old",  Old, OMP,  None),
+    row("openmp", "llvm17", "openmp-old",  Old, OMP,  None),
+    row("openmp", "llvm18", "openmp-old",  Old, OMP,  None),
+    row("openmp", "llvm19", "openmp-old",  Old, OMP,  None),
+    row("openmp", "llvm20", "openmp-new",  New, OMP,  None),
+    row("openmp", "llvm21", "openmp-new",  New, ALL,  WRAPPER_22),
+    row("openmp", "llvm22", "openmp-new",  New, ALL,  WRAPPER_22),
+    row("openmp", "main",   "openmp-new",  New, ALL,  None),
+    row("openmp", "aomp",   "openmp-aomp", Old, OMP,  None),
+    row("cuda",   "llvm15", "cuda-word",   Old, CUDA, None),
+    row("cuda",   "llvm16", "cuda-word",   Old, CUDA, None),
+    row("cuda",   "llvm17", "cuda-word",   Old, CUDA, None),
+    row("cuda",   "llvm18", "cuda-bits",   Old, CUDA, None),
+    row("cuda",   "llvm19", "cuda-bits",   Old, CUDA, None),
+    row("cuda",   "llvm20", "cuda-new",    New, CUDA, None),
+    row("cuda",   "llvm21", "cuda-new",    New, ALL,  WRAPPER_22),
+    row("cuda",   "llvm22", "cuda-new",    New, ALL,  WRAPPER_22),
+    row("cuda",   "main",   "cuda-new",    New, ALL,  None),
+    row("hip",    "llvm15", "hip-word",    Old, HIP,  None),
+    row("hip",    "llvm16", "hip-word",    Old, HIP,  None),
+    row("hip",    "llvm17", "hip-word",    Old, HIP,  None),
+    row("hip",    "llvm18", "hip-bits",    Old, HIP,  None),
+    row("hip",    "llvm19", "hip-bits",    Old, HIP,  None),
+    row("hip",    "llvm20", "hip-new",     New, HIP,  None),
+    row("hip",    "llvm21", "hip-new",     New, ALL,  WRAPPER_22),
+    row("hip",    "llvm22", "hip-new",     New, ALL,  WRAPPER_22),
+    row("hip",    "main",   "hip-new",     New, ALL,  None),
+    row("sycl",   "llvm22", "sycl-22",     New, None, None),
+    row("sycl",   "main",   "sycl-main",   New, None, None),
+];
+
+const fn row(
+    kind: &'static str,
+    abi: &'static str,
+    log: &'static str,
+    layout: Layout,
+    section: Option<&'static str>,
+    reference: Option<Reference>,
+) -> Row {
+    Row { kind, abi, log, layout, section, reference }
+}
+
+/// The entries of `program.c` as options: name in the image and host symbol, the rest, and the pointer that only new
+/// entries have.
+const ENTRIES: [(&str, &str, &str); 7] = [
+    ("answer_kernel=kernel_stub", "", ""),
+    ("plain", ",size=16", ""),
+    ("constant", ",size=12,flags=0x18", ""),
+    ("managed", ",size=16,flags=1,data=32", ",aux=managed_pointer"),
+    ("surface", ",size=8,flags=0x0a,data=3", ""),
+    ("texture", ",size=8,flags=0x2b,data=2", ""),
+    ("unknown_sort", ",size=8,flags=4", ""),
+];
+
+impl Row {
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.kind, self.abi)
+    }
+
+    /// Which of the judges reads what this row registers.
+    pub fn judge(&self) -> &'static str {
+        match (self.kind, self.abi, self.layout) {
+            ("sycl", "main", _) => "sycl-main",
+            (_, _, Layout::Old) => "old",
+            (_, _, Layout::New) => "new",
+        }
+    }
+
+    /// The kind as an entry has it.
+    pub fn kind_bit(&self) -> u32 {
+        match self.kind {
+            "openmp" => 1,
+            "cuda" => 2,
+            "hip" => 4,
+            _ => 8,
+        }
+    }
+
+    pub fn entry_options(&self) -> Vec<String> {
+        let options = ENTRIES.iter().map(|(name, rest, aux)| match self.layout {
+            Layout::Old => format!("--entry={name}{rest}"),
+            Layout::New => format!("--entry={name}{rest}{aux}"),
+        });
+        options.collect()
+    }
+}
+
+/// What `fatbin wrap` knows, by its own messages about an ABI that does not fit, is what stands in the table.
+pub fn are_what_the_program_knows(folder: &Path) -> Result<()> {
+    let images = Images::write(folder)?;
+    for (kind, abi) in [("openmp", "none"), ("cuda", "llvm10"), ("hip", "llvm10"), ("sycl", "llvm10")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fatbin"));
+        command.args(["wrap", "--kind", kind, "--abi", abi, "-o"]).arg(folder.join("none.o")).args(images.of(kind));
+        let message = String::from_utf8(command.output()?.stderr)?;
+        let mut known: Vec<&str> = message.split([' ', ',', ':', ';', ']', '\n']).collect();
+        known.retain(|word| *word != abi && (word.starts_with("llvm") || ["main", "aomp"].contains(word)));
+        let listed: Vec<&str> = ROWS.iter().filter(|row| row.kind == kind).map(|row| row.abi).collect();
+        ensure!(known == listed, "{kind}: the program knows {known:?}, the table {listed:?}\n{message}");
+    }
+    Ok(())
+}

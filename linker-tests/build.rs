@@ -13,7 +13,7 @@ use crate::tools::{Linker, Tool};
 use crate::wrap::Wrapper;
 
 /// How the wrapper object gets into the program.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Form {
     /// A position-independent program.
     Pie,

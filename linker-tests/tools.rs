@@ -27,6 +27,7 @@ pub enum Tool {
     Libomptarget,
     LibLlvm,
     Objcopy,
+    Wild,
 }
 
 /// A tool that is not on this machine.
@@ -34,6 +35,8 @@ pub enum Tool {
 pub struct Missing {
     name: String,
     remedy: String,
+    /// Whether it may be missing even where nothing else may.
+    pub is_optional: bool,
 }
 
 impl fmt::Display for Missing {
@@ -51,7 +54,14 @@ impl Missing {
 
     /// Something that is no Debian package's.
     pub fn by(name: &str, remedy: &str) -> Missing {
-        Missing { name: name.to_owned(), remedy: remedy.to_owned() }
+        Missing { name: name.to_owned(), remedy: remedy.to_owned(), is_optional: false }
+    }
+}
+
+impl Missing {
+    fn wild() -> Missing {
+        let remedy = "cargo install --locked wild-linker@0.10.0; not demanded, it takes minutes to build";
+        Missing { is_optional: true, ..Missing::by("wild", remedy) }
     }
 }
 
@@ -62,6 +72,7 @@ impl Tool {
             Tool::Bfd => in_path("ld.bfd"),
             Tool::Gold => in_path("ld.gold"),
             Tool::Mold => in_path("ld.mold"),
+            Tool::Wild => in_path("wild"),
             // A linker's release does not matter to us, and `cc -fuse-ld=lld` wants this very name.
             Tool::Lld => {
                 in_path("ld.lld").or_else(|| newest_llvm_folders().find_map(|folder| file(&folder, "bin/ld.lld")))
@@ -82,6 +93,7 @@ impl Tool {
 
     fn missing(self) -> Missing {
         let (name, package) = match self {
+            Tool::Wild => return Missing::wild(),
             Tool::Cc => ("cc", "gcc"),
             Tool::Bfd => ("ld.bfd", "binutils"),
             Tool::Gold => ("ld.gold", "binutils-gold, or binutils before Debian 13"),
@@ -107,6 +119,8 @@ pub enum Linker {
     Gold,
     Lld,
     Mold,
+    /// Not in [`Linker::ALL`]: no package has it, and building it takes longer than all trials together.
+    Wild,
 }
 
 impl Linker {
@@ -118,6 +132,7 @@ impl Linker {
             Linker::Gold => "gold",
             Linker::Lld => "lld",
             Linker::Mold => "mold",
+            Linker::Wild => "wild",
         }
     }
 
@@ -128,6 +143,7 @@ impl Linker {
             Linker::Gold => Tool::Gold,
             Linker::Lld => Tool::Lld,
             Linker::Mold => Tool::Mold,
+            Linker::Wild => Tool::Wild,
         }
         .path()
     }
@@ -135,8 +151,22 @@ impl Linker {
     /// The flags that make `cc` link with it. The folder is said as well, because `cc` searches fewer places than we do.
     pub fn cc_flags(self) -> Result<Vec<String>> {
         let path = self.path()?;
+        if self == Linker::Wild {
+            // gcc 12 does not know the name, but takes whatever is called ld in a folder of ours.
+            return Ok(vec![format!("-B{}", folder_with_ld(&path)?.display())]);
+        }
         let folder = path.parent().unwrap_or(Path::new("/"));
         Ok(vec![format!("-fuse-ld={}", self.name()), format!("-B{}", folder.display())])
+    }
+}
+
+/// A folder in which `linker` is called `ld`.
+fn folder_with_ld(linker: &Path) -> Result<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wild");
+    std::fs::create_dir_all(&folder)?;
+    match std::os::unix::fs::symlink(linker, folder.join("ld")) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
+        _ => Ok(folder),
     }
 }
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use fatbin::bytes::View;
-use fatbin::format::{DeviceImage, bundle, offload_binary};
+use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
 use fatbin::target::OffloadKind;
-use fatbin::wrap::Stated;
+use fatbin::wrap::{Form, Stated};
 
 const HOST_ID: &str = "host-x86_64-unknown-linux-gnu-";
 
@@ -48,10 +48,18 @@ fn main() -> io::Result<()> {
         )?;
 
         // A host file with sections, which is what the scanner walks.
-        for raw in [false, true] {
-            let object = folder.join("scan").join(format!("{name}.{}.o", if raw { "raw" } else { "packed" }));
+        for (form, ending) in [(Form::Raw, "raw"), (Form::OffloadBinary, "packed")] {
+            let object = folder.join("scan").join(format!("{name}.{ending}.o"));
             let images = vec![ImageFile { path: path.clone(), stated: Stated::default() }];
-            wrap(&WrapOptions { images, raw, output: object }).map_err(io::Error::other)?;
+            let options = WrapOptions { form, ..WrapOptions::new(OffloadKind::OpenMp, images, object) };
+            wrap(&options).map_err(io::Error::other)?;
+        }
+
+        // A container of NVIDIA's, for what it can hold.
+        if let Ok(member) = cuda_fatbin::Member::new(View::new(&bytes), None) {
+            let container = cuda_fatbin::write(&[member]).expect("a fixture is small").to_vec();
+            save(&folder, "cuda_fatbin", &name, &container)?;
+            save(&folder, "scan", &format!("{name}.fatbin"), &container)?;
         }
     }
     Ok(())

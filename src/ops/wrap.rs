@@ -58,6 +58,23 @@ pub struct Chosen {
     pub large: bool,
 }
 
+impl WrapOptions {
+    /// What is done where nothing else is said.
+    pub fn new(kind: OffloadKind, images: Vec<ImageFile>, output: PathBuf) -> Self {
+        WrapOptions {
+            kind,
+            images,
+            host: None,
+            abi: None,
+            matching: None,
+            form: Form::OffloadBinary,
+            large: LargeImages::Auto,
+            entries: Vec::new(),
+            output,
+        }
+    }
+}
+
 /// Writes the object. The images are moved from file to file; none of their bytes is read but for the headers.
 pub fn wrap(options: &WrapOptions) -> Result<Chosen> {
     let inputs: Vec<Input> = options.images.iter().map(|image| Input::open(&image.path)).collect::<Result<_>>()?;

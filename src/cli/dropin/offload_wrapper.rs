@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::llvm_options::{LlvmOption, Parsed, help, parse};
-use crate::ops::{self, ImageFile, LargeImages, WrapOptions};
+use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
 use crate::wrap::abi::Generation;
 use crate::wrap::{Form, Stated};
@@ -122,15 +122,10 @@ fn options(
         ImageFile { path: path.into(), stated }
     });
     Ok(WrapOptions {
-        kind,
-        images: images.collect(),
         abi: Generation::named(abi),
         host: host.map(|host| host.to_string_lossy().into_owned()),
-        matching: None,
         // The tools embed whatever they are given.
         form: if parsed.has("add-omp-offload-notes") { Form::RawWithNotes } else { Form::Raw },
-        large: LargeImages::Auto,
-        entries: Vec::new(),
-        output,
+        ..WrapOptions::new(kind, images.collect(), output)
     })
 }

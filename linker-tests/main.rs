@@ -36,6 +36,7 @@ mod false_magics;
 mod matrix;
 mod runtimes;
 mod step;
+mod sweep;
 mod tools;
 mod trial;
 mod verify;
@@ -43,6 +44,7 @@ mod wrap;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::{Arguments, Trial};
@@ -52,7 +54,12 @@ use directives::Case;
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     match trials() {
-        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+        Ok(trials) => {
+            let start = SystemTime::now();
+            let conclusion = libtest_mimic::run(&arguments, trials);
+            sweep::after_libomptarget(start);
+            conclusion.exit_code()
+        }
         // A case that cannot be read is no trial that could fail under its own name: nothing runs until it is right.
         Err(error) => {
             eprintln!("linker-tests: {error:#}");

@@ -133,8 +133,11 @@ fn not_fetched(name: &str) -> Error {
     Missing::by(name, "scripts/test --install fetches it").into()
 }
 
-/// As LD_LIBRARY_PATH: a run path would not be inherited by the libraries of the runtimes.
+/// As LD_LIBRARY_PATH: a run path would not be inherited by the libraries of the runtimes. What a runtime needs of other
+/// packages was fetched beside it, into the folder where Debian has it.
 fn folders_of(libraries: &[&Path]) -> String {
-    let folders = libraries.iter().filter_map(|library| library.parent());
+    let own = libraries.iter().filter_map(|library| library.parent().map(Path::to_owned));
+    let beside = libraries.iter().filter_map(|library| library.ancestors().find(|folder| folder.ends_with("usr/lib")));
+    let folders = own.chain(beside.map(|folder| folder.join("x86_64-linux-gnu")));
     folders.map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(":")
 }

@@ -259,3 +259,42 @@ fn entries_can_stand_in_a_file() {
     let run = scene.file("entries", "k1\nv,size=big\n").fatbin("wrap --kind hip --entries entries -o file.o a");
     assert_eq!(run.err, "fatbin: entries:2: size=big is no number: invalid digit found in string\n");
 }
+
+#[test]
+fn large_images_go_where_linkers_put_large_sections_when_asked() {
+    use object::read::{Object, ObjectSection};
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    for (when, expected) in
+        [("always", ".lrodata.llvm.offloading"), ("never", ".llvm.offloading"), ("auto", ".llvm.offloading")]
+    {
+        let host = "--host x86_64-unknown-linux-gnu";
+        scene.fatbin(&format!("wrap --kind openmp {host} --large-images {when} -o w.o a")).ok();
+        let bytes = scene.read("w.o");
+        let object = object::File::parse(&*bytes).unwrap();
+        let section = object.section_by_name(expected).unwrap_or_else(|| panic!("{when}: no {expected}"));
+        let object::SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+            panic!("an ELF section has ELF flags")
+        };
+        // SHF_X86_64_LARGE
+        assert_eq!(sh_flags.0 & 0x1000_0000 != 0, when == "always", "{when}");
+        assert_eq!(images(&scene, "w.o"), [["openmp", "amdgcn-amd-amdhsa", "gfx90a", "elf"]]);
+    }
+}
+
+#[test]
+fn notes_say_in_the_image_who_made_it() {
+    use object::read::{Object, ObjectSection};
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").file("text", "no ELF file");
+    scene.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o w.o a").ok();
+    // The generation keeps images in .rodata, with nothing around them but the object's own headers.
+    let bytes = scene.read("w.o");
+    let section = object::File::parse(&*bytes).unwrap().section_by_name(".rodata").unwrap().data().unwrap().to_vec();
+    let image = object::File::parse(&*section).unwrap();
+    let note = image.section_by_name(".note.openmp").unwrap().data().unwrap();
+    assert!(note.windows(6).any(|text| text == b"fatbin"), "{note:?}");
+    let run = scene.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o x.o text");
+    assert_eq!(run.status, 2);
+    assert!(run.err.starts_with("fatbin: text: ELF header at 0x0: "), "{}", run.err);
+}

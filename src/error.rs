@@ -47,6 +47,9 @@ pub enum Cause {
     /// A bundle entry id that does not follow `<kind>-<triple>[-<target id>]`.
     #[error("{id:?} is no bundle entry id (<offload kind>-<triple>[-<target id>])")]
     BundleEntryId { id: String },
+    /// Bytes where a container should begin, and none of the known ones does.
+    #[error("begins no container that is known ({first})")]
+    NotAContainer { first: String },
     /// What the `object` crate, which reads host files, has to say.
     #[error("{0}")]
     HostFile(String),

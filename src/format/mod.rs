@@ -30,6 +30,10 @@ pub enum ContainerType {
     CudaFatbin,
     /// No container at all: a device ELF file that stands where containers are looked for.
     DeviceElf,
+    /// The same of PTX, LLVM bitcode and SPIR-V.
+    Ptx,
+    Bitcode,
+    SpirV,
 }
 
 impl ContainerType {
@@ -40,6 +44,9 @@ impl ContainerType {
             ContainerType::Bundle => "bundle",
             ContainerType::CudaFatbin => "cuda-fatbin",
             ContainerType::DeviceElf => "device-elf",
+            ContainerType::Ptx => "ptx",
+            ContainerType::Bitcode => "bitcode",
+            ContainerType::SpirV => "spirv",
         }
     }
 }
@@ -123,6 +130,20 @@ pub fn of_magic(view: View) -> Option<&'static Format> {
 /// Whether the view holds a whole ELF file: readable headers and everything that they point to.
 pub fn check_elf(view: View) -> Result<(), Malformed> {
     device_elf::read(view).map(|_| ())
+}
+
+/// The image without a container that begins at the view's first byte, where containers are to be expected: an ELF file
+/// up to the end that it states, anything else up to the end of the view.
+pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
+    let container_type = match DeviceImage::identify(view).image_kind {
+        ImageKind::Elf => return device_elf(view),
+        ImageKind::Ptx => ContainerType::Ptx,
+        ImageKind::Bitcode => ContainerType::Bitcode,
+        ImageKind::SpirV => ContainerType::SpirV,
+        _ => return None,
+    };
+    let images = vec![Image::new(view, None, None, None)];
+    Some(Container { container_type, version: None, view, images })
 }
 
 /// The device ELF file that begins at the view's first byte, as a container of one image; `None` for any other bytes

@@ -5,12 +5,13 @@
 
 use super::Findings;
 use crate::bytes::View;
+use crate::error::{Cause, Malformed};
 use crate::format;
 use crate::inventory::Container;
 
 /// Reads containers from the start of `section` on, with zeros between them as padding. It ends at the first bytes
-/// that begin no container, which are left to the search; a container that cannot be read is an error, because here
-/// one was to be expected.
+/// that begin no container or one that cannot be read, and that is an error: here one was to be expected, and to say
+/// nothing would be to say that there is nothing. What follows is left to the search.
 pub fn walk(section: View, name: Option<&str>, findings: &mut Findings) {
     let mut rest = section;
     loop {
@@ -21,13 +22,21 @@ pub fn walk(section: View, name: Option<&str>, findings: &mut Findings) {
                 Ok(container) => container,
                 Err(error) => return findings.errors.push(error),
             },
-            None => match format::device_elf(rest) {
+            None => match format::bare_image(rest) {
                 Some(container) => container,
-                None => return,
+                None => return findings.errors.push(unknown(rest)),
             },
         };
         // No reader accepts a container of no size, so this always goes on.
         rest = rest.from(container.view.size());
         findings.containers.push(Container::new(&container, name));
     }
+}
+
+/// How many bytes are shown of what is not known.
+const SHOWN: usize = 8;
+
+fn unknown(rest: View) -> Malformed {
+    let first: Vec<String> = rest.data().iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    rest.malformed("section for device images", 0, Cause::NotAContainer { first: first.join(" ") })
 }

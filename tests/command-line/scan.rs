@@ -113,3 +113,29 @@ fn a_reader_that_leaves_early_is_not_an_error() {
     run(std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.path("."))).ok();
     assert_eq!(scene.read("err"), b"");
 }
+
+#[test]
+fn a_section_for_images_that_is_not_understood_is_trouble_and_not_nothing() {
+    let scene = Scene::new();
+    scene.file("a", "CCOB and whatever a newer tool makes of it").fatbin("wrap --kind hip --raw -o w.o a").ok();
+    let run = scene.fatbin("scan w.o");
+    let at = scene.read("w.o").windows(4).position(|bytes| bytes == b"CCOB").unwrap();
+    assert_eq!(run.status, 2);
+    assert_eq!(
+        run.err,
+        format!(
+            "fatbin: w.o: section for device images at {at:#x}: begins no container that is known (43 43 4f 42 20 61 6e 64)\n"
+        )
+    );
+}
+
+#[test]
+fn an_image_without_a_container_is_listed_as_what_it_is() {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_80.ptx", "a").fatbin("wrap --kind openmp --raw -o w.o a").ok();
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
+    let container = &document["files"][0]["containers"][0];
+    assert_eq!((container["type"].as_str(), container["images"][0]["arch"].as_str()), (Some("ptx"), Some("sm_80")));
+    scene.fatbin("extract w.o -o out").ok();
+    assert_eq!(scene.read("out/w.o.0-nvptx64-nvidia-cuda-sm_80.ptx"), scene.read("a"));
+}

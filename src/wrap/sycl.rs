@@ -14,18 +14,20 @@
 //! The main branch gives it the offload binaries as they are and their size. Source: objects made with LLVM 22.1's library;
 //! LLVM's tests of autumn 2026 for main. No SYCL runtime was at hand to run either.
 
-use super::abi::{SyclAbi, Unregister};
-use super::{Request, entries, registration};
+use std::ops::Range;
+
+use super::abi::{EntryLayout, SyclAbi, Unregister};
+use super::entries::{self, Entry};
+use super::{Request, registration};
 use crate::content::Content;
 use crate::format::offload_binary;
-use crate::host::{Data, Definition, Field, ObjectPlan, Section, SectionId, SectionKind, Step, SymbolId, Value};
+use crate::host::{
+    Address, Data, Definition, Field, ObjectPlan, Section, SectionId, SectionKind, Step, SymbolId, Value,
+};
 use crate::target::OffloadKind;
 
 const IMAGE_SIZE: u64 = 80;
 const DESCRIPTOR_SIZE: u64 = 32;
-
-/// Fields of an entry, padding among them; see [`entries::fields`].
-const ENTRY_FIELDS: usize = 9;
 
 /// Adds everything that SYCL needs.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, abi: SyclAbi, priority: u16) {
@@ -63,60 +65,80 @@ fn add_image_section<'data>(plan: &mut ObjectPlan<'data>, payload: Content<'data
     plan.section(Section { large, keep, ..section });
 }
 
+/// An image as the descriptor refers to it.
+struct Described {
+    image_kind: u8,
+    /// Triple, compile options, link options, start and end.
+    addresses: [Address; 5],
+    /// Which of all entries are its own.
+    entries: Range<u64>,
+}
+
 fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> Value {
     let layout = request.generation.entries;
-    let names = request.entries.iter().map(|entry| entry.name.clone());
-    let (strings, mut text) = (plan.next_section(), Vec::new());
+    let (large, keep) = (request.large, super::kept(plan, &request.keep));
+    let strings = plan.next_section();
+    let offloading = SectionId(strings.0 + 1);
+    let mut text = Vec::new();
     let mut string = |plan: &mut ObjectPlan, symbol: String, value: &str| {
         let (offset, size) = (text.len() as u64, value.len() as u64 + 1);
         text.extend(value.bytes().chain([0]));
         plan.symbol(symbol, Definition::Data { section: strings, offset, size }).start()
     };
-    let (offloading, relro) = (SectionId(strings.0 + 1), SectionId(strings.0 + 2));
     let mut payload = Content::new();
     let mut images = Vec::new();
-    let mut entries = Vec::new();
+    let mut entry_names = Vec::new();
     for (index, image) in request.images.into_iter().enumerate() {
         let triple = string(plan, format!(".sycl_offloading.target.{index}"), &image.triple);
         let compile = string(plan, format!(".sycl_offloading.opts.compile.{index}"), &image.compile_options);
         let link = string(plan, format!(".sycl_offloading.opts.link.{index}"), &image.link_options);
-        let first = entries.len() as u64;
-        for name in image.symbols.iter().cloned().chain(names.clone()) {
-            let name = string(plan, ".offloading.entry_name".to_owned(), &name);
-            let entry = entries::Entry::default();
-            entries.extend(entries::fields(layout, OffloadKind::Sycl, &entry, Field::U64(0), name));
+        let first = entry_names.len() as u64;
+        let stated = request.entries.iter().map(|entry| &entry.name);
+        for name in image.symbols.iter().chain(stated) {
+            entry_names.push(string(plan, ".offloading.entry_name".to_owned(), name));
         }
         payload.align(offload_binary::ALIGNMENT);
         let (offset, size) = (payload.size(), image.content.size());
         let definition = Definition::Data { section: offloading, offset, size };
         let data = plan.symbol(format!(".sycl_offloading.{index}.data"), definition);
         payload.append(image.content);
-        let bounds = (data.plus(image.image.start), data.plus(image.image.end));
-        images.push((image.image_kind, [triple, compile, link, bounds.0, bounds.1], (first, entries.len() as u64)));
+        images.push(Described {
+            image_kind: image.image_kind as u8,
+            addresses: [triple, compile, link, data.plus(image.image.start), data.plus(image.image.end)],
+            entries: first..entry_names.len() as u64,
+        });
     }
     plan.section(Section::new(".rodata", SectionKind::ReadOnly, 1, Data::Bytes(Content::from(text))));
-    let keep = super::kept(plan, &request.keep);
-    add_image_section(plan, payload, request.large, keep);
+    add_image_section(plan, payload, large, keep);
+    Value::Address(structures(plan, layout, &entry_names, &images))
+}
 
-    // One section for everything with addresses in it: entries, images, descriptor.
-    let entries_size = u64::from(layout.size()) * (entries.len() / ENTRY_FIELDS) as u64;
+/// One section for everything with addresses in it: entries, images, and the descriptor, whose address is returned.
+fn structures(plan: &mut ObjectPlan, layout: EntryLayout, entry_names: &[Address], images: &[Described]) -> Address {
+    let section = plan.next_section();
+    let entry_size = u64::from(layout.size());
+    let entries_size = entry_size * entry_names.len() as u64;
     let images_size = IMAGE_SIZE * images.len() as u64;
-    let mut data = |name: &str, offset, size| plan.symbol(name, Definition::Data { section: relro, offset, size });
+    let mut data = |name: &str, offset, size| plan.symbol(name, Definition::Data { section, offset, size });
     let entry_array = data(".sycl_offloading.entries_arr", 0, entries_size);
     let image_array = data(".sycl_offloading.device_images", entries_size, images_size);
     let descriptor = data(".sycl_offloading.descriptor", entries_size + images_size, DESCRIPTOR_SIZE);
-    let count = Field::U16(images.len() as u16);
-    let mut fields = entries;
-    for (image_kind, addresses, (first, last)) in images {
-        let entry = |index: u64| entry_array.plus(index / ENTRY_FIELDS as u64 * u64::from(layout.size()));
-        fields.extend([Field::U16(3), Field::U8(OffloadKind::Sycl.bit() as u8), Field::U8(image_kind as u8)]);
-        fields.push(Field::U32(0));
-        fields.extend(addresses.map(Field::Pointer));
-        fields.extend([entry(first), entry(last)].map(Field::Pointer));
-        fields.extend([Field::U64(0); 2]);
+
+    let (padding, null) = (Field::U32(0), Field::U64(0));
+    let mut fields = Vec::new();
+    for &name in entry_names {
+        fields.extend(entries::fields(layout, OffloadKind::Sycl, &Entry::default(), null, name));
     }
-    fields.extend([Field::U16(1), count, Field::U32(0), Field::Pointer(image_array.start())]);
-    fields.extend([Field::U64(0); 2]);
+    for image in images {
+        let (version, kind) = (Field::U16(3), Field::U8(OffloadKind::Sycl.bit() as u8));
+        fields.extend([version, kind, Field::U8(image.image_kind), padding]);
+        fields.extend(image.addresses.map(Field::Pointer));
+        let bounds = [image.entries.start, image.entries.end];
+        fields.extend(bounds.map(|index| Field::Pointer(entry_array.plus(entry_size * index))));
+        fields.extend([null; 2]);
+    }
+    let (version, count) = (Field::U16(1), Field::U16(images.len() as u16));
+    fields.extend([version, count, padding, Field::Pointer(image_array.start()), null, null]);
     plan.section(Section::new(".data.rel.ro", SectionKind::Writable, 16, Data::Fields(fields)));
-    Value::Address(descriptor.start())
+    descriptor.start()
 }

@@ -23,6 +23,8 @@
 //! wild takes part where it is installed, and may be missing even in strict mode: no package has it, and building it takes
 //! longer than all trials together. Last run: wild 0.10.0 on Debian 12, all 21 trials passed.
 //!
+//! clang-linker-wrapper cannot be called alone; [`linker_wrapper`] has clang call it and compares the objects.
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -33,6 +35,7 @@ mod build;
 mod citizen;
 mod directives;
 mod false_magics;
+mod linker_wrapper;
 mod matrix;
 mod runtimes;
 mod step;
@@ -75,6 +78,7 @@ fn trials() -> Result<Vec<Trial>> {
         trials.extend(trial::of_case(case));
     }
     trials.push(false_magics::trial());
+    trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());
     trials.extend(citizen::trials());

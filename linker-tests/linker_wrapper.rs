@@ -1,0 +1,158 @@
+//! Our objects beside those of clang-linker-wrapper, which no one can call alone: clang's driver does it, and with
+//! `-save-temps` leaves its object and the image that it wrapped.
+//!
+//! The image is wrapped by us as well, both objects are linked with a program that has entries and with the judge, and
+//! the two logs must be the same. Only in LLVM 15 and 16 does OpenMP's descriptor point to the offload binary around the
+//! image, where ours points to the image itself, as every release since does and every runtime takes it; there the line
+//! with the image's size and hash is left out. CUDA's device code cannot be linked without NVIDIA's tools of that time,
+//! which are not to be had; what stands in for them is a script, because what the fat binary holds does not matter here.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+
+use crate::directives::fixture;
+use crate::step::Step;
+use crate::tools::{Missing, Tool, llvm_tool};
+use crate::trial::{completion, fresh_folder};
+
+/// Kind with its value in entries, and release; all that Debian 12 has and that can link device code here.
+const REFERENCES: [(&str, u32, &str); 6] = [
+    ("openmp", 1, "15"),
+    ("openmp", 1, "16"),
+    ("openmp", 1, "19"),
+    ("hip", 4, "16"),
+    ("hip", 4, "19"),
+    ("cuda", 2, "16"),
+];
+
+/// Enough of HIP and CUDA for a kernel; the second line is said once for each.
+const KERNEL: &str = "\
+#define __global__ __attribute__((global))
+typedef unsigned long size_t;
+struct dim3 { unsigned x, y, z; };
+extern \"C\" int RUNTIME(LaunchKernel)(const void *, dim3, dim3, void **, size_t, void *);
+extern \"C\" unsigned POP(dim3 *, dim3 *, size_t *, void *);
+__global__ void kernel(int *to) { *to = 42; }
+int main() { return 0; }
+";
+
+/// Answers to ptxas, nvlink and fatbinary: an empty fat binary as output, whatever was asked for, with zeros behind it:
+/// LLVM does not align what is no longer than the header.
+const STAND_IN: &str = "\
+#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+    -o | --output-file | --create) output=$2 ;;
+    --create=*) output=${1#--create=} ;;
+    esac
+    shift
+done
+printf '\\120\\355\\125\\272\\001\\000\\020\\000\\000\\000\\000\\000\\000\\000\\000\\000' >\"$output\"
+head -c 48 /dev/zero >>\"$output\"
+";
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |(kind, bit, release)| {
+        let run = move || completion(prints_the_same(kind, bit, release));
+        Trial::ignorable_test(format!("linker-wrapper/{kind}-{release}"), run)
+    };
+    REFERENCES.into_iter().map(trial).collect()
+}
+
+fn prints_the_same(kind: &str, bit: u32, release: &str) -> Result<()> {
+    let folder = fresh_folder("linker-wrapper", &format!("{kind}-{release}"))?;
+    llvm_tool("clang-linker-wrapper", release, &format!("clang-tools-{release}"))?;
+    drive(&folder, kind, release)?;
+    let (theirs, image) =
+        (one_of(&folder, &["wrapper.o"])?, one_of(&folder, &["hipfb", "fatbin", "img", "x86_64-.out"])?);
+    let wrap = Step::new(&folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--raw", "--kind", kind]);
+    let wrap = wrap.args(["--host", "x86_64-unknown-linux-gnu", "--abi", &format!("llvm{release}"), "-o", "ours.o"]);
+    wrap.arg(&image).run()?;
+    let section = format!("-DSECTION={}_offloading_entries", if kind == "openmp" { "omp" } else { kind });
+    let cc = || -> Result<Step> { Ok(Step::new(&folder, Tool::Cc.path()?).args(["-O1", "-fPIE", "-DOLD_ENTRIES"])) };
+    let matrix = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/matrix");
+    cc()?.arg("-c").arg(fixture("judge.c")?).args(["-o", "judge.o"]).run()?;
+    let program = cc()?.args(["-DENTRIES", &section, &format!("-DKIND={bit}"), "-c"]);
+    program.arg(matrix.join("program.c")).args(["-o", "program.o"]).run()?;
+    let log = |object: &Path, name: &str| -> Result<_> {
+        let link = cc()?.arg(matrix.join("main.c")).args(["program.o", "judge.o"]).arg(object);
+        link.args(["-o", name]).run()?;
+        Step::new(&folder, folder.join(name)).run()
+    };
+    let theirs = log(&theirs, "theirs")?;
+    let ours = log(&folder.join("ours.o"), "ours")?;
+    let points_to_binary = kind == "openmp" && ["15", "16"].contains(&release);
+    let comparable = |log: &str| {
+        let lines = log.lines().filter(|line| !(points_to_binary && line.trim_start().starts_with("image 0,")));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    ensure!(comparable(&theirs.stdout).len() > 2, "{}", theirs.complain("this log says nothing"));
+    if comparable(&ours.stdout) != comparable(&theirs.stdout) {
+        return Err(ours.complain(format!("around LLVM's object the program prints:\n{}", theirs.stdout)));
+    }
+    Ok(())
+}
+
+/// Has clang's driver compile and link a program. Its last step, the host's link, lacks the runtimes and fails; by then the
+/// wrapper has left what is wanted, and whether it has is what counts.
+fn drive(folder: &Path, kind: &str, release: &str) -> Result<()> {
+    let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
+    let mut command = Command::new(clang);
+    command.current_dir(folder).args(["-save-temps=obj", "-o", "driver", "-nostdlib"]);
+    if kind == "openmp" {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/main.c");
+        command.args(["-O1", "-fPIE", "-DMARKER=42", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]).arg(source);
+    } else {
+        let pop = format!("__{kind}PopCallConfiguration");
+        let kernel = KERNEL.replace("RUNTIME(LaunchKernel)", &format!("{kind}LaunchKernel")).replace("POP", &pop);
+        std::fs::write(folder.join("kernel.cpp"), kernel)?;
+        command.args(["-x", kind, "--offload-new-driver", "-fgpu-rdc"]);
+        if kind == "hip" {
+            let lld = PathBuf::from(format!("/usr/lib/llvm-{release}/bin/ld.lld"));
+            ensure_there(&lld, &format!("lld-{release}"))?;
+            command.args(["-nogpulib", "-nogpuinc", "--offload-arch=gfx90a"]);
+        } else {
+            let tools = stand_ins(folder)?;
+            command.args(["-nocudalib", "-nocudainc", "--no-cuda-version-check", "--offload-arch=sm_52"]);
+            command.args(["-Xclang", "-target-sdk-version=11.8", "--cuda-path=cuda"]);
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let path = std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(&path)))?;
+            command.env("PATH", path);
+        }
+        command.arg("kernel.cpp");
+    }
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    one_of(folder, &["wrapper.o"]).with_context(|| format!("in {}: {command:?}\n{said}", folder.display()))?;
+    Ok(())
+}
+
+fn ensure_there(path: &Path, package: &str) -> Result<()> {
+    if path.exists() { Ok(()) } else { Err(Missing::new(&path.display().to_string(), package).into()) }
+}
+
+fn stand_ins(folder: &Path) -> Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let tools = folder.join("cuda/bin");
+    for part in ["cuda/bin", "cuda/include", "cuda/nvvm/libdevice"] {
+        std::fs::create_dir_all(folder.join(part))?;
+    }
+    for name in ["ptxas", "nvlink", "fatbinary"] {
+        std::fs::write(tools.join(name), STAND_IN)?;
+        std::fs::set_permissions(tools.join(name), std::fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(tools)
+}
+
+/// The file in `folder` with the first of these endings that one has.
+fn one_of(folder: &Path, endings: &[&str]) -> Result<PathBuf> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        names.push(entry?.path());
+    }
+    let with = |ending: &&str| names.iter().find(|path| path.to_string_lossy().ends_with(*ending)).cloned();
+    endings.iter().find_map(with).with_context(|| format!("{}: nothing ends in {endings:?}", folder.display()))
+}

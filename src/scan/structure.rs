@@ -2,19 +2,17 @@
 
 use std::ops::Range;
 
+use object::SectionFlags;
 use object::read::{File, FileKind, Object, ObjectSection};
-use object::{SectionFlags, elf};
 
 use crate::bytes::View;
+use crate::format::offload_binary;
 use crate::inventory::FileFormat;
 
 /// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper and for its `-r` links,
 /// HIP's bundles, CUDA's fat binaries and those of CUDA code that is still to be linked.
 const SECTIONS: [&str; 5] =
     [".llvm.offloading", ".llvm.offloading.relocatable", ".hip_fatbin", ".nv_fatbin", "__nv_relfatbin"];
-
-/// `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`): offload binaries whatever the section is called.
-const SHT_LLVM_OFFLOADING: elf::SectionType = elf::SectionType(0x6fff_4c0b);
 
 /// A file as far as the scanner cares.
 pub struct Structure<'data> {
@@ -45,7 +43,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         let Some((offset, size)) = section.file_range() else { continue };
         let Some(end) = offset.checked_add(size).filter(|&end| end <= view.size()) else { continue };
         let name = String::from_utf8_lossy(section.name_bytes().unwrap_or_default()).into_owned();
-        let typed = matches!(section.flags(), SectionFlags::Elf { sh_type: SHT_LLVM_OFFLOADING, .. });
+        let typed = matches!(section.flags(), SectionFlags::Elf { sh_type: offload_binary::SECTION_TYPE, .. });
         if (typed || SECTIONS.contains(&name.as_str()))
             && let Ok(view) = view.part("section", 0, offset, size)
         {
@@ -53,7 +51,21 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         }
         structure.names.push((name, offset..end));
     }
+    structure.sections = without_overlaps(structure.sections);
     structure
+}
+
+/// Sections in the order of the file, without those that begin inside another: only a hostile file has them, and it would
+/// have the same bytes walked as often as it has section headers.
+fn without_overlaps(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
+    sections.sort_by_key(|section| section.view.start());
+    let mut end = 0;
+    sections.retain(|section| {
+        let apart = section.view.start() >= end;
+        end = end.max(section.view.start() + section.view.size());
+        apart
+    });
+    sections
 }
 
 impl Structure<'_> {

@@ -149,3 +149,21 @@ fn wrong_usage_is_trouble() {
         assert!(run.out.is_empty() && !run.err.is_empty(), "{arguments}");
     }
 }
+
+#[test]
+fn sections_that_claim_the_same_bytes_list_them_once() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let good = scene.read("w.o");
+    let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap()) as usize;
+    let (table, count) = (word(0x28), usize::from(good[0x3c]));
+    let header = |index: usize| table + index * 64;
+    // SHT_LLVM_OFFLOADING
+    let offloading =
+        (0..count).find(|&index| good[header(index) + 4..header(index) + 8] == [0x0b, 0x4c, 0xff, 0x6f]).unwrap();
+    let mut bytes = good.clone();
+    let copy = good[header(offloading)..header(offloading) + 64].to_vec();
+    bytes[header(count - 1)..header(count - 1) + 64].copy_from_slice(&copy);
+    let table = scene.file("w.o", bytes).fatbin("scan w.o").ok();
+    assert!(table.contains("1 device image\n"), "{table}");
+}

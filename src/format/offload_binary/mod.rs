@@ -16,7 +16,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use raw::{MAGIC, image_kind};
+pub use raw::{MAGIC, SECTION_TYPE, image_kind};
 pub use read::OffloadBinary;
 pub use write::{Member, Written, write};
 

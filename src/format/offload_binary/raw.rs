@@ -1,10 +1,15 @@
 //! Layout of version 1, each structure with its reader and writer side by side.
 
+use object::elf;
+
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
 /// The first bytes of every version.
 pub const MAGIC: [u8; 4] = [0x10, 0xff, 0x10, 0xad];
+
+/// The section type of offload binaries, `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`), whatever the section is called.
+pub const SECTION_TYPE: elf::SectionType = elf::SectionType(0x6fff_4c0b);
 
 /// The only version that is read and written.
 pub const VERSION: u32 = 1;

@@ -7,14 +7,12 @@
 use object::{Endianness, elf};
 
 use crate::content::Content;
+use crate::format::offload_binary;
 use crate::host::address::{Address, SymbolId};
 use crate::host::architecture::Architecture;
 use crate::host::assembler::{Code, CodeRelocation, CodeTarget};
 use crate::host::eh_frame;
 use crate::host::plan::{Data, Definition, Field, ObjectPlan, Section, SectionId, SectionKind};
-
-/// `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`).
-const SHT_LLVM_OFFLOADING: elf::SectionType = elf::SectionType(0x6fff_4c0b);
 
 /// `R_<machine>_NONE`, the same number on every machine.
 const R_NONE: elf::RelocationType = elf::RelocationType(0);
@@ -131,7 +129,7 @@ impl<'plan> Layout<'plan> {
             SectionKind::ReadOnly => (elf::SHT_PROGBITS, read_only),
             SectionKind::Retained => (elf::SHT_PROGBITS, read_only | elf::SHF_GNU_RETAIN),
             SectionKind::Writable => (elf::SHT_PROGBITS, writable),
-            SectionKind::Offloading => (SHT_LLVM_OFFLOADING, read_only),
+            SectionKind::Offloading => (offload_binary::SECTION_TYPE, read_only),
             SectionKind::Constructors => (elf::SHT_INIT_ARRAY, writable),
             SectionKind::Destructors => (elf::SHT_FINI_ARRAY, writable),
         };

@@ -50,6 +50,18 @@ pub enum Cause {
     /// Bytes where a container should begin, and none of the known ones does.
     #[error("begins no container that is known ({first})")]
     NotAContainer { first: String },
+    /// Compressed bytes whose stated size is more than is allowed.
+    #[error("{size} bytes once decompressed, more than the limit of {limit}")]
+    OverLimit { size: u64, limit: u64 },
+    #[error("no memory for {size} bytes")]
+    NoMemory { size: u64 },
+    /// Bytes that are not a whole stream of their codec, in the words of its library.
+    #[error("cannot be decompressed: {0}")]
+    Compressed(String),
+    #[error("gives {size} bytes once decompressed, should give {stated}")]
+    OtherSize { size: u64, stated: u64 },
+    #[error("is compressed in a way that is not known ({codec})")]
+    UnknownCodec { codec: &'static str },
     /// What the `object` crate, which reads host files, has to say.
     #[error("{0}")]
     HostFile(String),

@@ -2,8 +2,9 @@
 //!
 //! Offsets and sizes are bytes; offsets count from the start of the file.
 
+use crate::codec::Codec;
 use crate::error::Malformed;
-use crate::format::{self, Codec, ContainerType, ImageKind};
+use crate::format::{self, ContainerType, ImageKind};
 use crate::target::OffloadKind;
 
 /// A file and everything that was found in it.

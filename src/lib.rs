@@ -12,6 +12,7 @@
 //! | room | what lives there | it knows nothing of |
 //! |---|---|---|
 //! | [`error`], [`bytes`], [`content`] | what can go wrong; views of untrusted bytes; bytes on their way out | everything else |
+//! | [`codec`] | compression, and decompression to a stated size | what is compressed |
 //! | [`io`] | mapped inputs, the sink that moves payloads, outputs that appear whole or not at all | formats |
 //! | [`target`] | offload kinds, triples, processors, bundle entry ids | files |
 //! | [`mod@format`] | one folder per container: layout, reader, writer | paths, host files |
@@ -41,6 +42,7 @@
 
 pub mod bytes;
 pub mod cli;
+pub mod codec;
 pub mod content;
 pub mod error;
 pub mod format;

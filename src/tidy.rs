@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 8] = [
     &["error"],
     &["bytes", "content"],
-    &["io", "target"],
+    &["codec", "io", "target"],
     &["format"],
     &["host", "inventory"],
     &["wrap", "scan"],

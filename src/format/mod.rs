@@ -5,17 +5,16 @@
 //! [`FORMATS`].
 
 pub mod bundle;
-mod codec;
 pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
 pub mod offload_binary;
 pub mod openmp_notes;
 
-pub use codec::Codec;
 pub use device_image::{DeviceImage, ImageKind};
 
 use crate::bytes::View;
+use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::target::OffloadKind;
 

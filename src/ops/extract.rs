@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::format::Codec;
 use crate::inventory::{File, Image};
 use crate::io::{Input, Output};
 

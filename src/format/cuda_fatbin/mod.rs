@@ -28,8 +28,9 @@ pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub use read::{CudaFatbin, Entry};
 pub use write::{Member, write};
 
-use super::{Codec, Container, ContainerType, Image, ImageKind};
+use super::{Container, ContainerType, Image, ImageKind};
 use crate::bytes::View;
+use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::target::{OffloadKind, triple};
 

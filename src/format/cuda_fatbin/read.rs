@@ -2,8 +2,9 @@
 
 use super::raw::{EntryHeader, Header, OptionBlock, kind};
 use crate::bytes::View;
+use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
-use crate::format::{Codec, DeviceImage};
+use crate::format::DeviceImage;
 
 /// More entries than any tool puts into one container; a bound for hostile files.
 const MOST_ENTRIES: usize = 1 << 16;

@@ -1,0 +1,80 @@
+//! Compression of bytes on their way out.
+
+use std::io::{self, Write};
+
+use super::Codec;
+
+/// How to compress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compression {
+    /// [`Codec::Zstd`] or [`Codec::Zlib`].
+    pub codec: Codec,
+    /// The codec's own number.
+    pub level: i32,
+}
+
+/// The levels that LLVM's tools take where nothing is said (`llvm/Support/Compression.h`).
+const ZSTD_LEVEL: i32 = 3;
+const ZLIB_LEVEL: i32 = 6;
+
+/// The largest zlib level.
+const HIGHEST_ZLIB_LEVEL: i32 = 9;
+
+/// The smallest and the largest window of a frame, as powers of two.
+const WINDOW_LOGS: std::ops::RangeInclusive<u32> = 20..=31;
+
+impl Compression {
+    /// The codec at the level that LLVM's tools take.
+    pub fn new(codec: Codec) -> Self {
+        Compression { codec, level: if codec == Codec::Zlib { ZLIB_LEVEL } else { ZSTD_LEVEL } }
+    }
+}
+
+/// Compresses `size` bytes, which come in runs, into `to`.
+///
+/// The zstd window is as large as the whole (up to 2 GiB), with long-distance matching, so that the images of one program
+/// compress against each other however far apart they stand. As many threads work as there are processors; the result
+/// does not depend on their number.
+pub fn compress<'a, W: Write>(
+    runs: impl Iterator<Item = &'a [u8]>,
+    size: u64,
+    how: Compression,
+    to: W,
+) -> io::Result<W> {
+    match how.codec {
+        Codec::Zstd => zstd(runs, size, how.level, to),
+        Codec::Zlib => {
+            let level = flate2::Compression::new(how.level.clamp(0, HIGHEST_ZLIB_LEVEL) as u32);
+            let mut encoder = flate2::write::ZlibEncoder::new(to, level);
+            write_all(runs, &mut encoder)?;
+            encoder.finish()
+        }
+        other => Err(io::Error::new(io::ErrorKind::Unsupported, format!("nothing is compressed as {}", other.name()))),
+    }
+}
+
+fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i32, to: W) -> io::Result<W> {
+    let mut encoder = zstd::Encoder::new(to, level)?;
+    let window_log = (u64::BITS - size.leading_zeros()).clamp(*WINDOW_LOGS.start(), *WINDOW_LOGS.end());
+    encoder.long_distance_matching(true)?;
+    encoder.window_log(window_log)?;
+    encoder.set_pledged_src_size(Some(size))?;
+    encoder.include_contentsize(true)?;
+    // Always threads, even where there is one processor only: with none the frame is cut differently.
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    encoder.multithread(processors as u32)?;
+    write_all(runs, &mut encoder)?;
+    encoder.finish()
+}
+
+/// In pieces that an encoder takes at once.
+const PIECE: usize = 1 << 20;
+
+fn write_all<'a>(runs: impl Iterator<Item = &'a [u8]>, to: &mut impl Write) -> io::Result<()> {
+    for run in runs {
+        for piece in run.chunks(PIECE) {
+            to.write_all(piece)?;
+        }
+    }
+    Ok(())
+}

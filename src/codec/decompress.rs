@@ -1,0 +1,103 @@
+//! Decompression of one stream in memory, to a size that is known beforehand.
+
+use std::io::Read;
+
+use flate2::{Decompress, FlushDecompress, Status};
+use zstd::zstd_safe;
+
+use super::Codec;
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+
+/// How large decompressed bytes may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(pub u64);
+
+impl Default for Limit {
+    /// 4 GiB: more than any image that was seen, and less than a machine that handles such files has.
+    fn default() -> Self {
+        Limit(4 << 30)
+    }
+}
+
+/// `--long=31`, the largest window that a frame may ask for. One call that holds the whole result needs no window of its
+/// own; reading the first bytes of a stream does.
+const LARGEST_WINDOW_LOG: u32 = 31;
+
+/// The `full_size` bytes that `stored` holds, which the field `field`, standing `stated_at` bytes into `stored`'s file,
+/// has stated.
+pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64, limit: Limit) -> Result<Vec<u8>, Malformed> {
+    let malformed = |cause| stored.malformed(field(codec), 0, cause);
+    if full_size > limit.0 {
+        return Err(malformed(Cause::OverLimit { size: full_size, limit: limit.0 }));
+    }
+    let mut full = Vec::new();
+    let reserved = usize::try_from(full_size).is_ok_and(|size| full.try_reserve_exact(size).is_ok());
+    if !reserved {
+        return Err(malformed(Cause::NoMemory { size: full_size }));
+    }
+    match codec {
+        Codec::None => full.extend_from_slice(stored.data()),
+        Codec::Zstd => zstd_into(&mut full, stored).map_err(malformed)?,
+        Codec::Zlib => zlib_into(&mut full, stored.data()).map_err(malformed)?,
+        Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+    }
+    match full.len() as u64 {
+        size if size == full_size => Ok(full),
+        size => Err(malformed(Cause::OtherSize { size, stated: full_size })),
+    }
+}
+
+/// The first bytes of what `stored` holds, at most `size` of them; fewer where the stream ends or breaks before that. The
+/// index of a bundle stands at its start, so this lists one without decompressing it.
+pub fn decompress_start(codec: Codec, stored: View<'_>, size: usize) -> Result<Vec<u8>, Malformed> {
+    let malformed = |cause| stored.malformed(field(codec), 0, cause);
+    let stream: Box<dyn Read + '_> = match codec {
+        Codec::None => Box::new(stored.data()),
+        Codec::Zstd => {
+            let broken = |error: std::io::Error| malformed(Cause::Compressed(error.to_string()));
+            let mut decoder = zstd::Decoder::with_buffer(stored.data()).map_err(broken)?;
+            decoder.window_log_max(LARGEST_WINDOW_LOG).map_err(broken)?;
+            Box::new(decoder)
+        }
+        Codec::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(stored.data())),
+        Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+    };
+    let mut start = Vec::new();
+    match stream.take(size as u64).read_to_end(&mut start) {
+        Err(error) if start.is_empty() => Err(malformed(Cause::Compressed(error.to_string()))),
+        _ => Ok(start),
+    }
+}
+
+/// One call over all frames. It writes no further than the vector's capacity.
+fn zstd_into(full: &mut Vec<u8>, stored: View<'_>) -> Result<(), Cause> {
+    let mut context = zstd_safe::DCtx::create();
+    let broken = |code| Cause::Compressed(zstd_safe::get_error_name(code).to_owned());
+    context.decompress(full, stored.data()).map(|_| ()).map_err(broken)
+}
+
+fn zlib_into(full: &mut Vec<u8>, stored: &[u8]) -> Result<(), Cause> {
+    let mut stream = Decompress::new(true);
+    let status = stream.decompress_vec(stored, full, FlushDecompress::Finish);
+    match status.map_err(|error| Cause::Compressed(error.to_string()))? {
+        Status::StreamEnd if stream.total_in() == stored.len() as u64 => Ok(()),
+        Status::StreamEnd => {
+            let behind = stored.len() as u64 - stream.total_in();
+            Err(Cause::Compressed(format!("the stream ends {behind} bytes early")))
+        }
+        _ if full.len() == full.capacity() => Err(Cause::Compressed("more than the stated size comes out".to_owned())),
+        _ => Err(Cause::Compressed("the stream has no end".to_owned())),
+    }
+}
+
+/// What an error calls the bytes.
+fn field(codec: Codec) -> &'static str {
+    match codec {
+        Codec::None => "bytes",
+        Codec::Lz4 => "LZ4 block",
+        Codec::Zstd => "zstd stream",
+        Codec::Zlib => "zlib stream",
+        Codec::Opaque => "compressed bytes",
+    }
+}

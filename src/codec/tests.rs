@@ -1,0 +1,94 @@
+//! Round trips, and streams that are not what their container says.
+
+use super::*;
+use crate::bytes::View;
+
+const CODECS: [Codec; 2] = [Codec::Zstd, Codec::Zlib];
+
+/// Bytes that neither repeat at once nor are noise.
+fn sample(size: usize) -> Vec<u8> {
+    (0..size).map(|i| (i * i / 7 + i / 1000) as u8).collect()
+}
+
+fn compressed(bytes: &[u8], codec: Codec) -> Vec<u8> {
+    let runs = bytes.chunks(1000);
+    compress(runs, bytes.len() as u64, Compression::new(codec), Vec::new()).unwrap()
+}
+
+#[test]
+fn what_is_compressed_comes_out_again() {
+    for codec in CODECS {
+        for size in [0, 1, 999, 300_000] {
+            let bytes = sample(size);
+            let stored = compressed(&bytes, codec);
+            assert_eq!(decompress(codec, View::new(&stored), size as u64, Limit::default()).unwrap(), bytes);
+        }
+    }
+}
+
+#[test]
+fn the_stated_size_is_where_decompression_stops() {
+    for codec in CODECS {
+        let stored = compressed(&sample(100_000), codec);
+        for stated in [0, 1, 99_999, 100_001] {
+            let error = decompress(codec, View::new(&stored), stated, Limit::default()).unwrap_err();
+            assert!(!error.to_string().is_empty(), "{codec:?} {stated}");
+        }
+        let error = decompress(codec, View::new(&stored), 100_000, Limit(99_999)).unwrap_err();
+        assert!(error.to_string().ends_with("100000 bytes once decompressed, more than the limit of 99999"), "{error}");
+    }
+}
+
+#[test]
+fn a_size_that_no_machine_has_is_an_error_and_not_an_abort() {
+    let stored = compressed(&sample(10), Codec::Zstd);
+    let error = decompress(Codec::Zstd, View::new(&stored), u64::MAX >> 1, Limit(u64::MAX)).unwrap_err();
+    assert!(error.to_string().contains("no memory for"), "{error}");
+}
+
+#[test]
+fn every_cut_and_every_flipped_byte_is_an_error_or_the_right_size() {
+    for codec in CODECS {
+        let bytes = sample(2000);
+        let stored = compressed(&bytes, codec);
+        for end in 0..stored.len() {
+            decompress(codec, View::new(&stored[..end]), 2000, Limit::default()).unwrap_err();
+        }
+        for at in 0..stored.len() {
+            let mut flipped = stored.clone();
+            flipped[at] ^= 0x55;
+            if let Ok(full) = decompress(codec, View::new(&flipped), 2000, Limit::default()) {
+                assert_eq!(full.len(), 2000);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_start_of_a_stream_is_had_without_the_rest() {
+    let bytes = sample(500_000);
+    for codec in CODECS {
+        let stored = compressed(&bytes, codec);
+        assert_eq!(decompress_start(codec, View::new(&stored), 1000).unwrap(), &bytes[..1000]);
+        assert_eq!(decompress_start(codec, View::new(&stored), 600_000).unwrap(), bytes);
+        let cut = View::new(&stored[..stored.len() - 1]);
+        assert_eq!(decompress_start(codec, cut, 1000).unwrap(), &bytes[..1000]);
+        decompress_start(codec, View::new(b"no stream at all"), 1000).unwrap_err();
+    }
+}
+
+#[test]
+fn equal_images_far_apart_are_stored_once() {
+    // Noise, so that nothing but the repetition can be made smaller.
+    let mut state = 1u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 56) as u8
+    })
+    .take(12 << 20)
+    .collect();
+    let runs = [&noise[..], &noise[..]];
+    let size = 2 * noise.len();
+    let stored = compress(runs.into_iter(), size as u64, Compression::new(Codec::Zstd), Vec::new()).unwrap();
+    assert!(stored.len() < noise.len() + noise.len() / 16, "{}", stored.len());
+}

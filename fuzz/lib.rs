@@ -34,7 +34,7 @@ pub fn check_container(data: &[u8], read: impl for<'data> Fn(View<'data>) -> Res
 /// The container lies in the file and its images lie in the container, at the offsets that they state.
 fn check_places(file: &[u8], container: &Container) {
     let outer = check_view(file, container.view);
-    for image in &container.images {
+    for image in container.images() {
         let inner = check_view(file, image.view);
         assert!(
             outer.start <= inner.start && inner.end <= outer.end,
@@ -53,5 +53,5 @@ pub fn check_view(file: &[u8], view: View) -> Range<u64> {
 }
 
 fn places(container: &Container, before: u64) -> Vec<(u64, u64)> {
-    container.images.iter().map(|image| (image.view.start() - before, image.view.size())).collect()
+    container.images().iter().map(|image| (image.view.start() - before, image.view.size())).collect()
 }

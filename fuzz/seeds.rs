@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use fatbin::bytes::View;
+use fatbin::codec::{Codec, Compression};
 use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
 use fatbin::target::OffloadKind;
@@ -32,13 +33,22 @@ fn main() -> io::Result<()> {
             strings: &[("triple", triple), ("arch", arch)],
             image: &bytes,
         };
-        let binary = offload_binary::write(&member).expect("a fixture is small").content.to_vec();
+        let [binary, two, three] = offload_binary::Version::ALL.map(|version| {
+            let written = offload_binary::write(version, std::slice::from_ref(&member));
+            written.expect("a fixture is small").content
+        });
+        let mut stream = Vec::new();
+        let (front, padding) = offload_binary::compress(&three, Compression::new(Codec::Zstd), &mut stream)?;
+        let compressed = [front, stream, padding].concat();
+        let (binary, two) = (binary.to_vec(), two.to_vec());
 
         let id = format!("openmp-{triple}-{arch}");
         let bundle = bundle::write(&[(HOST_ID, &[]), (&id, &bytes)], 1).expect("a fixture is small").to_vec();
 
         save(&folder, "device_elf", &name, &bytes)?;
         save(&folder, "offload_binary", &name, &binary)?;
+        save(&folder, "offload_binary", &format!("{name}-2"), &two)?;
+        save(&folder, "offload_binary", &format!("{name}-3"), &compressed)?;
         save(&folder, "bundle", &name, &bundle)?;
         save(
             &folder,

@@ -85,6 +85,12 @@ impl<'data> View<'data> {
         std::str::from_utf8(&tail[..end]).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
     }
 
+    /// The `size` bytes of UTF-8 text at `offset`, which the field `field`, standing at `stated_at`, points to.
+    pub fn string(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<&'data str, Malformed> {
+        let bytes = self.part(field, stated_at, offset, size)?.data;
+        std::str::from_utf8(bytes).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
+    }
+
     fn array<const N: usize>(&self, field: &'static str, offset: u64) -> Result<[u8; N], Malformed> {
         let needed = N as u64;
         let available = self.size().saturating_sub(offset);

@@ -50,6 +50,16 @@ impl<'data> Content<'data> {
         self.runs.iter().map(|run| run.as_ref())
     }
 
+    /// The runs from an offset on, the first one cut.
+    pub fn runs_from(&self, offset: u64) -> impl Iterator<Item = &[u8]> {
+        let mut before = offset;
+        self.runs().map(move |run| {
+            let skipped = before.min(run.len() as u64);
+            before -= skipped;
+            &run[skipped as usize..]
+        })
+    }
+
     /// Where the first run of at least `size` bytes begins.
     pub fn first_run_of(&self, size: u64) -> Option<u64> {
         let mut offset = 0;
@@ -81,5 +91,21 @@ impl<'data> From<&'data [u8]> for Content<'data> {
         let mut content = Content::new();
         content.push(bytes);
         content
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_from_an_offset_leave_out_what_stands_before_it() {
+        let mut content = Content::from(b"0123".to_vec());
+        content.push(&b"45"[..]);
+        content.push(&b"6789"[..]);
+        for offset in 0..=11 {
+            let joined: Vec<u8> = content.runs_from(offset).flatten().copied().collect();
+            assert_eq!(joined, &b"0123456789"[offset.min(10) as usize..]);
+        }
     }
 }

@@ -36,7 +36,7 @@ pub enum Cause {
     #[error("is {value:#x}, should be {expected}")]
     Unexpected { value: u64, expected: &'static str },
     /// A format version that this program cannot read.
-    #[error("version {value} is not known, {known} is")]
+    #[error("version {value} is not known, {known}")]
     UnknownVersion { value: u64, known: &'static str },
     /// A string that has no terminating NUL before its structure ends.
     #[error("string without an end")]
@@ -62,6 +62,9 @@ pub enum Cause {
     OtherSize { size: u64, stated: u64 },
     #[error("is compressed in a way that is not known ({codec})")]
     UnknownCodec { codec: &'static str },
+    /// A compressed container in a compressed container, directly: no tool makes that.
+    #[error("gives a container that is compressed again")]
+    CompressedTwice,
     /// What the `object` crate, which reads host files, has to say.
     #[error("{0}")]
     HostFile(String),
@@ -99,6 +102,12 @@ pub enum Error {
     HostMismatch { path: PathBuf, stated: String, found: &'static str },
     #[error("{}: image at {offset:#x}: is stored compressed ({codec}), which extract cannot undo yet", path.display())]
     Compressed { path: PathBuf, offset: u64, codec: &'static str },
+    #[error("no image for {asked}; there is {there}")]
+    NothingMatches { asked: String, there: String },
+    #[error("{}: is one output for several images: {matches}", path.display())]
+    SeveralMatches { path: PathBuf, matches: String },
+    #[error("{}: is LLVM bitcode, whose embedded images are not looked for; make an object of it first (clang -c, llc)", path.display())]
+    Bitcode { path: PathBuf },
     #[error("entry {name}: is given twice")]
     DuplicateEntry { name: String },
     #[error("{}: its header does not name a target triple; say --image file={},triple=TRIPLE", path.display(), path.display())]

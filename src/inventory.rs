@@ -1,16 +1,18 @@
 //! The result model: what was found in a file, as plain data. What is printed is what is judged.
 //!
-//! Offsets and sizes are bytes; offsets count from the start of the file.
+//! A file holds containers, a container images, and an image may be a container itself: CUDA's fat binary in an offload
+//! binary, an offload binary in another. Offsets and sizes are bytes; offsets count from the start of the file. What lies
+//! inside a compressed container has none.
 
 use crate::codec::Codec;
 use crate::error::Malformed;
-use crate::format::{self, ContainerType, ImageKind};
+use crate::format::{ContainerType, ImageKind, Unknown};
 use crate::target::OffloadKind;
 
 /// A file and everything that was found in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// As the user gave it.
+    /// As the user gave it; of a member of an archive `ARCHIVE!MEMBER`.
     pub path: String,
     /// Absent for a file that could not be read.
     pub format: Option<FileFormat>,
@@ -27,6 +29,10 @@ pub struct File {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
     Elf,
+    Coff,
+    Pe,
+    /// LLVM bitcode.
+    Bitcode,
     /// No host file: a container by itself, or anything else.
     Raw,
 }
@@ -38,8 +44,12 @@ pub struct Container {
     pub version: Option<u32>,
     /// The section of the host file that holds it, where it has a name.
     pub section: Option<String>,
-    pub offset: u64,
+    /// Absent inside a compressed container.
+    pub offset: Option<u64>,
+    /// What is stored.
     pub size: u64,
+    /// How all of it is stored; absent where it is not compressed.
+    pub codec: Option<Codec>,
     pub images: Vec<Image>,
 }
 
@@ -53,13 +63,20 @@ pub struct Image {
     pub arch: Option<String>,
     /// The bundle entry id.
     pub id: Option<String>,
-    pub offset: u64,
-    /// What is stored.
-    pub size: u64,
+    /// Everything that the container says in keys and values.
+    pub strings: Vec<(String, String)>,
+    /// Values of the container's fields that are not known.
+    pub unknown: Vec<Unknown>,
+    /// Absent inside a compressed container.
+    pub offset: Option<u64>,
+    /// What is stored; absent inside a compressed container, where images have no sizes of their own.
+    pub size: Option<u64>,
     /// How it is stored; absent where the container knows one way only.
     pub codec: Option<Codec>,
     /// What it is once decompressed; absent where it is not compressed.
     pub full_size: Option<u64>,
+    /// The containers that the image consists of, where it is no device image but holds some.
+    pub containers: Vec<Container>,
 }
 
 impl File {
@@ -68,9 +85,10 @@ impl File {
         File { path, format: None, size: 0, containers: Vec::new(), errors: Vec::new(), failure: Some(failure) }
     }
 
-    /// The images that are for a device, in the order of the file: all but the host's entries in bundles.
+    /// The images that are for a device, in the order of the file: all but the host's entries in bundles, and of an image
+    /// that holds containers those in them.
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
-        self.containers.iter().flat_map(|container| &container.images).filter(|it| it.kind != Some(OffloadKind::Host))
+        self.containers.iter().flat_map(Container::images).filter(|image| image.is_for_a_device())
     }
 }
 
@@ -79,37 +97,39 @@ impl FileFormat {
     pub fn name(self) -> &'static str {
         match self {
             FileFormat::Elf => "elf",
+            FileFormat::Coff => "coff",
+            FileFormat::Pe => "pe",
+            FileFormat::Bitcode => "bitcode",
             FileFormat::Raw => "raw",
         }
     }
 }
 
 impl Container {
-    /// Keeps what was read of a container, without its bytes.
-    pub fn new(container: &format::Container, section: Option<&str>) -> Self {
-        Container {
-            container_type: container.container_type,
-            version: container.version,
-            section: section.map(str::to_owned),
-            offset: container.view.start(),
-            size: container.view.size(),
-            images: container.images.iter().map(Image::new).collect(),
-        }
+    /// All images in it that hold no others, at any depth.
+    pub fn images(&self) -> Box<dyn Iterator<Item = &Image> + '_> {
+        Box::new(self.images.iter().flat_map(|image| -> Box<dyn Iterator<Item = &Image> + '_> {
+            match image.containers.as_slice() {
+                [] => Box::new(std::iter::once(image)),
+                containers => Box::new(containers.iter().flat_map(Container::images)),
+            }
+        }))
     }
 }
 
 impl Image {
-    fn new(image: &format::Image) -> Self {
-        Image {
-            kind: image.kind,
-            image_kind: image.image_kind,
-            triple: image.triple.clone(),
-            arch: image.arch.clone(),
-            id: image.id.map(str::to_owned),
-            offset: image.view.start(),
-            size: image.view.size(),
-            codec: image.codec,
-            full_size: image.full_size,
-        }
+    /// Whether it is device code and not the host's.
+    pub fn is_for_a_device(&self) -> bool {
+        self.kind != Some(OffloadKind::Host)
+    }
+
+    /// Its size once it is decompressed, as far as it is known.
+    pub fn whole_size(&self) -> Option<u64> {
+        self.full_size.or(self.size)
+    }
+
+    /// The value of a key; the last one where it repeats.
+    pub fn string(&self, key: &str) -> Option<&str> {
+        self.strings.iter().rfind(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 }

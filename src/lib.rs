@@ -14,6 +14,7 @@
 //! | [`error`], [`bytes`], [`content`] | what can go wrong; views of untrusted bytes; bytes on their way out | everything else |
 //! | [`codec`] | compression, and decompression to a stated size | what is compressed |
 //! | [`io`] | mapped inputs, the sink that moves payloads, outputs that appear whole or not at all | formats |
+//! | [`archive`] | members of archives, as views | formats, paths |
 //! | [`target`] | offload kinds, triples, processors, bundle entry ids | files |
 //! | [`mod@format`] | one folder per container: layout, reader, writer | paths, host files |
 //! | [`host`] | a host object as plain data, its emission as ELF, a file of code per architecture | offload ABIs |
@@ -40,6 +41,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod archive;
 pub mod bytes;
 pub mod cli;
 pub mod codec;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 8] = [
     &["error"],
     &["bytes", "content"],
-    &["codec", "io", "target"],
+    &["archive", "codec", "io", "target"],
     &["format"],
     &["host", "inventory"],
     &["wrap", "scan"],

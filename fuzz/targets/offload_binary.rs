@@ -3,30 +3,64 @@
 #![no_main]
 
 use fatbin::bytes::View;
-use fatbin::format::offload_binary::{Member, OffloadBinary, container, write};
+use fatbin::codec::{Codec, Compression, Limit};
+use fatbin::format::offload_binary::{Contents, Member, OffloadBinary, Version, compress, container, write};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
 
     let Ok(binary) = OffloadBinary::read(View::new(data)) else { return };
-    let member = Member {
-        image_kind: binary.image_kind,
-        offload_kind: binary.offload_kind,
-        flags: binary.flags,
-        strings: &binary.strings,
-        image: binary.image.data(),
-    };
-    let written = write(&member).expect("an image that is in memory leaves room for a header");
+    match &binary.contents {
+        Contents::Compressed(compressed) => {
+            let limit = Limit(1 << 20);
+            if let Ok(restored) = compressed.restore(limit) {
+                assert_eq!(restored.len() as u64, compressed.full_size + compressed.front.len() as u64);
+                assert!(compressed.full_size <= limit.0);
+            }
+        }
+        Contents::Entries(_) => check_written(&binary),
+    }
+});
+
+fn check_written(binary: &OffloadBinary) {
+    let members: Vec<Member> = binary
+        .entries()
+        .iter()
+        .map(|entry| Member {
+            image_kind: entry.image_kind,
+            offload_kind: entry.offload_kind,
+            flags: entry.flags,
+            strings: &entry.strings,
+            image: entry.image.data(),
+        })
+        .collect();
+    let written = write(binary.version, &members).expect("images that are in memory leave room for a header");
     let bytes = written.content.to_vec();
     assert_eq!(written.content.size(), bytes.len() as u64);
-    assert_eq!(&bytes[written.image.start as usize..written.image.end as usize], binary.image.data());
-
+    for (place, member) in written.images.iter().zip(&members) {
+        assert_eq!(&bytes[place.start as usize..place.end as usize], member.image);
+    }
     let again = OffloadBinary::read(View::new(&bytes)).expect("what was written can be read");
-    assert_eq!(again.image_kind, binary.image_kind);
-    assert_eq!(again.offload_kind, binary.offload_kind);
-    assert_eq!(again.flags, binary.flags);
-    assert_eq!(again.strings, binary.strings);
-    assert_eq!(again.image.data(), binary.image.data());
     assert_eq!(again.view.size(), bytes.len() as u64);
-});
+    check_same(&again, &members);
+
+    if binary.version == Version::Three {
+        let mut stream = Vec::new();
+        let how = Compression::new(Codec::Zlib);
+        let (front, padding) = compress(&written.content, how, &mut stream).expect("a vector takes everything");
+        let stored = [front, stream, padding].concat();
+        let stored = OffloadBinary::read(View::new(&stored)).expect("what was written can be read");
+        let Contents::Compressed(compressed) = stored.contents else { panic!("compressed") };
+        assert_eq!(compressed.restore(Limit::default()).expect("what was compressed can be restored"), bytes);
+    }
+}
+
+fn check_same(binary: &OffloadBinary, members: &[Member]) {
+    assert_eq!(binary.entries().len(), members.len());
+    for (entry, member) in binary.entries().iter().zip(members) {
+        assert_eq!((entry.image_kind, entry.offload_kind), (member.image_kind, member.offload_kind));
+        assert_eq!((entry.flags, entry.image.data()), (member.flags, member.image));
+        assert_eq!(entry.strings, member.strings);
+    }
+}

@@ -3,6 +3,8 @@
 mod dropin;
 mod extract;
 mod image_argument;
+mod limit;
+mod pack;
 mod scan;
 mod status;
 mod wrap;
@@ -27,6 +29,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Wrap(wrap::Arguments),
+    Pack(pack::Arguments),
     Scan(scan::Arguments),
     Extract(extract::Arguments),
 }
@@ -39,6 +42,7 @@ pub fn run() -> ExitCode {
     }
     let result = match Arguments::parse_from(arguments).command {
         Command::Wrap(arguments) => wrap::run(arguments),
+        Command::Pack(arguments) => pack::run(arguments),
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
     };

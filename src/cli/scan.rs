@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
+use super::limit::LimitArgument;
 use super::{Status, status};
+use crate::error::Error;
 use crate::inventory::File;
-use crate::io::Input;
+use crate::ops::Scanned;
+use crate::scan::{Options, Part};
 use crate::{report, scan};
 
 /// List every device image in objects, programs and libraries
@@ -20,7 +23,10 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Files to look into
+    #[command(flatten)]
+    limit: LimitArgument,
+
+    /// Files to look into; of archives every member, - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
@@ -29,22 +35,25 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut status = Status::No;
     let mut files = Vec::new();
     let mut out = io::stdout().lock();
+    let options = arguments.limit.options();
     for path in &arguments.files {
-        let file = match scan_file(path) {
-            Ok((_, file)) => {
-                status = status.and(found(&file));
-                file
+        for scanned in scan_path(path, options) {
+            let file = match scanned {
+                Ok(scanned) => {
+                    status = status.and(found(&scanned.file));
+                    scanned.file
+                }
+                Err((path, error)) => {
+                    let file = File::unreadable(path, error.to_string());
+                    status = status.and(status::report(&error.into()));
+                    file
+                }
+            };
+            if arguments.json {
+                files.push(file);
+            } else if file.failure.is_none() {
+                out.write_all(report::table(&file).as_bytes())?;
             }
-            Err(error) => {
-                let file = File::unreadable(path.to_string_lossy().into_owned(), error.to_string());
-                status = status.and(status::report(&error.into()));
-                file
-            }
-        };
-        if arguments.json {
-            files.push(file);
-        } else if file.failure.is_none() {
-            out.write_all(report::table(&file).as_bytes())?;
         }
     }
     if arguments.json {
@@ -54,14 +63,24 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(status)
 }
 
-/// Opens and scans one file, and reports what is broken in it.
-pub fn scan_file(path: &Path) -> crate::error::Result<(Input, File)> {
-    let input = Input::open(path)?;
-    let file = scan::scan(&path.to_string_lossy(), &input)?;
-    for error in &file.errors {
-        status::report(&error.clone().in_file(path).into());
-    }
-    Ok((input, file))
+/// Opens and scans what a path stands for, and reports what is broken in it; what cannot be read comes with the path that
+/// it has.
+pub fn scan_path(path: &Path, options: Options) -> Vec<std::result::Result<Scanned, (String, Error)>> {
+    let unreadable = |error| (path.to_string_lossy().into_owned(), error);
+    let parts = match scan::parts(path) {
+        Ok(parts) => parts,
+        Err(error) => return vec![Err(unreadable(error))],
+    };
+    let scan_part = |part: crate::error::Result<Part>| {
+        let part = part.map_err(unreadable)?;
+        let file = scan::scan_with(&part.path, &part, options, &mut |_, _| Ok(()));
+        let file = file.map_err(|error| (part.path.clone(), error))?;
+        for error in &file.errors {
+            status::report(&error.clone().in_file(Path::new(&part.path)).into());
+        }
+        Ok(Scanned { part, file })
+    };
+    parts.into_iter().map(scan_part).collect()
 }
 
 /// What one scanned file means for the exit status.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::error::Error;
+
 /// As grep and diff have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -34,5 +36,8 @@ pub fn report(error: &anyhow::Error) -> Status {
         // If standard error is closed, the exit status still says it.
         let _ = writeln!(io::stderr(), "fatbin: {message}");
     }
-    Status::Trouble
+    match error.downcast_ref::<Error>() {
+        Some(Error::NothingMatches { .. }) => Status::No,
+        _ => Status::Trouble,
+    }
 }

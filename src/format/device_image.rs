@@ -15,6 +15,10 @@ pub enum ImageKind {
     SpirV,
     /// A CUDA fat binary.
     Fatbin,
+    /// A container inside a container.
+    OffloadBinary,
+    Bundle,
+    CompressedBundle,
     /// An ELF file for the host, as bundles carry it.
     HostObject,
     Empty,
@@ -23,13 +27,16 @@ pub enum ImageKind {
 
 /// The first bytes of each kind that has some. Bitcode has a second form with a wrapper header (LLVM, Bitcode file
 /// format); SPIR-V is a sequence of words in either byte order (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 6] = [
+const MAGICS: [(&[u8], ImageKind); 9] = [
     (b"\x7fELF", ImageKind::Elf),
     (b"BC\xc0\xde", ImageKind::Bitcode),
     (b"\xde\xc0\x17\x0b", ImageKind::Bitcode),
     (b"\x03\x02\x23\x07", ImageKind::SpirV),
     (b"\x07\x23\x02\x03", ImageKind::SpirV),
     (b"\x50\xed\x55\xba", ImageKind::Fatbin),
+    (b"\x10\xff\x10\xad", ImageKind::OffloadBinary),
+    (b"__CLANG_OFFLOAD_BUNDLE__", ImageKind::Bundle),
+    (b"CCOB", ImageKind::CompressedBundle),
 ];
 
 impl ImageKind {
@@ -42,6 +49,9 @@ impl ImageKind {
             ImageKind::Bitcode => "bitcode",
             ImageKind::SpirV => "spirv",
             ImageKind::Fatbin => "fatbin",
+            ImageKind::OffloadBinary => "offload-binary",
+            ImageKind::Bundle => "bundle",
+            ImageKind::CompressedBundle => "ccob",
             ImageKind::HostObject => "host-object",
             ImageKind::Empty => "empty",
             ImageKind::Unknown => "unknown",
@@ -58,6 +68,9 @@ impl ImageKind {
             ImageKind::Bitcode => "bc",
             ImageKind::SpirV => "spv",
             ImageKind::Fatbin => "fatbin",
+            // As clang's driver calls them.
+            ImageKind::OffloadBinary => "out",
+            ImageKind::Bundle | ImageKind::CompressedBundle => "hipfb",
             ImageKind::HostObject => "o",
             ImageKind::Empty | ImageKind::Unknown => "bin",
         }

@@ -14,8 +14,8 @@ pub mod openmp_notes;
 pub use device_image::{DeviceImage, ImageKind};
 
 use crate::bytes::View;
-use crate::codec::Codec;
-use crate::error::Malformed;
+use crate::codec::{self, Codec, Limit};
+use crate::error::{Cause, Malformed};
 use crate::target::OffloadKind;
 
 /// What kind of container images were found in; the names are those of `fatbin scan --json`.
@@ -58,7 +58,50 @@ pub struct Container<'data> {
     pub version: Option<u32>,
     /// Exactly the bytes of the container.
     pub view: View<'data>,
-    pub images: Vec<Image<'data>>,
+    pub contents: Contents<'data>,
+}
+
+/// What a container holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Contents<'data> {
+    Images(Vec<Image<'data>>),
+    /// A container that has to be restored before it can be read.
+    Compressed(Compressed<'data>),
+}
+
+impl<'data> Container<'data> {
+    /// Its images; none where it has to be restored first.
+    pub fn images(&self) -> &[Image<'data>] {
+        match &self.contents {
+            Contents::Images(images) => images,
+            Contents::Compressed(_) => &[],
+        }
+    }
+}
+
+/// A container that is stored compressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compressed<'data> {
+    pub codec: Codec,
+    /// The stream.
+    pub stored: View<'data>,
+    /// The bytes that the stream gives.
+    pub full_size: u64,
+    /// What stands in front of them in the restored container.
+    pub front: Vec<u8>,
+}
+
+impl Compressed<'_> {
+    /// The container as it was before it was compressed.
+    pub fn restore(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
+        let full = codec::decompress(self.codec, self.stored, self.full_size, limit)?;
+        if self.front.is_empty() {
+            return Ok(full);
+        }
+        let mut restored = self.front.clone();
+        restored.extend(full);
+        Ok(restored)
+    }
 }
 
 /// A device image and what its container says of it. What the container leaves open is taken from the image's own
@@ -73,12 +116,23 @@ pub struct Image<'data> {
     pub arch: Option<String>,
     /// The bundle entry id as it stands in the file.
     pub id: Option<&'data str>,
+    /// What else the container says, as keys and values; `triple` and `arch` are among them.
+    pub strings: Vec<(&'data str, &'data str)>,
+    /// Values that mean something which is not known here.
+    pub unknown: Vec<Unknown>,
     /// The image as it is stored.
     pub view: View<'data>,
     /// How it is stored; absent where the format knows one way only.
     pub codec: Option<Codec>,
     /// Its size once it is decompressed; absent where it is not compressed.
     pub full_size: Option<u64>,
+}
+
+/// A field of a container with a value that is not in its specification, kept to be reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unknown {
+    pub field: &'static str,
+    pub value: u64,
 }
 
 impl<'data> Image<'data> {
@@ -92,6 +146,8 @@ impl<'data> Image<'data> {
             triple: said(triple).or(own.triple.map(str::to_owned)),
             arch: said(arch).or(own.arch),
             id: None,
+            strings: Vec::new(),
+            unknown: Vec::new(),
             view,
             codec: None,
             full_size: None,
@@ -126,6 +182,23 @@ pub fn of_magic(view: View) -> Option<&'static Format> {
     FORMATS.iter().find(|format| view.starts_with(format.magic))
 }
 
+/// Reads the container that begins at the view's first byte, or an image without one; `None` where neither does.
+pub fn read(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
+    match of_magic(view) {
+        Some(format) => Some((format.read)(view)),
+        None => bare_image(view).map(Ok),
+    }
+}
+
+/// How many bytes are shown of what is not known.
+const SHOWN: usize = 8;
+
+/// The error for bytes that should begin a container and begin none.
+pub fn not_a_container(field: &'static str, view: View<'_>) -> Malformed {
+    let first: Vec<String> = view.data().iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    view.malformed(field, 0, Cause::NotAContainer { first: first.join(" ") })
+}
+
 /// Whether the view holds a whole ELF file: readable headers and everything that they point to.
 pub fn check_elf(view: View) -> Result<(), Malformed> {
     device_elf::read(view).map(|_| ())
@@ -141,8 +214,8 @@ pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
         ImageKind::SpirV => ContainerType::SpirV,
         _ => return None,
     };
-    let images = vec![Image::new(view, None, None, None)];
-    Some(Container { container_type, version: None, view, images })
+    let contents = Contents::Images(vec![Image::new(view, None, None, None)]);
+    Some(Container { container_type, version: None, view, contents })
 }
 
 /// The device ELF file that begins at the view's first byte, as a container of one image; `None` for any other bytes
@@ -151,6 +224,6 @@ pub fn device_elf(view: View<'_>) -> Option<Container<'_>> {
     let image = DeviceImage::identify(view);
     let view = view.part("ELF file", 0, 0, image.own_size?).ok()?;
     image.triple?;
-    let images = vec![Image::new(view, None, None, None)];
-    Some(Container { container_type: ContainerType::DeviceElf, version: None, view, images })
+    let contents = Contents::Images(vec![Image::new(view, None, None, None)]);
+    Some(Container { container_type: ContainerType::DeviceElf, version: None, view, contents })
 }

@@ -1,6 +1,7 @@
 //! An input file, mapped for looking and open for moving.
 
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,9 @@ use crate::error::{Error, Result};
 /// does not make the memory of the process grow with the file.
 const BLOCK: usize = 256 << 10;
 
+/// What messages call it.
+const STANDARD_INPUT: &str = "standard input";
+
 /// A regular file, opened for reading.
 ///
 /// The mapping is for headers and tables: looking at a page of it counts as memory of this process. Payloads go from
@@ -25,15 +29,36 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens `path`, which must be a regular file.
+    /// Opens `path`, which must be a regular file; `-` is standard input, whatever it is.
     pub fn open(path: impl Into<PathBuf>) -> Result<Input> {
         let path = path.into();
+        if path == Path::new("-") {
+            return Input::standard_input();
+        }
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path, "open"))?;
         if !metadata.is_file() {
             let found = if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" };
             return Err(Error::NotAFile { path, found });
         }
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
+        Input::map(path, file)
+    }
+
+    /// Standard input. A pipe goes through a temporary file first: containers have their tables anywhere, and memory is
+    /// not to grow with the file.
+    fn standard_input() -> Result<Input> {
+        let path = PathBuf::from(STANDARD_INPUT);
+        Input::made(&path, &std::env::temp_dir(), |file| io::copy(&mut io::stdin().lock(), file).map(|_| ()))
+    }
+
+    /// Bytes that are made on the way, in a file without a name in `directory`; `path` is what errors call it.
+    pub fn made(path: &Path, directory: &Path, make: impl FnOnce(&mut File) -> io::Result<()>) -> Result<Input> {
+        let mut file = tempfile::tempfile_in(directory).map_err(Error::io(path, "create a temporary file for"))?;
+        make(&mut file).map_err(Error::io(path, "write a temporary file for"))?;
+        Input::map(path.to_owned(), file)
+    }
+
+    fn map(path: PathBuf, file: File) -> Result<Input> {
         // SAFETY: a mapping may only be used while nobody truncates or writes the file: a truncated file raises SIGBUS,
         // and bytes that change under a `&[u8]` are outside the language's rules. No program that maps files can
         // exclude either, linkers included; it would need a copy of every input. What can be done is done: readers

@@ -27,8 +27,11 @@ enum Target {
 
 impl Output {
     /// Begins an output where the user asked for it. A symbolic link is followed, so that the file it names is what
-    /// gets replaced; devices and pipes are written as they are.
+    /// gets replaced; devices and pipes are written as they are. `-` is standard output.
     pub fn create(path: &Path) -> Result<Output> {
+        if path == Path::new("-") {
+            return Self::standard_output();
+        }
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
             Ok(metadata) if !metadata.is_file() => {
@@ -47,6 +50,17 @@ impl Output {
         Self::temporary(&directory.join(name))
     }
 
+    fn standard_output() -> Result<Output> {
+        let path = PathBuf::from("standard output");
+        let stdout = io::stdout();
+        #[cfg(unix)]
+        let file = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned();
+        #[cfg(windows)]
+        let file = std::os::windows::io::AsHandle::as_handle(&stdout).try_clone_to_owned();
+        let file = File::from(file.map_err(Error::io(&path, "open"))?);
+        Ok(Output { path, target: Target::Special(file) })
+    }
+
     fn temporary(path: &Path) -> Result<Output> {
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -62,6 +76,14 @@ impl Output {
         }
         let file = builder.tempfile_in(directory).map_err(own_cause).map_err(Error::io(path, "create"))?;
         Ok(Output { path: path.to_owned(), target: Target::Temporary(file) })
+    }
+
+    /// A folder for files that belong to the making of this one.
+    pub fn directory(&self) -> PathBuf {
+        match &self.target {
+            Target::Temporary(file) => file.path().parent().map_or_else(std::env::temp_dir, Path::to_owned),
+            Target::Special(_) => std::env::temp_dir(),
+        }
     }
 
     /// Says how large the output will be. A file system that has no room for it says so now and not after minutes of

@@ -6,6 +6,8 @@
 //! are kept. Nothing of the payload is looked at until [`Sink::write_to`] lets the kernel move it. The alternative, a
 //! placeholder that is filled in afterwards, needs the writer's cooperation and a second pass over its offsets.
 
+use std::io::{self, Seek, SeekFrom, Write};
+
 use object::write::{GrowableBuffer, WritableBuffer};
 
 use crate::error::Result;
@@ -13,7 +15,9 @@ use crate::io::{Input, Output};
 
 /// An append-only buffer that holds small bytes and points at large ones.
 pub struct Sink<'data> {
-    inputs: &'data [Input],
+    inputs: Vec<&'data Input>,
+    /// Bytes so far.
+    size: u64,
     extents: Vec<Extent<'data>>,
 }
 
@@ -24,13 +28,14 @@ enum Extent<'data> {
 
 impl<'data> Sink<'data> {
     /// An empty sink that recognises slices of `inputs`.
-    pub fn new(inputs: &'data [Input]) -> Self {
-        Sink { inputs, extents: vec![Extent::Bytes(Vec::new())] }
+    pub fn new(inputs: impl IntoIterator<Item = &'data Input>) -> Self {
+        Sink { inputs: inputs.into_iter().collect(), size: 0, extents: vec![Extent::Bytes(Vec::new())] }
     }
 
     /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        let source = self.inputs.iter().find_map(|input| Some((input, input.offset_of(bytes)?)));
+        self.size += bytes.len() as u64;
+        let source = self.inputs.iter().find_map(|&input| Some((input, input.offset_of(bytes)?)));
         match (source, self.extents.last_mut()) {
             (Some((input, offset)), _) => {
                 self.extents.push(Extent::Payload { input, offset, size: bytes.len() as u64 });
@@ -51,11 +56,7 @@ impl<'data> Sink<'data> {
 
     /// Everything that was appended, in bytes.
     pub fn size(&self) -> u64 {
-        let size = |extent: &Extent| match extent {
-            Extent::Bytes(bytes) => bytes.len() as u64,
-            Extent::Payload { size, .. } => *size,
-        };
-        self.extents.iter().map(size).sum()
+        self.size
     }
 
     /// Moves everything to `output`, in order.
@@ -79,6 +80,27 @@ impl WritableBuffer for Sink<'_> {
 
     fn write_bytes(&mut self, bytes: &[u8]) {
         self.push(bytes);
+    }
+}
+
+/// For writers that ask where they are, and go nowhere else.
+impl Seek for Sink<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match to {
+            SeekFrom::Current(0) | SeekFrom::End(0) => Ok(self.size),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

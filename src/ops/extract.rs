@@ -1,129 +1,178 @@
-//! `extract`: the device images of a file, each into a file of its own.
+//! `extract`: the device images of files, each into a file of its own, one into a named file, or those for one target into
+//! a static library.
+//!
+//! The inventory says what there is, so everything that can be refused is refused before anything is written: something
+//! asked for that is not there, several images for one output.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::names::{Names, archive_name, image_name};
+use super::selection::Selection;
+use crate::archive;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::inventory::{File, Image};
-use crate::io::{Input, Output};
+use crate::io::{Output, Sink};
+use crate::scan::{self, Part};
 
-/// The longest part of a name that is taken from a file's contents, in bytes; the whole has to fit into 255.
-const LONGEST_PART: usize = 48;
-
-/// Where images go.
+/// What to take out, and where to.
 #[derive(Debug, Clone)]
 pub struct ExtractOptions {
-    pub directory: PathBuf,
+    pub selection: Selection,
+    pub destination: Destination,
+    pub scan: scan::Options,
 }
 
-/// Names that are taken, over all files of one run; compared without case, for file systems that do so.
-#[derive(Debug, Default)]
-pub struct Names(HashSet<String>);
+/// Where images go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// Each into a file of its own in this folder, which is made if need be.
+    Directory(PathBuf),
+    /// The only one into this file; `-` is standard output.
+    File(PathBuf),
+    /// Those of one kind, triple and arch into one static library in this folder.
+    Archives(PathBuf),
+}
 
-/// Writes every device image that `file` lists out of `input`, and calls `written` with the path of each. Host code
-/// in bundles is no device image and is left out. The first image that is stored compressed ends it: what would be
-/// written is not what its name says.
-pub fn extract(
-    input: &Input,
-    file: &File,
-    options: &ExtractOptions,
-    names: &mut Names,
-    mut written: impl FnMut(&Path),
-) -> Result<()> {
-    let directory = &options.directory;
-    std::fs::create_dir_all(directory).map_err(Error::io(directory, "create"))?;
-    for (index, image) in file.device_images().enumerate() {
-        if let Some(codec) = image.codec.filter(|&codec| codec != Codec::None) {
-            let (path, offset, codec) = (input.path().to_owned(), image.offset, codec.name());
-            return Err(Error::Compressed { path, offset, codec });
+/// A file that was looked into.
+pub struct Scanned {
+    pub part: Part,
+    pub file: File,
+}
+
+/// An image that was chosen, by its file, and its number among the file's device images.
+type Chosen = (usize, usize);
+
+/// Writes the selected device images of all files, and calls `written` with the path of each output. Host code in bundles
+/// is no device image and is left out. Returns how many images there were to write.
+pub fn extract(files: &[Scanned], options: &ExtractOptions, mut written: impl FnMut(&Path)) -> Result<usize> {
+    let chosen = choose(files, options)?;
+    if chosen.is_empty() {
+        return Ok(0);
+    }
+    match &options.destination {
+        Destination::Directory(directory) => {
+            make_directory(directory)?;
+            let mut names = Names::default();
+            each(files, &chosen, options.scan, |index, image, bytes| {
+                let part = &files[index.0].part;
+                let name = names.take(&image_name(&part.path, index.1, image));
+                write(part, bytes, Output::create_in(directory, &name)?)?;
+                written(&directory.join(name));
+                Ok(())
+            })?;
         }
-        let name = names.take(&name(input.path(), index, image));
-        let mut output = Output::create_in(directory, &name)?;
-        output.reserve(image.size)?;
-        output.copy(input, image.offset, image.size)?;
-        output.commit()?;
-        written(&directory.join(name));
+        Destination::File(path) => each(files, &chosen, options.scan, |index, _, bytes| {
+            write(&files[index.0].part, bytes, Output::create(path)?)
+        })?,
+        Destination::Archives(directory) => {
+            make_directory(directory)?;
+            archives(files, &chosen, options.scan, directory, written)?;
+        }
+    }
+    Ok(chosen.len())
+}
+
+fn choose(files: &[Scanned], options: &ExtractOptions) -> Result<Vec<Chosen>> {
+    let all: Vec<&Image> = files.iter().flat_map(|it| it.file.device_images()).collect();
+    let unmet: Vec<String> = options.selection.unmet(&all).iter().map(ToString::to_string).collect();
+    if !unmet.is_empty() {
+        return Err(Error::NothingMatches { asked: unmet.join(" and "), there: describe(&all) });
+    }
+    let mut chosen = Vec::new();
+    let mut descriptions = Vec::new();
+    for (file, scanned) in files.iter().enumerate() {
+        for (index, image) in scanned.file.device_images().enumerate() {
+            if !options.selection.accepts(image) {
+                continue;
+            }
+            // What would be written is not what its name says.
+            if let Some(codec) = image.codec.filter(|&codec| codec != Codec::None) {
+                let (path, offset) = (PathBuf::from(&scanned.file.path), image.offset.unwrap_or_default());
+                return Err(Error::Compressed { path, offset, codec: codec.name() });
+            }
+            chosen.push((file, index));
+            descriptions.push(format!("{} {}", scanned.file.path, target(image)));
+        }
+    }
+    match &options.destination {
+        Destination::File(path) if chosen.len() > 1 => {
+            Err(Error::SeveralMatches { path: path.clone(), matches: descriptions.join(", ") })
+        }
+        _ => Ok(chosen),
+    }
+}
+
+/// What there is instead, without repetition.
+fn describe(images: &[&Image]) -> String {
+    let mut there: Vec<String> = images.iter().map(|image| target(image)).collect();
+    there.sort_unstable();
+    there.dedup();
+    if there.is_empty() { "no device images".to_owned() } else { there.join(", ") }
+}
+
+/// Kind, triple and arch of an image, in the words that select it.
+fn target(image: &Image) -> String {
+    let said = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let said: Vec<&str> = said.into_iter().flatten().collect();
+    if said.is_empty() { "an image that says nothing of itself".to_owned() } else { said.join(" ") }
+}
+
+/// Calls `take` with every chosen image and its bytes.
+fn each(
+    files: &[Scanned],
+    chosen: &[Chosen],
+    options: scan::Options,
+    mut take: impl FnMut(Chosen, &Image, &[u8]) -> Result<()>,
+) -> Result<()> {
+    for (number, Scanned { part, file }) in files.iter().enumerate() {
+        let wanted = |index| chosen.binary_search(&(number, index)).is_ok();
+        scan::reopen(part, file, options, &wanted, &mut |index, image, bytes| take((number, index), image, bytes))?;
     }
     Ok(())
 }
 
-/// `<file>.<index>-<kind>-<triple>-<arch>.<extension>`: the index alone makes it unique within a file, the rest says
-/// what it is.
-fn name(file: &Path, index: usize, image: &Image) -> String {
-    let file = file.file_name().map_or("file".into(), |name| name.to_string_lossy());
-    let mut name = format!("{}.{index}", bare(&file));
-    let said = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
-    for part in said.into_iter().flatten() {
-        name = format!("{name}-{}", bare(part));
-    }
-    format!("{name}.{}", image.image_kind.extension())
+/// Moves bytes from file to file where they are a part of one; what was decompressed is written from memory.
+fn write(part: &Part, bytes: &[u8], mut output: Output) -> Result<()> {
+    let mut sink = Sink::new([part.input()]);
+    sink.push(bytes);
+    sink.write_to(&mut output)?;
+    output.commit()
 }
 
-/// Text from a file as a part of a file name: nothing that separates folders, names a device or needs quoting, nothing
-/// that begins with a dot, and not longer than a name can bear.
-fn bare(text: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
-    let text: String = text.chars().map(plain).take(LONGEST_PART).collect();
-    match text.strip_prefix('.') {
-        Some(rest) => format!("_{rest}"),
-        None => text,
-    }
+fn make_directory(directory: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory).map_err(Error::io(directory, "create"))
 }
 
-impl Names {
-    /// The name, or where it is taken the first of `name~2`, `name~3` … that is not. `bare` makes no tilde.
-    fn take(&mut self, name: &str) -> String {
-        let variants = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}~{number}")));
-        variants.into_iter().find(|name| self.0.insert(name.to_ascii_lowercase())).expect("the variants never end")
-    }
-}
+/// Names and bytes.
+type Members<'a> = Vec<(String, Cow<'a, [u8]>)>;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::format::ImageKind;
-    use crate::target::OffloadKind;
-
-    fn image(triple: &str, arch: &str) -> Image {
-        Image {
-            kind: Some(OffloadKind::Hip),
-            image_kind: ImageKind::Elf,
-            triple: Some(triple.to_owned()),
-            arch: Some(arch.to_owned()),
-            id: None,
-            offset: 0,
-            size: 1,
-            codec: None,
-            full_size: None,
-        }
+/// A static library for each target, in the order of their names, with its images in the order of the files.
+fn archives(
+    files: &[Scanned],
+    chosen: &[Chosen],
+    options: scan::Options,
+    directory: &Path,
+    mut written: impl FnMut(&Path),
+) -> Result<()> {
+    let mut libraries: BTreeMap<String, Members> = BTreeMap::new();
+    each(files, chosen, options, |(file, index), image, bytes| {
+        let part = &files[file].part;
+        let member = (image_name(&part.path, index, image), part.keep(bytes));
+        libraries.entry(archive_name(image)).or_default().push(member);
+        Ok(())
+    })?;
+    for (name, members) in &libraries {
+        let mut sink = Sink::new(files.iter().map(|it| it.part.input()));
+        let path = directory.join(name);
+        let members = members.iter().map(|(name, bytes)| (name.clone(), bytes.as_ref()));
+        archive::write(members, &mut sink).map_err(Error::io(&path, "write"))?;
+        let mut output = Output::create_in(directory, name)?;
+        sink.write_to(&mut output)?;
+        output.commit()?;
+        written(&path);
     }
-
-    #[test]
-    fn a_name_says_what_the_image_is() {
-        let name = name(Path::new("/lib/librocrand.so.1"), 3, &image("amdgcn-amd-amdhsa", "gfx90a:sramecc+:xnack-"));
-        assert_eq!(name, "librocrand.so.1.3-hip-amdgcn-amd-amdhsa-gfx90a_sramecc+_xnack-.elf");
-    }
-
-    #[test]
-    fn no_text_in_a_file_makes_a_name_that_leaves_the_folder() {
-        for hostile in ["../../etc/passwd", "/etc/passwd", "..", "a\\b", "C:x", "nul\0", "\u{1b}[2J", "é\n", ".."] {
-            let name = name(Path::new(hostile), 0, &image(hostile, hostile));
-            assert_eq!(Path::new(&name).components().count(), 1, "{name}");
-            assert!(!name.starts_with('.') && !name.contains(['/', '\\', ':', '\0', '\n', '\u{1b}']), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_name_fits_into_a_folder_however_long_its_parts_are() {
-        let long = "x".repeat(5000);
-        assert!(name(Path::new(&long), 0, &image(&long, &long)).len() <= 255);
-    }
-
-    #[test]
-    fn two_files_of_one_name_do_not_take_each_others_place() {
-        let mut names = Names::default();
-        let taken = ["lib.so.0.elf", "lib.so.0.elf", "LIB.so.0.elf"].map(|name| names.take(name));
-        assert_eq!(taken, ["lib.so.0.elf", "lib.so.0.elf~2", "LIB.so.0.elf~3"]);
-    }
+    Ok(())
 }

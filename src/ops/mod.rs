@@ -1,7 +1,13 @@
 //! What the program does with files: one file an operation, each a function of plain options. No command-line syntax.
 
 mod extract;
+mod names;
+mod pack;
+mod selection;
 mod wrap;
 
-pub use extract::{ExtractOptions, Names, extract};
+pub use extract::{Destination, ExtractOptions, Scanned, extract};
+pub use names::Names;
+pub use pack::{ImageToPack, PackOptions, pack};
+pub use selection::{Criterion, Selection};
 pub use wrap::{Chosen, ImageFile, LargeImages, WrapOptions, wrap};

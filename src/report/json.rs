@@ -2,10 +2,13 @@
 //!
 //! Numbers are bytes. A field that is absent is unknown or does not apply.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use crate::codec::Codec;
 use crate::error::Malformed;
-use crate::inventory;
+use crate::{format, inventory};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.scan/1";
@@ -35,7 +38,8 @@ struct Container<'a> {
     version: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     section: Option<&'a str>,
-    offset: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
     size: u64,
     images: Vec<Image<'a>>,
 }
@@ -51,12 +55,28 @@ struct Image<'a> {
     arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
-    offset: u64,
-    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     full_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     codec: Option<&'static str>,
+    /// What the container says besides triple and arch.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    strings: BTreeMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown: Vec<Unknown>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    containers: Vec<Container<'a>>,
+}
+
+/// A field of the container with a value that is not in its specification.
+#[derive(Serialize)]
+struct Unknown {
+    field: &'static str,
+    value: u64,
 }
 
 #[derive(Serialize)]
@@ -80,27 +100,31 @@ impl<'a> File<'a> {
             path: &file.path,
             format: file.format.map(|format| format.name()),
             size: file.format.map(|_| file.size),
-            containers: file.containers.iter().map(Container::new).collect(),
+            containers: file.containers.iter().map(|container| Container::new(container, None)).collect(),
             errors: failure.chain(file.errors.iter().map(Problem::new)).collect(),
         }
     }
 }
 
 impl<'a> Container<'a> {
-    fn new(container: &'a inventory::Container) -> Self {
+    /// `codec` is that of the compressed container around this one.
+    fn new(container: &'a inventory::Container, codec: Option<Codec>) -> Self {
+        let codec = container.codec.or(codec);
         Container {
             container_type: container.container_type.name(),
             version: container.version,
             section: container.section.as_deref(),
             offset: container.offset,
             size: container.size,
-            images: container.images.iter().map(Image::new).collect(),
+            images: container.images.iter().map(|image| Image::new(image, codec)).collect(),
         }
     }
 }
 
 impl<'a> Image<'a> {
-    fn new(image: &'a inventory::Image) -> Self {
+    fn new(image: &'a inventory::Image, codec: Option<Codec>) -> Self {
+        let said_above = ["triple", "arch"];
+        let strings = image.strings.iter().filter(|(key, _)| !said_above.contains(&key.as_str()));
         Image {
             kind: image.kind.map(|kind| kind.name()),
             image: image.image_kind.name(),
@@ -110,7 +134,10 @@ impl<'a> Image<'a> {
             offset: image.offset,
             size: image.size,
             full_size: image.full_size,
-            codec: image.codec.map(|codec| codec.name()),
+            codec: image.codec.or(codec).map(|codec| codec.name()),
+            strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+            unknown: image.unknown.iter().map(|&format::Unknown { field, value }| Unknown { field, value }).collect(),
+            containers: image.containers.iter().map(|container| Container::new(container, codec)).collect(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use crate::format::Unknown;
 use crate::inventory::{Container, File, Image};
 
 const HEADINGS: [&str; 8] = ["CONTAINER", "SECTION", "KIND", "TRIPLE", "ARCH", "IMAGE", "OFFSET", "SIZE"];
@@ -23,8 +24,9 @@ pub fn table(file: &File) -> String {
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(HEADINGS);
+    let mut unknown = String::new();
     for container in &file.containers {
-        table.add_rows(container.images.iter().map(|image| row(container, image)));
+        add_rows(&mut table, &mut unknown, "", container);
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -35,20 +37,37 @@ pub fn table(file: &File) -> String {
     for line in table.lines() {
         text += &format!("  {}\n", line.trim_end());
     }
-    text
+    text + &unknown
 }
 
-fn row(container: &Container, image: &Image) -> [String; 8] {
+/// A row for each image that holds no others; the containers around one are named from the outermost to its own.
+fn add_rows(table: &mut Table, unknown: &mut String, outer: &str, container: &Container) {
+    let name = format!("{outer}{}", container.container_type.name());
+    for image in &container.images {
+        if image.containers.is_empty() {
+            table.add_row(row(&name, container, image));
+        }
+        for Unknown { field, value } in &image.unknown {
+            let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+            *unknown += &format!("  image{offset}: {field} {value:#x} is not known\n");
+        }
+        for inner in &image.containers {
+            add_rows(table, unknown, &format!("{name} > "), inner);
+        }
+    }
+}
+
+fn row(name: &str, container: &Container, image: &Image) -> [String; 8] {
     let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
     [
-        container.container_type.name().to_owned(),
+        name.to_owned(),
         or_dash(container.section.as_deref()),
         or_dash(image.kind.map(|kind| kind.name())),
         or_dash(image.triple.as_deref()),
         or_dash(image.arch.as_deref()),
         image.image_kind.name().to_owned(),
-        format!("{:#x}", image.offset),
-        image.size.to_string(),
+        image.offset.map_or("-".to_owned(), |offset| format!("{offset:#x}")),
+        image.size.or(image.full_size).map_or("-".to_owned(), |size| size.to_string()),
     ]
 }
 
@@ -71,17 +90,21 @@ mod tests {
             triple: Some(triple.to_owned()),
             arch: None,
             id: None,
-            offset: 4242,
-            size: 15720,
+            strings: Vec::new(),
+            unknown: Vec::new(),
+            offset: Some(4242),
+            size: Some(15720),
             codec: None,
             full_size: None,
+            containers: Vec::new(),
         };
         let container = Container {
             container_type: ContainerType::OffloadBinary,
             version: Some(1),
             section: Some(".llvm.offloading".to_owned()),
-            offset: 4096,
+            offset: Some(4096),
             size: 16000,
+            codec: None,
             images: vec![image],
         };
         let (path, format) = ("app".to_owned(), Some(FileFormat::Elf));

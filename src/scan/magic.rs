@@ -10,7 +10,6 @@ use super::structure::Structure;
 use super::{Findings, Source};
 use crate::error::Result;
 use crate::format::FORMATS;
-use crate::inventory::Container;
 
 /// The vectorised searcher runs at 17 GB/s where one pass of `memmem` for each magic makes 4.5 and the automaton 0.7;
 /// it needs vector instructions that not every machine has.
@@ -44,21 +43,23 @@ impl Magics {
 pub fn search(source: &impl Source, range: Range<u64>, structure: &Structure, findings: &mut Findings) -> Result<()> {
     let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or(1);
     let view = source.view();
+    let mut outcome = Ok(());
     // What lies before has been looked at: in the block before, or as part of a container.
     let mut next = range.start;
     source.blocks(range, longest - 1, &mut |block_offset, block| {
         let block_end = block_offset + block.len() as u64;
-        while next < block_end {
+        while next < block_end && outcome.is_ok() {
             let Some((row, at)) = MAGICS.find(block, next.saturating_sub(block_offset) as usize) else { break };
             let offset = block_offset + at as u64;
             next = match (FORMATS[row].read)(view.from(offset)) {
                 Ok(container) => {
-                    findings.containers.push(Container::new(&container, structure.section_at(offset)));
+                    outcome = findings.add(&container, structure.section_at(offset));
                     offset + container.view.size()
                 }
                 // Only one byte on, because a magic can begin inside another: the bundle's ends as it begins.
                 Err(_) => offset + 1,
             };
         }
-    })
+    })?;
+    outcome
 }

@@ -5,16 +5,34 @@
 //! lose their section headers. Hence the second pass over all other bytes, where a container counts only when
 //! everything that it states holds: four bytes that look like a magic occur in any large file.
 
+mod files;
 mod magic;
+mod record;
 mod structure;
 mod walk;
 
 use std::ops::Range;
+use std::path::Path;
 
 use crate::bytes::View;
-use crate::error::{Malformed, Result};
-use crate::inventory::{Container, File, FileFormat};
+use crate::codec::Limit;
+use crate::error::{Error, Malformed, Result};
+use crate::format;
+use crate::inventory::{Container, File, FileFormat, Image};
 use crate::io::Input;
+use record::Record;
+
+pub use files::{Part, parts};
+pub use record::Look;
+
+/// How to look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// How large a compressed container may become.
+    pub limit: Limit,
+    /// Leave out the search by magic: what no header leads to stays unseen.
+    pub structure_only: bool,
+}
 
 /// Something to search: headers are looked at through the view, the rest goes by block by block.
 pub trait Source {
@@ -50,29 +68,84 @@ impl Source for View<'_> {
 
 /// Lists every container in `source`; `path` is what the result will call it.
 pub fn scan(path: &str, source: &impl Source) -> Result<File> {
+    scan_with(path, source, Options::default(), &mut |_, _| Ok(()))
+}
+
+/// The same, and calls `look` with each image and its bytes.
+pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut Look) -> Result<File> {
     let view = source.view();
     let structure = structure::read(view);
-    let mut findings = Findings::default();
-    for section in &structure.sections {
-        walk::walk(section.view, Some(&section.name), &mut findings);
+    if structure.format == FileFormat::Bitcode {
+        return Err(Error::Bitcode { path: path.into() });
     }
-    for range in findings.unexplained(view.size()) {
-        magic::search(source, range, &structure, &mut findings)?;
+    let mut findings = Findings { options, look, containers: Vec::new(), errors: Vec::new() };
+    for section in &structure.sections {
+        walk::walk(section.view, section.name.as_deref(), &mut findings)?;
+    }
+    if !options.structure_only {
+        for range in findings.unexplained(view.size()) {
+            magic::search(source, range, &structure, &mut findings)?;
+        }
     }
     Ok(findings.into_file(path, structure.format, view.size()))
 }
 
+/// Called with the number of an image, what is known of it, and its bytes.
+pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &[u8]) -> Result<()> + 'a;
+
+/// Calls `look` with the number of each device image that is `wanted`, counted as [`File::device_images`] does, with what
+/// is known of it and with its bytes. Containers without any are not opened again.
+pub fn reopen(
+    source: &impl Source,
+    file: &File,
+    options: Options,
+    wanted: &dyn Fn(usize) -> bool,
+    look: &mut LookAtNumber,
+) -> Result<()> {
+    let broken = |error: Malformed| error.in_file(Path::new(&file.path));
+    let mut number = 0;
+    for container in &file.containers {
+        let behind = number + container.images().filter(|image| image.is_for_a_device()).count();
+        if !(number..behind).any(wanted) {
+            number = behind;
+            continue;
+        }
+        let offset = container.offset.expect("only what is inside another container has none");
+        let view = source.view().part("container", offset, offset, container.size).map_err(broken)?;
+        let again = format::read(view).unwrap_or_else(|| Err(format::not_a_container("container", view)));
+        let mut errors = Vec::new();
+        let mut number_and_look = |image: &Image, bytes: &[u8]| {
+            if !image.is_for_a_device() {
+                return Ok(());
+            }
+            number += 1;
+            if wanted(number - 1) { look(number - 1, image, bytes) } else { Ok(()) }
+        };
+        let mut record = Record { options, errors: &mut errors, look: &mut number_and_look };
+        record.container(&again.map_err(broken)?, container.section.as_deref())?;
+    }
+    Ok(())
+}
+
 /// What was found so far.
-#[derive(Debug, Default)]
-struct Findings {
+struct Findings<'look, 'a> {
+    options: Options,
+    look: &'look mut Look<'a>,
     containers: Vec<Container>,
     errors: Vec<Malformed>,
 }
 
-impl Findings {
+impl Findings<'_, '_> {
+    fn add(&mut self, container: &format::Container, section: Option<&str>) -> Result<()> {
+        let mut record = Record { options: self.options, errors: &mut self.errors, look: &mut *self.look };
+        self.containers.push(record.container(container, section)?);
+        Ok(())
+    }
+
     /// The ranges of a file of `size` bytes that no container covers.
     fn unexplained(&self, size: u64) -> Vec<Range<u64>> {
-        let mut covered: Vec<Range<u64>> = self.containers.iter().map(|it| it.offset..it.offset + it.size).collect();
+        let mut covered: Vec<Range<u64>> =
+            self.containers.iter().filter_map(|it| Some(it.offset?..it.offset? + it.size)).collect();
         covered.sort_unstable_by_key(|range| range.start);
         let mut ranges = Vec::new();
         let mut end = 0;

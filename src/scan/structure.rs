@@ -6,13 +6,16 @@ use object::SectionFlags;
 use object::read::{File, FileKind, Object, ObjectSection};
 
 use crate::bytes::View;
-use crate::format::offload_binary;
+use crate::format::{self, DeviceImage, ImageKind, offload_binary};
 use crate::inventory::FileFormat;
 
 /// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper and for its `-r` links,
 /// HIP's bundles, CUDA's fat binaries and those of CUDA code that is still to be linked.
 const SECTIONS: [&str; 5] =
     [".llvm.offloading", ".llvm.offloading.relocatable", ".hip_fatbin", ".nv_fatbin", "__nv_relfatbin"];
+
+/// A PE file has room for so many bytes of a section's name (PE format, section headers).
+const PE_NAME: usize = 8;
 
 /// A file as far as the scanner cares.
 pub struct Structure<'data> {
@@ -25,7 +28,7 @@ pub struct Structure<'data> {
 
 /// A section's name and bytes.
 pub struct Section<'data> {
-    pub name: String,
+    pub name: Option<String>,
     pub view: View<'data>,
 }
 
@@ -34,20 +37,34 @@ pub struct Section<'data> {
 pub fn read(view: View<'_>) -> Structure<'_> {
     let format = match FileKind::parse(view.data()) {
         Ok(FileKind::Elf32 | FileKind::Elf64) => FileFormat::Elf,
+        Ok(FileKind::Coff | FileKind::CoffBig) => FileFormat::Coff,
+        Ok(FileKind::Pe32 | FileKind::Pe64) => FileFormat::Pe,
+        _ if DeviceImage::identify(view).image_kind == ImageKind::Bitcode => FileFormat::Bitcode,
         _ => FileFormat::Raw,
     };
     let mut structure = Structure { format, sections: Vec::new(), names: Vec::new() };
-    let Ok(file) = File::parse(view.data()) else { return structure };
+    let Ok(file) = File::parse(view.data()) else {
+        structure.format = if format == FileFormat::Coff { FileFormat::Raw } else { format };
+        // Containers by themselves, as tools write them before they are put anywhere.
+        if format::of_magic(view).is_some() {
+            structure.sections.push(Section { name: None, view });
+        }
+        return structure;
+    };
     for section in file.sections() {
         // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
         let Some((offset, size)) = section.file_range() else { continue };
         let Some(end) = offset.checked_add(size).filter(|&end| end <= view.size()) else { continue };
         let name = String::from_utf8_lossy(section.name_bytes().unwrap_or_default()).into_owned();
         let typed = matches!(section.flags(), SectionFlags::Elf { sh_type: offload_binary::SECTION_TYPE, .. });
-        if (typed || SECTIONS.contains(&name.as_str()))
+        let named = SECTIONS.iter().any(|known| match format {
+            FileFormat::Pe => known[..PE_NAME.min(known.len())] == name || *known == name,
+            _ => *known == name,
+        });
+        if (typed || named)
             && let Ok(view) = view.part("section", 0, offset, size)
         {
-            structure.sections.push(Section { name: name.clone(), view });
+            structure.sections.push(Section { name: Some(name.clone()), view });
         }
         structure.names.push((name, offset..end));
     }

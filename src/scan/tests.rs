@@ -1,12 +1,14 @@
 //! What is found, what is not, and where.
 
 use super::*;
+use crate::codec::{Codec, Compression};
+use crate::format::offload_binary::Version;
 use crate::format::{ContainerType, bundle, offload_binary};
 
 fn offload_binary(image: &[u8]) -> Vec<u8> {
     let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
     let member = offload_binary::Member { image_kind: 1, offload_kind: 1, flags: 0, strings: &strings, image };
-    offload_binary::write(&member).unwrap().content.to_vec()
+    offload_binary::write(Version::One, &[member]).unwrap().content.to_vec()
 }
 
 fn bundle(image: &[u8]) -> Vec<u8> {
@@ -17,7 +19,7 @@ fn bundle(image: &[u8]) -> Vec<u8> {
 fn offsets(bytes: &[u8]) -> Vec<(ContainerType, u64, u64)> {
     let file = scan("file", &View::new(bytes)).unwrap();
     assert_eq!(file.errors, []);
-    file.containers.iter().map(|it| (it.container_type, it.offset, it.size)).collect()
+    file.containers.iter().map(|it| (it.container_type, it.offset.unwrap(), it.size)).collect()
 }
 
 #[test]
@@ -33,15 +35,150 @@ fn containers_are_found_at_any_offset_between_other_bytes() {
 }
 
 #[test]
-fn a_container_inside_an_image_belongs_to_the_image() {
-    let inner = bundle(b"inner");
-    let bytes = offload_binary(&inner);
+fn an_image_that_is_a_container_is_looked_into_and_one_that_only_has_a_magic_inside_is_not() {
+    let inner = [offload_binary(b"one"), offload_binary(b"two")].concat();
+    let bytes = offload_binary(&offload_binary(&inner));
+    let file = scan("file", &View::new(&bytes)).unwrap();
+    let sizes: Vec<_> = file.device_images().map(|image| image.size).collect();
+    assert_eq!(sizes, [Some(3), Some(3)]);
+    let offset = file.device_images().next().unwrap().offset.unwrap() as usize;
+    assert_eq!(&bytes[offset..offset + 3], b"one");
+
+    let image = [b"code that has a container in its data", &inner[..]].concat();
+    let bytes = offload_binary(&image);
     assert_eq!(offsets(&bytes), [(ContainerType::OffloadBinary, 0, bytes.len() as u64)]);
+    assert_eq!(scan("file", &View::new(&bytes)).unwrap().device_images().count(), 1);
+}
+
+#[test]
+fn containers_in_containers_end_somewhere() {
+    let mut bytes = offload_binary(b"image");
+    for _ in 0..40 {
+        bytes = offload_binary(&bytes);
+    }
+    assert_eq!(scan("file", &View::new(&bytes)).unwrap().device_images().count(), 1);
+}
+
+/// A compressed binary of version 3.
+fn compressed(images: &[&[u8]]) -> Vec<u8> {
+    let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
+    let members: Vec<_> = images
+        .iter()
+        .map(|image| offload_binary::Member { image_kind: 1, offload_kind: 1, flags: 0, strings: &strings, image })
+        .collect();
+    let plain = offload_binary::write(Version::Three, &members).unwrap().content;
+    let mut stream = Vec::new();
+    let (front, padding) = offload_binary::compress(&plain, Compression::new(Codec::Zstd), &mut stream).unwrap();
+    [front, stream, padding].concat()
+}
+
+#[test]
+fn what_is_stored_compressed_is_listed_without_offsets_and_opened_again_with_its_bytes() {
+    let bytes = [b"odd".as_slice(), &compressed(&[b"first image", &offload_binary(b"nested")])].concat();
+    let file = scan("file", &View::new(&bytes)).unwrap();
+    assert_eq!((file.errors.len(), file.containers.len()), (0, 1));
+    assert_eq!((file.containers[0].offset, file.containers[0].codec), (Some(3), Some(Codec::Zstd)));
+    let images: Vec<_> = file.device_images().map(|image| (image.offset, image.size, image.full_size)).collect();
+    assert_eq!(images, [(None, None, Some(11)), (None, None, Some(6))]);
+
+    let mut opened = Vec::new();
+    reopen(&View::new(&bytes), &file, Options::default(), &|number| number == 1, &mut |number, image, bytes| {
+        opened.push((number, image.arch.clone(), bytes.to_vec()));
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(opened, [(1, Some("gfx90a".to_owned()), b"nested".to_vec())]);
+}
+
+#[test]
+fn a_compressed_container_that_cannot_be_restored_is_an_error_at_its_stream_and_not_silence() {
+    let good = compressed(&[b"an image"]);
+    let mut cut = good.clone();
+    let last = cut.len() - 9;
+    cut[last] ^= 0xff;
+    let file = scan("file", &View::new(&[cut, good.clone()].concat())).unwrap();
+    assert_eq!((file.containers.len(), file.device_images().count()), (2, 1));
+    assert_eq!(file.errors.len(), 1);
+    assert_eq!(file.errors[0].offset, 40, "behind the header");
+
+    let options = Options { limit: Limit(10), ..Options::default() };
+    let file = scan_with("file", &View::new(&good), options, &mut |_, _| Ok(())).unwrap();
+    assert!(file.errors[0].to_string().contains("more than the limit of 10"), "{}", file.errors[0]);
+}
+
+/// A COFF object for x86-64 with one section, whose long name stands in the string table (PE format, section table).
+fn coff(name: &str, content: &[u8]) -> Vec<u8> {
+    let symbols_at = (60 + content.len()) as u32;
+    let mut bytes = b"\x64\x86\x01\0\0\0\0\0".to_vec();
+    bytes.extend(symbols_at.to_le_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend(b"/4\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    bytes.extend([(content.len() as u32).to_le_bytes(), 60u32.to_le_bytes()].concat());
+    bytes.extend([0; 16]);
+    bytes.extend(content);
+    bytes.extend((name.len() as u32 + 5).to_le_bytes());
+    bytes.extend([name.as_bytes(), b"\0"].concat());
+    bytes
+}
+
+#[test]
+fn a_coff_object_has_its_containers_in_a_section_with_a_long_name() {
+    let mut broken = offload_binary(b"image");
+    broken[4] = 99;
+    let file = scan("a.obj", &View::new(&coff(".llvm.offloading", &offload_binary(b"image")))).unwrap();
+    assert_eq!((file.format, file.containers.len()), (Some(FileFormat::Coff), 1));
+    assert_eq!(file.containers[0].section.as_deref(), Some(".llvm.offloading"));
+    // That the section was walked and not only found by its magic is seen when it is broken.
+    let file = scan("a.obj", &View::new(&coff(".llvm.offloading", &broken))).unwrap();
+    assert_eq!((file.containers.len(), file.errors.len()), (0, 1));
+}
+
+#[test]
+fn bitcode_is_refused_with_what_to_do_about_it() {
+    for magic in [b"BC\xc0\xde\x35\x14\0\0", b"\xde\xc0\x17\x0b\0\0\0\0"] {
+        let error = scan("a.bc", &View::new(magic)).unwrap_err().to_string();
+        assert!(error.starts_with("a.bc: is LLVM bitcode") && error.contains("make an object of it"), "{error}");
+    }
+}
+
+#[test]
+fn the_members_of_archives_are_files_by_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let [archive, outer, thin] = ["lib.a", "outer.a", "thin.a"].map(|name| folder.path().join(name));
+    let binary = offload_binary(b"image");
+    let write = |path: &Path, members: &[(&str, &[u8])]| {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        crate::archive::write(members.iter().map(|&(name, bytes)| (name.to_owned(), bytes)), &mut bytes).unwrap();
+        std::fs::write(path, bytes.into_inner()).unwrap();
+    };
+    write(&archive, &[("text", b"nothing"), ("odd.bin", &binary)]);
+    write(&outer, &[("lib.a", &std::fs::read(&archive).unwrap())]);
+    let header = |name: &str| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, 9);
+    std::fs::write(&thin, ["!<thin>\n", &header("lib.a/"), &header("missing.o/")].concat()).unwrap();
+
+    let listed = |path: &Path| -> Vec<_> {
+        let parts = parts(path).unwrap().into_iter();
+        parts
+            .map(|part| {
+                let part = part.map_err(|error| error.to_string())?;
+                let file = scan(&part.path, &part).unwrap();
+                let name = Path::new(&file.path).file_name().unwrap().to_str().unwrap().to_owned();
+                Ok((name, file.device_images().map(|image| image.offset.unwrap()).next()))
+            })
+            .collect::<Vec<Result<_, String>>>()
+    };
+    let offset = scan("file", &View::new(&binary)).unwrap().device_images().next().unwrap().offset;
+    assert_eq!(listed(&archive), [Ok(("lib.a!text".into(), None)), Ok(("lib.a!odd.bin".into(), offset))]);
+    assert_eq!(listed(&outer)[1], Ok(("outer.a!lib.a!odd.bin".into(), offset)));
+    let through_thin = listed(&thin);
+    assert_eq!(through_thin[1], Ok(("thin.a!lib.a!odd.bin".into(), offset)));
+    assert!(through_thin[2].as_ref().unwrap_err().contains("missing.o: cannot open"), "{through_thin:?}");
 }
 
 #[test]
 fn magics_without_a_container_behind_them_are_not_images() {
     let mut bytes = Vec::new();
+    bytes.extend(b"odd");
     for tail in [&[0; 64][..], &[0xff; 64], b"__START__ host-x86_64\n", &[1, 0, 0, 0, 0, 0, 0, 0]] {
         bytes.extend(offload_binary::MAGIC);
         bytes.extend(tail);
@@ -54,11 +191,11 @@ fn magics_without_a_container_behind_them_are_not_images() {
 
 #[test]
 fn a_magic_right_before_a_container_does_not_hide_it() {
-    let bytes = [&offload_binary::MAGIC[..], &offload_binary(b"image")].concat();
+    let bytes = [b"odd", &offload_binary::MAGIC[..], &offload_binary(b"image")].concat();
     assert_eq!(offsets(&bytes).len(), 1);
     // The bundle's magic ends with the two underscores that it begins with.
     for cut in [20, 22, 24] {
-        let bytes = [&bundle::MAGIC[..cut], &bundle(b"image")].concat();
+        let bytes = [b"odd", &bundle::MAGIC[..cut], &bundle(b"image")].concat();
         assert_eq!(offsets(&bytes).len(), 1, "{cut}");
     }
 }
@@ -72,7 +209,7 @@ fn a_container_that_lies_across_two_blocks_of_a_file_is_found_once() {
         let input = Input::open(file.path()).unwrap();
         let found = scan("file", &input).unwrap();
         let offsets: Vec<_> = found.containers.iter().map(|container| container.offset).collect();
-        assert_eq!(offsets, [before as u64]);
+        assert_eq!(offsets, [Some(before as u64)]);
     }
 }
 
@@ -84,7 +221,7 @@ fn searching_by_block_and_searching_in_memory_agree_with_a_naive_search() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as usize
     };
-    let mut bytes = Vec::new();
+    let mut bytes = b"odd".to_vec();
     for _ in 0..400 {
         match random() % 5 {
             0 => bytes.extend(offload_binary(&vec![random() as u8; random() % 3000])),
@@ -117,18 +254,10 @@ fn a_broken_container_in_its_own_section_is_an_error_and_its_neighbours_are_stil
     let mut broken = offload_binary(b"broken");
     broken[4] = 99;
     let section = [good.clone(), broken, good.clone()].concat();
-    let mut findings = Findings::default();
-    walk::walk(View::new(&section), Some(".llvm.offloading"), &mut findings);
-    assert_eq!(findings.containers.len(), 1);
-    assert_eq!(findings.errors.len(), 1);
-    assert_eq!(findings.errors[0].offset, good.len() as u64 + 4);
-
-    let ranges = findings.unexplained(section.len() as u64);
-    let structure = structure::read(View::new(&section));
-    for range in ranges {
-        magic::search(&View::new(&section), range, &structure, &mut findings).unwrap();
-    }
-    assert_eq!(findings.containers.len(), 2, "the one behind the broken one");
+    let file = scan("file", &View::new(&section)).unwrap();
+    assert_eq!(file.containers.len(), 2, "the one behind the broken one too");
+    let errors: Vec<_> = file.errors.iter().map(|error| error.offset).collect();
+    assert_eq!(errors, [good.len() as u64 + 4]);
 }
 
 #[test]
@@ -136,9 +265,9 @@ fn an_elf_image_that_states_no_size_at_all_does_not_stop_the_walk() {
     // The size of its header was once believed to be what the header said; with 0 the walk never got on.
     let mut image = vec![0; 64];
     image[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\xe0\0");
-    let mut findings = Findings::default();
-    walk::walk(View::new(&image), Some(".llvm.offloading"), &mut findings);
-    assert!(findings.containers.iter().all(|container| container.size >= 64));
+    let binary = coff(".llvm.offloading", &image);
+    let file = scan("file", &View::new(&binary)).unwrap();
+    assert!(file.containers.iter().all(|container| container.size >= 64));
 }
 
 #[test]

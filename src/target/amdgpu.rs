@@ -80,6 +80,21 @@ pub fn target_id_of_e_flags(e_flags: u32) -> Option<String> {
     Some(id)
 }
 
+/// Generic processors and those that each covers (AMDGPU usage guide, generic processors).
+const GENERIC: [(&str, &[&str]); 6] = [
+    ("gfx9-generic", &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"]),
+    ("gfx9-4-generic", &["gfx940", "gfx941", "gfx942", "gfx950"]),
+    ("gfx10-1-generic", &["gfx1010", "gfx1011", "gfx1012", "gfx1013"]),
+    ("gfx10-3-generic", &["gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"]),
+    ("gfx11-generic", &["gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"]),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
+
+/// The processors that code for a generic one runs on; none for any other processor.
+pub fn members_of_generic(processor: &str) -> &'static [&'static str] {
+    GENERIC.iter().find(|(generic, _)| *generic == processor).map_or(&[], |(_, members)| members)
+}
+
 /// The processor of a target id, without its features.
 pub fn processor(target_id: &str) -> &str {
     target_id.split(':').next().unwrap_or(target_id)

@@ -2,6 +2,7 @@
 
 pub mod amdgpu;
 mod bundle_entry_id;
+pub mod compatibility;
 mod kind;
 pub mod nvptx;
 pub mod triple;

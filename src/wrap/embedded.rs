@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::format::offload_binary::{self, Member, OffloadBinary};
+use crate::format::offload_binary::{self, Contents, Member, OffloadBinary, Version, Written};
 use crate::format::{self, ContainerType, DeviceImage, ImageKind, openmp_notes};
 use crate::io::Input;
 use crate::target::{OffloadKind, amdgpu, nvptx};
@@ -100,8 +100,8 @@ fn embed_image<'data>(input: &'data Input, stated: &Stated, how: Embedding) -> R
     // Both are always there, as in the binaries that clang-linker-wrapper writes, and in this order.
     let strings = [("arch", arch), ("triple", triple)];
     let member = Member { image_kind, offload_kind: how.kind.bit(), flags: 0, strings: &strings, image: view.data() };
-    let written = offload_binary::write(&member).ok_or_else(|| Error::TooLarge { path: path.to_owned() })?;
-    Ok(about(written.content, written.image))
+    let (content, image) = one_binary(&member, path)?;
+    Ok(about(content, image))
 }
 
 fn embed_offload_binaries<'data>(
@@ -115,32 +115,66 @@ fn embed_offload_binaries<'data>(
     let mut rest = input.view();
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest).map_err(|malformed| malformed.in_file(path))?;
-        if binary.offload_kind != kind.bit() {
-            let found = match OffloadKind::from_bit(binary.offload_kind) {
-                Some(kind) => kind.name().to_owned(),
-                None => format!("offload kind {}", binary.offload_kind),
-            };
-            return Err(Error::KindMismatch { path: path.to_owned(), found, wanted: kind.name() });
+        if let Contents::Compressed(_) = binary.contents {
+            let (path, found) = (path.to_owned(), "a compressed offload binary, which no runtime reads".to_owned());
+            return Err(Error::NotADeviceImage { path, found, remedy: "extract its images and name them" });
         }
-        if binary.image.size() == 0 {
-            return Err(Error::EmptyImage { path: path.to_owned() });
+        for entry in binary.entries() {
+            images.push(embed_entry(&binary, entry, kind, path)?);
         }
-        let start = binary.image.start() - binary.view.start();
-        let image = start..start + binary.image.size();
-        let text = |key| binary.string(key).unwrap_or_default().to_owned();
-        images.push(EmbeddedImage {
-            content: Content::from(binary.view.data()),
-            image,
-            triple: text("triple"),
-            arch: text("arch"),
-            image_kind: binary.image_kind,
-            compile_options: text("compile-opts"),
-            link_options: text("link-opts"),
-            symbols: text("symbols").split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
-        });
         rest = rest.from(binary.view.size());
     }
     Ok(images)
+}
+
+fn embed_entry<'data>(
+    binary: &OffloadBinary<'data>,
+    entry: &offload_binary::Entry<'data>,
+    kind: OffloadKind,
+    path: &Path,
+) -> Result<EmbeddedImage<'data>> {
+    if entry.offload_kind != kind.bit() {
+        let found = match OffloadKind::from_bit(entry.offload_kind) {
+            Some(kind) => kind.name().to_owned(),
+            None => format!("offload kind {}", entry.offload_kind),
+        };
+        return Err(Error::KindMismatch { path: path.to_owned(), found, wanted: kind.name() });
+    }
+    if entry.image.size() == 0 {
+        return Err(Error::EmptyImage { path: path.to_owned() });
+    }
+    let (content, image) = if binary.version == Version::One {
+        let start = entry.image.start() - binary.view.start();
+        (Content::from(binary.view.data()), start..start + entry.image.size())
+    } else {
+        // The runtimes of all releases read version 1 and nothing else.
+        let member = Member {
+            image_kind: entry.image_kind,
+            offload_kind: entry.offload_kind,
+            flags: 0,
+            strings: &entry.strings,
+            image: entry.image.data(),
+        };
+        one_binary(&member, path)?
+    };
+    let text = |key| entry.string(key).unwrap_or_default().to_owned();
+    Ok(EmbeddedImage {
+        content,
+        image,
+        triple: text("triple"),
+        arch: text("arch"),
+        image_kind: entry.image_kind,
+        compile_options: text("compile-opts"),
+        link_options: text("link-opts"),
+        symbols: text("symbols").split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+    })
+}
+
+/// A binary of version 1 around one image, and where in it the image is.
+fn one_binary<'data>(member: &Member<'_, 'data>, path: &Path) -> Result<(Content<'data>, Range<u64>)> {
+    let written = offload_binary::write(Version::One, std::slice::from_ref(member));
+    let Written { content, mut images } = written.ok_or_else(|| Error::TooLarge { path: path.to_owned() })?;
+    Ok((content, images.remove(0)))
 }
 
 impl Stated {

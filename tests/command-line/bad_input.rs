@@ -85,11 +85,11 @@ fn a_bundle_is_not_taken_for_an_image() {
 
 #[test]
 fn an_offload_binary_that_is_broken_or_for_another_runtime_is_refused() {
-    use fatbin::format::offload_binary::{Member, write};
+    use fatbin::format::offload_binary::{Member, Version, write};
     let scene = scene();
     let binary = |offload_kind| {
         let member = Member { image_kind: 1, offload_kind, flags: 0, strings: &[("triple", "t")], image: b"image" };
-        write(&member).unwrap().content.to_vec()
+        write(Version::One, &[member]).unwrap().content.to_vec()
     };
     scene.file("hip", binary(4));
     assert_eq!(refused(&scene, "wrap --kind openmp -o old.o hip"), "hip: offload binary is for hip, not for openmp");

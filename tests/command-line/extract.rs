@@ -49,3 +49,130 @@ fn the_hosts_entry_of_a_bundle_is_listed_but_not_extracted() {
     assert_eq!(out, "out/bundle.0-hip-amdgcn-amd-amdhsa-gfx906.bin\n");
     assert_eq!(scene.read(out.trim()), b"device code");
 }
+
+/// Images of three targets, and one of them twice.
+fn packed() -> Scene {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "x");
+    scene.fixture("answer-sm_90.cubin", "b").fixture("answer-sm_80.ptx", "p");
+    let images = ["a,kind=hip", "x,kind=hip,note=first", "b,kind=cuda", "p,kind=cuda,note=second", "a,kind=openmp"];
+    let images = images.map(|image| format!("--image file={image} ")).concat();
+    scene.fatbin(&format!("pack -o out {images}")).ok();
+    scene
+}
+
+#[test]
+fn each_way_to_select_takes_what_it_names() {
+    let scene = packed();
+    let cases = [
+        ("--kind cuda", vec!["out.2", "out.3"]),
+        ("--kind hip --kind openmp", vec!["out.0", "out.1", "out.4"]),
+        ("--triple amdgcn-amd-amdhsa --kind hip", vec!["out.0", "out.1"]),
+        ("--arch gfx90a", vec!["out.0", "out.4"]),
+        ("--arch gfx90a:xnack+", vec!["out.1"]),
+        ("--compatible-with gfx90a:sramecc+:xnack+", vec!["out.0", "out.1", "out.4"]),
+        ("--compatible-with gfx90a:xnack-", vec!["out.0", "out.4"]),
+        ("--compatible-with sm_90", vec!["out.2", "out.3"]),
+        ("--compatible-with sm_86", vec!["out.3"]),
+        ("--key note=first", vec!["out.1"]),
+        ("--key note=first --key note=second", vec!["out.1", "out.3"]),
+    ];
+    for (selection, expected) in cases {
+        let out = scene.fatbin(&format!("extract out -o images {selection}")).ok();
+        let stems: Vec<&str> = out.lines().map(|line| &line["images/".len().."images/out.0".len()]).collect();
+        assert_eq!(stems, expected, "{selection}");
+    }
+}
+
+#[test]
+fn what_was_asked_for_and_is_not_there_is_said_and_nothing_is_written() {
+    let scene = packed();
+    let there = "cuda nvptx64-nvidia-cuda sm_80, cuda nvptx64-nvidia-cuda sm_90, hip amdgcn-amd-amdhsa gfx90a, \
+                 hip amdgcn-amd-amdhsa gfx90a:xnack+, openmp amdgcn-amd-amdhsa gfx90a";
+    let cases = [
+        ("--arch gfx90", "arch gfx90"),
+        ("--arch gfx90a --arch gfx908", "arch gfx908"),
+        ("--arch sm_90 --kind hip", "kind hip and arch sm_90"),
+        ("--triple amdgcn", "triple amdgcn"),
+        ("--compatible-with sm_75", "an arch compatible with sm_75"),
+        ("--key note=third", "note=third"),
+        ("--key note=first --key other=x", "note=first and other=x"),
+        ("--kind sycl", "kind sycl"),
+    ];
+    for (selection, asked) in cases {
+        let run = scene.fatbin(&format!("extract out -o images {selection}"));
+        assert_eq!((run.status, run.out.as_str()), (1, ""), "{selection}");
+        assert_eq!(run.err, format!("fatbin: no image for {asked}; there is {there}\n"));
+        assert!(!scene.path("images").exists());
+    }
+}
+
+#[test]
+fn one_named_file_takes_one_image_and_names_those_that_would_fight_for_it() {
+    let scene = packed();
+    scene.fatbin("extract out --arch sm_90 --to image").ok();
+    assert_eq!(scene.read("image"), scene.read("b"));
+    let run = scene.fatbin("extract out --arch gfx90a --to image");
+    let message = "fatbin: image: is one output for several images: out hip amdgcn-amd-amdhsa gfx90a, \
+                   out openmp amdgcn-amd-amdhsa gfx90a\n";
+    assert_eq!((run.status, run.err.as_str()), (2, message));
+    assert_eq!(scene.read("image"), scene.read("b"), "still what was there");
+}
+
+#[test]
+fn a_library_for_each_target_holds_its_images() {
+    let scene = packed();
+    let out = scene.fatbin("extract out --archive -o libraries").ok();
+    let names = [
+        "cuda-nvptx64-nvidia-cuda-sm_80.a",
+        "cuda-nvptx64-nvidia-cuda-sm_90.a",
+        "hip-amdgcn-amd-amdhsa-gfx90a.a",
+        "hip-amdgcn-amd-amdhsa-gfx90a_xnack+.a",
+        "openmp-amdgcn-amd-amdhsa-gfx90a.a",
+    ];
+    assert_eq!(out, names.map(|name| format!("libraries/{name}\n")).concat());
+    let bytes = scene.read("libraries/cuda-nvptx64-nvidia-cuda-sm_90.a");
+    let members = fatbin::archive::members(fatbin::bytes::View::new(&bytes)).unwrap();
+    let [member] = members.as_slice() else { panic!("{members:?}") };
+    let fatbin::archive::MemberContent::Here(view) = member.content else { panic!("{member:?}") };
+    assert_eq!(view.data(), scene.read("b"));
+    // The symbol table leads a linker to the kernel.
+    assert!(String::from_utf8_lossy(&bytes[..400]).contains("answer"), "no symbol");
+}
+
+#[test]
+fn images_in_the_members_of_a_library_come_out_under_its_name() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    scene.fatbin("wrap --kind openmp -o w.o a").ok();
+    let mut library = std::io::Cursor::new(Vec::new());
+    let object = scene.read("w.o");
+    let members = [("text".to_owned(), &b"nothing"[..]), ("one.o".to_owned(), &object), ("one.o".to_owned(), &object)];
+    fatbin::archive::write(members.into_iter(), &mut library).unwrap();
+    scene.file("lib.a", library.into_inner());
+    let table = scene.fatbin("scan lib.a").ok();
+    assert!(
+        table.contains("lib.a!one.o: elf, ") && table.contains("lib.a!text: raw, 7 bytes, no device images"),
+        "{table}"
+    );
+    let out = scene.fatbin("extract lib.a -o images").ok();
+    let name = "images/lib.a_one.o.0-openmp-amdgcn-amd-amdhsa-gfx90a.elf";
+    assert_eq!(out, format!("{name}\n{name}~2\n"));
+    assert_eq!(scene.read(name), scene.read("a"));
+}
+
+#[test]
+fn a_broken_file_does_not_keep_the_others_from_being_extracted() {
+    let scene = packed();
+    scene.file("bad", [0x10, 0xff, 0x10, 0xad, 0x0a]);
+    let run = scene.fatbin("extract bad out -o images");
+    assert_eq!((run.status, run.out.lines().count()), (2, 5));
+    assert_eq!(run.err, "fatbin: bad: offload binary version at 0x4: needs 4 bytes, 1 are there\n");
+    let run = scene.file("m.bc", b"BC\xc0\xde\0\0\0\0").fatbin("extract m.bc");
+    assert_eq!(run.status, 2);
+    assert!(
+        run.err.starts_with("fatbin: m.bc: is LLVM bitcode, whose embedded images are not looked for;"),
+        "{}",
+        run.err
+    );
+}

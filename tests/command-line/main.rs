@@ -3,6 +3,7 @@
 mod bad_input;
 mod dropin;
 mod extract;
+mod pack;
 mod readme;
 mod scan;
 mod wrap;

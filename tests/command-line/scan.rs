@@ -87,7 +87,7 @@ fn a_broken_container_is_reported_with_its_offset_and_the_rest_is_listed() {
     assert_eq!(run.status, 2);
     assert_eq!(
         run.err,
-        format!("fatbin: w.o: offload binary version at {version:#x}: version 99 is not known, 1 is\n")
+        format!("fatbin: w.o: offload binary version at {version:#x}: version 99 is not known, 1 to 3 are\n")
     );
     assert!(run.out.contains("sm_90"), "{}", run.out);
 }

@@ -19,7 +19,7 @@ pub use raw::MAGIC;
 pub use read::{Bundle, Entry};
 pub use write::write;
 
-use super::{Container, ContainerType, Image, ImageKind};
+use super::{Container, ContainerType, Contents, Image, ImageKind};
 use crate::bytes::View;
 use crate::error::Malformed;
 use crate::target::OffloadKind;
@@ -27,8 +27,8 @@ use crate::target::OffloadKind;
 /// Reads the bundle at the view's start as a container; host entries are among its images.
 pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
     let bundle = Bundle::read(view)?;
-    let images = bundle.entries.iter().map(image).collect();
-    Ok(Container { container_type: ContainerType::Bundle, version: None, view: bundle.view, images })
+    let contents = Contents::Images(bundle.entries.iter().map(image).collect());
+    Ok(Container { container_type: ContainerType::Bundle, version: None, view: bundle.view, contents })
 }
 
 fn image<'data>(entry: &Entry<'data>) -> Image<'data> {

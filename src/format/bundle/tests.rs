@@ -49,9 +49,9 @@ fn bytes_behind_the_last_code_object_do_not_belong_to_the_bundle() {
 fn the_images_say_what_their_ids_say() {
     let bytes = sample(4096);
     let container = container(View::new(&bytes)).unwrap();
-    let host = &container.images[0];
+    let host = &container.images()[0];
     assert_eq!((host.kind, host.image_kind), (Some(OffloadKind::Host), ImageKind::Empty));
-    let image = &container.images[2];
+    let image = &container.images()[2];
     assert_eq!(image.kind, Some(OffloadKind::Hip));
     assert_eq!(image.triple.as_deref(), Some("amdgcn-amd-amdhsa"));
     assert_eq!(image.arch.as_deref(), Some("gfx90a:xnack-"));

@@ -28,7 +28,7 @@ pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub use read::{CudaFatbin, Entry};
 pub use write::{Member, write};
 
-use super::{Container, ContainerType, Image, ImageKind};
+use super::{Container, ContainerType, Contents, Image, ImageKind};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::Malformed;
@@ -41,7 +41,7 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
         container_type: ContainerType::CudaFatbin,
         version: Some(u32::from(fatbin.version)),
         view: fatbin.view,
-        images: fatbin.entries.iter().map(image).collect(),
+        contents: Contents::Images(fatbin.entries.iter().map(image).collect()),
     })
 }
 
@@ -60,6 +60,8 @@ fn image<'data>(entry: &Entry<'data>) -> Image<'data> {
         triple: Some(triple::NVPTX64.to_owned()),
         arch: header.arch().map(|arch| arch.to_string()),
         id: None,
+        strings: Vec::new(),
+        unknown: Vec::new(),
         view: entry.image,
         codec: Some(codec),
         full_size: Some(header.full_size).filter(|&size| codec != Codec::None && size != 0),

@@ -72,7 +72,7 @@ fn naive_payloads(bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 fn images(bytes: &[u8]) -> Vec<Image<'_>> {
-    container(View::new(bytes)).unwrap().images
+    container(View::new(bytes)).unwrap().images().to_vec()
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn bytes_behind_the_container_do_not_belong_to_it() {
     let size = bytes.len() as u64;
     bytes.extend(written(&[PTX]));
     let container = container(View::new(&bytes)).unwrap();
-    assert_eq!((container.view.size(), container.images.len()), (size, 1));
+    assert_eq!((container.view.size(), container.images().len()), (size, 1));
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn what_is_neither_cubin_nor_ptx_is_no_member() {
         (b"hi", "CUDA image at 0x0: needs 4 bytes, 2 are there"),
         (b"int main(void) { return 0; }\n", "CUDA image at 0x0: is 0x20746e69, should be a cubin or PTX"),
         (&host, "ELF machine at 0x12: is 0x3e, should be 0xbe, CUDA"),
-        (&newer, "cubin ABI version at 0x8: version 9 is not known, up to 8 is"),
+        (&newer, "cubin ABI version at 0x8: version 9 is not known, up to 8 are"),
         (cut, "ELF program header offset at 0x20: offset 3032 with size 280 does not fit into 3000 bytes"),
         (b".version 8.8\n.target sm_next\n", "PTX target at 0x0: not a readable string"),
     ];

@@ -1,12 +1,15 @@
-//! The offload binary, magic `10 FF 10 AD`: one device image with string properties.
+//! The offload binary, magic `10 FF 10 AD`: device images with string properties.
 //!
 //! clang-offload-packager (today llvm-offload-binary) writes it, clang stores it in the section `.llvm.offloading` of
 //! host objects, clang-linker-wrapper takes it out of there, links the device code and leaves the result in the same
-//! form in the finished program. Several images are several binaries one after the other, each a multiple of eight
-//! bytes. All integers are little-endian; all offsets count from the first byte of this binary.
+//! form in the finished program. Each binary is a multiple of eight bytes, so that linkers can put one after the other.
+//! All integers are little-endian; all offsets count from the first byte of this binary.
 //!
-//! Layout of version 1 (LLVM 14 to 22): header, entry, string entries, string table, padding to 8, image, padding to 8.
-//! Source: Clang Offload Packager document; `llvm/Object/OffloadBinary.h`; files written by LLVM 22.1.8.
+//! Layout: header, entries, string entries, string table, padding to 8, images, each with padding to 8. There are three
+//! versions, see [`Version`]. Version 1 holds one image, and several are several binaries. From version 2 on one binary
+//! holds them all. From version 3 on all that follows the header may be one compressed stream.
+//! Source: Clang Offload Packager document; `llvm/Object/OffloadBinary.h`; files written by LLVM 22.1.8; for versions 2
+//! and 3 LLVM's main branch (#169425, #197456, #222774), of which there is no release yet.
 
 mod raw;
 mod read;
@@ -16,16 +19,18 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use raw::{MAGIC, SECTION_TYPE, image_kind};
-pub use read::OffloadBinary;
-pub use write::{Member, Written, write};
+pub use raw::{MAGIC, SECTION_TYPE, Version, flag, image_kind};
+pub use read::{Contents, Entry, OffloadBinary};
+pub use write::{Member, Written, compress, write};
 
-use super::{Container, ContainerType, Image, ImageKind};
+use std::path::Path;
+
+use super::{Container, ContainerType, Image, ImageKind, Unknown};
 use crate::bytes::View;
 use crate::error::Malformed;
 use crate::target::OffloadKind;
 
-/// Alignment of a binary and of the image inside it, in bytes.
+/// Alignment of a binary and of the images inside it, in bytes.
 pub const ALIGNMENT: u64 = 8;
 
 /// The value of the `image kind` field for an image of this content.
@@ -33,22 +38,68 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
     match image {
         ImageKind::Elf | ImageKind::HostObject => image_kind::OBJECT,
         ImageKind::Bitcode => image_kind::BITCODE,
-        ImageKind::Fatbin => image_kind::FATBINARY,
+        ImageKind::Fatbin | ImageKind::Bundle | ImageKind::CompressedBundle => image_kind::FATBINARY,
         ImageKind::Ptx => image_kind::PTX,
-        // SPIR-V and NVVM have no value in version 1.
-        ImageKind::SpirV | ImageKind::Nvvm | ImageKind::Empty | ImageKind::Unknown => image_kind::NONE,
+        // SPIR-V has a value in LLVM's main branch only, see `image_kind::SPIRV`; NVVM has none.
+        ImageKind::SpirV | ImageKind::Nvvm | ImageKind::OffloadBinary | ImageKind::Empty | ImageKind::Unknown => {
+            image_kind::NONE
+        }
     }
 }
+
+/// The name of a value of the `image kind` field, which is the extension of such a file, as LLVM's tools have it.
+pub fn image_kind_name(value: u16) -> &'static str {
+    IMAGE_KINDS.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
+}
+
+/// The value of the `image kind` field for a file with this path's extension, as LLVM's tools have it.
+pub fn image_kind_of_file(path: &Path) -> u16 {
+    let named = |name: &str| path.extension().is_some_and(|extension| extension == name);
+    IMAGE_KINDS.iter().find(|(name, _)| named(name)).map_or(image_kind::NONE, |&(_, value)| value)
+}
+
+const IMAGE_KINDS: [(&str, u16); 5] = [
+    ("o", image_kind::OBJECT),
+    ("bc", image_kind::BITCODE),
+    ("cubin", image_kind::CUBIN),
+    ("fatbin", image_kind::FATBINARY),
+    ("s", image_kind::PTX),
+];
 
 /// Reads the binary at the view's start as a container.
 pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
     let binary = OffloadBinary::read(view)?;
-    let kind = OffloadKind::from_bit(binary.offload_kind);
-    let image = Image::new(binary.image, kind, binary.string("triple"), binary.string("arch"));
     Ok(Container {
         container_type: ContainerType::OffloadBinary,
-        version: Some(binary.version),
+        version: Some(binary.version.number()),
         view: binary.view,
-        images: vec![image],
+        contents: match binary.contents {
+            Contents::Compressed(compressed) => super::Contents::Compressed(compressed),
+            Contents::Entries(entries) => {
+                let images = entries.iter().filter(|entry| !is_metadata(binary.version, entry));
+                super::Contents::Images(images.map(|entry| image(binary.version, entry)).collect())
+            }
+        },
     })
+}
+
+/// Whether the entry only says something and has no image. Version 1 has no such flag.
+fn is_metadata(version: Version, entry: &Entry) -> bool {
+    version > Version::One && entry.flags & flag::METADATA != 0
+}
+
+fn image<'data>(version: Version, entry: &Entry<'data>) -> Image<'data> {
+    let kind = OffloadKind::from_bit(entry.offload_kind);
+    let mut image = Image::new(entry.image, kind, entry.string("triple"), entry.string("arch"));
+    image.strings = entry.strings.clone();
+    let known_flags = if version > Version::One { flag::METADATA } else { 0 };
+    let last_image_kind = if version > Version::One { image_kind::SPIRV } else { image_kind::PTX };
+    let fields = [
+        ("offload kind", u64::from(entry.offload_kind), kind.is_some() || entry.offload_kind == 0),
+        ("image kind", u64::from(entry.image_kind), entry.image_kind <= last_image_kind),
+        ("flags", u64::from(entry.flags), entry.flags & !known_flags == 0),
+    ];
+    let unknown = fields.into_iter().filter(|(.., known)| !known);
+    image.unknown = unknown.map(|(field, value, _)| Unknown { field, value }).collect();
+    image
 }

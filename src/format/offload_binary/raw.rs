@@ -1,4 +1,4 @@
-//! Layout of version 1, each structure with its reader and writer side by side.
+//! Layout of each version, each structure with its reader and writer side by side.
 
 use object::elf;
 
@@ -11,9 +11,6 @@ pub const MAGIC: [u8; 4] = [0x10, 0xff, 0x10, 0xad];
 /// The section type of offload binaries, `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`), whatever the section is called.
 pub const SECTION_TYPE: elf::SectionType = elf::SectionType(0x6fff_4c0b);
 
-/// The only version that is read and written.
-pub const VERSION: u32 = 1;
-
 /// Values of an entry's `image kind` (`llvm::object::ImageKind`).
 pub mod image_kind {
     pub const NONE: u16 = 0;
@@ -22,49 +19,102 @@ pub mod image_kind {
     pub const CUBIN: u16 = 3;
     pub const FATBINARY: u16 = 4;
     pub const PTX: u16 = 5;
+    /// Written by LLVM's main branch only, in versions 2 and 3.
+    pub const SPIRV: u16 = 6;
 }
 
-/// The first 32 bytes.
+/// Bits of an entry's `flags` (`llvm::object::OffloadEntryFlags`); there were none before version 2.
+pub mod flag {
+    /// The entry has strings and no image.
+    pub const METADATA: u32 = 1;
+}
+
+/// A version of the format: what differs is in here, and nowhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// LLVM 14 to 22: one entry.
+    One = 1,
+    /// LLVM's main branch of 2026: several entries, and string values that may hold NUL.
+    Two = 2,
+    /// The same with a header that can say that all behind it is compressed.
+    Three = 3,
+}
+
+impl Version {
+    pub const ALL: [Version; 3] = [Version::One, Version::Two, Version::Three];
+
+    /// The version with this number, as the `version` field and users have it.
+    pub fn from_number(number: u32) -> Option<Version> {
+        Version::ALL.into_iter().find(|version| version.number() == number)
+    }
+
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// Size of the header in bytes.
+    pub fn header_size(self) -> u64 {
+        if self < Version::Three { 32 } else { 40 }
+    }
+
+    /// Size of a string entry in bytes.
+    pub fn string_entry_size(self) -> u64 {
+        if self < Version::Two { 16 } else { 24 }
+    }
+}
+
+/// The first 32 or 40 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// +4: format version.
-    pub version: u32,
-    /// +8: size of the whole binary in bytes, padding included.
+    pub version: Version,
+    /// +8: size of the whole binary in bytes as it is stored, padding included.
     pub size: u64,
-    /// +16: offset of the entry.
-    pub entry_offset: u64,
-    /// +24: size of the entry, 40.
-    pub entry_size: u64,
+    /// +16: offset of the entries.
+    pub entries_offset: u64,
+    /// +24: number of entries. Version 1 has the size of its only one here, 40.
+    pub entries_count: u64,
+    /// +32, from version 3 on: 0, or of a compressed binary its size once it is restored, this header included. Everything
+    /// behind the header is then one zstd or zlib stream.
+    pub inflated_size: u64,
 }
 
 impl Header {
-    pub const SIZE: u64 = 32;
-
     pub fn read(view: View) -> Result<Self, Malformed> {
         let magic = view.u32("offload binary magic", 0)?;
         if magic != u32::from_le_bytes(MAGIC) {
             let cause = Cause::Unexpected { value: u64::from(magic), expected: "10 FF 10 AD" };
             return Err(view.malformed("offload binary magic", 0, cause));
         }
-        let version = view.u32("offload binary version", 4)?;
-        if version != VERSION {
-            let cause = Cause::UnknownVersion { value: u64::from(version), known: "1" };
-            return Err(view.malformed("offload binary version", 4, cause));
+        let number = view.u32("offload binary version", 4)?;
+        let version = Version::from_number(number).ok_or_else(|| {
+            let cause = Cause::UnknownVersion { value: u64::from(number), known: "1 to 3 are" };
+            view.malformed("offload binary version", 4, cause)
+        })?;
+        let last = view.u64("offload binary entry count", 24)?;
+        if version == Version::One && last != Entry::SIZE {
+            let cause = Cause::Unexpected { value: last, expected: "40" };
+            return Err(view.malformed("offload binary entry size", 24, cause));
         }
         Ok(Header {
             version,
             size: view.u64("offload binary size", 8)?,
-            entry_offset: view.u64("offload binary entry offset", 16)?,
-            entry_size: view.u64("offload binary entry size", 24)?,
+            entries_offset: view.u64("offload binary entries offset", 16)?,
+            entries_count: if version == Version::One { 1 } else { last },
+            inflated_size: if version < Version::Three { 0 } else { view.u64("offload binary inflated size", 32)? },
         })
     }
 
     pub fn write(&self, to: &mut Vec<u8>) {
         to.extend(MAGIC);
-        to.extend(self.version.to_le_bytes());
+        to.extend(self.version.number().to_le_bytes());
         to.extend(self.size.to_le_bytes());
-        to.extend(self.entry_offset.to_le_bytes());
-        to.extend(self.entry_size.to_le_bytes());
+        to.extend(self.entries_offset.to_le_bytes());
+        let last = if self.version == Version::One { Entry::SIZE } else { self.entries_count };
+        to.extend(last.to_le_bytes());
+        if self.version >= Version::Three {
+            to.extend(self.inflated_size.to_le_bytes());
+        }
     }
 }
 
@@ -75,7 +125,7 @@ pub struct Entry {
     pub image_kind: u16,
     /// +2: offload kind, a bit of [`crate::target::OffloadKind::bit`].
     pub offload_kind: u16,
-    /// +4: flags; none are defined in version 1.
+    /// +4: see [`flag`].
     pub flags: u32,
     /// +8: offset of the string entries.
     pub string_offset: u64,
@@ -114,28 +164,33 @@ impl Entry {
     }
 }
 
-/// A key and a value: offsets of two NUL-terminated strings.
+/// A key and a value: where their text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StringEntry {
-    /// +0: offset of the key.
+    /// +0: offset of the key, which a NUL ends.
     pub key_offset: u64,
     /// +8: offset of the value.
     pub value_offset: u64,
+    /// +16, from version 2 on: size of the value in bytes. Before that a NUL ends it.
+    pub value_size: Option<u64>,
 }
 
 impl StringEntry {
-    pub const SIZE: u64 = 16;
-
     /// Reads the entry at `at`.
-    pub fn read(view: View, at: u64) -> Result<Self, Malformed> {
+    pub fn read(version: Version, view: View, at: u64) -> Result<Self, Malformed> {
         Ok(StringEntry {
             key_offset: view.u64("offload binary key offset", at)?,
             value_offset: view.u64("offload binary value offset", at + 8)?,
+            value_size: match version {
+                Version::One => None,
+                Version::Two | Version::Three => Some(view.u64("offload binary value size", at + 16)?),
+            },
         })
     }
 
     pub fn write(&self, to: &mut Vec<u8>) {
         to.extend(self.key_offset.to_le_bytes());
         to.extend(self.value_offset.to_le_bytes());
+        to.extend(self.value_size.into_iter().flat_map(u64::to_le_bytes));
     }
 }

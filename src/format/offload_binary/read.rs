@@ -1,78 +1,149 @@
 //! Reading: every stated offset and size is checked against the binary before anything is returned.
 
-use super::raw::{Entry, Header, StringEntry};
+use super::raw::{self, Header, StringEntry, Version};
 use crate::bytes::View;
+use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
+use crate::format::Compressed;
 
 /// More properties than any tool writes (there are two, `triple` and `arch`); a bound for hostile files.
 const MOST_STRINGS: u64 = 1024;
 
+/// More images than there are processors to have some for; a bound for hostile files.
+const MOST_ENTRIES: u64 = 4096;
+
+/// What the stream of a compressed binary begins with if it is one of zstd (RFC 8878); else it is one of zlib.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
 /// A checked offload binary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffloadBinary<'data> {
-    pub version: u32,
+    pub version: Version,
+    pub contents: Contents<'data>,
+    /// The whole binary, padding included.
+    pub view: View<'data>,
+}
+
+/// What is behind the header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Contents<'data> {
+    Entries(Vec<Entry<'data>>),
+    /// What has to be restored before it can be read.
+    Compressed(Compressed<'data>),
+}
+
+/// An image and what is said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry<'data> {
     /// See [`super::image_kind`]; kept as it is, because tools write kinds that others do not know.
     pub image_kind: u16,
     /// See [`crate::target::OffloadKind::from_bit`]; kept as it is for the same reason.
     pub offload_kind: u16,
+    /// See [`super::flag`].
     pub flags: u32,
     /// Keys and values in the order of the file.
     pub strings: Vec<(&'data str, &'data str)>,
-    /// The device image.
+    /// The device image; empty where the flags say that there is none.
     pub image: View<'data>,
-    /// The whole binary, padding included.
-    pub view: View<'data>,
 }
 
 impl<'data> OffloadBinary<'data> {
     /// Reads the binary at the start of a view that may go on behind it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
+        let version = header.version;
         let view = view.part("offload binary size", 8, 0, header.size)?;
-        if header.entry_size != Entry::SIZE {
-            let cause = Cause::Unexpected { value: header.entry_size, expected: "40" };
-            return Err(view.malformed("offload binary entry size", 24, cause));
+        let behind_header = view.size().checked_sub(version.header_size());
+        if behind_header.is_none() {
+            let cause = Cause::Unexpected { value: header.size, expected: "at least that of the header" };
+            return Err(view.malformed("offload binary size", 8, cause));
         }
-        let at = header.entry_offset;
-        view.part("offload binary entry offset", 16, at, Entry::SIZE)?;
-        let entry = Entry::read(view, at)?;
-        let strings = read_strings(view, at, &entry)?;
-        let image = view.part("offload binary image offset", at + 24, entry.image_offset, entry.image_size)?;
-        Ok(OffloadBinary {
-            version: header.version,
-            image_kind: entry.image_kind,
-            offload_kind: entry.offload_kind,
-            flags: entry.flags,
-            strings,
-            image,
-            view,
-        })
+        let contents = match header.inflated_size {
+            0 => Contents::Entries(read_entries(view, &header)?),
+            _ => Contents::Compressed(compressed(view, &header)?),
+        };
+        Ok(OffloadBinary { version, contents, view })
     }
 
+    /// The entries of a binary that is not compressed.
+    pub fn entries(&self) -> &[Entry<'data>] {
+        match &self.contents {
+            Contents::Entries(entries) => entries,
+            Contents::Compressed(_) => &[],
+        }
+    }
+}
+
+impl<'data> Entry<'data> {
     /// The value of a key; the last one where it repeats, as in LLVM's map.
     pub fn string(&self, key: &str) -> Option<&'data str> {
         self.strings.iter().rfind(|(known, _)| *known == key).map(|&(_, value)| value)
     }
 }
 
+fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Entry<'data>>, Malformed> {
+    if !(1..=MOST_ENTRIES).contains(&header.entries_count) {
+        let cause = Cause::Unexpected { value: header.entries_count, expected: "1 to 4096" };
+        return Err(view.malformed("offload binary entry count", 24, cause));
+    }
+    let size = header.entries_count * raw::Entry::SIZE;
+    view.part("offload binary entries offset", 16, header.entries_offset, size)?;
+    // No product or sum can wrap from here on: the entries lie within the view.
+    (0..header.entries_count)
+        .map(|index| {
+            let at = header.entries_offset + index * raw::Entry::SIZE;
+            let entry = raw::Entry::read(view, at)?;
+            Ok(Entry {
+                image_kind: entry.image_kind,
+                offload_kind: entry.offload_kind,
+                flags: entry.flags,
+                strings: read_strings(header.version, view, at, &entry)?,
+                image: view.part("offload binary image offset", at + 24, entry.image_offset, entry.image_size)?,
+            })
+        })
+        .collect()
+}
+
 fn read_strings<'data>(
+    version: Version,
     view: View<'data>,
     entry_at: u64,
-    entry: &Entry,
+    entry: &raw::Entry,
 ) -> Result<Vec<(&'data str, &'data str)>, Malformed> {
     if entry.string_count > MOST_STRINGS {
         let cause = Cause::Unexpected { value: entry.string_count, expected: "at most 1024" };
         return Err(view.malformed("offload binary string count", entry_at + 16, cause));
     }
-    let table_size = entry.string_count * StringEntry::SIZE;
-    view.part("offload binary string offset", entry_at + 8, entry.string_offset, table_size)?;
+    let size = version.string_entry_size();
+    view.part("offload binary string offset", entry_at + 8, entry.string_offset, entry.string_count * size)?;
     (0..entry.string_count)
         .map(|index| {
-            let at = entry.string_offset + index * StringEntry::SIZE;
-            let string = StringEntry::read(view, at)?;
+            let at = entry.string_offset + index * size;
+            let string = StringEntry::read(version, view, at)?;
             let key = view.c_string("offload binary key", at, string.key_offset)?;
-            let value = view.c_string("offload binary value", at + 8, string.value_offset)?;
+            let value = match string.value_size {
+                None => view.c_string("offload binary value", at + 8, string.value_offset)?,
+                Some(size) => view.string("offload binary value", at + 8, string.value_offset, size)?,
+            };
             Ok((key, value))
         })
         .collect()
+}
+
+/// What is needed to restore a binary: its header, no longer compressed, and then what the stream gives.
+fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'data>, Malformed> {
+    let offset = header.entries_offset;
+    if offset != header.version.header_size() {
+        let cause = Cause::Unexpected { value: offset, expected: "40 where the binary is compressed" };
+        return Err(view.malformed("offload binary entries offset", 16, cause));
+    }
+    let full_size = header.inflated_size.checked_sub(offset).ok_or_else(|| {
+        let cause = Cause::Unexpected { value: header.inflated_size, expected: "at least 40" };
+        view.malformed("offload binary inflated size", 32, cause)
+    })?;
+    let stored = view.from(offset);
+    let codec = if stored.starts_with(&ZSTD_MAGIC) { Codec::Zstd } else { Codec::Zlib };
+    let mut front = Vec::new();
+    Header { size: header.inflated_size, inflated_size: 0, ..*header }.write(&mut front);
+    Ok(Compressed { codec, stored, full_size, front })
 }

@@ -1,13 +1,21 @@
 //! Round trips, a reader so naive that it can be believed, and a table of everything that can be wrong.
 
 use super::*;
+use crate::codec::{Codec, Compression, Limit};
 use crate::error::Cause;
 
 const STRINGS: [(&str, &str); 2] = [("arch", "gfx90a:xnack+"), ("triple", "amdgcn-amd-amdhsa")];
 
-fn sample(image: &[u8]) -> Vec<u8> {
-    let member = Member { image_kind: image_kind::OBJECT, offload_kind: 1, flags: 0, strings: &STRINGS, image };
-    write(&member).unwrap().content.to_vec()
+fn member(image: &[u8]) -> Member<'static, '_> {
+    Member { image_kind: image_kind::OBJECT, offload_kind: 1, flags: 0, strings: &STRINGS, image }
+}
+
+fn written(version: Version, members: &[Member]) -> Vec<u8> {
+    write(version, members).unwrap().content.to_vec()
+}
+
+fn sample(version: Version, image: &[u8]) -> Vec<u8> {
+    written(version, &[member(image)])
 }
 
 fn put(bytes: &mut [u8], at: usize, value: u64, size: usize) {
@@ -23,65 +31,167 @@ fn naive_image(bytes: &[u8]) -> &[u8] {
 
 #[test]
 fn what_is_written_is_read_back() {
-    for size in [0, 1, 7, 8, 9, 4096] {
+    for (version, size) in
+        Version::ALL.into_iter().flat_map(|version| [0, 1, 7, 8, 9, 4096].map(|size| (version, size)))
+    {
         let image = vec![0xa5; size];
-        let bytes = sample(&image);
+        let bytes = sample(version, &image);
         assert_eq!(bytes.len() % 8, 0);
         let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
-        assert_eq!(binary.image.data(), image);
-        assert_eq!(binary.image.start() % 8, 0);
-        assert_eq!(binary.image.data(), naive_image(&bytes));
-        assert_eq!(binary.strings, STRINGS);
+        let [entry] = binary.entries() else { panic!("one entry") };
+        assert_eq!(entry.image.data(), image);
+        assert_eq!(entry.image.start() % 8, 0);
+        assert_eq!(entry.image.data(), naive_image(&bytes));
+        assert_eq!(entry.strings, STRINGS);
+        assert_eq!(binary.version, version);
         assert_eq!(binary.view.size(), bytes.len() as u64);
-        assert_eq!((binary.image_kind, binary.offload_kind, binary.flags), (image_kind::OBJECT, 1, 0));
+        assert_eq!((entry.image_kind, entry.offload_kind, entry.flags), (image_kind::OBJECT, 1, 0));
     }
 }
 
 #[test]
-fn the_bytes_are_those_of_llvm_offload_binary_22() {
-    // llvm-offload-binary -o out --image=file=x.bin,triple=x86_64-unknown-linux-gnu,arch=,kind=openmp
-    let strings = [("arch", ""), ("triple", "x86_64-unknown-linux-gnu")];
-    let member =
-        Member { image_kind: image_kind::OBJECT, offload_kind: 1, flags: 0, strings: &strings, image: b"code" };
-    let expected: Vec<u8> = [
-        b"\x10\xff\x10\xad\x01\0\0\0\x98\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0\x28\0\0\0\0\0\0\0".as_slice(),
-        b"\x01\0\x01\0\0\0\0\0\x48\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x90\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0",
-        b"\x82\0\0\0\0\0\0\0\x68\0\0\0\0\0\0\0\x87\0\0\0\0\0\0\0\x69\0\0\0\0\0\0\0",
-        b"\0x86_64-unknown-linux-gnu\0arch\0triple\0\0\0",
-        b"code\0\0\0\0",
-    ]
-    .concat();
-    assert_eq!(write(&member).unwrap().content.to_vec(), expected);
+fn several_images_are_one_binary_each_in_version_1_and_one_for_all_later() {
+    let images = [&b"first"[..], b"", b"the third"];
+    for version in Version::ALL {
+        let Written { content, images: places } = write(version, &images.map(member)).unwrap();
+        let bytes = content.to_vec();
+        let mut found = Vec::new();
+        let (mut rest, mut binaries) = (View::new(&bytes), 0);
+        while rest.size() > 0 {
+            let binary = OffloadBinary::read(rest).unwrap();
+            found.extend(binary.entries().iter().map(|entry| entry.image));
+            rest = rest.from(binary.view.size());
+            binaries += 1;
+        }
+        assert_eq!(binaries, if version == Version::One { 3 } else { 1 });
+        assert_eq!(found.iter().map(View::data).collect::<Vec<_>>(), images);
+        let stated: Vec<_> = found.iter().map(|view| view.start()..view.start() + view.size()).collect();
+        assert_eq!(places, stated);
+        assert!(places.iter().all(|place| place.start % ALIGNMENT == 0));
+    }
+}
+
+#[test]
+fn from_version_2_on_a_value_may_hold_nul() {
+    let strings = [("symbols", "one\0two\0"), ("triple", "spirv64")];
+    for version in [Version::Two, Version::Three] {
+        let bytes = written(version, &[Member { strings: &strings, ..member(b"x") }]);
+        let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
+        assert_eq!(binary.entries()[0].string("symbols"), Some("one\0two\0"));
+    }
+}
+
+#[test]
+fn the_layout_of_versions_2_and_3_is_that_of_the_specification() {
+    // Header of 32 or 40 bytes, two entries of 40, three string entries of 24, string table, images.
+    let strings: [(&str, &str); 2] = [("arch", "a"), ("triple", "t")];
+    let members =
+        [Member { strings: &strings, ..member(b"12345678") }, Member { strings: &strings[1..], ..member(b"x") }];
+    for (version, header) in [(Version::Two, 32), (Version::Three, 40)] {
+        let bytes = written(version, &members);
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let (entry, string, table) = (header, header + 80, header + 80 + 72);
+        let words = [word(8), word(16), word(24)];
+        assert_eq!(words, [bytes.len() as u64, entry as u64, 2]);
+        assert_eq!(&bytes[..8], [&MAGIC[..], &[version as u8, 0, 0, 0]].concat());
+        let images = (table + b"\0t\0triple\0arch\0a\0".len()).next_multiple_of(8) as u64;
+        let expected = [(string, 2, images, 8), (string + 48, 1, images + 8, 1)];
+        for (index, (string, count, image, size)) in expected.into_iter().enumerate() {
+            let at = entry + 40 * index;
+            assert_eq!(
+                [word(at + 8), word(at + 16), word(at + 24), word(at + 32)],
+                [string as u64, count, image, size]
+            );
+        }
+        let text = |at: u64| bytes[at as usize..].split(|&byte| byte == 0).next().unwrap().to_vec();
+        for (index, (key, value)) in [("arch", "a"), ("triple", "t"), ("triple", "t")].into_iter().enumerate() {
+            let at = string + 24 * index;
+            assert_eq!((text(word(at)), text(word(at + 8)), word(at + 16)), (key.into(), value.into(), 1));
+        }
+    }
+    assert_eq!(written(Version::Three, &members)[32..40], [0; 8], "not compressed");
+}
+
+#[test]
+fn a_compressed_binary_is_restored_to_what_it_was() {
+    let image = b"the same and the same and the same and ".repeat(200);
+    let members = [member(&image), member(b"another")];
+    let plain = write(Version::Three, &members).unwrap().content;
+    for codec in [Codec::Zstd, Codec::Zlib] {
+        let mut stream = Vec::new();
+        let (front, padding) = compress(&plain, Compression::new(codec), &mut stream).unwrap();
+        let bytes = [front, stream.clone(), padding].concat();
+        assert_eq!(bytes.len() % 8, 0);
+        // The header says 40 bytes and the stream; what pads the binary belongs to nobody.
+        assert_eq!(bytes[8..16], (40 + stream.len() as u64).to_le_bytes());
+        assert_eq!(bytes[32..40], plain.size().to_le_bytes());
+        let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
+        let Contents::Compressed(compressed) = binary.contents else { panic!("compressed") };
+        assert_eq!((compressed.codec, compressed.full_size), (codec, plain.size() - 40));
+        assert_eq!(compressed.restore(Limit::default()).unwrap(), plain.to_vec());
+        let mut elsewhere = bytes.clone();
+        put(&mut elsewhere, 16, 41, 8);
+        let error = OffloadBinary::read(View::new(&elsewhere)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "offload binary entries offset at 0x10: is 0x29, should be 40 where the binary is compressed"
+        );
+        let error = compressed.restore(Limit(1000)).unwrap_err().to_string();
+        assert!(error.contains("more than the limit of 1000"), "{error}");
+    }
+}
+
+#[test]
+fn an_entry_of_metadata_is_no_image() {
+    let strings = [("triple", "t")];
+    let metadata = Member { image_kind: 0, offload_kind: 1, flags: flag::METADATA, strings: &strings, image: b"" };
+    let bytes = written(Version::Two, &[metadata, member(b"image")]);
+    let images = images(&bytes);
+    assert_eq!(images.len(), 1);
+    assert_eq!(images[0].unknown, []);
+}
+
+fn images(bytes: &[u8]) -> Vec<Image<'_>> {
+    container(View::new(bytes)).unwrap().images().to_vec()
 }
 
 #[test]
 fn bytes_behind_the_binary_do_not_belong_to_it() {
-    let mut bytes = sample(b"image");
-    let size = bytes.len() as u64;
-    bytes.extend([0xff; 100]);
-    assert_eq!(OffloadBinary::read(View::new(&bytes)).unwrap().view.size(), size);
+    for version in Version::ALL {
+        let mut bytes = sample(version, b"image");
+        let size = bytes.len() as u64;
+        bytes.extend([0xff; 100]);
+        assert_eq!(OffloadBinary::read(View::new(&bytes)).unwrap().view.size(), size);
+    }
 }
 
 #[test]
 fn every_prefix_is_an_error_and_none_a_panic() {
-    let bytes = sample(b"some device image");
-    for end in 0..bytes.len() {
-        OffloadBinary::read(View::new(&bytes[..end])).unwrap_err();
+    for version in Version::ALL {
+        let bytes = sample(version, b"some device image");
+        for end in 0..bytes.len() {
+            OffloadBinary::read(View::new(&bytes[..end])).unwrap_err();
+        }
     }
 }
 
 #[test]
 fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
-    let good = sample(b"some device image");
-    let offsets = [0, 4, 8, 16, 24, 32, 36, 40, 48, 56, 64, 72, 80, 88, 96];
-    let values = [0, 1, 7, 31, 33, good.len() as u64, good.len() as u64 + 1, 1 << 31, 1 << 63, u64::MAX - 7, u64::MAX];
-    for at in offsets {
-        for value in values {
-            let mut bytes = good.clone();
-            put(&mut bytes, at, value, 8);
-            if let Ok(binary) = OffloadBinary::read(View::new(&bytes)) {
+    for version in Version::ALL {
+        let good = written(version, &[member(b"some device image"), member(b"and another")]);
+        let (end, front) = (good.len() as u64, version.header_size() as usize + 2 * 40 + 4 * 24);
+        let values = [0, 1, 7, 31, 33, 39, 40, 41, end, end + 1, 1 << 31, 1 << 63, u64::MAX - 7, u64::MAX];
+        for (at, value) in (0..front).step_by(4).flat_map(|at| values.map(|value| (at, value))) {
+            for size in [2, 4, 8] {
+                let mut bytes = good.clone();
+                put(&mut bytes, at, value, size);
+                let Ok(binary) = OffloadBinary::read(View::new(&bytes)) else { continue };
                 assert!(binary.view.size() <= bytes.len() as u64);
-                assert_eq!(binary.image.data(), naive_image(&bytes), "offset {at} value {value}");
+                if let Contents::Compressed(compressed) = &binary.contents {
+                    compressed.restore(Limit(1 << 20)).unwrap_err();
+                } else {
+                    assert_eq!(binary.entries()[0].image.data(), naive_image(&bytes), "offset {at} value {value}");
+                }
             }
         }
     }
@@ -89,23 +199,38 @@ fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
 
 #[test]
 fn each_defect_is_named_with_its_field_offset_and_value() {
-    let good = sample(b"some device image");
+    let good = sample(Version::One, b"some device image");
     let end = good.len() as u64;
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, usize, &str); 10] = [
         ("another magic",      0, 0x1234, 4, "offload binary magic at 0x0: is 0x1234, should be 10 FF 10 AD"),
-        ("version 0",          4, 0, 4, "offload binary version at 0x4: version 0 is not known, 1 is"),
-        ("version 99",         4, 99, 4, "offload binary version at 0x4: version 99 is not known, 1 is"),
+        ("version 0",          4, 0, 4, "offload binary version at 0x4: version 0 is not known, 1 to 3 are"),
+        ("version 99",         4, 99, 4, "offload binary version at 0x4: version 99 is not known, 1 to 3 are"),
         ("size too large",     8, end + 8, 8, "offload binary size at 0x8: offset 0 with size 184 does not fit into 176 bytes"),
-        ("size too small",     8, 8, 8, "offload binary entry offset at 0x10: offset 32 with size 40 does not fit into 8 bytes"),
-        ("entry wraps",       16, u64::MAX - 8, 8, "offload binary entry offset at 0x10: offset 18446744073709551607 with size 40 does not fit into 176 bytes"),
+        ("size too small",     8, 8, 8, "offload binary size at 0x8: is 0x8, should be at least that of the header"),
+        ("entry wraps",       16, u64::MAX - 8, 8, "offload binary entries offset at 0x10: offset 18446744073709551607 with size 40 does not fit into 176 bytes"),
         ("entry size",        24, 32, 8, "offload binary entry size at 0x18: is 0x20, should be 40"),
         ("too many strings",  48, 1 << 40, 8, "offload binary string count at 0x30: is 0x10000000000, should be at most 1024"),
         ("image wraps",       56, u64::MAX, 8, "offload binary image offset at 0x38: offset 18446744073709551615 with size 17 does not fit into 176 bytes"),
         ("key outside",       72, end, 8, "offload binary key at 0x48: string without an end"),
     ];
-    for (name, at, value, size, message) in defects {
-        let mut bytes = good.clone();
+    refuse(&good, &defects);
+    let good = sample(Version::Three, b"some device image");
+    #[rustfmt::skip]
+    let defects: [(&str, usize, u64, usize, &str); 6] = [
+        ("no entries",        24, 0, 8, "offload binary entry count at 0x18: is 0x0, should be 1 to 4096"),
+        ("too many entries",  24, u64::MAX, 8, "offload binary entry count at 0x18: is 0xffffffffffffffff, should be 1 to 4096"),
+        ("more than fit",     24, 5, 8, "offload binary entries offset at 0x10: offset 40 with size 200 does not fit into 200 bytes"),
+        ("value wraps",       96, u64::MAX, 8, "offload binary value at 0x58: offset 159 with size 18446744073709551615 does not fit into 200 bytes"),
+        ("inflated too small", 32, 39, 8, "offload binary inflated size at 0x20: is 0x27, should be at least 40"),
+        ("entries elsewhere", 16, 48, 8, "offload binary string offset at 0x38: offset 2 with size 4224 does not fit into 200 bytes"),
+    ];
+    refuse(&good, &defects);
+}
+
+fn refuse(good: &[u8], defects: &[(&str, usize, u64, usize, &str)]) {
+    for &(name, at, value, size, message) in defects {
+        let mut bytes = good.to_vec();
         put(&mut bytes, at, value, size);
         let error = OffloadBinary::read(View::new(&bytes)).expect_err(name);
         assert_eq!(error.to_string(), message, "{name}");
@@ -114,18 +239,21 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
 
 #[test]
 fn a_key_that_is_not_utf8_is_named_as_unreadable() {
-    let mut bytes = sample(b"x");
+    let mut bytes = sample(Version::One, b"x");
     let at = bytes.windows(4).position(|w| w == b"arch").unwrap();
     bytes[at] = 0xff;
     assert_eq!(OffloadBinary::read(View::new(&bytes)).unwrap_err().cause, Cause::Unreadable);
 }
 
 #[test]
-fn an_offload_kind_that_combines_bits_is_kept_and_called_unknown() {
+fn values_that_are_not_known_are_kept_and_reported() {
     // The packager's document says that HIP is 3; files say 4, and 3 would be OpenMP and CUDA at once.
-    let mut bytes = sample(b"x");
+    let mut bytes = sample(Version::One, b"x");
+    put(&mut bytes, 32, 77, 2);
     put(&mut bytes, 34, 3, 2);
-    let container = container(View::new(&bytes)).unwrap();
-    assert_eq!(container.images[0].kind, None);
-    assert_eq!(OffloadBinary::read(View::new(&bytes)).unwrap().offload_kind, 3);
+    put(&mut bytes, 36, 1, 4);
+    let images = images(&bytes);
+    assert_eq!(images[0].kind, None);
+    let unknown = [("offload kind", 3), ("image kind", 77), ("flags", 1)];
+    assert_eq!(images[0].unknown, unknown.map(|(field, value)| Unknown { field, value }));
 }

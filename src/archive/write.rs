@@ -1,0 +1,58 @@
+//! Writing static libraries: GNU's dialect, with a symbol table and without anything that depends on the day or the user.
+
+use std::io::{self, Seek, Write};
+
+use ar_archive_writer::{ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, ObjectReader, write_archive_to_stream};
+use object::{File, Object, ObjectSymbol, SymbolKind};
+
+/// As the library has it, but that it panics where a symbol's name cannot be read, and these files are anyone's.
+static OBJECT_READER: ObjectReader = ObjectReader { get_symbols, ..DEFAULT_OBJECT_READER };
+
+/// Writes an archive of members, each a name and its bytes, to `to`. What llvm-ar would write, but for one thing: the
+/// symbols of LLVM bitcode are not in the symbol table, for nothing here reads bitcode.
+pub fn write<'a>(members: impl Iterator<Item = (String, &'a [u8])>, to: &mut (impl Write + Seek)) -> io::Result<()> {
+    let members: Vec<NewArchiveMember> =
+        members.map(|(name, bytes)| NewArchiveMember::new(bytes, &OBJECT_READER, name)).collect();
+    write_archive_to_stream(to, &members, ArchiveKind::Gnu, false, None)
+}
+
+/// Calls `symbol` with the name of each symbol that a linker may look for; says whether this is an object at all.
+fn get_symbols(bytes: &[u8], symbol: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
+    let Ok(file) = File::parse(bytes) else { return Ok(false) };
+    for known in file.symbols() {
+        let named = ![SymbolKind::File, SymbolKind::Section].contains(&known.kind());
+        if named
+            && known.is_global()
+            && !known.is_undefined()
+            && let Ok(name) = known.name_bytes()
+        {
+            symbol(name)?;
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MemberContent, members};
+    use super::*;
+    use crate::bytes::View;
+
+    #[test]
+    fn what_is_written_is_read_back_and_depends_on_nothing_else() {
+        let long = "a-name-that-does-not-fit-into-sixteen-bytes.o";
+        let written = || {
+            let mut bytes = io::Cursor::new(Vec::new());
+            let given = [("a.o", &b"one"[..]), (long, b"four"), ("empty.o", b"")];
+            write(given.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)), &mut bytes).unwrap();
+            bytes.into_inner()
+        };
+        let bytes = written();
+        assert_eq!(bytes, written());
+        let read: Vec<_> = members(View::new(&bytes)).unwrap().into_iter().map(|it| (it.name, it.content)).collect();
+        let names: Vec<&str> = read.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a.o", long, "empty.o"]);
+        let MemberContent::Here(view) = &read[1].1 else { panic!("an archive that is not thin") };
+        assert_eq!(view.data(), b"four");
+    }
+}

@@ -1,0 +1,44 @@
+//! `--decompressed-limit SIZE`, as all commands take it that may have to decompress.
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::codec::Limit;
+use crate::scan;
+
+#[derive(Args)]
+pub struct LimitArgument {
+    /// How large a compressed container may become; K, M and G stand for powers of 1024 [default: 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    decompressed_limit: Option<u64>,
+}
+
+impl LimitArgument {
+    pub fn options(&self) -> scan::Options {
+        let limit = self.decompressed_limit.map(Limit).unwrap_or_default();
+        scan::Options { limit, ..Default::default() }
+    }
+}
+
+fn parse_size(text: &str) -> Result<u64> {
+    let units = [('K', 10), ('M', 20), ('G', 30)];
+    let with_unit = units.into_iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, shift)));
+    let (digits, shift) = with_unit.unwrap_or((text, 0));
+    let number: u64 = digits.parse().ok().context("no size: a number of bytes, or one with K, M or G")?;
+    number.checked_mul(1 << shift).context("too large")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_number_with_or_without_a_unit() {
+        for (text, size) in [("0", 0), ("77", 77), ("2K", 2048), ("3M", 3 << 20), ("16G", 16 << 30)] {
+            assert_eq!(parse_size(text).unwrap(), size, "{text}");
+        }
+        for text in ["", "G", "-1", "1.5G", "1GG", "99999999999999G"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `fatbin pack`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::{Args, ValueEnum};
+
+use super::Status;
+use crate::codec::{Codec, Compression};
+use crate::format::offload_binary::Version;
+use crate::io::Input;
+use crate::ops::{self, ImageToPack, PackOptions};
+use crate::target::OffloadKind;
+
+/// Put device images into an offload binary, the container of clang-offload-packager
+///
+/// Triple and arch are read from an image's own header where they are not given.
+#[derive(Args)]
+pub struct Arguments {
+    /// The file to write; - is standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+
+    /// An image and what is said of it: file=F[,triple=T][,arch=A][,kind=K][,KEY=VALUE]...; a key given again joins its
+    /// values with commas, and several files share what is said
+    #[arg(long = "image", value_name = "KEY=VALUE,...")]
+    described: Vec<String>,
+
+    /// Images that say all of that in their own headers
+    #[arg(value_name = "IMAGE")]
+    images: Vec<PathBuf>,
+
+    /// Version of the format: 1 is what LLVM up to 22 reads
+    #[arg(long, value_name = "N", value_parser = parse_version)]
+    format_version: Option<Version>,
+
+    /// Compress everything behind the header, which takes version 3; with zstd if no codec is named
+    #[arg(long, value_name = "CODEC", num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
+    compress: Option<CodecArgument>,
+
+    /// How hard to compress: 1 to 22 for zstd, 1 to 9 for zlib
+    #[arg(long, value_name = "N", requires = "compress")]
+    level: Option<i32>,
+
+    /// The flags of every entry, a number
+    #[arg(long, value_name = "N", value_parser = parse_flags, default_value = "0")]
+    flags: u32,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum CodecArgument {
+    Zstd,
+    Zlib,
+}
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let compression = arguments.compress.map(|codec| compression(codec, arguments.level)).transpose()?;
+    let version = match (arguments.format_version, compression) {
+        (None, None) => Version::One,
+        (None | Some(Version::Three), _) => Version::Three,
+        (Some(version), None) => version,
+        (Some(version), Some(_)) => {
+            bail!("pack: --format-version {}: only version 3 can be compressed", version.number())
+        }
+    };
+    let mut images = Vec::new();
+    for text in &arguments.described {
+        let described = Described::parse(text).with_context(|| format!("--image {text}"))?;
+        for file in described.files {
+            let mut image = ImageToPack::read(Input::open(file)?, described.strings.clone(), version)?;
+            image.offload_kind = described.offload_kind;
+            images.push(image);
+        }
+    }
+    for path in arguments.images {
+        images.push(ImageToPack::read(Input::open(path)?, Vec::new(), version)?);
+    }
+    ensure!(!images.is_empty(), "pack: no image given; name one as IMAGE or with --image file=IMAGE");
+    for image in &mut images {
+        image.flags = arguments.flags;
+    }
+    ops::pack(&images, &PackOptions { version, compression, output: arguments.output })?;
+    Ok(Status::Yes)
+}
+
+fn compression(codec: CodecArgument, level: Option<i32>) -> Result<Compression> {
+    let (codec, highest) = match codec {
+        CodecArgument::Zstd => (Codec::Zstd, 22),
+        CodecArgument::Zlib => (Codec::Zlib, 9),
+    };
+    let compression = Compression::new(codec);
+    match level {
+        None => Ok(compression),
+        Some(level) if (1..=highest).contains(&level) => Ok(Compression { level, ..compression }),
+        Some(level) => bail!("pack: --level {level}: {} has levels 1 to {highest}", codec.name()),
+    }
+}
+
+/// What `--image` says.
+#[derive(Debug, PartialEq, Eq)]
+struct Described {
+    files: Vec<PathBuf>,
+    /// See [`OffloadKind::bit`].
+    offload_kind: u16,
+    strings: Vec<(String, String)>,
+}
+
+impl Described {
+    fn parse(text: &str) -> Result<Described> {
+        let mut described = Described { files: Vec::new(), offload_kind: 0, strings: Vec::new() };
+        for part in text.split(',') {
+            let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
+            match key {
+                "" => bail!("{part:?} has no key"),
+                "file" => {
+                    ensure!(!value.is_empty(), "file=F is missing");
+                    described.files.push(value.into());
+                }
+                "kind" => {
+                    ensure!(described.offload_kind == 0, "kind is given twice");
+                    described.offload_kind = offload_kind(value)?;
+                }
+                _ => described.say(key, value),
+            }
+        }
+        ensure!(!described.files.is_empty(), "file=F is missing");
+        Ok(described)
+    }
+
+    fn say(&mut self, key: &str, value: &str) {
+        match self.strings.iter_mut().find(|(known, _)| known == key) {
+            Some((_, values)) => *values += &format!(",{value}"),
+            None => self.strings.push((key.to_owned(), value.to_owned())),
+        }
+    }
+}
+
+fn offload_kind(name: &str) -> Result<u16> {
+    match OffloadKind::from_name(name) {
+        _ if name == "none" => Ok(0),
+        Some(kind) if kind.name() == name && kind != OffloadKind::Host => Ok(kind.bit()),
+        _ => bail!("kind={name}: openmp, cuda, hip, sycl and none are known"),
+    }
+}
+
+fn parse_version(text: &str) -> Result<Version> {
+    let version = text.parse().ok().and_then(Version::from_number);
+    version.ok_or_else(|| anyhow!("versions 1, 2 and 3 are known"))
+}
+
+fn parse_flags(text: &str) -> Result<u32> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| anyhow!("no number of 32 bits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_argument_has_files_a_kind_and_strings_in_its_order() {
+        let described = Described::parse("file=a.o,triple=t,kind=hip,feature=+x,file=b.o,feature=-y,note=").unwrap();
+        let strings = [("triple", "t"), ("feature", "+x,-y"), ("note", "")];
+        let strings = strings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        assert_eq!(described, Described { files: vec!["a.o".into(), "b.o".into()], offload_kind: 4, strings });
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_image_argument_is_named() {
+        let cases = [
+            ("", "\"\" is not KEY=VALUE"),
+            ("triple=t", "file=F is missing"),
+            ("file=", "file=F is missing"),
+            ("file=a,=x", "\"=x\" has no key"),
+            ("file=a,kind=opencl", "kind=opencl: openmp, cuda, hip, sycl and none are known"),
+            ("file=a,kind=host", "kind=host: openmp, cuda, hip, sycl and none are known"),
+            ("file=a,kind=hip,kind=cuda", "kind is given twice"),
+        ];
+        for (text, message) in cases {
+            assert_eq!(Described::parse(text).unwrap_err().to_string(), message, "{text}");
+        }
+    }
+}

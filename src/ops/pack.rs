@@ -1,0 +1,113 @@
+//! `pack`: device images into an offload binary.
+
+use std::path::{Path, PathBuf};
+
+use crate::codec::Compression;
+use crate::error::{Error, Result};
+use crate::format::offload_binary::{self, Member, Version, image_kind};
+use crate::format::{self, DeviceImage, ImageKind};
+use crate::io::{Input, Output, Sink};
+use crate::target::triple;
+use crate::wrap::Stated;
+
+/// How to write.
+#[derive(Debug, Clone)]
+pub struct PackOptions {
+    pub version: Version,
+    /// Only [`Version::Three`] can be compressed.
+    pub compression: Option<Compression>,
+    pub output: PathBuf,
+}
+
+/// An image and all that will be said of it.
+pub struct ImageToPack {
+    pub input: Input,
+    /// See [`image_kind`].
+    pub image_kind: u16,
+    /// See [`crate::target::OffloadKind::bit`].
+    pub offload_kind: u16,
+    /// See [`offload_binary::flag`].
+    pub flags: u32,
+    /// In the order in which they will stand.
+    pub strings: Vec<(String, String)>,
+}
+
+impl ImageToPack {
+    /// An image as its own content shows it, with the strings that the user gave. A triple and an arch that were not given
+    /// are read from the image; what was given must not contradict it.
+    pub fn read(input: Input, strings: Vec<(String, String)>, version: Version) -> Result<ImageToPack> {
+        let (view, path) = (input.view(), input.path());
+        let own = DeviceImage::identify(view);
+        match own.image_kind {
+            ImageKind::Empty => return Err(Error::EmptyImage { path: path.to_owned() }),
+            ImageKind::Elf => format::check_elf(view).map_err(|malformed| malformed.in_file(path))?,
+            _ => {}
+        }
+        let said = |key: &str| strings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
+        let stated = Stated { triple: said("triple"), arch: said("arch") };
+        stated.agrees_with(&own, path)?;
+        let image_kind = image_kind_of(&own, path, version);
+        let mut strings = strings;
+        if let (None, Some(arch)) = (&stated.arch, own.arch) {
+            strings.push(("arch".to_owned(), arch));
+        }
+        if stated.triple.is_none() {
+            let triple = own.triple.ok_or_else(|| Error::UnknownTriple { path: path.to_owned() })?;
+            strings.push(("triple".to_owned(), triple.to_owned()));
+        }
+        Ok(ImageToPack { input, image_kind, offload_kind: 0, flags: 0, strings })
+    }
+}
+
+/// The content decides, and where it says nothing the extension, as with LLVM's tools.
+fn image_kind_of(own: &DeviceImage, path: &Path, version: Version) -> u16 {
+    match own.image_kind {
+        ImageKind::Elf if own.triple == Some(triple::NVPTX64) => image_kind::CUBIN,
+        ImageKind::SpirV if version > Version::One => image_kind::SPIRV,
+        kind => match offload_binary::image_kind_of(kind) {
+            image_kind::NONE => offload_binary::image_kind_of_file(path),
+            known => known,
+        },
+    }
+}
+
+/// Writes the offload binary. The images are moved from file to file, and read only to be compressed.
+pub fn pack(images: &[ImageToPack], options: &PackOptions) -> Result<()> {
+    let strings: Vec<Vec<(&str, &str)>> = images
+        .iter()
+        .map(|image| image.strings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
+        .collect();
+    let members: Vec<Member> = images
+        .iter()
+        .zip(&strings)
+        .map(|(image, strings)| Member {
+            image_kind: image.image_kind,
+            offload_kind: image.offload_kind,
+            flags: image.flags,
+            strings,
+            image: image.input.view().data(),
+        })
+        .collect();
+    let too_large = || Error::TooLarge { path: options.output.clone() };
+    let content = offload_binary::write(options.version, &members).ok_or_else(too_large)?.content;
+    let mut output = Output::create(&options.output)?;
+    match options.compression {
+        None => {
+            let mut sink = Sink::new(images.iter().map(|image| &image.input));
+            content.runs().for_each(|run| sink.push(run));
+            sink.write_to(&mut output)?;
+        }
+        Some(how) => {
+            let (mut front, mut padding) = Default::default();
+            // The header states the compressed size, and an output need not be a file that one can go back in.
+            let stream = Input::made(&options.output, &output.directory(), |file| {
+                (front, padding) = offload_binary::compress(&content, how, file)?;
+                Ok(())
+            })?;
+            let mut sink = Sink::new([&stream]);
+            [front.as_slice(), stream.view().data(), padding.as_slice()].iter().for_each(|part| sink.push(part));
+            sink.write_to(&mut output)?;
+        }
+    }
+    output.commit()
+}

@@ -1,0 +1,129 @@
+//! From a container in the file to the inventory: what is in it, and what is in that.
+//!
+//! An image may be a container again, and a container may have to be restored before it can be read; the restored bytes
+//! live only as long as this looks at them. So whoever wants the bytes of an image, and not only what is known of it, is
+//! called while they are there.
+
+use super::Options;
+use crate::bytes::View;
+use crate::error::{Cause, Malformed, Result};
+use crate::format::{self, Contents};
+use crate::inventory::{Container, Image};
+
+/// Containers in containers: as deep as this is looked. Real files have three.
+const DEEPEST: usize = 8;
+
+/// Called with every image that holds no other, and its bytes as far as they are there: of an image that is stored
+/// compressed by itself those that are stored.
+pub type Look<'a> = dyn FnMut(&Image, &[u8]) -> Result<()> + 'a;
+
+/// Makes the inventory of containers.
+pub struct Record<'a, 'look> {
+    pub options: Options,
+    /// What could not be read.
+    pub errors: &'a mut Vec<Malformed>,
+    pub look: &'a mut Look<'look>,
+}
+
+/// Where a container is found.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    section: Option<&'a str>,
+    /// Where in the file the stream begins out of which this was restored. Offsets in there lead nowhere in the file.
+    restored_from: Option<u64>,
+    depth: usize,
+}
+
+impl Record<'_, '_> {
+    /// A container that stands in the file.
+    pub fn container(&mut self, container: &format::Container<'_>, section: Option<&str>) -> Result<Container> {
+        self.at(container, Place { section, restored_from: None, depth: 0 })
+    }
+
+    fn at(&mut self, container: &format::Container<'_>, place: Place<'_>) -> Result<Container> {
+        let (codec, images) = match &container.contents {
+            Contents::Images(images) => (None, self.images(images, place)?),
+            Contents::Compressed(compressed) => {
+                let restored_from = place.restored_from.or(Some(compressed.stored.start()));
+                let place = Place { restored_from, depth: place.depth + 1, ..place };
+                let images = match compressed.restore(self.options.limit) {
+                    Ok(restored) => self.restored(&restored, place)?,
+                    Err(error) => self.error(error, place),
+                };
+                (Some(compressed.codec), images)
+            }
+        };
+        Ok(Container {
+            container_type: container.container_type,
+            version: container.version,
+            section: place.section.map(str::to_owned),
+            offset: place.restored_from.is_none().then_some(container.view.start()),
+            size: container.view.size(),
+            codec,
+            images,
+        })
+    }
+
+    /// The images of the container that `restored` is.
+    fn restored(&mut self, restored: &[u8], place: Place<'_>) -> Result<Vec<Image>> {
+        let view = View::new(restored);
+        let error = match format::read(view) {
+            Some(Ok(format::Container { contents: Contents::Images(images), .. })) => {
+                return self.images(&images, place);
+            }
+            Some(Ok(_)) => view.malformed("compressed container", 0, Cause::CompressedTwice),
+            Some(Err(error)) => error,
+            None => format::not_a_container("compressed container", view),
+        };
+        Ok(self.error(error, place))
+    }
+
+    fn images(&mut self, images: &[format::Image<'_>], place: Place<'_>) -> Result<Vec<Image>> {
+        images.iter().map(|image| self.image(image, place)).collect()
+    }
+
+    fn image(&mut self, image: &format::Image<'_>, place: Place<'_>) -> Result<Image> {
+        let mut recorded = Image {
+            kind: image.kind,
+            image_kind: image.image_kind,
+            triple: image.triple.clone(),
+            arch: image.arch.clone(),
+            id: image.id.map(str::to_owned),
+            strings: image.strings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
+            unknown: image.unknown.clone(),
+            offset: place.restored_from.is_none().then_some(image.view.start()),
+            size: place.restored_from.is_none().then_some(image.view.size()),
+            codec: image.codec,
+            full_size: image.full_size.or(place.restored_from.map(|_| image.view.size())),
+            containers: Vec::new(),
+        };
+        recorded.containers = self.inside(image.view, Place { depth: place.depth + 1, ..place })?;
+        if recorded.containers.is_empty() {
+            (self.look)(&recorded, image.view.data())?;
+        }
+        Ok(recorded)
+    }
+
+    /// The containers that an image consists of. One that cannot be read is no error: what an image is made of is its own
+    /// affair, and here it is an image of unknown kind.
+    fn inside(&mut self, image: View<'_>, place: Place<'_>) -> Result<Vec<Container>> {
+        let mut containers = Vec::new();
+        let mut rest = image;
+        while place.depth < DEEPEST
+            && let Some(format) = format::of_magic(rest)
+            && let Ok(container) = (format.read)(rest)
+        {
+            containers.push(self.at(&container, place)?);
+            rest = rest.from(container.view.size());
+            let padding = rest.data().iter().take_while(|&&byte| byte == 0).count();
+            rest = rest.from(padding as u64);
+        }
+        Ok(containers)
+    }
+
+    /// Notes what could not be read; there are no images in that.
+    fn error(&mut self, error: Malformed, place: Place<'_>) -> Vec<Image> {
+        self.errors.push(Malformed { offset: place.restored_from.unwrap_or(error.offset), ..error });
+        Vec::new()
+    }
+}

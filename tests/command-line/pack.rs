@@ -1,0 +1,103 @@
+//! `fatbin pack`: what it says of images that say little, and what comes out again.
+
+use crate::{Scene, fixture};
+
+/// `path: KIND TRIPLE ARCH IMAGE` of each image that scan lists.
+fn listed(scene: &Scene, file: &str) -> Vec<String> {
+    let json: serde_json::Value = serde_json::from_str(&scene.fatbin(&format!("scan --json {file}")).ok()).unwrap();
+    let containers = json["files"][0]["containers"].as_array().unwrap().iter();
+    let images = containers.flat_map(|container| container["images"].as_array().unwrap().iter());
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
+    images.map(|it| ["kind", "triple", "arch", "image"].map(|key| text(&it[key])).join(" ")).collect()
+}
+
+#[test]
+fn triple_and_arch_are_read_from_the_images_and_each_comes_out_again() {
+    let scene = Scene::new();
+    scene
+        .fixture("answer-gfx90a-xnack+.hsaco", "a")
+        .fixture("answer-sm_90.cubin", "b")
+        .fixture("answer-sm_80.ptx", "c");
+    for version in 1..=3 {
+        scene.fatbin(&format!("pack --format-version {version} --image file=a,kind=hip -o out b c")).ok();
+        let expected = [
+            "hip amdgcn-amd-amdhsa gfx90a:xnack+ elf",
+            "- nvptx64-nvidia-cuda sm_90 elf",
+            "- nvptx64-nvidia-cuda sm_80 ptx",
+        ];
+        assert_eq!(listed(&scene, "out"), expected, "version {version}");
+        for (arch, image) in [("gfx90a:xnack+", "a"), ("sm_90", "b"), ("sm_80", "c")] {
+            scene.fatbin(&format!("extract out --arch {arch} --to image")).ok();
+            assert_eq!(scene.read("image"), scene.read(image), "version {version}, {arch}");
+        }
+    }
+}
+
+#[test]
+fn a_compressed_binary_gives_its_images_back_and_takes_less_room() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a.hsaco", "b");
+    for codec in ["", "=zstd", "=zlib", "=zstd --level 19"] {
+        scene.fatbin(&format!("pack --compress{codec} -o out a b")).ok();
+        assert!(scene.read("out").len() < scene.read("a").len(), "{codec}");
+        assert_eq!(listed(&scene, "out").len(), 2);
+        let out = scene.fatbin("extract out -o images").ok();
+        for path in out.lines() {
+            assert_eq!(scene.read(path), scene.read("a"), "{codec}");
+        }
+    }
+    let table = scene.fatbin("scan out").ok();
+    let row = "  offload-binary  -        -     amdgcn-amd-amdhsa  gfx90a  elf         -  3456";
+    assert!(table.lines().any(|line| line == row), "{table}");
+}
+
+#[test]
+fn what_the_user_says_is_kept_in_order_and_repeated_keys_join() {
+    let scene = Scene::new();
+    scene.file("a.bin", "one").file("b.bin", "two");
+    let image = "file=a.bin,triple=t,feature=x,file=b.bin,arch=,feature=y,note=hello";
+    scene.fatbin(&format!("pack -o out --image {image} --flags 0x10")).ok();
+    let json: serde_json::Value = serde_json::from_str(&scene.fatbin("scan --json out").ok()).unwrap();
+    let image = &json["files"][0]["containers"][1]["images"][0];
+    assert_eq!(image["strings"], serde_json::json!({ "feature": "x,y", "note": "hello" }));
+    assert_eq!(image["unknown"], serde_json::json!([{ "field": "flags", "value": 16 }]));
+    assert!(scene.fatbin("scan out").ok().contains("flags 0x10 is not known"));
+}
+
+#[test]
+fn packing_over_an_input_and_into_a_pipe_is_no_trouble() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    scene.fatbin("pack -o out a").ok();
+    scene.fatbin("pack -o a a").ok();
+    assert_eq!(scene.read("a"), scene.read("out"));
+    let script = "$0 pack -o - out --image file=out,triple=nested | $0 extract - --to - | cmp - $1";
+    let mut shell = std::process::Command::new("sh");
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
+    let script = script.replace("-o - out --image", "-o - --image");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_fatbin"), fixture]).current_dir(scene.path("."));
+    assert_eq!(crate::run(&mut shell).ok(), "");
+}
+
+#[test]
+fn what_cannot_be_packed_is_refused_with_its_reason_and_the_old_output_stays() {
+    let scene = Scene::new();
+    scene.file("text", "text").file("empty", "").file("old", "old").fixture("answer-gfx90a.hsaco", "a");
+    scene.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]);
+    let cases = [
+        ("", "pack: no image given; name one as IMAGE or with --image file=IMAGE"),
+        ("text", "text: its header does not name a target triple; say --image file=text,triple=TRIPLE"),
+        ("empty", "empty: device image is empty"),
+        ("missing", "missing: cannot open: No such file or directory (os error 2)"),
+        ("cut", "cut: ELF section header offset at 0x28: offset 2624 with size 832 does not fit into 2000 bytes"),
+        ("--image file=a,arch=gfx906", "a: arch=gfx906 was stated, but the image's header says gfx90a"),
+        ("--image file=a,kind=x", "--image file=a,kind=x: kind=x: openmp, cuda, hip, sycl and none are known"),
+        ("--format-version 2 --compress a", "pack: --format-version 2: only version 3 can be compressed"),
+        ("--compress=zlib --level 12 a", "pack: --level 12: zlib has levels 1 to 9"),
+    ];
+    for (arguments, message) in cases {
+        let run = scene.fatbin(&format!("pack -o old {arguments}"));
+        assert_eq!((run.status, run.out.as_str(), run.err), (2, "", format!("fatbin: {message}\n")), "{arguments}");
+        assert_eq!(scene.read("old"), b"old");
+    }
+}

@@ -1,0 +1,217 @@
+//! Which code serves which target, and which target ids may not stand in one bundle: documented rules as pure functions.
+//!
+//! Source: Clang Offload Bundler document, Compatibility Rules for Bundle Entry ID and for Target ID, and Bundled Code
+//! Object Composition; AMDGPU usage guide, Generic Processor ABI. Every answer says why, so that a trace can be printed of
+//! what was chosen and what was not.
+
+use super::target_id::{Feature, InvalidTargetId, TargetId, cut};
+use super::triple::Triple;
+use super::{BundleEntryId, OffloadKind};
+
+/// How code that serves a target came to do so; the better, the smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// It is for this very target.
+    Exact,
+    /// It leaves open what the target has set, or is the same under another name.
+    Compatible,
+    /// It is for a generic processor that stands for the target's.
+    Generic,
+}
+
+/// Why code does not serve a target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    #[error("its offload kind is {found}, not {requested}")]
+    Kind { found: String, requested: String },
+    #[error("its triple is {found}, not {requested}")]
+    Triple { found: String, requested: String },
+    #[error("{0}")]
+    Invalid(#[from] InvalidTargetId),
+    #[error("it is for {}, not for {}", or_any(.found), or_any(.requested))]
+    Processor { found: String, requested: String },
+    #[error("it needs {found} features set, where {requested} are asked for")]
+    MoreFeatures { found: usize, requested: usize },
+    #[error("it needs {feature}, which is left open")]
+    Open { feature: String },
+    #[error("it needs {found}, not {requested}")]
+    Feature { found: String, requested: String },
+}
+
+fn or_any(processor: &str) -> &str {
+    if processor.is_empty() { "any processor" } else { processor }
+}
+
+/// Whether code for one target id serves another: that of a device, or one that was asked for. Code for a generic
+/// processor serves its members; what code has set must be set alike, and what it leaves open may be anything.
+pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, Reason> {
+    if image_target_id == requested {
+        return Ok(Fit::Exact);
+    }
+    let (image, requested) = (TargetId::parse(image_target_id)?, TargetId::parse(requested)?);
+    let member = super::processors::Processor::named(requested.processor());
+    let is_generic = member.is_some_and(|member| member.generic == Some(image.processor()));
+    if image.processor() != requested.processor() && !is_generic {
+        let (found, requested) = (image.processor().to_owned(), requested.processor().to_owned());
+        return Err(Reason::Processor { found, requested });
+    }
+    let (found, asked) = (image.features().len(), requested.features().len());
+    if found > asked {
+        return Err(Reason::MoreFeatures { found, requested: asked });
+    }
+    for feature in image.features() {
+        match requested.feature(feature.name) {
+            None => return Err(Reason::Open { feature: feature.to_string() }),
+            Some(on) if on != feature.on => {
+                let requested = Feature { on, ..*feature }.to_string();
+                return Err(Reason::Feature { found: feature.to_string(), requested });
+            }
+            Some(_) => {}
+        }
+    }
+    match (is_generic, image == requested) {
+        (true, _) => Ok(Fit::Generic),
+        (false, true) => Ok(Fit::Exact),
+        (false, false) => Ok(Fit::Compatible),
+    }
+}
+
+/// What counts as the same offload kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KindRules {
+    /// HIP and OpenMP are interchangeable.
+    pub hip_openmp: bool,
+}
+
+impl KindRules {
+    fn allow(self, found: OffloadKind, requested: OffloadKind) -> bool {
+        use OffloadKind::{Hip, OpenMp};
+        found == requested || self.hip_openmp && matches!((found, requested), (Hip, OpenMp) | (OpenMp, Hip))
+    }
+}
+
+impl BundleEntryId<'_> {
+    /// Whether the code object under this id is one for the id that was asked for. Processors must be the same: a bundle
+    /// is taken apart as it was put together, and what a device would take instead is not asked.
+    pub fn serves(&self, requested: &BundleEntryId, rules: KindRules) -> Result<Fit, Reason> {
+        if !rules.allow(self.kind, requested.kind) {
+            let (found, requested) = (self.kind_name.to_owned(), requested.kind_name.to_owned());
+            return Err(Reason::Kind { found, requested });
+        }
+        let (found, asked) = (Triple::normalize(self.triple), Triple::normalize(requested.triple));
+        if !found.is_compatible_with(&asked) {
+            return Err(Reason::Triple { found: found.to_string(), requested: asked.to_string() });
+        }
+        let same_kind = if self.kind_name == requested.kind_name { Fit::Exact } else { Fit::Compatible };
+        let processor = |id: Option<&str>| cut(id.unwrap_or_default()).0.to_owned();
+        let mismatch =
+            || Reason::Processor { found: processor(self.target_id), requested: processor(requested.target_id) };
+        let fit = match (self.target_id, requested.target_id) {
+            (None, None) => Fit::Exact,
+            (Some(found), Some(requested)) => serves(found, requested)?,
+            _ => return Err(mismatch()),
+        };
+        if fit == Fit::Generic { Err(mismatch()) } else { Ok(fit.max(same_kind)) }
+    }
+}
+
+/// The first two target ids of one processor that must not stand in one bundle: a feature is set by all ids of a
+/// processor or by none, else two of them would serve the same device. Texts that are no target ids are taken as they
+/// are cut.
+pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Option<(&'text str, &'text str)> {
+    let mut ids: Vec<&str> = target_ids.into_iter().collect();
+    ids.sort_unstable();
+    let names = |id: &'text str| {
+        let mut names: Vec<&str> = cut(id).1.map(|feature| feature.trim_end_matches(['+', '-'])).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let conflicting = |(index, &id): (usize, &&'text str)| {
+        // The first one of its processor stands for all, because all agree with it.
+        let first = ids[..index].iter().copied().find(|other| cut(other).0 == cut(id).0)?;
+        (names(first) != names(id)).then_some((first, id))
+    };
+    ids.iter().enumerate().find_map(conflicting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_serves_what_it_was_made_for_and_what_it_leaves_open() {
+        let cases = [
+            ("gfx906", "gfx906", Ok(Fit::Exact)),
+            ("gfx906", "gfx906:xnack+", Ok(Fit::Compatible)),
+            ("gfx906:xnack+", "gfx906:sramecc-:xnack+", Ok(Fit::Compatible)),
+            ("gfx90a:xnack-:sramecc+", "gfx90a:sramecc+:xnack-", Ok(Fit::Exact)),
+            ("fiji", "gfx803", Ok(Fit::Exact)),
+            ("gfx9-generic", "gfx906", Ok(Fit::Generic)),
+            ("gfx9-4-generic:xnack-", "gfx942:sramecc+:xnack-", Ok(Fit::Generic)),
+            ("sm_90a", "sm_90a", Ok(Fit::Exact)),
+            ("whatever", "whatever", Ok(Fit::Exact)),
+            ("gfx906", "gfx908", Err("it is for gfx906, not for gfx908")),
+            ("gfx90", "gfx90a", Err("\"gfx90\" is no processor that is known")),
+            ("gfx110", "gfx1100", Err("\"gfx110\" is no processor that is known")),
+            ("gfx906", "gfx9-generic", Err("it is for gfx906, not for gfx9-generic")),
+            ("gfx9-generic", "gfx908", Err("it is for gfx9-generic, not for gfx908")),
+            ("gfx906:xnack+", "gfx906", Err("it needs 1 features set, where 0 are asked for")),
+            ("gfx906:xnack+", "gfx906:sramecc+", Err("it needs xnack+, which is left open")),
+            ("gfx906:xnack+", "gfx906:xnack-", Err("it needs xnack+, not xnack-")),
+            ("gfx9-4-generic:xnack-", "gfx942:xnack+", Err("it needs xnack-, not xnack+")),
+            ("gfx906:bogus+", "gfx906:xnack+", Err("gfx906 has no feature \"bogus\" to set; it has sramecc, xnack")),
+        ];
+        for (image, requested, expected) in cases {
+            let found = serves(image, requested).map_err(|reason| reason.to_string());
+            assert_eq!(found, expected.map_err(str::to_owned), "{image} for {requested}");
+        }
+    }
+
+    #[test]
+    fn ids_match_by_kind_triple_and_target_id() {
+        let strict = KindRules::default();
+        let loose = KindRules { hip_openmp: true };
+        #[rustfmt::skip]
+        let cases = [
+            ("hip-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906", strict, Ok(Fit::Exact)),
+            ("hip-amdgcn-amd-amdhsa-gfx906", "hip-amdgcn-amd-amdhsa--gfx906", strict, Ok(Fit::Exact)),
+            ("hipv4-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906", strict, Ok(Fit::Compatible)),
+            ("hip-amdgcn-amd-amdhsa--gfx906", "hipv4-amdgcn-amd-amdhsa--gfx906:xnack+", strict, Ok(Fit::Compatible)),
+            ("host-x86_64-unknown-linux-gnu", "host-x86_64--linux-gnu-", strict, Ok(Fit::Exact)),
+            ("hipv4-amdgcn-amd-amdhsa--", "hip-amdgcn-amd-amdhsa--", strict, Ok(Fit::Compatible)),
+            ("openmp-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906", loose, Ok(Fit::Compatible)),
+            ("hipv4-amdgcn-amd-amdhsa--gfx906", "openmp-amdgcn-amd-amdhsa--gfx906", loose, Ok(Fit::Compatible)),
+            ("openmp-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("its offload kind is openmp, not hip")),
+            ("host-x86_64-unknown-linux-gnu-", "openmp-x86_64-unknown-linux-gnu-", loose, Err("its offload kind is host, not openmp")),
+            ("openmp-amdgcn-amd-amdhsa--gfx906", "openmp-nvptx64-nvidia-cuda--sm_70", strict, Err("its triple is amdgcn-amd-amdhsa-, not nvptx64-nvidia-cuda-unknown")),
+            ("hip-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx908", strict, Err("it is for gfx906, not for gfx908")),
+            ("hip-amdgcn-amd-amdhsa-gfx906", "hip-amdgcn-amd-amdhsa-gfx908", strict, Err("it is for gfx906, not for gfx908")),
+            ("hip-amdgcn-amd-amdhsa--gfx9-generic", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("it is for gfx9-generic, not for gfx906")),
+            ("hip-amdgcn-amd-amdhsa--", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("it is for any processor, not for gfx906")),
+            ("hip-amdgcn-amd-amdhsa--gfx906:xnack+", "hip-amdgcn-amd-amdhsa--gfx906:xnack-", strict, Err("it needs xnack+, not xnack-")),
+        ];
+        for (found, requested, rules, expected) in cases {
+            let [a, b] = [found, requested].map(|id| BundleEntryId::parse(id).unwrap());
+            let verdict = a.serves(&b, rules).map_err(|reason| reason.to_string());
+            assert_eq!(verdict, expected.map_err(str::to_owned), "{found} for {requested}");
+        }
+    }
+
+    #[test]
+    fn a_feature_is_set_by_all_ids_of_a_processor_or_by_none() {
+        let cases: [(&[&str], Option<(&str, &str)>); 8] = [
+            (&["gfx906:xnack+", "gfx906:xnack-"], None),
+            (&["gfx906", "gfx908:xnack+"], None),
+            (&["gfx906:xnack+:sramecc-", "gfx906:sramecc+:xnack+"], None),
+            (&["sm_70", "", "sm_80"], None),
+            (&["gfx906:xnack+", "gfx906"], Some(("gfx906", "gfx906:xnack+"))),
+            (&["gfx906:xnack+", "gfx906:sramecc+"], Some(("gfx906:sramecc+", "gfx906:xnack+"))),
+            (&["gfx906:xnack+", "gfx906:xnack-:sramecc+"], Some(("gfx906:xnack+", "gfx906:xnack-:sramecc+"))),
+            (&["gfx90a", "gfx906:xnack+", "gfx906:xnack-", "gfx906"], Some(("gfx906", "gfx906:xnack+"))),
+        ];
+        for (ids, expected) in cases {
+            assert_eq!(conflict(ids.iter().copied()), expected, "{ids:?}");
+        }
+    }
+}

@@ -5,8 +5,7 @@
 
 use crate::format::ImageKind;
 use crate::inventory::Image;
-use crate::target::OffloadKind;
-use crate::target::compatibility::{same_arch, serves};
+use crate::target::{OffloadKind, TargetId, compatibility, nvptx};
 
 /// What is asked of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +18,21 @@ pub enum Criterion {
     CompatibleWith(String),
     /// A key of the container with this value.
     Key(String, String),
+}
+
+/// Whether two archs are one, however they are written.
+fn same_arch(a: &str, b: &str) -> bool {
+    match (TargetId::parse(a), TargetId::parse(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
+    match (nvptx::Arch::parse(image), nvptx::Arch::parse(requested)) {
+        (Some(image), Some(device)) => image.runs_on(device, is_ptx),
+        _ => compatibility::serves(image, requested).is_ok(),
+    }
 }
 
 /// All that is asked; nothing means every image.

@@ -1,63 +1,138 @@
-//! Whose code runs where, as pure functions: whether an image made for one processor serves a request for another.
+//! Which code serves which target, and which target ids may not stand in one bundle: documented rules as pure functions.
 //!
-//! AMD: the processors are equal, or the image's is a generic one that covers the other, and every feature that the image
-//! fixes has the same value in the request. A feature that the image leaves open works either way.
-//! NVIDIA: machine code runs on later minor versions of its own major version and never across the border between desktop
-//! and embedded parts; PTX is compiled when it is loaded, on anything later. The suffixes narrow that down.
-//! Sources: AMDGPU usage guide (target ids, generic processors), Clang Offload Bundler document (compatibility rules), CUDA
-//! C programming guide and Blackwell compatibility guide (application compatibility, family-specific features).
+//! Source: Clang Offload Bundler document, Compatibility Rules for Bundle Entry ID and for Target ID, and Bundled Code
+//! Object Composition; AMDGPU usage guide, Generic Processor ABI. Every answer says why, so that a trace can be printed of
+//! what was chosen and what was not.
 
-use super::{amdgpu, nvptx};
+use super::target_id::{Feature, InvalidTargetId, TargetId, cut};
+use super::triple::Triple;
+use super::{BundleEntryId, OffloadKind};
 
-/// Whether an image for `image`, which is PTX or not, serves a request for `requested`. Names that are neither AMD's nor
-/// NVIDIA's serve each other if they are equal.
-pub fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
-    match (nvptx::Arch::parse(image), nvptx::Arch::parse(requested)) {
-        (Some(image), Some(device)) => runs_on(image, is_ptx, device),
-        _ => serves_target_id(image, requested),
+/// How code that serves a target came to do so; the better, the smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// It is for this very target.
+    Exact,
+    /// It leaves open what the target has set, or is the same under another name.
+    Compatible,
+    /// It is for a generic processor that stands for the target's.
+    Generic,
+}
+
+/// Why code does not serve a target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    #[error("its offload kind is {found}, not {requested}")]
+    Kind { found: String, requested: String },
+    #[error("its triple is {found}, not {requested}")]
+    Triple { found: String, requested: String },
+    #[error("{0}")]
+    Invalid(#[from] InvalidTargetId),
+    #[error("it is for {}, not for {}", or_any(.found), or_any(.requested))]
+    Processor { found: String, requested: String },
+    #[error("it needs {found} features set, where {requested} are asked for")]
+    MoreFeatures { found: usize, requested: usize },
+    #[error("it needs {feature}, which is left open")]
+    Open { feature: String },
+    #[error("it needs {found}, not {requested}")]
+    Feature { found: String, requested: String },
+}
+
+fn or_any(processor: &str) -> &str {
+    if processor.is_empty() { "any processor" } else { processor }
+}
+
+/// Whether code for one target id serves another: that of a device, or one that was asked for. Code for a generic
+/// processor serves its members; what code has set must be set alike, and what it leaves open may be anything.
+pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, Reason> {
+    if image_target_id == requested {
+        return Ok(Fit::Exact);
+    }
+    let (image, requested) = (TargetId::parse(image_target_id)?, TargetId::parse(requested)?);
+    let member = super::processors::Processor::named(requested.processor());
+    let is_generic = member.is_some_and(|member| member.generic == Some(image.processor()));
+    if image.processor() != requested.processor() && !is_generic {
+        let (found, requested) = (image.processor().to_owned(), requested.processor().to_owned());
+        return Err(Reason::Processor { found, requested });
+    }
+    let (found, asked) = (image.features().len(), requested.features().len());
+    if found > asked {
+        return Err(Reason::MoreFeatures { found, requested: asked });
+    }
+    for feature in image.features() {
+        match requested.feature(feature.name) {
+            None => return Err(Reason::Open { feature: feature.to_string() }),
+            Some(on) if on != feature.on => {
+                let requested = Feature { on, ..*feature }.to_string();
+                return Err(Reason::Feature { found: feature.to_string(), requested });
+            }
+            Some(_) => {}
+        }
+    }
+    match (is_generic, image == requested) {
+        (true, _) => Ok(Fit::Generic),
+        (false, true) => Ok(Fit::Exact),
+        (false, false) => Ok(Fit::Compatible),
     }
 }
 
-/// Whether two archs are one, whatever the order of their features is.
-pub fn same_arch(a: &str, b: &str) -> bool {
-    let parts = |arch: &str| {
-        let mut features: Vec<String> = arch.split(':').skip(1).map(str::to_owned).collect();
-        features.sort_unstable();
-        (amdgpu::processor(arch).to_owned(), features)
+/// What counts as the same offload kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KindRules {
+    /// HIP and OpenMP are interchangeable.
+    pub hip_openmp: bool,
+}
+
+impl KindRules {
+    fn allow(self, found: OffloadKind, requested: OffloadKind) -> bool {
+        use OffloadKind::{Hip, OpenMp};
+        found == requested || self.hip_openmp && matches!((found, requested), (Hip, OpenMp) | (OpenMp, Hip))
+    }
+}
+
+impl BundleEntryId<'_> {
+    /// Whether the code object under this id is one for the id that was asked for. Processors must be the same: a bundle
+    /// is taken apart as it was put together, and what a device would take instead is not asked.
+    pub fn serves(&self, requested: &BundleEntryId, rules: KindRules) -> Result<Fit, Reason> {
+        if !rules.allow(self.kind, requested.kind) {
+            let (found, requested) = (self.kind_name.to_owned(), requested.kind_name.to_owned());
+            return Err(Reason::Kind { found, requested });
+        }
+        let (found, asked) = (Triple::normalize(self.triple), Triple::normalize(requested.triple));
+        if !found.is_compatible_with(&asked) {
+            return Err(Reason::Triple { found: found.to_string(), requested: asked.to_string() });
+        }
+        let same_kind = if self.kind_name == requested.kind_name { Fit::Exact } else { Fit::Compatible };
+        let processor = |id: Option<&str>| cut(id.unwrap_or_default()).0.to_owned();
+        let mismatch =
+            || Reason::Processor { found: processor(self.target_id), requested: processor(requested.target_id) };
+        let fit = match (self.target_id, requested.target_id) {
+            (None, None) => Fit::Exact,
+            (Some(found), Some(requested)) => serves(found, requested)?,
+            _ => return Err(mismatch()),
+        };
+        if fit == Fit::Generic { Err(mismatch()) } else { Ok(fit.max(same_kind)) }
+    }
+}
+
+/// The first two target ids of one processor that must not stand in one bundle: a feature is set by all ids of a
+/// processor or by none, else two of them would serve the same device. Texts that are no target ids are taken as they
+/// are cut.
+pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Option<(&'text str, &'text str)> {
+    let mut ids: Vec<&str> = target_ids.into_iter().collect();
+    ids.sort_unstable();
+    let names = |id: &'text str| {
+        let mut names: Vec<&str> = cut(id).1.map(|feature| feature.trim_end_matches(['+', '-'])).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     };
-    parts(a) == parts(b)
-}
-
-fn serves_target_id(image: &str, requested: &str) -> bool {
-    let (processor, wanted) = (amdgpu::processor(image), amdgpu::processor(requested));
-    let covered = processor == wanted || amdgpu::members_of_generic(processor).contains(&wanted);
-    let fixed_in = |id: &str, feature: &str| id.split(':').skip(1).any(|other| other == feature);
-    covered && image.split(':').skip(1).all(|feature| fixed_in(requested, feature))
-}
-
-/// Embedded parts, whose code and that of desktop parts do not mix.
-const EMBEDDED: [u32; 6] = [53, 62, 72, 87, 101, 110];
-
-/// Families of Blackwell: a suffix `f` is good for the members from its own on.
-const FAMILIES: [&[u32]; 3] = [&[100, 103], &[101, 110], &[120, 121]];
-
-fn runs_on(image: nvptx::Arch, is_ptx: bool, device: nvptx::Arch) -> bool {
-    // A request may carry a suffix as well: then it is the code's name, not the device's.
-    match image.suffix {
-        Some(nvptx::Suffix::Specific) => image.number == device.number,
-        Some(nvptx::Suffix::Family) => {
-            let family = FAMILIES.iter().find(|family| family.contains(&image.number));
-            let in_family = family.is_some_and(|family| family.contains(&device.number));
-            image.number == device.number || in_family && image.number < device.number
-        }
-        None if is_ptx => image.number <= device.number,
-        None => {
-            let embedded = |number: u32| EMBEDDED.contains(&number);
-            image.number / 10 == device.number / 10
-                && image.number <= device.number
-                && embedded(image.number) == embedded(device.number)
-        }
-    }
+    let conflicting = |(index, &id): (usize, &&'text str)| {
+        // The first one of its processor stands for all, because all agree with it.
+        let first = ids[..index].iter().copied().find(|other| cut(other).0 == cut(id).0)?;
+        (names(first) != names(id)).then_some((first, id))
+    };
+    ids.iter().enumerate().find_map(conflicting)
 }
 
 #[cfg(test)]
@@ -65,57 +140,78 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_id_serves_a_request_that_agrees_with_all_that_it_fixes() {
+    fn code_serves_what_it_was_made_for_and_what_it_leaves_open() {
         let cases = [
-            ("gfx90a", "gfx90a", true),
-            ("gfx90a", "gfx90a:xnack+", true),
-            ("gfx90a", "gfx90a:sramecc+:xnack-", true),
-            ("gfx90a:xnack+", "gfx90a:xnack+", true),
-            ("gfx90a:xnack+:sramecc-", "gfx90a:sramecc-:xnack+", true),
-            ("gfx90a:xnack+", "gfx90a:xnack-", false),
-            ("gfx90a:xnack+", "gfx90a", false),
-            ("gfx90a:xnack+:sramecc+", "gfx90a:xnack+", false),
-            ("gfx90", "gfx90a", false),
-            ("gfx110", "gfx1100", false),
-            ("gfx906", "gfx90a", false),
-            ("gfx9-4-generic", "gfx942", true),
-            ("gfx9-4-generic:xnack+", "gfx942:xnack-", false),
-            ("gfx9-4-generic", "gfx90a", false),
-            ("gfx11-generic", "gfx1151", true),
-            ("gfx942", "gfx9-4-generic", false),
+            ("gfx906", "gfx906", Ok(Fit::Exact)),
+            ("gfx906", "gfx906:xnack+", Ok(Fit::Compatible)),
+            ("gfx906:xnack+", "gfx906:sramecc-:xnack+", Ok(Fit::Compatible)),
+            ("gfx90a:xnack-:sramecc+", "gfx90a:sramecc+:xnack-", Ok(Fit::Exact)),
+            ("fiji", "gfx803", Ok(Fit::Exact)),
+            ("gfx9-generic", "gfx906", Ok(Fit::Generic)),
+            ("gfx9-4-generic:xnack-", "gfx942:sramecc+:xnack-", Ok(Fit::Generic)),
+            ("sm_90a", "sm_90a", Ok(Fit::Exact)),
+            ("whatever", "whatever", Ok(Fit::Exact)),
+            ("gfx906", "gfx908", Err("it is for gfx906, not for gfx908")),
+            ("gfx90", "gfx90a", Err("\"gfx90\" is no processor that is known")),
+            ("gfx110", "gfx1100", Err("\"gfx110\" is no processor that is known")),
+            ("gfx906", "gfx9-generic", Err("it is for gfx906, not for gfx9-generic")),
+            ("gfx9-generic", "gfx908", Err("it is for gfx9-generic, not for gfx908")),
+            ("gfx906:xnack+", "gfx906", Err("it needs 1 features set, where 0 are asked for")),
+            ("gfx906:xnack+", "gfx906:sramecc+", Err("it needs xnack+, which is left open")),
+            ("gfx906:xnack+", "gfx906:xnack-", Err("it needs xnack+, not xnack-")),
+            ("gfx9-4-generic:xnack-", "gfx942:xnack+", Err("it needs xnack-, not xnack+")),
+            ("gfx906:bogus+", "gfx906:xnack+", Err("gfx906 has no feature \"bogus\" to set; it has sramecc, xnack")),
         ];
-        for (image, requested, serves) in cases {
-            assert_eq!(self::serves(image, false, requested), serves, "{image} for {requested}");
+        for (image, requested, expected) in cases {
+            let found = serves(image, requested).map_err(|reason| reason.to_string());
+            assert_eq!(found, expected.map_err(str::to_owned), "{image} for {requested}");
         }
     }
 
     #[test]
-    fn machine_code_runs_on_later_minor_versions_and_ptx_on_anything_later() {
+    fn ids_match_by_kind_triple_and_target_id() {
+        let strict = KindRules::default();
+        let loose = KindRules { hip_openmp: true };
+        #[rustfmt::skip]
         let cases = [
-            ("sm_80", false, "sm_80", true),
-            ("sm_80", false, "sm_86", true),
-            ("sm_86", false, "sm_80", false),
-            ("sm_80", false, "sm_90", false),
-            ("sm_80", false, "sm_87", false),
-            ("sm_80", true, "sm_90", true),
-            ("sm_90", true, "sm_80", false),
-            ("sm_90a", false, "sm_90", true),
-            ("sm_90a", true, "sm_100", false),
-            ("sm_100f", false, "sm_103", true),
-            ("sm_103f", false, "sm_100", false),
-            ("sm_100f", false, "sm_120", false),
-            ("sm_100", false, "sm_103", true),
-            ("sm_120", false, "sm_121", true),
+            ("hip-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906", strict, Ok(Fit::Exact)),
+            ("hip-amdgcn-amd-amdhsa-gfx906", "hip-amdgcn-amd-amdhsa--gfx906", strict, Ok(Fit::Exact)),
+            ("hipv4-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906", strict, Ok(Fit::Compatible)),
+            ("hip-amdgcn-amd-amdhsa--gfx906", "hipv4-amdgcn-amd-amdhsa--gfx906:xnack+", strict, Ok(Fit::Compatible)),
+            ("host-x86_64-unknown-linux-gnu", "host-x86_64--linux-gnu-", strict, Ok(Fit::Exact)),
+            ("hipv4-amdgcn-amd-amdhsa--", "hip-amdgcn-amd-amdhsa--", strict, Ok(Fit::Compatible)),
+            ("openmp-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906", loose, Ok(Fit::Compatible)),
+            ("hipv4-amdgcn-amd-amdhsa--gfx906", "openmp-amdgcn-amd-amdhsa--gfx906", loose, Ok(Fit::Compatible)),
+            ("openmp-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("its offload kind is openmp, not hip")),
+            ("host-x86_64-unknown-linux-gnu-", "openmp-x86_64-unknown-linux-gnu-", loose, Err("its offload kind is host, not openmp")),
+            ("openmp-amdgcn-amd-amdhsa--gfx906", "openmp-nvptx64-nvidia-cuda--sm_70", strict, Err("its triple is amdgcn-amd-amdhsa-, not nvptx64-nvidia-cuda-unknown")),
+            ("hip-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx908", strict, Err("it is for gfx906, not for gfx908")),
+            ("hip-amdgcn-amd-amdhsa-gfx906", "hip-amdgcn-amd-amdhsa-gfx908", strict, Err("it is for gfx906, not for gfx908")),
+            ("hip-amdgcn-amd-amdhsa--gfx9-generic", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("it is for gfx9-generic, not for gfx906")),
+            ("hip-amdgcn-amd-amdhsa--", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("it is for any processor, not for gfx906")),
+            ("hip-amdgcn-amd-amdhsa--gfx906:xnack+", "hip-amdgcn-amd-amdhsa--gfx906:xnack-", strict, Err("it needs xnack+, not xnack-")),
         ];
-        for (image, is_ptx, device, serves) in cases {
-            assert_eq!(self::serves(image, is_ptx, device), serves, "{image} (PTX: {is_ptx}) on {device}");
+        for (found, requested, rules, expected) in cases {
+            let [a, b] = [found, requested].map(|id| BundleEntryId::parse(id).unwrap());
+            let verdict = a.serves(&b, rules).map_err(|reason| reason.to_string());
+            assert_eq!(verdict, expected.map_err(str::to_owned), "{found} for {requested}");
         }
     }
 
     #[test]
-    fn the_order_of_features_does_not_matter() {
-        assert!(same_arch("gfx90a:xnack+:sramecc-", "gfx90a:sramecc-:xnack+"));
-        assert!(!same_arch("gfx90a:xnack+", "gfx90a"));
-        assert!(!same_arch("gfx90a:xnack+", "gfx90a:xnack-"));
+    fn a_feature_is_set_by_all_ids_of_a_processor_or_by_none() {
+        let cases = [
+            ("gfx906:xnack+ gfx906:xnack-", None),
+            ("gfx906 gfx908:xnack+", None),
+            ("gfx906:xnack+:sramecc- gfx906:sramecc+:xnack+", None),
+            ("sm_70 sm_80", None),
+            ("gfx906:xnack+ gfx906", Some(("gfx906", "gfx906:xnack+"))),
+            ("gfx906:xnack+ gfx906:sramecc+", Some(("gfx906:sramecc+", "gfx906:xnack+"))),
+            ("gfx906:xnack+ gfx906:xnack-:sramecc+", Some(("gfx906:xnack+", "gfx906:xnack-:sramecc+"))),
+            ("gfx90a gfx906:xnack+ gfx906:xnack- gfx906", Some(("gfx906", "gfx906:xnack+"))),
+        ];
+        for (ids, expected) in cases {
+            assert_eq!(conflict(ids.split(' ')), expected, "{ids}");
+        }
     }
 }

@@ -26,6 +26,9 @@ const KINDS: [(OffloadKind, &str, u16); 5] = [
     (OffloadKind::Host, "host", 0),
 ];
 
+/// What bundles call HIP since code objects have version 4.
+const HIP_V4: &str = "hipv4";
+
 impl OffloadKind {
     /// The name that users write.
     pub fn name(self) -> &'static str {
@@ -43,9 +46,14 @@ impl OffloadKind {
         KINDS.into_iter().find(|&(_, _, value)| value == bit && bit != 0).map(|(kind, ..)| kind)
     }
 
+    /// Every name that [`OffloadKind::from_name`] takes.
+    pub fn names() -> Vec<&'static str> {
+        KINDS.iter().map(|row| row.1).chain([HIP_V4]).collect()
+    }
+
     /// The kind that a user or a bundle entry id names; `hipv4` is HIP with code object version 4 or later.
     pub fn from_name(name: &str) -> Option<Self> {
-        let name = if name == "hipv4" { "hip" } else { name };
+        let name = if name == HIP_V4 { "hip" } else { name };
         KINDS.into_iter().find(|&(_, known, _)| known == name).map(|(kind, ..)| kind)
     }
 
@@ -71,6 +79,7 @@ mod tests {
         for (kind, name, _) in KINDS {
             assert_eq!(OffloadKind::from_name(name), Some(kind));
             assert_eq!(kind.name(), name);
+            assert!(OffloadKind::names().contains(&name));
         }
     }
 }

@@ -5,7 +5,10 @@ mod bundle_entry_id;
 pub mod compatibility;
 mod kind;
 pub mod nvptx;
+pub mod processors;
+pub mod target_id;
 pub mod triple;
 
-pub use bundle_entry_id::BundleEntryId;
+pub use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
 pub use kind::OffloadKind;
+pub use target_id::{InvalidTargetId, TargetId};

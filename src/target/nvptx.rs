@@ -35,6 +35,35 @@ impl Arch {
     }
 }
 
+/// Embedded parts, whose machine code and that of desktop parts do not mix.
+const EMBEDDED: [u32; 6] = [53, 62, 72, 87, 101, 110];
+
+/// Families of Blackwell, within which code with the suffix `f` runs on the later members.
+const FAMILIES: [&[u32]; 3] = [&[100, 103], &[101, 110], &[120, 121]];
+
+impl Arch {
+    /// Whether code for this architecture, PTX or machine code, runs on a device of another.
+    ///
+    /// Machine code runs on later minor versions of its own major version and never across the border between desktop
+    /// and embedded parts; PTX is compiled when it is loaded, on anything later. The suffixes narrow that down.
+    /// Sources: CUDA C programming guide (application compatibility), Blackwell compatibility guide.
+    pub fn runs_on(self, device: Arch, is_ptx: bool) -> bool {
+        let (own, other) = (self.number, device.number);
+        match self.suffix {
+            Some(Suffix::Specific) => own == other,
+            Some(Suffix::Family) => {
+                let family = FAMILIES.iter().find(|family| family.contains(&own));
+                own == other || own < other && family.is_some_and(|family| family.contains(&other))
+            }
+            None if is_ptx => own <= other,
+            None => {
+                let is_embedded = |number| EMBEDDED.contains(&number);
+                own / 10 == other / 10 && own <= other && is_embedded(own) == is_embedded(other)
+            }
+        }
+    }
+}
+
 impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let suffix = match self.suffix {
@@ -193,5 +222,29 @@ mod tests {
         assert_eq!(target(b".version eight\n.target sm_80\n"), None);
         assert_eq!(target(b".version 8.0\r\n.target sm_80\r\n"), Some("sm_80"));
         assert_eq!(Ptx::read(b".version 8.10 // new\n.target sm_80\n").unwrap().version, (8, 10));
+    }
+
+    #[test]
+    fn machine_code_runs_on_later_minor_versions_and_ptx_on_anything_later() {
+        let cases = [
+            ("sm_80", false, "sm_80", true),
+            ("sm_80", false, "sm_86", true),
+            ("sm_86", false, "sm_80", false),
+            ("sm_80", false, "sm_90", false),
+            ("sm_80", false, "sm_87", false),
+            ("sm_80", true, "sm_90", true),
+            ("sm_90", true, "sm_80", false),
+            ("sm_90a", false, "sm_90", true),
+            ("sm_90a", true, "sm_100", false),
+            ("sm_100f", false, "sm_103", true),
+            ("sm_103f", false, "sm_100", false),
+            ("sm_100f", false, "sm_120", false),
+            ("sm_100", false, "sm_103", true),
+            ("sm_120", false, "sm_121", true),
+        ];
+        for (image, is_ptx, device, runs) in cases {
+            let [image, device] = [image, device].map(|name| Arch::parse(name).unwrap());
+            assert_eq!(image.runs_on(device, is_ptx), runs, "{image} (PTX: {is_ptx}) on {device}");
+        }
     }
 }

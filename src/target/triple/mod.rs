@@ -1,9 +1,14 @@
-//! Target triples as far as an image's own header can tell them.
+//! Target triples: what an image's own header can tell of them, and how those that people write compare.
 //!
 //! An ELF header names a machine and not a triple. For device machines there is only one triple in use; for host
 //! machines, whose images OpenMP's host plugins run, it is the one that LLVM normalises to on Linux.
 
+mod names;
+mod normalize;
+
 use object::elf;
+
+pub use normalize::{Triple, names_architecture};
 
 /// The triple of AMD GPUs under the HSA runtime.
 pub const AMDGCN: &str = "amdgcn-amd-amdhsa";

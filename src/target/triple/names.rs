@@ -1,0 +1,100 @@
+//! The words that a triple is made of, as far as LLVM knows them: what is not in these tables is an unknown word.
+//!
+//! Each table was read out of clang-offload-bundler 22.1.8, which sorts the parts of a triple by what it takes them for:
+//! a word that moves to its place is known there, a word that stays where it was written is not.
+
+/// Architectures that are called by several names; the first stands for all. For one triple to match another the
+/// architectures must be the same, whatever they are called.
+const SYNONYMS: [&[&str]; 18] = [
+    &["i386", "i486", "i586", "i686", "i786", "i886", "i986"],
+    &["x86_64", "amd64", "x86_64h"],
+    &["powerpc", "ppc", "ppc32"],
+    &["powerpcle", "ppcle", "ppc32le"],
+    &["powerpc64", "ppu", "ppc64"],
+    &["powerpc64le", "ppc64le"],
+    &["aarch64", "arm64", "aarch64v8"],
+    &["aarch64_32", "arm64_32"],
+    &["mips", "mipseb", "mipsallegrex"],
+    &["mipsisa32r6", "mipsr6"],
+    &["mipsel", "mipsallegrexel"],
+    &["mipsisa32r6el", "mipsr6el"],
+    &["mips64", "mips64eb", "mipsn32"],
+    &["mipsisa64r6", "mips64r6", "mipsn32r6"],
+    &["mips64el", "mipsn32el"],
+    &["s390x", "systemz"],
+    &["sparcv9", "sparc64"],
+    &["bpfel", "bpf", "bpf_le"],
+];
+
+/// Architectures with one name.
+#[rustfmt::skip]
+const ARCHITECTURES: [&str; 54] = [
+    "powerpcspe", "aarch64_be", "aarch64_lfi", "arm64e", "arm64ec", "arm", "armeb", "thumb", "thumbeb", "xscale", "xscaleeb",
+    "arc", "avr", "m68k", "msp430", "mipsisa64r6el", "mips64r6el", "mipsn32r6el", "r600", "amdgcn", "riscv32", "riscv64",
+    "riscv32be", "riscv64be", "hexagon", "sparc", "sparcel", "tce", "tcele", "xcore", "nvptx", "nvptx64", "amdil",
+    "amdil64", "hsail", "hsail64", "spir", "spir64", "spirv", "spirv32", "spirv64", "lanai", "renderscript32",
+    "renderscript64", "shave", "ve", "wasm32", "wasm64", "csky", "loongarch32", "loongarch64", "dxil", "xtensa", "bpfeb",
+];
+
+/// Architectures that go on with a version or a profile behind these letters.
+const FAMILIES: [&str; 9] =
+    ["armv", "armebv", "thumbv", "thumbebv", "kalimba", "spirv1.", "spirv32v1.", "spirv64v1.", "dxilv1."];
+
+/// What an architecture is called here; `None` for a word that is none.
+pub fn architecture(word: &str) -> Option<&str> {
+    if let Some(names) = SYNONYMS.iter().find(|names| names.contains(&word)) {
+        return Some(names[0]);
+    }
+    let known = ARCHITECTURES.contains(&word) || FAMILIES.iter().any(|family| word.starts_with(family));
+    known.then_some(word)
+}
+
+/// Who makes the machine; a word counts only as a whole.
+#[rustfmt::skip]
+const VENDORS: [&str; 16] = [
+    "apple", "pc", "scei", "sie", "fsl", "ibm", "img", "mti", "nvidia", "csr", "amd", "mesa", "suse", "oe", "intel", "meta",
+];
+
+/// Operating systems; a version may follow, so a name stands before those that it begins with.
+#[rustfmt::skip]
+const SYSTEMS: [&str; 47] = [
+    "darwin", "dragonfly", "freebsd", "fuchsia", "ios", "kfreebsd", "linux", "lv2", "macosx", "macos", "managarm", "netbsd",
+    "openbsd", "solaris", "uefi", "windows", "win32", "zos", "haiku", "rtems", "aix", "cuda", "nvcl", "amdhsa", "ps4", "ps5",
+    "elfiamcu", "tvos", "watchos", "bridgeos", "driverkit", "xros", "visionos", "mesa3d", "amdpal", "hermit", "hurd",
+    "wasip1", "wasip2", "wasip3", "wasi", "emscripten", "shadermodel", "liteos", "serenity", "vulkan",
+    "cheriotrtos",
+];
+
+/// Environments; a version may follow, so a name stands before those that it begins with.
+#[rustfmt::skip]
+const ENVIRONMENTS: [&str; 54] = [
+    "eabihf", "eabi", "gnuabin32", "gnuabi64", "gnueabihft64", "gnueabihf", "gnueabit64", "gnueabi", "gnuf32", "gnuf64",
+    "gnusf", "gnux32", "gnu_ilp32", "gnut64", "gnu", "code16", "android", "muslabin32", "muslabi64", "musleabihf",
+    "musleabi", "muslf32", "muslsf", "muslx32", "muslwali", "musl", "msvc", "itanium", "cygnus", "coreclr", "simulator",
+    "macabi", "pixel", "vertex", "geometry", "hull", "domain", "compute", "library", "raygeneration", "intersection",
+    "anyhit", "closesthit", "miss", "callable", "mesh", "amplification", "rootsignature", "opencl", "ohos", "pauthtest",
+    "llvm", "mlibc", "mtia",
+];
+
+/// Object file formats, which may stand behind the environment or in its place.
+const FORMATS: [&str; 7] = ["elf", "coff", "macho", "wasm", "goff", "spirv", "xcoff"];
+
+/// The vendor that a word names.
+pub fn vendor(word: &str) -> Option<&'static str> {
+    VENDORS.into_iter().find(|&name| name == word)
+}
+
+/// The operating system that a word begins with.
+pub fn system(word: &str) -> Option<&'static str> {
+    SYSTEMS.into_iter().find(|name| word.starts_with(name)).map(|name| if name == "win32" { "windows" } else { name })
+}
+
+/// The environment that a word begins with.
+pub fn environment(word: &str) -> Option<&'static str> {
+    ENVIRONMENTS.into_iter().find(|name| word.starts_with(name))
+}
+
+/// The object file format that a word ends in.
+pub fn format(word: &str) -> Option<&'static str> {
+    FORMATS.into_iter().find(|name| word.ends_with(name))
+}

@@ -25,6 +25,8 @@
 //!
 //! clang-linker-wrapper cannot be called alone; [`linker_wrapper`] has clang call it and compares the objects.
 //!
+//! Where the program stands in for one of LLVM's tools, both are called and compared: [`dropin`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -34,6 +36,7 @@
 mod build;
 mod citizen;
 mod directives;
+mod dropin;
 mod false_magics;
 mod linker_wrapper;
 mod matrix;
@@ -82,6 +85,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());
     trials.extend(citizen::trials());
+    trials.extend(dropin::trials());
     Ok(trials)
 }
 

@@ -57,15 +57,16 @@ fn help_and_version_are_there_and_mistakes_are_told_as_llvm_tells_them() {
     let name = "llvm-offload-wrapper";
     let help = called(&scene, name, "--help").ok();
     assert!(
-        help.contains("USAGE: llvm-offload-wrapper [options] <input files>") && help.contains("--kind=<value>"),
+        help.contains("USAGE: llvm-offload-wrapper [options] Wrap input from <file>\n") && help.contains("    =hip "),
         "{help}"
     );
     assert!(called(&scene, name, "-version").ok().starts_with("fatbin "));
     let mistakes = [
         ("-o x a", "for the --kind option: must be specified at least once!"),
         ("--kind=foo -o x a", "for the --kind option: Cannot find option named 'foo'!"),
-        ("--kind=openmp -o x", "Not enough positional command line arguments specified!"),
+        ("--kind=openmp -o x", "Not enough positional command line arguments specified!\nMust specify at least 1 "),
         ("--kind=cuda -o x a b", "error: CUDA / HIP offloading uses a single fatbinary or offload bundle"),
+        ("--kind=openmp --kin a", "Unknown command line argument '--kin'.  Try: 'llvm-offload-wrapper --help'\n"),
         ("--kind=openmp -bogus", "Unknown command line argument '-bogus'.  Try: 'llvm-offload-wrapper --help'"),
         ("--kind=openmp -o x missing", "error: missing: cannot open: No such file or directory (os error 2)"),
         ("--kind=openmp -triple=sparc-sun-solaris -o x a", "error: sparc-sun-solaris: "),
@@ -77,5 +78,5 @@ fn help_and_version_are_there_and_mistakes_are_told_as_llvm_tells_them() {
         assert!(!scene.path("x").exists());
     }
     let run = called(&scene, "clang-offload-wrapper", "-o x --offload-arch=gfx90a a b");
-    assert_eq!(run.err, "clang-offload-wrapper: 1 --offload-arch for 2 inputs\n");
+    assert_eq!(run.err, "clang-offload-wrapper: error: 1 --offload-arch for 2 inputs\n");
 }

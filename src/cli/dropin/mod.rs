@@ -5,6 +5,7 @@
 
 mod llvm_options;
 mod offload_wrapper;
+mod said;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -19,6 +20,9 @@ enum Tool {
 
 const TOOLS: [(&str, Tool); 2] =
     [("clang-offload-wrapper", Tool::ClangOffloadWrapper), ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper)];
+
+/// The exit status of a run that failed, as LLVM's tools have it.
+const FAILED: u8 = 1;
 
 /// What a program name says: a tool, and the release that a version suffix names.
 #[derive(Debug, Clone, PartialEq, Eq)]

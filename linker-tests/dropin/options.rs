@@ -1,0 +1,161 @@
+//! How a command line is read, whatever the tool then does: mistakes, suggestions, response files and help.
+//!
+//! Nothing is excepted but what `src/cli/dropin/llvm_options` lists: the version, the options of LLVM's passes, and response
+//! files that cannot be read, after which the tool crashes.
+
+use anyhow::{Result, ensure};
+use libtest_mimic::Trial;
+
+use super::Pair;
+use crate::tools::Tool;
+use crate::trial::{completion, fresh_folder};
+
+/// A tool, and the names of options that mistakes are made in.
+struct Subject {
+    name: &'static str,
+    tool: Tool,
+    options: &'static [&'static str],
+    lines: &'static [&'static str],
+}
+
+static SUBJECTS: [Subject; 1] = [Subject {
+    name: "llvm-offload-wrapper",
+    tool: Tool::OffloadWrapper,
+    options: &["kind", "o", "triple"],
+    lines: &[
+        "",
+        "a",
+        "--kind",
+        "--kind=foo a",
+        "--kind= a",
+        "--kind a",
+        "--kind=openmp",
+        "--kind=foo --kind=bar -- -",
+        "-okind",
+        "--trip=x --tripl",
+        "-o a --triple",
+        "--kind=cuda a b",
+        "--kind=hip a b a",
+        "--kind=hip --h a",
+        "--kind=hip --color=x a",
+        "--kind=hip --color a b",
+        "--kind=hip --color=0 a b",
+        "-h",
+    ],
+}];
+
+/// What is true of every tool: each line has a mistake in it, or asks for help.
+const LINES: [&str; 40] = [
+    "--help",
+    "-help",
+    "--help-hidden",
+    "--help-list",
+    "--help-list-hidden",
+    "--foo --help --bar",
+    "--help=1",
+    "--help-list=",
+    "--version=1",
+    "-hh=x",
+    "-h=3",
+    "-hx",
+    "-ho",
+    "-oh x",
+    "-ofile",
+    "--ofile=x",
+    "-o",
+    "--o",
+    "---",
+    "---help",
+    "-=3",
+    "--=",
+    "--print-options=2",
+    "--print-all-options=TRUE --print-options=False --no-such",
+    "--bogus -- --help",
+    "@nothing --bogus",
+    "@empty @arguments",
+    "-o @arguments --bogus",
+    "-- @arguments --bogus",
+    "@quotes",
+    "@lines",
+    "@utf-8",
+    "@utf-16",
+    "@utf-16-be",
+    "@nested",
+    "@nul",
+    "@./arguments",
+    "x@arguments --bogus",
+    "--=x --x= --x=y=z --",
+    "--\u{e9}t\u{e9}",
+];
+
+/// The files that the lines name, most of them response files.
+const FILES: [(&str, &[u8]); 11] = [
+    ("a", b""),
+    ("b", b""),
+    ("empty", b" \n"),
+    ("arguments", b"--one --two=2"),
+    ("quotes", br#"--x"y z"'"' --\" "--a \" b" '--it\'s' --a\ b '' --end\"#),
+    ("lines", b"--one\r\n\t--two \n--three\r\n"),
+    ("utf-8", b"\xef\xbb\xbf--mark"),
+    ("utf-16", b"\xff\xfe-\0-\0\xe9\0"),
+    ("utf-16-be", b"\xfe\xff\0-\0-\0b"),
+    ("nested", b"--before @arguments --after"),
+    ("nul", b"--a\0b --c"),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |subject: &'static Subject| {
+        let name = format!("dropin/options/{}", subject.name);
+        Trial::ignorable_test(name, move || completion(are_read_alike(subject)))
+    };
+    SUBJECTS.iter().map(trial).collect()
+}
+
+fn are_read_alike(subject: &Subject) -> Result<()> {
+    let folder = fresh_folder("dropin-options", subject.name)?;
+    let pair = Pair::new(&folder, subject.name, &subject.tool.path()?)?;
+    for (name, bytes) in FILES {
+        std::fs::write(folder.join(name), bytes)?;
+    }
+    for line in LINES.iter().chain(subject.lines) {
+        pair.say_the_same(&folder, &line.split_whitespace().collect::<Vec<_>>())?;
+    }
+    for round in 0..8 {
+        let said = pair.say_the_same(&folder, &misspelled(subject.options, round))?;
+        ensure!(said.err.matches("Did you mean").count() > 300, "too few suggestions:\n{}", said.err);
+    }
+    Ok(())
+}
+
+/// Four hundred names with mistakes in them, some of them equally near to two options: the beginning of one, the end of
+/// another, and up to three letters changed.
+fn misspelled(own: &[&str], round: u64) -> Vec<String> {
+    let common =
+        ["help", "help-hidden", "help-list", "help-list-hidden", "print-options", "print-all-options", "version"];
+    let names: Vec<&str> = common.iter().chain(own).copied().collect();
+    let mut state = round + 1;
+    let mut below = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    let mut arguments = Vec::new();
+    while arguments.len() < 400 {
+        let (one, other) = (names[below(names.len())], names[below(names.len())]);
+        let mut name = format!("{}{}", &one[..below(one.len() + 1)], &other[below(other.len() + 1)..]).into_bytes();
+        for _ in 0..below(4) {
+            let (at, letter) = (below(name.len() + 1), b"xqaeilpst-="[below(11)]);
+            match below(3) {
+                0 if at < name.len() => drop(name.remove(at)),
+                1 if at < name.len() => name[at] = letter,
+                _ => name.insert(at, letter),
+            }
+        }
+        let name = String::from_utf8_lossy(&name).into_owned();
+        let is_known = names.contains(&name.split('=').next().unwrap_or_default());
+        // A name that is right might ask for help, and a letter that takes a value might take the next argument.
+        if !is_known && !name.is_empty() && name.trim_start_matches('h') != "o" {
+            arguments.push(format!("--{name}"));
+        }
+    }
+    arguments
+}

@@ -1,0 +1,175 @@
+//! Response files: an argument `@FILE` stands for the arguments that the file holds.
+//!
+//! It does so everywhere, also as another option's value and behind `--`, before anything else is looked at. A file that does
+//! not exist leaves the argument as it is. Arguments in a file are separated by white space; a backslash takes the meaning
+//! from what follows it, and both kinds of quotes keep white space together. A file may name others, relative to the working
+//! folder, but not itself.
+
+use std::path::{Path, PathBuf};
+
+use same_file::is_same_file;
+
+use super::arguments::{os_string, text};
+use crate::cli::dropin::said::cause;
+
+/// The arguments with every response file replaced by what it holds.
+pub fn expand(arguments: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
+    let mut expanded = Vec::new();
+    expand_into(&mut expanded, arguments, &mut Vec::new())?;
+    Ok(expanded)
+}
+
+/// `open` are the files that are being read, of which none may come up again.
+fn expand_into(expanded: &mut Vec<Vec<u8>>, arguments: Vec<Vec<u8>>, open: &mut Vec<PathBuf>) -> Result<(), String> {
+    for argument in arguments {
+        let file = match argument.split_first() {
+            Some((b'@', name)) => existing(name)?,
+            _ => None,
+        };
+        let Some(path) = file else {
+            expanded.push(argument);
+            continue;
+        };
+        if let Some(outer) = open.iter().find(|outer| is_same_file(outer, &path).unwrap_or(false)) {
+            return Err(format!("recursive expansion of: '{}'", outer.display()));
+        }
+        let inner = tokens(&contents(&path)?);
+        open.push(path);
+        expand_into(expanded, inner, open)?;
+        open.pop();
+    }
+    Ok(())
+}
+
+/// The absolute path of a file, if it exists.
+fn existing(name: &[u8]) -> Result<Option<PathBuf>, String> {
+    let folder = std::env::current_dir()
+        .map_err(|error| format!("cannot get absolute path for: {}{}", text(name), cause(&error)))?;
+    // An empty name would add a separator.
+    let path = if name.is_empty() { folder } else { folder.join(os_string(name.to_vec())) };
+    match std::fs::metadata(&path) {
+        Ok(_) => Ok(Some(path)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(cannot_open(&path, &error)),
+    }
+}
+
+/// A file's text without its byte order mark, as UTF-8.
+fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let bytes = std::fs::read(path).map_err(|error| cannot_open(path, &error))?;
+    let units = |from: fn([u8; 2]) -> u16, rest: &[u8]| {
+        let (pairs, odd) = rest.as_chunks::<2>();
+        let units: Vec<u16> = pairs.iter().map(|&pair| from(pair)).collect();
+        let text = String::from_utf16(&units).ok().filter(|_| odd.is_empty());
+        text.map(String::into_bytes).ok_or_else(|| "Could not convert UTF16 to UTF8".to_owned())
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => units(u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => units(u16::from_be_bytes, rest),
+        [0xef, 0xbb, 0xbf, rest @ ..] => Ok(rest.to_vec()),
+        _ => Ok(bytes),
+    }
+}
+
+// The wording is the tools'.
+fn cannot_open(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot not open file '{}': {}", path.display(), cause(error))
+}
+
+fn tokens(text: &[u8]) -> Vec<Vec<u8>> {
+    let (mut tokens, mut token) = (Vec::new(), Vec::new());
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if bytes.peek().is_some() => token.extend(bytes.next()),
+            b'"' | b'\'' => {
+                while let Some(inner) = bytes.next().filter(|&inner| inner != byte) {
+                    let escaped = if inner == b'\\' { bytes.next() } else { None };
+                    token.push(escaped.unwrap_or(inner));
+                }
+            }
+            b' ' | b'\t' | b'\r' | b'\n' => push(&mut tokens, std::mem::take(&mut token)),
+            _ => token.push(byte),
+        }
+    }
+    push(&mut tokens, token);
+    tokens
+}
+
+/// The tools keep tokens as C strings, and none that is empty.
+fn push(tokens: &mut Vec<Vec<u8>>, mut token: Vec<u8>) {
+    if !token.is_empty() {
+        token.truncate(token.iter().position(|&byte| byte == 0).unwrap_or(token.len()));
+        tokens.push(token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand_all(arguments: &[&str]) -> Result<Vec<String>, String> {
+        let arguments = arguments.iter().map(|argument| argument.as_bytes().to_vec()).collect();
+        expand(arguments).map(|expanded| expanded.iter().map(|argument| text(argument)).collect())
+    }
+
+    fn lines(text: &[u8]) -> Vec<String> {
+        tokens(text).iter().map(|token| super::text(token)).collect()
+    }
+
+    #[test]
+    fn quotes_and_backslashes_are_those_of_a_shell_or_nearly() {
+        assert_eq!(lines(b" a\tb\r\nc\n"), ["a", "b", "c"]);
+        assert_eq!(lines(br#"x"y z"'"' \" "\"" 'it\'s' a\ b"#), ["xy z\"", "\"", "\"", "it's", "a b"]);
+        assert_eq!(lines(b"'' \"\" a"), ["a"]);
+        assert_eq!(lines(b"\"never closed"), ["never closed"]);
+        assert_eq!(lines(b"last\\"), ["last\\"]);
+        assert_eq!(lines(b"a\0b \0c"), ["a", ""]);
+    }
+
+    #[test]
+    fn files_stand_for_what_they_hold_and_may_nest() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| format!("@{}", folder.path().join(name).display());
+        std::fs::write(folder.path().join("inner"), "b 'c d'").unwrap();
+        std::fs::write(folder.path().join("outer"), format!("a {} e", path("inner"))).unwrap();
+        std::fs::write(folder.path().join("empty"), "").unwrap();
+        let expanded = expand_all(&["x", &path("outer"), &path("empty"), &path("inner"), "y@z", &path("no")]).unwrap();
+        assert_eq!(expanded, ["x", "a", "b", "c d", "e", "b", "c d", "y@z", &path("no")]);
+    }
+
+    #[test]
+    fn a_file_that_holds_itself_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("one"), format!("@{}", path("two"))).unwrap();
+        std::fs::write(path("two"), format!("a @{}", path("one"))).unwrap();
+        let error = expand_all(&[&format!("@{}", path("one"))]).unwrap_err();
+        assert_eq!(error, format!("recursive expansion of: '{}'", path("one")));
+    }
+
+    #[test]
+    fn a_folder_is_no_response_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = expand_all(&[&format!("@{}", folder.path().display())]).unwrap_err();
+        assert!(error.starts_with(&format!("cannot not open file '{}': ", folder.path().display())), "{error}");
+    }
+
+    #[test]
+    fn byte_order_marks_say_what_the_text_is() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let argument = format!("@{}", file.path().display());
+        let cases: [(&[u8], Result<&str, &str>); 5] = [
+            (b"\xef\xbb\xbf-a", Ok("-a")),
+            (b"\xff\xfe-\0\xe9\0", Ok("-é")),
+            (b"\xfe\xff\0-\0a", Ok("-a")),
+            (b"\xff\xfe-\0a", Err("Could not convert UTF16 to UTF8")),
+            (b"\xff\xfe\0\xd8-\0", Err("Could not convert UTF16 to UTF8")),
+        ];
+        for (bytes, expected) in cases {
+            std::fs::write(file.path(), bytes).unwrap();
+            let expected = expected.map(|text| vec![text.to_owned()]).map_err(str::to_owned);
+            assert_eq!(expand_all(&[&argument]), expected, "{bytes:?}");
+        }
+    }
+}

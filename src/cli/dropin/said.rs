@@ -1,0 +1,81 @@
+//! Errors and warnings as LLVM's tools print them: in color where someone watches.
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+
+/// Terminals that know colors, by what `TERM` says: whole names, beginnings and ends.
+const COLORED: [&str; 3] = ["ansi", "cygwin", "linux"];
+const COLORED_BEGINNINGS: [&str; 4] = ["screen", "xterm", "vt100", "rxvt"];
+const COLORED_END: &str = "color";
+
+/// How a tool speaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Voice<'a> {
+    /// What stands before a message; warnings that the tool gives before it knows its name have nothing.
+    pub program: Option<&'a OsStr>,
+    /// What `--color` says; else it depends on where standard error goes.
+    pub color: Option<bool>,
+}
+
+impl Voice<'_> {
+    pub fn error(self, message: &str) {
+        self.say("error: ", 31, message);
+    }
+
+    #[expect(dead_code, reason = "for clang-offload-packager")]
+    pub fn warning(self, message: &str) {
+        self.say("warning: ", 35, message);
+    }
+
+    fn say(self, what: &str, color: u8, message: &str) {
+        let program = self.program.map(|program| format!("{}: ", program.to_string_lossy())).unwrap_or_default();
+        let what = match self.color.unwrap_or_else(is_colored) {
+            true => format!("\x1b[0;1;{color}m{what}\x1b[0m"),
+            false => what.to_owned(),
+        };
+        // If standard error is closed, the exit status still says it.
+        let _ = writeln!(io::stderr(), "{program}{what}{message}");
+    }
+}
+
+fn is_colored() -> bool {
+    io::stderr().is_terminal() && std::env::var("TERM").is_ok_and(|terminal| knows_colors(&terminal))
+}
+
+fn knows_colors(terminal: &str) -> bool {
+    COLORED.contains(&terminal)
+        || COLORED_BEGINNINGS.iter().any(|beginning| terminal.starts_with(beginning))
+        || terminal.ends_with(COLORED_END)
+}
+
+/// What the operating system says went wrong, in its words alone.
+pub fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error ") {
+        Some((cause, _)) => cause.to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_has_no_number_behind_it() {
+        let error = io::Error::from_raw_os_error(2);
+        assert!(error.to_string().contains("os error"));
+        assert!(!cause(&error).contains("os error"));
+        assert_eq!(cause(&io::Error::other("plain")), "plain");
+    }
+
+    #[test]
+    fn a_terminal_is_known_by_its_name() {
+        for terminal in ["xterm", "xterm-256color", "linux", "tmux-256color", "screen.xterm"] {
+            assert!(knows_colors(terminal), "{terminal}");
+        }
+        for terminal in ["", "dumb", "linux-m", "vt220"] {
+            assert!(!knows_colors(terminal), "{terminal}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 //! An output is written beside its final place under a temporary name and renamed when it is complete, so that a
 //! failure, a full disk or a signal leaves an existing file as it was and never a half-written one in its place.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,7 +46,8 @@ impl Output {
 
     /// Begins an output called `name` in the folder `directory` and nowhere else: a symbolic link of that name is
     /// replaced, not followed.
-    pub fn create_in(directory: &Path, name: &str) -> Result<Output> {
+    pub fn create_in(directory: &Path, name: impl AsRef<OsStr>) -> Result<Output> {
+        let name = name.as_ref();
         debug_assert!(Path::new(name).file_name().is_some_and(|file| file == name), "{name:?} is not a bare name");
         Self::temporary(&directory.join(name))
     }

@@ -18,6 +18,8 @@ const DEEPEST: usize = 4;
 pub struct Part {
     /// What people call it: `ARCHIVE!MEMBER` for a member.
     pub path: String,
+    /// Its name in the archive that holds it, if one does.
+    pub member: Option<String>,
     input: Arc<Input>,
     range: Range<u64>,
 }
@@ -26,7 +28,7 @@ impl Part {
     /// All of a file.
     pub fn whole(path: String, input: Input) -> Part {
         let range = 0..input.size();
-        Part { path, input: Arc::new(input), range }
+        Part { path, member: None, input: Arc::new(input), range }
     }
 
     /// These bytes for as long as the file is open: still borrowed if they are a part of it, a copy if they were made of it.
@@ -58,10 +60,14 @@ impl Source for Part {
 
 /// The files that `path` stands for. A member that cannot be had is an error among the others.
 pub fn parts(path: &Path) -> Result<Vec<Result<Part>>> {
+    Ok(parts_of(Input::open(path)?, path))
+}
+
+/// The same of a file that is open already; members of a thin archive are looked for beside `path`.
+pub fn parts_of(input: Input, path: &Path) -> Vec<Result<Part>> {
     let mut found = Vec::new();
-    let input = Input::open(path)?;
     expand(Part::whole(input.path().to_string_lossy().into_owned(), input), path, 0, &mut found);
-    Ok(found)
+    found
 }
 
 fn expand(part: Part, path: &Path, depth: usize, found: &mut Vec<Result<Part>>) {
@@ -78,12 +84,16 @@ fn expand(part: Part, path: &Path, depth: usize, found: &mut Vec<Result<Part>>) 
             MemberContent::Here(view) => {
                 let start = part.range.start + view.start();
                 let range = start..start + view.size();
-                expand(Part { path: name, input: Arc::clone(&part.input), range }, path, depth + 1, found);
+                let input = Arc::clone(&part.input);
+                expand(Part { path: name, member: Some(member.name), input, range }, path, depth + 1, found);
             }
             MemberContent::Elsewhere(relative) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);
                 match Input::open(&path) {
-                    Ok(input) => expand(Part::whole(name, input), &path, depth + 1, found),
+                    Ok(input) => {
+                        let part = Part { member: Some(member.name), ..Part::whole(name, input) };
+                        expand(part, &path, depth + 1, found);
+                    }
                     Err(error) => found.push(Err(error)),
                 }
             }

@@ -8,6 +8,7 @@
 mod files;
 mod magic;
 mod record;
+mod strict;
 mod structure;
 mod walk;
 
@@ -22,8 +23,9 @@ use crate::inventory::{Container, File, FileFormat, Image};
 use crate::io::Input;
 use record::Record;
 
-pub use files::{Part, parts};
+pub use files::{Part, parts, parts_of};
 pub use record::Look;
+pub use strict::offload_binaries;
 
 /// How to look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

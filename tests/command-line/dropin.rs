@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::{Run, Scene};
 
 /// Runs the program under another name; arguments as one would type them.
-fn called(scene: &Scene, name: &str, arguments: &str) -> Run {
+pub fn called(scene: &Scene, name: &str, arguments: &str) -> Run {
     let link = scene.path(name);
     if !link.exists() {
         std::fs::hard_link(env!("CARGO_BIN_EXE_fatbin"), &link)

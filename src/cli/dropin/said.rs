@@ -22,7 +22,6 @@ impl Voice<'_> {
         self.say("error: ", 31, message);
     }
 
-    #[expect(dead_code, reason = "for clang-offload-packager")]
     pub fn warning(self, message: &str) {
         self.say("warning: ", 35, message);
     }

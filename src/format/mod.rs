@@ -167,8 +167,8 @@ impl<'data> Image<'data> {
         }
     }
 
-    /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say; what
-    /// follows is its container's padding.
+    /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX
+    /// before the NUL that ends it in memory; what follows is its container's affair.
     pub fn bytes(&self, limit: Limit) -> Result<Cow<'data, [u8]>, Malformed> {
         let codec = match self.codec {
             None | Some(Codec::None) => return Ok(Cow::Borrowed(self.view.data())),
@@ -179,11 +179,19 @@ impl<'data> Image<'data> {
         let mut full = codec::decompress(codec, self.view, part.whole, limit)?;
         let own = View::new(&full).part("image in a group", 0, part.offset, full_size);
         let own = own.map_err(|error| self.view.malformed(error.field, 0, error.cause))?;
-        let size = DeviceImage::identify(own).own_size.unwrap_or(full_size);
+        let size = match self.image_kind {
+            ImageKind::Ptx => without_nul(own.data()),
+            _ => DeviceImage::identify(own).own_size.unwrap_or(full_size),
+        };
         full.drain(..part.offset as usize);
         full.truncate(size as usize);
         Ok(Cow::Owned(full))
     }
+}
+
+/// How many bytes there are before the NULs at the end.
+pub fn without_nul(text: &[u8]) -> u64 {
+    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
 }
 
 /// A container format as the scanner needs it.

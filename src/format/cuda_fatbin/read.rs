@@ -4,7 +4,7 @@ use super::raw::{EntryHeader, GroupTable, Header, OptionBlock, kind};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
-use crate::format::{DeviceImage, Part};
+use crate::format::{DeviceImage, Part, without_nul};
 
 /// More entries than any tool puts into one container; a bound for hostile files.
 const MOST_ENTRIES: usize = 1 << 16;
@@ -146,13 +146,8 @@ fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>,
     let payload = entry.from(offset);
     let size = match (header.codec(), header.kind) {
         (Codec::None, kind::ELF) => DeviceImage::identify(payload).own_size,
-        (Codec::None, kind::PTX) => Some(without_padding(payload.data())),
+        (Codec::None, kind::PTX) => Some(without_nul(payload.data())),
         _ => None,
     };
     entry.part("CUDA fatbin payload size", 8, offset, size.unwrap_or(header.stored_size))
-}
-
-/// How many bytes there are before the zeros at the end.
-fn without_padding(text: &[u8]) -> u64 {
-    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
 }

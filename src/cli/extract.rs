@@ -53,6 +53,10 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key)]
     key: Vec<(String, String)>,
 
+    /// Leave images that are stored compressed as they are stored
+    #[arg(long)]
+    stored: bool,
+
     #[command(flatten)]
     limit: LimitArgument,
 
@@ -85,14 +89,17 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             }
         }
     }
-    let options = ExtractOptions { selection: arguments.selection(), destination: arguments.destination(), scan };
+    let (selection, destination) = (arguments.selection(), arguments.destination());
+    let options = ExtractOptions { selection, destination, stored: arguments.stored, scan };
     let mut written = Vec::new();
     let result = ops::extract(&files, &options, |path| written.push(path.to_owned()));
     let mut out = io::stdout().lock();
     for path in written {
         writeln!(out, "{}", path.display())?;
     }
-    result?;
+    for error in result?.refused {
+        status = status.and(status::report(&error.into()));
+    }
     Ok(status)
 }
 

@@ -13,6 +13,8 @@ pub mod openmp_notes;
 
 pub use device_image::{DeviceImage, ImageKind};
 
+use std::borrow::Cow;
+
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::{Cause, Malformed};
@@ -126,6 +128,16 @@ pub struct Image<'data> {
     pub codec: Option<Codec>,
     /// Its size once it is decompressed; absent where it is not compressed.
     pub full_size: Option<u64>,
+    /// Where it stands in what the stored bytes give, if several images are compressed as one.
+    pub part: Option<Part>,
+}
+
+/// A part of decompressed bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub offset: u64,
+    /// The size of all of them.
+    pub whole: u64,
 }
 
 /// A field of a container with a value that is not in its specification, kept to be reported.
@@ -151,8 +163,35 @@ impl<'data> Image<'data> {
             view,
             codec: None,
             full_size: None,
+            part: None,
         }
     }
+
+    /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX
+    /// before the NUL that ends it in memory; what follows is its container's affair.
+    pub fn bytes(&self, limit: Limit) -> Result<Cow<'data, [u8]>, Malformed> {
+        let codec = match self.codec {
+            None | Some(Codec::None) => return Ok(Cow::Borrowed(self.view.data())),
+            Some(codec) => codec,
+        };
+        let full_size = self.full_size.unwrap_or_default();
+        let part = self.part.unwrap_or(Part { offset: 0, whole: full_size });
+        let mut full = codec::decompress(codec, self.view, part.whole, limit)?;
+        let own = View::new(&full).part("image in a group", 0, part.offset, full_size);
+        let own = own.map_err(|error| self.view.malformed(error.field, 0, error.cause))?;
+        let size = match self.image_kind {
+            ImageKind::Ptx => without_nul(own.data()),
+            _ => DeviceImage::identify(own).own_size.unwrap_or(full_size),
+        };
+        full.drain(..part.offset as usize);
+        full.truncate(size as usize);
+        Ok(Cow::Owned(full))
+    }
+}
+
+/// How many bytes there are before the NULs at the end.
+pub fn without_nul(text: &[u8]) -> u64 {
+    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
 }
 
 /// A container format as the scanner needs it.

@@ -82,8 +82,8 @@ fn what_is_stored_compressed_is_listed_without_offsets_and_opened_again_with_its
     assert_eq!(images, [(None, None, Some(11)), (None, None, Some(6))]);
 
     let mut opened = Vec::new();
-    reopen(&View::new(&bytes), &file, Options::default(), &|number| number == 1, &mut |number, image, bytes| {
-        opened.push((number, image.arch.clone(), bytes.to_vec()));
+    reopen(&View::new(&bytes), &file, Options::default(), &|number| number == 1, &mut |number, image, itself| {
+        opened.push((number, image.arch.clone(), itself.view.data().to_vec()));
         Ok(())
     })
     .unwrap();

@@ -103,10 +103,10 @@ mod tests {
         };
         let bytes = written();
         assert_eq!(bytes, written());
-        let read: Vec<_> = members(View::new(&bytes)).unwrap().into_iter().map(|it| (it.name, it.content)).collect();
-        let names: Vec<&str> = read.iter().map(|(name, _)| name.as_str()).collect();
+        let read = members(View::new(&bytes)).unwrap().unwrap();
+        let names: Vec<&str> = read.iter().filter_map(|member| member.name.as_deref()).collect();
         assert_eq!(names, ["a.o", long, "empty.o"]);
-        let MemberContent::Here(view) = &read[1].1 else { panic!("an archive that is not thin") };
+        let MemberContent::Here(view) = &read[1].content else { panic!("an archive that is not thin") };
         assert_eq!(view.data(), b"four");
     }
 }

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::{Cause, Malformed};
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, triple};
 
 /// What kind of container images were found in; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,6 +255,15 @@ pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
     };
     let contents = Contents::Images(vec![Image::new(view, None, None, None)]);
     Some(Container { container_type, version: None, view, contents })
+}
+
+/// A file that is a device image and nothing else. ELF files for host machines are programs and libraries here, whatever
+/// they are elsewhere.
+pub fn bare_device_file(view: View<'_>) -> Option<Container<'_>> {
+    let container = bare_image(view)?;
+    let for_a_device = |image: &Image| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
+    let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(for_a_device);
+    is_one.then_some(container)
 }
 
 /// The device ELF file that begins at the view's first byte, as a container of one image; `None` for any other bytes

@@ -17,13 +17,13 @@ use std::path::Path;
 
 use crate::bytes::View;
 use crate::codec::Limit;
-use crate::error::{Error, Malformed, Result};
+use crate::error::{Malformed, Result};
 use crate::format;
 use crate::inventory::{Container, File, FileFormat, Image};
 use crate::io::Input;
 use record::Record;
 
-pub use files::{Part, parts, parts_of};
+pub use files::{Archives, Opening, Part, each_part, parts_of};
 pub use record::Look;
 pub use strict::offload_binaries;
 
@@ -77,10 +77,10 @@ pub fn scan(path: &str, source: &impl Source) -> Result<File> {
 pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut Look) -> Result<File> {
     let view = source.view();
     let structure = structure::read(view);
-    if structure.format == FileFormat::Bitcode {
-        return Err(Error::Bitcode { path: path.into() });
-    }
     let mut findings = Findings { options, look, containers: Vec::new(), errors: Vec::new() };
+    if let Some(image) = format::bare_device_file(view) {
+        findings.add(&image, None)?;
+    }
     for section in &structure.sections {
         walk::walk(section.view, section.name.as_deref(), &mut findings)?;
     }

@@ -7,14 +7,18 @@ use super::image_argument::ImageArgument;
 use super::{Result, create, open, stem, words};
 use crate::archive;
 use crate::cli::dropin::said::Voice;
+use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::offload_binary::{Entry, image_kind_name};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::{Output, Sink};
-use crate::scan::{self, Part, Source};
+use crate::scan::{self, Archives, Opening, Part, Source};
 
 /// What the tool calls standard input.
 const STANDARD_INPUT: &str = "<stdin>";
+
+/// The tool knows static libraries and no other archives.
+const OPENING: Opening = Opening { archives: Archives::Libraries, limit: Limit(0) };
 
 /// A binary, and the file that it was found in.
 #[derive(Clone, Copy)]
@@ -26,7 +30,7 @@ struct Found<'a> {
 /// Extracts from `input` what `images` describe.
 pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, voice: Voice) -> Result<()> {
     let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), words(&error)))?;
-    let parts = scan::parts_of(opened, input).into_iter().collect::<Result<Vec<Part>, _>>();
+    let parts = scan::parts_of(opened, input, OPENING).into_iter().collect::<Result<Vec<Part>, _>>();
     let parts = parts.map_err(|error| of_member(&error, input))?;
     let mut entries = Vec::new();
     for part in &parts {

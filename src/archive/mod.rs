@@ -6,6 +6,7 @@
 
 mod write;
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use object::read::archive::ArchiveFile;
@@ -42,6 +43,7 @@ pub fn is_archive(view: View) -> bool {
 /// The members of an archive in its order, without its symbol table and its table of long names.
 pub fn members(view: View<'_>) -> Result<Vec<Member<'_>>, Malformed> {
     let broken = |at, error: object::Error| view.malformed("archive", at, Cause::HostFile(error.to_string()));
+    tables_are_whole(view)?;
     let archive = ArchiveFile::parse(view.data()).map_err(|error| broken(0, error))?;
     let mut members = Vec::new();
     let mut end = 0;
@@ -59,6 +61,32 @@ pub fn members(view: View<'_>) -> Result<Vec<Member<'_>>, Malformed> {
         members.push(Member { name, content });
     }
     Ok(members)
+}
+
+/// What stands in front of the members, by its name: symbol tables, and the table of long names.
+const TABLES: [&[u8]; 3] = [b"/", b"//", b"/SYM64/"];
+
+/// A member's header: its size, and where the member's name and its size stand in it.
+const HEADER: u64 = 60;
+const NAME: Range<usize> = 0..16;
+const SIZE: Range<usize> = 48..58;
+
+/// A thin archive that ends within its tables would seem to have no members: the library takes what it skips unread for
+/// being there.
+fn tables_are_whole(view: View) -> Result<(), Malformed> {
+    let mut at = MAGICS[0].len() as u64;
+    while let Ok(header) = view.part("archive member", at, at, HEADER) {
+        let text = |range: Range<usize>| header.data()[range].trim_ascii_end();
+        if !TABLES.contains(&text(NAME)) {
+            break;
+        }
+        let size = str::from_utf8(text(SIZE)).ok().and_then(|digits| digits.parse().ok());
+        // What is no number is for the library to complain about.
+        let Some(size) = size else { break };
+        view.part("archive table size", at + SIZE.start as u64, at + HEADER, size)?;
+        at = (at + HEADER + size).next_multiple_of(2);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -97,6 +125,16 @@ mod tests {
     fn an_archive_without_members_is_one() {
         assert!(is_archive(View::new(b"!<arch>\n")));
         assert_eq!(names(b"!<arch>\n"), []);
+    }
+
+    #[test]
+    fn a_thin_archive_that_ends_within_its_tables_is_broken() {
+        let whole = ["!<thin>\n", &header("/", 4), "\0\0\0\0", &header("//", 6), "a.o/\n\n", &header("/0", 9)].concat();
+        assert_eq!(names(whole.as_bytes()), [("a.o".to_owned(), b"a.o".to_vec())]);
+        for end in 68..whole.len() {
+            let is_between = [72, 138].contains(&end);
+            assert_eq!(members(View::new(&whole.as_bytes()[..end])).is_ok(), is_between, "{end}");
+        }
     }
 
     #[test]

@@ -7,10 +7,10 @@
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use libtest_mimic::Trial;
 
-use super::{Call, Pair, Side};
+use super::{Call, Came, Pair, Side};
 use crate::directives::fixture;
 use crate::step::Step;
 use crate::tools::Tool;
@@ -91,7 +91,8 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("arguments", arguments_mean_the_same),
         trial("files", the_same_is_found_in_every_file),
-        trial("damaged", damage_is_refused_alike),
+        trial("damaged-binaries", damaged_binaries_are_refused_alike),
+        trial("damaged-objects", damaged_objects_are_refused_alike),
         trial("names", names_stay_in_the_folder),
     ]
 }
@@ -266,35 +267,70 @@ fn bitcode_is_refused(folder: &Path, pair: &Pair) -> Result<()> {
     Ok(())
 }
 
-/// Every prefix, and every field of the first binary with values that cannot be right.
-fn damage_is_refused_alike(folder: &Path, pair: &Pair) -> Result<()> {
+/// Every prefix of a binary, and every field of it with values that cannot be right.
+fn damaged_binaries_are_refused_alike(folder: &Path, pair: &Pair) -> Result<()> {
     let good = std::fs::read(folder.join("in.bin"))?;
-    let call = Call::line("../damaged.bin --image=");
-    let mut refused = 0;
+    let refused = |bytes: &[u8], field: Option<usize>| {
+        std::fs::write(folder.join("damaged.bin"), bytes)?;
+        are_refused_alike(pair, field.is_some_and(|field| UNCHECKED.contains(&field)))
+    };
+    let mut by_both = 0;
     for size in (0..80).chain((80..good.len()).step_by(7)) {
-        std::fs::write(folder.join("damaged.bin"), &good[..size])?;
-        refused += usize::from(pair.same_but_for_words(&call)?.status == 1);
+        by_both += usize::from(refused(&good[..size], None)? == Refused::ByBoth);
     }
-    ensure!(refused > 100, "only {refused} prefixes were refused");
+    let mut only_by_us = 0;
     let whole = u64::from_le_bytes(good[8..16].try_into()?);
-    let mut only_ours = 0;
     for (field, size) in FIELDS {
         for value in VALUES.into_iter().chain([whole - 1, whole, whole + 1]) {
             let mut damaged = good.clone();
             damaged[field..field + size].copy_from_slice(&value.to_le_bytes()[..size]);
-            std::fs::write(folder.join("damaged.bin"), &damaged)?;
-            let (theirs, ours) = pair.both(&call)?;
-            let difference = || pair.difference(&call, &theirs, &ours);
-            let both_refuse = theirs.status == 1 && ours.status == 1;
-            let is_bounded = UNCHECKED.contains(&field) || theirs.status == CRASHED;
-            let only_ours_refuses = is_bounded && ours.status == 1 && ours.left.is_empty();
-            let same = theirs.status == ours.status && theirs.left == ours.left;
-            ensure!(same || both_refuse || only_ours_refuses, "field at {field} is {value:#x}: {}", difference());
-            only_ours += usize::from(!same && !both_refuse);
+            only_by_us += usize::from(refused(&damaged, Some(field))? == Refused::OnlyByUs);
         }
     }
-    ensure!(only_ours > 20, "the tool checks more than it did: only {only_ours} cases differ");
+    ensure!(by_both > 100 && only_by_us > 20, "refused by both: {by_both}, only by us: {only_by_us}");
     Ok(())
+}
+
+/// Prefixes of objects, libraries and archives. What is shorter than the smallest header of an object is none to us.
+fn damaged_objects_are_refused_alike(folder: &Path, pair: &Pair) -> Result<()> {
+    make_objects(folder)?;
+    for (name, bytes) in [("text", ""), ("empty", ""), ("junk-behind.bin", "")] {
+        std::fs::write(folder.join(name), bytes)?;
+    }
+    make_archives(folder)?;
+    for name in ["embedded.elf.o", "coff.o", "elf32-be.o", "library.so", "raw.a", "deep/thin.a"] {
+        let whole = std::fs::read(folder.join(name))?;
+        let sizes = (SMALLEST_HEADER..120).step_by(3).chain((120..whole.len()).step_by(whole.len() / 40));
+        let mut by_both = 0;
+        for size in sizes.filter(|&size| size < whole.len()) {
+            std::fs::write(folder.join("damaged.bin"), &whole[..size])?;
+            by_both += usize::from(are_refused_alike(pair, false)? == Refused::ByBoth);
+        }
+        ensure!(by_both > 30, "{name}: only {by_both} prefixes were refused");
+    }
+    Ok(())
+}
+
+/// What became of a damaged file.
+#[derive(PartialEq)]
+enum Refused {
+    ByBoth,
+    OnlyByUs,
+    /// The damage is none, and both found the same.
+    ByNone,
+}
+
+/// Calls both with the damaged file. Where the tool crashes or believes what it should not, the drop-in has to refuse.
+fn are_refused_alike(pair: &Pair, believed: bool) -> Result<Refused> {
+    let call = Call::line("../damaged.bin --image=");
+    let (theirs, ours) = pair.both(&call)?;
+    let is_refused = |came: &Came| came.status == 1 && came.left.is_empty() && came.err.contains(": error: ");
+    match (is_refused(&theirs), is_refused(&ours)) {
+        (true, true) => Ok(Refused::ByBoth),
+        (false, true) if believed || theirs.status == CRASHED => Ok(Refused::OnlyByUs),
+        (false, false) if ours == theirs => Ok(Refused::ByNone),
+        _ => bail!("{}", pair.difference(&call, &theirs, &ours)),
+    }
 }
 
 /// Fields of the header and the entry: offset and size.
@@ -306,6 +342,9 @@ const UNCHECKED: [usize; 3] = [24, 56, 64];
 
 /// No value begins with two zeros and goes on otherwise: with those, the tool takes the file for an object.
 const VALUES: [u64; 12] = [0, 1, 2, 7, 8, 31, 33, 39, 41, 0x0101_0101, u64::MAX - 39, u64::MAX];
+
+/// The header of a COFF object; that of ELF is longer.
+const SMALLEST_HEADER: usize = 20;
 
 /// The status of a tool that a signal has ended.
 const CRASHED: i32 = -1;

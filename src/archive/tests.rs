@@ -69,6 +69,18 @@ fn members_of_every_dialect_of_ar_are_found() {
 }
 
 #[test]
+fn a_thin_archive_that_ends_within_its_tables_is_broken() {
+    let long_names = ["!<thin>\n", &ar_header("/", 4), "\0\0\0\0", &ar_header("//", 6), "a.o/\n\n"];
+    let whole = long_names.concat() + &ar_header("/0", 9);
+    assert_eq!(listed(whole.as_bytes()), expected(&[("a.o", b"a.o")]));
+    for end in 68..whole.len() {
+        let is_between = [72, 138].contains(&end);
+        let read = members(View::new(&whole.as_bytes()[..end])).unwrap();
+        assert_eq!(read.is_ok(), is_between, "{end}");
+    }
+}
+
+#[test]
 fn members_of_zip_and_tar_files_are_found_whether_they_are_packed_or_not() {
     let (one, two) = (b"content".repeat(100), b"stored".as_slice());
     let files = [("lib/a.so", &one[..]), ("b.txt", two)];

@@ -98,7 +98,10 @@ mod tests {
         assert!(images(b"").unwrap().is_empty());
         assert!(images(b"hello, world").unwrap().is_empty());
         assert!(images(&[b"........", binary(Version::One, b"x").as_slice()].concat()).unwrap().is_empty());
-        let error = images(b"\x7fELF\x02\x01\x01").unwrap_err();
+        let mut object = [0; 64];
+        object[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        object[40..48].fill(0xff);
+        let error = images(&object).unwrap_err();
         assert!(error.starts_with("object file at 0x0: "), "{error}");
     }
 }

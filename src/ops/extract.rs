@@ -110,9 +110,21 @@ fn choose(files: &[Scanned], options: &ExtractOptions) -> Result<(Vec<Chosen>, V
     }
     match &options.destination {
         Destination::File(path) if chosen.len() > 1 => {
-            Err(Error::SeveralMatches { path: path.clone(), matches: descriptions.join(", ") })
+            Err(Error::SeveralMatches { path: path.clone(), matches: shortened(&descriptions) })
         }
         _ => Ok((chosen, refused)),
+    }
+}
+
+/// As many as fit into a message.
+const MOST_NAMED: usize = 6;
+
+fn shortened(descriptions: &[String]) -> String {
+    let named = descriptions.len().min(MOST_NAMED);
+    let text = descriptions[..named].join(", ");
+    match descriptions.len() - named {
+        0 => text,
+        more => format!("{text} and {more} more"),
     }
 }
 

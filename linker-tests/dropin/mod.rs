@@ -2,7 +2,9 @@
 //!
 //! Both are called by the same name with the same arguments in the same kind of folder, and then compared: exit status,
 //! what they print, and what they leave behind. Their own path, which the tools say first, is cut down to the name.
+//! Last, the [`clients`] that call such a tool call ours.
 
+mod clients;
 mod extracting;
 mod options;
 mod packing;
@@ -18,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
 pub fn trials() -> Vec<Trial> {
-    options::trials().into_iter().chain(packing::trials()).chain(extracting::trials()).collect()
+    [options::trials(), packing::trials(), extracting::trials(), clients::trials()].into_iter().flatten().collect()
 }
 
 /// A tool and its drop-in, each under the same name in a folder of its own.

@@ -8,6 +8,8 @@ use std::{env, fs, io};
 
 use fatbin::bytes::View;
 use fatbin::codec::{Codec, Compression};
+use fatbin::content::Content;
+use fatbin::format::ccob::{self, Version};
 use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
 use fatbin::target::OffloadKind;
@@ -50,6 +52,11 @@ fn main() -> io::Result<()> {
         save(&folder, "offload_binary", &format!("{name}-2"), &two)?;
         save(&folder, "offload_binary", &format!("{name}-3"), &compressed)?;
         save(&folder, "bundle", &name, &bundle)?;
+        for (codec, version) in [(Codec::Zstd, Version::Three), (Codec::Zlib, Version::Two)] {
+            let ccob = compressed_bundle(&bundle, codec, version)?;
+            save(&folder, "ccob", &format!("{name}.{}", codec.name()), &ccob)?;
+            save(&folder, "scan", &format!("{name}.{}.ccob", codec.name()), &ccob)?;
+        }
         save(
             &folder,
             "scan",
@@ -73,6 +80,12 @@ fn main() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn compressed_bundle(bundle: &[u8], codec: Codec, version: Version) -> io::Result<Vec<u8>> {
+    let mut stream = Vec::new();
+    let written = ccob::compress(&Content::from(bundle), Compression::new(codec), version, &mut stream);
+    Ok([written.map_err(io::Error::other)?.header, stream].concat())
 }
 
 fn save(folder: &Path, target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {

@@ -60,6 +60,8 @@ pub enum Cause {
     Compressed(String),
     #[error("gives {size} bytes once decompressed, should give {stated}")]
     OtherSize { size: u64, stated: u64 },
+    #[error("is {stored:#018x}, but what is there has {found:#018x}")]
+    OtherHash { stored: u64, found: u64 },
     #[error("is compressed in a way that is not known ({codec})")]
     UnknownCodec { codec: &'static str },
     /// A compressed container in a compressed container, directly: no tool makes that.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use zstd::zstd_safe::CParameter;
+
 use super::Codec;
 
 /// How to compress.
@@ -29,6 +31,13 @@ impl Compression {
         Compression { codec, level: if codec == Codec::Zlib { ZLIB_LEVEL } else { ZSTD_LEVEL } }
     }
 }
+
+/// How much of a frame is one thread's work. What stands in another part is found by long-distance matching alone, so
+/// small parts make the result larger: with zstd's own 2 MiB, by 1 %; with these it is smaller than that of one thread.
+/// (Two equal images of 150 MB: 41.70 MB in 2 MiB parts, 41.34 in 32 MiB, 41.33 by one thread.) A bundle is cut into
+/// sixteen as long as that leaves parts of this size.
+const PARTS: u64 = 16;
+const PART_SIZES: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
 
 /// Compresses `size` bytes, which come in runs, into `to`.
 ///
@@ -63,6 +72,8 @@ fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i3
     // Always threads, even where there is one processor only: with none the frame is cut differently.
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
     encoder.multithread(processors as u32)?;
+    let part = (size / PARTS).next_power_of_two().clamp(*PART_SIZES.start(), *PART_SIZES.end());
+    encoder.set_parameter(CParameter::JobSize(part as u32))?;
     write_all(runs, &mut encoder)?;
     encoder.finish()
 }
@@ -77,4 +88,33 @@ fn write_all<'a>(runs: impl Iterator<Item = &'a [u8]>, to: &mut impl Write) -> i
         }
     }
     Ok(())
+}
+
+/// Counts what goes through.
+pub struct Counted<W> {
+    to: W,
+    size: u64,
+}
+
+impl<W> Counted<W> {
+    pub fn new(to: W) -> Self {
+        Counted { to, size: 0 }
+    }
+
+    /// What went through so far, in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.size += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }

@@ -22,7 +22,7 @@ impl Default for Limit {
 
 /// `--long=31`, the largest window that a frame may ask for. One call that holds the whole result needs no window of its
 /// own; reading the first bytes of a stream does.
-const LARGEST_WINDOW_LOG: u32 = 31;
+pub(super) const LARGEST_WINDOW_LOG: u32 = 31;
 
 /// The `full_size` bytes that `stored` holds, which the field `field`, standing `stated_at` bytes into `stored`'s file,
 /// has stated.
@@ -31,6 +31,7 @@ pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64, limit: Limit) 
     if full_size > limit.0 {
         return Err(malformed(Cause::OverLimit { size: full_size, limit: limit.0 }));
     }
+    check_ratio(codec, stored, full_size)?;
     let mut full = Vec::new();
     let reserved = usize::try_from(full_size).is_ok_and(|size| full.try_reserve_exact(size).is_ok());
     if !reserved {
@@ -71,6 +72,25 @@ pub fn decompress_start(codec: Codec, stored: View<'_>, size: usize) -> Result<V
     }
 }
 
+/// The most that a byte of a stream can give. A block of zstd has at least four bytes and gives at most 128 KiB (RFC
+/// 8878); deflate repeats at most 258 bytes for each quarter of a byte (RFC 1951).
+fn most_per_byte(codec: Codec) -> u64 {
+    match codec {
+        Codec::Zstd => (128 << 10) / 4,
+        Codec::Zlib => 258 * 4,
+        Codec::None | Codec::Lz4 | Codec::Opaque => u64::MAX,
+    }
+}
+
+/// Refuses a size that no stream of so many bytes can give, before memory is asked for that nothing will fill.
+pub(super) fn check_ratio(codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malformed> {
+    if full_size <= stored.size().saturating_mul(most_per_byte(codec)) {
+        return Ok(());
+    }
+    let cause = Cause::Compressed(format!("{} bytes cannot give {full_size}", stored.size()));
+    Err(stored.malformed(field(codec), 0, cause))
+}
+
 /// One call over all frames. It writes no further than the vector's capacity.
 fn zstd_into(full: &mut Vec<u8>, stored: View<'_>) -> Result<(), Cause> {
     let mut context = zstd_safe::DCtx::create();
@@ -102,7 +122,7 @@ fn lz4_into(full: &mut Vec<u8>, stored: &[u8], size: usize) -> Result<(), Cause>
 }
 
 /// What an error calls the bytes.
-fn field(codec: Codec) -> &'static str {
+pub(super) fn field(codec: Codec) -> &'static str {
     match codec {
         Codec::None => "bytes",
         Codec::Lz4 => "LZ4 block",

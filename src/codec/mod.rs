@@ -6,9 +6,11 @@
 
 mod compress;
 mod decompress;
+mod stream;
 
-pub use compress::{Compression, compress};
+pub use compress::{Compression, Counted, compress};
 pub use decompress::{Limit, decompress, decompress_start};
+pub use stream::{Stream, check_start, stream_size};
 
 /// A way of storing; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bytes::View;
+use crate::error::Malformed;
 
 const CODECS: [Codec; 2] = [Codec::Zstd, Codec::Zlib];
 
@@ -55,9 +56,23 @@ fn an_lz4_block_is_decompressed_to_its_stated_size_and_no_further() {
 }
 
 #[test]
+fn a_size_that_so_few_bytes_cannot_give_is_refused_before_any_memory_is_taken() {
+    for (codec, most) in [(Codec::Zstd, 32768), (Codec::Zlib, 1032)] {
+        let stored = compressed(&sample(10), codec);
+        let size = stored.len() as u64 * most;
+        let error = decompress(codec, View::new(&stored), size + 1, Limit(u64::MAX)).unwrap_err();
+        assert!(error.to_string().ends_with(&format!("{} bytes cannot give {}", stored.len(), size + 1)), "{error}");
+        let error = decompress(codec, View::new(&stored), size, Limit(u64::MAX)).unwrap_err();
+        assert!(!error.to_string().contains("cannot give"), "{error}");
+        // The most that can be had is less than that.
+        let zeros = compressed(&vec![0; 10_000_000], codec);
+        assert!(decompress(codec, View::new(&zeros), 10_000_000, Limit::default()).is_ok());
+    }
+}
+
+#[test]
 fn a_size_that_no_machine_has_is_an_error_and_not_an_abort() {
-    let stored = compressed(&sample(10), Codec::Zstd);
-    let error = decompress(Codec::Zstd, View::new(&stored), u64::MAX >> 1, Limit(u64::MAX)).unwrap_err();
+    let error = decompress(Codec::None, View::new(b"plain"), u64::MAX >> 1, Limit(u64::MAX)).unwrap_err();
     assert!(error.to_string().contains("no memory for"), "{error}");
 }
 
@@ -76,6 +91,42 @@ fn every_cut_and_every_flipped_byte_is_an_error_or_the_right_size() {
                 assert_eq!(full.len(), 2000);
             }
         }
+    }
+}
+
+#[test]
+fn a_stream_gives_the_same_in_pieces_and_fails_where_the_whole_does() {
+    let bytes = sample(300_000);
+    let in_pieces = |codec, stored: &[u8], size| -> Result<Vec<u8>, Malformed> {
+        let mut stream = Stream::new(codec, View::new(stored), size)?;
+        let (mut all, mut piece) = (Vec::new(), [0; 777]);
+        loop {
+            match stream.read(&mut piece)? {
+                0 => return Ok(all),
+                filled => all.extend_from_slice(&piece[..filled]),
+            }
+        }
+    };
+    for codec in CODECS {
+        let stored = compressed(&bytes, codec);
+        assert_eq!(in_pieces(codec, &stored, 300_000).as_deref(), Ok(&bytes[..]));
+        for stated in [0, 1, 299_999, 300_001] {
+            in_pieces(codec, &stored, stated).unwrap_err();
+        }
+        in_pieces(codec, &stored[..stored.len() - 1], 300_000).unwrap_err();
+        in_pieces(codec, &[&stored[..], b"behind it"].concat(), 300_000).unwrap_err();
+    }
+}
+
+#[test]
+fn a_stream_ends_where_it_ends_whatever_stands_behind_it() {
+    for codec in CODECS {
+        let stored = compressed(&sample(200_000), codec);
+        let behind = [&stored[..], &stored[..9]].concat();
+        assert_eq!(stream_size(codec, View::new(&behind), 200_000), Ok(stored.len() as u64), "{codec:?}");
+        stream_size(codec, View::new(&stored[..stored.len() - 1]), 200_000).unwrap_err();
+        check_start(codec, View::new(&stored)).unwrap();
+        check_start(codec, View::new(b"CCOB")).unwrap_err();
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`FORMATS`].
 
 pub mod bundle;
+pub mod ccob;
 pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
@@ -27,6 +28,8 @@ pub enum ContainerType {
     OffloadBinary,
     /// `__CLANG_OFFLOAD_BUNDLE__`, written by clang-offload-bundler, in its binary form.
     Bundle,
+    /// `CCOB`, a compressed bundle.
+    Ccob,
     /// `50 ED 55 BA`, written by NVIDIA's fatbinary.
     CudaFatbin,
     /// No container at all: a device ELF file that stands where containers are looked for.
@@ -43,6 +46,7 @@ impl ContainerType {
         match self {
             ContainerType::OffloadBinary => "offload-binary",
             ContainerType::Bundle => "bundle",
+            ContainerType::Ccob => "ccob",
             ContainerType::CudaFatbin => "cuda-fatbin",
             ContainerType::DeviceElf => "device-elf",
             ContainerType::Ptx => "ptx",
@@ -91,12 +95,17 @@ pub struct Compressed<'data> {
     pub full_size: u64,
     /// What stands in front of them in the restored container.
     pub front: Vec<u8>,
+    /// What the container says that comes out, where it does.
+    pub hash: Option<ccob::StoredHash>,
 }
 
 impl Compressed<'_> {
     /// The container as it was before it was compressed.
     pub fn restore(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
         let full = codec::decompress(self.codec, self.stored, self.full_size, limit)?;
+        if let Some(hash) = self.hash {
+            hash.verify(&full)?;
+        }
         if self.front.is_empty() {
             return Ok(full);
         }
@@ -206,13 +215,14 @@ pub struct Format {
 }
 
 /// Every format that is found by its magic.
-pub const FORMATS: [Format; 3] = [
+pub const FORMATS: [Format; 4] = [
     Format {
         container_type: ContainerType::OffloadBinary,
         magic: &offload_binary::MAGIC,
         read: offload_binary::container,
     },
     Format { container_type: ContainerType::Bundle, magic: bundle::MAGIC, read: bundle::container },
+    Format { container_type: ContainerType::Ccob, magic: &ccob::MAGIC, read: ccob::container },
     Format { container_type: ContainerType::CudaFatbin, magic: &cuda_fatbin::MAGIC, read: cuda_fatbin::container },
 ];
 

@@ -117,14 +117,14 @@ fn a_reader_that_leaves_early_is_not_an_error() {
 #[test]
 fn a_section_for_images_that_is_not_understood_is_trouble_and_not_nothing() {
     let scene = Scene::new();
-    scene.file("a", "CCOB and whatever a newer tool makes of it").fatbin("wrap --kind hip --raw -o w.o a").ok();
+    scene.file("a", "HIPK and whatever a newer tool makes of it").fatbin("wrap --kind hip --raw -o w.o a").ok();
     let run = scene.fatbin("scan w.o");
-    let at = scene.read("w.o").windows(4).position(|bytes| bytes == b"CCOB").unwrap();
+    let at = scene.read("w.o").windows(4).position(|bytes| bytes == b"HIPK").unwrap();
     assert_eq!(run.status, 2);
     assert_eq!(
         run.err,
         format!(
-            "fatbin: w.o: section for device images at {at:#x}: begins no container that is known (43 43 4f 42 20 61 6e 64)\n"
+            "fatbin: w.o: section for device images at {at:#x}: begins no container that is known (48 49 50 4b 20 61 6e 64)\n"
         )
     );
 }
@@ -138,4 +138,35 @@ fn an_image_without_a_container_is_listed_as_what_it_is() {
     assert_eq!((container["type"].as_str(), container["images"][0]["arch"].as_str()), (Some("ptx"), Some("sm_80")));
     scene.fatbin("extract w.o -o out").ok();
     assert_eq!(scene.read("out/w.o.0-nvptx64-nvidia-cuda-sm_80.ptx"), scene.read("a"));
+}
+
+#[test]
+fn compressed_bundles_are_opened_and_a_wrong_hash_is_told() {
+    use fatbin::codec::{Codec, Compression};
+    use fatbin::content::Content;
+    use fatbin::format::{bundle, ccob};
+    let scene = Scene::new();
+    let bundle = bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906:xnack+", &b"device code"[..])], 4096).unwrap();
+    let compressed = |codec, version| {
+        let mut stream = Vec::new();
+        let bundle = Content::from(bundle.to_vec());
+        let written = ccob::compress(&bundle, Compression::new(codec), version, &mut stream).unwrap();
+        [written.header, stream].concat()
+    };
+    let one = compressed(Codec::Zstd, ccob::Version::Three);
+    let two = compressed(Codec::Zlib, ccob::Version::Two);
+    scene.file("a", [&one[..], &[0; 100], &two].concat());
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json a").ok()).unwrap();
+    let containers = document["files"][0]["containers"].as_array().unwrap();
+    let said: Vec<_> = containers.iter().map(|it| (it["type"].as_str(), it["version"].as_u64())).collect();
+    assert_eq!(said, [(Some("ccob"), Some(3)), (Some("ccob"), Some(2))]);
+    assert_eq!(containers[1]["images"][0]["arch"].as_str(), Some("gfx906:xnack+"));
+    let out = scene.fatbin("extract a -o out").ok();
+    assert_eq!(out.lines().map(|path| scene.read(path)).collect::<Vec<_>>(), [b"device code", b"device code"]);
+
+    let mut wrong = one.clone();
+    wrong[24] ^= 1;
+    let run = scene.file("wrong", wrong).fatbin("scan wrong");
+    assert_eq!(run.status, 2);
+    assert!(run.err.starts_with("fatbin: wrong: compressed bundle hash at "), "{}", run.err);
 }

@@ -180,5 +180,5 @@ fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'d
     let codec = if stored.starts_with(&ZSTD_MAGIC) { Codec::Zstd } else { Codec::Zlib };
     let mut front = Vec::new();
     Header { size: header.inflated_size, inflated_size: 0, ..*header }.write(&mut front);
-    Ok(Compressed { codec, stored, full_size, front })
+    Ok(Compressed { codec, stored, full_size, front, hash: None })
 }

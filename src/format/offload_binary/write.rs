@@ -10,7 +10,7 @@ use super::ALIGNMENT;
 use super::raw::{Entry, Header, StringEntry, Version};
 use super::string_table::StringTable;
 use crate::bytes::align_up;
-use crate::codec::{self, Compression};
+use crate::codec::{self, Compression, Counted};
 use crate::content::Content;
 
 /// One image and its properties.
@@ -60,12 +60,12 @@ pub fn write<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<W
 /// If the content is of another version.
 pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let header_size = Version::Three.header_size();
-    let mut to = Counted { to, size: 0 };
+    let mut to = Counted::new(to);
     codec::compress(content.runs_from(header_size), content.size() - header_size, how, &mut to)?;
     let first = content.runs().next().expect("every binary begins with its header");
     let header = Header::read(crate::bytes::View::new(first)).expect("a header that was written here");
     assert_eq!(header.version, Version::Three, "only version 3 can be compressed");
-    let stored = Header { size: header_size + to.size, inflated_size: content.size(), ..header };
+    let stored = Header { size: header_size + to.size(), inflated_size: content.size(), ..header };
     let mut front = Vec::new();
     stored.write(&mut front);
     let padding = stored.size.next_multiple_of(ALIGNMENT) - stored.size;
@@ -122,22 +122,4 @@ fn write_one<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<W
         content.align(ALIGNMENT);
     }
     Some(Written { content, images })
-}
-
-/// Counts what goes through.
-struct Counted<W> {
-    to: W,
-    size: u64,
-}
-
-impl<W: Write> Write for Counted<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        self.size += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
 }

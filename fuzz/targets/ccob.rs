@@ -1,0 +1,46 @@
+//! Any bytes as a compressed bundle: whole and in pieces the same comes out, and compressed again it comes out once more.
+
+#![no_main]
+
+use std::convert::Infallible;
+
+use fatbin::bytes::View;
+use fatbin::codec::{Compression, Limit};
+use fatbin::content::Content;
+use fatbin::format::ccob::{Ccob, Version, compress, container};
+use libfuzzer_sys::fuzz_target;
+
+/// A few kilobytes can state and give gigabytes, which are not what is looked for here.
+const LARGEST: u64 = 1 << 20;
+
+fuzz_target!(|data: &[u8]| {
+    fatbin_fuzz::check_container(data, container);
+
+    let Ok(ccob) = Ccob::read(View::new(data)) else { return };
+    fatbin_fuzz::check_view(data, ccob.stored);
+    if ccob.full_size > LARGEST {
+        return;
+    }
+    let whole = ccob.decompress(Limit(LARGEST));
+    assert_eq!(whole.is_ok(), pieces(&ccob).is_some(), "the pieces are not the whole");
+    let Ok(whole) = whole else { return };
+    assert_eq!(pieces(&ccob), Some(whole.clone()), "the pieces are not the whole");
+    for version in [Version::Two, Version::Three] {
+        let mut stream = Vec::new();
+        let content = Content::from(&whole[..]);
+        let written = compress(&content, Compression::new(ccob.codec), version, &mut stream).expect("it is small");
+        let bytes = [written.header, stream].concat();
+        let again = Ccob::read(View::new(&bytes)).expect("what was written can be read");
+        assert_eq!(again.hash.value, ccob.hash.value);
+        assert_eq!(again.decompress(Limit(LARGEST)).expect("and restored"), whole);
+    }
+});
+
+fn pieces(ccob: &Ccob) -> Option<Vec<u8>> {
+    let mut all = Vec::new();
+    let taken = ccob.each_piece(|piece| {
+        all.extend_from_slice(piece);
+        Ok::<_, Infallible>(())
+    });
+    taken.ok().map(|()| all)
+}

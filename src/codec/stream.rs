@@ -1,0 +1,155 @@
+//! Streams: decompression piece by piece, and where a stream begins and ends.
+
+use std::io::Read;
+
+use flate2::bufread::ZlibDecoder;
+use zstd::zstd_safe;
+
+use super::Codec;
+use super::decompress::{LARGEST_WINDOW_LOG, check_ratio, field};
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+
+/// A stream that is decompressed as it is read. Its memory is that of the codec's window, however much comes out; what
+/// comes out is exactly as much as was stated, or an error.
+pub struct Stream<'data> {
+    decoder: Decoder<'data>,
+    codec: Codec,
+    stored: View<'data>,
+    full_size: u64,
+    /// What came out so far.
+    size: u64,
+}
+
+enum Decoder<'data> {
+    Plain(&'data [u8]),
+    Zstd(Box<zstd::Decoder<'static, &'data [u8]>>),
+    Zlib(Box<ZlibDecoder<&'data [u8]>>),
+}
+
+impl Read for Decoder<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Decoder::Plain(bytes) => bytes.read(buffer),
+            Decoder::Zstd(decoder) => decoder.read(buffer),
+            Decoder::Zlib(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
+impl<'data> Stream<'data> {
+    /// A stream that gives `full_size` bytes.
+    pub fn new(codec: Codec, stored: View<'data>, full_size: u64) -> Result<Self, Malformed> {
+        let malformed = |cause| stored.malformed(field(codec), 0, cause);
+        check_ratio(codec, stored, full_size)?;
+        let broken = |error: std::io::Error| malformed(Cause::Compressed(error.to_string()));
+        let decoder = match codec {
+            Codec::None => Decoder::Plain(stored.data()),
+            Codec::Zstd => {
+                let mut decoder = zstd::Decoder::with_buffer(stored.data()).map_err(broken)?;
+                decoder.window_log_max(LARGEST_WINDOW_LOG).map_err(broken)?;
+                Decoder::Zstd(Box::new(decoder))
+            }
+            Codec::Zlib => Decoder::Zlib(Box::new(ZlibDecoder::new(stored.data()))),
+            Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+        };
+        Ok(Stream { decoder, codec, stored, full_size, size: 0 })
+    }
+
+    /// Fills `buffer` as far as there is something to fill it with; 0 at the end.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Malformed> {
+        let left = usize::try_from(self.full_size - self.size).unwrap_or(usize::MAX);
+        let wanted = left.min(buffer.len());
+        let mut filled = 0;
+        while filled < wanted {
+            match self.some(&mut buffer[filled..wanted])? {
+                0 => {
+                    let size = self.size + filled as u64;
+                    return Err(self.malformed(Cause::OtherSize { size, stated: self.full_size }));
+                }
+                size => filled += size,
+            }
+        }
+        self.size += filled as u64;
+        if filled == 0 && !buffer.is_empty() {
+            self.end()?;
+        }
+        Ok(filled)
+    }
+
+    /// Behind what was stated there must be nothing.
+    fn end(&mut self) -> Result<(), Malformed> {
+        if self.some(&mut [0])? > 0 {
+            return Err(self.malformed(Cause::Compressed("more than the stated size comes out".to_owned())));
+        }
+        match &self.decoder {
+            Decoder::Zlib(decoder) if !decoder.get_ref().is_empty() => {
+                let behind = decoder.get_ref().len();
+                Err(self.malformed(Cause::Compressed(format!("the stream ends {behind} bytes early"))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn some(&mut self, buffer: &mut [u8]) -> Result<usize, Malformed> {
+        self.decoder.read(buffer).map_err(|error| self.malformed(Cause::Compressed(error.to_string())))
+    }
+
+    fn malformed(&self, cause: Cause) -> Malformed {
+        self.stored.malformed(field(self.codec), 0, cause)
+    }
+}
+
+/// The numbers that a frame of zstd begins with, and those that frames begin with which decoders pass over (RFC 8878).
+const ZSTD_MAGIC: u32 = 0xfd2f_b528;
+const ZSTD_SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
+
+/// Whether bytes begin as a stream of this codec does. That is a few bits, to tell coincidences apart without reading on.
+pub fn check_start(codec: Codec, stored: View<'_>) -> Result<(), Malformed> {
+    let begins = match codec {
+        Codec::Zstd => {
+            let magic = stored.u32(field(codec), 0)?;
+            magic == ZSTD_MAGIC || ZSTD_SKIPPABLE.contains(&magic)
+        }
+        Codec::Zlib => {
+            // RFC 1950: method 8 in the low bits, and the two bytes together a multiple of 31.
+            let header = stored.u16(field(codec), 0)?.swap_bytes();
+            header >> 8 & 0xf == 8 && header % 31 == 0
+        }
+        Codec::None | Codec::Lz4 | Codec::Opaque => true,
+    };
+    if begins {
+        return Ok(());
+    }
+    Err(stored.malformed(field(codec), 0, Cause::Compressed("it does not begin as one".to_owned())))
+}
+
+/// How many bytes the first stream in `stored` has, which may go on behind it and gives `full_size` bytes. A frame of
+/// zstd is walked from block to block; of a zlib stream all has to be decompressed, for only that shows its end.
+pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64, Malformed> {
+    let malformed = |cause| stored.malformed(field(codec), 0, cause);
+    match codec {
+        Codec::Zstd => {
+            let mut size = 0;
+            loop {
+                let rest = stored.from(size);
+                let frame = zstd_safe::find_frame_compressed_size(rest.data())
+                    .map_err(|code| malformed(Cause::Compressed(zstd_safe::get_error_name(code).to_owned())))?;
+                size += frame as u64;
+                if rest.u32(field(codec), 0)? == ZSTD_MAGIC {
+                    return Ok(size);
+                }
+            }
+        }
+        Codec::Zlib => {
+            let mut decoder = ZlibDecoder::new(stored.data());
+            let size = std::io::copy(&mut (&mut decoder).take(full_size.saturating_add(1)), &mut std::io::sink())
+                .map_err(|error| malformed(Cause::Compressed(error.to_string())))?;
+            if size != full_size {
+                return Err(malformed(Cause::OtherSize { size, stated: full_size }));
+            }
+            Ok(decoder.total_in())
+        }
+        Codec::None | Codec::Lz4 | Codec::Opaque => Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+    }
+}

@@ -1,0 +1,30 @@
+//! The compressed offload bundle, magic `CCOB`: a header and one zstd or zlib stream that gives a bundle.
+//!
+//! clang-offload-bundler writes it with `-compress`, HIP programs of ROCm 6 and later hold one after the other in
+//! `.hip_fatbin`. The header states where it ends; four readers have searched for the next magic instead and cut bundles
+//! in half, for `CCOB` does occur in compressed bytes. It also states the size of what comes out and a hash of it, which
+//! is verified here whenever the whole bundle is restored.
+//!
+//! Source: Clang Offload Bundler document, Compression and Decompression; LLVM 22.1.8 for the widths and for version 1.
+
+mod raw;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use raw::{Header, MAGIC, Version};
+pub use read::{Ccob, Failure, StoredHash, hash};
+pub use write::{Refused, Written, compress};
+
+use super::{Compressed, Container, ContainerType, Contents};
+use crate::bytes::View;
+use crate::error::Malformed;
+
+/// Reads the compressed bundle at the view's start as a container that has to be restored.
+pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
+    let Ccob { version, codec, full_size, hash, stored, view } = Ccob::read(view)?;
+    let contents = Contents::Compressed(Compressed { codec, stored, full_size, front: Vec::new(), hash: Some(hash) });
+    Ok(Container { container_type: ContainerType::Ccob, version: Some(version.number().into()), view, contents })
+}

@@ -1,0 +1,133 @@
+//! Layout: one header in three versions, which differ in the width of the sizes and in whether the total is stated.
+//!
+//! | version | fields behind magic, u16 version and u16 method | size |
+//! |---|---|---|
+//! | 1 | u32 uncompressed size, u64 hash | 20 |
+//! | 2 | u32 total size with the header, u32 uncompressed size, u64 hash | 24 |
+//! | 3 | u64 total size with the header, u64 uncompressed size, u64 hash | 32 |
+
+use crate::bytes::View;
+use crate::codec::Codec;
+use crate::error::{Cause, Malformed};
+
+/// The first four bytes.
+pub const MAGIC: [u8; 4] = *b"CCOB";
+
+/// Versions of the format. LLVM 18 wrote the first, 19 to 21 the second, 22 the third.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    One,
+    Two,
+    Three,
+}
+
+/// Methods and what they are called here.
+const METHODS: [(u16, Codec); 2] = [(0, Codec::Zlib), (1, Codec::Zstd)];
+
+/// The header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    pub version: Version,
+    pub codec: Codec,
+    /// With the header; version 1 does not state it.
+    pub total_size: Option<u64>,
+    pub full_size: u64,
+    /// The first eight bytes of the MD5 of the uncompressed bytes.
+    pub hash: u64,
+}
+
+impl Version {
+    pub fn number(self) -> u16 {
+        match self {
+            Version::One => 1,
+            Version::Two => 2,
+            Version::Three => 3,
+        }
+    }
+
+    pub fn from_number(number: u64) -> Option<Version> {
+        [Version::One, Version::Two, Version::Three].into_iter().find(|version| u64::from(version.number()) == number)
+    }
+
+    /// Size of the header in bytes.
+    pub fn header_size(self) -> u64 {
+        self.hash_offset() + 8
+    }
+
+    /// The largest size that its fields can state.
+    pub fn largest_size(self) -> u64 {
+        if self == Version::Three { u64::MAX } else { u32::MAX.into() }
+    }
+
+    fn full_size_offset(self) -> u64 {
+        match self {
+            Version::One => 8,
+            Version::Two => 12,
+            Version::Three => 16,
+        }
+    }
+
+    /// Offset of the hash.
+    pub fn hash_offset(self) -> u64 {
+        match self {
+            Version::One => 12,
+            Version::Two => 16,
+            Version::Three => 24,
+        }
+    }
+}
+
+impl Header {
+    /// Reads the header at the start of a view.
+    pub fn read(view: View) -> Result<Self, Malformed> {
+        if !view.starts_with(&MAGIC) {
+            let value = view.u32("compressed bundle magic", 0)?.into();
+            return Err(view.malformed("compressed bundle magic", 0, Cause::Unexpected { value, expected: "CCOB" }));
+        }
+        let number = view.u16("compressed bundle version", 4)?.into();
+        let Some(version) = Version::from_number(number) else {
+            let cause = Cause::UnknownVersion { value: number, known: "1, 2 and 3 are" };
+            return Err(view.malformed("compressed bundle version", 4, cause));
+        };
+        let method = view.u16("compressed bundle method", 6)?;
+        let Some((_, codec)) = METHODS.into_iter().find(|(number, _)| *number == method) else {
+            let cause = Cause::Unexpected { value: method.into(), expected: "0 (zlib) or 1 (zstd)" };
+            return Err(view.malformed("compressed bundle method", 6, cause));
+        };
+        let size = |field, at| match version {
+            Version::Three => view.u64(field, at),
+            _ => view.u32(field, at).map(u64::from),
+        };
+        Ok(Header {
+            version,
+            codec,
+            total_size: match version {
+                Version::One => None,
+                _ => Some(size("compressed bundle total size", TOTAL_SIZE_OFFSET)?),
+            },
+            full_size: size("compressed bundle uncompressed size", version.full_size_offset())?,
+            hash: view.u64("compressed bundle hash", version.hash_offset())?,
+        })
+    }
+
+    /// The header's bytes.
+    ///
+    /// # Panics
+    /// If a size does not fit into the version's fields, or the codec has no number.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let (method, _) = METHODS.into_iter().find(|(_, codec)| *codec == self.codec).expect("zlib or zstd");
+        let mut bytes = Vec::from(MAGIC);
+        bytes.extend(self.version.number().to_le_bytes());
+        bytes.extend(method.to_le_bytes());
+        for size in self.total_size.into_iter().chain([self.full_size]) {
+            assert!(size <= self.version.largest_size(), "{size} bytes in version {:?}", self.version);
+            let width = if self.version == Version::Three { 8 } else { 4 };
+            bytes.extend(&size.to_le_bytes()[..width]);
+        }
+        bytes.extend(self.hash.to_le_bytes());
+        bytes
+    }
+}
+
+/// Where the total size stands, in the versions that have it.
+pub const TOTAL_SIZE_OFFSET: u64 = 8;

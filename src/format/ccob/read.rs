@@ -1,0 +1,157 @@
+//! Reading: where a compressed bundle ends, what is in it, and whether that is what was put in.
+
+use std::sync::mpsc;
+
+use md5::{Digest, Md5};
+
+use super::raw::{Header, TOTAL_SIZE_OFFSET, Version};
+use crate::bytes::View;
+use crate::codec::{self, Codec, Limit, Stream};
+use crate::error::{Cause, Malformed};
+
+/// A checked header and the stream behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ccob<'data> {
+    pub version: Version,
+    pub codec: Codec,
+    pub full_size: u64,
+    pub hash: StoredHash,
+    /// The stream.
+    pub stored: View<'data>,
+    /// Header and stream.
+    pub view: View<'data>,
+}
+
+/// The first eight bytes of an MD5, and where in the file it says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredHash {
+    pub value: u64,
+    pub offset: u64,
+}
+
+/// Why bytes could not be taken out.
+#[derive(Debug)]
+pub enum Failure<E> {
+    Malformed(Malformed),
+    /// Whoever took them had a reason to stop.
+    Taker(E),
+}
+
+impl<E> From<Malformed> for Failure<E> {
+    fn from(malformed: Malformed) -> Self {
+        Failure::Malformed(malformed)
+    }
+}
+
+impl<'data> Ccob<'data> {
+    /// Reads the bundle at the start of a view that may go on behind it. Its stated size is where it ends: the next magic
+    /// may as well stand inside it. Only version 1 states none, and there the stream itself has to be followed.
+    pub fn read(view: View<'data>) -> Result<Self, Malformed> {
+        let header = Header::read(view)?;
+        let header_size = header.version.header_size();
+        let stream = view.from(header_size);
+        codec::check_start(header.codec, stream)?;
+        let total_size = match header.total_size {
+            Some(size) => size,
+            None => header_size + codec::stream_size(header.codec, stream, header.full_size)?,
+        };
+        let whole = view.part("compressed bundle total size", TOTAL_SIZE_OFFSET, 0, total_size)?;
+        if total_size <= header_size {
+            let cause = Cause::Unexpected { value: total_size, expected: "more than its header has" };
+            return Err(view.malformed("compressed bundle total size", TOTAL_SIZE_OFFSET, cause));
+        }
+        Ok(Ccob {
+            version: header.version,
+            codec: header.codec,
+            full_size: header.full_size,
+            hash: StoredHash { value: header.hash, offset: view.start() + header.version.hash_offset() },
+            stored: whole.from(header_size),
+            view: whole,
+        })
+    }
+
+    /// The first bytes of the bundle, at most `size` of them. They are not verified: that takes all of them.
+    pub fn start(&self, size: usize) -> Result<Vec<u8>, Malformed> {
+        codec::decompress_start(self.codec, self.stored, size)
+    }
+
+    /// The bundle, verified.
+    pub fn decompress(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
+        let full = codec::decompress(self.codec, self.stored, self.full_size, limit)?;
+        self.hash.verify(&full)?;
+        Ok(full)
+    }
+
+    /// Calls `take` with one piece after another of the bundle, which is never in memory as a whole. Whether it was the
+    /// right one is known only when this returns: whoever keeps the pieces has to throw them away if it is an error.
+    ///
+    /// A second thread hashes, because MD5 takes as long as everything else together.
+    pub fn each_piece<E>(&self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), Failure<E>> {
+        let mut stream = Stream::new(self.codec, self.stored, self.full_size)?;
+        let (to_hash, pieces) = mpsc::sync_channel::<Vec<u8>>(PIECES);
+        let (to_fill, hashed) = mpsc::channel::<Vec<u8>>();
+        for _ in 0..PIECES {
+            to_fill.send(vec![0; PIECE]).expect("the other end is here");
+        }
+        let result = std::thread::scope(|scope| {
+            let hasher = scope.spawn(move || {
+                let mut hash = Md5::new();
+                for piece in pieces {
+                    hash.update(&piece);
+                    // When all has been read, nobody waits for an empty piece.
+                    let _ = to_fill.send(piece);
+                }
+                first_bytes(hash)
+            });
+            let all = || -> Result<(), Failure<E>> {
+                for mut piece in hashed {
+                    piece.resize(PIECE, 0);
+                    let filled = stream.read(&mut piece)?;
+                    if filled == 0 {
+                        break;
+                    }
+                    piece.truncate(filled);
+                    take(&piece).map_err(Failure::Taker)?;
+                    to_hash.send(piece).expect("it hashes until this end is closed");
+                }
+                Ok(())
+            };
+            let result = all();
+            drop(to_hash);
+            let hash = hasher.join().expect("hashing cannot fail");
+            result.map(|()| hash)
+        });
+        Ok(self.hash.compare(result?)?)
+    }
+}
+
+/// How much is passed to the hashing thread at once, and how many such pieces there are.
+const PIECE: usize = 1 << 20;
+const PIECES: usize = 4;
+
+impl StoredHash {
+    /// Whether these are the bytes that it is the hash of.
+    pub fn verify(self, bytes: &[u8]) -> Result<(), Malformed> {
+        self.compare(hash([bytes].into_iter()))
+    }
+
+    fn compare(self, found: u64) -> Result<(), Malformed> {
+        if found == self.value {
+            return Ok(());
+        }
+        let cause = Cause::OtherHash { stored: self.value, found };
+        Err(Malformed { field: "compressed bundle hash", offset: self.offset, cause })
+    }
+}
+
+/// The hash of bytes that come in runs.
+pub fn hash<'a>(runs: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let mut hash = Md5::new();
+    runs.for_each(|run| hash.update(run));
+    first_bytes(hash)
+}
+
+fn first_bytes(hash: Md5) -> u64 {
+    let digest: [u8; 16] = hash.finalize().into();
+    u64::from_le_bytes(*digest.first_chunk().expect("16 bytes begin with 8"))
+}

@@ -1,0 +1,251 @@
+//! Round trips, what clang-offload-bundler wrote, a reader so naive that it can be believed, and everything that lies.
+
+use std::io::Read;
+
+use super::*;
+use crate::codec::{Codec, Compression, Limit};
+use crate::content::Content;
+use crate::error::Cause;
+use crate::format::{FORMATS, bundle};
+
+const IDS: [&str; 2] = ["host-x86_64-unknown-linux-gnu-", "hipv4-amdgcn-amd-amdhsa--gfx906"];
+
+/// `clang-offload-bundler -type=bc -compress` of LLVM 22.1.8, then 19.1.7, for these ids, an empty file and one with `dev1`.
+#[rustfmt::skip]
+const OF_LLVM_22: &[u8] = b"CCOB\x03\0\x01\0\x96\0\0\0\0\0\0\0\x91\0\0\0\0\0\0\0\xa1\x3b\x09\x43\x41\x1d\xbe\x9e\
+    \x28\xb5\x2f\xfd\x20\x91\x6d\x03\0\x84\x05__CLANG_OFFLOAD_BUNDLE__\x02\0\x8d\0\x1e\0host-x86_64-unknown-linux-gnu-\
+    \x04\x1fipv4-amdgcnhsa--gfx906dev1\x08\0\xbb\0\x2a\xc1\x01\x61\x20\x0b\xb3\x22\x0e\x0c\x18\x48\x2c\x06\xc6";
+#[rustfmt::skip]
+const OF_LLVM_19: &[u8] = b"CCOB\x02\0\x01\0\x8e\0\0\0\x91\0\0\0\xa1\x3b\x09\x43\x41\x1d\xbe\x9e\
+    \x28\xb5\x2f\xfd\x20\x91\x6d\x03\0\x84\x05__CLANG_OFFLOAD_BUNDLE__\x02\0\x8d\0\x1e\0host-x86_64-unknown-linux-gnu-\
+    \x04\x1fipv4-amdgcnhsa--gfx906dev1\x08\0\xbb\0\x2a\xc1\x01\x61\x20\x0b\xb3\x22\x0e\x0c\x18\x48\x2c\x06\xc6";
+
+fn plain(image: &[u8]) -> Vec<u8> {
+    bundle::write(&[(IDS[0], b""), (IDS[1], image)], 1).unwrap().to_vec()
+}
+
+fn compressed(bytes: &[u8], codec: Codec, version: Version) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let written = compress(&Content::from(bytes), Compression::new(codec), version, &mut stream).unwrap();
+    assert_eq!(written.stored_size, stream.len() as u64);
+    [written.header, stream].concat()
+}
+
+/// Version 1, which is not written any more: the header of another version without the total size.
+fn version_1(bytes: &[u8], codec: Codec) -> Vec<u8> {
+    let two = compressed(bytes, codec, Version::Two);
+    [&b"CCOB\x01\0"[..], &two[6..8], &two[12..]].concat()
+}
+
+/// Every way to write a bundle.
+fn every_way(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut ways = Vec::new();
+    for codec in [Codec::Zstd, Codec::Zlib] {
+        ways.push(version_1(bytes, codec));
+        ways.extend([Version::Two, Version::Three].map(|version| compressed(bytes, codec, version)));
+    }
+    ways
+}
+
+/// Decompresses the way one would at a prompt, checking nothing.
+fn naive(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let stream = match bytes[4] {
+        1 => &bytes[20..],
+        2 => &bytes[24..u32::from_le_bytes(bytes[8..12].try_into().unwrap()) as usize],
+        _ => &bytes[32..u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize],
+    };
+    let mut full = Vec::new();
+    match bytes[6] {
+        0 => flate2::read::ZlibDecoder::new(stream).read_to_end(&mut full)?,
+        _ => zstd::Decoder::new(stream)?.single_frame().read_to_end(&mut full)?,
+    };
+    Ok(full)
+}
+
+fn pieces(ccob: &Ccob) -> Result<Vec<u8>, Malformed> {
+    let mut all = Vec::new();
+    let taken = ccob.each_piece(|piece| {
+        all.extend_from_slice(piece);
+        Ok::<_, std::convert::Infallible>(())
+    });
+    match taken {
+        Ok(()) => Ok(all),
+        Err(Failure::Malformed(malformed)) => Err(malformed),
+        Err(Failure::Taker(never)) => match never {},
+    }
+}
+
+#[test]
+fn what_is_written_is_read_back_in_every_version_and_codec() {
+    for image in [&b""[..], b"code", &vec![7; 3_000_000]] {
+        let full = plain(image);
+        for bytes in every_way(&full) {
+            let ccob = Ccob::read(View::new(&bytes)).unwrap();
+            assert_eq!(ccob.view.size(), bytes.len() as u64);
+            assert_eq!(ccob.decompress(Limit::default()).unwrap(), full);
+            assert_eq!(pieces(&ccob).unwrap(), full);
+            assert_eq!(naive(&bytes).unwrap(), full);
+            assert_eq!(ccob.start(40).unwrap(), full[..40]);
+        }
+    }
+}
+
+#[test]
+fn what_the_reference_wrote_is_read_and_what_is_written_is_the_same() {
+    let full = plain(b"dev1");
+    for (bytes, version) in [(OF_LLVM_22, Version::Three), (OF_LLVM_19, Version::Two)] {
+        let ccob = Ccob::read(View::new(bytes)).unwrap();
+        assert_eq!((ccob.version, ccob.codec, ccob.hash.value), (version, Codec::Zstd, 0x9ebe_1d41_4309_3ba1));
+        assert_eq!(ccob.decompress(Limit::default()).unwrap(), full);
+        assert_eq!(compressed(&full, Codec::Zstd, version), bytes);
+    }
+}
+
+#[test]
+fn bundles_one_after_the_other_are_found_by_their_sizes_and_never_by_the_next_magic() {
+    let full = plain(b"code");
+    // A frame that decoders pass over, with what a search would take for the next bundle.
+    let trap = [&b"\x50\x2a\x4d\x18\x0c\0\0\0"[..], b"CCOB\x03\0\x01\0\x20\0\0\0"].concat();
+    let mut bytes = Vec::new();
+    let mut sizes = Vec::new();
+    for way in every_way(&full) {
+        let (header, stream) = way.split_at(Ccob::read(View::new(&way)).unwrap().version.header_size() as usize);
+        let mut trapped = way.clone();
+        if way[6] == 1 {
+            trapped = [header, &trap, stream].concat();
+            let total = (way.len() + trap.len()) as u32;
+            if way[4] > 1 {
+                trapped[8..12].copy_from_slice(&total.to_le_bytes());
+            }
+        }
+        sizes.push(trapped.len() as u64);
+        bytes.extend(trapped);
+    }
+    let mut rest = View::new(&bytes);
+    for size in sizes {
+        let ccob = Ccob::read(rest).unwrap();
+        assert_eq!(ccob.view.size(), size);
+        assert_eq!(ccob.decompress(Limit::default()).unwrap(), full);
+        rest = rest.from(size);
+    }
+    assert_eq!(rest.size(), 0);
+}
+
+#[test]
+fn every_prefix_is_an_error_and_none_a_panic() {
+    for bytes in every_way(&plain(b"some code that is not very long")) {
+        for end in 0..bytes.len() {
+            let read = Ccob::read(View::new(&bytes[..end])).and_then(|ccob| ccob.decompress(Limit::default()));
+            read.unwrap_err();
+        }
+    }
+}
+
+#[test]
+fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
+    let full = plain(b"some code");
+    let extremes =
+        [0, 1, 2, 3, 31, 32, 33, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 40, u64::MAX - 7, u64::MAX];
+    for good in every_way(&full) {
+        let header_size = Ccob::read(View::new(&good)).unwrap().version.header_size() as usize;
+        for at in (4..header_size).step_by(2) {
+            for value in extremes {
+                for width in [1, 2, 4, 8] {
+                    let mut bytes = good.clone();
+                    let width = width.min(header_size - at);
+                    bytes[at..at + width].copy_from_slice(&u64::to_le_bytes(value)[..width]);
+                    let Ok(ccob) = Ccob::read(View::new(&bytes)) else { continue };
+                    let whole = ccob.decompress(Limit(1 << 20));
+                    let pieces = pieces(&ccob);
+                    assert_eq!(whole.as_ref().ok(), pieces.as_ref().ok(), "{bytes:x?}");
+                    if let Ok(whole) = whole {
+                        assert_eq!(naive(&bytes).unwrap(), whole, "{bytes:x?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn each_defect_is_named_with_its_field_offset_and_value() {
+    let two = compressed(&plain(b"code"), Codec::Zlib, Version::Two);
+    let three = compressed(&plain(b"code"), Codec::Zstd, Version::Three);
+    let size = three.len();
+    #[rustfmt::skip]
+    let defects: [(&[u8], usize, u64, usize, String); 13] = [
+        (&three, 0, 0, 1, "compressed bundle magic at 0x0: is 0x424f4300, should be CCOB".into()),
+        (&three, 4, 0, 2, "compressed bundle version at 0x4: version 0 is not known, 1, 2 and 3 are".into()),
+        (&three, 4, 99, 2, "compressed bundle version at 0x4: version 99 is not known, 1, 2 and 3 are".into()),
+        (&three, 6, 2, 2, "compressed bundle method at 0x6: is 0x2, should be 0 (zlib) or 1 (zstd)".into()),
+        (&three, 6, 0, 2, "zlib stream at 0x20: cannot be decompressed: it does not begin as one".into()),
+        (&three, 8, 0, 8, "compressed bundle total size at 0x8: is 0x0, should be more than its header has".into()),
+        (&three, 8, 32, 8, "compressed bundle total size at 0x8: is 0x20, should be more than its header has".into()),
+        (&three, 8, size as u64 + 1, 8, format!("compressed bundle total size at 0x8: offset 0 with size {} does not fit into {size} bytes", size + 1)),
+        (&three, 8, u64::MAX, 8, format!("compressed bundle total size at 0x8: offset 0 with size 18446744073709551615 does not fit into {size} bytes")),
+        (&three, 16, 144, 8, "zstd stream at 0x20: cannot be decompressed: Destination buffer is too small".into()),
+        (&three, 16, 146, 8, "zstd stream at 0x20: gives 145 bytes once decompressed, should give 146".into()),
+        (&three, 16, 1 << 40, 8, "zstd stream at 0x20: 1099511627776 bytes once decompressed, more than the limit of 4294967296".into()),
+        (&two, 16, 0, 8, format!("compressed bundle hash at 0x10: is 0x0000000000000000, but what is there has {:#018x}", hash([&plain(b"code")[..]].into_iter()))),
+    ];
+    for (good, at, value, width, message) in defects {
+        let mut bytes = good.to_vec();
+        bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        let error = Ccob::read(View::new(&bytes)).and_then(|ccob| ccob.decompress(Limit::default())).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        let by_piece = Ccob::read(View::new(&bytes)).and_then(|ccob| pieces(&ccob)).unwrap_err();
+        assert_eq!((by_piece.field, by_piece.offset), (error.field, error.offset), "{message}");
+    }
+}
+
+#[test]
+fn a_flipped_byte_in_the_stream_never_passes_for_what_was_put_in() {
+    let full = plain(&(0..2000u32).map(|i| (i * i / 7) as u8).collect::<Vec<_>>());
+    for good in every_way(&full) {
+        for at in 32..good.len() {
+            let mut bytes = good.clone();
+            bytes[at] ^= 0x10;
+            if let Ok(restored) = Ccob::read(View::new(&bytes)).and_then(|ccob| ccob.decompress(Limit::default())) {
+                assert_eq!(restored, full, "a byte that means nothing, at {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bundle_larger_than_its_version_can_state_is_refused_before_it_is_read() {
+    let half = vec![0; 1 << 31];
+    let mut content = Content::from(&half[..]);
+    content.append(Content::from(&half[..]));
+    let refused = compress(&content, Compression::new(Codec::Zstd), Version::Two, std::io::sink()).unwrap_err();
+    assert_eq!(refused.to_string(), "4294967296 bytes are more than version 2 can state (4294967295); version 3 can");
+}
+
+#[test]
+fn whoever_takes_the_pieces_may_stop() {
+    let bytes = compressed(&plain(&vec![1; 5_000_000]), Codec::Zstd, Version::Three);
+    let mut count = 0;
+    let stopped = Ccob::read(View::new(&bytes)).unwrap().each_piece(|_| {
+        count += 1;
+        if count == 2 { Err("enough") } else { Ok(()) }
+    });
+    assert!(matches!(stopped, Err(Failure::Taker("enough"))));
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn as_a_container_it_is_restored_and_verified() {
+    let full = plain(b"code");
+    let mut bytes = compressed(&full, Codec::Zstd, Version::Three);
+    let format = FORMATS.iter().find(|format| format.container_type == ContainerType::Ccob).unwrap();
+    let restore = |bytes: &[u8]| {
+        let container = (format.read)(View::new(bytes)).unwrap();
+        assert_eq!((container.version, container.images().len()), (Some(3), 0));
+        let Contents::Compressed(compressed) = &container.contents else { panic!("it is compressed") };
+        compressed.restore(Limit::default())
+    };
+    assert_eq!(restore(&bytes).unwrap(), full);
+    bytes[24] ^= 1;
+    let error = restore(&bytes).unwrap_err();
+    assert!(matches!(error.cause, Cause::OtherHash { .. }) && error.offset == 24, "{error}");
+}

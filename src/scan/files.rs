@@ -80,17 +80,14 @@ pub struct Opening {
 /// Calls `found` with each file that `path` stands for. A member that cannot be had is an error among the others. Packed
 /// members take room on disk for as long as their part is kept.
 pub fn each_part(path: &Path, how: Opening, found: &mut dyn FnMut(Result<Part>)) -> Result<()> {
-    let input = Input::open(path)?;
-    expand(Part::whole(input.path().to_string_lossy().into_owned(), input), path, 0, how, found);
+    each_part_of(Input::open(path)?, path, how, found);
     Ok(())
 }
 
-/// The files that stand for one which is open already; members of a thin archive are looked for beside `path`.
-pub fn parts_of(input: Input, path: &Path, how: Opening) -> Vec<Result<Part>> {
-    let mut parts = Vec::new();
+/// The same of a file that is open already; members of a thin archive are looked for beside `path`.
+pub fn each_part_of(input: Input, path: &Path, how: Opening, found: &mut dyn FnMut(Result<Part>)) {
     let part = Part::whole(input.path().to_string_lossy().into_owned(), input);
-    expand(part, path, 0, how, &mut |part| parts.push(part));
-    parts
+    expand(part, path, 0, how, found);
 }
 
 fn expand(part: Part, path: &Path, depth: usize, how: Opening, found: &mut dyn FnMut(Result<Part>)) {

@@ -23,7 +23,7 @@ use crate::inventory::{Container, File, FileFormat, Image};
 use crate::io::Input;
 use record::Record;
 
-pub use files::{Archives, Opening, Part, each_part, parts_of};
+pub use files::{Archives, Opening, Part, each_part, each_part_of};
 pub use record::Look;
 pub use strict::offload_binaries;
 

@@ -80,3 +80,21 @@ fn help_and_version_are_there_and_mistakes_are_told_as_llvm_tells_them() {
     let run = called(&scene, "clang-offload-wrapper", "-o x --offload-arch=gfx90a a b");
     assert_eq!(run.err, "clang-offload-wrapper: error: 1 --offload-arch for 2 inputs\n");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_help_that_nobody_reads_or_has_room_for_ends_in_a_status_and_not_in_a_crash() {
+    let scene = Scene::new();
+    called(&scene, "llvm-offload-binary", "--version").ok();
+    let help = |to: std::process::Stdio| {
+        let mut command = Command::new(scene.path("llvm-offload-binary"));
+        let output = command.arg("--help").stdout(to).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let message = "LLVM ERROR: IO failure on output stream: No space left on device\n";
+    assert_eq!(help(full.into()), (Some(1), message.to_owned()));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(help(writer.into()), (Some(1), String::new()));
+}

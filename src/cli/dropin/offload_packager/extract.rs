@@ -29,16 +29,10 @@ struct Found<'a> {
 
 /// Extracts from `input` what `images` describe.
 pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, voice: Voice) -> Result<()> {
-    let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), words(&error)))?;
-    let parts = scan::parts_of(opened, input, OPENING).into_iter().collect::<Result<Vec<Part>, _>>();
-    let parts = parts.map_err(|error| of_member(&error, input))?;
+    let parts = parts_with_binaries(input)?;
     let mut entries = Vec::new();
     for part in &parts {
-        if DeviceImage::identify(part.view()).image_kind == ImageKind::Bitcode {
-            return Err(Error::Bitcode { path: (&part.path).into() }.to_string());
-        }
-        let found = scan::offload_binaries(part.view()).map_err(|error| format!("{}: {error}", part.path))?;
-        entries.extend(found.into_iter().map(|entry| (part, entry)));
+        entries.extend(binaries(part)?.into_iter().map(|entry| (part, entry)));
     }
     for image in images {
         let found = entries.iter().map(|(part, entry)| Found { part, entry });
@@ -63,6 +57,29 @@ pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, voice
         }
     }
     Ok(())
+}
+
+/// The input, or of an archive the members, as far as there is something in them: an archive may have more members than
+/// can be open at once. The first that cannot be read ends it.
+fn parts_with_binaries(input: &Path) -> Result<Vec<Part>> {
+    let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), words(&error)))?;
+    let mut parts = Ok(Vec::new());
+    scan::each_part_of(opened, input, OPENING, &mut |part| {
+        let Ok(known) = &mut parts else { return };
+        let part = part.map_err(|error| of_member(&error, input));
+        match part.and_then(|part| Ok((!binaries(&part)?.is_empty()).then_some(part))) {
+            Ok(part) => known.extend(part),
+            Err(error) => parts = Err(error),
+        }
+    });
+    parts
+}
+
+fn binaries(part: &Part) -> Result<Vec<Entry<'_>>> {
+    if DeviceImage::identify(part.view()).image_kind == ImageKind::Bitcode {
+        return Err(Error::Bitcode { path: (&part.path).into() }.to_string());
+    }
+    scan::offload_binaries(part.view()).map_err(|error| format!("{}: {error}", part.path))
 }
 
 /// A member of a thin archive that is not there is named as it stands in the archive.

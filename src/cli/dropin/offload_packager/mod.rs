@@ -5,10 +5,13 @@
 //! |---|---|
 //! | outputs appear whole or not at all, also where the tool writes over a file in place or dies half way | a build takes what is there |
 //! | an input that cannot be read is told with file, offset and field, not as "Invalid data was encountered" | so that it can be mended |
-//! | an image or string that lies outside its binary is such an error | the tool reads whatever stands there in memory |
+//! | an image or string that lies outside its binary is such an error, and an entry of another size | the tool reads whatever stands there in memory |
+//! | a file too short for the header of an object, or with two zeros in front, is no object | the tool takes the latter for one of an unknown machine |
+//! | a device or pipe that takes no more is an error like others, not an "LLVM ERROR" | one way to say it |
 //! | bitcode with embedded binaries is refused | nothing here reads bitcode; an object can be made of it |
 //! | text in a binary makes no path: `/` in a generated name becomes `_` | whoever extracts may not trust the binary |
 //! | keys and values have to be UTF-8 | they are text in every file that was ever seen |
+//! | all members of a thin archive that hold binaries are open at once | as many as the system allows, some thousands |
 //! | symbols of bitcode are not in the symbol table of an archive | the same |
 //!
 //! What is lost in the tool is lost here as well: several images for one file are told in a warning, and the last one
@@ -26,7 +29,7 @@ use std::path::Path;
 
 use super::FAILED;
 use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Value, parse};
-use super::said::{Voice, cause};
+use super::said::{Voice, cause, print};
 use crate::error::Error;
 use crate::io::{Input, Output};
 use image_argument::ImageArgument;
@@ -74,10 +77,7 @@ pub fn run(program: &OsStr, arguments: &[OsString]) -> u8 {
     let some = |text: Option<&OsStr>| text.filter(|text| !text.is_empty()).map(OsStr::to_owned);
     let (output, input) = (some(line.text("o")), some(line.positional.first().map(OsString::as_os_str)));
     let done = match (line.flag("h"), output, input) {
-        (true, ..) | (_, None, None) => {
-            print!("{}", TOOL.short_help(program));
-            Ok(())
-        }
+        (true, ..) | (_, None, None) => return print(&TOOL.short_help(program), 0),
         (_, Some(_), Some(_)) => Err("Packaging to an output file and extracting from an input file are mutually \
                                       exclusive."
             .to_owned()),

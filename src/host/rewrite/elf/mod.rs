@@ -1,0 +1,256 @@
+//! ELF, in both widths and byte orders: where fields stand, and the tables of a file.
+//!
+//! The layout is data, because four kinds of files differ in nothing else, and because fields are written as well as read.
+
+mod add;
+mod remove;
+
+use object::elf;
+
+use super::broken;
+use crate::bytes::View;
+use crate::content::Content;
+use crate::error::{Cause, Malformed};
+
+pub use add::with_sections;
+pub use remove::without_sections;
+
+/// Where fields stand in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of the
+/// fields for offsets and sizes.
+pub struct Layout {
+    word: u64,
+    header_size: u64,
+    e_phnum: u64,
+    e_shoff: u64,
+    e_shentsize: u64,
+    e_shnum: u64,
+    e_shstrndx: u64,
+    section_header_size: u64,
+    sh_offset: u64,
+    sh_size: u64,
+    sh_link: u64,
+    sh_addralign: u64,
+    symbol_size: u64,
+    st_shndx: u64,
+}
+
+/// Fields of a section header that stand at one place in both widths.
+const SH_NAME: u64 = 0;
+const SH_TYPE: u64 = 4;
+const SH_FLAGS: u64 = 8;
+
+pub static ELF32: Layout = Layout {
+    word: 4,
+    header_size: 52,
+    e_phnum: 0x2c,
+    e_shoff: 0x20,
+    e_shentsize: 0x2e,
+    e_shnum: 0x30,
+    e_shstrndx: 0x32,
+    section_header_size: 40,
+    sh_offset: 0x10,
+    sh_size: 0x14,
+    sh_link: 0x18,
+    sh_addralign: 0x20,
+    symbol_size: 16,
+    st_shndx: 14,
+};
+
+pub static ELF64: Layout = Layout {
+    word: 8,
+    header_size: 64,
+    e_phnum: 0x38,
+    e_shoff: 0x28,
+    e_shentsize: 0x3a,
+    e_shnum: 0x3c,
+    e_shstrndx: 0x3e,
+    section_header_size: 64,
+    sh_offset: 0x18,
+    sh_size: 0x20,
+    sh_link: 0x28,
+    sh_addralign: 0x30,
+    symbol_size: 24,
+    st_shndx: 6,
+};
+
+/// From so many sections on, their number stands in section 0 and not in the file header (`SHN_LORESERVE`).
+const MOST_IN_HEADER: u64 = 0xff00;
+/// The same for the number of the section with the names (`SHN_XINDEX`).
+const INDEX_ELSEWHERE: u64 = 0xffff;
+
+/// A file whose tables are there.
+#[derive(Clone, Copy)]
+struct Elf<'data> {
+    layout: &'static Layout,
+    big_endian: bool,
+    file: View<'data>,
+    /// The section table, from section 0 on.
+    table: View<'data>,
+    count: u64,
+    /// Number of the section with the sections' names.
+    names_index: u64,
+    names: View<'data>,
+}
+
+impl<'data> Elf<'data> {
+    fn read(file: View<'data>, layout: &'static Layout) -> Result<Self, Malformed> {
+        let big_endian = file.data().get(5) == Some(&elf::ELFDATA2MSB.0);
+        let mut this = Elf { layout, big_endian, file, table: file, count: 0, names_index: 0, names: file };
+        let header = |at| this.field(file, "ELF header", at, 2);
+        let (shentsize, shnum, shstrndx) =
+            (header(layout.e_shentsize)?, header(layout.e_shnum)?, header(layout.e_shstrndx)?);
+        let table_offset = this.field(file, "ELF section header offset", layout.e_shoff, layout.word)?;
+        if table_offset == 0 || shstrndx == 0 {
+            return Err(broken(file, "has no section headers with names"));
+        }
+        if shentsize != layout.section_header_size {
+            return Err(broken(file, format!("has section headers of {shentsize} bytes")));
+        }
+        let part = |size| file.part("ELF section header offset", layout.e_shoff, table_offset, size);
+        this.table = part(layout.section_header_size)?;
+        this.count = if shnum == 0 { this.word(0, layout.sh_size)? } else { shnum };
+        this.names_index = if shstrndx == INDEX_ELSEWHERE { this.section_link(0)? } else { shstrndx };
+        this.table = part(this.count.saturating_mul(layout.section_header_size))?;
+        if !(1..this.count).contains(&this.names_index) {
+            let cause = Cause::Unexpected { value: this.names_index, expected: "the number of a section" };
+            return Err(file.malformed("ELF section name table index", layout.e_shstrndx, cause));
+        }
+        this.names = this.content(this.names_index)?;
+        Ok(this)
+    }
+
+    /// An unsigned integer in the byte order of the file.
+    fn field(&self, view: View, field: &'static str, at: u64, width: u64) -> Result<u64, Malformed> {
+        let bytes = view.part(field, at, at, width)?.data();
+        let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        Ok(if self.big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
+    }
+
+    /// Sets an unsigned integer in a copy of bytes of the file.
+    fn set(&self, bytes: &mut [u8], at: u64, width: u64, value: u64) {
+        let to = &mut bytes[at as usize..(at + width) as usize];
+        if self.big_endian {
+            to.copy_from_slice(&value.to_be_bytes()[8 - width as usize..]);
+        } else {
+            to.copy_from_slice(&value.to_le_bytes()[..width as usize]);
+        }
+    }
+
+    fn set_word(&self, bytes: &mut [u8], at: u64, value: u64) {
+        self.set(bytes, at, self.layout.word, value);
+    }
+
+    /// A field of a section header that is as wide as an offset.
+    fn word(&self, section: u64, at: u64) -> Result<u64, Malformed> {
+        self.section_field(section, at, self.layout.word)
+    }
+
+    fn section_field(&self, section: u64, at: u64, width: u64) -> Result<u64, Malformed> {
+        let at = section.saturating_mul(self.layout.section_header_size).saturating_add(at);
+        self.field(self.table, "ELF section header", at, width)
+    }
+
+    fn section_type(&self, section: u64) -> Result<elf::SectionType, Malformed> {
+        self.section_field(section, SH_TYPE, 4).map(|value| elf::SectionType(value as u32))
+    }
+
+    fn section_link(&self, section: u64) -> Result<u64, Malformed> {
+        self.section_field(section, self.layout.sh_link, 4)
+    }
+
+    /// The bytes that a section has in the file.
+    fn content(&self, section: u64) -> Result<View<'data>, Malformed> {
+        let (offset, size) = (self.word(section, self.layout.sh_offset)?, self.word(section, self.layout.sh_size)?);
+        if [elf::SHT_NOBITS, elf::SHT_NULL].contains(&self.section_type(section)?) {
+            return Ok(self.file.from(self.file.size()));
+        }
+        let stated_at = self.table_offset() + section * self.layout.section_header_size;
+        self.file.part("ELF section offset", stated_at + self.layout.sh_offset, offset, size)
+    }
+
+    fn name(&self, section: u64) -> Result<&'data [u8], Malformed> {
+        let name = self.names.from(self.section_field(section, SH_NAME, 4)?).data();
+        Ok(name.split(|&byte| byte == 0).next().unwrap_or_default())
+    }
+
+    /// The section header as it is.
+    fn header(&self, section: u64) -> &'data [u8] {
+        self.headers(section, section + 1)
+    }
+
+    /// The file with another section table: `body` stands behind the file header, and `table` behind that.
+    fn assemble(&self, body: Content<'data>, table: Content<'data>) -> Result<Content<'data>, Malformed> {
+        let layout = self.layout;
+        let table_offset = (layout.header_size + body.size()).next_multiple_of(layout.word);
+        let count = table.size() / layout.section_header_size;
+        let largest = if layout.word == 4 { u64::from(u32::MAX) } else { u64::MAX };
+        if table_offset + table.size() > largest {
+            return Err(broken(self.file, "would be larger than a 32-bit ELF file can be"));
+        }
+        let mut content = Content::from(self.header_for(table_offset, count));
+        content.append(body);
+        content.push(vec![0; (table_offset - content.size()) as usize]);
+        content.append(table);
+        Ok(content)
+    }
+
+    /// A copy of the file header that leads to a section table.
+    fn header_for(&self, table_offset: u64, count: u64) -> Vec<u8> {
+        let mut header = self.file.data()[..self.layout.header_size as usize].to_vec();
+        self.set_word(&mut header, self.layout.e_shoff, table_offset);
+        self.set(&mut header, self.layout.e_shnum, 2, if count < MOST_IN_HEADER { count } else { 0 });
+        header
+    }
+
+    fn has_segments(&self) -> Result<bool, Malformed> {
+        Ok(self.field(self.file, "ELF header", self.layout.e_phnum, 2)? > 0)
+    }
+
+    /// A copy of section 0, which holds the number of sections where the file header cannot.
+    fn section_0(&self, count: u64) -> Vec<u8> {
+        let mut header = self.header(0).to_vec();
+        self.set_word(&mut header, self.layout.sh_size, if count < MOST_IN_HEADER { 0 } else { count });
+        header
+    }
+
+    /// The section headers from number `from` up to `to`, as they are.
+    fn headers(&self, from: u64, to: u64) -> &'data [u8] {
+        let size = self.layout.section_header_size;
+        &self.table.data()[(from * size) as usize..(to * size) as usize]
+    }
+
+    /// Where the section table begins.
+    fn table_offset(&self) -> u64 {
+        self.table.start() - self.file.start()
+    }
+
+    /// Where the section names begin.
+    fn names_offset(&self) -> u64 {
+        self.names.start() - self.file.start()
+    }
+
+    /// The bytes from the end of the file header up to an offset.
+    fn behind_header(&self, end: u64) -> &'data [u8] {
+        &self.file.data()[self.layout.header_size as usize..end as usize]
+    }
+
+    /// The end of the last bytes that any of these sections has.
+    fn end_of(&self, sections: impl IntoIterator<Item = u64>) -> Result<u64, Malformed> {
+        let mut end = self.layout.header_size;
+        for section in sections {
+            let content = self.content(section)?;
+            if content.size() > 0 {
+                end = end.max(content.start() - self.file.start() + content.size());
+            }
+        }
+        Ok(end)
+    }
+
+    /// A section header with its bytes in another place.
+    fn placed(&self, section: u64, offset: u64, size: u64) -> Vec<u8> {
+        let mut header = self.header(section).to_vec();
+        self.set_word(&mut header, self.layout.sh_offset, offset);
+        self.set_word(&mut header, self.layout.sh_size, size);
+        header
+    }
+}

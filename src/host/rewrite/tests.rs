@@ -1,0 +1,227 @@
+//! Objects of every kind, made by a library that has nothing to do with how they are rewritten.
+
+use object::write::{Object, Symbol, SymbolSection};
+use object::{
+    Architecture, BinaryFormat, Endianness, File, Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags,
+    SectionKind, SymbolFlags, SymbolKind, SymbolScope,
+};
+
+use super::*;
+
+const PREFIX: &[u8] = b"__BUNDLE__";
+
+const KINDS: [(BinaryFormat, Architecture, Endianness); 6] = [
+    (BinaryFormat::Elf, Architecture::X86_64, Endianness::Little),
+    (BinaryFormat::Elf, Architecture::S390x, Endianness::Big),
+    (BinaryFormat::Elf, Architecture::Arm, Endianness::Little),
+    (BinaryFormat::Elf, Architecture::PowerPc, Endianness::Big),
+    (BinaryFormat::Coff, Architecture::X86_64, Endianness::Little),
+    (BinaryFormat::Coff, Architecture::I386, Endianness::Little),
+];
+
+/// An object with code, data and symbols, and `extra` sections of other names behind them.
+fn object((format, architecture, endian): (BinaryFormat, Architecture, Endianness), extra: &[&str]) -> Vec<u8> {
+    let mut object = Object::new(format, architecture, endian);
+    let names = [".text", ".data", ".a_section_with_a_long_name"].iter().chain(extra);
+    for (index, name) in names.enumerate() {
+        let kind = if index == 0 { SectionKind::Text } else { SectionKind::Data };
+        let section = object.add_section(Vec::new(), name.as_bytes().to_vec(), kind);
+        object.append_section_data(section, name.as_bytes(), 16);
+        object.add_symbol(Symbol {
+            name: format!("symbol_in{name}").into_bytes(),
+            value: 1,
+            size: 2,
+            kind: SymbolKind::Data,
+            scope: SymbolScope::Linkage,
+            weak: false,
+            section: SymbolSection::Section(section),
+            flags: SymbolFlags::None,
+        });
+    }
+    object.write().unwrap()
+}
+
+/// Names and bytes of all sections that have some, and names and section of all symbols, as the library sees them.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    sections: Vec<(String, Vec<u8>)>,
+    symbols: Vec<(String, Option<String>)>,
+}
+
+fn see(bytes: &[u8]) -> Seen {
+    let file = File::parse(bytes).unwrap();
+    let tables = [".shstrtab", ".strtab", ".symtab"];
+    let named = |section: &object::Section| section.name().unwrap().to_owned();
+    let sections = file.sections().map(|section| (named(&section), section.data().unwrap().to_vec()));
+    let symbols = file.symbols().map(|symbol| {
+        let section = symbol.section_index().map(|index| named(&file.section_by_index(index).unwrap()));
+        (symbol.name().unwrap().to_owned(), section)
+    });
+    Seen {
+        sections: sections.filter(|(name, data)| !tables.contains(&name.as_str()) && !data.is_empty()).collect(),
+        symbols: symbols.collect(),
+    }
+}
+
+const ADDED: [(&str, &[u8]); 3] =
+    [("__BUNDLE__host", b"\0"), ("__BUNDLE__empty", b""), ("__BUNDLE__device", b"odd code")];
+
+fn added(bytes: &[u8]) -> Vec<u8> {
+    let sections = ADDED.map(|(name, content)| NewSection { name, content });
+    with_sections(View::new(bytes), &sections).unwrap().to_vec()
+}
+
+#[test]
+fn added_sections_are_there_and_all_else_is_as_it_was() {
+    for kind in KINDS {
+        let before = object(kind, &[]);
+        let bytes = added(&before);
+        let mut seen = see(&bytes);
+        let there: Vec<_> = sections_named(View::new(&bytes), PREFIX).unwrap();
+        let there: Vec<_> = there.iter().map(|it| (std::str::from_utf8(it.name).unwrap(), it.content.data())).collect();
+        assert_eq!(there, ADDED, "{kind:?}");
+        seen.sections.retain(|(name, _)| !name.starts_with("__BUNDLE__"));
+        assert_eq!(seen, see(&before), "{kind:?}");
+    }
+}
+
+#[test]
+fn linkers_leave_added_sections_out() {
+    for kind in KINDS {
+        let bytes = added(&object(kind, &[]));
+        let file = File::parse(&*bytes).unwrap();
+        for (name, _) in ADDED {
+            match file.section_by_name(name).unwrap().flags() {
+                SectionFlags::Elf { sh_flags, .. } => assert_eq!(sh_flags, object::elf::SHF_EXCLUDE),
+                SectionFlags::Coff { characteristics } => assert_eq!(characteristics.0, 0x4000_0800),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_object_that_was_rewritten_here_is_restored_to_the_byte() {
+    for kind in KINDS {
+        let before = object(kind, &[]);
+        let mut larger = b"anything".to_vec();
+        larger.extend(added(&before));
+        let restored = without_sections(View::new(&larger).from(8), PREFIX).unwrap();
+        assert!(restored.to_vec() == before, "{kind:?}");
+        let untouched = without_sections(View::new(&before), PREFIX).unwrap();
+        assert!(untouched.to_vec() == before, "{kind:?}");
+    }
+}
+
+#[test]
+fn an_object_that_ends_in_something_else_keeps_its_tables_and_is_restored_to_the_byte_too() {
+    for kind in KINDS {
+        let before = [&object(kind, &[])[..], b"a signature, say"].concat();
+        let bytes = added(&before);
+        assert_eq!(sections_named(View::new(&bytes), PREFIX).unwrap().len(), 3, "{kind:?}");
+        assert!(without_sections(View::new(&bytes), PREFIX).unwrap().to_vec() == before, "{kind:?}");
+        // What makes that one larger are the copies of its tables.
+        let plain = object(kind, &[]);
+        let (with_tables, without) = (bytes.len() - before.len(), added(&plain).len() - plain.len());
+        assert!(if kind.0 == BinaryFormat::Elf { with_tables > without + 100 } else { with_tables == without });
+    }
+}
+
+#[test]
+fn an_object_that_another_tool_has_rewritten_means_the_same_once_restored() {
+    for kind in KINDS.into_iter().filter(|kind| kind.0 == BinaryFormat::Elf) {
+        let before = [&object(kind, &[])[..], b"a signature, say"].concat();
+        let mut bytes = added(&before);
+        // Where the old section table was, which nothing refers to any more, now stand other bytes.
+        let end = before.len();
+        bytes[end - 100..end].fill(0x55);
+        let restored = without_sections(View::new(&bytes), PREFIX).unwrap().to_vec();
+        assert_ne!(restored, before);
+        assert_eq!(see(&restored), see(&before), "{kind:?}");
+        assert!(sections_named(View::new(&restored), PREFIX).unwrap().is_empty());
+        assert!(restored.len() < bytes.len());
+    }
+}
+
+#[test]
+fn a_section_that_symbols_refer_to_goes_and_leaves_its_number() {
+    for kind in KINDS {
+        let before = object(kind, &["__BUNDLE__device", ".behind_it"]);
+        let restored = without_sections(View::new(&before), PREFIX);
+        if kind.0 == BinaryFormat::Coff {
+            assert!(restored.unwrap_err().to_string().ends_with("has other sections behind those that are to go"));
+            continue;
+        }
+        let restored = restored.unwrap().to_vec();
+        let (mut expected, seen) = (see(&before), see(&restored));
+        expected.sections.retain(|(name, _)| name != "__BUNDLE__device");
+        for (_, section) in &mut expected.symbols {
+            if section.as_deref() == Some("__BUNDLE__device") {
+                *section = Some(String::new());
+            }
+        }
+        assert_eq!(seen, expected, "{kind:?}");
+        assert!(sections_named(View::new(&restored), PREFIX).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn more_sections_than_a_file_header_can_count_are_counted_elsewhere() {
+    let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+    for index in 0..0xff00 - 6 {
+        object.add_section(Vec::new(), format!(".t{index}").into_bytes(), SectionKind::Data);
+    }
+    let before = object.write().unwrap();
+    let count =
+        |bytes: &[u8]| (File::parse(bytes).unwrap().sections().count(), u16::from_le_bytes([bytes[0x3c], bytes[0x3d]]));
+    let bytes = added(&before);
+    assert!(count(&before).1 > 0, "few enough");
+    assert_eq!((count(&bytes).0, count(&bytes).1), (count(&before).0 + 3, 0));
+    assert!(without_sections(View::new(&bytes), PREFIX).unwrap().to_vec() == before);
+    let twice = added(&bytes);
+    assert_eq!((count(&twice).0, count(&twice).1), (count(&before).0 + 6, 0));
+}
+
+#[test]
+fn what_cannot_be_rewritten_is_named() {
+    let cases: [(&[u8], &str); 4] = [
+        (
+            b"\xcf\xfa\xed\xfe\x07\0\0\x01",
+            "object file at 0x0: sections can be added to ELF and COFF objects, this is Mach-O",
+        ),
+        (b"\0asm\x01\0\0\0", "object file at 0x0: sections can be added to ELF and COFF objects, this is WebAssembly"),
+        (b"int main", "object file at 0x0: sections can be added to ELF and COFF objects, this is no known format"),
+        (b"", "object file at 0x0: sections can be added to ELF and COFF objects, this is no known format"),
+    ];
+    for (bytes, message) in cases {
+        assert_eq!(with_sections(View::new(bytes), &[]).unwrap_err().to_string(), message);
+        assert_eq!(without_sections(View::new(bytes), PREFIX).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn no_damage_to_an_object_is_a_panic_or_makes_it_grow() {
+    for kind in KINDS {
+        for good in [object(kind, &["__BUNDLE__device"]), added(&object(kind, &[]))] {
+            let rewrite = |bytes: &[u8]| {
+                let view = View::new(bytes);
+                let _ = sections_named(view, PREFIX);
+                let _ = with_sections(view, &[NewSection { name: "__BUNDLE__new", content: b"code" }]);
+                if let Ok(content) = without_sections(view, PREFIX) {
+                    assert!(content.size() <= bytes.len() as u64 + 64 * 1024, "{kind:?}");
+                }
+            };
+            for end in 0..good.len() {
+                rewrite(&good[..end]);
+            }
+            for at in 0..good.len() {
+                for value in [0, 1, 0x7f, 0xff] {
+                    let mut bytes = good.clone();
+                    let end = (at + 4).min(good.len());
+                    bytes[at..end].fill(value);
+                    rewrite(&bytes);
+                }
+            }
+        }
+    }
+}

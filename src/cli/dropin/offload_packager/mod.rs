@@ -11,8 +11,8 @@
 //! | bitcode with embedded binaries is refused | nothing here reads bitcode; an object can be made of it |
 //! | text in a binary makes no path: `/` in a generated name becomes `_` | whoever extracts may not trust the binary |
 //! | keys and values have to be UTF-8 | they are text in every file that was ever seen |
-//! | all members of a thin archive that hold binaries are open at once | as many as the system allows, some thousands |
 //! | symbols of bitcode are not in the symbol table of an archive | the same |
+//! | a thin archive with more members that hold binaries than may be open at once is refused | payloads are moved from open files, not from memory |
 //!
 //! What is lost in the tool is lost here as well: several images for one file are told in a warning, and the last one
 //! stays. Our own `fatbin extract` makes an error of it.

@@ -98,3 +98,23 @@ fn a_help_that_nobody_reads_or_has_room_for_ends_in_a_status_and_not_in_a_crash(
     drop(reader);
     assert_eq!(help(writer.into()), (Some(1), String::new()));
 }
+
+#[cfg(unix)]
+#[test]
+fn links_by_the_names_of_the_tools_are_made_and_made_again_but_nothing_else_is_touched() {
+    let scene = Scene::new();
+    for _ in 0..2 {
+        let out = scene.fatbin("install-links tools/bin").ok();
+        assert!(out.lines().any(|line| line == "tools/bin/llvm-offload-binary"), "{out}");
+        for link in out.lines() {
+            let version = crate::run(Command::new(scene.path(link)).arg("--version")).ok();
+            assert!(version.starts_with("fatbin "), "{link}: {version}");
+        }
+        assert_eq!(std::fs::read_dir(scene.path("tools/bin")).unwrap().count(), out.lines().count());
+    }
+    std::fs::create_dir(scene.path("other")).unwrap();
+    scene.file("other/llvm-offload-wrapper", "a program");
+    let run = scene.fatbin("install-links other");
+    assert_eq!(run.err, "fatbin: other/llvm-offload-wrapper: is there already and is no link\n");
+    assert_eq!((run.status, std::fs::read_dir(scene.path("other")).unwrap().count()), (2, 1));
+}

@@ -27,6 +27,11 @@ const TOOLS: [(&str, Tool); 4] = [
     ("llvm-offload-binary", Tool::OffloadPackager),
 ];
 
+/// The names of all tools.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|(name, _)| *name)
+}
+
 /// The exit status of a run that failed, as LLVM's tools have it.
 const FAILED: u8 = 1;
 

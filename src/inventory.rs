@@ -19,6 +19,10 @@ pub struct File {
     pub size: u64,
     /// By offset.
     pub containers: Vec<Container>,
+    /// The sections that are there for containers, by offset.
+    pub sections: Vec<Section>,
+    /// How many bytes were not searched, because no header leads to them and only those were asked for that one does.
+    pub unsearched: u64,
     /// What stood where a container should be and could not be read, by offset.
     pub errors: Vec<Malformed>,
     /// Why the file could not be read at all.
@@ -37,6 +41,18 @@ pub enum FileFormat {
     Archive,
     /// No host file: a container by itself, or anything else.
     Raw,
+}
+
+/// A section that is there for containers, and what its bytes are: in containers, padding between and behind them, or
+/// unexplained. The three add up to its size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    pub name: String,
+    pub offset: u64,
+    pub size: u64,
+    pub in_containers: u64,
+    pub padding: u64,
+    pub unexplained: u64,
 }
 
 /// A container and where it stands.
@@ -77,14 +93,22 @@ pub struct Image {
     pub codec: Option<Codec>,
     /// What it is once decompressed; absent where it is not compressed.
     pub full_size: Option<u64>,
+    /// Of the image once it is decompressed, where that was asked for.
+    pub sha256: Option<[u8; 32]>,
     /// The containers that the image consists of, where it is no device image but holds some.
     pub containers: Vec<Container>,
 }
 
 impl File {
+    /// A file of which nothing is known yet.
+    pub fn empty(path: String) -> Self {
+        let (containers, sections, errors) = Default::default();
+        File { path, format: None, size: 0, containers, sections, unsearched: 0, errors, failure: None }
+    }
+
     /// A file that could not be read.
     pub fn unreadable(path: String, failure: String) -> Self {
-        File { path, format: None, size: 0, containers: Vec::new(), errors: Vec::new(), failure: Some(failure) }
+        File { failure: Some(failure), ..File::empty(path) }
     }
 
     /// Whether there is anything to say of it.

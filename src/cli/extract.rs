@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
+use super::inputs::{InputArguments, Outcome, found};
 use super::limit::LimitArgument;
-use super::scan::{found, scan_path};
 use super::{Status, status};
 use crate::error::Error;
 use crate::inventory::FileFormat;
@@ -62,9 +62,8 @@ pub struct Arguments {
     #[command(flatten)]
     limit: LimitArgument,
 
-    /// Files to take images out of; of archives every member, - is standard input
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    inputs: InputArguments,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -80,21 +79,20 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let scan = arguments.limit.options();
     let mut status = Status::No;
     let mut files = Vec::new();
-    for path in &arguments.files {
-        scan_path(path, scan, &mut |outcome| {
-            status = status.and(match outcome {
-                Ok(scanned) if is_bitcode(&scanned) => status::report(&Error::Bitcode { path: path.clone() }.into()),
-                Ok(scanned) => {
-                    let status = found(&scanned.file);
-                    if scanned.file.holds_something() {
-                        files.push(scanned);
-                    }
-                    status
-                }
-                Err((_, error)) => status::report(&error.into()),
-            });
+    arguments.inputs.scan(scan, &mut |outcome| {
+        status = status.and(match outcome {
+            Outcome::Scanned(scanned) if is_bitcode(&scanned) => {
+                status::report(&Error::Bitcode { path: scanned.file.path.into() }.into())
+            }
+            Outcome::Scanned(scanned) => {
+                let status = found(&scanned.file);
+                files.push(scanned);
+                status
+            }
+            Outcome::Unreadable(_, error) => status::report(&error.into()),
+            Outcome::Nothing(_) => Status::No,
         });
-    }
+    })?;
     let (selection, destination) = (arguments.selection(), arguments.destination());
     let options = ExtractOptions { selection, destination, stored: arguments.stored, scan };
     let mut written = Vec::new();

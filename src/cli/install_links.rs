@@ -31,9 +31,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             bail!("{}: is there already and is no link", link.display());
         }
     }
-    let mut out = io::stdout().lock();
     for link in &links {
         make(&program, link).with_context(|| format!("{}: cannot link", link.display()))?;
+    }
+    let mut out = io::stdout().lock();
+    for link in &links {
         writeln!(out, "{}", link.display())?;
     }
     Ok(Status::Yes)

@@ -3,6 +3,7 @@
 mod dropin;
 mod extract;
 mod image_argument;
+mod inputs;
 mod install_links;
 mod limit;
 mod pack;

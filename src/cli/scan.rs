@@ -1,18 +1,16 @@
 //! `fatbin scan`.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 
+use super::inputs::{InputArguments, Outcome, found};
 use super::limit::LimitArgument;
 use super::{Status, status};
-use crate::error::Error;
-use crate::inventory::{File, FileFormat};
-use crate::ops::Scanned;
-use crate::scan::{Archives, Opening, Options, Part};
-use crate::{report, scan};
+use crate::inventory::File;
+use crate::report;
+use crate::scan::Options;
 
 /// List every device image in objects, programs and libraries
 ///
@@ -23,98 +21,61 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
+    /// Print a line of JSON for each file, an element of the document's files, as soon as it is known
+    #[arg(long, conflicts_with = "json")]
+    ndjson: bool,
+
+    /// Tell the SHA-256 of every image, decompressed, in JSON
+    #[arg(long)]
+    hash: bool,
+
+    /// Look only where headers lead: containers in other places stay unseen
+    #[arg(long)]
+    fast: bool,
+
+    /// Tell what the bytes of sections for images are
+    #[arg(short, long)]
+    verbose: bool,
+
     #[command(flatten)]
     limit: LimitArgument,
 
-    /// Files to look into; of archives every member, - is standard input
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    inputs: InputArguments,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
+    let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..arguments.limit.options() };
     let mut status = Status::No;
     let mut files = Vec::new();
     let mut out = io::stdout().lock();
-    let options = arguments.limit.options();
-    for path in &arguments.files {
-        let mut listed = Vec::new();
-        scan_path(path, options, &mut |outcome| {
-            let file = match outcome {
-                Ok(scanned) => {
-                    status = status.and(found(&scanned.file));
-                    // An archive has thousands of members, and of most there is nothing to say.
-                    if scanned.part.member.is_some() && !scanned.file.holds_something() {
-                        return;
-                    }
-                    scanned.file
-                }
-                Err((path, error)) => {
-                    let file = File::unreadable(path, error.to_string());
-                    status = status.and(status::report(&error.into()));
-                    file
-                }
-            };
-            listed.push(file);
-        });
-        if listed.is_empty() {
-            listed.push(archive_of_nothing(path));
+    let mut written = Ok(());
+    arguments.inputs.scan(options, &mut |outcome| {
+        let file = match outcome {
+            Outcome::Scanned(scanned) => scanned.file,
+            Outcome::Nothing(file) => file,
+            Outcome::Unreadable(path, error) => {
+                let file = File::unreadable(path, error.to_string());
+                status = status.and(status::report(&error.into()));
+                file
+            }
+        };
+        status = status.and(found(&file));
+        if written.is_err() {
+            return;
         }
         if arguments.json {
-            files.extend(listed);
-            continue;
+            files.push(file);
+        } else if arguments.ndjson {
+            written = out.write_all(report::json_line(&file).as_bytes());
+        } else if file.failure.is_none() {
+            written = out.write_all(report::table(&file, arguments.verbose).as_bytes());
         }
-        for file in listed.iter().filter(|file| file.failure.is_none()) {
-            out.write_all(report::table(file).as_bytes())?;
-        }
-    }
+    })?;
+    written?;
     if arguments.json {
         out.write_all(report::json(&files).as_bytes())?;
     }
     out.flush()?;
     Ok(status)
-}
-
-fn archive_of_nothing(path: &Path) -> File {
-    let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let (path, format) = (path.to_string_lossy().into_owned(), Some(FileFormat::Archive));
-    File { path, format, size, containers: Vec::new(), errors: Vec::new(), failure: None }
-}
-
-/// What came of one file: what is in it, or the path that it has and why it cannot be read.
-pub type Outcome = std::result::Result<Scanned, (String, Error)>;
-
-/// Opens and scans what a path stands for, reports what is broken in it, and calls `take` with each file.
-pub fn scan_path(path: &Path, options: Options, take: &mut dyn FnMut(Outcome)) {
-    let unreadable = |error| Err((path.to_string_lossy().into_owned(), error));
-    let opening = Opening { archives: Archives::All, limit: options.limit };
-    let opened = scan::each_part(path, opening, &mut |part| match part {
-        Ok(part) => take(scan_part(part, options)),
-        Err(error) => take(unreadable(error)),
-    });
-    if let Err(error) = opened {
-        take(unreadable(error));
-    }
-}
-
-fn scan_part(part: Part, options: Options) -> Outcome {
-    match scan::scan_with(&part.path, &part, options, &mut |_, _| Ok(())) {
-        Ok(file) => {
-            for error in &file.errors {
-                status::report(&error.clone().in_file(Path::new(&part.path)).into());
-            }
-            Ok(Scanned { part, file })
-        }
-        Err(error) => Err((part.path, error)),
-    }
-}
-
-/// What one scanned file means for the exit status.
-pub fn found(file: &File) -> Status {
-    if !file.errors.is_empty() {
-        Status::Trouble
-    } else if file.device_images().next().is_some() {
-        Status::Yes
-    } else {
-        Status::No
-    }
 }

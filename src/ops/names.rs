@@ -70,6 +70,7 @@ mod tests {
             size: Some(1),
             codec: None,
             full_size: None,
+            sha256: None,
             containers: Vec::new(),
         }
     }

@@ -27,7 +27,26 @@ struct File<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     containers: Vec<Container<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sections: Vec<Section<'a>>,
+    #[serde(skip_serializing_if = "is_none")]
+    unsearched: u64,
     errors: Vec<Problem>,
+}
+
+/// What the bytes of a section for containers are; the last three add up to its size.
+#[derive(Serialize)]
+struct Section<'a> {
+    name: &'a str,
+    offset: u64,
+    size: u64,
+    in_containers: u64,
+    padding: u64,
+    unexplained: u64,
+}
+
+fn is_none(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 #[derive(Serialize)]
@@ -63,6 +82,8 @@ struct Image<'a> {
     full_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     codec: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
     /// What the container says besides triple and arch.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     strings: BTreeMap<&'a str, &'a str>,
@@ -86,6 +107,15 @@ struct Problem {
     message: String,
 }
 
+fn hexadecimal(bytes: [u8; 32]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One element of the document's `files` as a line.
+pub fn json_line(file: &inventory::File) -> String {
+    serde_json::to_string(&File::new(file)).expect("strings and numbers always serialise") + "\n"
+}
+
 /// The document, with a final newline.
 pub fn json(files: &[inventory::File]) -> String {
     let document = Document { schema: SCHEMA, files: files.iter().map(File::new).collect() };
@@ -101,8 +131,17 @@ impl<'a> File<'a> {
             format: file.format.map(|format| format.name()),
             size: file.format.map(|_| file.size),
             containers: file.containers.iter().map(|container| Container::new(container, None)).collect(),
+            sections: file.sections.iter().map(Section::new).collect(),
+            unsearched: file.unsearched,
             errors: failure.chain(file.errors.iter().map(Problem::new)).collect(),
         }
+    }
+}
+
+impl<'a> Section<'a> {
+    fn new(section: &'a inventory::Section) -> Self {
+        let &inventory::Section { ref name, offset, size, in_containers, padding, unexplained } = section;
+        Section { name, offset, size, in_containers, padding, unexplained }
     }
 }
 
@@ -135,6 +174,7 @@ impl<'a> Image<'a> {
             size: image.size,
             full_size: image.full_size,
             codec: image.codec.or(codec).map(|codec| codec.name()),
+            sha256: image.sha256.map(hexadecimal),
             strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
             unknown: image.unknown.iter().map(|&format::Unknown { field, value }| Unknown { field, value }).collect(),
             containers: image.containers.iter().map(|container| Container::new(container, codec)).collect(),

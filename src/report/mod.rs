@@ -3,5 +3,5 @@
 mod json;
 mod table;
 
-pub use json::json;
+pub use json::{json, json_line};
 pub use table::table;

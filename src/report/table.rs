@@ -3,15 +3,16 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::format::Unknown;
-use crate::inventory::{Container, File, Image};
+use crate::inventory::{Container, File, Image, Section};
 
 const HEADINGS: [&str; 8] = ["CONTAINER", "SECTION", "KIND", "TRIPLE", "ARCH", "IMAGE", "OFFSET", "SIZE"];
 
 /// Columns that hold numbers.
 const RIGHT_ALIGNED: [usize; 2] = [6, 7];
 
-/// What was found in one file, as lines that end in a newline.
-pub fn table(file: &File) -> String {
+/// What was found in one file, as lines that end in a newline. What the sections for containers consist of is told when
+/// `verbose`, and wherever some of it is not explained.
+pub fn table(file: &File, verbose: bool) -> String {
     let count = match file.device_images().count() {
         0 => "no device images".to_owned(),
         1 => "1 device image".to_owned(),
@@ -19,9 +20,20 @@ pub fn table(file: &File) -> String {
     };
     let format = file.format.map_or("unreadable", |format| format.name());
     let mut text = format!("{}: {}, {} bytes, {count}\n", printable(&file.path), format, file.size);
-    if file.containers.is_empty() {
-        return text;
+    if !file.containers.is_empty() {
+        text += &images(file);
     }
+    for section in file.sections.iter().filter(|section| verbose || section.unexplained > 0) {
+        text += &accounting(section);
+    }
+    if file.unsearched > 0 {
+        text += &format!("  not searched: {} bytes that no header leads to\n", file.unsearched);
+    }
+    text
+}
+
+/// A row for each image, under headings, and behind them what is not known of them.
+fn images(file: &File) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(HEADINGS);
     let mut unknown = String::new();
@@ -34,10 +46,15 @@ pub fn table(file: &File) -> String {
     for index in RIGHT_ALIGNED {
         table.column_mut(index).expect("a heading each").set_cell_alignment(CellAlignment::Right);
     }
-    for line in table.lines() {
-        text += &format!("  {}\n", line.trim_end());
-    }
-    text + &unknown
+    let lines: String = table.lines().map(|line| format!("  {}\n", line.trim_end())).collect();
+    lines + &unknown
+}
+
+/// What the bytes of a section are.
+fn accounting(section: &Section) -> String {
+    let Section { name, size, in_containers, padding, unexplained, .. } = section;
+    let name = printable(name);
+    format!("  {name}: {size} bytes = {in_containers} in containers + {padding} padding + {unexplained} unexplained\n")
 }
 
 /// A row for each image that holds no others; the containers around one are named from the outermost to its own.
@@ -96,6 +113,7 @@ mod tests {
             size: Some(15720),
             codec: None,
             full_size: None,
+            sha256: None,
             containers: Vec::new(),
         };
         let container = Container {
@@ -108,7 +126,7 @@ mod tests {
             images: vec![image],
         };
         let (path, format) = ("app".to_owned(), Some(FileFormat::Elf));
-        File { path, format, size: 20000, containers: vec![container], errors: Vec::new(), failure: None }
+        File { format, size: 20000, containers: vec![container], ..File::empty(path) }
     }
 
     #[test]
@@ -118,12 +136,12 @@ app: elf, 20000 bytes, 1 device image
   CONTAINER       SECTION           KIND    TRIPLE             ARCH  IMAGE  OFFSET   SIZE
   offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  -     elf    0x1092  15720
 ";
-        assert_eq!(table(&file("amdgcn-amd-amdhsa")), text);
+        assert_eq!(table(&file("amdgcn-amd-amdhsa"), false), text);
     }
 
     #[test]
     fn text_from_a_file_cannot_command_the_terminal() {
-        let text = table(&file("\u{1b}]0;title\u{7}\n"));
+        let text = table(&file("\u{1b}]0;title\u{7}\n"), false);
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert_eq!(text.lines().count(), 3);
     }

@@ -19,7 +19,7 @@ use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Malformed, Result};
 use crate::format;
-use crate::inventory::{Container, File, FileFormat, Image};
+use crate::inventory::{Container, File, FileFormat, Image, Section};
 use crate::io::Input;
 use record::Record;
 
@@ -34,6 +34,8 @@ pub struct Options {
     pub limit: Limit,
     /// Leave out the search by magic: what no header leads to stays unseen.
     pub structure_only: bool,
+    /// Take a hash of every image, which means to look at all of its bytes.
+    pub hash: bool,
 }
 
 /// Something to search: headers are looked at through the view, the rest goes by block by block.
@@ -77,19 +79,30 @@ pub fn scan(path: &str, source: &impl Source) -> Result<File> {
 pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut Look) -> Result<File> {
     let view = source.view();
     let structure = structure::read(view);
-    let mut findings = Findings { options, look, containers: Vec::new(), errors: Vec::new() };
+    let mut findings = Findings { options, look, containers: Vec::new(), sections: Vec::new(), errors: Vec::new() };
     if let Some(image) = format::bare_device_file(view) {
         findings.add(&image, None)?;
     }
     for section in &structure.sections {
-        walk::walk(section.view, section.name.as_deref(), &mut findings)?;
+        let padding = walk::walk(section.view, section.name.as_deref(), &mut findings)?;
+        findings.sections.extend(section.name.as_ref().map(|name| accounted(name, section.view, padding)));
     }
-    if !options.structure_only {
-        for range in findings.unexplained(view.size()) {
+    let mut unsearched = 0;
+    for range in findings.unexplained(view.size()) {
+        if options.structure_only {
+            unsearched += range.end - range.start;
+        } else {
             magic::search(source, range, &structure, &mut findings)?;
         }
     }
-    Ok(findings.into_file(path, structure.format, view.size()))
+    let file = findings.into_file(path, structure.format, view.size());
+    Ok(File { unsearched, ..file })
+}
+
+/// A section of which the padding is known so far.
+fn accounted(name: &str, view: View<'_>, padding: u64) -> Section {
+    let (offset, size) = (view.start(), view.size());
+    Section { name: name.to_owned(), offset, size, in_containers: 0, padding, unexplained: 0 }
 }
 
 /// Called with the number of an image, what is known of it, and the image itself.
@@ -134,6 +147,7 @@ struct Findings<'look, 'a> {
     options: Options,
     look: &'look mut Look<'a>,
     containers: Vec<Container>,
+    sections: Vec<Section>,
     errors: Vec<Malformed>,
 }
 
@@ -166,8 +180,16 @@ impl Findings<'_, '_> {
     fn into_file(mut self, path: &str, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
         self.errors.sort_by_key(|error| error.offset);
-        let (path, format) = (path.to_owned(), Some(format));
-        File { path, format, size, containers: self.containers, errors: self.errors, failure: None }
+        for section in &mut self.sections {
+            let range = section.offset..section.offset + section.size;
+            let inside = self.containers.iter().filter(|it| it.offset.is_some_and(|offset| range.contains(&offset)));
+            // A container that the search has found behind a broken one may go on behind the section.
+            let inside = inside.map(|it| it.size.min(range.end - it.offset.unwrap_or(range.end)));
+            section.in_containers = inside.sum();
+            section.unexplained = section.size.saturating_sub(section.in_containers + section.padding);
+        }
+        let Findings { containers, sections, errors, .. } = self;
+        File { format: Some(format), size, containers, sections, errors, ..File::empty(path.to_owned()) }
     }
 }
 

@@ -4,8 +4,11 @@
 //! live only as long as this looks at them. So whoever wants the bytes of an image, and not only what is known of it, is
 //! called while they are there.
 
+use sha2::{Digest, Sha256};
+
 use super::Options;
 use crate::bytes::View;
+use crate::codec::Codec;
 use crate::error::{Cause, Malformed, Result};
 use crate::format::{self, Contents};
 use crate::inventory::{Container, Image};
@@ -95,10 +98,19 @@ impl Record<'_, '_> {
             size: (place.restored_from.is_none() && image.part.is_none()).then_some(image.view.size()),
             codec: image.codec,
             full_size: image.full_size.or(place.restored_from.map(|_| image.view.size())),
+            sha256: None,
             containers: Vec::new(),
         };
         recorded.containers = self.inside(image.view, Place { depth: place.depth + 1, ..place })?;
         if recorded.containers.is_empty() {
+            if self.options.hash {
+                match image.bytes(self.options.limit) {
+                    Ok(bytes) => recorded.sha256 = Some(Sha256::digest(&bytes).into()),
+                    // Nobody knows what its bytes are, and the codec says so.
+                    Err(_) if image.codec == Some(Codec::Opaque) => {}
+                    Err(error) => drop(self.error(error, place)),
+                }
+            }
             (self.look)(&recorded, image)?;
         }
         Ok(recorded)

@@ -10,11 +10,17 @@ use crate::format;
 
 /// Reads containers from the start of `section` on, with zeros between them as padding. It ends at the first bytes
 /// that begin no container or one that cannot be read, and that is an error: here one was to be expected, and to say
-/// nothing would be to say that there is nothing. What follows is left to the search.
-pub fn walk(section: View<'_>, name: Option<&str>, findings: &mut Findings) -> Result<()> {
+/// nothing would be to say that there is nothing. What follows is left to the search. Returns the bytes of padding.
+pub fn walk(section: View<'_>, name: Option<&str>, findings: &mut Findings) -> Result<u64> {
     let mut rest = section;
-    while let Some(padding) = rest.data().iter().position(|&byte| byte != 0) {
-        rest = rest.from(padding as u64);
+    let mut all_padding = 0;
+    loop {
+        let padding = rest.data().iter().position(|&byte| byte != 0).map_or(rest.size(), |at| at as u64);
+        all_padding += padding;
+        rest = rest.from(padding);
+        if rest.size() == 0 {
+            break;
+        }
         match format::read(rest) {
             Some(Ok(container)) => {
                 findings.add(&container, name)?;
@@ -31,5 +37,5 @@ pub fn walk(section: View<'_>, name: Option<&str>, findings: &mut Findings) -> R
             }
         }
     }
-    Ok(())
+    Ok(all_padding)
 }

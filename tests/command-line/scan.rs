@@ -43,10 +43,101 @@ fn the_document_follows_its_schema() {
                     "offset": at + 0x90, "size": 3456
                 }]
             }],
+            "sections": [{
+                "name": ".llvm.offloading", "offset": at, "size": 3456 + 0x90,
+                "in_containers": 3456 + 0x90, "padding": 0, "unexplained": 0
+            }],
             "errors": []
         }]
     });
     assert_eq!(document, expected);
+}
+
+#[test]
+fn a_folder_is_walked_in_the_order_of_names_and_only_what_holds_something_is_told() {
+    let scene = Scene::new();
+    std::fs::create_dir_all(scene.path("folder/b")).unwrap();
+    scene.fixture("answer-gfx90a.hsaco", "folder/b/image").fixture("answer-sm_80.ptx", "folder/c.ptx");
+    scene.file("folder/a.txt", "nothing").file("folder/d.bin", [0x10, 0xff, 0x10, 0xad]);
+    let run = scene.fatbin("scan folder");
+    let paths: Vec<&str> = run.out.lines().filter(|line| !line.starts_with(' ')).collect();
+    let expected = [
+        "folder/b/image: elf, 3456 bytes, 1 device image",
+        "folder/c.ptx: raw, 505 bytes, 1 device image",
+        "folder/d.bin: raw, 4 bytes, no device images",
+    ];
+    assert_eq!(paths, expected);
+    assert_eq!(run.err, "fatbin: folder/d.bin: offload binary version at 0x4: needs 4 bytes, 0 are there\n");
+    assert_eq!(run.status, 2);
+
+    scene.file("list", "folder/c.ptx\n\nfolder/a.txt\n");
+    let lines = scene.fatbin("scan --files-from list --ndjson").ok();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let paths: Vec<&str> = lines.iter().map(|line| line["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["folder/c.ptx", "folder/a.txt"]);
+    let out = scene.fatbin("extract folder/b folder/c.ptx -o out").ok();
+    assert_eq!(out.lines().count(), 2);
+}
+
+#[test]
+fn a_wheel_is_a_folder_of_files() {
+    let scene = Scene::new();
+    let archive = |files: &[(&str, Vec<u8>)]| {
+        let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        for (name, bytes) in files {
+            writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+            std::io::Write::write_all(&mut writer, bytes).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    };
+    let image = crate::fixture("answer-gfx90a.hsaco");
+    scene.file("a.whl", archive(&[("a/__init__.py", b"pass".to_vec()), ("a/lib/x.hsaco", image.clone())]));
+    scene.file("empty.whl", archive(&[("a/__init__.py", b"pass".to_vec())]));
+    let out = scene.fatbin("scan a.whl empty.whl").ok();
+    assert!(out.starts_with("a.whl!a/lib/x.hsaco: elf, 3456 bytes, 1 device image\n"), "{out}");
+    assert!(out.contains("\nempty.whl: archive, ") && !out.contains("__init__"), "{out}");
+    let run = scene.fatbin("scan --decompressed-limit 1K a.whl");
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains("a.whl!a/lib/x.hsaco") && run.err.contains("larger than the limit"), "{}", run.err);
+    scene.fatbin("extract a.whl --to image").ok();
+    assert_eq!(scene.read("image"), image);
+}
+
+#[test]
+fn a_hash_is_that_of_the_image_itself_however_it_is_stored() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    scene.fatbin("pack -o plain a").ok();
+    scene.fatbin("pack --compress -o compressed a").ok();
+    let out = scene.fatbin("scan --json --hash a plain compressed").ok();
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let hash = |file: usize| document["files"][file]["containers"][0]["images"][0]["sha256"].clone();
+    // sha256sum fixtures/answer-gfx90a.hsaco
+    let sum = crate::run(std::process::Command::new("sha256sum").arg(scene.path("a"))).ok();
+    assert_eq!(hash(0), sum.split_whitespace().next().unwrap());
+    assert_eq!((hash(1), hash(2)), (hash(0), hash(0)));
+}
+
+#[test]
+fn what_is_not_searched_and_what_is_not_explained_is_told() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let object = scene.read("w.o");
+    let size = object.len() - 3456 - 0x90;
+    let out = scene.fatbin("scan --fast w.o").ok();
+    assert!(out.ends_with(&format!("  not searched: {size} bytes that no header leads to\n")), "{out}");
+    let out = scene.fatbin("scan -v w.o").ok();
+    assert!(
+        out.ends_with("  .llvm.offloading: 3600 bytes = 3600 in containers + 0 padding + 0 unexplained\n"),
+        "{out}"
+    );
+    let mut broken = object.clone();
+    broken[container(&object) + 4] = 99;
+    let out = scene.file("broken.o", broken).fatbin("scan broken.o").out;
+    assert!(
+        out.ends_with("  .llvm.offloading: 3600 bytes = 0 in containers + 0 padding + 3600 unexplained\n"),
+        "{out}"
+    );
 }
 
 #[test]

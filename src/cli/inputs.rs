@@ -1,0 +1,168 @@
+//! What the user names as input: files, folders, lists of files.
+//!
+//! Files that were found in a folder or an archive are many, and of most there is nothing to say; those that were named
+//! are always told of. Several files are looked into at a time, and results come in the order of the names whatever
+//! finished first.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use walkdir::WalkDir;
+
+use super::status::{self, Status};
+use crate::error::Error;
+use crate::inventory::{File, FileFormat};
+use crate::io::Input;
+use crate::ops::Scanned;
+use crate::scan::{self, Archives, Opening, Options, Part};
+
+#[derive(Args)]
+pub struct InputArguments {
+    /// Files to look into; of folders all that is in them, of archives every member; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "files_from")]
+    files: Vec<PathBuf>,
+
+    /// Look also into the files that this one lists, one a line; - is standard input
+    #[arg(long, value_name = "FILE")]
+    files_from: Option<PathBuf>,
+}
+
+/// A path to look into.
+struct Named {
+    path: PathBuf,
+    /// Whether it was the user who named it.
+    by_user: bool,
+}
+
+/// What came of one file.
+pub enum Outcome {
+    Scanned(Scanned),
+    /// The path that it has, and why it cannot be read.
+    Unreadable(String, Error),
+    /// An archive that was named and has nothing in it to be told.
+    Nothing(File),
+}
+
+/// A path, and why it cannot be read.
+type Unreadable = (String, Error);
+
+/// As many files are looked into before the first of them is told; each keeps its file open.
+const AT_A_TIME: usize = 64;
+
+impl InputArguments {
+    /// Scans everything, and calls `take` with what came of each file that there is something to say of, in order. What
+    /// is broken in a file is reported just before.
+    pub fn scan(&self, options: Options, take: &mut dyn FnMut(Outcome)) -> Result<()> {
+        let (named, failed) = self.named()?;
+        failed.into_iter().for_each(|(path, error)| take(Outcome::Unreadable(path, error)));
+        for some in named.chunks(AT_A_TIME) {
+            for outcome in in_parallel(some, |named| scan_path(named, options)).into_iter().flatten() {
+                if let Outcome::Scanned(Scanned { part, file }) = &outcome {
+                    for error in &file.errors {
+                        status::report(&error.clone().in_file(Path::new(&part.path)).into());
+                    }
+                }
+                take(outcome);
+            }
+        }
+        Ok(())
+    }
+
+    /// All paths in order, and the folders that cannot be read.
+    fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
+        let mut paths = self.files.clone();
+        if let Some(list) = &self.files_from {
+            let input = Input::open(list)?;
+            for line in BufReader::new(input.view().data()).lines() {
+                let line = line.with_context(|| format!("{}: cannot read", list.display()))?;
+                paths.extend((!line.is_empty()).then(|| PathBuf::from(line)));
+            }
+        }
+        let (mut named, mut failed) = (Vec::new(), Vec::new());
+        for path in paths {
+            if !path.is_dir() {
+                named.push(Named { path, by_user: true });
+                continue;
+            }
+            for entry in WalkDir::new(&path).sort_by_file_name() {
+                match entry {
+                    Ok(entry) if entry.file_type().is_file() => {
+                        named.push(Named { path: entry.into_path(), by_user: false });
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        let at = error.path().unwrap_or(&path).to_owned();
+                        let cause = error.into_io_error().unwrap_or_else(|| std::io::Error::other("leads to itself"));
+                        failed.push((at.to_string_lossy().into_owned(), Error::io(&at, "read")(cause)));
+                    }
+                }
+            }
+        }
+        Ok((named, failed))
+    }
+}
+
+/// The results of `work` in the order of the items.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    let workers = std::thread::available_parallelism().map_or(1, |count| count.get()).min(items.len());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    let result = work(item);
+                    results.lock().expect("no worker panics").push((index, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().expect("no worker panics");
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {
+    let path = &named.path;
+    let opening = Opening { archives: Archives::All, limit: options.limit };
+    let mut outcomes = Vec::new();
+    let unreadable = |error| Outcome::Unreadable(path.to_string_lossy().into_owned(), error);
+    let opened = scan::each_part(path, opening, &mut |part| match part.map(|part| scan_part(part, options)) {
+        Ok(Outcome::Scanned(it)) if (it.part.member.is_some() || !named.by_user) && !it.file.holds_something() => {}
+        Ok(outcome) => outcomes.push(outcome),
+        Err(error) => outcomes.push(unreadable(error)),
+    });
+    if let Err(error) = opened {
+        outcomes.push(unreadable(error));
+    }
+    if outcomes.is_empty() && named.by_user {
+        let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let format = Some(FileFormat::Archive);
+        outcomes.push(Outcome::Nothing(File { format, size, ..File::empty(path.to_string_lossy().into_owned()) }));
+    }
+    outcomes
+}
+
+fn scan_part(part: Part, options: Options) -> Outcome {
+    match scan::scan_with(&part.path, &part, options, &mut |_, _| Ok(())) {
+        Ok(file) => Outcome::Scanned(Scanned { part, file }),
+        Err(error) => Outcome::Unreadable(part.path, error),
+    }
+}
+
+/// What one scanned file means for the exit status.
+pub fn found(file: &File) -> Status {
+    if !file.errors.is_empty() {
+        Status::Trouble
+    } else if file.device_images().next().is_some() {
+        Status::Yes
+    } else {
+        Status::No
+    }
+}

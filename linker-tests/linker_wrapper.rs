@@ -56,6 +56,12 @@ case $0 in
 esac
 ";
 
+/// The source of a kernel for HIP or CUDA.
+pub fn kernel(kind: &str) -> String {
+    let pop = format!("__{kind}PopCallConfiguration");
+    KERNEL.replace("RUNTIME(LaunchKernel)", &format!("{kind}LaunchKernel")).replace("POP", &pop)
+}
+
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (kind, bit, releases) in REFERENCES {
@@ -111,9 +117,7 @@ fn drive(folder: &Path, kind: &str, release: &str) -> Result<()> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/main.c");
         link.args(["-O1", "-fPIE", "-DMARKER=42", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]).arg(source);
     } else {
-        let pop = format!("__{kind}PopCallConfiguration");
-        let kernel = KERNEL.replace("RUNTIME(LaunchKernel)", &format!("{kind}LaunchKernel")).replace("POP", &pop);
-        std::fs::write(folder.join("kernel.cpp"), kernel)?;
+        std::fs::write(folder.join("kernel.cpp"), kernel(kind))?;
         // In two steps: clang 15 puts the device code into the host object only if that is what it is to make.
         let mut compile = Step::new(folder, &clang).args(["-x", kind, "--offload-new-driver", "-fgpu-rdc"]);
         link.args(["--offload-link", "kernel.o"]);
@@ -140,7 +144,8 @@ fn ensure_there(path: &Path, package: &str) -> Result<()> {
     if path.exists() { Ok(()) } else { Err(Missing::new(&path.display().to_string(), package).into()) }
 }
 
-fn stand_ins(folder: &Path) -> Result<PathBuf> {
+/// A folder with what stands in for CUDA's tools, in `cuda`, which stands in for CUDA.
+pub fn stand_ins(folder: &Path) -> Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let tools = folder.join("cuda/bin");
     for part in ["cuda/bin", "cuda/include", "cuda/nvvm/libdevice"] {

@@ -46,6 +46,7 @@ mod sweep;
 mod tools;
 mod trial;
 mod verify;
+mod versions;
 mod wrap;
 
 use std::path::{Path, PathBuf};
@@ -86,6 +87,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(runtimes::trials());
     trials.extend(citizen::trials());
     trials.extend(dropin::trials());
+    trials.extend(versions::trials());
     Ok(trials)
 }
 

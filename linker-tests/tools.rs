@@ -21,6 +21,7 @@ pub enum Tool {
     Mold,
     Clang,
     Objdump,
+    Ar,
     OffloadWrapper,
     OffloadBinary,
     Libomp,
@@ -79,6 +80,7 @@ impl Tool {
             }
             Tool::Clang => llvm_program("clang"),
             Tool::Objdump => llvm_program("llvm-objdump"),
+            Tool::Ar => llvm_program("llvm-ar"),
             Tool::Objcopy => llvm_program("llvm-objcopy"),
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
@@ -101,6 +103,7 @@ impl Tool {
             Tool::Mold => ("ld.mold", "mold"),
             Tool::Clang => ("clang-22", "clang-22"),
             Tool::Objdump => ("llvm-objdump-22", "llvm-22"),
+            Tool::Ar => ("llvm-ar-22", "llvm-22"),
             Tool::Objcopy => ("llvm-objcopy-22", "llvm-22"),
             Tool::OffloadWrapper => ("llvm-offload-wrapper-22", "llvm-22"),
             Tool::OffloadBinary => ("llvm-offload-binary-22", "llvm-22"),

@@ -111,8 +111,10 @@ pub enum Error {
     NotAHostObject { path: PathBuf, what: String },
     #[error("{}: is for {found}, not for {stated}", path.display())]
     HostMismatch { path: PathBuf, stated: String, found: &'static str },
-    #[error("{}: image at {offset:#x}: is stored compressed ({codec}), which extract cannot undo yet", path.display())]
-    Compressed { path: PathBuf, offset: u64, codec: &'static str },
+    #[error("{}: image at {offset:#x}: is stored in a way that is not known; --stored extracts it as it is", path.display())]
+    Opaque { path: PathBuf, offset: u64 },
+    #[error("{}: {why}", path.display())]
+    UnreadableMember { path: PathBuf, why: String },
     #[error("no image for {asked}; there is {there}")]
     NothingMatches { asked: String, there: String },
     #[error("{}: is one output for several images: {matches}", path.display())]

@@ -31,8 +31,10 @@ pub enum FileFormat {
     Elf,
     Coff,
     Pe,
-    /// LLVM bitcode.
+    /// LLVM bitcode. What is embedded in it is not looked for.
     Bitcode,
+    /// An archive in which there is nothing to be listed.
+    Archive,
     /// No host file: a container by itself, or anything else.
     Raw,
 }
@@ -85,6 +87,11 @@ impl File {
         File { path, format: None, size: 0, containers: Vec::new(), errors: Vec::new(), failure: Some(failure) }
     }
 
+    /// Whether there is anything to say of it.
+    pub fn holds_something(&self) -> bool {
+        !self.containers.is_empty() || !self.errors.is_empty() || self.failure.is_some()
+    }
+
     /// The images that are for a device, in the order of the file: all but the host's entries in bundles, and of an image
     /// that holds containers those in them.
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
@@ -100,6 +107,7 @@ impl FileFormat {
             FileFormat::Coff => "coff",
             FileFormat::Pe => "pe",
             FileFormat::Bitcode => "bitcode",
+            FileFormat::Archive => "archive",
             FileFormat::Raw => "raw",
         }
     }

@@ -33,7 +33,7 @@
 //! # fn main() -> fatbin::error::Result<()> {
 //! let input = Input::open("a.out")?;
 //! for image in scan("a.out", &input)?.device_images() {
-//!     println!("{:?} {:?} at {:#x}, {} bytes", image.triple, image.arch, image.offset, image.size);
+//!     println!("{:?} {:?} at {:?}, {:?} bytes", image.triple, image.arch, image.offset, image.whole_size());
 //! }
 //! # Ok(())
 //! # }

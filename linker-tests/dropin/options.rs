@@ -3,10 +3,12 @@
 //! Nothing is excepted but what `src/cli/dropin/llvm_options` lists: the version, the options of LLVM's passes, and response
 //! files that cannot be read, after which the tool crashes.
 
+use std::path::Path;
+
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use super::Pair;
+use super::{Call, Pair};
 use crate::tools::Tool;
 use crate::trial::{completion, fresh_folder};
 
@@ -18,7 +20,41 @@ struct Subject {
     lines: &'static [&'static str],
 }
 
-static SUBJECTS: [Subject; 1] = [Subject {
+static SUBJECTS: [Subject; 2] = [PACKAGER, WRAPPER];
+
+const PACKAGER: Subject = Subject {
+    name: "llvm-offload-binary",
+    tool: Tool::OffloadBinary,
+    options: &["archive", "image", "o"],
+    lines: &[
+        "",
+        "-h",
+        "-h=0",
+        "--archive",
+        "--archive=maybe",
+        "--archive=TRUE",
+        "--archive=False",
+        "--archive=",
+        "--image",
+        "--image=",
+        "-o= -o",
+        "-o x a -h",
+        "-o=",
+        "a b",
+        "a b -- c -o",
+        "-",
+        "-- -o x",
+        "-- --image",
+        "-o x a --color",
+        "-o x a --color=0",
+        "-o x --color=2 a",
+        "--imag=file=x",
+        "-image=file=a -ho=x",
+        "-hh --image",
+    ],
+};
+
+const WRAPPER: Subject = Subject {
     name: "llvm-offload-wrapper",
     tool: Tool::OffloadWrapper,
     options: &["kind", "o", "triple"],
@@ -42,7 +78,7 @@ static SUBJECTS: [Subject; 1] = [Subject {
         "--kind=hip --color=0 a b",
         "-h",
     ],
-}];
+};
 
 /// What is true of every tool: each line has a mistake in it, or asks for help.
 const LINES: [&str; 40] = [
@@ -114,17 +150,19 @@ pub fn trials() -> Vec<Trial> {
 fn are_read_alike(subject: &Subject) -> Result<()> {
     let folder = fresh_folder("dropin-options", subject.name)?;
     let pair = Pair::new(&folder, subject.name, &subject.tool.path()?)?;
-    for (name, bytes) in FILES {
-        std::fs::write(folder.join(name), bytes)?;
-    }
     for line in LINES.iter().chain(subject.lines) {
-        pair.say_the_same(&folder, &line.split_whitespace().collect::<Vec<_>>())?;
+        pair.same(&Call { prepare, ..Call::line(line) })?;
     }
     for round in 0..8 {
-        let said = pair.say_the_same(&folder, &misspelled(subject.options, round))?;
+        let names = misspelled(subject.options, round);
+        let said = pair.same(&Call::new(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
         ensure!(said.err.matches("Did you mean").count() > 300, "too few suggestions:\n{}", said.err);
     }
     Ok(())
+}
+
+fn prepare(folder: &Path) -> Result<()> {
+    FILES.iter().try_for_each(|(name, bytes)| Ok(std::fs::write(folder.join(name), bytes)?))
 }
 
 /// Four hundred names with mistakes in them, some of them equally near to two options: the beginning of one, the end of

@@ -1,112 +1,85 @@
 //! Archives: files that hold files. What is in them is nobody's business here.
 //!
-//! Static libraries are `ar` archives in one of three dialects (GNU, BSD, and thin ones that only name their members);
-//! `object` reads them all, and members come out as views, so that a library of gigabytes costs the reading of its
-//! headers.
+//! Static libraries are `ar` archives, wheels are zip files, and what is published for download is often a tar file that
+//! is compressed. Kept libraries read all of them. Members that are stored as they are come out as views, so that a
+//! library of gigabytes costs the reading of its headers; others know how to unpack themselves.
 
+mod ar;
+mod compressed;
+mod tar;
 mod write;
+mod zip;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
-use object::read::archive::ArchiveFile;
-
 use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::error::Malformed;
 
 pub use write::write;
 
-/// What `ar` archives begin with, and what thin ones do.
-const MAGICS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
-
 /// A file in an archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member<'data> {
-    /// As it stands in the archive; in a thin one a path. Bytes that are not UTF-8 are replaced.
-    pub name: String,
+    /// As it stands in the archive; bytes that are not UTF-8 are replaced. Absent where the archive is one compressed file.
+    pub name: Option<String>,
     pub content: MemberContent<'data>,
 }
 
 /// Where a member's bytes are.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberContent<'data> {
     Here(View<'data>),
     /// In a file of its own; the path counts from the folder of the archive.
     Elsewhere(PathBuf),
+    /// Here, but compressed.
+    Packed(Unpack<'data>),
+    /// Nowhere that can be reached, and why.
+    Unreadable(String),
 }
 
-/// Whether the view begins as an archive does.
-pub fn is_archive(view: View) -> bool {
-    MAGICS.iter().any(|magic| view.starts_with(magic))
+/// Writes the bytes of a member.
+pub type Unpack<'data> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'data>;
+
+/// All members, or why there are none to be had.
+pub type Members<'data> = Result<Vec<Member<'data>>, Malformed>;
+
+/// A form of archives: what one begins with, how far from its first byte that stands, and who reads it.
+pub struct Form {
+    magic: &'static [u8],
+    offset: u64,
+    /// The members of an archive in its order.
+    pub members: for<'data> fn(View<'data>) -> Members<'data>,
 }
 
-/// The members of an archive in its order, without its symbol table and its table of long names.
-pub fn members(view: View<'_>) -> Result<Vec<Member<'_>>, Malformed> {
-    let broken = |at, error: object::Error| view.malformed("archive", at, Cause::HostFile(error.to_string()));
-    let archive = ArchiveFile::parse(view.data()).map_err(|error| broken(0, error))?;
-    let mut members = Vec::new();
-    let mut end = 0;
-    for member in archive.members() {
-        let member = member.map_err(|error| broken(end, error))?;
-        let name = String::from_utf8_lossy(member.name()).into_owned();
-        let (offset, size) = member.file_range();
-        let content = if member.is_thin() {
-            MemberContent::Elsewhere(PathBuf::from(&name))
-        } else {
-            // The range was checked by the library; if that was wrong, this is an error and not a panic.
-            end = offset.saturating_add(size);
-            MemberContent::Here(view.part("archive member size", offset, offset, size)?)
-        };
-        members.push(Member { name, content });
+const FORMS: [Form; 8] = [
+    Form { magic: b"!<arch>\n", offset: 0, members: ar::members },
+    Form { magic: b"!<thin>\n", offset: 0, members: ar::members },
+    Form { magic: b"PK\x03\x04", offset: 0, members: zip::members },
+    // A zip file without any file in it.
+    Form { magic: b"PK\x05\x06", offset: 0, members: zip::members },
+    // POSIX and GNU have a version behind it that differs.
+    Form { magic: b"ustar", offset: 257, members: tar::members },
+    Form { magic: b"\x1f\x8b\x08", offset: 0, members: compressed::gzip },
+    Form { magic: b"\x28\xb5\x2f\xfd", offset: 0, members: compressed::zstd },
+    // A skippable frame, which parallel compressors begin with.
+    Form { magic: b"\x50\x2a\x4d\x18", offset: 0, members: compressed::zstd },
+];
+
+impl Form {
+    /// The form that the view begins as.
+    pub fn of(view: View) -> Option<&'static Form> {
+        FORMS.iter().find(|form| view.from(form.offset).starts_with(form.magic))
     }
-    Ok(members)
+
+    /// Whether it is the form of static libraries.
+    pub fn is_library(&self) -> bool {
+        self.magic.starts_with(b"!<")
+    }
+}
+
+/// The members of an archive in its order; `None` where the view does not begin as one does.
+pub fn members(view: View<'_>) -> Option<Members<'_>> {
+    Form::of(view).map(|form| (form.members)(view))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn header(name: &str, size: usize) -> String {
-        format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644)
-    }
-
-    fn names(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
-        let members = members(View::new(bytes)).unwrap();
-        members
-            .into_iter()
-            .map(|member| match member.content {
-                MemberContent::Here(view) => (member.name, view.data().to_vec()),
-                MemberContent::Elsewhere(path) => (member.name, path.to_str().unwrap().as_bytes().to_vec()),
-            })
-            .collect()
-    }
-
-    #[test]
-    fn members_of_every_dialect_are_found() {
-        let gnu =
-            ["!<arch>\n", &header("//", 20), "a-very-long-name.o/\n", &header("/0", 3), "one\n", &header("b.o/", 2)];
-        let bytes = [gnu.concat().as_bytes(), b"\x00\x01"].concat();
-        let expected = [("a-very-long-name.o".to_owned(), b"one".to_vec()), ("b.o".to_owned(), vec![0, 1])];
-        assert_eq!(names(&bytes), expected);
-        let bsd = ["!<arch>\n", &header("#1/8", 11), "c.o\0\0\0\0\0two"].concat();
-        assert_eq!(names(bsd.as_bytes()), [("c.o".to_owned(), b"two".to_vec())]);
-        let thin = ["!<thin>\n", &header("//", 10), "sub/d.o/\n\n", &header("/0", 999)].concat();
-        assert_eq!(names(thin.as_bytes()), [("sub/d.o".to_owned(), b"sub/d.o".to_vec())]);
-    }
-
-    #[test]
-    fn an_archive_without_members_is_one() {
-        assert!(is_archive(View::new(b"!<arch>\n")));
-        assert_eq!(names(b"!<arch>\n"), []);
-    }
-
-    #[test]
-    fn no_prefix_of_an_archive_is_a_panic() {
-        let bytes = ["!<arch>\n", &header("a.o/", 4), "four", &header("b.o/", 4), "five"].concat();
-        for end in 0..bytes.len() {
-            let view = View::new(&bytes.as_bytes()[..end]);
-            if let Ok(found) = members(view) {
-                assert!([8, 72, 140].contains(&end), "{end}: {found:?}");
-            }
-        }
-    }
-}
+mod tests;

@@ -9,7 +9,9 @@ use clap::{Args, ValueEnum};
 use super::limit::LimitArgument;
 use super::scan::{found, scan_path};
 use super::{Status, status};
-use crate::ops::{self, Criterion, Destination, ExtractOptions, Selection};
+use crate::error::Error;
+use crate::inventory::FileFormat;
+use crate::ops::{self, Criterion, Destination, ExtractOptions, Scanned, Selection};
 use crate::target::OffloadKind;
 
 /// Write device images into files of their own
@@ -53,6 +55,10 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key)]
     key: Vec<(String, String)>,
 
+    /// Leave images that are stored compressed as they are stored
+    #[arg(long)]
+    stored: bool,
+
     #[command(flatten)]
     limit: LimitArgument,
 
@@ -75,25 +81,37 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut status = Status::No;
     let mut files = Vec::new();
     for path in &arguments.files {
-        for scanned in scan_path(path, scan) {
-            match scanned {
+        scan_path(path, scan, &mut |outcome| {
+            status = status.and(match outcome {
+                Ok(scanned) if is_bitcode(&scanned) => status::report(&Error::Bitcode { path: path.clone() }.into()),
                 Ok(scanned) => {
-                    status = status.and(found(&scanned.file));
-                    files.push(scanned);
+                    let status = found(&scanned.file);
+                    if scanned.file.holds_something() {
+                        files.push(scanned);
+                    }
+                    status
                 }
-                Err((_, error)) => status = status.and(status::report(&error.into())),
-            }
-        }
+                Err((_, error)) => status::report(&error.into()),
+            });
+        });
     }
-    let options = ExtractOptions { selection: arguments.selection(), destination: arguments.destination(), scan };
+    let (selection, destination) = (arguments.selection(), arguments.destination());
+    let options = ExtractOptions { selection, destination, stored: arguments.stored, scan };
     let mut written = Vec::new();
     let result = ops::extract(&files, &options, |path| written.push(path.to_owned()));
     let mut out = io::stdout().lock();
     for path in written {
         writeln!(out, "{}", path.display())?;
     }
-    result?;
+    for error in result?.refused {
+        status = status.and(status::report(&error.into()));
+    }
     Ok(status)
+}
+
+/// Whether this is a module that somebody wants the images of. In an archive it is an image itself.
+fn is_bitcode(scanned: &Scanned) -> bool {
+    scanned.file.format == Some(FileFormat::Bitcode) && scanned.part.member.is_none()
 }
 
 impl Arguments {

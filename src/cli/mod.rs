@@ -3,6 +3,7 @@
 mod dropin;
 mod extract;
 mod image_argument;
+mod install_links;
 mod limit;
 mod pack;
 mod scan;
@@ -32,6 +33,7 @@ enum Command {
     Pack(pack::Arguments),
     Scan(scan::Arguments),
     Extract(extract::Arguments),
+    InstallLinks(install_links::Arguments),
 }
 
 /// Runs the command that the process was started with, or the tool whose name it was started by.
@@ -45,6 +47,7 @@ pub fn run() -> ExitCode {
         Command::Pack(arguments) => pack::run(arguments),
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
+        Command::InstallLinks(arguments) => install_links::run(arguments),
     };
     let status = result.unwrap_or_else(|error| status::report(&error));
     ExitCode::from(status as u8)

@@ -9,9 +9,9 @@ use clap::Args;
 use super::limit::LimitArgument;
 use super::{Status, status};
 use crate::error::Error;
-use crate::inventory::File;
+use crate::inventory::{File, FileFormat};
 use crate::ops::Scanned;
-use crate::scan::{Options, Part};
+use crate::scan::{Archives, Opening, Options, Part};
 use crate::{report, scan};
 
 /// List every device image in objects, programs and libraries
@@ -37,10 +37,15 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut out = io::stdout().lock();
     let options = arguments.limit.options();
     for path in &arguments.files {
-        for scanned in scan_path(path, options) {
-            let file = match scanned {
+        let mut listed = Vec::new();
+        scan_path(path, options, &mut |outcome| {
+            let file = match outcome {
                 Ok(scanned) => {
                     status = status.and(found(&scanned.file));
+                    // An archive has thousands of members, and of most there is nothing to say.
+                    if scanned.part.member.is_some() && !scanned.file.holds_something() {
+                        return;
+                    }
                     scanned.file
                 }
                 Err((path, error)) => {
@@ -49,11 +54,17 @@ pub fn run(arguments: Arguments) -> Result<Status> {
                     file
                 }
             };
-            if arguments.json {
-                files.push(file);
-            } else if file.failure.is_none() {
-                out.write_all(report::table(&file).as_bytes())?;
-            }
+            listed.push(file);
+        });
+        if listed.is_empty() {
+            listed.push(archive_of_nothing(path));
+        }
+        if arguments.json {
+            files.extend(listed);
+            continue;
+        }
+        for file in listed.iter().filter(|file| file.failure.is_none()) {
+            out.write_all(report::table(file).as_bytes())?;
         }
     }
     if arguments.json {
@@ -63,24 +74,38 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(status)
 }
 
-/// Opens and scans what a path stands for, and reports what is broken in it; what cannot be read comes with the path that
-/// it has.
-pub fn scan_path(path: &Path, options: Options) -> Vec<std::result::Result<Scanned, (String, Error)>> {
-    let unreadable = |error| (path.to_string_lossy().into_owned(), error);
-    let parts = match scan::parts(path) {
-        Ok(parts) => parts,
-        Err(error) => return vec![Err(unreadable(error))],
-    };
-    let scan_part = |part: crate::error::Result<Part>| {
-        let part = part.map_err(unreadable)?;
-        let file = scan::scan_with(&part.path, &part, options, &mut |_, _| Ok(()));
-        let file = file.map_err(|error| (part.path.clone(), error))?;
-        for error in &file.errors {
-            status::report(&error.clone().in_file(Path::new(&part.path)).into());
+fn archive_of_nothing(path: &Path) -> File {
+    let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let (path, format) = (path.to_string_lossy().into_owned(), Some(FileFormat::Archive));
+    File { path, format, size, containers: Vec::new(), errors: Vec::new(), failure: None }
+}
+
+/// What came of one file: what is in it, or the path that it has and why it cannot be read.
+pub type Outcome = std::result::Result<Scanned, (String, Error)>;
+
+/// Opens and scans what a path stands for, reports what is broken in it, and calls `take` with each file.
+pub fn scan_path(path: &Path, options: Options, take: &mut dyn FnMut(Outcome)) {
+    let unreadable = |error| Err((path.to_string_lossy().into_owned(), error));
+    let opening = Opening { archives: Archives::All, limit: options.limit };
+    let opened = scan::each_part(path, opening, &mut |part| match part {
+        Ok(part) => take(scan_part(part, options)),
+        Err(error) => take(unreadable(error)),
+    });
+    if let Err(error) = opened {
+        take(unreadable(error));
+    }
+}
+
+fn scan_part(part: Part, options: Options) -> Outcome {
+    match scan::scan_with(&part.path, &part, options, &mut |_, _| Ok(())) {
+        Ok(file) => {
+            for error in &file.errors {
+                status::report(&error.clone().in_file(Path::new(&part.path)).into());
+            }
+            Ok(Scanned { part, file })
         }
-        Ok(Scanned { part, file })
-    };
-    parts.into_iter().map(scan_part).collect()
+        Err(error) => Err((part.path, error)),
+    }
 }
 
 /// What one scanned file means for the exit status.

@@ -41,7 +41,8 @@ pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64, limit: Limit) 
         Codec::None => full.extend_from_slice(stored.data()),
         Codec::Zstd => zstd_into(&mut full, stored).map_err(malformed)?,
         Codec::Zlib => zlib_into(&mut full, stored.data()).map_err(malformed)?,
-        Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+        Codec::Lz4 => lz4_into(&mut full, stored.data(), full_size as usize).map_err(malformed)?,
+        Codec::Opaque => return Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
     }
     match full.len() as u64 {
         size if size == full_size => Ok(full),
@@ -109,6 +110,15 @@ fn zlib_into(full: &mut Vec<u8>, stored: &[u8]) -> Result<(), Cause> {
         _ if full.len() == full.capacity() => Err(Cause::Compressed("more than the stated size comes out".to_owned())),
         _ => Err(Cause::Compressed("the stream has no end".to_owned())),
     }
+}
+
+/// A block does not end by itself: it ends where its bytes do.
+fn lz4_into(full: &mut Vec<u8>, stored: &[u8], size: usize) -> Result<(), Cause> {
+    full.resize(size, 0);
+    let broken = |error: lz4_flex::block::DecompressError| Cause::Compressed(error.to_string());
+    let written = lz4_flex::block::decompress_into(stored, full).map_err(broken)?;
+    full.truncate(written);
+    Ok(())
 }
 
 /// What an error calls the bytes.

@@ -40,6 +40,21 @@ fn the_stated_size_is_where_decompression_stops() {
     }
 }
 
+/// One literal run of five bytes, then a match: twelve bytes from five back (LZ4 block format), then the last literals.
+const LZ4: [u8; 16] = *b"\x58abcde\x05\x00\x70vwxyz!!";
+
+#[test]
+fn an_lz4_block_is_decompressed_to_its_stated_size_and_no_further() {
+    let full = decompress(Codec::Lz4, View::new(&LZ4), 24, Limit::default()).unwrap();
+    assert_eq!(full, b"abcdeabcdeabcdeabvwxyz!!");
+    for stated in [0, 4, 23, 25, 1000] {
+        decompress(Codec::Lz4, View::new(&LZ4), stated, Limit::default()).unwrap_err();
+    }
+    for end in 0..LZ4.len() {
+        decompress(Codec::Lz4, View::new(&LZ4[..end]), 24, Limit::default()).unwrap_err();
+    }
+}
+
 #[test]
 fn a_size_that_so_few_bytes_cannot_give_is_refused_before_any_memory_is_taken() {
     for (codec, most) in [(Codec::Zstd, 32768), (Codec::Zlib, 1032)] {

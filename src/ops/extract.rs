@@ -22,6 +22,8 @@ use crate::scan::{self, Part};
 pub struct ExtractOptions {
     pub selection: Selection,
     pub destination: Destination,
+    /// Leave images that are stored compressed as they are stored.
+    pub stored: bool,
     pub scan: scan::Options,
 }
 
@@ -45,53 +47,62 @@ pub struct Scanned {
 /// An image that was chosen, by its file, and its number among the file's device images.
 type Chosen = (usize, usize);
 
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Extracted {
+    /// How many images were to be written.
+    pub images: usize,
+    /// Those that were not, each with its reason.
+    pub refused: Vec<Error>,
+}
+
 /// Writes the selected device images of all files, and calls `written` with the path of each output. Host code in bundles
-/// is no device image and is left out. Returns how many images there were to write.
-pub fn extract(files: &[Scanned], options: &ExtractOptions, mut written: impl FnMut(&Path)) -> Result<usize> {
-    let chosen = choose(files, options)?;
-    if chosen.is_empty() {
-        return Ok(0);
-    }
+/// is no device image and is left out.
+pub fn extract(files: &[Scanned], options: &ExtractOptions, mut written: impl FnMut(&Path)) -> Result<Extracted> {
+    let (chosen, refused) = choose(files, options)?;
+    let extraction = Extraction { files, chosen: &chosen, options };
     match &options.destination {
+        _ if chosen.is_empty() => {}
         Destination::Directory(directory) => {
             make_directory(directory)?;
             let mut names = Names::default();
-            each(files, &chosen, options.scan, |index, image, bytes| {
+            extraction.each(|index, image, bytes| {
                 let part = &files[index.0].part;
-                let name = names.take(&image_name(&part.path, index.1, image));
+                let name = names.take(&extraction.name(index, image));
                 write(part, bytes, Output::create_in(directory, &name)?)?;
                 written(&directory.join(name));
                 Ok(())
             })?;
         }
-        Destination::File(path) => each(files, &chosen, options.scan, |index, _, bytes| {
-            write(&files[index.0].part, bytes, Output::create(path)?)
-        })?,
+        Destination::File(path) => {
+            extraction.each(|index, _, bytes| write(&files[index.0].part, bytes, Output::create(path)?))?;
+        }
         Destination::Archives(directory) => {
             make_directory(directory)?;
-            archives(files, &chosen, options.scan, directory, written)?;
+            archives(&extraction, directory, written)?;
         }
     }
-    Ok(chosen.len())
+    Ok(Extracted { images: chosen.len() + refused.len(), refused })
 }
 
-fn choose(files: &[Scanned], options: &ExtractOptions) -> Result<Vec<Chosen>> {
+/// The images that are meant and can be had, and why others cannot.
+fn choose(files: &[Scanned], options: &ExtractOptions) -> Result<(Vec<Chosen>, Vec<Error>)> {
     let all: Vec<&Image> = files.iter().flat_map(|it| it.file.device_images()).collect();
     let unmet: Vec<String> = options.selection.unmet(&all).iter().map(ToString::to_string).collect();
     if !unmet.is_empty() {
         return Err(Error::NothingMatches { asked: unmet.join(" and "), there: describe(&all) });
     }
-    let mut chosen = Vec::new();
+    let (mut chosen, mut refused) = (Vec::new(), Vec::new());
     let mut descriptions = Vec::new();
     for (file, scanned) in files.iter().enumerate() {
         for (index, image) in scanned.file.device_images().enumerate() {
             if !options.selection.accepts(image) {
                 continue;
             }
-            // What would be written is not what its name says.
-            if let Some(codec) = image.codec.filter(|&codec| codec != Codec::None) {
+            if image.codec == Some(Codec::Opaque) && !options.stored {
                 let (path, offset) = (PathBuf::from(&scanned.file.path), image.offset.unwrap_or_default());
-                return Err(Error::Compressed { path, offset, codec: codec.name() });
+                refused.push(Error::Opaque { path, offset });
+                continue;
             }
             chosen.push((file, index));
             descriptions.push(format!("{} {}", scanned.file.path, target(image)));
@@ -99,9 +110,21 @@ fn choose(files: &[Scanned], options: &ExtractOptions) -> Result<Vec<Chosen>> {
     }
     match &options.destination {
         Destination::File(path) if chosen.len() > 1 => {
-            Err(Error::SeveralMatches { path: path.clone(), matches: descriptions.join(", ") })
+            Err(Error::SeveralMatches { path: path.clone(), matches: shortened(&descriptions) })
         }
-        _ => Ok(chosen),
+        _ => Ok((chosen, refused)),
+    }
+}
+
+/// As many as fit into a message.
+const MOST_NAMED: usize = 6;
+
+fn shortened(descriptions: &[String]) -> String {
+    let named = descriptions.len().min(MOST_NAMED);
+    let text = descriptions[..named].join(", ");
+    match descriptions.len() - named {
+        0 => text,
+        more => format!("{text} and {more} more"),
     }
 }
 
@@ -120,18 +143,36 @@ fn target(image: &Image) -> String {
     if said.is_empty() { "an image that says nothing of itself".to_owned() } else { said.join(" ") }
 }
 
-/// Calls `take` with every chosen image and its bytes.
-fn each(
-    files: &[Scanned],
-    chosen: &[Chosen],
-    options: scan::Options,
-    mut take: impl FnMut(Chosen, &Image, &[u8]) -> Result<()>,
-) -> Result<()> {
-    for (number, Scanned { part, file }) in files.iter().enumerate() {
-        let wanted = |index| chosen.binary_search(&(number, index)).is_ok();
-        scan::reopen(part, file, options, &wanted, &mut |index, image, bytes| take((number, index), image, bytes))?;
+struct Extraction<'a> {
+    files: &'a [Scanned],
+    chosen: &'a [Chosen],
+    options: &'a ExtractOptions,
+}
+
+impl Extraction<'_> {
+    /// Calls `take` with every chosen image and its bytes.
+    fn each(&self, mut take: impl FnMut(Chosen, &Image, &[u8]) -> Result<()>) -> Result<()> {
+        let scan = self.options.scan;
+        for (number, Scanned { part, file }) in self.files.iter().enumerate() {
+            let wanted = |index| self.chosen.binary_search(&(number, index)).is_ok();
+            scan::reopen(part, file, scan, &wanted, &mut |index, image, itself| {
+                if self.options.stored {
+                    return take((number, index), image, itself.view.data());
+                }
+                let bytes = itself.bytes(scan.limit).map_err(|malformed| malformed.in_file(Path::new(&file.path)))?;
+                take((number, index), image, &bytes)
+            })?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn name(&self, (file, index): Chosen, image: &Image) -> String {
+        let name = image_name(&self.files[file].part.path, index, image);
+        match image.codec {
+            Some(codec) if self.options.stored && codec != Codec::None => format!("{name}.{}", codec.name()),
+            _ => name,
+        }
+    }
 }
 
 /// Moves bytes from file to file where they are a part of one; what was decompressed is written from memory.
@@ -150,22 +191,15 @@ fn make_directory(directory: &Path) -> Result<()> {
 type Members<'a> = Vec<(String, Cow<'a, [u8]>)>;
 
 /// A static library for each target, in the order of their names, with its images in the order of the files.
-fn archives(
-    files: &[Scanned],
-    chosen: &[Chosen],
-    options: scan::Options,
-    directory: &Path,
-    mut written: impl FnMut(&Path),
-) -> Result<()> {
+fn archives(extraction: &Extraction<'_>, directory: &Path, mut written: impl FnMut(&Path)) -> Result<()> {
     let mut libraries: BTreeMap<String, Members> = BTreeMap::new();
-    each(files, chosen, options, |(file, index), image, bytes| {
-        let part = &files[file].part;
-        let member = (image_name(&part.path, index, image), part.keep(bytes));
+    extraction.each(|index, image, bytes| {
+        let member = (extraction.name(index, image), extraction.files[index.0].part.keep(bytes));
         libraries.entry(archive_name(image)).or_default().push(member);
         Ok(())
     })?;
     for (name, members) in &libraries {
-        let mut sink = Sink::new(files.iter().map(|it| it.part.input()));
+        let mut sink = Sink::new(extraction.files.iter().map(|it| it.part.input()));
         let path = directory.join(name);
         let members = members.iter().map(|(name, bytes)| (name.clone(), bytes.as_ref()));
         archive::write(members, &mut sink).map_err(Error::io(&path, "write"))?;

@@ -6,8 +6,8 @@ mod pack;
 mod selection;
 mod wrap;
 
-pub use extract::{Destination, ExtractOptions, Scanned, extract};
+pub use extract::{Destination, ExtractOptions, Extracted, Scanned, extract};
 pub use names::Names;
-pub use pack::{ImageToPack, PackOptions, pack};
+pub use pack::{ImageToPack, PackOptions, pack, pack_into};
 pub use selection::{Criterion, Selection};
 pub use wrap::{Chosen, ImageFile, LargeImages, WrapOptions, wrap};

@@ -73,6 +73,11 @@ fn image_kind_of(own: &DeviceImage, path: &Path, version: Version) -> u16 {
 
 /// Writes the offload binary. The images are moved from file to file, and read only to be compressed.
 pub fn pack(images: &[ImageToPack], options: &PackOptions) -> Result<()> {
+    pack_into(Output::create(&options.output)?, images, options)
+}
+
+/// The same for an output that was begun already.
+pub fn pack_into(mut output: Output, images: &[ImageToPack], options: &PackOptions) -> Result<()> {
     let strings: Vec<Vec<(&str, &str)>> = images
         .iter()
         .map(|image| image.strings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
@@ -90,7 +95,6 @@ pub fn pack(images: &[ImageToPack], options: &PackOptions) -> Result<()> {
         .collect();
     let too_large = || Error::TooLarge { path: options.output.clone() };
     let content = offload_binary::write(options.version, &members).ok_or_else(too_large)?.content;
-    let mut output = Output::create(&options.output)?;
     match options.compression {
         None => {
             let mut sink = Sink::new(images.iter().map(|image| &image.input));

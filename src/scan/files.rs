@@ -1,6 +1,7 @@
 //! From a path to the files that it stands for: the file itself, or of an archive the members.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use std::sync::Arc;
 use super::Source;
 use crate::archive::{self, MemberContent};
 use crate::bytes::View;
-use crate::error::Result;
+use crate::codec::Limit;
+use crate::error::{Error, Result};
 use crate::io::Input;
 
 /// Archives in archives in archives: as deep as this is looked, for a file that contains itself never ends.
@@ -18,6 +20,8 @@ const DEEPEST: usize = 4;
 pub struct Part {
     /// What people call it: `ARCHIVE!MEMBER` for a member.
     pub path: String,
+    /// Its name in the archive that holds it, if one does.
+    pub member: Option<String>,
     input: Arc<Input>,
     range: Range<u64>,
 }
@@ -26,7 +30,7 @@ impl Part {
     /// All of a file.
     pub fn whole(path: String, input: Input) -> Part {
         let range = 0..input.size();
-        Part { path, input: Arc::new(input), range }
+        Part { path, member: None, input: Arc::new(input), range }
     }
 
     /// These bytes for as long as the file is open: still borrowed if they are a part of it, a copy if they were made of it.
@@ -56,37 +60,91 @@ impl Source for Part {
     }
 }
 
-/// The files that `path` stands for. A member that cannot be had is an error among the others.
-pub fn parts(path: &Path) -> Result<Vec<Result<Part>>> {
-    let mut found = Vec::new();
-    let input = Input::open(path)?;
-    expand(Part::whole(input.path().to_string_lossy().into_owned(), input), path, 0, &mut found);
-    Ok(found)
+/// Which archives are opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Archives {
+    /// Static libraries, as linkers open them.
+    Libraries,
+    /// Also those that are made for people: wheels and other zip files, tar files, compressed files.
+    All,
 }
 
-fn expand(part: Part, path: &Path, depth: usize, found: &mut Vec<Result<Part>>) {
-    if depth == DEEPEST || !archive::is_archive(part.view()) {
-        return found.push(Ok(part));
-    }
-    let members = match archive::members(part.view()) {
+/// How files are opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening {
+    pub archives: Archives,
+    /// How large a packed member may become.
+    pub limit: Limit,
+}
+
+/// Calls `found` with each file that `path` stands for. A member that cannot be had is an error among the others. Packed
+/// members take room on disk for as long as their part is kept.
+pub fn each_part(path: &Path, how: Opening, found: &mut dyn FnMut(Result<Part>)) -> Result<()> {
+    each_part_of(Input::open(path)?, path, how, found);
+    Ok(())
+}
+
+/// The same of a file that is open already; members of a thin archive are looked for beside `path`.
+pub fn each_part_of(input: Input, path: &Path, how: Opening, found: &mut dyn FnMut(Result<Part>)) {
+    let part = Part::whole(input.path().to_string_lossy().into_owned(), input);
+    expand(part, path, 0, how, found);
+}
+
+fn expand(part: Part, path: &Path, depth: usize, how: Opening, found: &mut dyn FnMut(Result<Part>)) {
+    let form = archive::Form::of(part.view()).filter(|form| how.archives == Archives::All || form.is_library());
+    let Some(form) = form.filter(|_| depth < DEEPEST) else { return found(Ok(part)) };
+    let members = match (form.members)(part.view()) {
         Ok(members) => members,
-        Err(malformed) => return found.push(Err(malformed.in_file(Path::new(&part.path)))),
+        Err(malformed) => return found(Err(malformed.in_file(Path::new(&part.path)))),
     };
     for member in members {
-        let name = format!("{}!{}", part.path, member.name);
+        // A file that is compressed as a whole is still called what it is called.
+        let name = member.name.as_ref().map_or(part.path.clone(), |name| format!("{}!{name}", part.path));
+        let named = |part: Part| Part { member: member.name.clone().or(part.member.clone()), ..part };
         match member.content {
             MemberContent::Here(view) => {
                 let start = part.range.start + view.start();
                 let range = start..start + view.size();
-                expand(Part { path: name, input: Arc::clone(&part.input), range }, path, depth + 1, found);
+                let part = Part { path: name, member: None, input: Arc::clone(&part.input), range };
+                expand(named(part), path, depth + 1, how, found);
             }
             MemberContent::Elsewhere(relative) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);
                 match Input::open(&path) {
-                    Ok(input) => expand(Part::whole(name, input), &path, depth + 1, found),
-                    Err(error) => found.push(Err(error)),
+                    Ok(input) => expand(named(Part::whole(name, input)), &path, depth + 1, how, found),
+                    Err(error) => found(Err(error)),
                 }
             }
+            MemberContent::Packed(unpack) => {
+                let made = Input::made(Path::new(&name), &std::env::temp_dir(), |file| {
+                    unpack(&mut Limited { to: file, left: how.limit.0 })
+                });
+                match made {
+                    Ok(input) => expand(named(Part::whole(name, input)), path, depth + 1, how, found),
+                    Err(error) => found(Err(error)),
+                }
+            }
+            MemberContent::Unreadable(why) => found(Err(Error::UnreadableMember { path: name.into(), why })),
         }
+    }
+}
+
+/// Takes so many bytes and no more: what is packed can become as large as it likes.
+struct Limited<W> {
+    to: W,
+    left: u64,
+}
+
+impl<W: Write> Write for Limited<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let size = bytes.len() as u64;
+        self.left =
+            self.left.checked_sub(size).ok_or_else(|| io::Error::other("is larger than the limit once unpacked"))?;
+        self.to.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
     }
 }

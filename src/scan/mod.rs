@@ -8,6 +8,7 @@
 mod files;
 mod magic;
 mod record;
+mod strict;
 mod structure;
 mod walk;
 
@@ -16,14 +17,15 @@ use std::path::Path;
 
 use crate::bytes::View;
 use crate::codec::Limit;
-use crate::error::{Error, Malformed, Result};
+use crate::error::{Malformed, Result};
 use crate::format;
 use crate::inventory::{Container, File, FileFormat, Image};
 use crate::io::Input;
 use record::Record;
 
-pub use files::{Part, parts};
+pub use files::{Archives, Opening, Part, each_part, each_part_of};
 pub use record::Look;
+pub use strict::offload_binaries;
 
 /// How to look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,14 +73,14 @@ pub fn scan(path: &str, source: &impl Source) -> Result<File> {
     scan_with(path, source, Options::default(), &mut |_, _| Ok(()))
 }
 
-/// The same, and calls `look` with each image and its bytes.
+/// The same, and calls `look` with each image.
 pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut Look) -> Result<File> {
     let view = source.view();
     let structure = structure::read(view);
-    if structure.format == FileFormat::Bitcode {
-        return Err(Error::Bitcode { path: path.into() });
-    }
     let mut findings = Findings { options, look, containers: Vec::new(), errors: Vec::new() };
+    if let Some(image) = format::bare_device_file(view) {
+        findings.add(&image, None)?;
+    }
     for section in &structure.sections {
         walk::walk(section.view, section.name.as_deref(), &mut findings)?;
     }
@@ -90,11 +92,11 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
     Ok(findings.into_file(path, structure.format, view.size()))
 }
 
-/// Called with the number of an image, what is known of it, and its bytes.
-pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &[u8]) -> Result<()> + 'a;
+/// Called with the number of an image, what is known of it, and the image itself.
+pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &format::Image<'_>) -> Result<()> + 'a;
 
 /// Calls `look` with the number of each device image that is `wanted`, counted as [`File::device_images`] does, with what
-/// is known of it and with its bytes. Containers without any are not opened again.
+/// is known of it and with the image itself. Containers without any are not opened again.
 pub fn reopen(
     source: &impl Source,
     file: &File,
@@ -114,12 +116,12 @@ pub fn reopen(
         let view = source.view().part("container", offset, offset, container.size).map_err(broken)?;
         let again = format::read(view).unwrap_or_else(|| Err(format::not_a_container("container", view)));
         let mut errors = Vec::new();
-        let mut number_and_look = |image: &Image, bytes: &[u8]| {
+        let mut number_and_look = |image: &Image, itself: &format::Image<'_>| {
             if !image.is_for_a_device() {
                 return Ok(());
             }
             number += 1;
-            if wanted(number - 1) { look(number - 1, image, bytes) } else { Ok(()) }
+            if wanted(number - 1) { look(number - 1, image, itself) } else { Ok(()) }
         };
         let mut record = Record { options, errors: &mut errors, look: &mut number_and_look };
         record.container(&again.map_err(broken)?, container.section.as_deref())?;

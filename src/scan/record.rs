@@ -13,9 +13,8 @@ use crate::inventory::{Container, Image};
 /// Containers in containers: as deep as this is looked. Real files have three.
 const DEEPEST: usize = 8;
 
-/// Called with every image that holds no other, and its bytes as far as they are there: of an image that is stored
-/// compressed by itself those that are stored.
-pub type Look<'a> = dyn FnMut(&Image, &[u8]) -> Result<()> + 'a;
+/// Called with what is known of every image that holds no other, and with the image itself.
+pub type Look<'a> = dyn FnMut(&Image, &format::Image<'_>) -> Result<()> + 'a;
 
 /// Makes the inventory of containers.
 pub struct Record<'a, 'look> {
@@ -92,14 +91,15 @@ impl Record<'_, '_> {
             strings: image.strings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
             unknown: image.unknown.clone(),
             offset: place.restored_from.is_none().then_some(image.view.start()),
-            size: place.restored_from.is_none().then_some(image.view.size()),
+            // Images that are compressed as one have no sizes of their own.
+            size: (place.restored_from.is_none() && image.part.is_none()).then_some(image.view.size()),
             codec: image.codec,
             full_size: image.full_size.or(place.restored_from.map(|_| image.view.size())),
             containers: Vec::new(),
         };
         recorded.containers = self.inside(image.view, Place { depth: place.depth + 1, ..place })?;
         if recorded.containers.is_empty() {
-            (self.look)(&recorded, image.view.data())?;
+            (self.look)(&recorded, image)?;
         }
         Ok(recorded)
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::{Run, Scene};
 
 /// Runs the program under another name; arguments as one would type them.
-fn called(scene: &Scene, name: &str, arguments: &str) -> Run {
+pub fn called(scene: &Scene, name: &str, arguments: &str) -> Run {
     let link = scene.path(name);
     if !link.exists() {
         std::fs::hard_link(env!("CARGO_BIN_EXE_fatbin"), &link)
@@ -79,4 +79,42 @@ fn help_and_version_are_there_and_mistakes_are_told_as_llvm_tells_them() {
     }
     let run = called(&scene, "clang-offload-wrapper", "-o x --offload-arch=gfx90a a b");
     assert_eq!(run.err, "clang-offload-wrapper: error: 1 --offload-arch for 2 inputs\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_help_that_nobody_reads_or_has_room_for_ends_in_a_status_and_not_in_a_crash() {
+    let scene = Scene::new();
+    called(&scene, "llvm-offload-binary", "--version").ok();
+    let help = |to: std::process::Stdio| {
+        let mut command = Command::new(scene.path("llvm-offload-binary"));
+        let output = command.arg("--help").stdout(to).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let message = "LLVM ERROR: IO failure on output stream: No space left on device\n";
+    assert_eq!(help(full.into()), (Some(1), message.to_owned()));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(help(writer.into()), (Some(1), String::new()));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_by_the_names_of_the_tools_are_made_and_made_again_but_nothing_else_is_touched() {
+    let scene = Scene::new();
+    for _ in 0..2 {
+        let out = scene.fatbin("install-links tools/bin").ok();
+        assert!(out.lines().any(|line| line == "tools/bin/llvm-offload-binary"), "{out}");
+        for link in out.lines() {
+            let version = crate::run(Command::new(scene.path(link)).arg("--version")).ok();
+            assert!(version.starts_with("fatbin "), "{link}: {version}");
+        }
+        assert_eq!(std::fs::read_dir(scene.path("tools/bin")).unwrap().count(), out.lines().count());
+    }
+    std::fs::create_dir(scene.path("other")).unwrap();
+    scene.file("other/llvm-offload-wrapper", "a program");
+    let run = scene.fatbin("install-links other");
+    assert_eq!(run.err, "fatbin: other/llvm-offload-wrapper: is there already and is no link\n");
+    assert_eq!((run.status, std::fs::read_dir(scene.path("other")).unwrap().count()), (2, 1));
 }

@@ -132,9 +132,9 @@ fn a_library_for_each_target_holds_its_images() {
     ];
     assert_eq!(out, names.map(|name| format!("libraries/{name}\n")).concat());
     let bytes = scene.read("libraries/cuda-nvptx64-nvidia-cuda-sm_90.a");
-    let members = fatbin::archive::members(fatbin::bytes::View::new(&bytes)).unwrap();
-    let [member] = members.as_slice() else { panic!("{members:?}") };
-    let fatbin::archive::MemberContent::Here(view) = member.content else { panic!("{member:?}") };
+    let members = fatbin::archive::members(fatbin::bytes::View::new(&bytes)).unwrap().unwrap();
+    let [member] = members.as_slice() else { panic!("{} members", members.len()) };
+    let fatbin::archive::MemberContent::Here(view) = member.content else { panic!("a thin archive") };
     assert_eq!(view.data(), scene.read("b"));
     // The symbol table leads a linker to the kernel.
     assert!(String::from_utf8_lossy(&bytes[..400]).contains("answer"), "no symbol");
@@ -151,10 +151,7 @@ fn images_in_the_members_of_a_library_come_out_under_its_name() {
     fatbin::archive::write(members.into_iter(), &mut library).unwrap();
     scene.file("lib.a", library.into_inner());
     let table = scene.fatbin("scan lib.a").ok();
-    assert!(
-        table.contains("lib.a!one.o: elf, ") && table.contains("lib.a!text: raw, 7 bytes, no device images"),
-        "{table}"
-    );
+    assert!(table.contains("lib.a!one.o: elf, ") && !table.contains("lib.a!text"), "{table}");
     let out = scene.fatbin("extract lib.a -o images").ok();
     let name = "images/lib.a_one.o.0-openmp-amdgcn-amd-amdhsa-gfx90a.elf";
     assert_eq!(out, format!("{name}\n{name}~2\n"));

@@ -4,6 +4,7 @@ mod bad_input;
 mod dropin;
 mod extract;
 mod pack;
+mod packager;
 mod readme;
 mod scan;
 mod wrap;

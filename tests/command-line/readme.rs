@@ -41,7 +41,7 @@ fn without_linkers_numbers(text: &str) -> String {
 fn every_example_in_the_readme_prints_what_it_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let scene = Scene::new();
-    for name in ["answer-x86_64.so", "answer-gfx90a.hsaco", "host.c", "runtime.c"] {
+    for name in ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "host.c", "runtime.c"] {
         scene.file(name, fixture(name));
     }
     let program = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().unwrap();

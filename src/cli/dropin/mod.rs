@@ -4,6 +4,7 @@
 //! done by the same operations that fatbin's own commands use.
 
 mod llvm_options;
+mod offload_packager;
 mod offload_wrapper;
 mod said;
 
@@ -16,10 +17,20 @@ use std::process::ExitCode;
 enum Tool {
     ClangOffloadWrapper,
     LlvmOffloadWrapper,
+    OffloadPackager,
 }
 
-const TOOLS: [(&str, Tool); 2] =
-    [("clang-offload-wrapper", Tool::ClangOffloadWrapper), ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper)];
+const TOOLS: [(&str, Tool); 4] = [
+    ("clang-offload-wrapper", Tool::ClangOffloadWrapper),
+    ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper),
+    ("clang-offload-packager", Tool::OffloadPackager),
+    ("llvm-offload-binary", Tool::OffloadPackager),
+];
+
+/// The names of all tools.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|(name, _)| *name)
+}
 
 /// The exit status of a run that failed, as LLVM's tools have it.
 const FAILED: u8 = 1;
@@ -38,6 +49,7 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let status = match called.tool {
         Tool::ClangOffloadWrapper => offload_wrapper::clang(program, called.release, arguments),
         Tool::LlvmOffloadWrapper => offload_wrapper::llvm(program, called.release, arguments),
+        Tool::OffloadPackager => offload_packager::run(program, arguments),
     };
     Some(ExitCode::from(status))
 }
@@ -71,6 +83,8 @@ mod tests {
             ("clang-offload-wrapper-14", ClangOffloadWrapper, Some(14)),
             ("llvm-offload-wrapper-22.1", LlvmOffloadWrapper, Some(22)),
             ("aarch64-linux-gnu-llvm-offload-wrapper", LlvmOffloadWrapper, None),
+            ("clang-offload-packager-22", OffloadPackager, Some(22)),
+            ("llvm-offload-binary", OffloadPackager, None),
             ("x86_64-w64-mingw32-clang-offload-wrapper-15.exe", ClangOffloadWrapper, Some(15)),
         ];
         for (name, tool, release) in cases {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::FAILED;
 use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Value, parse};
-use super::said::Voice;
+use super::said::{Voice, print};
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
 use crate::wrap::abi::Generation;
@@ -105,8 +105,7 @@ fn run(
         Err(stop) => return stop.print(),
     };
     if line.flag("h") {
-        print!("{}", tool.short_help(program));
-        return 0;
+        return print(&tool.short_help(program), 0);
     }
     let wrapped = options(&line).and_then(|options| ops::wrap(&options).map_err(|error| error.to_string()));
     match wrapped {

@@ -1,7 +1,9 @@
-//! Errors and warnings as LLVM's tools print them: in color where someone watches.
+//! What LLVM's tools print: errors and warnings, in color where someone watches, and help.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
+
+use super::FAILED;
 
 /// Terminals that know colors, by what `TERM` says: whole names, beginnings and ends.
 const COLORED: [&str; 3] = ["ansi", "cygwin", "linux"];
@@ -22,7 +24,6 @@ impl Voice<'_> {
         self.say("error: ", 31, message);
     }
 
-    #[expect(dead_code, reason = "for clang-offload-packager")]
     pub fn warning(self, message: &str) {
         self.say("warning: ", 35, message);
     }
@@ -33,8 +34,7 @@ impl Voice<'_> {
             true => format!("\x1b[0;1;{color}m{what}\x1b[0m"),
             false => what.to_owned(),
         };
-        // If standard error is closed, the exit status still says it.
-        let _ = writeln!(io::stderr(), "{program}{what}{message}");
+        complain(&format!("{program}{what}{message}\n"));
     }
 }
 
@@ -46,6 +46,26 @@ fn knows_colors(terminal: &str) -> bool {
     COLORED.contains(&terminal)
         || COLORED_BEGINNINGS.iter().any(|beginning| terminal.starts_with(beginning))
         || terminal.ends_with(COLORED_END)
+}
+
+/// Prints what was asked for, and says how the tool ends then: with `status`, unless there is no room for it. If nobody
+/// reads it any more there is nobody to tell.
+pub fn print(text: &str, status: u8) -> u8 {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => status,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                complain(&format!("LLVM ERROR: IO failure on output stream: {}\n", cause(&error)));
+            }
+            FAILED
+        }
+    }
+}
+
+/// Prints to standard error. If that is closed, the exit status still says it.
+pub fn complain(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// What the operating system says went wrong, in its words alone.

@@ -48,7 +48,9 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
 /// All of it is the container's word: the bytes of a compressed image say nothing, and those of others agree.
 fn image<'data>(entry: &Entry<'data>) -> Image<'data> {
     let header = &entry.header;
-    let codec = header.codec();
+    let codec = entry.codec;
+    // Of an image in a group the header has the size that it has in what the payload gives.
+    let full_size = if entry.part.is_some() { header.stored_size } else { header.full_size };
     Image {
         kind: Some(OffloadKind::Cuda),
         image_kind: match header.kind {
@@ -64,6 +66,7 @@ fn image<'data>(entry: &Entry<'data>) -> Image<'data> {
         unknown: Vec::new(),
         view: entry.image,
         codec: Some(codec),
-        full_size: Some(header.full_size).filter(|&size| codec != Codec::None && size != 0),
+        full_size: Some(full_size).filter(|&size| codec != Codec::None && size != 0),
+        part: entry.part,
     }
 }

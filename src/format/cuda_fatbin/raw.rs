@@ -178,6 +178,28 @@ impl EntryHeader {
     }
 }
 
+/// The table of a group's images, behind the group's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupTable {
+    /// +0: number of images. A header for each follows the table's own eight bytes; its header size is the offset of the
+    /// image in what the group's payload gives, its payload size the size of the image there.
+    pub count: u32,
+    /// +4: size of the table in bytes, these eight included.
+    pub size: u32,
+}
+
+impl GroupTable {
+    pub const SIZE: u64 = 8;
+
+    /// Reads the table at `at`.
+    pub fn read(view: View, at: u64) -> Result<Self, Malformed> {
+        Ok(GroupTable {
+            count: view.u32("CUDA fatbin group count", at)?,
+            size: view.u32("CUDA fatbin group table size", at + 4)?,
+        })
+    }
+}
+
 /// What the option block begins with. A string of options has a NUL behind it. A cubin's attributes have one before
 /// them, as if they stood behind an empty string, and it is counted neither in the offset nor in the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

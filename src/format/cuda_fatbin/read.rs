@@ -1,10 +1,10 @@
 //! Reading: the entries are walked by their sizes, each of which has to fit into what the container says it has.
 
-use super::raw::{EntryHeader, Header, OptionBlock, kind};
+use super::raw::{EntryHeader, GroupTable, Header, OptionBlock, kind};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
-use crate::format::DeviceImage;
+use crate::format::{DeviceImage, Part, without_nul};
 
 /// More entries than any tool puts into one container; a bound for hostile files.
 const MOST_ENTRIES: usize = 1 << 16;
@@ -24,6 +24,10 @@ pub struct CudaFatbin<'data> {
 pub struct Entry<'data> {
     /// As it stands in the file: kinds and flags that are not known are kept.
     pub header: EntryHeader,
+    /// How the payload is stored.
+    pub codec: Codec,
+    /// Where the image stands in what the payload gives, if several are compressed as one.
+    pub part: Option<Part>,
     /// What `fatbinary --ident` said, mostly the name of a source file.
     pub identifier: Option<View<'data>>,
     /// Of PTX the command line for ptxas, of NVVM that of the code generator, of cubins attributes in binary form.
@@ -41,12 +45,19 @@ impl<'data> CudaFatbin<'data> {
         let view = view.part("CUDA fatbin size", 8, 0, Header::SIZE + header.size)?;
         let mut entries = Vec::new();
         while rest.size() > 0 {
-            if entries.len() == MOST_ENTRIES {
+            if entries.len() >= MOST_ENTRIES {
                 let cause = Cause::Unexpected { value: header.size, expected: "that of at most 65536 entries" };
                 return Err(view.malformed("CUDA fatbin size", 8, cause));
             }
             let (entry, behind) = Entry::read(rest)?;
-            entries.push(entry);
+            match entry.header.kind {
+                // A group whose table says something else is one image of which nothing is known.
+                kind::GROUP => match group(rest, &entry) {
+                    Ok(images) => entries.extend(images),
+                    Err(_) => entries.push(Entry { codec: Codec::Opaque, ..entry }),
+                },
+                _ => entries.push(entry),
+            }
             rest = behind;
         }
         Ok(CudaFatbin { version: header.version, entries, view })
@@ -68,8 +79,40 @@ impl<'data> Entry<'data> {
         let size = header_size + header.stored_size;
         let whole = view.part("CUDA fatbin payload size", 8, 0, size)?;
         let (identifier, options) = (identifier(front, &header)?, options(front, &header)?);
-        Ok((Entry { header, identifier, options, image: image(whole, &header)? }, view.from(size)))
+        let (codec, image) = (header.codec(), image(whole, &header)?);
+        Ok((Entry { header, codec, part: None, identifier, options, image }, view.from(size)))
     }
+}
+
+/// The images of a group: headers in a table, bytes in what the group's payload gives.
+fn group<'data>(view: View<'data>, group: &Entry<'data>) -> Result<Vec<Entry<'data>>, Malformed> {
+    let table = GroupTable::read(view, EntryHeader::SIZE)?;
+    let (size, count) = (u64::from(table.size), u64::from(table.count));
+    if size != GroupTable::SIZE + count * EntryHeader::SIZE {
+        let cause = Cause::Unexpected { value: size, expected: "8, and 64 for each image" };
+        return Err(view.malformed("CUDA fatbin group table size", EntryHeader::SIZE + 4, cause));
+    }
+    let front = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;
+    front.part("CUDA fatbin group table size", EntryHeader::SIZE + 4, EntryHeader::SIZE, size)?;
+    let whole = if group.codec == Codec::None { group.image.size() } else { group.header.full_size };
+    let mut entries = Vec::new();
+    for at in (0..count).map(|index| EntryHeader::SIZE + GroupTable::SIZE + index * EntryHeader::SIZE) {
+        let header = EntryHeader::read(view.from(at))?;
+        let (offset, size) = (u64::from(header.header_size), header.stored_size);
+        if offset.checked_add(size).is_none_or(|end| end > whole) {
+            return Err(view.malformed(
+                "CUDA fatbin group offset",
+                at + 4,
+                Cause::OutOfBounds { offset, size, limit: whole },
+            ));
+        }
+        let (image, part) = match group.codec {
+            Codec::None => (group.image.part("CUDA fatbin group offset", at + 4, offset, size)?, None),
+            _ => (group.image, Some(Part { offset, whole })),
+        };
+        entries.push(Entry { header, image, part, ..*group });
+    }
+    Ok(entries)
 }
 
 fn identifier<'data>(front: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
@@ -103,13 +146,8 @@ fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>,
     let payload = entry.from(offset);
     let size = match (header.codec(), header.kind) {
         (Codec::None, kind::ELF) => DeviceImage::identify(payload).own_size,
-        (Codec::None, kind::PTX) => Some(without_padding(payload.data())),
+        (Codec::None, kind::PTX) => Some(without_nul(payload.data())),
         _ => None,
     };
     entry.part("CUDA fatbin payload size", 8, offset, size.unwrap_or(header.stored_size))
-}
-
-/// How many bytes there are before the zeros at the end.
-fn without_padding(text: &[u8]) -> u64 {
-    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
 }

@@ -3,6 +3,7 @@
 
 use super::raw::Header;
 use super::*;
+use crate::codec::{Codec, Compression, Limit, compress};
 use crate::target::nvptx::Suffix;
 
 const PTX: &[u8] = b".version 8.8\n.target sm_100f\n.address_size 64\n";
@@ -156,7 +157,7 @@ fn what_is_unknown_is_reported_and_does_not_hide_its_neighbours() {
     let cases = [
         (kind::NVVM, flag::OPAQUE, 5, 100, (ImageKind::Nvvm, Codec::Opaque, Some(100), Some("sm_100"))),
         (kind::NVVM, 0, 0, 0, (ImageKind::Nvvm, Codec::None, None, Some("sm_100"))),
-        (kind::GROUP, flag::ZSTD, 5, 100, (ImageKind::Unknown, Codec::Zstd, Some(100), Some("sm_100"))),
+        (kind::GROUP, flag::ZSTD, 5, 100, (ImageKind::Unknown, Codec::Opaque, Some(100), Some("sm_100"))),
         (kind::ELF, flag::ZSTD | flag::LZ4, 5, 100, (ImageKind::Elf, Codec::Opaque, Some(100), Some("sm_100"))),
         (kind::ELF, 1 << 40, 5, 100, (ImageKind::Elf, Codec::Opaque, Some(100), Some("sm_100"))),
         (kind::ELF, flag::SPECIFIC | flag::FAMILY, 0, 0, (ImageKind::Elf, Codec::None, None, None)),
@@ -179,10 +180,59 @@ fn what_is_unknown_is_reported_and_does_not_hide_its_neighbours() {
     }
 }
 
+/// What `fatbinary --concat --compress-all` 13.5 makes of two cubins: one stream, and a table of what is in it.
+fn group(images: &[&[u8]]) -> Vec<u8> {
+    let whole = images.concat();
+    let size = whole.len() as u64;
+    let stream = compress([&whole[..]].into_iter(), size, Compression::new(Codec::Zstd), Vec::new()).unwrap();
+    let mut table = Vec::new();
+    table.extend((images.len() as u32).to_le_bytes());
+    table.extend((8 + 64 * images.len() as u32).to_le_bytes());
+    let mut offset = 0;
+    for (index, image) in images.iter().enumerate() {
+        let arch_number = 90 + index as u32;
+        let stored_size = image.len() as u64;
+        EntryHeader { header_size: offset, stored_size, arch_number, ..plain(kind::ELF, 0, 8) }.write(&mut table);
+        offset += image.len() as u32;
+    }
+    let payload = [stream.clone(), vec![0; stream.len().next_multiple_of(8) - stream.len()]].concat();
+    let header = EntryHeader {
+        header_size: 64 + table.len() as u32,
+        stored_size: payload.len() as u64,
+        compressed_size: stream.len() as u32,
+        full_size: size,
+        options_offset: 64,
+        arch_number: 0,
+        ..plain(kind::GROUP, flag::ZSTD, 8)
+    };
+    let mut bytes = Vec::new();
+    Header { version: 1, size: u64::from(header.header_size) + header.stored_size }.write(&mut bytes);
+    header.write(&mut bytes);
+    [bytes, table, payload].concat()
+}
+
 #[test]
-fn a_group_has_no_architecture_of_its_own() {
-    let bytes = container_of(EntryHeader { arch_number: 0, ..plain(kind::GROUP, flag::ZSTD, 8) }, b"payload\0");
-    assert_eq!(images(&bytes)[0].arch, None);
+fn images_that_are_compressed_as_one_are_listed_and_taken_apart() {
+    let bytes = group(&[b"the first image", b"and the second"]);
+    let found = images(&bytes);
+    let listed: Vec<_> = found.iter().map(|image| (image.arch.as_deref(), image.codec, image.full_size)).collect();
+    assert_eq!(listed, [(Some("sm_90"), Some(Codec::Zstd), Some(15)), (Some("sm_91"), Some(Codec::Zstd), Some(14))]);
+    let contents: Vec<_> = found.iter().map(|image| image.bytes(Limit::default()).unwrap().into_owned()).collect();
+    assert_eq!(contents, [b"the first image".to_vec(), b"and the second".to_vec()]);
+}
+
+#[test]
+fn a_group_whose_table_lies_is_one_image_of_which_nothing_is_known() {
+    let good = group(&[b"the first image", b"and the second"]);
+    // Count and size of the table; offset and size of its first image.
+    for (at, value) in [(80, 3), (80, u32::MAX), (84, 0), (84, u32::MAX), (92, 30), (92, u32::MAX), (96, 16 << 20)] {
+        let mut bytes = good.clone();
+        put(&mut bytes, at, u64::from(value), 4);
+        let found = images(&bytes);
+        assert_eq!((found.len(), found[0].codec), (1, Some(Codec::Opaque)), "{value} at {at}");
+        assert_eq!(found[0].arch, None);
+        found[0].bytes(Limit::default()).unwrap_err();
+    }
 }
 
 #[test]

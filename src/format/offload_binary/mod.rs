@@ -52,9 +52,12 @@ pub fn image_kind_name(value: u16) -> &'static str {
     IMAGE_KINDS.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
 
-/// The value of the `image kind` field for a file with this path's extension, as LLVM's tools have it.
+/// The value of the `image kind` field for a file with this path's extension, as LLVM's tools have it: it is what follows
+/// the last dot, also where the name begins with that.
 pub fn image_kind_of_file(path: &Path) -> u16 {
-    let named = |name: &str| path.extension().is_some_and(|extension| extension == name);
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let extension = name.iter().rposition(|&byte| byte == b'.').map(|dot| &name[dot + 1..]);
+    let named = |known: &str| extension == Some(known.as_bytes());
     IMAGE_KINDS.iter().find(|(name, _)| named(name)).map_or(image_kind::NONE, |&(_, value)| value)
 }
 

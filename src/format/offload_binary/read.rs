@@ -12,6 +12,9 @@ const MOST_STRINGS: u64 = 1024;
 /// More images than there are processors to have some for; a bound for hostile files.
 const MOST_ENTRIES: u64 = 4096;
 
+/// All strings together, in bytes. They may share their text, so that a small file can state terabytes.
+const MOST_TEXT: u64 = 64 << 20;
+
 /// What the stream of a compressed binary begins with if it is one of zstd (RFC 8878); else it is one of zlib.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -89,19 +92,39 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Entry<'
     let size = header.entries_count * raw::Entry::SIZE;
     view.part("offload binary entries offset", 16, header.entries_offset, size)?;
     // No product or sum can wrap from here on: the entries lie within the view.
-    (0..header.entries_count)
-        .map(|index| {
-            let at = header.entries_offset + index * raw::Entry::SIZE;
-            let entry = raw::Entry::read(view, at)?;
-            Ok(Entry {
-                image_kind: entry.image_kind,
-                offload_kind: entry.offload_kind,
-                flags: entry.flags,
-                strings: read_strings(header.version, view, at, &entry)?,
-                image: view.part("offload binary image offset", at + 24, entry.image_offset, entry.image_size)?,
-            })
-        })
-        .collect()
+    let mut text_left = MOST_TEXT;
+    let mut entries = Vec::new();
+    for index in 0..header.entries_count {
+        let at = header.entries_offset + index * raw::Entry::SIZE;
+        let entry = raw::Entry::read(view, at)?;
+        entries.push(Entry {
+            image_kind: entry.image_kind,
+            offload_kind: entry.offload_kind,
+            flags: entry.flags,
+            strings: read_strings(header.version, view, at, &entry, &mut text_left)?,
+            image: view.part("offload binary image offset", at + 24, entry.image_offset, entry.image_size)?,
+        });
+    }
+    refuse_overlaps(view, header, &entries)?;
+    Ok(entries)
+}
+
+/// Images stand beside each other. If they could share bytes, binaries in binaries would multiply: 4096 times at each
+/// level.
+fn refuse_overlaps(view: View<'_>, header: &Header, entries: &[Entry<'_>]) -> Result<(), Malformed> {
+    let mut images: Vec<(u64, u64, u64)> =
+        (0..).zip(entries).map(|(index, it)| (it.image.start(), it.image.size(), index)).collect();
+    images.retain(|&(_, size, _)| size > 0);
+    images.sort_unstable();
+    for pair in images.windows(2) {
+        let [(start, size, _), (next, _, index)] = *pair else { unreachable!("windows of two") };
+        if start + size > next {
+            let at = header.entries_offset + index * raw::Entry::SIZE + 24;
+            let cause = Cause::Unexpected { value: next - view.start(), expected: "behind the image before it" };
+            return Err(view.malformed("offload binary image offset", at, cause));
+        }
+    }
+    Ok(())
 }
 
 fn read_strings<'data>(
@@ -109,6 +132,7 @@ fn read_strings<'data>(
     view: View<'data>,
     entry_at: u64,
     entry: &raw::Entry,
+    text_left: &mut u64,
 ) -> Result<Vec<(&'data str, &'data str)>, Malformed> {
     if entry.string_count > MOST_STRINGS {
         let cause = Cause::Unexpected { value: entry.string_count, expected: "at most 1024" };
@@ -116,18 +140,29 @@ fn read_strings<'data>(
     }
     let size = version.string_entry_size();
     view.part("offload binary string offset", entry_at + 8, entry.string_offset, entry.string_count * size)?;
-    (0..entry.string_count)
-        .map(|index| {
-            let at = entry.string_offset + index * size;
-            let string = StringEntry::read(version, view, at)?;
-            let key = view.c_string("offload binary key", at, string.key_offset)?;
-            let value = match string.value_size {
-                None => view.c_string("offload binary value", at + 8, string.value_offset)?,
-                Some(size) => view.string("offload binary value", at + 8, string.value_offset, size)?,
-            };
-            Ok((key, value))
-        })
-        .collect()
+    let mut strings = Vec::new();
+    for index in 0..entry.string_count {
+        let at = entry.string_offset + index * size;
+        let string = StringEntry::read(version, view, at)?;
+        let too_much = |size| {
+            let cause = Cause::Unexpected { value: size, expected: "at most 64 MiB, all strings together" };
+            view.malformed("offload binary string size", at, cause)
+        };
+        // Before the text is looked at.
+        let stated = string.value_size.unwrap_or(0);
+        if stated > *text_left {
+            return Err(too_much(stated));
+        }
+        let key = view.c_string("offload binary key", at, string.key_offset)?;
+        let value = match string.value_size {
+            None => view.c_string("offload binary value", at + 8, string.value_offset)?,
+            Some(size) => view.string("offload binary value", at + 8, string.value_offset, size)?,
+        };
+        let size = (key.len() + value.len()) as u64;
+        *text_left = text_left.checked_sub(size).ok_or_else(|| too_much(size))?;
+        strings.push((key, value));
+    }
+    Ok(strings)
 }
 
 /// What is needed to restore a binary: its header, no longer compressed, and then what the stream gives.

@@ -221,7 +221,7 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
         ("no entries",        24, 0, 8, "offload binary entry count at 0x18: is 0x0, should be 1 to 4096"),
         ("too many entries",  24, u64::MAX, 8, "offload binary entry count at 0x18: is 0xffffffffffffffff, should be 1 to 4096"),
         ("more than fit",     24, 5, 8, "offload binary entries offset at 0x10: offset 40 with size 200 does not fit into 200 bytes"),
-        ("value wraps",       96, u64::MAX, 8, "offload binary value at 0x58: offset 159 with size 18446744073709551615 does not fit into 200 bytes"),
+        ("value wraps",       96, u64::MAX, 8, "offload binary string size at 0x50: is 0xffffffffffffffff, should be at most 64 MiB, all strings together"),
         ("inflated too small", 32, 39, 8, "offload binary inflated size at 0x20: is 0x27, should be at least 40"),
         ("entries elsewhere", 16, 48, 8, "offload binary string offset at 0x38: offset 2 with size 4224 does not fit into 200 bytes"),
     ];
@@ -235,6 +235,29 @@ fn refuse(good: &[u8], defects: &[(&str, usize, u64, usize, &str)]) {
         let error = OffloadBinary::read(View::new(&bytes)).expect_err(name);
         assert_eq!(error.to_string(), message, "{name}");
     }
+}
+
+#[test]
+fn what_shares_bytes_cannot_make_a_small_file_endless_work() {
+    // Images that overlap: containers in containers would multiply.
+    let mut bytes = written(Version::Two, &[member(b"some device image"), member(b"and another")]);
+    let first = u64::from_le_bytes(bytes[56..64].try_into().unwrap());
+    put(&mut bytes, 96, first + 16, 8);
+    let error = OffloadBinary::read(View::new(&bytes)).unwrap_err().to_string();
+    let message =
+        format!("offload binary image offset at 0x60: is {:#x}, should be behind the image before it", first + 16);
+    assert_eq!(error, message);
+
+    // A thousand values that are one megabyte of text each, all of it the same.
+    let image = vec![b'x'; 1 << 20];
+    let mut bytes = written(Version::Two, &[Member { strings: &[("key", "value"); 1000], ..member(&image) }]);
+    let text = u64::from_le_bytes(bytes[56..64].try_into().unwrap());
+    for entry in (72..).step_by(24).take(1000) {
+        put(&mut bytes, entry + 8, text, 8);
+        put(&mut bytes, entry + 16, image.len() as u64, 8);
+    }
+    let error = OffloadBinary::read(View::new(&bytes)).unwrap_err().to_string();
+    assert!(error.contains("all strings together"), "{error}");
 }
 
 #[test]

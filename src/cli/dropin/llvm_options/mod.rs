@@ -24,6 +24,8 @@ mod tests;
 
 use std::ffi::{OsStr, OsString};
 
+use super::said;
+
 pub use parse::parse;
 
 /// A tool: what it says of itself and what it takes.
@@ -212,9 +214,8 @@ impl Line {
 impl Stop {
     /// Says what there is to say, and how the tool ends.
     pub fn print(&self) -> u8 {
-        eprint!("{}", self.err);
-        print!("{}", self.out);
-        self.status
+        said::complain(&self.err);
+        said::print(&self.out, self.status)
     }
 }
 

@@ -1,0 +1,262 @@
+//! clang with our program in place of its packager, and the tools that read what it wrote.
+//!
+//! clang's driver looks for its tools in the folder that `-B` names first. There a link of the packager's name leads to our
+//! program, and once more to the real tool, so that both compiles have the same command line. That it was really called is
+//! read from what `-v` prints. Then the two objects must be the same to the byte: no build changes by who packed it.
+//!
+//! clang 15 and 16 call their own packager, which stores strings in another order. There both objects are listed by
+//! llvm-objdump and their images compared.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+
+use super::Side;
+use crate::linker_wrapper::{kernel, stand_ins};
+use crate::step::{Done, Step};
+use crate::tools::{Tool, llvm_tool};
+use crate::trial::{completion, fresh_folder};
+
+/// A compile that packs device code.
+struct Client {
+    name: &'static str,
+    /// Of clang, and of the packager.
+    release: &'static str,
+    source: Source,
+    flags: &'static str,
+    /// Triple, arch and kind of each image, in order.
+    images: &'static [[&'static str; 3]],
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Source {
+    OpenMp,
+    Hip,
+    Cuda,
+}
+
+const HOST: &str = "x86_64-pc-linux-gnu";
+const OPENMP_ON_HOST: &str = "-fopenmp -fopenmp-targets=x86_64-pc-linux-gnu -Xarch_device -DMARKER=42";
+const CUDA: &str = "--cuda-path=cuda -nocudalib -nocudainc --no-cuda-version-check -Xclang -target-sdk-version=11.8";
+
+const CLIENTS: [Client; 9] = [
+    Client {
+        name: "openmp-host",
+        release: "22",
+        source: Source::OpenMp,
+        flags: OPENMP_ON_HOST,
+        images: &[[HOST, "generic", "openmp"]],
+    },
+    Client {
+        name: "openmp-amdgpu",
+        release: "22",
+        source: Source::OpenMp,
+        flags: "-fopenmp --offload-arch=gfx90a,gfx906:xnack+ -nogpulib",
+        images: &[["amdgcn-amd-amdhsa", "gfx906:xnack+", "openmp"], ["amdgcn-amd-amdhsa", "gfx90a", "openmp"]],
+    },
+    Client {
+        name: "hip",
+        release: "22",
+        source: Source::Hip,
+        flags: "-fgpu-rdc --offload-arch=gfx90a --offload-arch=gfx906:xnack+",
+        images: &[["amdgcn-amd-amdhsa", "gfx906:xnack+", "hip"], ["amdgcn-amd-amdhsa", "gfx90a", "hip"]],
+    },
+    Client {
+        name: "hip-lto",
+        release: "22",
+        source: Source::Hip,
+        flags: "-fgpu-rdc -foffload-lto --offload-arch=gfx906:xnack+",
+        images: &[["amdgcn-amd-amdhsa", "gfx906:xnack+", "hip"]],
+    },
+    Client {
+        name: "cuda",
+        release: "22",
+        source: Source::Cuda,
+        flags: "-fgpu-rdc --offload-arch=sm_52",
+        images: &[["nvptx64-nvidia-cuda", "sm_52", "cuda"]],
+    },
+    Client {
+        name: "cuda-lto",
+        release: "22",
+        source: Source::Cuda,
+        flags: "-fgpu-rdc -foffload-lto --offload-arch=sm_52",
+        images: &[["nvptx64-nvidia-cuda", "sm_52", "cuda"]],
+    },
+    Client {
+        name: "openmp-host-15",
+        release: "15",
+        source: Source::OpenMp,
+        flags: OPENMP_ON_HOST,
+        images: &[[HOST, "", "openmp"]],
+    },
+    Client {
+        name: "openmp-host-16",
+        release: "16",
+        source: Source::OpenMp,
+        flags: OPENMP_ON_HOST,
+        images: &[[HOST, "", "openmp"]],
+    },
+    Client {
+        name: "openmp-host-19",
+        release: "19",
+        source: Source::OpenMp,
+        flags: OPENMP_ON_HOST,
+        images: &[[HOST, "", "openmp"]],
+    },
+];
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |client: &'static Client| {
+        let name = format!("dropin/clients/{}", client.name);
+        Trial::ignorable_test(name, move || completion(client.is_served()))
+    };
+    CLIENTS.iter().map(trial).collect()
+}
+
+impl Client {
+    fn is_served(&self) -> Result<()> {
+        let folder = fresh_folder("dropin-clients", self.name)?;
+        let theirs = self.compile(&folder, Side::Theirs)?;
+        let ours = self.compile(&folder, Side::Ours)?;
+        let read = |object: &Path| std::fs::read(folder.join(object));
+        if ["15", "16"].contains(&self.release) {
+            ensure!(images(&folder, &ours)? == images(&folder, &theirs)?, "{}: other images", folder.display());
+        } else {
+            ensure!(read(&ours)? == read(&theirs)?, "{}: the objects differ", folder.display());
+        }
+        self.objdump_lists_images(&folder, &ours)?;
+        self.linker_wrapper_finds_images(&folder, &ours)?;
+        if self.name == "openmp-host" {
+            runs_on_its_device(&folder, &ours)?;
+        }
+        Ok(())
+    }
+
+    /// The name by which the driver calls its packager.
+    fn packager(&self) -> Result<(&'static str, PathBuf)> {
+        if self.release == "22" {
+            return Ok(("llvm-offload-binary", Tool::OffloadBinary.path()?));
+        }
+        let name = "clang-offload-packager";
+        Ok((name, llvm_tool(name, self.release, &format!("clang-tools-{}", self.release))?))
+    }
+
+    fn compile(&self, folder: &Path, side: Side) -> Result<PathBuf> {
+        let (name, tool) = self.packager()?;
+        let program = if matches!(side, Side::Ours) { Path::new(env!("CARGO_BIN_EXE_fatbin")) } else { &tool };
+        let link = folder.join(format!("{side:?}")).join(name);
+        std::fs::create_dir(folder.join(format!("{side:?}")))?;
+        std::os::unix::fs::symlink(program, &link)?;
+        let clang = match self.release {
+            "22" => Tool::Clang.path()?,
+            release => llvm_tool("clang", release, &format!("clang-{release}"))?,
+        };
+        let object = PathBuf::from(format!("{side:?}.o"));
+        let mut compile = self.command(folder, &clang)?;
+        compile.args(["-v", "-O1", "-c"]).arg(format!("-B{side:?}")).args(self.flags.split(' '));
+        let said = said_by(compile.args(self.source.flags(folder)?).arg("-o").arg(&object))?;
+        let call = format!(" \"{side:?}/{name}\" ");
+        ensure!(said.lines().any(|line| line.starts_with(&call)), "{compile:?} did not call{call}:\n{said}");
+        Ok(object)
+    }
+
+    /// LLVM's own reader lists what was packed.
+    fn objdump_lists_images(&self, folder: &Path, object: &Path) -> Result<()> {
+        let done = Step::new(folder, Tool::Objdump.path()?).arg("--offloading").arg(object).run()?;
+        let column = |name: &str| -> Vec<String> {
+            let values = done.stdout.lines().filter_map(|line| line.strip_prefix(name));
+            values.map(|value| value.trim().to_owned()).collect()
+        };
+        for (index, name) in ["triple ", "arch ", "producer "].into_iter().enumerate() {
+            let expected: Vec<&str> = self.images.iter().map(|image| image[index]).collect();
+            ensure!(column(name) == expected, "{}", done.complain(format!("expected {name}{expected:?}")));
+        }
+        Ok(())
+    }
+
+    /// The next in line takes the images out of the object and would link each for its target.
+    fn linker_wrapper_finds_images(&self, folder: &Path, object: &Path) -> Result<()> {
+        let wrapper = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
+        let mut link = self.command(folder, &wrapper)?;
+        link.args(["--dry-run", "--linker-path=/usr/bin/ld", "-o", "program"]).arg(format!("--host-triple={HOST}"));
+        if self.source == Source::Cuda {
+            link.arg("--cuda-path=cuda");
+        }
+        let said = said_by(link.arg(object))?;
+        for [triple, arch, _] in self.images {
+            let is_linked = said.lines().any(|line| line.contains(&format!("-{triple}-{arch}")));
+            ensure!(is_linked, "{link:?} does not link {triple} {arch}:\n{said}");
+        }
+        Ok(())
+    }
+
+    /// A command in the folder that finds CUDA's tools, if need be.
+    fn command(&self, folder: &Path, program: &Path) -> Result<Command> {
+        let mut command = Command::new(program);
+        command.current_dir(folder);
+        if self.source == Source::Cuda {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let path = std::iter::once(stand_ins(folder)?).chain(std::env::split_paths(&path));
+            command.env("PATH", std::env::join_paths(path)?);
+        }
+        Ok(command)
+    }
+}
+
+/// Everything that a command prints: these tell what they call on standard error.
+fn said_by(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed: {}\n{said}", output.status);
+    Ok(said)
+}
+
+impl Source {
+    /// The source, and what else its language takes.
+    fn flags(self, folder: &Path) -> Result<Vec<String>> {
+        let kind = match self {
+            Source::OpenMp => {
+                let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/main.c");
+                return Ok(vec![source.display().to_string()]);
+            }
+            Source::Hip => "hip",
+            Source::Cuda => "cuda",
+        };
+        std::fs::write(folder.join("kernel.cpp"), kernel(kind))?;
+        // The id that clang makes up depends on the whole command line.
+        let mut flags = vec!["-x", kind, "--offload-new-driver", "-cuid=same"];
+        flags.extend(if self == Source::Cuda { CUDA } else { "-nogpulib -nogpuinc" }.split(' '));
+        flags.push("kernel.cpp");
+        Ok(flags.into_iter().map(str::to_owned).collect())
+    }
+}
+
+/// The images of an object as fatbin extracts them, in order.
+fn images(folder: &Path, object: &Path) -> Result<Vec<Vec<u8>>> {
+    let to = object.with_extension("images");
+    let fatbin = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(object);
+    let done = fatbin.arg("-o").arg(&to).run()?;
+    let images: Result<Vec<_>, _> = done.stdout.lines().map(|path| std::fs::read(folder.join(path))).collect();
+    let images = images?;
+    ensure!(!images.is_empty(), "{}", done.complain("no image"));
+    Ok(images)
+}
+
+/// The object is linked by the driver and runs on its device, which is the host once more.
+fn runs_on_its_device(folder: &Path, object: &Path) -> Result<()> {
+    let (runtime, target) = (Tool::Libomp.path()?, Tool::Libomptarget.path()?);
+    // Debian has the library without the name that the driver asks for.
+    std::os::unix::fs::symlink(&target, folder.join("libomptarget.so"))?;
+    let link = Step::new(folder, Tool::Clang.path()?).args(["-fopenmp", &format!("-fopenmp-targets={HOST}"), "-L."]);
+    link.arg(object).args(["-o", "program"]).run()?;
+    let folders: Vec<PathBuf> = [runtime, target].iter().filter_map(|path| path.parent().map(Path::to_owned)).collect();
+    let run = Step::new(folder, folder.join("program")).env("LD_LIBRARY_PATH", std::env::join_paths(folders)?);
+    let done: Done = run.env("OMP_TARGET_OFFLOAD", "MANDATORY").run()?;
+    let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/expected-stdout");
+    let expected = std::fs::read_to_string(&expected).with_context(|| expected.display().to_string())?;
+    ensure!(done.stdout == expected, "{}", done.complain("the program does not print what it should"));
+    Ok(())
+}

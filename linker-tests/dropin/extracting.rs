@@ -1,0 +1,361 @@
+//! `llvm-offload-binary FILE --image=...`: what is found in which file, what matches, and what the outputs are called.
+//!
+//! The files are those in which the tool looks: offload binaries by themselves, in every kind of object, program, library
+//! and archive, and broken ones. What the drop-in does otherwise stands in `src/cli/dropin/offload_packager`; here are the
+//! three places where a comparison has to know of it: [`Pair::same_but_for_words`] for inputs that cannot be read, bitcode,
+//! and names that would lead out of the folder.
+
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+use libtest_mimic::Trial;
+
+use super::{Call, Came, Pair, Side};
+use crate::directives::fixture;
+use crate::step::Step;
+use crate::tools::Tool;
+use crate::trial::{completion, fresh_folder};
+
+/// What is asked of every file.
+const ASKED: [&str; 8] = [
+    "",
+    "--image=",
+    "--image=file=out",
+    "--image=triple=tA",
+    "--archive --image=file=out.a",
+    "--archive --image=file=out.a,arch=a1 --image=file=other.a,triple=tN",
+    "--image=kind=cuda,file=cuda --image=arch=",
+    "--image=arch=none --archive",
+];
+
+/// What is asked of one file only: how an argument is read is not a matter of where the images are.
+const ASKED_ONCE: [&str; 45] = [
+    "--image=file",
+    "--image=file=",
+    "--image=file=-",
+    "--image=file=-,arch=a2",
+    "--image=file=-,arch=a2 --archive",
+    "--image=triple=tA,file=out",
+    "--image=triple=tA,arch=a2,file=out",
+    "--image=triple=tX,file=out",
+    "--image=triple=tX",
+    "--image=triple",
+    "--image=triple=",
+    "--image=kind=openmp",
+    "--image=kind=hip,file=out",
+    "--image=kind=none",
+    "--image=kind=bogus",
+    "--image=kind=",
+    "--image=kind",
+    "--image=kind=openmp,kind=openmp",
+    "--image=foo=bar",
+    "--image=foo=",
+    "--image=foo",
+    "--image=,",
+    "--image==x",
+    "--image=arch=a1,arch=a1",
+    "--image=arch=a1,triple=tB",
+    "--image=file=one,file=two,triple=tB",
+    "--image=file=same,triple=tB --image=file=same,triple=tA,arch=a2",
+    "--image=triple=tB --image=triple=tA",
+    "--image=triple=tA --image=file=no/out,triple=tB --image=file=never",
+    "--archive",
+    "--archive --image=",
+    "--archive --image=triple=tA",
+    "--archive --image=triple=tX",
+    "--archive --image=file=no/out.a",
+    "--archive --image=file=folder",
+    "--archive --image=file=",
+    "--archive --image=file",
+    "--archive=0 --image=triple=tB",
+    "--image=file=no/out",
+    "--image=file=folder",
+    "--image=file=target",
+    "--image=file=link,arch=a2",
+    "--archive --image=file=link,arch=a2",
+    "--image=file=out --color",
+    "--image=file=folder --color=true",
+];
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |name: &str, run: fn(&Path, &Pair) -> Result<()>| {
+        let name = name.to_owned();
+        Trial::ignorable_test(format!("dropin/extracting/{name}"), move || {
+            completion(fresh_folder("dropin-extracting", &name).and_then(|folder| {
+                let pair = Pair::new(&folder, "llvm-offload-binary", &Tool::OffloadBinary.path()?)?;
+                make_binaries(&pair, &folder)?;
+                run(&folder, &pair)
+            }))
+        })
+    };
+    vec![
+        trial("arguments", arguments_mean_the_same),
+        trial("files", the_same_is_found_in_every_file),
+        trial("damaged-binaries", damaged_binaries_are_refused_alike),
+        trial("damaged-objects", damaged_objects_are_refused_alike),
+        trial("names", names_stay_in_the_folder),
+    ]
+}
+
+fn arguments_mean_the_same(folder: &Path, pair: &Pair) -> Result<()> {
+    for asked in ASKED_ONCE {
+        let line = format!("../in.bin {asked}");
+        pair.same(&Call { prepare, ..Call::line(&line) })?;
+    }
+    for name in [".in", "in", "in.", "..in", "a.b.c", "gfx90a:xnack+.out", "-in.bin"] {
+        std::fs::copy(folder.join("in.bin"), folder.join(name))?;
+        let path = format!("../{name}");
+        let came = pair.same(&Call::new(&[&path, "--image=arch=a1", "--image=file=out,triple=tB"]))?;
+        ensure!(came.left.len() > 2, "{name}: {:?}", came.left.keys());
+    }
+    Ok(())
+}
+
+fn prepare(folder: &Path) -> Result<()> {
+    std::fs::create_dir(folder.join("folder"))?;
+    std::fs::write(folder.join("target"), "old")?;
+    Ok(std::os::unix::fs::symlink("target", folder.join("link"))?)
+}
+
+/// Offload binaries, made by the tool: four images, and binaries in binaries.
+fn make_binaries(pair: &Pair, folder: &Path) -> Result<()> {
+    std::fs::write(folder.join("one.o"), "image one")?;
+    std::fs::write(folder.join("two.cubin"), "2")?;
+    let pack = |name: &str, images: &str| -> Result<()> {
+        let line = format!("-o ../{name} {images}");
+        let came = pair.call(Side::Theirs, &Call::line(&line))?;
+        ensure!(came.status == 0, "{line}: {}", came.err);
+        Ok(())
+    };
+    pack(
+        "in.bin",
+        "--image=file=../one.o,triple=tA,arch=a1,kind=openmp --image=file=../two.cubin,triple=tA,arch=a2,kind=cuda \
+         --image=file=../one.o,triple=tB,arch=a1,kind=hip,foo=bar --image=file=../two.cubin,triple=tA,arch=a1",
+    )?;
+    std::fs::copy(folder.join("in.bin"), folder.join("in.bin.o"))?;
+    pack("nested.bin", "--image=file=../in.bin.o,triple=tN,arch=aN,kind=openmp --image=file=../one.o,triple=tN")?;
+    let fixture = |name: &str| fixture(name).map(|path| path.display().to_string());
+    pack(
+        "real.bin",
+        &format!(
+            "--image=file={},triple=tA,arch=a1 --image=file={},triple=tN --image=file={},triple=tA",
+            fixture("answer-sm_90.cubin")?,
+            fixture("answer-gfx90a.hsaco")?,
+            fixture("answer-sm_90.cubin")?
+        ),
+    )?;
+    pack("nothing.bin", "--image=file=../one.o")?;
+    pack("none.bin", "--image=file")
+}
+
+fn the_same_is_found_in_every_file(folder: &Path, pair: &Pair) -> Result<()> {
+    let bytes = |name: &str| std::fs::read(folder.join(name));
+    let write = |name: &str, parts: &[&[u8]]| std::fs::write(folder.join(name), parts.concat());
+    let one = bytes("in.bin")?;
+    write("twice.bin", &[&one, &bytes("real.bin")?])?;
+    write("padded.bin", &[&one, &[0; 64]])?;
+    write("junk-behind.bin", &[&one, b"junk"])?;
+    write("junk-between.bin", &[&one, b"12345678", &one])?;
+    write("junk-before.bin", &[b"12345678", &one])?;
+    write("text", &[b"no object at all"])?;
+    write("empty", &[])?;
+    let mut files =
+        vec!["in.bin", "nested.bin", "real.bin", "nothing.bin", "none.bin", "text", "empty", "folder", "no"];
+    files.extend(["twice.bin", "padded.bin", "junk-behind.bin", "junk-between.bin", "junk-before.bin"]);
+    files.extend(make_objects(folder)?);
+    files.extend(make_archives(folder)?);
+    for file in files {
+        for asked in ASKED {
+            let line = format!("../{file} {asked}");
+            let came = pair.same_but_for_words(&Call { prepare, ..Call::line(&line) })?;
+            let should_be_found = asked == "--image=" && !HOLD_NOTHING.contains(&file);
+            // What was prepared is there as well.
+            ensure!(!should_be_found || came.left.len() > 3, "{line}: nothing found\n{}", came.err);
+        }
+    }
+    for asked in ASKED {
+        let (line, stdin) = (format!("- {asked}"), folder.join("nested.bin"));
+        pair.same(&Call { stdin: Some(&stdin), ..Call::line(&line) })?;
+    }
+    std::fs::remove_file(folder.join("deep/embedded.elf.o"))?;
+    let came = pair.same(&Call::line("../deep/thin.a --image="))?;
+    ensure!(came.err.ends_with("No such file or directory\n"), "a member that is gone: {}", came.err);
+    bitcode_is_refused(folder, pair)
+}
+
+/// The files out of which nothing comes: there is nothing in them, they are broken, or they are no files.
+const HOLD_NOTHING: [&str; 13] = [
+    "none.bin",
+    "text",
+    "empty",
+    "folder",
+    "no",
+    "padded.bin",
+    "junk-behind.bin",
+    "junk-between.bin",
+    "junk-before.bin",
+    "plain.elf",
+    "plain.coff",
+    "broken-archive",
+    "empty-archive",
+];
+
+/// Host objects with binaries in them, for every kind of object that clang embeds in, and what linkers make of them.
+fn make_objects(folder: &Path) -> Result<Vec<&'static str>> {
+    std::fs::write(folder.join("host.c"), "int answer(void) { return 42; }\n")?;
+    let clang = |arguments: &str| -> Result<()> {
+        let step = Step::new(folder, Tool::Clang.path()?).args(["-c", "host.c"]);
+        step.args(arguments.split_whitespace()).run().map(|_| ())
+    };
+    let embed = |name: &str| format!("-Xclang -fembed-offload-object={name}");
+    clang(&format!("-o embedded.elf.o {}", embed("in.bin")))?;
+    clang(&format!("-o several.o {} {} {}", embed("in.bin"), embed("nested.bin"), embed("real.bin")))?;
+    clang(&format!("-o elf32-be.o --target=powerpc-linux-gnu {}", embed("in.bin")))?;
+    clang(&format!("-o coff.o --target=x86_64-pc-windows-msvc {} {}", embed("in.bin"), embed("real.bin")))?;
+    clang(&format!("-o coff-arm64.o --target=aarch64-pc-windows-msvc {}", embed("in.bin")))?;
+    clang(&format!("-o host.bc -emit-llvm {}", embed("in.bin")))?;
+    clang("-o plain.elf")?;
+    clang("-o plain.coff --target=x86_64-pc-windows-msvc")?;
+    // Programs and libraries keep the section only if it is one to be loaded, as in our wrapper objects.
+    let wrap = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp", "-o", "wrapped.o"]);
+    wrap.arg(fixture("answer-gfx90a.hsaco")?).run()?;
+    let lld = || -> Result<Step> { Ok(Step::new(folder, Tool::Lld.path()?).arg("wrapped.o")) };
+    lld()?.args(["-shared", "-o", "library.so"]).run()?;
+    lld()?.args(["--unresolved-symbols=ignore-all", "-e", "0", "-o", "program"]).run()?;
+    lld()?.args(["-r", "several.o", "-o", "relocatable.o"]).run()?;
+    Ok(vec![
+        "embedded.elf.o",
+        "several.o",
+        "elf32-be.o",
+        "coff.o",
+        "coff-arm64.o",
+        "plain.elf",
+        "plain.coff",
+        "wrapped.o",
+        "library.so",
+        "program",
+        "relocatable.o",
+    ])
+}
+
+fn make_archives(folder: &Path) -> Result<Vec<&'static str>> {
+    std::fs::create_dir(folder.join("deep"))?;
+    let long = "deep/a-name-that-is-longer-than-a-header-of-an-archive-has-room-for.o";
+    std::fs::copy(folder.join("several.o"), folder.join(long))?;
+    std::fs::copy(folder.join("embedded.elf.o"), folder.join("deep/embedded.elf.o"))?;
+    let ar = |arguments: &[&str]| Step::new(folder, Tool::Ar.path()?).args(arguments).run();
+    ar(&["rc", "library.a", "plain.elf", "embedded.elf.o", "text", long, "coff.o"])?;
+    ar(&["rc", "raw.a", "in.bin", "empty", "real.bin"])?;
+    ar(&["rcT", "deep/thin.a", "deep/embedded.elf.o", long])?;
+    ar(&["rc", "--format=bsd", "bsd.a", "embedded.elf.o", long])?;
+    ar(&["rc", "nested.a", "library.a", "in.bin"])?;
+    ar(&["rc", "broken-archive", "embedded.elf.o", "junk-behind.bin"])?;
+    ar(&["rc", "empty-archive"])?;
+    Ok(vec!["library.a", "raw.a", "deep/thin.a", "bsd.a", "nested.a", "broken-archive", "empty-archive"])
+}
+
+/// The tool finds in bitcode what clang has embedded; the drop-in says that it cannot, and what to do.
+fn bitcode_is_refused(folder: &Path, pair: &Pair) -> Result<()> {
+    let call = Call::line("../host.bc --image=");
+    let (theirs, ours) = pair.both(&call)?;
+    ensure!(theirs.left.len() == 4, "{}", pair.difference(&call, &theirs, &ours));
+    let is_told = ours.err.contains("../host.bc: is LLVM bitcode") && ours.err.contains("clang -c");
+    ensure!(ours.status == 1 && ours.left.is_empty() && is_told, "{}", pair.difference(&call, &theirs, &ours));
+    // What it says to do works.
+    Step::new(folder, Tool::Clang.path()?).args(["-c", "host.bc", "-o", "host.o"]).run()?;
+    ensure!(pair.same(&Call::line("../host.o --image="))?.left.len() == 4, "the object has none");
+    Ok(())
+}
+
+/// Every prefix of a binary, and every field of it with values that cannot be right.
+fn damaged_binaries_are_refused_alike(folder: &Path, pair: &Pair) -> Result<()> {
+    let good = std::fs::read(folder.join("in.bin"))?;
+    let refused = |bytes: &[u8], field: Option<usize>| {
+        std::fs::write(folder.join("damaged.bin"), bytes)?;
+        are_refused_alike(pair, field.is_some_and(|field| UNCHECKED.contains(&field)))
+    };
+    let mut by_both = 0;
+    for size in (0..80).chain((80..good.len()).step_by(7)) {
+        by_both += usize::from(refused(&good[..size], None)? == Refused::ByBoth);
+    }
+    let mut only_by_us = 0;
+    let whole = u64::from_le_bytes(good[8..16].try_into()?);
+    for (field, size) in FIELDS {
+        for value in VALUES.into_iter().chain([whole - 1, whole, whole + 1]) {
+            let mut damaged = good.clone();
+            damaged[field..field + size].copy_from_slice(&value.to_le_bytes()[..size]);
+            only_by_us += usize::from(refused(&damaged, Some(field))? == Refused::OnlyByUs);
+        }
+    }
+    ensure!(by_both > 100 && only_by_us > 20, "refused by both: {by_both}, only by us: {only_by_us}");
+    Ok(())
+}
+
+/// Prefixes of objects, libraries and archives. What is shorter than the smallest header of an object is none to us.
+fn damaged_objects_are_refused_alike(folder: &Path, pair: &Pair) -> Result<()> {
+    make_objects(folder)?;
+    for (name, bytes) in [("text", ""), ("empty", ""), ("junk-behind.bin", "")] {
+        std::fs::write(folder.join(name), bytes)?;
+    }
+    make_archives(folder)?;
+    for name in ["embedded.elf.o", "coff.o", "elf32-be.o", "library.so", "raw.a", "deep/thin.a"] {
+        let whole = std::fs::read(folder.join(name))?;
+        let sizes = (SMALLEST_HEADER..120).step_by(3).chain((120..whole.len()).step_by(whole.len() / 40));
+        let mut by_both = 0;
+        for size in sizes.filter(|&size| size < whole.len()) {
+            std::fs::write(folder.join("damaged.bin"), &whole[..size])?;
+            by_both += usize::from(are_refused_alike(pair, false)? == Refused::ByBoth);
+        }
+        ensure!(by_both > 30, "{name}: only {by_both} prefixes were refused");
+    }
+    Ok(())
+}
+
+/// What became of a damaged file.
+#[derive(PartialEq)]
+enum Refused {
+    ByBoth,
+    OnlyByUs,
+    /// The damage is none, and both found the same.
+    ByNone,
+}
+
+/// Calls both with the damaged file. Where the tool crashes or believes what it should not, the drop-in has to refuse.
+fn are_refused_alike(pair: &Pair, believed: bool) -> Result<Refused> {
+    let call = Call::line("../damaged.bin --image=");
+    let (theirs, ours) = pair.both(&call)?;
+    let is_refused = |came: &Came| came.status == 1 && came.left.is_empty() && came.err.contains(": error: ");
+    match (is_refused(&theirs), is_refused(&ours)) {
+        (true, true) => Ok(Refused::ByBoth),
+        (false, true) if believed || theirs.status == CRASHED => Ok(Refused::OnlyByUs),
+        (false, false) if ours == theirs => Ok(Refused::ByNone),
+        _ => bail!("{}", pair.difference(&call, &theirs, &ours)),
+    }
+}
+
+/// Fields of the header and the entry: offset and size.
+const FIELDS: [(usize, usize); 12] =
+    [(0, 4), (4, 4), (8, 8), (16, 8), (24, 8), (32, 2), (34, 2), (36, 4), (40, 8), (48, 8), (56, 8), (64, 8)];
+
+/// Fields that the tool believes: size of the entry, and where the image is.
+const UNCHECKED: [usize; 3] = [24, 56, 64];
+
+/// No value begins with two zeros and goes on otherwise: with those, the tool takes the file for an object.
+const VALUES: [u64; 12] = [0, 1, 2, 7, 8, 31, 33, 39, 41, 0x0101_0101, u64::MAX - 39, u64::MAX];
+
+/// The header of a COFF object; that of ELF is longer.
+const SMALLEST_HEADER: usize = 20;
+
+/// The status of a tool that a signal has ended.
+const CRASHED: i32 = -1;
+
+/// The tool would write to where the triple leads.
+fn names_stay_in_the_folder(folder: &Path, pair: &Pair) -> Result<()> {
+    let pack = "-o ../hostile.bin --image=file=../one.o,triple=x/../../../../escaped,arch=/y";
+    ensure!(pair.call(Side::Theirs, &Call::line(pack))?.status == 0, "the tool refuses to pack it");
+    std::fs::create_dir(folder.join("escape"))?;
+    let came = pair.call(Side::Ours, &Call::line("../hostile.bin --image="))?;
+    let names: Vec<&String> = came.left.keys().collect();
+    ensure!(names == ["hostile-x_.._.._.._.._escaped-_y.0.o"], "{names:?} {}", came.err);
+    Ok(())
+}

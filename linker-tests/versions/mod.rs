@@ -1,0 +1,50 @@
+//! Versions 2 and 3 of the offload binary, for which there is no tool yet that reads or writes them: LLVM's main branch has
+//! them and no release, no Debian package and no Python wheel does. So what is written here is read by a reader of another
+//! language that knows the specification and nothing else.
+
+use anyhow::{Result, ensure};
+use libtest_mimic::Trial;
+
+use crate::directives::fixture;
+use crate::step::Step;
+use crate::tools::{Missing, in_path};
+use crate::trial::{completion, fresh_folder};
+
+/// Name, arguments of `fatbin pack`, and the version that has to come of it.
+const FORMS: [(&str, &[&str], u32); 4] = [
+    ("version-2", &["--format-version", "2"], 2),
+    ("version-3", &["--format-version", "3"], 3),
+    ("version-3-zstd", &["--compress=zstd"], 3),
+    ("version-3-zlib", &["--compress=zlib"], 3),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |(name, arguments, version)| {
+        Trial::ignorable_test(format!("versions/{name}"), move || completion(is_read(name, arguments, version)))
+    };
+    FORMS.into_iter().map(trial).collect()
+}
+
+fn is_read(name: &str, arguments: &[&str], version: u32) -> Result<()> {
+    let tool = |name| in_path(name).ok_or_else(|| Missing::new(name, name));
+    let (python, _) = (tool("python3")?, tool("zstd")?);
+    let folder = fresh_folder("versions", name)?;
+    let (gpu, cubin) = (fixture("answer-gfx90a.hsaco")?, fixture("answer-sm_90.cubin")?);
+    let described = format!("file={},kind=hip,note=a,note=b", gpu.display());
+    let pack = Step::new(&folder, env!("CARGO_BIN_EXE_fatbin")).args(["pack", "-o", "out", "--image", &described]);
+    pack.arg(&cubin).args(arguments).run()?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/linker-tests/versions/layout.py");
+    let read = Step::new(&folder, python).args([script, "out"]).run()?;
+    let hash = |path| -> Result<String> {
+        let sum = Step::new(&folder, "sha256sum").arg(path).run()?;
+        Ok(sum.stdout.split_whitespace().next().unwrap_or_default().to_owned())
+    };
+    let expected = format!(
+        "{version} 1 4 0 arch=gfx90a note=a,b triple=amdgcn-amd-amdhsa {}\n\
+         {version} 3 0 0 arch=sm_90 triple=nvptx64-nvidia-cuda {}\n",
+        hash(&gpu)?,
+        hash(&cubin)?
+    );
+    ensure!(read.stdout == expected, "{}", read.complain(format!("should have been read as\n{expected}")));
+    Ok(())
+}

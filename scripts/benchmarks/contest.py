@@ -1,0 +1,183 @@
+"""What every benchmark needs: the contest itself, its verdicts, and files to work on."""
+
+import filecmp
+import os
+import random
+import shutil
+import statistics
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LLVM = Path("/usr/lib/llvm-22/bin")
+TRIPLE = "x86_64-unknown-linux-gnu"
+
+MIB = 1 << 20
+
+
+class Failure(Exception):
+    """Something that ends the run: a command that failed, or a result that is wrong."""
+
+
+class Bench:
+    """Sizes, places and verdicts that all benchmarks share."""
+
+    def __init__(self, quick, folder):
+        self.quick = quick
+        self.folder = folder
+        self.image_size = 32_000_000 if quick else 300_000_000
+        self.rounds = 3 if quick else 5
+        self.peer_rounds = 1 if quick else 2
+        self.failed_gates = []
+        self.launcher = folder / "measure"
+        run("cc", "-O1", "-o", self.launcher, ROOT / "scripts/lib/measure.c")
+        self.fatbin = build_fatbin()
+        self._images = {}
+
+    def measure(self, *command):
+        """Seconds and peak bytes of a command that must succeed."""
+        reading, writing = os.pipe()
+        done = subprocess.run([self.launcher, str(writing), *command], cwd=self.folder, pass_fds=[writing],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            figures = pipe.read().split()
+        if done.returncode != 0:
+            raise Failure(f"{words(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}")
+        return Cost(float(figures[0]), int(figures[1]) * 1024, done.stdout.decode(errors="replace"))
+
+    def image(self, size=None):
+        """A shared library for x86-64 as far as its headers tell, filled with bytes that no tool can make smaller."""
+        size = size or self.image_size
+        if size not in self._images:
+            self._images[size] = self.folder / f"image-{size}.so"
+            write_image(self._images[size], size)
+            print(f"image: {size:,} bytes")
+        return self._images[size]
+
+    def forget(self, image):
+        """Removes an image that is not needed again; the large ones fill a disk."""
+        self._images = {size: path for size, path in self._images.items() if path != image}
+        image.unlink()
+
+    def gate(self, what, holds):
+        print(f"  {'holds' if holds else 'FAILS'}: {what}")
+        if not holds:
+            self.failed_gates.append(what)
+
+
+class Cost:
+    def __init__(self, seconds, memory, output):
+        self.seconds = seconds
+        self.memory = memory
+        self.output = output
+
+
+class Contestant:
+    """One way to do the job: its commands in order, and the files that they leave."""
+
+    def __init__(self, name, commands, outputs=(), rounds=None):
+        self.name = name
+        self.commands = commands
+        self.outputs = outputs
+        self.rounds = rounds
+        self.seconds = []
+        self.memory = 0
+        self.output = ""
+
+    def run(self, bench):
+        for output in self.outputs:
+            (bench.folder / output).unlink(missing_ok=True)
+        # Otherwise this one pays for writing back what the one before it left in the cache.
+        os.sync()
+        costs = [bench.measure(*command) for command in self.commands]
+        self.seconds.append(sum(cost.seconds for cost in costs))
+        self.memory = max(self.memory, *(cost.memory for cost in costs))
+        self.output = costs[-1].output
+
+    def written(self, bench):
+        return sum((bench.folder / output).stat().st_size for output in self.outputs)
+
+
+def compete(bench, title, contestants, rounds, limit):
+    """A B C, A B C, …; then the table. `limit` is the one that the others are compared with."""
+    for turn in range(rounds):
+        for contestant in contestants:
+            if contestant.rounds is None or turn < contestant.rounds:
+                contestant.run(bench)
+    width = max(len(contestant.name) for contestant in contestants)
+    print(f"\n{title}\n  {'':{width}} {'rounds':>6} {'median':>10} {'ratio':>8} {'memory':>10} {'bytes written':>14}")
+    for contestant in contestants:
+        seconds = statistics.median(contestant.seconds)
+        print(f"  {contestant.name:{width}} {len(contestant.seconds):>6} {seconds * 1000:>7,.1f} ms"
+              f" {wall_ratio(contestant, limit):>8.2f} {contestant.memory / MIB:>6,.1f} MiB"
+              f" {contestant.written(bench):>14,}")
+
+
+def gives_back(bench, file, image):
+    """Whether the one image that `fatbin extract` takes out of a file is this one."""
+    out = bench.folder / "extracted"
+    shutil.rmtree(out, ignore_errors=True)
+    run(bench.fatbin, "extract", bench.folder / file, "-o", out)
+    files = [path for path in out.rglob("*") if path.is_file()]
+    if len(files) != 1 or not filecmp.cmp(files[0], image, shallow=False):
+        raise Failure(f"{file} does not give back the image: {len(files)} files came out")
+    shutil.rmtree(out)
+
+
+def wall_ratio(contestant, limit):
+    """The median over rounds of this one's time by the limit's in the same round."""
+    return statistics.median(ours / theirs for ours, theirs in zip(contestant.seconds, limit.seconds))
+
+
+def write_image(path, size):
+    """Real bytes: a sparse file would be copied without being read. The same ones each time: seed 0."""
+    elf64 = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    shared_object, x86_64, load, readable = 3, 62, 1, 4
+    # ELF header, then one program header that has the whole file as its segment.
+    numbers = [(shared_object, 2), (x86_64, 2), (1, 4), (0, 8), (64, 8), (0, 8), (0, 4), (64, 2), (56, 2), (1, 2),
+               (64, 2), (0, 2), (0, 2),
+               (load, 4), (readable, 4), (0, 8), (0, 8), (0, 8), (size, 8), (size, 8), (4096, 8)]
+    header = elf64 + b"".join(value.to_bytes(width, "little") for value, width in numbers)
+    source = random.Random(0)
+    with open(path, "wb") as file:
+        file.write(header)
+        left = size - len(header)
+        while left > 0:
+            file.write(source.randbytes(min(left, MIB)))
+            left -= MIB
+
+
+def installed(*tools):
+    missing = [str(tool) for tool in tools if not tool.exists()]
+    if not missing:
+        return True
+    reason = f"{', '.join(missing)} not found (Debian packages llvm-22 and clang-22)"
+    if os.environ.get("FATBIN_STRICT") == "1":
+        raise Failure(f"{reason}, and FATBIN_STRICT=1 lets nothing be left out")
+    print(f"\nleft out: {reason}")
+    return False
+
+
+def build_fatbin():
+    run("cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/fatbin"
+
+
+def run(*command):
+    try:
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Failure(f"{words(command)}: {error}") from error
+
+
+def words(command):
+    return " ".join(str(word) for word in command)
+
+
+def file_system(folder):
+    """The type of the file system that a folder is on: the mount with the longest path above it."""
+    mounts = [line.split()[1:3] for line in open("/proc/self/mounts")]
+    above = [(len(point), kind) for point, kind in mounts if Path(point) in [folder, *folder.parents]]
+    # A root that is a folder of another system's has no line there.
+    return max(above, default=(0, "an unknown file system"))[1]

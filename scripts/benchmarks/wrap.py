@@ -1,0 +1,40 @@
+"""Wrapping: a large image into a host object."""
+
+from benchmarks.contest import LLVM, MIB, TRIPLE, Contestant, compete, gives_back, installed, wall_ratio
+
+# What is demanded of `fatbin wrap`: no more memory for a large image than for a small one, hardly a byte besides the
+# image and the gap that puts it at a multiple of 64 KiB, and the time of a plain copy.
+MOST_MEMORY = 8 * MIB
+MOST_OVERHEAD = (64 << 10) + 4096
+MOST_WALL_RATIO = 1.2
+
+
+def wrap(bench):
+    """A large image into a host object."""
+    image = bench.image()
+    ours = Contestant("fatbin wrap", [[bench.fatbin, "wrap", "--kind", "openmp", "-o", "ours.o", image]], ["ours.o"])
+    copy = Contestant("cp", [["cp", image, "copy"]], ["copy"])
+    contestants = [ours, copy]
+    tools = [LLVM / "llvm-offload-binary", LLVM / "llvm-offload-wrapper", LLVM / "clang"]
+    if installed(*tools):
+        # The three commands that make what `wrap` makes; the compiler spells the triple otherwise and would say so.
+        commands = [
+            [tools[0], f"--image=file={image},triple={TRIPLE},kind=openmp", "-o", "theirs.offload"],
+            [tools[1], "--kind=openmp", f"--triple={TRIPLE}", "-o", "theirs.bc", "theirs.offload"],
+            [tools[2], "-O2", "-fPIC", "-Wno-override-module", "-c", "theirs.bc", "-o", "theirs.o"],
+        ]
+        outputs = ["theirs.offload", "theirs.bc", "theirs.o"]
+        contestants.append(Contestant("llvm-offload-*, clang", commands, outputs, bench.peer_rounds))
+    compete(bench, "wrap: a device image into a host object", contestants, bench.rounds, copy)
+
+    for contestant in contestants:
+        if contestant is not copy:
+            gives_back(bench, contestant.outputs[-1], image)
+    print("  each object gives the image back, byte for byte")
+    overhead = ours.written(bench) - bench.image_size
+    bench.gate(f"peak memory {ours.memory / MIB:.1f} MiB, less than {MOST_MEMORY // MIB}", ours.memory < MOST_MEMORY)
+    bench.gate(f"the object is {overhead:,} bytes larger than the image, 0 to {MOST_OVERHEAD}",
+               0 <= overhead < MOST_OVERHEAD)
+    if not bench.quick:
+        ratio = wall_ratio(ours, copy)
+        bench.gate(f"wall time {ratio:.2f} of cp's, at most {MOST_WALL_RATIO}", ratio <= MOST_WALL_RATIO)

@@ -1,0 +1,62 @@
+//! Static libraries: `ar` archives in the dialects of GNU and BSD, and thin ones, which only name their members.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use object::read::archive::ArchiveFile;
+
+use super::{Member, MemberContent, Members};
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+
+/// The members without the symbol table and the table of long names.
+pub fn members(view: View<'_>) -> Members<'_> {
+    let broken = |at, error: object::Error| view.malformed("archive", at, Cause::HostFile(error.to_string()));
+    tables_are_whole(view)?;
+    let archive = ArchiveFile::parse(view.data()).map_err(|error| broken(0, error))?;
+    let mut members = Vec::new();
+    let mut end = 0;
+    for member in archive.members() {
+        let member = member.map_err(|error| broken(end, error))?;
+        let name = String::from_utf8_lossy(member.name()).into_owned();
+        let (offset, size) = member.file_range();
+        let content = if member.is_thin() {
+            MemberContent::Elsewhere(PathBuf::from(&name))
+        } else {
+            // The range was checked by the library; if that was wrong, this is an error and not a panic.
+            end = offset.saturating_add(size);
+            MemberContent::Here(view.part("archive member size", offset, offset, size)?)
+        };
+        members.push(Member { name: Some(name), content });
+    }
+    Ok(members)
+}
+
+/// What stands in front of the members, by its name: symbol tables, and the table of long names.
+const TABLES: [&[u8]; 3] = [b"/", b"//", b"/SYM64/"];
+
+/// Size of the archive's magic.
+const MAGIC_SIZE: u64 = 8;
+
+/// A member's header: its size, and where the member's name and its size stand in it.
+const HEADER: u64 = 60;
+const NAME: Range<usize> = 0..16;
+const SIZE: Range<usize> = 48..58;
+
+/// A thin archive that ends within its tables would seem to have no members: the library takes what it skips unread for
+/// being there.
+fn tables_are_whole(view: View) -> Result<(), Malformed> {
+    let mut at = MAGIC_SIZE;
+    while let Ok(header) = view.part("archive member", at, at, HEADER) {
+        let text = |range: Range<usize>| header.data()[range].trim_ascii_end();
+        if !TABLES.contains(&text(NAME)) {
+            break;
+        }
+        let size = str::from_utf8(text(SIZE)).ok().and_then(|digits| digits.parse().ok());
+        // What is no number is for the library to complain about.
+        let Some(size) = size else { break };
+        view.part("archive table size", at + SIZE.start as u64, at + HEADER, size)?;
+        at = (at + HEADER + size).next_multiple_of(2);
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Members of every kind of archive, and archives that are cut.
+
+use super::*;
+
+fn ar_header(name: &str, size: usize) -> String {
+    format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644)
+}
+
+/// Names and contents; of a member elsewhere its path.
+fn listed(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let members = members(View::new(bytes)).expect("an archive").unwrap();
+    let listed = members.into_iter().map(|member| {
+        let content = match member.content {
+            MemberContent::Here(view) => view.data().to_vec(),
+            MemberContent::Elsewhere(path) => path.to_str().unwrap().as_bytes().to_vec(),
+            MemberContent::Packed(unpack) => {
+                let mut unpacked = Vec::new();
+                unpack(&mut unpacked).unwrap();
+                unpacked
+            }
+            MemberContent::Unreadable(why) => panic!("{why}"),
+        };
+        (member.name.unwrap_or_default(), content)
+    });
+    listed.collect()
+}
+
+fn zip_of(files: &[(&str, &[u8], ::zip::CompressionMethod)]) -> Vec<u8> {
+    let mut writer = ::zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    for (name, content, method) in files {
+        let options = ::zip::write::SimpleFileOptions::default().compression_method(*method);
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(content).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn tar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder = ::tar::Builder::new(Vec::new());
+    for (name, content) in files {
+        let mut header = ::tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        builder.append_data(&mut header, name, *content).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+fn gzip_of(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn expected(files: &[(&str, &[u8])]) -> Vec<(String, Vec<u8>)> {
+    files.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect()
+}
+
+#[test]
+fn members_of_every_dialect_of_ar_are_found() {
+    let long = ["!<arch>\n", &ar_header("//", 20), "a-very-long-name.o/\n", &ar_header("/0", 3), "one\n"].concat();
+    let gnu = [long.as_bytes(), ar_header("b.o/", 2).as_bytes(), b"\x00\x01"].concat();
+    assert_eq!(listed(&gnu), expected(&[("a-very-long-name.o", b"one"), ("b.o", b"\x00\x01")]));
+    let bsd = ["!<arch>\n", &ar_header("#1/8", 11), "c.o\0\0\0\0\0two"].concat();
+    assert_eq!(listed(bsd.as_bytes()), expected(&[("c.o", b"two")]));
+    let thin = ["!<thin>\n", &ar_header("//", 10), "sub/d.o/\n\n", &ar_header("/0", 999)].concat();
+    assert_eq!(listed(thin.as_bytes()), expected(&[("sub/d.o", b"sub/d.o")]));
+    assert_eq!(listed(b"!<arch>\n"), []);
+}
+
+#[test]
+fn a_thin_archive_that_ends_within_its_tables_is_broken() {
+    let long_names = ["!<thin>\n", &ar_header("/", 4), "\0\0\0\0", &ar_header("//", 6), "a.o/\n\n"];
+    let whole = long_names.concat() + &ar_header("/0", 9);
+    assert_eq!(listed(whole.as_bytes()), expected(&[("a.o", b"a.o")]));
+    for end in 68..whole.len() {
+        let is_between = [72, 138].contains(&end);
+        let read = members(View::new(&whole.as_bytes()[..end])).unwrap();
+        assert_eq!(read.is_ok(), is_between, "{end}");
+    }
+}
+
+#[test]
+fn members_of_zip_and_tar_files_are_found_whether_they_are_packed_or_not() {
+    let (one, two) = (b"content".repeat(100), b"stored".as_slice());
+    let files = [("lib/a.so", &one[..]), ("b.txt", two)];
+    let methods = [::zip::CompressionMethod::Deflated, ::zip::CompressionMethod::Stored];
+    let zip = zip_of(&[0, 1].map(|index| (files[index].0, files[index].1, methods[index])));
+    assert_eq!(listed(&zip), expected(&files));
+    assert_eq!(listed(&zip_of(&[])), []);
+
+    let long = "folder/".repeat(40) + "c.so";
+    let files = [("lib/a.so", &one[..]), (long.as_str(), two)];
+    let tar = tar_of(&files);
+    assert_eq!(listed(&tar), expected(&files));
+    let compressed = [gzip_of(&tar), zstd::encode_all(&tar[..], 1).unwrap()];
+    for bytes in compressed {
+        assert_eq!(listed(&bytes), [(String::new(), tar.clone())]);
+    }
+}
+
+#[test]
+fn what_is_no_archive_is_none() {
+    for bytes in [&b""[..], b"!<arch", b"PK", b"\x7fELF", &[0; 600]] {
+        assert!(members(View::new(bytes)).is_none());
+    }
+}
+
+#[test]
+fn no_prefix_and_no_flipped_byte_is_a_panic() {
+    let ar = ["!<arch>\n", &ar_header("a.o/", 4), "four", &ar_header("b.o/", 4), "five"].concat().into_bytes();
+    let zip = zip_of(&[("a", b"content content content", ::zip::CompressionMethod::Deflated)]);
+    let tar = tar_of(&[("a", b"content")]);
+    for archive in [ar, zip, tar[..1536].to_vec(), gzip_of(b"content"), zstd::encode_all(&b"content"[..], 1).unwrap()] {
+        for at in 0..archive.len() {
+            let mut flipped = archive.clone();
+            flipped[at] ^= 0xff;
+            for bytes in [&archive[..at], &flipped] {
+                let Some(Ok(members)) = members(View::new(bytes)) else { continue };
+                for member in members {
+                    if let MemberContent::Packed(unpack) = member.content {
+                        let _ = unpack(&mut io::sink());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Zip files, which wheels and many packages are.
+
+use std::io::{self, Cursor, Write};
+
+use zip::{CompressionMethod, ZipArchive};
+
+use super::{Member, MemberContent, Members};
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+
+/// The files in it, without its folders.
+pub fn members(view: View<'_>) -> Members<'_> {
+    let mut archive = ZipArchive::new(Cursor::new(view.data())).map_err(|error| malformed(view, &error))?;
+    let mut members = Vec::new();
+    for index in 0..archive.len() {
+        let again = archive.clone();
+        let file = archive.by_index_raw(index).map_err(|error| malformed(view, &error))?;
+        if file.is_dir() {
+            continue;
+        }
+        let name = file.name().map_err(|error| malformed(view, &error))?.into_owned();
+        let content = match (file.compression(), file.data_start()) {
+            _ if file.encrypted() => MemberContent::Unreadable("is encrypted".to_owned()),
+            (CompressionMethod::Stored, Some(start)) => {
+                MemberContent::Here(view.part("zip member size", start, start, file.size())?)
+            }
+            (CompressionMethod::Deflated, _) => {
+                MemberContent::Packed(Box::new(move |to: &mut dyn Write| unpack(again, index, to)))
+            }
+            (method, _) => MemberContent::Unreadable(format!("is stored in a way that is not read here ({method})")),
+        };
+        members.push(Member { name: Some(name), content });
+    }
+    Ok(members)
+}
+
+fn unpack(mut archive: ZipArchive<Cursor<&[u8]>>, index: usize, to: &mut dyn Write) -> io::Result<()> {
+    let mut file = archive.by_index(index).map_err(io::Error::other)?;
+    io::copy(&mut file, to).map(|_| ())
+}
+
+fn malformed(view: View<'_>, error: &zip::result::ZipError) -> Malformed {
+    view.malformed("zip file", 0, Cause::HostFile(error.to_string()))
+}

@@ -1,0 +1,137 @@
+//! Extracting: for each `--image` the binaries that it describes, into one file, into an archive, or each into a file of its
+//! own with a name that is made up. Without any `--image` nothing is extracted, and what nothing matches is no error.
+
+use std::path::Path;
+
+use super::image_argument::ImageArgument;
+use super::{Result, create, open, stem, words};
+use crate::archive;
+use crate::cli::dropin::said::Voice;
+use crate::codec::Limit;
+use crate::error::Error;
+use crate::format::offload_binary::{Entry, image_kind_name};
+use crate::format::{DeviceImage, ImageKind};
+use crate::io::{Output, Sink};
+use crate::scan::{self, Archives, Opening, Part, Source};
+
+/// What the tool calls standard input.
+const STANDARD_INPUT: &str = "<stdin>";
+
+/// The tool knows static libraries and no other archives.
+const OPENING: Opening = Opening { archives: Archives::Libraries, limit: Limit(0) };
+
+/// A binary, and the file that it was found in.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    part: &'a Part,
+    entry: &'a Entry<'a>,
+}
+
+/// Extracts from `input` what `images` describe.
+pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, voice: Voice) -> Result<()> {
+    let parts = parts_with_binaries(input)?;
+    let mut entries = Vec::new();
+    for part in &parts {
+        entries.extend(binaries(part)?.into_iter().map(|entry| (part, entry)));
+    }
+    for image in images {
+        let found = entries.iter().map(|(part, entry)| Found { part, entry });
+        let found: Vec<Found> = found.filter(|found| is_described(found.entry, image)).collect();
+        let Some(last) = found.last() else { continue };
+        match image.file() {
+            Some(file) if into_archive => library(&found, input, Path::new(file))?,
+            None if into_archive => return Err("Image must have a 'file' argument.".to_owned()),
+            Some(file) => {
+                if found.len() > 1 {
+                    voice.warning(&format!("Multiple inputs match to a single file, '{file}'"));
+                }
+                let path = Path::new(file);
+                let output = if file == "-" { Output::create(path) } else { create(path) };
+                write(*last, output)?;
+            }
+            None => {
+                for (index, found) in found.iter().enumerate() {
+                    write(*found, create(Path::new(&generated_name(input, index, found.entry))))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The input, or of an archive the members, as far as there is something in them: an archive may have more members than
+/// can be open at once. The first that cannot be read ends it.
+fn parts_with_binaries(input: &Path) -> Result<Vec<Part>> {
+    let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), words(&error)))?;
+    let mut parts = Ok(Vec::new());
+    scan::each_part_of(opened, input, OPENING, &mut |part| {
+        let Ok(known) = &mut parts else { return };
+        let part = part.map_err(|error| of_member(&error, input));
+        match part.and_then(|part| Ok((!binaries(&part)?.is_empty()).then_some(part))) {
+            Ok(part) => known.extend(part),
+            Err(error) => parts = Err(error),
+        }
+    });
+    parts
+}
+
+fn binaries(part: &Part) -> Result<Vec<Entry<'_>>> {
+    if DeviceImage::identify(part.view()).image_kind == ImageKind::Bitcode {
+        return Err(Error::Bitcode { path: (&part.path).into() }.to_string());
+    }
+    scan::offload_binaries(part.view()).map_err(|error| format!("{}: {error}", part.path))
+}
+
+/// A member of a thin archive that is not there is named as it stands in the archive.
+fn of_member(error: &Error, archive: &Path) -> String {
+    match error {
+        Error::Io { path, .. } | Error::NotAFile { path, .. } => {
+            let name = archive.parent().and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
+            format!("'{}': {}", name.display(), words(error))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn is_described(entry: &Entry, image: &ImageArgument) -> bool {
+    image.offload_kind().is_none_or(|kind| kind == entry.offload_kind)
+        && image.strings().all(|(key, value)| entry.string(key).unwrap_or_default() == value)
+}
+
+/// `<stem>-<triple>-<arch>.<index>.<kind>`. The binary may be anyone's, so its text stays a name.
+fn generated_name(input: &Path, index: usize, entry: &Entry) -> String {
+    let input = input.file_name().unwrap_or_default().to_string_lossy();
+    let text = |key: &str| entry.string(key).unwrap_or_default().replace(['/', '\\'], "_");
+    let kind = image_kind_name(entry.image_kind);
+    format!("{}-{}-{}.{index}.{kind}", stem(&input), text("triple"), text("arch"))
+}
+
+fn write(found: Found, output: Result<Output, Error>) -> Result<()> {
+    let write = |mut output: Output| {
+        let mut sink = Sink::new([found.part.input()]);
+        sink.push(found.entry.image.data());
+        sink.write_to(&mut output)?;
+        output.commit()
+    };
+    output.and_then(write).map_err(|error| words(&error))
+}
+
+/// Writes a static library whose members are called like the file that they were found in.
+fn library(found: &[Found], input: &Path, path: &Path) -> Result<()> {
+    let members = found.iter().map(|found| (member_name(found.part, input), found.entry.image.data()));
+    let write = |mut output: Output| {
+        let mut sink = Sink::new(found.iter().map(|found| found.part.input()));
+        archive::write(members, &mut sink).map_err(Error::io(path, "write"))?;
+        sink.write_to(&mut output)?;
+        output.commit()
+    };
+    create(path).and_then(write).map_err(|error| words(&error))
+}
+
+fn member_name(part: &Part, input: &Path) -> String {
+    match &part.member {
+        Some(member) => member.clone(),
+        None if input == Path::new("-") => STANDARD_INPUT.to_owned(),
+        None => input.to_string_lossy().into_owned(),
+    }
+}

@@ -1,0 +1,120 @@
+//! What `--image=<key>=<value>,...` says, by the tool's rules: a key without `=` has an empty value, and one that comes
+//! again has its values joined with commas.
+
+use super::map_order;
+use crate::target::OffloadKind;
+
+/// The key whose value is where the image is, or where it goes.
+const FILE: &str = "file";
+
+/// The key whose value is the offload kind.
+const KIND: &str = "kind";
+
+/// One `--image`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ImageArgument {
+    /// In the order in which the tool goes through them.
+    pairs: Vec<(String, String)>,
+    /// Whether there is a `file` without even a `=`, which the tool tells from one with an empty value: it names no file
+    /// at all, the other one without a name.
+    names_no_file: bool,
+}
+
+impl ImageArgument {
+    pub fn parse(text: &str) -> Self {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        let mut names_no_file = false;
+        for part in text.split(',') {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            names_no_file |= part == FILE;
+            match pairs.iter_mut().find(|(known, _)| known == key) {
+                Some((_, values)) => {
+                    names_no_file &= key != FILE;
+                    *values += &format!(",{value}");
+                }
+                None => pairs.push((key.to_owned(), value.to_owned())),
+            }
+        }
+        let keys: Vec<&[u8]> = pairs.iter().map(|(key, _)| key.as_bytes()).collect();
+        let pairs = map_order::order(&keys).into_iter().map(|index| pairs[index].clone()).collect();
+        ImageArgument { pairs, names_no_file }
+    }
+
+    /// The images to pack; `None` if nothing is said of them.
+    pub fn files(&self) -> Option<Vec<&str>> {
+        let files = self.file()?;
+        Some(if self.names_no_file { Vec::new() } else { files.split(',').collect() })
+    }
+
+    /// The one file to extract to.
+    pub fn file(&self) -> Option<&str> {
+        self.value(FILE)
+    }
+
+    /// The offload kind as it stands in a binary; a kind that is none is 0.
+    pub fn offload_kind(&self) -> Option<u16> {
+        let kind = self.value(KIND)?;
+        Some(OffloadKind::from_name(kind).filter(|known| known.name() == kind).map_or(0, OffloadKind::bit))
+    }
+
+    /// Everything that is stored, or compared, as a string.
+    pub fn strings(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        pairs.filter(|(key, _)| ![FILE, KIND].contains(key))
+    }
+
+    fn value(&self, key: &str) -> Option<&str> {
+        self.pairs.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(text: &str) -> Vec<(String, String)> {
+        ImageArgument::parse(text).strings().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
+        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
+    }
+
+    #[test]
+    fn keys_that_come_again_are_joined_and_stand_where_the_tool_has_them() {
+        let text = "file=a,triple=x,arch=gfx90a:xnack+,kind=hip,triple=y,file=b";
+        assert_eq!(strings(text), pairs([("arch", "gfx90a:xnack+"), ("triple", "x,y")]));
+        let image = ImageArgument::parse(text);
+        assert_eq!((image.files(), image.file()), (Some(vec!["a", "b"]), Some("a,b")));
+        assert_eq!(image.offload_kind(), Some(4));
+    }
+
+    #[test]
+    fn what_is_odd_is_taken_as_the_tool_takes_it() {
+        assert_eq!(strings(""), pairs([("", "")]));
+        assert_eq!(strings("file=a,"), pairs([("", "")]));
+        assert_eq!(strings("a==b"), pairs([("a", "=b")]));
+        assert_eq!(strings("triple"), pairs([("triple", "")]));
+        for (text, files) in [
+            ("triple=x", None),
+            ("file", Some(vec![])),
+            ("file=", Some(vec![""])),
+            ("file,file", Some(vec!["", ""])),
+            ("file=a,file", Some(vec!["a", ""])),
+        ] {
+            assert_eq!(ImageArgument::parse(text).files(), files, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_kind_that_is_none_is_zero() {
+        let kind = |text: &str| ImageArgument::parse(text).offload_kind();
+        assert_eq!(kind("file=a"), None);
+        for (name, value) in [("openmp", 1), ("cuda", 2), ("hip", 4), ("sycl", 8)] {
+            assert_eq!(kind(&format!("kind={name}")), Some(value), "{name}");
+        }
+        for name in ["", "none", "host", "hipv4", "HIP", "opencl", "cuda,kind=cuda"] {
+            assert_eq!(kind(&format!("kind={name}")), Some(0), "{name}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The order in which llvm-offload-binary stores the strings of an image.
+//!
+//! It keeps the arguments of `--image` in a hash map and walks through its buckets. Every compile with clang's new driver
+//! goes through this tool, so with any other order an object compiled with this program would differ from the same object
+//! compiled without it, and builds that are compared bit by bit would notice. So the map is done again here: 64 buckets,
+//! doubled when three quarters are full, probed in growing steps, and the hash of LLVM, which is that of CityHash with a
+//! fixed seed. Source: what llvm-offload-binary 22.1.8 writes; `llvm/ADT/Hashing.h`, `llvm/ADT/DenseMap.h`.
+
+/// LLVM's seed, where it was built for release.
+const SEED: u64 = 0xff51_afd7_ed55_8ccd;
+
+/// The multipliers of CityHash.
+const K: [u64; 4] = [0xc3a5_c85c_97cb_3127, 0xb492_b66f_be98_f273, 0x9ae1_6a3b_2f90_404f, 0xc949_d7c7_509e_6557];
+const MUL: u64 = 0x9ddf_ea08_eb38_2d69;
+
+/// The least number of buckets, once there is something to hold.
+const BUCKETS: usize = 64;
+
+/// Keys beyond this length are not hashed as LLVM does it, and nothing that has a key of a line's length depends on where
+/// it stands.
+const LONGEST: usize = 64;
+
+/// The numbers of `keys`, which differ from one another, in the order in which the map gives them back after they were
+/// added in theirs.
+pub fn order(keys: &[&[u8]]) -> Vec<usize> {
+    let mut buckets: Vec<Option<usize>> = vec![None; BUCKETS];
+    for (index, key) in keys.iter().enumerate() {
+        if (index + 1) * 4 >= buckets.len() * 3 {
+            let mut larger = vec![None; buckets.len() * 2];
+            for old in buckets.into_iter().flatten() {
+                put(&mut larger, old, keys[old]);
+            }
+            buckets = larger;
+        }
+        put(&mut buckets, index, key);
+    }
+    buckets.into_iter().flatten().collect()
+}
+
+fn put(buckets: &mut [Option<usize>], index: usize, key: &[u8]) {
+    let mask = buckets.len() - 1;
+    let mut at = hash(key) as usize & mask;
+    let mut step = 1;
+    while buckets[at].is_some() {
+        at = (at + step) & mask;
+        step += 1;
+    }
+    buckets[at] = Some(index);
+}
+
+fn hash(key: &[u8]) -> u32 {
+    let key = &key[..key.len().min(LONGEST)];
+    let size = key.len() as u64;
+    // From the start, and back from the end.
+    let word = |at: usize| u64::from_le_bytes(key[at..at + 8].try_into().expect("eight bytes"));
+    let last = |back: usize| word(key.len() - back);
+    let half = |at: usize| u64::from(u32::from_le_bytes(key[at..at + 4].try_into().expect("four bytes")));
+    let [k0, k1, k2, k3] = K;
+    let hash = match key.len() {
+        0 => k2 ^ SEED,
+        1..=3 => {
+            let [first, middle, end] = [key[0], key[key.len() / 2], key[key.len() - 1]].map(u64::from);
+            let (y, z) = (first + (middle << 8), size + (end << 2));
+            shift_mix(y.wrapping_mul(k2) ^ z.wrapping_mul(k3) ^ SEED).wrapping_mul(k2)
+        }
+        4..=8 => mix(size + (half(0) << 3), SEED ^ half(key.len() - 4)),
+        9..=16 => {
+            let (a, b) = (word(0), last(8));
+            mix(SEED ^ a, b.wrapping_add(size).rotate_right(key.len() as u32)) ^ b
+        }
+        17..=32 => {
+            let (a, b) = (word(0).wrapping_mul(k1), word(8));
+            let (c, d) = (last(8).wrapping_mul(k2), last(16).wrapping_mul(k0));
+            let low = a.wrapping_sub(b).rotate_right(43).wrapping_add((c ^ SEED).rotate_right(30)).wrapping_add(d);
+            let high = a.wrapping_add((b ^ k3).rotate_right(20)).wrapping_sub(c).wrapping_add(size);
+            mix(low, high.wrapping_add(SEED))
+        }
+        _ => {
+            let start = word(0).wrapping_add(size.wrapping_add(last(16)).wrapping_mul(k0));
+            let (vf, vs) = half_of_64(start, word(24), word(8), word(16));
+            let (wf, ws) = half_of_64(word(16).wrapping_add(last(32)), last(8), last(24), last(16));
+            let r = vf.wrapping_add(ws).wrapping_mul(k2).wrapping_add(wf.wrapping_add(vs).wrapping_mul(k0));
+            shift_mix((SEED ^ shift_mix(r).wrapping_mul(k0)).wrapping_add(vs)).wrapping_mul(k2)
+        }
+    };
+    hash as u32
+}
+
+fn half_of_64(start: u64, z: u64, second: u64, third: u64) -> (u64, u64) {
+    let b = start.wrapping_add(z).rotate_right(52);
+    let c = start.rotate_right(37);
+    let a = start.wrapping_add(second);
+    let c = c.wrapping_add(a.rotate_right(7));
+    let a = a.wrapping_add(third);
+    (a.wrapping_add(z), b.wrapping_add(a.rotate_right(31)).wrapping_add(c))
+}
+
+fn shift_mix(value: u64) -> u64 {
+    value ^ value >> 47
+}
+
+fn mix(low: u64, high: u64) -> u64 {
+    let a = shift_mix((low ^ high).wrapping_mul(MUL));
+    shift_mix((high ^ a).wrapping_mul(MUL)).wrapping_mul(MUL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order in which keys are stored that follow `file` in an argument.
+    fn stored(keys: &[&str]) -> Vec<usize> {
+        let all: Vec<&[u8]> = std::iter::once("file").chain(keys.iter().copied()).map(str::as_bytes).collect();
+        order(&all).into_iter().filter_map(|index| index.checked_sub(1)).collect()
+    }
+
+    #[test]
+    fn what_clang_says_of_an_image_is_stored_as_llvm_stores_it() {
+        assert_eq!(stored(&["triple", "arch", "feature"]), [2, 1, 0]);
+    }
+
+    // Both orders are those of llvm-offload-binary 22.1.8 for these keys.
+
+    #[test]
+    fn keys_of_every_length_have_the_hash_that_llvm_gives_them() {
+        let letters = "abcdefghijklmnopqrstuvwxyz".repeat(3);
+        let lengths = [0, 1, 2, 3, 4, 8, 9, 16, 17, 24, 32, 33, 50, 64];
+        let keys: Vec<&str> = lengths.iter().map(|&length| &letters[..length]).collect();
+        let found: Vec<usize> = stored(&keys).into_iter().map(|index| lengths[index]).collect();
+        assert_eq!(found, [0, 16, 50, 24, 17, 8, 64, 32, 2, 33, 1, 4, 9, 3]);
+    }
+
+    #[test]
+    fn a_map_that_fills_up_grows_as_that_of_llvm_does() {
+        let keys: Vec<String> = (0..60).map(|number| format!("key{number}")).collect();
+        let found = stored(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+        let expected = [
+            4, 23, 9, 36, 18, 6, 46, 37, 21, 48, 19, 41, 55, 26, 52, 33, 57, 38, 47, 16, 40, 59, 39, 24, 8, 45, 12, 32,
+            17, 50, 5, 1, 58, 3, 49, 22, 29, 34, 13, 43, 51, 20, 31, 0, 28, 54, 53, 7, 10, 30, 25, 35, 42, 14, 27, 15,
+            11, 44, 56, 2,
+        ];
+        assert_eq!(found, expected);
+    }
+}

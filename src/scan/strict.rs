@@ -1,0 +1,107 @@
+//! The offload binaries of a file as LLVM's own tools find them: for standing in for those tools.
+//!
+//! They stand in sections that are there for them and nowhere else, one directly behind the other; what is in a binary is
+//! not looked into, whatever it is; and anything that is not as it should be is an error for the whole file, where the
+//! scanner would go on. Source: what llvm-offload-binary 22.1.8 reads and refuses.
+
+use object::SectionFlags;
+use object::read::{File, FileKind, Object, ObjectSection};
+
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+use crate::format::offload_binary::{Entry, MAGIC, OffloadBinary, SECTION_TYPE, Version};
+
+/// What the name of a COFF section with offload binaries begins with. In ELF it is the type that counts.
+const COFF_SECTION: &[u8] = b".llvm.offloading";
+
+/// The entries of all offload binaries of version 1 that are the file in `view`, or stand in the sections of the object,
+/// program or library that it is; none in any other file.
+pub fn offload_binaries(view: View<'_>) -> Result<Vec<Entry<'_>>, Malformed> {
+    let mut entries = Vec::new();
+    if view.starts_with(&MAGIC) {
+        read_all(view, &mut entries)?;
+        return Ok(entries);
+    }
+    let kind = FileKind::parse(view.data());
+    if !matches!(kind, Ok(FileKind::Elf32 | FileKind::Elf64 | FileKind::Coff | FileKind::CoffBig)) {
+        return Ok(entries);
+    }
+    let broken = |error: object::Error| view.malformed("object file", 0, Cause::HostFile(error.to_string()));
+    for section in File::parse(view.data()).map_err(broken)?.sections() {
+        let is_meant = match section.flags() {
+            SectionFlags::Elf { sh_type, .. } => sh_type == SECTION_TYPE,
+            _ => section.name_bytes().map_err(broken)?.starts_with(COFF_SECTION),
+        };
+        if is_meant && let Some((offset, size)) = section.file_range() {
+            read_all(view.part("section", 0, offset, size)?, &mut entries)?;
+        }
+    }
+    Ok(entries)
+}
+
+fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<Entry<'data>>) -> Result<(), Malformed> {
+    while rest.size() > 0 {
+        let binary = OffloadBinary::read(rest)?;
+        if binary.version != Version::One {
+            let cause = Cause::UnknownVersion { value: binary.version.number().into(), known: "LLVM 22 knows 1" };
+            return Err(rest.malformed("offload binary version", 4, cause));
+        }
+        entries.extend_from_slice(binary.entries());
+        // No reader accepts a binary of no size, so this ends.
+        rest = rest.from(binary.view.size());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::offload_binary::{Member, write};
+
+    fn binary(version: Version, image: &[u8]) -> Vec<u8> {
+        let strings = [("triple", "nvptx64")];
+        let member = Member { image_kind: 1, offload_kind: 2, flags: 0, strings: &strings, image };
+        write(version, &[member]).unwrap().content.to_vec()
+    }
+
+    fn images(bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+        let entries = offload_binaries(View::new(bytes)).map_err(|error| error.to_string())?;
+        Ok(entries.iter().map(|entry| entry.image.data().to_vec()).collect())
+    }
+
+    #[test]
+    fn binaries_stand_one_directly_behind_the_other() {
+        let (one, two) = (binary(Version::One, b"one"), binary(Version::One, b"two"));
+        assert_eq!(images(&[one.clone(), two.clone()].concat()).unwrap(), [b"one", b"two"]);
+        for between in [&b"\0\0\0\0\0\0\0\0"[..], b"junk"] {
+            let error = images(&[&one, between, &two].concat()).unwrap_err();
+            assert!(error.starts_with(&format!("offload binary magic at {:#x}: ", one.len())), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_a_binary_is_not_looked_into() {
+        let inner = binary(Version::One, b"inner");
+        assert_eq!(images(&binary(Version::One, &inner)).unwrap(), [inner]);
+    }
+
+    #[test]
+    fn versions_that_llvm_22_does_not_know_are_refused() {
+        for version in [Version::Two, Version::Three] {
+            let error = images(&binary(version, b"image")).unwrap_err();
+            assert!(error.ends_with("LLVM 22 knows 1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_files_hold_none_and_broken_objects_are_told() {
+        assert!(images(b"").unwrap().is_empty());
+        assert!(images(b"hello, world").unwrap().is_empty());
+        assert!(images(&[b"........", binary(Version::One, b"x").as_slice()].concat()).unwrap().is_empty());
+        let mut object = [0; 64];
+        object[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        object[40..48].fill(0xff);
+        let error = images(&object).unwrap_err();
+        assert!(error.starts_with("object file at 0x0: "), "{error}");
+    }
+}

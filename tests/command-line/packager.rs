@@ -1,0 +1,147 @@
+//! Called as llvm-offload-binary or clang-offload-packager: what can be said without the tool itself, which is beside it in
+//! `linker-tests/dropin`.
+
+use crate::Scene;
+use crate::dropin::called;
+
+const BINARY: &str = "llvm-offload-binary";
+
+/// A scene with a binary of four images in it, `in.bin`.
+fn packed() -> Scene {
+    let scene = Scene::new();
+    scene.file("one.o", "image one").file("two.cubin", "image two").file("three.bc", "").file("four", "image four");
+    let images = "--image=file=one.o,triple=t,arch=a1,kind=openmp --image=file=two.cubin,triple=t,arch=a2,kind=cuda \
+                  --image=file=three.bc,triple=t,arch=a1 --image=file=four,triple=u";
+    assert_eq!(called(&scene, BINARY, &format!("-o in.bin {images}")).ok(), "");
+    scene
+}
+
+/// What the scene holds besides what it was made of.
+fn new_names(scene: &Scene) -> Vec<String> {
+    let old = ["one.o", "two.cubin", "three.bc", "four", "in.bin", BINARY];
+    scene.names().into_iter().filter(|name| !old.contains(&name.as_str())).collect()
+}
+
+#[test]
+fn what_was_packed_comes_out_again_under_telling_names() {
+    let scene = packed();
+    called(&scene, BINARY, "in.bin --image=triple=t --image=triple=u,file=named").ok();
+    assert_eq!(new_names(&scene), ["in-t-a1.0.o", "in-t-a1.2.bc", "in-t-a2.1.cubin", "named"]);
+    for (name, content) in [("in-t-a1.0.o", "image one"), ("in-t-a2.1.cubin", "image two"), ("named", "image four")] {
+        assert_eq!(scene.read(name), content.as_bytes(), "{name}");
+    }
+    assert_eq!(scene.read("in-t-a1.2.bc"), b"");
+}
+
+#[test]
+fn fatbin_reads_what_its_stand_in_wrote() {
+    let scene = packed();
+    let listed = scene.fatbin("scan in.bin").ok();
+    assert!(listed.contains("4 device images") && listed.contains("cuda") && listed.contains("a2"), "{listed}");
+}
+
+#[test]
+fn without_an_image_nothing_is_extracted_and_what_nothing_matches_is_no_error() {
+    let scene = packed();
+    for arguments in ["in.bin", "in.bin --archive", "in.bin --image=triple=none,file=out", "one.o --image="] {
+        assert_eq!(called(&scene, BINARY, arguments).ok(), "", "{arguments}");
+        assert_eq!(new_names(&scene), [""; 0], "{arguments}");
+    }
+}
+
+#[test]
+fn of_several_images_for_one_file_the_last_one_stays_and_that_is_said() {
+    let scene = packed();
+    let run = called(&scene, BINARY, "in.bin --image=triple=t,file=out --image=kind=cuda,file=out");
+    let warning = "llvm-offload-binary: warning: Multiple inputs match to a single file, 'out'\n";
+    assert_eq!((run.status, run.err.as_str()), (0, warning));
+    assert_eq!(scene.read("out"), b"image two");
+}
+
+#[test]
+fn images_for_one_target_make_a_library_that_depends_on_nothing_else() {
+    let scene = packed();
+    for name in ["one.a", "two.a"] {
+        called(&scene, BINARY, &format!("in.bin --archive --image=triple=t,file={name}")).ok();
+    }
+    assert_eq!(scene.read("one.a"), scene.read("two.a"));
+    let library = String::from_utf8(scene.read("one.a")).unwrap();
+    assert!(library.starts_with("!<arch>\nin.bin/") && library.contains("image two"), "{library}");
+    let run = called(&scene, BINARY, "in.bin --archive --image=triple=t");
+    assert_eq!((run.status, run.err.as_str()), (1, "llvm-offload-binary: error: Image must have a 'file' argument.\n"));
+}
+
+#[test]
+fn the_old_name_is_warned_of_and_only_that() {
+    let scene = packed();
+    let warning = "warning: 'clang-offload-packager' is deprecated. Use 'llvm-offload-binary' instead.\n";
+    for (name, expected) in [
+        ("clang-offload-packager", warning),
+        ("x86_64-linux-gnu-clang-offload-packager", warning),
+        ("clang-offload-packager-22", ""),
+        ("llvm-offload-binary-22", ""),
+    ] {
+        let run = called(&scene, name, "-o out --image=file=one.o,triple=x");
+        assert_eq!((run.status, run.err.as_str()), (0, expected), "{name}");
+    }
+    // A command line that ends the reading is not warned of either.
+    assert!(called(&scene, "clang-offload-packager", "--help").ok().contains("clang-offload-packager [options]"));
+}
+
+#[test]
+fn mistakes_are_told_as_llvm_tells_them_and_leave_nothing() {
+    let scene = packed();
+    let mistakes = [
+        ("-o out --image=triple=x", "error: 'file' is a required image arguments"),
+        ("-o out --image=file=missing", "error: No such file or directory"),
+        ("-o out --image=file=.", "error: Is a directory"),
+        ("-o no/out --image=file=one.o", "error: No such file or directory"),
+        ("missing --image=", "error: 'missing': No such file or directory"),
+        ("in.bin --image=file=.,triple=u", "error: Is a directory"),
+        (
+            "in.bin -o out",
+            "error: Packaging to an output file and extracting from an input file are mutually exclusive.",
+        ),
+        ("in.bin more", "Too many positional arguments specified!\nCan specify at most 1 positional arguments: See: "),
+        ("--imag=file=x", "Unknown command line argument '--imag=file=x'.  Try: 'llvm-offload-binary --help'\n"),
+        ("-oout", "for the -o option: may not occur within a group!"),
+    ];
+    for (arguments, message) in mistakes {
+        let run = called(&scene, BINARY, arguments);
+        assert_eq!(run.status, 1, "{arguments}");
+        assert!(run.err.starts_with(&format!("{BINARY}: {message}")), "{arguments}: {}", run.err);
+        assert_eq!(new_names(&scene), [""; 0], "{arguments}");
+    }
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_told_with_file_offset_and_field() {
+    let scene = packed();
+    scene.file("cut.bin", &scene.read("in.bin")[..100]).file("host.bc", b"BC\xc0\xde");
+    for (input, message) in
+        [("cut.bin", "error: cut.bin: offload binary size at 0x8: "), ("host.bc", "error: host.bc: is LLVM bitcode, ")]
+    {
+        let run = called(&scene, BINARY, &format!("{input} --image="));
+        assert_eq!(run.status, 1);
+        assert!(run.err.starts_with(&format!("{BINARY}: {message}")), "{}", run.err);
+    }
+}
+
+#[test]
+fn no_text_in_a_binary_leads_out_of_the_folder() {
+    let scene = packed();
+    called(&scene, BINARY, "-o in.bin --image=file=one.o,triple=../../escaped,arch=/etc/passwd").ok();
+    called(&scene, BINARY, "in.bin --image=").ok();
+    assert_eq!(new_names(&scene), ["in-.._.._escaped-_etc_passwd.0.o"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_takes_the_place_of_a_link_and_leaves_what_it_named() {
+    let scene = packed();
+    scene.file("target", "old");
+    std::os::unix::fs::symlink("target", scene.path("link")).unwrap();
+    called(&scene, BINARY, "in.bin --image=triple=u,file=link").ok();
+    assert!(!scene.path("link").is_symlink());
+    assert_eq!((scene.read("link"), scene.read("target")), (b"image four".to_vec(), b"old".to_vec()));
+}

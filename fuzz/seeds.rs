@@ -11,6 +11,7 @@ use fatbin::codec::{Codec, Compression};
 use fatbin::content::Content;
 use fatbin::format::ccob::{self, Version};
 use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
+use fatbin::host::rewrite::{NewSection, with_sections};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
 use fatbin::target::OffloadKind;
 use fatbin::wrap::{Form, Stated};
@@ -70,6 +71,11 @@ fn main() -> io::Result<()> {
             let images = vec![ImageFile { path: path.clone(), stated: Stated::default() }];
             let options = WrapOptions { form, ..WrapOptions::new(OffloadKind::OpenMp, images, object) };
             wrap(&options).map_err(io::Error::other)?;
+            let object = fs::read(&options.output)?;
+            let device = NewSection { name: "__CLANG_OFFLOAD_BUNDLE__host-x86_64-unknown-linux-gnu-", content: b"\0" };
+            let bundled = with_sections(View::new(&object), &[device]).map_err(io::Error::other)?.to_vec();
+            save(&folder, "host_object", &format!("{name}.{ending}.o"), &object)?;
+            save(&folder, "host_object", &format!("{name}.{ending}.bundled.o"), &bundled)?;
         }
 
         // A container of NVIDIA's, for what it can hold.
@@ -79,8 +85,23 @@ fn main() -> io::Result<()> {
             save(&folder, "scan", &format!("{name}.fatbin"), &container)?;
         }
     }
+    save(&folder, "host_object", "small.obj", COFF)?;
+    save(&folder, "host_object", "big.obj", BIG_COFF)?;
+    let texts = bundle::text::write(&[(HOST_ID, b"int a;"), ("hip-amdgcn-amd-amdhsa--gfx906", b"int b;\n")], "//");
+    save(&folder, "bundle", "text.ii", &texts.to_vec())?;
     Ok(())
 }
+
+/// Objects with one section of four bytes and a long name, one symbol and a string table, in either form of the header.
+#[rustfmt::skip]
+const COFF: &[u8] = b"\x64\x86\x01\0\0\0\0\0\x40\0\0\0\x01\0\0\0\0\0\0\0\
+    /4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\x3c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x20\0\x50\x60code\
+    symbol\0\0\0\0\0\0\x01\0\0\0\x02\0\x14\0\0\0.text$with_name\0";
+#[rustfmt::skip]
+const BIG_COFF: &[u8] = b"\0\0\xff\xff\x02\0\x64\x86\0\0\0\0\xc7\xa1\xba\xd1\xee\xba\xa9\x4b\xaf\x20\xfa\xf6\x6a\xa4\xdc\xb8\
+    \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x64\0\0\0\x01\0\0\0\
+    /4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\x60\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x20\0\x50\x60code\
+    symbol\0\0\0\0\0\0\x01\0\0\0\0\0\x02\0\x14\0\0\0.text$with_name\0";
 
 fn compressed_bundle(bundle: &[u8], codec: Codec, version: Version) -> io::Result<Vec<u8>> {
     let mut stream = Vec::new();

@@ -44,6 +44,15 @@ pub enum Cause {
     /// A string that is not UTF-8, or an identifier that is not printable.
     #[error("not a readable string")]
     Unreadable,
+    /// Bytes that belong to two things at once.
+    #[error("is {offset}, but what stands before it ends at {end}")]
+    Overlap { offset: u64, end: u64 },
+    /// A text bundle without a line that separates files.
+    #[error("has no line that begins or ends a file")]
+    NoMarker,
+    /// A text bundle with a file that does not end.
+    #[error("has no line that ends the file {id}")]
+    NoEnd { id: String },
     /// A bundle entry id that does not follow `<kind>-<triple>[-<target id>]`.
     #[error("{id:?} is no bundle entry id (<offload kind>-<triple>[-<target id>])")]
     BundleEntryId { id: String },

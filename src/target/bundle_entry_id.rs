@@ -35,9 +35,10 @@ pub enum InvalidBundleEntryId {
 }
 
 impl<'data> BundleEntryId<'data> {
-    /// Cuts an id; `None` where the offload kind is unknown or the triple has fewer than two parts.
+    /// Cuts an id; `None` where the offload kind is unknown or the triple has fewer than two parts, and for an id that
+    /// could not be a part of a file name, as the names of members that are made of it are.
     pub fn parse(id: &'data str) -> Option<Self> {
-        if !id.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if !id.bytes().all(|byte| byte.is_ascii_graphic() && !b"/\\".contains(&byte)) {
             return None;
         }
         let (kind_name, rest) = id.split_once('-')?;
@@ -133,7 +134,19 @@ mod tests {
 
     #[test]
     fn text_that_is_no_id_is_refused() {
-        for id in ["", "-", "hip", "hip-", "hip-amdgcn", "vulkan-a-b-c-d", "hip-a-b\0", "hip a-b-c", "host-\u{e9}-b"] {
+        for id in [
+            "",
+            "-",
+            "hip",
+            "hip-",
+            "hip-amdgcn",
+            "vulkan-a-b-c-d",
+            "hip-a-b\0",
+            "hip a-b-c",
+            "hip-a-b/../c",
+            "hip-a-b\\c",
+            "host-\u{e9}-b",
+        ] {
             assert_eq!(BundleEntryId::parse(id), None, "{id:?}");
         }
     }

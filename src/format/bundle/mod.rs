@@ -1,6 +1,9 @@
-//! The offload bundle in its binary form, magic `__CLANG_OFFLOAD_BUNDLE__`: several code objects, each under an id.
+//! The offload bundle, magic `__CLANG_OFFLOAD_BUNDLE__`: several code objects, each under an id.
 //!
-//! clang-offload-bundler writes it for HIP (the section `.hip_fatbin` holds one bundle after another, each aligned to
+//! It has a form for each kind of file ([`FileType`]). What follows is the binary one; the one for texts is in [`text`], and
+//! in the one for objects each code object is the section of the host's object whose name is the magic and the id.
+//!
+//! clang-offload-bundler writes the binary form for HIP (the section `.hip_fatbin` holds one bundle after another, each aligned to
 //! 4096 bytes) and for every input that is no object file. It has no total size: it ends where its last code object
 //! does, and what follows has to be told apart by whoever walks the section. All integers are little-endian; all
 //! offsets count from the magic.
@@ -8,15 +11,20 @@
 //! Layout: magic, u64 number of entries, entries (u64 offset, u64 size, u64 id length, id without NUL), code objects.
 //! Source: Clang Offload Bundler document; AMDGPU usage guide, Bundled Code Object Layout; LLVM 22.1.8.
 
+mod file_type;
 mod raw;
 mod read;
+pub mod text;
 mod write;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod text_tests;
 
+pub use file_type::{COMMENTS, FILE_TYPES, FileType, Form};
 pub use raw::MAGIC;
-pub use read::{Bundle, Entry};
+pub use read::{Bundle, Entry, Index, IndexEntry};
 pub use write::write;
 
 use super::{Container, ContainerType, Contents, Image, ImageKind};

@@ -1,4 +1,9 @@
-//! Reading: a bundle is believed only when every entry has an id that is one and a code object that is there.
+//! Reading: a bundle is believed only when every entry has an id that is one and a code object of its own.
+//!
+//! The index stands at the start and says everything but the code objects' bytes, so it can be read of a bundle of which
+//! nothing else is there yet: a compressed one is listed from its first kilobytes.
+
+use std::ops::Range;
 
 use super::raw::{COUNT_OFFSET, ENTRIES_OFFSET, EntryHeader, MAGIC};
 use crate::bytes::View;
@@ -6,7 +11,7 @@ use crate::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
 /// More entries than there are processors and features to tell apart; a bound for hostile files.
-const MOST_ENTRIES: u64 = 4096;
+pub const MOST_ENTRIES: u64 = 4096;
 
 /// A checked bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,42 +30,86 @@ pub struct Entry<'data> {
     pub code_object: View<'data>,
 }
 
+/// What a bundle says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Index<'data> {
+    /// In the order of the file.
+    pub entries: Vec<IndexEntry<'data>>,
+    /// From the magic to the end of the last code object, in bytes.
+    pub size: u64,
+}
+
+/// An id and where its code object is, counted from the magic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexEntry<'data> {
+    pub text: &'data str,
+    pub id: BundleEntryId<'data>,
+    pub range: Range<u64>,
+    /// Where that is said.
+    stated_at: u64,
+}
+
 impl<'data> Bundle<'data> {
     /// Reads the bundle at the start of a view that may go on behind it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
-        if !view.starts_with(MAGIC) {
-            let value = view.u64("bundle magic", 0)?;
-            let cause = Cause::Unexpected { value, expected: "__CLANG_OFFLOAD_BUNDLE__" };
-            return Err(view.malformed("bundle magic", 0, cause));
-        }
-        let count = view.u64("bundle entry count", COUNT_OFFSET)?;
-        // None is refused too: the magic followed by zeros is what a string constant looks like.
-        if !(1..=MOST_ENTRIES).contains(&count) {
-            let cause = Cause::Unexpected { value: count, expected: "1 to 4096" };
-            return Err(view.malformed("bundle entry count", COUNT_OFFSET, cause));
-        }
+        let index = Index::read(view, view.size())?;
         let mut entries = Vec::new();
-        let mut at = ENTRIES_OFFSET;
-        let mut end = 0;
-        for _ in 0..count {
-            let header = EntryHeader::read(view, at)?;
-            let id_at = at + EntryHeader::SIZE;
-            let text = read_id(view, id_at, header.id_length)?;
-            let id = BundleEntryId::parse(text).ok_or_else(|| {
-                view.malformed("bundle entry id", id_at, Cause::BundleEntryId { id: text.to_owned() })
-            })?;
-            let code_object = view.part("bundle entry offset", at, header.offset, header.size)?;
-            // Neither sum can wrap: both lie within the view.
-            end = end.max(header.offset + header.size);
-            at = id_at + header.id_length;
+        for IndexEntry { text, id, range, stated_at } in index.entries {
+            let size = range.end - range.start;
+            let code_object = view.part("bundle entry offset", stated_at, range.start, size)?;
             entries.push(Entry { text, id, code_object });
         }
-        let view = view.part("bundle", 0, 0, end.max(at))?;
-        Ok(Bundle { entries, view })
+        Ok(Bundle { entries, view: view.part("bundle", 0, 0, index.size)? })
     }
 }
 
-fn read_id<'data>(view: View<'data>, at: u64, length: u64) -> Result<&'data str, Malformed> {
-    let id = view.part("bundle entry id length", at - 8, at, length)?;
-    std::str::from_utf8(id.data()).map_err(|_| view.malformed("bundle entry id", at, Cause::Unreadable))
+impl<'data> Index<'data> {
+    /// Reads the index of a bundle of which `start` is there, in all `limit` bytes.
+    pub fn read(start: View<'data>, limit: u64) -> Result<Self, Malformed> {
+        if !start.starts_with(MAGIC) {
+            let value = start.u64("bundle magic", 0)?;
+            let cause = Cause::Unexpected { value, expected: "__CLANG_OFFLOAD_BUNDLE__" };
+            return Err(start.malformed("bundle magic", 0, cause));
+        }
+        let count = start.u64("bundle entry count", COUNT_OFFSET)?;
+        // None is refused too: the magic followed by zeros is what a string constant looks like.
+        if !(1..=MOST_ENTRIES).contains(&count) {
+            let cause = Cause::Unexpected { value: count, expected: "1 to 4096" };
+            return Err(start.malformed("bundle entry count", COUNT_OFFSET, cause));
+        }
+        let mut entries = Vec::new();
+        let mut at = ENTRIES_OFFSET;
+        for _ in 0..count {
+            let EntryHeader { offset, size, id_length } = EntryHeader::read(start, at)?;
+            let id_at = at + EntryHeader::SIZE;
+            let text = start.string("bundle entry id length", id_at - 8, id_at, id_length)?;
+            let id = BundleEntryId::parse(text).ok_or_else(|| {
+                start.malformed("bundle entry id", id_at, Cause::BundleEntryId { id: text.to_owned() })
+            })?;
+            let Some(end) = offset.checked_add(size).filter(|&end| end <= limit) else {
+                let cause = Cause::OutOfBounds { offset, size, limit };
+                return Err(start.malformed("bundle entry offset", at, cause));
+            };
+            entries.push(IndexEntry { text, id, range: offset..end, stated_at: at });
+            at = id_at + id_length;
+        }
+        check_apart(start, &entries, at)?;
+        let end = entries.iter().map(|entry| entry.range.end).max();
+        Ok(Index { entries, size: end.unwrap_or(at).max(at) })
+    }
+}
+
+/// No byte may belong to two code objects or to one and the index; empty ones may stand anywhere.
+fn check_apart(start: View, entries: &[IndexEntry], index_end: u64) -> Result<(), Malformed> {
+    let mut entries: Vec<&IndexEntry> = entries.iter().filter(|entry| !entry.range.is_empty()).collect();
+    entries.sort_by_key(|entry| entry.range.start);
+    let mut end = index_end;
+    for entry in entries {
+        if entry.range.start < end {
+            let cause = Cause::Overlap { offset: entry.range.start, end };
+            return Err(start.malformed("bundle entry offset", entry.stated_at, cause));
+        }
+        end = entry.range.end;
+    }
+    Ok(())
 }

@@ -108,9 +108,32 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
         assert_eq!(Bundle::read(View::new(&bytes)).expect_err(name).to_string(), message, "{name}");
     }
     let mut bytes = good.clone();
+    let second = |bytes: &mut [u8], at: usize, value: u64| {
+        let entry = 56 + IDS[0].len();
+        bytes[entry + at..entry + at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    let message = |bytes: &[u8]| Bundle::read(View::new(bytes)).unwrap_err().to_string();
+    second(&mut bytes, 0, 202);
+    assert_eq!(message(&bytes), "bundle entry offset at 0x56: is 202, but what stands before it ends at 203");
+    second(&mut bytes, 0, 203);
+    second(&mut bytes, 8, 16);
+    assert_eq!(message(&bytes), "bundle entry offset at 0x8d: is 218, but what stands before it ends at 219");
+    let mut bytes = good.clone();
     bytes[56..60].copy_from_slice(b"toas");
     assert_eq!(
         Bundle::read(View::new(&bytes)).unwrap_err().to_string(),
         "bundle entry id at 0x38: \"toas-x86_64-unknown-linux-gnu-\" is no bundle entry id (<offload kind>-<triple>[-<target id>])"
     );
+}
+
+#[test]
+fn the_index_can_be_read_before_the_code_objects_are_there() {
+    let bytes = sample(4096);
+    let index_end = 32 + IDS.iter().map(|id| 24 + id.len()).sum::<usize>();
+    let whole = Index::read(View::new(&bytes), bytes.len() as u64).unwrap();
+    for end in 0..bytes.len() {
+        let start = Index::read(View::new(&bytes[..end]), bytes.len() as u64);
+        assert_eq!(start.ok(), (end >= index_end).then(|| whole.clone()), "{end}");
+    }
+    Index::read(View::new(&bytes), bytes.len() as u64 - 1).unwrap_err();
 }

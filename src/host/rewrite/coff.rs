@@ -86,6 +86,9 @@ impl<'data> Coff<'data> {
         file.part("COFF number of sections", layout.section_count, table, count * SECTION_HEADER_SIZE)?;
         let symbols = word(layout.symbols)?;
         let mut strings = file.size()..file.size();
+        if symbols == 0 && word(layout.symbol_count)? > 0 {
+            return Err(broken(file, "has symbols, but does not say where"));
+        }
         if symbols != 0 {
             if symbols < table + count * SECTION_HEADER_SIZE {
                 return Err(broken(file, "has symbols in its section table"));
@@ -105,17 +108,18 @@ impl<'data> Coff<'data> {
         self.file.part("COFF section header", at, at, SECTION_HEADER_SIZE).expect("the table is there")
     }
 
-    /// The name of a section, and its place in the string table if it stands there.
+    /// The name of a section, and its place in the file, with the NUL behind it, if it stands in the string table. One that
+    /// should stand there and does not is the reference itself.
     fn name(&self, section: u64) -> (&'data [u8], Option<Range<u64>>) {
         let short = &self.header(section).data()[..NAME_SIZE];
         let short = short.split(|&byte| byte == 0).next().unwrap_or_default();
         let offset = short.strip_prefix(b"/").and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
-        let Some(offset) = offset else { return (short, None) };
-        let start = self.strings.start + offset;
-        let size = self.strings.end.saturating_sub(start);
-        let Ok(rest) = self.file.part("COFF section name", start, start, size) else { return (short, None) };
-        let name = rest.data().split(|&byte| byte == 0).next().unwrap_or_default();
-        (name, Some(start..start + name.len() as u64 + 1))
+        let Some(start) = offset.map(|offset| self.strings.start + offset) else { return (short, None) };
+        let rest = self.bytes(start.min(self.strings.end)..self.strings.end);
+        match rest.iter().position(|&byte| byte == 0) {
+            Some(size) => (&rest[..size], Some(start..start + size as u64 + 1)),
+            None => (short, None),
+        }
     }
 
     /// The bytes of a section in the file.
@@ -169,6 +173,12 @@ pub fn with_sections<'data>(
     sections: &[NewSection<'_, 'data>],
 ) -> Result<Content<'data>, Malformed> {
     let coff = Coff::read(file, layout)?;
+    for section in 0..coff.count {
+        // A name from beyond the table would become one of those that are added.
+        if coff.name(section).0.starts_with(b"/") {
+            return Err(broken(file, format!("section {} has no name in the string table", section + 1)));
+        }
+    }
     let strings_size = (coff.strings.end - coff.strings.start).max(STRINGS_HEADER_SIZE);
     let names: Vec<u8> = sections.iter().flat_map(|section| section.name.bytes().chain([0])).collect();
     let headers_size = sections.len() as u64 * SECTION_HEADER_SIZE;

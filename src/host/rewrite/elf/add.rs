@@ -19,6 +19,12 @@ pub fn with_sections<'data>(
     sections: &[NewSection<'_, 'data>],
 ) -> Result<Content<'data>, Malformed> {
     let elf = Elf::read(file, layout)?;
+    for section in 0..elf.count {
+        // A name from beyond the table would become one of those that are added.
+        if elf.section_field(section, SH_NAME, 4)? >= elf.names.size() {
+            return Err(broken(file, format!("section {section} has no name in the string table")));
+        }
+    }
     let kept = if elf.ends_in_tables()? { elf.names_offset() } else { file.size() };
     let mut body = Content::from(elf.behind_header(kept));
     let mut names = Vec::new();
@@ -60,6 +66,8 @@ impl Elf<'_> {
             && padding_and_table.len() as u64 == padding + self.table.size()
             && padding_and_table.iter().take(padding as usize).all(|&byte| byte == 0);
         let others = (1..self.count).filter(|&section| section != self.names_index);
-        Ok(tables_end_it && !self.has_segments()? && self.end_of(others)? <= self.names_offset())
+        // Asked first, because it also checks that all bytes that the object says it has are there.
+        let others_end = self.end_of(others)?;
+        Ok(tables_end_it && !self.has_segments()? && others_end <= self.names_offset())
     }
 }

@@ -116,6 +116,9 @@ impl<'data> Elf<'data> {
             return Err(file.malformed("ELF section name table index", layout.e_shstrndx, cause));
         }
         this.names = this.content(this.names_index)?;
+        if this.section_type(this.names_index)? != elf::SHT_STRTAB || this.names.data().last() != Some(&0) {
+            return Err(broken(file, "its section names stand in no string table"));
+        }
         Ok(this)
     }
 

@@ -1,0 +1,72 @@
+//! The types of files that are bundled, and the form that a bundle of each has.
+//!
+//! Source: Clang Offload Bundler document, Supported File Formats; `clang-offload-bundler --help` of LLVM 22.1.8, which knows
+//! `hipi` besides.
+
+/// How a bundle holds its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// An index, then the files.
+    Binary,
+    /// The files between lines that begin with this, which comments of their language begin with.
+    Text { comment: &'static str },
+    /// The host's object with a section for each file, if it is one; else binary.
+    Object,
+    /// An archive whose members are bundles.
+    Archive,
+}
+
+/// A type of file, by the name that users give it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileType {
+    pub name: &'static str,
+    pub form: Form,
+    /// What such files are.
+    pub meaning: &'static str,
+}
+
+const C: Form = Form::Text { comment: "//" };
+const HASH: Form = Form::Text { comment: "#" };
+const IR: Form = Form::Text { comment: ";" };
+
+/// Every type.
+pub const FILE_TYPES: [FileType; 12] = [
+    FileType { name: "i", form: C, meaning: "preprocessed C" },
+    FileType { name: "ii", form: C, meaning: "preprocessed C++" },
+    FileType { name: "cui", form: C, meaning: "preprocessed CUDA" },
+    FileType { name: "hipi", form: C, meaning: "preprocessed HIP" },
+    FileType { name: "d", form: HASH, meaning: "dependencies, for make" },
+    FileType { name: "ll", form: IR, meaning: "LLVM IR as text" },
+    FileType { name: "bc", form: Form::Binary, meaning: "LLVM bitcode" },
+    FileType { name: "s", form: HASH, meaning: "assembly" },
+    FileType { name: "o", form: Form::Object, meaning: "objects" },
+    FileType { name: "a", form: Form::Archive, meaning: "archives of bundles" },
+    FileType { name: "gch", form: Form::Binary, meaning: "precompiled headers" },
+    FileType { name: "ast", form: Form::Binary, meaning: "clang's syntax trees" },
+];
+
+/// Everything that a line between texts begins with.
+pub const COMMENTS: [&str; 3] = ["//", "#", ";"];
+
+impl FileType {
+    /// The type with this name.
+    pub fn named(name: &str) -> Option<FileType> {
+        FILE_TYPES.into_iter().find(|file_type| file_type.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_comment_in_the_table_is_looked_for() {
+        for file_type in FILE_TYPES {
+            if let Form::Text { comment } = file_type.form {
+                assert!(COMMENTS.contains(&comment), "{}", file_type.name);
+            }
+            assert_eq!(FileType::named(file_type.name), Some(file_type));
+        }
+        assert_eq!(FileType::named("obj"), None);
+    }
+}

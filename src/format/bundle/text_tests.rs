@@ -1,0 +1,133 @@
+//! Texts of all kinds, as the reference writes them, as people edit them, and as nobody should.
+
+use super::text::{end_marker, marks, read, write};
+use super::*;
+use crate::error::Cause;
+
+const HOST: &str = "host-x86_64-unknown-linux-gnu-";
+const DEVICE: &str = "hip-amdgcn-amd-amdhsa--gfx906";
+
+/// Reads any text bundle.
+fn parse(bytes: &[u8]) -> Result<Vec<(&str, &[u8])>, Malformed> {
+    let entries = read(View::new(bytes), &marks(bytes), &COMMENTS)?;
+    Ok(entries.into_iter().map(|entry| (entry.text, entry.code_object.data())).collect())
+}
+
+/// Reads line by line the way one would with an editor, and only what is well formed.
+fn naive(bytes: &[u8], comment: &str) -> Vec<(String, String)> {
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let start = format!("\n{comment} __CLANG_OFFLOAD_BUNDLE____START__ ");
+    let files = text.split(&start).skip(1);
+    files
+        .map(|file| {
+            let (id, rest) = file.split_once('\n').unwrap();
+            let end = rest.find(&format!("\n{comment} __CLANG_OFFLOAD_BUNDLE____END__ {id}\n")).unwrap();
+            (id.to_owned(), rest[..end].to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_written_is_what_the_reference_writes() {
+    let expected = "\n; __CLANG_OFFLOAD_BUNDLE____START__ host-x86_64-unknown-linux-gnu-\na\nb\
+                    \n; __CLANG_OFFLOAD_BUNDLE____END__ host-x86_64-unknown-linux-gnu-\n\
+                    \n; __CLANG_OFFLOAD_BUNDLE____START__ hip-amdgcn-amd-amdhsa--gfx906\nc\n\
+                    \n; __CLANG_OFFLOAD_BUNDLE____END__ hip-amdgcn-amd-amdhsa--gfx906\n";
+    let written = write(&[(HOST, b"a\nb"), (DEVICE, b"c\n")], ";").to_vec();
+    assert_eq!(String::from_utf8(written).unwrap(), expected);
+}
+
+#[test]
+fn what_is_written_is_read_back_whatever_the_files_hold() {
+    let nested = write(&[(DEVICE, b"inner")], "//").to_vec();
+    let files: [&[u8]; 7] = [b"", b"\n", b"\n\n", b"text", b"text\r\n", b"\0\xff\n// not a marker\n", &nested];
+    for comment in COMMENTS {
+        for one in files {
+            for other in files {
+                let entries = [(HOST, one), (DEVICE, other), ("hip-amdgcn-amd-amdhsa--gfx908", one)];
+                let clashes = [one, other, one].iter().any(|file| {
+                    entries.iter().any(|(id, _)| memchr::memmem::find(file, &end_marker(id, comment)).is_some())
+                });
+                if clashes {
+                    continue;
+                }
+                let bytes = write(&entries, comment).to_vec();
+                assert_eq!(parse(&bytes).unwrap(), entries, "{comment}");
+                if std::str::from_utf8(&bytes).is_ok() && one != nested && other != nested {
+                    let found = naive(&bytes, comment);
+                    assert!(
+                        found
+                            .iter()
+                            .zip(entries)
+                            .all(|((id, file), (text, bytes))| id == text && file.as_bytes() == bytes)
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bundle_that_an_editor_has_changed_is_still_one() {
+    let line = |mark: &str, id: &str| format!("# __CLANG_OFFLOAD_BUNDLE____{mark}__ {id}");
+    let cases = [
+        ("without the empty line before it", format!("{}\nx\n{}\n", line("START", HOST), line("END", HOST))),
+        ("without the newline behind it", format!("\n{}\nx\n{}", line("START", HOST), line("END", HOST))),
+        ("with other lines around it", format!("#!/x\n{}\nx\n{}\nmore\n", line("START", HOST), line("END", HOST))),
+        ("with Windows' line ends", format!("\r\n{}\r\nx\r\n{}\r\n", line("START", HOST), line("END", HOST))),
+    ];
+    for (name, text) in cases {
+        assert_eq!(parse(text.as_bytes()).unwrap(), [(HOST, &b"x"[..])], "{name}");
+    }
+    let joined = format!("{}\n{}\n", line("START", HOST), line("END", HOST));
+    assert_eq!(parse(joined.as_bytes()).unwrap(), [(HOST, &b""[..])]);
+}
+
+#[test]
+fn the_form_of_the_proposal_has_an_end_behind_each_file_and_no_start() {
+    let text = format!(
+        "int a;\n// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\n// __CLANG_OFFLOAD_BUNDLE____END__ {DEVICE}\nint b;\n\
+         // __CLANG_OFFLOAD_BUNDLE____END__ hip-amdgcn-amd-amdhsa--gfx908\n"
+    );
+    let expected: [(&str, &[u8]); 3] =
+        [(HOST, b"int a;\n"), (DEVICE, b""), ("hip-amdgcn-amd-amdhsa--gfx908", b"int b;\n")];
+    assert_eq!(parse(text.as_bytes()).unwrap(), expected);
+}
+
+#[test]
+fn only_lines_of_the_files_own_comments_separate() {
+    let bytes = write(&[(HOST, b"x")], "//").to_vec();
+    let error = read(View::new(&bytes), &marks(&bytes), &[";"]).unwrap_err();
+    assert_eq!(error.to_string(), "text bundle at 0x0: has no line that begins or ends a file");
+    let inner = write(&[(DEVICE, b"y")], "#").to_vec();
+    let bytes = write(&[(HOST, &inner)], "//").to_vec();
+    assert_eq!(parse(&bytes).unwrap(), [(HOST, &inner[..])]);
+}
+
+#[test]
+fn a_file_without_an_end_is_an_error_and_not_whatever_stands_in_memory() {
+    let bytes = write(&[(HOST, b"x"), (DEVICE, b"y")], "//").to_vec();
+    let cut = &bytes[..bytes.len() - 40];
+    let error = parse(cut).unwrap_err();
+    assert_eq!(error.cause, Cause::NoEnd { id: DEVICE.to_owned() });
+    for end in 0..bytes.len() {
+        let _ = parse(&bytes[..end]);
+    }
+}
+
+#[test]
+fn an_id_that_is_none_is_named() {
+    let bytes = write(&[("host-x/../y-z-", b"x")], "//").to_vec();
+    let error = parse(&bytes).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "bundle entry id at 0x26: \"host-x/../y-z-\" is no bundle entry id (<offload kind>-<triple>[-<target id>])"
+    );
+}
+
+#[test]
+fn more_entries_than_there_can_be_are_refused() {
+    let entries = vec![(HOST, &b""[..]); 4097];
+    let error = parse(&write(&entries, "//").to_vec()).unwrap_err().to_string();
+    assert!(error.starts_with("number of text bundle entries at "), "{error}");
+}

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::{Cause, Malformed};
-use crate::target::{OffloadKind, triple};
+use crate::target::{OffloadKind, compatibility, nvptx, triple};
 
 /// What kind of container images were found in; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,6 +174,20 @@ impl<'data> Image<'data> {
             full_size: None,
             part: None,
         }
+    }
+
+    /// The arch in the image's own header, where code for that is not code for what the container states.
+    pub fn contradicting_arch(&self) -> Option<String> {
+        let is_plain = matches!(self.codec, None | Some(Codec::None));
+        let own = DeviceImage::identify(self.view).arch.filter(|_| is_plain)?;
+        let stated = self.arch.as_ref()?;
+        let agree = match (nvptx::Arch::parse(stated), nvptx::Arch::parse(&own)) {
+            // Headers of cubins cannot state every suffix.
+            (Some(stated), Some(own)) => stated.number == own.number && (own.suffix.is_none() || own == stated),
+            // A container may narrow down what the code leaves open.
+            _ => compatibility::serves(&own, stated).is_ok(),
+        };
+        (!agree).then_some(own)
     }
 
     /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX

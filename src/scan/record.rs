@@ -90,6 +90,7 @@ impl Record<'_, '_> {
             image_kind: image.image_kind,
             triple: image.triple.clone(),
             arch: image.arch.clone(),
+            own_arch: image.contradicting_arch(),
             id: image.id.map(str::to_owned),
             strings: image.strings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
             unknown: image.unknown.clone(),

@@ -5,6 +5,7 @@
 //! [`FORMATS`].
 
 pub mod bundle;
+pub mod bundle_section;
 pub mod ccob;
 pub mod cuda_fatbin;
 mod device_elf;
@@ -32,6 +33,10 @@ pub enum ContainerType {
     Ccob,
     /// `50 ED 55 BA`, written by NVIDIA's fatbinary.
     CudaFatbin,
+    /// A section that is an entry of a bundle.
+    BundleSection,
+    /// An image of SYCL in a section of images.
+    SyclImage,
     /// No container at all: a device ELF file that stands where containers are looked for.
     DeviceElf,
     /// The same of PTX, LLVM bitcode and SPIR-V.
@@ -48,6 +53,8 @@ impl ContainerType {
             ContainerType::Bundle => "bundle",
             ContainerType::Ccob => "ccob",
             ContainerType::CudaFatbin => "cuda-fatbin",
+            ContainerType::BundleSection => "bundle-section",
+            ContainerType::SyclImage => "sycl-image",
             ContainerType::DeviceElf => "device-elf",
             ContainerType::Ptx => "ptx",
             ContainerType::Bitcode => "bitcode",
@@ -250,6 +257,17 @@ pub fn read(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
     match of_magic(view) {
         Some(format) => Some((format.read)(view)),
         None => bare_image(view).map(Ok),
+    }
+}
+
+/// Reads what begins at the view's first byte in a section of this name.
+pub fn read_in_section<'data>(
+    name: Option<&'data str>,
+    view: View<'data>,
+) -> Option<Result<Container<'data>, Malformed>> {
+    match name.and_then(bundle_section::entry_id) {
+        Some(id) => Some(bundle_section::container(id, view)),
+        None => read(view),
     }
 }
 

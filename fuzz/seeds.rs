@@ -105,7 +105,7 @@ const BIG_COFF: &[u8] = b"\0\0\xff\xff\x02\0\x64\x86\0\0\0\0\xc7\xa1\xba\xd1\xee
 
 fn compressed_bundle(bundle: &[u8], codec: Codec, version: Version) -> io::Result<Vec<u8>> {
     let mut stream = Vec::new();
-    let written = ccob::compress(&Content::from(bundle), Compression::new(codec), version, &mut stream);
+    let written = ccob::compress(&Content::from(bundle), Compression::new(codec), version, &mut stream, &mut |_| ());
     Ok([written.map_err(io::Error::other)?.header, stream].concat())
 }
 

@@ -47,9 +47,6 @@ pub enum Cause {
     /// Bytes that belong to two things at once.
     #[error("is {offset}, but what stands before it ends at {end}")]
     Overlap { offset: u64, end: u64 },
-    /// A text bundle without a line that separates files.
-    #[error("has no line that begins or ends a file")]
-    NoMarker,
     /// A text bundle with a file that does not end.
     #[error("has no line that ends the file {id}")]
     NoEnd { id: String },
@@ -121,6 +118,32 @@ pub enum Error {
     SeveralMatches { path: PathBuf, matches: String },
     #[error("{}: is LLVM bitcode, whose embedded images are not looked for; make an object of it first (clang -c, llc)", path.display())]
     Bitcode { path: PathBuf },
+    #[error("{id}: is given twice")]
+    DuplicateTarget { id: String },
+    #[error("{one} and {other}: cannot stand in one bundle; a feature is set for all code of a processor or for none")]
+    ConflictingTargets { one: String, other: String },
+    #[error("{one} and {other}: a bundle has one host")]
+    SeveralHosts { one: String, other: String },
+    #[error("{}: holds a line that ends a file in a bundle ({marker})", path.display())]
+    HoldsMarker { path: PathBuf, marker: String },
+    #[error("type {file_type}: cannot be made, only taken apart; make an archive of bundles with ar")]
+    OnlyTakenApart { file_type: &'static str },
+    #[error("{}: is a bundle already", path.display())]
+    BundledAlready { path: PathBuf },
+    #[error("{}: is an object, and a bundle of objects cannot be compressed", path.display())]
+    CompressedObject { path: PathBuf },
+    #[error("{}: would have {size} bytes before it is compressed, more than version {version} can state", path.display())]
+    TooLargeForVersion { path: PathBuf, size: u64, version: u16 },
+    #[error("{}: more follows the first bundle, at {offset:#x}; extract takes out all there is", path.display())]
+    SeveralBundles { path: PathBuf, offset: u64 },
+    #[error("{}: is no bundle {of}", path.display())]
+    NotABundle { path: PathBuf, of: String },
+    #[error("{}: has nothing for {missing}; it has {there}", path.display())]
+    MissingTargets { path: PathBuf, missing: String, there: String },
+    #[error("{}: is the output for two targets", path.display())]
+    SameOutput { path: PathBuf },
+    #[error("{}: has {id} twice", path.display())]
+    RepeatedEntry { path: PathBuf, id: String },
     #[error("entry {name}: is given twice")]
     DuplicateEntry { name: String },
     #[error("{}: its header does not name a target triple; say --image file={},triple=TRIPLE", path.display(), path.display())]

@@ -1,14 +1,20 @@
 //! The command line: subcommands, messages and exit statuses.
 
+mod bundle;
+mod compression;
 mod dropin;
 mod extract;
+mod figures;
 mod image_argument;
 mod inputs;
 mod install_links;
 mod limit;
+mod list;
 mod pack;
+mod progress;
 mod scan;
 mod status;
+mod unbundle;
 mod wrap;
 
 use std::process::ExitCode;
@@ -32,6 +38,9 @@ struct Arguments {
 enum Command {
     Wrap(wrap::Arguments),
     Pack(pack::Arguments),
+    Bundle(bundle::Arguments),
+    Unbundle(unbundle::Arguments),
+    List(list::Arguments),
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     InstallLinks(install_links::Arguments),
@@ -46,6 +55,9 @@ pub fn run() -> ExitCode {
     let result = match Arguments::parse_from(arguments).command {
         Command::Wrap(arguments) => wrap::run(arguments),
         Command::Pack(arguments) => pack::run(arguments),
+        Command::Bundle(arguments) => bundle::run(arguments),
+        Command::Unbundle(arguments) => unbundle::run(arguments),
+        Command::List(arguments) => list::run(arguments),
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::Status;
-use crate::codec::{Codec, Compression};
+use super::compression::CompressionArguments;
 use crate::format::offload_binary::Version;
 use crate::io::Input;
 use crate::ops::{self, ImageToPack, PackOptions};
@@ -34,27 +34,16 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = parse_version)]
     format_version: Option<Version>,
 
-    /// Compress everything behind the header, which takes version 3; with zstd if no codec is named
-    #[arg(long, value_name = "CODEC", num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
-    compress: Option<CodecArgument>,
-
-    /// How hard to compress: 1 to 22 for zstd, 1 to 9 for zlib
-    #[arg(long, value_name = "N", requires = "compress")]
-    level: Option<i32>,
+    #[command(flatten)]
+    compression: CompressionArguments,
 
     /// The flags of every entry, a number
     #[arg(long, value_name = "N", value_parser = parse_flags, default_value = "0")]
     flags: u32,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum CodecArgument {
-    Zstd,
-    Zlib,
-}
-
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let compression = arguments.compress.map(|codec| compression(codec, arguments.level)).transpose()?;
+    let compression = arguments.compression.compression("pack")?;
     let version = match (arguments.format_version, compression) {
         (None, None) => Version::One,
         (None | Some(Version::Three), _) => Version::Three,
@@ -81,19 +70,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     ops::pack(&images, &PackOptions { version, compression, output: arguments.output })?;
     Ok(Status::Yes)
-}
-
-fn compression(codec: CodecArgument, level: Option<i32>) -> Result<Compression> {
-    let (codec, highest) = match codec {
-        CodecArgument::Zstd => (Codec::Zstd, 22),
-        CodecArgument::Zlib => (Codec::Zlib, 9),
-    };
-    let compression = Compression::new(codec);
-    match level {
-        None => Ok(compression),
-        Some(level) if (1..=highest).contains(&level) => Ok(Compression { level, ..compression }),
-        Some(level) => bail!("pack: --level {level}: {} has levels 1 to {highest}", codec.name()),
-    }
 }
 
 /// What `--image` says.

@@ -37,7 +37,7 @@ pub fn report(error: &anyhow::Error) -> Status {
         let _ = writeln!(io::stderr(), "fatbin: {message}");
     }
     match error.downcast_ref::<Error>() {
-        Some(Error::NothingMatches { .. }) => Status::No,
+        Some(Error::NothingMatches { .. } | Error::MissingTargets { .. }) => Status::No,
         _ => Status::Trouble,
     }
 }

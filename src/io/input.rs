@@ -44,6 +44,18 @@ impl Input {
         Input::map(path, file)
     }
 
+    /// Opens `path` whatever it is but a folder: what devices and pipes give goes through a temporary file.
+    pub fn open_any(path: impl Into<PathBuf>) -> Result<Input> {
+        let path = path.into();
+        match std::fs::metadata(&path) {
+            Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
+                let mut file = File::open(&path).map_err(Error::io(&path, "open"))?;
+                Input::made(&path, &std::env::temp_dir(), |to| io::copy(&mut file, to).map(|_| ()))
+            }
+            _ => Input::open(path),
+        }
+    }
+
     /// Standard input. A pipe goes through a temporary file first: containers have their tables anywhere, and memory is
     /// not to grow with the file.
     fn standard_input() -> Result<Input> {
@@ -178,6 +190,14 @@ mod tests {
         let (_file, input) = input(b"0123456789");
         assert_eq!(input.offset_of(&input.view().data()[3..7]), Some(3));
         assert_eq!(input.offset_of(b"3456"), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_an_input_where_any_will_do() {
+        assert!(Input::open("/dev/null").is_err());
+        assert_eq!(Input::open_any("/dev/null").unwrap().size(), 0);
+        assert!(Input::open_any(std::env::temp_dir()).is_err());
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub struct Sink<'data> {
     extents: Vec<Extent<'data>>,
 }
 
+/// How much is moved between two reports: enough that asking the kernel for it costs nothing.
+const PART: u64 = 64 << 20;
+
 enum Extent<'data> {
     Bytes(Vec<u8>),
     Payload { input: &'data Input, offset: u64, size: u64 },
@@ -61,11 +64,25 @@ impl<'data> Sink<'data> {
 
     /// Moves everything to `output`, in order.
     pub fn write_to(&self, output: &mut Output) -> Result<()> {
+        self.write_with(output, &mut |_| ())
+    }
+
+    /// The same, and says how many bytes more have been moved, time and again.
+    pub fn write_with(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
         output.reserve(self.size())?;
         for extent in &self.extents {
             match extent {
-                Extent::Bytes(bytes) => output.write(bytes)?,
-                Extent::Payload { input, offset, size } => output.copy(input, *offset, *size)?,
+                Extent::Bytes(bytes) => {
+                    output.write(bytes)?;
+                    moved(bytes.len() as u64);
+                }
+                Extent::Payload { input, offset, size } => {
+                    for part in (0..*size).step_by(PART as usize) {
+                        let part_size = PART.min(size - part);
+                        output.copy(input, offset + part, part_size)?;
+                        moved(part_size);
+                    }
+                }
             }
         }
         Ok(())

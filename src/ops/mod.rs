@@ -1,13 +1,20 @@
 //! What the program does with files: one file an operation, each a function of plain options. No command-line syntax.
 
+mod bundle;
+mod bundle_file;
 mod extract;
+mod list;
 mod names;
 mod pack;
 mod selection;
+mod unbundle;
 mod wrap;
 
+pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
 pub use extract::{Destination, ExtractOptions, Extracted, Scanned, extract};
+pub use list::list;
 pub use names::Names;
 pub use pack::{ImageToPack, PackOptions, pack, pack_into};
 pub use selection::{Criterion, Selection};
+pub use unbundle::{Explain, UnbundleOptions, WantedFile, unbundle};
 pub use wrap::{Chosen, ImageFile, LargeImages, WrapOptions, wrap};

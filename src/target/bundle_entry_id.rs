@@ -65,19 +65,22 @@ impl<'data> BundleEntryId<'data> {
     /// found again: unknown kinds, architectures and processors, and features that a processor does not have.
     pub fn check(id: &'data str) -> Result<Self, InvalidBundleEntryId> {
         let owned = || id.to_owned();
-        let Some(parsed) = Self::parse(id) else {
-            let kind = id.split_once('-').map(|(kind, _)| kind).filter(|kind| !kind.is_empty());
-            return match kind.and_then(OffloadKind::from_name) {
-                None if kind.is_some() => Err(InvalidBundleEntryId::Kind { id: owned() }),
-                _ => Err(InvalidBundleEntryId::Shape { id: owned() }),
-            };
-        };
+        let parsed = Self::parse(id).ok_or_else(|| Self::invalid(id))?;
         if !names_architecture(parsed.triple) {
             return Err(InvalidBundleEntryId::Triple { id: owned(), triple: parsed.triple.to_owned() });
         }
         match parsed.target_id.map(TargetId::parse) {
             Some(Err(cause)) => Err(InvalidBundleEntryId::TargetId { id: owned(), cause }),
             _ => Ok(parsed),
+        }
+    }
+
+    /// Why a text that cannot be cut cannot be.
+    pub fn invalid(id: &str) -> InvalidBundleEntryId {
+        let kind = id.split_once('-').map(|(kind, _)| kind).filter(|kind| !kind.is_empty());
+        match kind.and_then(OffloadKind::from_name) {
+            None if kind.is_some() => InvalidBundleEntryId::Kind { id: id.to_owned() },
+            _ => InvalidBundleEntryId::Shape { id: id.to_owned() },
         }
     }
 

@@ -1,6 +1,7 @@
 //! The program as its users meet it: what it prints, how it exits, and what it leaves on disk.
 
 mod bad_input;
+mod bundle;
 mod dropin;
 mod extract;
 mod pack;

@@ -241,7 +241,7 @@ fn compressed_bundles_are_opened_and_a_wrong_hash_is_told() {
     let compressed = |codec, version| {
         let mut stream = Vec::new();
         let bundle = Content::from(bundle.to_vec());
-        let written = ccob::compress(&bundle, Compression::new(codec), version, &mut stream).unwrap();
+        let written = ccob::compress(&bundle, Compression::new(codec), version, &mut stream, &mut |_| ()).unwrap();
         [written.header, stream].concat()
     };
     let one = compressed(Codec::Zstd, ccob::Version::Three);

@@ -71,9 +71,13 @@ struct Marker<'data> {
     line: u64,
 }
 
-/// Reads a text bundle with marks at these offsets, of which at least one has to stand in a marker; `comment` is what lines
-/// between files begin with, if that is known.
-pub fn read<'data>(view: View<'data>, marks: &[u64], comments: &[&str]) -> Result<Vec<Entry<'data>>, Malformed> {
+/// Reads a text bundle with marks at these offsets; `None` where none of them stands in a line that separates files.
+/// `comments` are what such a line may begin with.
+pub fn read<'data>(
+    view: View<'data>,
+    marks: &[u64],
+    comments: &[&str],
+) -> Result<Option<Vec<Entry<'data>>>, Malformed> {
     let mut markers: Vec<Marker> = marks.iter().filter_map(|&mark| Marker::read(view, mark, comments)).collect();
     // All are of one kind, that of the first.
     let comment = markers.first().map(|marker| marker.comment);
@@ -82,10 +86,7 @@ pub fn read<'data>(view: View<'data>, marks: &[u64], comments: &[&str]) -> Resul
         true => between(view, &markers)?,
         false => before(view, &markers)?,
     };
-    if entries.is_empty() {
-        return Err(view.malformed("text bundle", 0, Cause::NoMarker));
-    }
-    Ok(entries)
+    Ok((!entries.is_empty()).then_some(entries))
 }
 
 /// Each file stands between a start and the next end of the same id.

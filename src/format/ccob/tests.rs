@@ -26,7 +26,7 @@ fn plain(image: &[u8]) -> Vec<u8> {
 
 fn compressed(bytes: &[u8], codec: Codec, version: Version) -> Vec<u8> {
     let mut stream = Vec::new();
-    let written = compress(&Content::from(bytes), Compression::new(codec), version, &mut stream).unwrap();
+    let written = compress(&Content::from(bytes), Compression::new(codec), version, &mut stream, &mut |_| ()).unwrap();
     assert_eq!(written.stored_size, stream.len() as u64);
     [written.header, stream].concat()
 }
@@ -217,7 +217,8 @@ fn a_bundle_larger_than_its_version_can_state_is_refused_before_it_is_read() {
     let half = vec![0; 1 << 31];
     let mut content = Content::from(&half[..]);
     content.append(Content::from(&half[..]));
-    let refused = compress(&content, Compression::new(Codec::Zstd), Version::Two, std::io::sink()).unwrap_err();
+    let refused =
+        compress(&content, Compression::new(Codec::Zstd), Version::Two, std::io::sink(), &mut |_| ()).unwrap_err();
     assert_eq!(refused.to_string(), "4294967296 bytes are more than version 2 can state (4294967295); version 3 can");
 }
 

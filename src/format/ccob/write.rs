@@ -26,18 +26,26 @@ pub enum Refused {
     Io(#[from] io::Error),
 }
 
-/// Compresses a bundle; the stream goes to `to`. Hashing goes on beside it in a thread of its own.
+/// Compresses a bundle; the stream goes to `to`. Hashing goes on beside it in a thread of its own. `taken` is told how many
+/// bytes more have gone in, time and again.
 ///
 /// # Panics
 /// If asked for version 1, which nobody should write any more: where it ends is not stated.
-pub fn compress(content: &Content, how: Compression, version: Version, to: impl Write) -> Result<Written, Refused> {
+pub fn compress(
+    content: &Content,
+    how: Compression,
+    version: Version,
+    to: impl Write,
+    taken: &mut dyn FnMut(u64),
+) -> Result<Written, Refused> {
     assert_ne!(version, Version::One);
     let fits = |size| if size <= version.largest_size() { Ok(size) } else { Err(Refused::TooLarge { size, version }) };
     let full_size = fits(content.size())?;
     let mut to = Counted::new(to);
     let hash = std::thread::scope(|scope| {
         let hasher = scope.spawn(|| hash(content.runs()));
-        let result = codec::compress(content.runs(), full_size, how, &mut to);
+        let pieces = content.runs().flat_map(|run| run.chunks(PIECE)).inspect(|piece| taken(piece.len() as u64));
+        let result = codec::compress(pieces, full_size, how, &mut to);
         let hash = hasher.join().expect("hashing cannot fail");
         result.map(|_| hash)
     })?;
@@ -46,3 +54,6 @@ pub fn compress(content: &Content, how: Compression, version: Version, to: impl 
     let header = Header { version, codec: how.codec, total_size, full_size, hash }.to_bytes();
     Ok(Written { header, stored_size, hash })
 }
+
+/// How much goes in between two reports.
+const PIECE: usize = 1 << 20;

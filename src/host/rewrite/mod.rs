@@ -99,6 +99,9 @@ pub fn without_sections<'data>(object: View<'data>, prefix: &[u8]) -> Result<Con
 
 /// The sections whose names begin with `prefix`, in the order of the section table.
 pub fn sections_named<'data>(object: View<'data>, prefix: &[u8]) -> Result<Vec<Section<'data>>, Malformed> {
+    if let Some(Host::Unsupported(_)) = host(object) {
+        return Err(unsupported(object, host(object)));
+    }
     let file = object::File::parse(object.data()).map_err(|error| broken(object, error))?;
     let mut sections = Vec::new();
     for section in file.sections() {
@@ -117,7 +120,7 @@ fn unsupported(object: View, host: Option<Host>) -> Malformed {
         Some(Host::Unsupported(name)) => name,
         _ => "no known format",
     };
-    broken(object, format!("sections can be added to ELF and COFF objects, this is {format}"))
+    broken(object, format!("is {format}; only ELF and COFF objects can be rewritten"))
 }
 
 fn broken(object: View, cause: impl std::fmt::Display) -> Malformed {

@@ -185,13 +185,10 @@ fn more_sections_than_a_file_header_can_count_are_counted_elsewhere() {
 #[test]
 fn what_cannot_be_rewritten_is_named() {
     let cases: [(&[u8], &str); 4] = [
-        (
-            b"\xcf\xfa\xed\xfe\x07\0\0\x01",
-            "object file at 0x0: sections can be added to ELF and COFF objects, this is Mach-O",
-        ),
-        (b"\0asm\x01\0\0\0", "object file at 0x0: sections can be added to ELF and COFF objects, this is WebAssembly"),
-        (b"int main", "object file at 0x0: sections can be added to ELF and COFF objects, this is no known format"),
-        (b"", "object file at 0x0: sections can be added to ELF and COFF objects, this is no known format"),
+        (b"\xcf\xfa\xed\xfe\x07\0\0\x01", "object file at 0x0: is Mach-O; only ELF and COFF objects can be rewritten"),
+        (b"\0asm\x01\0\0\0", "object file at 0x0: is WebAssembly; only ELF and COFF objects can be rewritten"),
+        (b"int main", "object file at 0x0: is no known format; only ELF and COFF objects can be rewritten"),
+        (b"", "object file at 0x0: is no known format; only ELF and COFF objects can be rewritten"),
     ];
     for (bytes, message) in cases {
         assert_eq!(with_sections(View::new(bytes), &[]).unwrap_err().to_string(), message);

@@ -1,0 +1,42 @@
+//! What `-v` says of compression and decompression.
+
+use crate::ops::Figures;
+
+/// One line: how, how much it made of it, how fast, and the hash that is stored.
+pub fn told(figures: &Figures) -> String {
+    let Figures { version, codec, level, full_size, stored_size, hash, time } = figures;
+    let level = level.map(|level| format!(" level {level}")).unwrap_or_default();
+    let percent = 100.0 * *stored_size as f64 / (*full_size).max(1) as f64;
+    let speed = *full_size as f64 / f64::from(1 << 20) / time.as_secs_f64().max(1e-9);
+    format!(
+        "version {version}, {}{level}: {stored_size} bytes for {full_size} ({percent:.2} %), {speed:.0} MiB/s, \
+         MD5 begins {:016x}",
+        codec.name(),
+        // As md5sum prints it, and not as the integer that it is stored as.
+        hash.swap_bytes()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::codec::Codec;
+
+    #[test]
+    fn figures_are_told_in_one_line() {
+        let figures = Figures {
+            version: 3,
+            codec: Codec::Zstd,
+            level: Some(3),
+            full_size: 8 << 20,
+            stored_size: 1 << 20,
+            hash: 0x9ebe_1d41_4309_3ba1,
+            time: Duration::from_millis(500),
+        };
+        let line =
+            "version 3, zstd level 3: 1048576 bytes for 8388608 (12.50 %), 16 MiB/s, MD5 begins a13b0943411dbe9e";
+        assert_eq!(told(&figures), line);
+    }
+}

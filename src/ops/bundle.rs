@@ -1,0 +1,195 @@
+//! `bundle`: files for several targets into one.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use memchr::memmem;
+
+use crate::codec::{Codec, Compression};
+use crate::content::Content;
+use crate::error::{Error, Result};
+use crate::format::bundle::{self, FileType, Form, MAGIC, text};
+use crate::format::ccob;
+use crate::host::rewrite::{self, NewSection};
+use crate::io::{Input, Output, Sink};
+use crate::target::{BundleEntryId, OffloadKind, compatibility};
+
+/// How to write a bundle.
+#[derive(Debug, Clone)]
+pub struct BundleOptions {
+    pub file_type: FileType,
+    /// Where code objects stand in a binary bundle: at multiples of this, a power of two.
+    pub alignment: u64,
+    /// How to compress it, and the version of the compressed form.
+    pub compression: Option<(Compression, ccob::Version)>,
+    pub output: PathBuf,
+}
+
+/// A file and the id that it gets.
+pub struct FileToBundle {
+    /// As it will stand in the bundle.
+    pub id: String,
+    pub input: Input,
+}
+
+/// What a bundle has become.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bundled {
+    /// Of the output, in bytes.
+    pub size: u64,
+    pub compressed: Option<Figures>,
+}
+
+/// What compression or decompression has done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    pub version: u16,
+    pub codec: Codec,
+    /// Absent where it was decompressed.
+    pub level: Option<i32>,
+    pub full_size: u64,
+    /// Of the stream, without the header.
+    pub stored_size: u64,
+    pub hash: u64,
+    pub time: Duration,
+}
+
+/// Refuses ids that must not stand in one bundle: two that are equal, two hosts, and target ids of one processor of which
+/// one sets a feature that the other leaves open.
+pub fn check_composition(ids: &[String]) -> Result<()> {
+    let parsed: Vec<BundleEntryId> = ids.iter().filter_map(|id| BundleEntryId::parse(id)).collect();
+    for (index, id) in ids.iter().enumerate() {
+        if ids[..index].contains(id) {
+            return Err(Error::DuplicateTarget { id: id.clone() });
+        }
+    }
+    let mut hosts = ids.iter().zip(&parsed).filter(|(_, id)| id.kind == OffloadKind::Host).map(|(id, _)| id.clone());
+    if let (Some(one), Some(other)) = (hosts.next(), hosts.next()) {
+        return Err(Error::SeveralHosts { one, other });
+    }
+    for id in &parsed {
+        let alike = parsed.iter().filter(|other| (other.kind_name, other.triple) == (id.kind_name, id.triple));
+        if let Some((one, other)) = compatibility::conflict(alike.filter_map(|other| other.target_id)) {
+            let [one, other] = [one, other].map(|target_id| id.with_target_id(target_id));
+            return Err(Error::ConflictingTargets { one, other });
+        }
+    }
+    Ok(())
+}
+
+/// Writes the bundle. The files are moved as they are, and read only to be compressed.
+pub fn bundle(files: &[FileToBundle], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<Bundled> {
+    let (content, host) = match options.file_type.form {
+        Form::Archive => return Err(Error::OnlyTakenApart { file_type: options.file_type.name }),
+        Form::Text { comment } => (texts(files, comment)?, None),
+        Form::Binary => (binary(files, options)?, None),
+        Form::Object => match host_object(files)? {
+            Some(host) => (object(files, host)?, Some(host)),
+            None => (binary(files, options)?, None),
+        },
+    };
+    let mut output = Output::create(&options.output)?;
+    let Some((how, version)) = options.compression else {
+        let mut sink = Sink::new(files.iter().map(|file| &file.input));
+        content.runs().for_each(|run| sink.push(run));
+        sink.write_with(&mut output, moved)?;
+        output.commit()?;
+        return Ok(Bundled { size: content.size(), compressed: None });
+    };
+    if let Some(host) = host {
+        return Err(Error::CompressedObject { path: files[host].input.path().to_owned() });
+    }
+    if content.size() > version.largest_size() {
+        let (path, size, version) = (options.output.clone(), content.size(), version.number());
+        return Err(Error::TooLargeForVersion { path, size, version });
+    }
+    let start = Instant::now();
+    let mut written = None;
+    // The header states what comes of it, and an output need not be a file that one can go back in.
+    let stream = Input::made(&options.output, &output.directory(), |file| {
+        written = Some(ccob::compress(&content, how, version, file, moved).map_err(std::io::Error::other)?);
+        Ok(())
+    })?;
+    let written = written.expect("it was just written");
+    let time = start.elapsed();
+    let mut sink = Sink::new([&stream]);
+    sink.push(&written.header);
+    sink.push(stream.view().data());
+    sink.write_to(&mut output)?;
+    output.commit()?;
+    let figures = Figures {
+        version: version.number(),
+        codec: how.codec,
+        level: Some(how.level),
+        full_size: content.size(),
+        stored_size: written.stored_size,
+        hash: written.hash,
+        time,
+    };
+    Ok(Bundled { size: sink.size(), compressed: Some(figures) })
+}
+
+fn named(files: &[FileToBundle]) -> Vec<(&str, &[u8])> {
+    files.iter().map(|file| (file.id.as_str(), file.input.view().data())).collect()
+}
+
+fn binary<'data>(files: &'data [FileToBundle], options: &BundleOptions) -> Result<Content<'data>> {
+    let too_large = || Error::TooLarge { path: options.output.clone() };
+    bundle::write(&named(files), options.alignment).ok_or_else(too_large)
+}
+
+fn texts<'data>(files: &'data [FileToBundle], comment: &str) -> Result<Content<'data>> {
+    // Without an id, because readers end a file at the first such line, whatever it names.
+    let marker = text::end_marker("", comment);
+    let marker = &marker[..marker.len() - 1];
+    for file in files {
+        if holds(&file.input, marker)? {
+            let marker = String::from_utf8_lossy(marker).trim().to_owned();
+            return Err(Error::HoldsMarker { path: file.input.path().to_owned(), marker });
+        }
+    }
+    Ok(text::write(&named(files), comment))
+}
+
+/// Whether a file holds these bytes.
+fn holds(input: &Input, bytes: &[u8]) -> Result<bool> {
+    let finder = memmem::Finder::new(bytes);
+    let mut found = false;
+    input.blocks(0..input.size(), bytes.len() - 1, |_, block| found |= finder.find(block).is_some())?;
+    Ok(found)
+}
+
+/// The file that is the host's object; `None` where there is none, or it is something else.
+fn host_object(files: &[FileToBundle]) -> Result<Option<usize>> {
+    let is_host = |file: &FileToBundle| BundleEntryId::parse(&file.id).is_some_and(|id| id.kind == OffloadKind::Host);
+    let host = files.iter().position(is_host);
+    Ok(host.filter(|&host| rewrite::host(files[host].input.view()).is_some()))
+}
+
+fn object(files: &[FileToBundle], host: usize) -> Result<Content<'_>> {
+    let (object, path) = (files[host].input.view(), files[host].input.path());
+    let broken = |malformed: crate::error::Malformed| malformed.in_file(path);
+    if !rewrite::sections_named(object, MAGIC).map_err(broken)?.is_empty() {
+        return Err(Error::BundledAlready { path: path.to_owned() });
+    }
+    let names: Vec<String> = files.iter().map(|file| section_name(&file.id)).collect();
+    let sections: Vec<NewSection> = files
+        .iter()
+        .zip(&names)
+        .enumerate()
+        .map(|(index, (file, name))| NewSection {
+            name,
+            // The host's object is all around; its section only says that it is there.
+            content: if index == host { HOST_CONTENT } else { file.input.view().data() },
+        })
+        .collect();
+    rewrite::with_sections(object, &sections).map_err(broken)
+}
+
+/// What stands in the section for the host.
+pub const HOST_CONTENT: &[u8] = b"\0";
+
+/// The name of the section for an id.
+fn section_name(id: &str) -> String {
+    format!("{}{id}", std::str::from_utf8(MAGIC).expect("it is ASCII"))
+}

@@ -1,0 +1,198 @@
+//! A file that is a bundle in one of its forms, compressed or not: what is in it, and where.
+//!
+//! Which form it is shows in its bytes; a file type that is stated only narrows down what is believed. Nothing but tables is
+//! read, with two exceptions: texts are searched for the lines between files, and a compressed bundle of anything but the
+//! binary form has to be restored to be read at all.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+
+use crate::bytes::View;
+use crate::codec::Limit;
+use crate::error::{Error, Malformed, Result};
+use crate::format::bundle::{Bundle, COMMENTS, FileType, Form, Index, MAGIC, text};
+use crate::format::ccob::{self, Ccob};
+use crate::host::rewrite;
+use crate::io::Input;
+
+/// The first bundle of a file.
+pub struct BundleFile<'data> {
+    pub entries: Vec<Entry<'data>>,
+    /// How it is stored, where it is compressed.
+    pub ccob: Option<Ccob<'data>>,
+    /// Where more than padding follows it; counted like the offsets of the view.
+    pub more_at: Option<u64>,
+}
+
+/// An id and the file that stands under it.
+pub struct Entry<'data> {
+    pub id: String,
+    pub place: Place<'data>,
+}
+
+/// Where the bytes of a file are.
+pub enum Place<'data> {
+    Here(View<'data>),
+    /// In what the compressed bundle gives.
+    InStream(Range<u64>),
+    /// All around: the bundle is the host's object, with sections added to it.
+    AllAround(View<'data>),
+    /// In memory, because they had to be restored with all else.
+    Restored(Vec<u8>),
+}
+
+/// What to read, and as what.
+#[derive(Clone, Copy)]
+pub struct Reader<'data> {
+    pub path: &'data Path,
+    pub view: View<'data>,
+    /// The file itself, where the view is all of it: large ones are searched without being looked at as a whole.
+    pub input: Option<&'data Input>,
+    /// What it has to be.
+    pub file_type: Option<FileType>,
+    pub limit: Limit,
+}
+
+impl<'data> Reader<'data> {
+    /// A file of its own.
+    pub fn of_input(input: &'data Input, file_type: Option<FileType>, limit: Limit) -> Self {
+        Reader { path: input.path(), view: input.view(), input: Some(input), file_type, limit }
+    }
+
+    /// The bundle at the start of the view; `None` where it is none. Bytes that begin as one and are not are an error.
+    pub fn read(&self) -> Result<Option<BundleFile<'data>>> {
+        if self.view.starts_with(&ccob::MAGIC) {
+            return self.compressed().map(Some);
+        }
+        let Some((entries, size)) = self.plain(self.view)? else { return Ok(None) };
+        let more_at = size.and_then(|size| self.behind(size));
+        Ok(Some(BundleFile { entries, ccob: None, more_at }))
+    }
+
+    /// Where the first byte that is no padding follows.
+    fn behind(&self, size: u64) -> Option<u64> {
+        let rest = self.view.from(size);
+        let padding = rest.data().iter().position(|&byte| byte != 0)?;
+        Some(rest.start() + padding as u64)
+    }
+
+    fn compressed(&self) -> Result<BundleFile<'data>> {
+        let ccob = Ccob::read(self.view).map_err(|error| self.broken(error))?;
+        let more_at = self.behind(ccob.view.size());
+        let is_binary = ccob.start(MAGIC.len()).map_err(|error| self.broken(error))? == MAGIC;
+        if is_binary && self.allows(|form| matches!(form, Form::Binary | Form::Object | Form::Archive)) {
+            let entries = index(&ccob).map_err(|error| self.broken(error))?;
+            return Ok(BundleFile { entries, ccob: Some(ccob), more_at });
+        }
+        let restored = ccob.decompress(self.limit).map_err(|error| self.broken(error))?;
+        let inner = Reader { path: self.path, view: View::new(&restored), input: None, ..*self };
+        let Some((entries, _)) = inner.plain(inner.view)? else { return Err(self.not_a_bundle()) };
+        let mut kept = Vec::new();
+        for Entry { id, place } in entries {
+            let bytes = match place {
+                Place::Here(view) => view.data().to_vec(),
+                Place::AllAround(object) => restore_host(object).map_err(|error| self.broken(error))?.to_vec(),
+                Place::InStream(_) | Place::Restored(_) => unreachable!("it is not compressed again"),
+            };
+            kept.push(Entry { id, place: Place::Restored(bytes) });
+        }
+        Ok(BundleFile { entries: kept, ccob: Some(ccob), more_at })
+    }
+
+    /// What is not compressed, and its size if it states one.
+    fn plain<'a>(&self, view: View<'a>) -> Result<Option<(Vec<Entry<'a>>, Option<u64>)>> {
+        let broken = |error| self.broken(error);
+        let may_be_binary = self.allows(|form| matches!(form, Form::Binary | Form::Object | Form::Archive));
+        if may_be_binary && view.starts_with(MAGIC) {
+            let bundle = Bundle::read(view).map_err(broken)?;
+            let entries = bundle.entries.into_iter();
+            let entries = entries.map(|it| Entry { id: it.text.to_owned(), place: Place::Here(it.code_object) });
+            return Ok(Some((entries.collect(), Some(bundle.view.size()))));
+        }
+        if self.allows(|form| matches!(form, Form::Object | Form::Archive)) && rewrite::host(view).is_some() {
+            return Ok(object(view).map_err(broken)?.map(|entries| (entries, None)));
+        }
+        if self.allows(|form| matches!(form, Form::Text { .. })) {
+            let marks = self.marks(view)?;
+            let comments = match self.file_type.map(|file_type| file_type.form) {
+                Some(Form::Text { comment }) => vec![comment],
+                _ => COMMENTS.to_vec(),
+            };
+            let Some(entries) = text::read(view, &marks, &comments).map_err(broken)? else { return Ok(None) };
+            let entries = entries.into_iter();
+            let entries = entries.map(|it| Entry { id: it.text.to_owned(), place: Place::Here(it.code_object) });
+            return Ok(Some((entries.collect(), None)));
+        }
+        Ok(None)
+    }
+
+    fn allows(&self, form: impl FnOnce(Form) -> bool) -> bool {
+        self.file_type.is_none_or(|file_type| form(file_type.form))
+    }
+
+    fn marks(&self, view: View) -> Result<Vec<u64>> {
+        let Some(input) = self.input else { return Ok(text::marks(view.data())) };
+        let finder = memmem::Finder::new(text::MARK);
+        let mut marks = Vec::new();
+        input.blocks(0..input.size(), text::MARK.len() - 1, |offset, block| {
+            marks.extend(finder.find_iter(block).map(|at| offset + at as u64));
+        })?;
+        Ok(marks)
+    }
+
+    fn broken(&self, malformed: Malformed) -> Error {
+        malformed.in_file(self.path)
+    }
+
+    /// The error for a file in which a bundle should be and none is.
+    pub fn not_a_bundle(&self) -> Error {
+        let path: PathBuf = self.path.to_owned();
+        match self.file_type {
+            Some(file_type) => {
+                Error::NotABundle { path, of: format!("of type {} ({})", file_type.name, file_type.meaning) }
+            }
+            None => Error::NotABundle { path, of: "of any kind".to_owned() },
+        }
+    }
+}
+
+/// The entries of a compressed binary bundle, from as much of its start as that takes.
+fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<Entry<'data>>, Malformed> {
+    let mut size = FIRST_START;
+    loop {
+        let start = ccob.start(size)?;
+        match Index::read(View::new(&start), ccob.full_size) {
+            Ok(index) => {
+                let entries = index.entries.into_iter();
+                return Ok(entries
+                    .map(|it| Entry { id: it.text.to_owned(), place: Place::InStream(it.range) })
+                    .collect());
+            }
+            // There is more of it.
+            Err(_) if start.len() == size && (size as u64) < ccob.full_size => size *= 16,
+            Err(error) => return Err(Malformed { offset: ccob.stored.start(), ..error }),
+        }
+    }
+}
+
+/// How much of a compressed bundle is looked at first. A real index has a kilobyte or two.
+const FIRST_START: usize = 16 << 10;
+
+/// The entries of a bundle of objects; `None` for an object that is no bundle.
+fn object(view: View<'_>) -> Result<Option<Vec<Entry<'_>>>, Malformed> {
+    let mut entries = Vec::new();
+    for section in rewrite::sections_named(view, MAGIC)? {
+        let id = String::from_utf8_lossy(&section.name[MAGIC.len()..]).into_owned();
+        let is_all_around = section.content.data() == super::bundle::HOST_CONTENT;
+        let place = if is_all_around { Place::AllAround(view) } else { Place::Here(section.content) };
+        entries.push(Entry { id, place });
+    }
+    Ok((!entries.is_empty()).then_some(entries))
+}
+
+/// The host's object without what was added to it.
+pub fn restore_host(object: View<'_>) -> Result<crate::content::Content<'_>, Malformed> {
+    rewrite::without_sections(object, MAGIC)
+}

@@ -1,0 +1,205 @@
+//! `unbundle`: the files of a bundle, each into a file of its own.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::bundle::Figures;
+use super::bundle_file::{BundleFile, Entry, Place, Reader, restore_host};
+use crate::codec::Limit;
+use crate::error::{Error, Result};
+use crate::format::bundle::FileType;
+use crate::format::ccob::{Ccob, Failure};
+use crate::io::{Input, Output, Sink};
+use crate::target::compatibility::{Fit, KindRules, Reason};
+use crate::target::{BundleEntryId, OffloadKind};
+
+/// What to take out, and where to.
+#[derive(Debug, Clone)]
+pub struct UnbundleOptions {
+    /// What the bundle has to be of; else its content tells.
+    pub file_type: Option<FileType>,
+    pub targets: Vec<WantedFile>,
+    /// Whether a target that is not there gets an empty file. Then a file that is no bundle is the host's.
+    pub allow_missing: bool,
+    pub rules: KindRules,
+    pub limit: Limit,
+}
+
+/// A file that is asked for by the id that it stands under, or one that it serves.
+#[derive(Debug, Clone)]
+pub struct WantedFile {
+    pub id: String,
+    pub output: PathBuf,
+}
+
+/// Called with the id of an entry, the id that was asked for, and whether the one serves the other.
+pub type Explain<'a> = dyn FnMut(&str, &str, &Result<Fit, Reason>) + 'a;
+
+/// Takes files out of a bundle. All outputs appear, or none.
+pub fn unbundle(
+    input: &Input,
+    options: &UnbundleOptions,
+    explain: &mut Explain,
+    moved: &mut dyn FnMut(u64),
+) -> Result<Option<Figures>> {
+    for (index, target) in options.targets.iter().enumerate() {
+        if options.targets[..index].iter().any(|other| is_same_output(&other.output, &target.output)) {
+            return Err(Error::SameOutput { path: target.output.clone() });
+        }
+    }
+    let reader = Reader::of_input(input, options.file_type, options.limit);
+    let Some(bundle) = reader.read()? else {
+        return if options.allow_missing { pass_on(input, options).map(|()| None) } else { Err(reader.not_a_bundle()) };
+    };
+    if let Some(offset) = bundle.more_at {
+        return Err(Error::SeveralBundles { path: input.path().to_owned(), offset });
+    }
+    let chosen = choose(input, &bundle, options, explain)?;
+    let mut outputs = Vec::new();
+    for target in &options.targets {
+        outputs.push(Output::create(&target.output)?);
+    }
+    let figures = write(input, &bundle, &chosen, &mut outputs, moved)?;
+    outputs.into_iter().try_for_each(Output::commit)?;
+    Ok(figures)
+}
+
+/// For each target the entry that serves it best, the first of those that do so alike.
+fn choose<'a, 'data>(
+    input: &Input,
+    bundle: &'a BundleFile<'data>,
+    options: &UnbundleOptions,
+    explain: &mut Explain,
+) -> Result<Vec<Option<&'a Entry<'data>>>> {
+    let path = || input.path().to_owned();
+    for (index, entry) in bundle.entries.iter().enumerate() {
+        if bundle.entries[..index].iter().any(|other| other.id == entry.id) {
+            return Err(Error::RepeatedEntry { path: path(), id: entry.id.clone() });
+        }
+    }
+    let mut chosen = Vec::new();
+    let mut missing = Vec::new();
+    for target in &options.targets {
+        let mut best: Option<(Fit, &Entry)> = None;
+        for entry in &bundle.entries {
+            let verdict = serves(&entry.id, &target.id, options.rules);
+            explain(&entry.id, &target.id, &verdict);
+            if let Ok(fit) = verdict
+                && best.is_none_or(|(best, _)| fit < best)
+            {
+                best = Some((fit, entry));
+            }
+        }
+        if best.is_none() {
+            missing.push(target.id.as_str());
+        }
+        chosen.push(best.map(|(_, entry)| entry));
+    }
+    if !missing.is_empty() && !options.allow_missing {
+        let there: Vec<&str> = bundle.entries.iter().map(|entry| entry.id.as_str()).collect();
+        return Err(Error::MissingTargets { path: path(), missing: missing.join(", "), there: there.join(", ") });
+    }
+    Ok(chosen)
+}
+
+fn serves(id: &str, wanted: &str, rules: KindRules) -> Result<Fit, Reason> {
+    match (BundleEntryId::parse(id), BundleEntryId::parse(wanted)) {
+        (Some(id), Some(wanted)) => id.serves(&wanted, rules),
+        _ if id == wanted => Ok(Fit::Exact),
+        _ => Err(Reason::Kind { found: id.to_owned(), requested: wanted.to_owned() }),
+    }
+}
+
+fn write(
+    input: &Input,
+    bundle: &BundleFile,
+    chosen: &[Option<&Entry>],
+    outputs: &mut [Output],
+    moved: &mut dyn FnMut(u64),
+) -> Result<Option<Figures>> {
+    let start = Instant::now();
+    let mut in_stream = Vec::new();
+    for (entry, output) in chosen.iter().zip(outputs) {
+        match entry.map(|entry| &entry.place) {
+            None => {}
+            Some(Place::InStream(range)) => in_stream.push((range.clone(), output)),
+            Some(Place::Restored(bytes)) => output.write(bytes)?,
+            Some(Place::Here(view)) => {
+                let mut sink = Sink::new([input]);
+                sink.push(view.data());
+                sink.write_with(output, moved)?;
+            }
+            Some(Place::AllAround(object)) => {
+                let content = restore_host(*object).map_err(|malformed| malformed.in_file(input.path()))?;
+                let mut sink = Sink::new([input]);
+                content.runs().for_each(|run| sink.push(run));
+                sink.write_with(output, moved)?;
+            }
+        }
+    }
+    let Some(ccob) = &bundle.ccob else { return Ok(None) };
+    if !in_stream.is_empty() {
+        write_stream(input, ccob, in_stream, moved)?;
+    }
+    Ok(Some(Figures {
+        version: ccob.version.number(),
+        codec: ccob.codec,
+        level: None,
+        full_size: ccob.full_size,
+        stored_size: ccob.stored.size(),
+        hash: ccob.hash.value,
+        time: start.elapsed(),
+    }))
+}
+
+/// Writes parts of what a compressed bundle gives as they come by.
+fn write_stream(
+    input: &Input,
+    ccob: &Ccob,
+    mut parts: Vec<(Range<u64>, &mut Output)>,
+    moved: &mut dyn FnMut(u64),
+) -> Result<()> {
+    for (range, output) in &mut parts {
+        output.reserve(range.end - range.start)?;
+    }
+    let mut at = 0;
+    let result = ccob.each_piece(|piece| {
+        let end = at + piece.len() as u64;
+        for (range, output) in &mut parts {
+            let (from, to) = (range.start.clamp(at, end), range.end.clamp(at, end));
+            if from < to {
+                output.write(&piece[(from - at) as usize..(to - at) as usize])?;
+            }
+        }
+        at = end;
+        moved(piece.len() as u64);
+        Ok(())
+    });
+    result.map_err(|failure| match failure {
+        Failure::Malformed(malformed) => malformed.in_file(input.path()),
+        Failure::Taker(error) => error,
+    })
+}
+
+/// A file that is no bundle is the host's, and there is nothing for the other targets.
+fn pass_on(input: &Input, options: &UnbundleOptions) -> Result<()> {
+    let mut outputs = Vec::new();
+    for target in &options.targets {
+        let mut output = Output::create(&target.output)?;
+        if BundleEntryId::parse(&target.id).is_some_and(|id| id.kind == OffloadKind::Host) {
+            let mut sink = Sink::new([input]);
+            sink.push(input.view().data());
+            sink.write_to(&mut output)?;
+        }
+        outputs.push(output);
+    }
+    outputs.into_iter().try_for_each(Output::commit)
+}
+
+/// Whether two paths are one file, or will be. What is written as it comes, as devices are, may be given twice.
+fn is_same_output(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| Some((path.parent()?.join(".").canonicalize().ok()?, path.file_name()?.to_owned()));
+    let is_special = std::fs::metadata(one).is_ok_and(|metadata| !metadata.is_file());
+    !is_special && (place(one) == place(other) || same_file::is_same_file(one, other).unwrap_or(false))
+}

@@ -1,0 +1,399 @@
+//! `fatbin bundle`, `unbundle` and `list`: every form there and back, and every way to get it wrong.
+
+use fatbin::format::bundle::{self, MAGIC};
+
+use crate::{Run, Scene, fixture};
+
+const HOST: &str = "host-x86_64-unknown-linux-gnu-";
+const ONE: &str = "hipv4-amdgcn-amd-amdhsa--gfx906";
+const TWO: &str = "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
+
+/// Files for a host and two devices; the host's is an object.
+fn scene() -> Scene {
+    let scene = Scene::new();
+    scene.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
+    scene.file("one", "code for one\n").file("two", [0, 1, 2, 0xff]).file("empty", "");
+    scene
+}
+
+fn targets() -> String {
+    format!("--target {HOST}=host --target {ONE}=one --target {TWO}=two")
+}
+
+/// A run that ends with this status and one line on standard error, which is returned without the program's name.
+fn refused(run: Run, status: i32) -> String {
+    assert_eq!((run.status, run.out.as_str()), (status, ""), "{}", run.err);
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    run.err.strip_prefix("fatbin: ").expect("the program names itself").trim_end().to_owned()
+}
+
+#[test]
+fn every_type_goes_in_and_comes_out_again_and_lists_its_ids() {
+    let scene = scene();
+    for file_type in ["i", "ii", "cui", "hipi", "d", "ll", "bc", "s", "o", "gch", "ast"] {
+        scene.fatbin(&format!("bundle --type {file_type} {} -o b", targets())).ok();
+        for said in [String::new(), format!("--type {file_type}")] {
+            assert_eq!(scene.fatbin(&format!("list {said} b")).ok(), format!("{HOST}\n{ONE}\n{TWO}\n"), "{file_type}");
+            let wanted = format!("--target {TWO}=x2 --target {HOST}=xh --target {ONE}=x1");
+            scene.fatbin(&format!("unbundle {said} {wanted} b")).ok();
+            for (out, file) in [("xh", "host"), ("x1", "one"), ("x2", "two")] {
+                assert!(scene.read(out) == scene.read(file), "{file_type}: {file}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_type_is_compressed_and_restored_but_for_objects() {
+    let scene = scene();
+    for file_type in ["ii", "ll", "bc", "gch"] {
+        for how in ["--compress", "--compress=zlib --format-version 2", "--compress=zstd --level 19"] {
+            scene.fatbin(&format!("bundle --type {file_type} {how} {} -o b", targets())).ok();
+            assert!(scene.read("b").starts_with(b"CCOB"));
+            assert_eq!(scene.fatbin("list b").ok(), format!("{HOST}\n{ONE}\n{TWO}\n"), "{file_type} {how}");
+            scene.fatbin(&format!("unbundle --target {TWO}=x2 --target {HOST}=xh b")).ok();
+            assert!(scene.read("xh") == scene.read("host") && scene.read("x2") == scene.read("two"));
+        }
+    }
+    let message = refused(scene.fatbin(&format!("bundle --type o --compress {} -o b", targets())), 2);
+    assert_eq!(message, "host: is an object, and a bundle of objects cannot be compressed");
+}
+
+#[test]
+fn what_is_written_is_the_canonical_id_in_the_order_of_the_command_line() {
+    let scene = scene();
+    let targets = "--target hip-amdgcn-amd-amdhsa-gfx90a:xnack-:sramecc+=two --target openmp-nvptx64-nvidia-cuda-sm_70=one \
+                   --target host-x86_64-linux-gnu=empty --target hip-amdgcn-amd-amdhsa-fiji=one";
+    scene.fatbin(&format!("bundle --type o {targets} -o b")).ok();
+    let expected = "hip-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-\nopenmp-nvptx64-nvidia-cuda-unknown-sm_70\n\
+                    host-x86_64-unknown-linux-gnu-\nhip-amdgcn-amd-amdhsa--gfx803\n";
+    assert_eq!(scene.fatbin("list b").ok(), expected);
+}
+
+#[test]
+fn objects_for_devices_alone_are_bundled_without_a_host() {
+    let scene = scene();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
+    scene.fatbin(&format!("bundle --type o --align 4096 --target {ONE}=a --target {TWO}=b -o out")).ok();
+    let bytes = scene.read("out");
+    assert!(bytes.starts_with(MAGIC) && bytes[4096..].starts_with(b"\x7fELF"));
+    assert!(scene.fatbin("scan out").ok().contains("2 device images"));
+}
+
+#[test]
+fn an_empty_host_makes_the_bundle_that_hip_programs_hold() {
+    let scene = scene();
+    scene.fatbin(&format!("bundle --type o --align 4096 --target {HOST}=/dev/null --target {ONE}=one -o b")).ok();
+    let one = scene.read("one");
+    let expected = bundle::write(&[(HOST, &b""[..]), (ONE, &one)], 4096).unwrap().to_vec();
+    assert_eq!(scene.read("b"), expected);
+    scene.fatbin(&format!("unbundle --type o --target {HOST}=xh --target {ONE}=x1 b")).ok();
+    assert_eq!((scene.read("xh"), scene.read("x1")), (Vec::new(), one));
+}
+
+#[test]
+fn an_input_may_be_the_output() {
+    let scene = scene();
+    scene.fatbin(&format!("bundle --type bc {} -o one", targets())).ok();
+    assert_eq!(scene.fatbin("list one").ok().lines().count(), 3);
+    scene.fatbin(&format!("unbundle --target {ONE}=one one")).ok();
+    assert_eq!(scene.read("one"), b"code for one\n");
+}
+
+#[test]
+fn a_bundle_comes_from_a_pipe_and_goes_into_one() {
+    let scene = scene();
+    let line = format!(
+        "{0} bundle --type bc {1} -o - | {0} unbundle --target {TWO}=- - | cmp - two && {0} bundle --type bc \
+         --compress {1} -o - | {0} list -",
+        env!("CARGO_BIN_EXE_fatbin"),
+        targets()
+    );
+    let run = crate::run(std::process::Command::new("sh").args(["-c", &line]).current_dir(scene.path(".")));
+    assert_eq!(run.ok(), format!("{HOST}\n{ONE}\n{TWO}\n"));
+}
+
+#[test]
+fn code_is_taken_by_what_it_serves_and_the_reasons_are_told() {
+    let scene = scene();
+    scene.fatbin(&format!("bundle --type bc --target {ONE}=one --target {TWO}=two -o b")).ok();
+    let wanted = "hip-amdgcn-amd-amdhsa--gfx906:xnack+";
+    let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
+    let expected = format!(
+        "fatbin: b: {ONE} serves {wanted}: they are compatible\n\
+         fatbin: b: {TWO} does not serve {wanted}: it is for gfx90a, not for gfx906\n"
+    );
+    assert_eq!((run.status, run.err), (0, expected));
+    assert_eq!(scene.read("x"), scene.read("one"));
+    for (wanted, reason) in [
+        ("openmp-amdgcn-amd-amdhsa--gfx906", "its offload kind is hipv4, not openmp"),
+        ("hip-amdgcn-amd-amdhsa--gfx90a:sramecc+", "it needs 2 features set, where 1 are asked for"),
+        ("hip-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack+", "it needs xnack-, not xnack+"),
+        ("hip-amdgcn-amd-amdpal--gfx906", "its triple is amdgcn-amd-amdhsa-, not amdgcn-amd-amdpal-unknown"),
+    ] {
+        let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
+        assert_eq!(run.status, 1);
+        assert!(run.err.contains(&format!("does not serve {wanted}: {reason}\n")), "{}", run.err);
+        assert!(run.err.ends_with(&format!("b: has nothing for {wanted}; it has {ONE}, {TWO}\n")), "{}", run.err);
+    }
+    let loose = "unbundle --hip-openmp-compatible --target openmp-amdgcn-amd-amdhsa--gfx906=x b";
+    scene.fatbin(loose).ok();
+}
+
+#[test]
+fn what_is_missing_may_be_allowed_and_what_is_no_bundle_is_then_the_hosts() {
+    let scene = scene();
+    scene.fatbin(&format!("bundle --type bc --target {HOST}=host --target {ONE}=one -o b")).ok();
+    scene.fatbin(&format!("unbundle --allow-missing --target {TWO}=x2 --target {ONE}=x1 b")).ok();
+    assert_eq!((scene.read("x2"), scene.read("x1")), (Vec::new(), scene.read("one")));
+    scene.fatbin(&format!("unbundle --type o --allow-missing --target {TWO}=x2 --target {HOST}=xh host")).ok();
+    assert!(scene.read("x2").is_empty() && scene.read("xh") == scene.read("host"));
+    let message = refused(scene.fatbin(&format!("unbundle --type o --target {HOST}=xh host")), 2);
+    assert_eq!(message, "host: is no bundle of type o (objects)");
+}
+
+#[test]
+fn verbose_says_sizes_ratio_speed_and_hash() {
+    let scene = scene();
+    scene.file("zeros", vec![0; 100_000]);
+    let run = scene.fatbin(&format!("bundle -v --type bc --compress --target {ONE}=zeros -o b"));
+    let size = scene.read("b").len();
+    let lines: Vec<&str> = run.err.lines().collect();
+    assert_eq!(lines[0], format!("fatbin: b: {ONE}: 100000 bytes"));
+    assert_eq!(lines[1], format!("fatbin: b: {size} bytes"));
+    let figures = format!("fatbin: b: version 3, zstd level 3: {} bytes for 100087 (", size - 32);
+    assert!(lines[2].starts_with(&figures) && lines[2].contains(" MiB/s, MD5 begins "), "{}", run.err);
+    let hash = lines[2].rsplit(' ').next().unwrap();
+    let run = scene.fatbin(&format!("unbundle -v --target {ONE}=x b"));
+    assert!(run.err.contains(hash) && run.err.ends_with(&format!("fatbin: x: {ONE}: 100000 bytes\n")), "{}", run.err);
+}
+
+#[test]
+fn several_bundles_in_one_file_are_listed_and_not_taken_for_one() {
+    let scene = scene();
+    scene.fatbin(&format!("bundle --type bc --target {ONE}=one -o a")).ok();
+    scene.fatbin(&format!("bundle --type bc --compress --target {TWO}=two -o b")).ok();
+    let (a, b) = (scene.read("a"), scene.read("b"));
+    scene.file("all", [&a[..], &[0; 77], &b, &a].concat());
+    assert_eq!(scene.fatbin("list all").ok(), format!("{ONE}\n{TWO}\n{ONE}\n"));
+    let listed = scene.fatbin("list -H a b").ok();
+    assert_eq!(listed, format!("a: {ONE}\nb: {TWO}\n"));
+    let message = refused(scene.fatbin(&format!("unbundle --target {ONE}=x all")), 2);
+    let at = a.len() + 77;
+    assert_eq!(message, format!("all: more follows the first bundle, at {at:#x}; extract takes out all there is"));
+    scene.file("tail", [&a[..], b"garbage"].concat());
+    let run = scene.fatbin("list tail");
+    assert_eq!((run.status, run.out), (2, format!("{ONE}\n")));
+    assert_eq!(run.err, "fatbin: tail: is no bundle of any kind\n");
+}
+
+#[test]
+fn a_list_of_nothing_has_an_exit_status_of_its_own() {
+    let scene = scene();
+    for nothing in ["one", "host", "empty"] {
+        let run = scene.fatbin(&format!("list {nothing}"));
+        assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "", ""), "{nothing}");
+    }
+}
+
+#[test]
+fn every_mistake_in_a_bundle_that_is_to_be_made_is_one_line() {
+    let scene = scene();
+    scene.file("marked", format!("a\n// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
+    scene.file("mach-o", b"\xcf\xfa\xed\xfe\x07\0\0\x01 and so on");
+    scene.fatbin(&format!("bundle --type o {} -o bundled", targets())).ok();
+    scene.file("b", "old");
+    let shape = "is no bundle entry id (<offload kind>-<triple>[-<target id>])";
+    let cases = [
+        (format!("--type bc --target {ONE}=one --target {ONE}=two"), format!("{ONE}: is given twice")),
+        (
+            format!("--type bc --target {ONE}=one --target hipv4-amdgcn-amd-amdhsa-gfx906=two"),
+            format!("{ONE}: is given twice"),
+        ),
+        (
+            format!("--type bc --target {HOST}=one --target host-aarch64-unknown-linux-gnu=two"),
+            format!("{HOST} and host-aarch64-unknown-linux-gnu-: a bundle has one host"),
+        ),
+        (
+            format!("--type bc --target {ONE}:xnack+=one --target {ONE}=two"),
+            format!("{ONE} and {ONE}:xnack+: cannot stand in one bundle; a feature is set for all code of a processor or for none"),
+        ),
+        ("--type bc --target host=one".to_owned(), format!("--target: \"host\" {shape}")),
+        ("--type bc --target hip-a/../b-c-d-=one".to_owned(), format!("--target: \"hip-a/../b-c-d-\" {shape}")),
+        (
+            "--type bc --target hip-amdgcn-amd-amdhsa--gfx9O6=one".to_owned(),
+            "--target: \"hip-amdgcn-amd-amdhsa--gfx9O6\": \"gfx9O6\" is no processor that is known; did you mean gfx906?".to_owned(),
+        ),
+        (format!("--type bc --target {ONE}=missing"), "missing: cannot open: No such file or directory (os error 2)".to_owned()),
+        (format!("--type bc --target {ONE}=."), ".: is a directory, not a regular file".to_owned()),
+        (format!("--type a --target {ONE}=one"), "type a: cannot be made, only taken apart; make an archive of bundles with ar".to_owned()),
+        (
+            format!("--type ii --target {HOST}=marked"),
+            "marked: holds a line that ends a file in a bundle (// __CLANG_OFFLOAD_BUNDLE____END__)".to_owned(),
+        ),
+        (format!("--type o --target {HOST}=bundled --target {ONE}=one"), "bundled: is a bundle already".to_owned()),
+        (
+            format!("--type o --target {HOST}=mach-o --target {ONE}=one"),
+            "mach-o: object file at 0x0: is Mach-O; only ELF and COFF objects can be rewritten".to_owned(),
+        ),
+        (
+            format!("--type bc --compress=zlib --level 10 --target {ONE}=one"),
+            "bundle: --level 10: zlib has levels 1 to 9".to_owned(),
+        ),
+    ];
+    for (arguments, message) in cases {
+        assert_eq!(refused(scene.fatbin(&format!("bundle {arguments} -o b")), 2), message, "{arguments}");
+        assert_eq!(scene.read("b"), b"old", "{arguments}");
+    }
+    for usage in [
+        "bundle --type q --target x=y -o b",
+        "bundle --type o -o b",
+        "bundle --type o --target x -o b",
+        "bundle --type o --target x= -o b",
+        "bundle --type bc --target x=y --align 3 -o b",
+        "bundle --type bc --target x=y --compress=lz4 -o b",
+        "bundle --type bc --target x=y --level 3 -o b",
+        "bundle --type bc --target x=y --compress --format-version 1 -o b",
+        "unbundle b",
+        "list",
+    ] {
+        let run = scene.fatbin(usage);
+        assert!(run.status == 2 && run.out.is_empty() && !run.err.is_empty(), "{usage}: {}", run.err);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_bundle_is_one_line_and_no_output_is_touched() {
+    let scene = scene();
+    scene.fatbin(&format!("bundle --type bc {} -o good", targets())).ok();
+    scene.fatbin(&format!("bundle --type bc --compress {} -o packed", targets())).ok();
+    let good = scene.read("good");
+    let put = |at: usize, value: u64| {
+        let mut bytes = good.clone();
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        bytes
+    };
+    let size = good.len() as u64;
+    let second = 56 + HOST.len();
+    let index_end = 32 + 3 * 24 + HOST.len() + ONE.len() + TWO.len();
+    let host_end = index_end + scene.read("host").len();
+    let mut wrong_hash = scene.read("packed");
+    wrong_hash[24] ^= 1;
+    let mut lying = scene.read("packed");
+    lying[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
+    let third = second + 24 + ONE.len();
+    let mut path_in_id = good.clone();
+    path_in_id[second + 24 + 6..second + 24 + 9].copy_from_slice(b"/..");
+    let packed_size = scene.read("packed").len() - 32;
+    let cases = [
+        (
+            "truncated",
+            good[..good.len() - 1].to_vec(),
+            format!(
+                "bundle entry offset at {third:#x}: offset {} with size 4 does not fit into {} bytes",
+                size - 4,
+                size - 1
+            ),
+        ),
+        ("no entries", put(24, 0), "bundle entry count at 0x18: is 0x0, should be 1 to 4096".to_owned()),
+        (
+            "overlap",
+            put(second, host_end as u64 - 1),
+            format!(
+                "bundle entry offset at {second:#x}: is {}, but what stands before it ends at {host_end}",
+                host_end - 1
+            ),
+        ),
+        (
+            "in the index",
+            put(second, 8),
+            format!("bundle entry offset at {second:#x}: is 8, but what stands before it ends at {index_end}"),
+        ),
+        (
+            "offset wraps",
+            put(second, u64::MAX - 3),
+            format!(
+                "bundle entry offset at {second:#x}: offset 18446744073709551612 with size 13 does not fit into {size} bytes"
+            ),
+        ),
+        (
+            "path in an id",
+            path_in_id,
+            format!(
+                "bundle entry id at {:#x}: \"hipv4-/..gcn-amd-amdhsa--gfx906\" is no bundle entry id (<offload kind>-<triple>[-<target id>])",
+                second + 24
+            ),
+        ),
+        ("wrong hash", wrong_hash, String::new()),
+        (
+            "lying about its size",
+            lying,
+            format!(
+                "zstd stream at 0x20: cannot be decompressed: {packed_size} bytes cannot give 18446744073709551615"
+            ),
+        ),
+    ];
+    for (name, bytes, message) in cases {
+        scene.file("bad", bytes).file("x1", "old").file("x2", "old");
+        let run = scene.fatbin(&format!("unbundle --target {ONE}=x1 --target {TWO}=x2 bad"));
+        let said = refused(run, 2);
+        match name {
+            "wrong hash" => assert!(said.starts_with("bad: compressed bundle hash at 0x18: is 0x"), "{said}"),
+            _ => assert_eq!(said, format!("bad: {message}"), "{name}"),
+        }
+        assert_eq!((scene.read("x1"), scene.read("x2")), (b"old".to_vec(), b"old".to_vec()), "{name}");
+    }
+}
+
+#[test]
+fn the_same_id_twice_and_the_same_output_twice_are_refused() {
+    let scene = scene();
+    let bytes = bundle::write(&[(ONE, &b"1"[..]), (ONE, b"2")], 1).unwrap().to_vec();
+    scene.file("b", bytes);
+    assert_eq!(refused(scene.fatbin(&format!("unbundle --target {ONE}=x b")), 2), format!("b: has {ONE} twice"));
+    scene.fatbin(&format!("bundle --type bc {} -o b", targets())).ok();
+    let twice = format!("unbundle --target {ONE}=x --target {TWO}=./x b");
+    assert_eq!(refused(scene.fatbin(&twice), 2), "./x: is the output for two targets");
+    assert!(!scene.path("x").exists());
+    scene.file("x", "old");
+    std::fs::hard_link(scene.path("x"), scene.path("y")).unwrap();
+    let linked = format!("unbundle --target {ONE}=x --target {TWO}=y b");
+    assert_eq!(refused(scene.fatbin(&linked), 2), "y: is the output for two targets");
+    scene.fatbin(&format!("unbundle --target {ONE}=/dev/null --target {TWO}=/dev/null b")).ok();
+}
+
+#[test]
+fn a_type_that_the_bundle_is_not_of_is_refused() {
+    let scene = scene();
+    scene.fatbin(&format!("bundle --type ii {} -o texts", targets())).ok();
+    scene.fatbin(&format!("bundle --type bc {} -o binary", targets())).ok();
+    let cases = [
+        ("bc", "texts", "texts: is no bundle of type bc (LLVM bitcode)"),
+        ("ll", "texts", "texts: is no bundle of type ll (LLVM IR as text)"),
+        ("ii", "binary", "binary: is no bundle of type ii (preprocessed C++)"),
+        ("bc", "host", "host: is no bundle of type bc (LLVM bitcode)"),
+    ];
+    for (file_type, input, message) in cases {
+        let run = scene.fatbin(&format!("unbundle --type {file_type} --target {HOST}=x {input}"));
+        assert_eq!(refused(run, 2), message);
+    }
+}
+
+#[test]
+fn a_host_object_with_device_code_links_as_if_it_had_none_and_is_restored_to_the_byte() {
+    let scene = Scene::new();
+    scene.file("host.c", fixture("host.c")).file("one", "code");
+    let cc = |line: &str| {
+        let run = crate::run(std::process::Command::new("cc").args(line.split(' ')).current_dir(scene.path(".")));
+        run.ok();
+    };
+    scene.file("main.c", "int main(void) { return 0; }\n");
+    cc("-c main.c -o main.o");
+    scene.fatbin(&format!("bundle --type o --target {HOST}=main.o --target {ONE}=one -o b.o")).ok();
+    cc("b.o -o program");
+    assert!(crate::run(&mut std::process::Command::new(scene.path("program"))).ok().is_empty());
+    let program = scene.read("program");
+    assert!(!program.windows(MAGIC.len()).any(|window| window == MAGIC), "linkers leave the sections out");
+    scene.fatbin(&format!("unbundle --type o --target {HOST}=restored.o b.o")).ok();
+    assert!(scene.read("restored.o") == scene.read("main.o"));
+}

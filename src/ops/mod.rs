@@ -2,6 +2,7 @@
 
 mod bundle;
 mod bundle_file;
+mod decompressed;
 mod extract;
 mod list;
 mod names;
@@ -11,6 +12,7 @@ mod unbundle;
 mod wrap;
 
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
+pub use decompressed::decompressed;
 pub use extract::{Destination, ExtractOptions, Extracted, Scanned, extract};
 pub use list::list;
 pub use names::Names;

@@ -8,11 +8,12 @@
 //! | outputs appear all and whole, or none does | the tool leaves what it wrote before it failed, and a build takes it |
 //! | a processor that the tool does not know (`fiji`, `gfx940`, `sm_100f`), or that stands where an environment should, is kept and warned of | the tool drops it without a word, and nobody finds the code again |
 //! | two targets that become one id are duplicates | the tool stores both under it, and finds one |
+//! | a feature that one target of a processor sets and another leaves open is a conflict in any order | the tool misses it if the one with more features comes first |
 //! | an id with a space, `/` or `\` is no target | it becomes a part of file names |
 //! | `-list` prints in the order of the file | the tool's is that of a hash map |
 //! | a target gets the entry that fits it best, and one entry may serve several targets | the tool gives each entry away once, in the order of hash maps, and misses the other target |
 //! | with `-allow-missing-bundles`, the host's file of a bundle that has nothing for any target is empty | the tool copies the bundle into it, headers and all |
-//! | a malformed bundle or entry id is an error that says where | the tool takes the file for the host's, or crashes |
+//! | a malformed bundle or entry id is an error that says where | the tool takes the file for the host's, crashes, or writes out its memory |
 //! | a stored hash that is not that of the bytes is an error | the tool tells of it with `-verbose` only |
 //! | an entry that stands in a bundle twice, one output for two targets, and a second bundle behind the first are errors | the tool takes the last, the last, and the first |
 //! | a text that holds a line which ends files in bundles is refused | it would come out cut |
@@ -22,6 +23,7 @@
 //! | standard input may be an object | the tool's llvm-objcopy cannot read `-` |
 //! | a host object that is Mach-O, WebAssembly or XCOFF is refused | only ELF and COFF can be rewritten |
 //! | a host object that is a bundle already is refused | the tool adds the sections a second time |
+//! | an empty file in a COFF object comes out again | llvm-objcopy cannot read what it has written there |
 //! | `-bundle-align=0` is refused | the tool crashes |
 //! | `-debug-only=CodeObjectCompatibility` is taken | its document promises the trace, but only builds with assertions have it |
 //! | an input that cannot be decompressed is told with file, offset and field | so that it can be mended |

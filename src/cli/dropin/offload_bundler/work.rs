@@ -71,6 +71,7 @@ impl Work<'_> {
     }
 
     fn unbundle(&self, input: &Input) -> Result<()> {
+        self.tell_figures(input)?;
         let (targets, settings) = (&self.request.targets, self.settings);
         let dry_run = settings.dry_run && self.is_object(input);
         if dry_run && targets.iter().any(|target| target.is_host) {
@@ -90,18 +91,24 @@ impl Work<'_> {
                 complain(&compatibility_trace::line(found, requested, verdict));
             }
         };
-        let figures = ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
+        ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
             Error::MissingTargets { missing, .. } => not_found(missing.split(", ").collect()),
             Error::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
             other => words(&other),
         })?;
-        if settings.verbose && input.size() >= verbose::SHORTEST {
-            complain(&figures.map_or(verbose::UNCOMPRESSED.to_owned(), |figures| verbose::decompressed(&figures)));
-        }
         Ok(())
     }
 
     fn list(&self, input: &Input) -> Result<String> {
+        self.tell_figures(input)?;
+        let mut ids = String::new();
+        let list = |id: &str| ids += &format!("{id}\n");
+        ops::list(input, Some(self.file_type), Limit::default(), list).map_err(|error| words(&error))?;
+        Ok(ids)
+    }
+
+    /// What `-verbose` says of an input, whatever then comes of it.
+    fn tell_figures(&self, input: &Input) -> Result<()> {
         if self.settings.verbose && input.size() >= verbose::SHORTEST {
             let figures = ops::decompressed(input).map_err(|error| words(&error))?;
             if figures.is_empty() {
@@ -109,10 +116,7 @@ impl Work<'_> {
             }
             figures.iter().for_each(|figures| complain(&verbose::decompressed(figures)));
         }
-        let mut ids = String::new();
-        let list = |id: &str| ids += &format!("{id}\n");
-        ops::list(input, Some(self.file_type), Limit::default(), list).map_err(|error| words(&error))?;
-        Ok(ids)
+        Ok(())
     }
 
     /// Whether sections are added to this file, or were.

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
+use object::{Object, ObjectSection};
 
 use super::same::What;
 use crate::dropin::Side;
@@ -47,15 +48,16 @@ static CLIENTS: [Client; 10] = [
 ];
 
 pub fn trials() -> Vec<Trial> {
-    let trial = |name: &'static str, run: Box<dyn FnOnce(&Path) -> Result<()> + Send>| {
+    fn trial(name: &'static str, run: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
         Trial::ignorable_test(format!("dropin/bundling/clients/{name}"), move || {
             completion(fresh_folder("dropin-bundling-clients", name).and_then(|folder| run(&folder)))
         })
-    };
+    }
     let mut trials: Vec<Trial> =
-        CLIENTS.iter().map(|client| trial(client.name, Box::new(move |folder| client.is_served(folder)))).collect();
-    trials.push(trial("from-preprocessed", Box::new(preprocessed_is_compiled)));
-    trials.push(trial("registration", Box::new(the_runtime_registers_it)));
+        CLIENTS.iter().map(|client| trial(client.name, move |folder| client.is_served(folder))).collect();
+    trials.push(trial("from-preprocessed", preprocessed_is_compiled));
+    trials.push(trial("device-link", relocatable_code_is_linked));
+    trials.push(trial("registration", the_runtime_registers_it));
     trials
 }
 
@@ -99,9 +101,11 @@ fn prepare(folder: &Path, side: Side) -> Result<PathBuf> {
 /// Compiles in the folder, and demands that the bundler was called as often and as expected.
 fn compile(folder: &Path, line: &str, calls: &[&str]) -> Result<()> {
     let mut command = Command::new(Tool::Clang.path()?);
-    command.current_dir(folder).args(["-v", "-Btools", "--no-offload-new-driver", "-x"]);
-    let language = if line.starts_with("-c kernel.hipi") { "hip-cpp-output" } else { "hip" };
-    command.args([language, "--offload-arch=gfx906", "--offload-arch=gfx90a", "-nogpulib", "-nogpuinc", "-cuid=same"]);
+    command.current_dir(folder).args(["-v", "-Btools", "--no-offload-new-driver"]);
+    if !line.starts_with("--hip-link") {
+        command.args(["-x", if line.starts_with("-c kernel.hipi") { "hip-cpp-output" } else { "hip" }]);
+    }
+    command.args(["--offload-arch=gfx906", "--offload-arch=gfx90a", "-nogpulib", "-nogpuinc", "-cuid=same"]);
     let output = command.args(line.split(' ')).output().with_context(|| format!("{command:?}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?} failed: {}\n{said}", output.status);
@@ -140,6 +144,25 @@ fn preprocessed_is_compiled(folder: &Path) -> Result<()> {
         objects.push(std::fs::read(folder.join("out"))?);
     }
     ensure!(objects[0] == objects[1], "{}: the objects differ", folder.display());
+    Ok(())
+}
+
+/// Relocatable objects are taken apart, linked for each device, and bundled for the runtime.
+fn relocatable_code_is_linked(folder: &Path) -> Result<()> {
+    let mut bundles = Vec::new();
+    for side in [Side::Theirs, Side::Ours] {
+        let folder = prepare(folder, side)?;
+        compile(&folder, "-c -fgpu-rdc kernel.hip -o kernel.o", &["-type=o"])?;
+        // The runtime is not there; nothing of it is called.
+        let line = "--hip-link -no-hip-rt -fgpu-rdc kernel.o -o out -Wl,--unresolved-symbols=ignore-all";
+        compile(&folder, line, &["-type=o"; 3])?;
+        let program = std::fs::read(folder.join("out"))?;
+        let program = object::File::parse(program.as_slice())?;
+        let section = program.section_by_name(".hip_fatbin").context("no .hip_fatbin")?;
+        bundles.push(section.data()?.to_vec());
+    }
+    ensure!(bundles[0] == bundles[1], "{}: not the same device code", folder.display());
+    ensure!(bundles[0].starts_with(b"__CLANG_OFFLOAD_BUNDLE__"), "{}: no bundle", folder.display());
     Ok(())
 }
 

@@ -79,6 +79,8 @@ pub struct Image {
     pub triple: Option<String>,
     /// The processor with its features or suffix.
     pub arch: Option<String>,
+    /// What the image's own header says, where the container says something else.
+    pub own_arch: Option<String>,
     /// The bundle entry id.
     pub id: Option<String>,
     /// Everything that the container says in keys and values.

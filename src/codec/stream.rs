@@ -153,3 +153,12 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
         Codec::None | Codec::Lz4 | Codec::Opaque => Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
     }
 }
+
+/// How many bytes the frame of zstd that begins `stored` says that it gives.
+pub fn frame_content_size(stored: View<'_>) -> Result<u64, Malformed> {
+    let said = zstd_safe::get_frame_content_size(stored.data()).ok().flatten();
+    said.ok_or_else(|| {
+        let cause = Cause::Compressed("its frame does not say how much it gives".to_owned());
+        stored.malformed(field(Codec::Zstd), 0, cause)
+    })
+}

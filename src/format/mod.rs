@@ -5,6 +5,7 @@
 //! [`FORMATS`].
 
 pub mod bundle;
+pub mod bundle_section;
 pub mod ccob;
 pub mod cuda_fatbin;
 mod device_elf;
@@ -19,7 +20,7 @@ use std::borrow::Cow;
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::{Cause, Malformed};
-use crate::target::{OffloadKind, triple};
+use crate::target::{OffloadKind, compatibility, nvptx, triple};
 
 /// What kind of container images were found in; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub enum ContainerType {
     Ccob,
     /// `50 ED 55 BA`, written by NVIDIA's fatbinary.
     CudaFatbin,
+    /// A section that is an entry of a bundle.
+    BundleSection,
+    /// An image of SYCL in a section of images.
+    SyclImage,
     /// No container at all: a device ELF file that stands where containers are looked for.
     DeviceElf,
     /// The same of PTX, LLVM bitcode and SPIR-V.
@@ -48,6 +53,8 @@ impl ContainerType {
             ContainerType::Bundle => "bundle",
             ContainerType::Ccob => "ccob",
             ContainerType::CudaFatbin => "cuda-fatbin",
+            ContainerType::BundleSection => "bundle-section",
+            ContainerType::SyclImage => "sycl-image",
             ContainerType::DeviceElf => "device-elf",
             ContainerType::Ptx => "ptx",
             ContainerType::Bitcode => "bitcode",
@@ -176,6 +183,20 @@ impl<'data> Image<'data> {
         }
     }
 
+    /// The arch in the image's own header, where code for that is not code for what the container states.
+    pub fn contradicting_arch(&self) -> Option<String> {
+        let is_plain = matches!(self.codec, None | Some(Codec::None));
+        let own = DeviceImage::identify(self.view).arch.filter(|_| is_plain)?;
+        let stated = self.arch.as_ref()?;
+        let agree = match (nvptx::Arch::parse(stated), nvptx::Arch::parse(&own)) {
+            // Headers of cubins cannot state every suffix.
+            (Some(stated), Some(own)) => stated.number == own.number && (own.suffix.is_none() || own == stated),
+            // A container may narrow down what the code leaves open.
+            _ => compatibility::serves(&own, stated).is_ok(),
+        };
+        (!agree).then_some(own)
+    }
+
     /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX
     /// before the NUL that ends it in memory; what follows is its container's affair.
     pub fn bytes(&self, limit: Limit) -> Result<Cow<'data, [u8]>, Malformed> {
@@ -236,6 +257,17 @@ pub fn read(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
     match of_magic(view) {
         Some(format) => Some((format.read)(view)),
         None => bare_image(view).map(Ok),
+    }
+}
+
+/// Reads what begins at the view's first byte in a section of this name.
+pub fn read_in_section<'data>(
+    name: Option<&'data str>,
+    view: View<'data>,
+) -> Option<Result<Container<'data>, Malformed>> {
+    match name.and_then(bundle_section::entry_id) {
+        Some(id) => Some(bundle_section::container(id, view)),
+        None => read(view),
     }
 }
 

@@ -63,6 +63,7 @@ mod tests {
             image_kind: ImageKind::Elf,
             triple: Some(triple.to_owned()),
             arch: Some(arch.to_owned()),
+            own_arch: None,
             id: None,
             strings: Vec::new(),
             unknown: Vec::new(),

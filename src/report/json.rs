@@ -73,6 +73,8 @@ struct Image<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    own_arch: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
@@ -169,6 +171,7 @@ impl<'a> Image<'a> {
             image: image.image_kind.name(),
             triple: image.triple.as_deref(),
             arch: image.arch.as_deref(),
+            own_arch: image.own_arch.as_deref(),
             id: image.id.as_deref(),
             offset: image.offset,
             size: image.size,

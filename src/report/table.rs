@@ -64,8 +64,12 @@ fn add_rows(table: &mut Table, unknown: &mut String, outer: &str, container: &Co
         if image.containers.is_empty() {
             table.add_row(row(&name, container, image));
         }
+        let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+        if let Some(own) = &image.own_arch {
+            let (own, stated) = (printable(own), printable(image.arch.as_deref().unwrap_or_default()));
+            *unknown += &format!("  image{offset}: its container says {stated}, its own header {own}\n");
+        }
         for Unknown { field, value } in &image.unknown {
-            let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
             *unknown += &format!("  image{offset}: {field} {value:#x} is not known\n");
         }
         for inner in &image.containers {
@@ -106,6 +110,7 @@ mod tests {
             image_kind: ImageKind::Elf,
             triple: Some(triple.to_owned()),
             arch: None,
+            own_arch: None,
             id: None,
             strings: Vec::new(),
             unknown: Vec::new(),

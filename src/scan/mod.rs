@@ -18,7 +18,7 @@ use std::path::Path;
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Malformed, Result};
-use crate::format;
+use crate::format::{self, ContainerType};
 use crate::inventory::{Container, File, FileFormat, Image, Section};
 use crate::io::Input;
 use record::Record;
@@ -84,8 +84,8 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         findings.add(&image, None)?;
     }
     for section in &structure.sections {
-        let padding = walk::walk(section.view, section.name.as_deref(), &mut findings)?;
-        findings.sections.extend(section.name.as_ref().map(|name| accounted(name, section.view, padding)));
+        let padding = walk::walk(section.view, section.name, &mut findings)?;
+        findings.sections.extend(section.name.map(|name| accounted(name, section.view, padding)));
     }
     let mut unsearched = 0;
     for range in findings.unexplained(view.size()) {
@@ -127,7 +127,11 @@ pub fn reopen(
         }
         let offset = container.offset.expect("only what is inside another container has none");
         let view = source.view().part("container", offset, offset, container.size).map_err(broken)?;
-        let again = format::read(view).unwrap_or_else(|| Err(format::not_a_container("container", view)));
+        // Only there the name of a section says what is in it.
+        let by_name = [ContainerType::BundleSection, ContainerType::SyclImage].contains(&container.container_type);
+        let name = container.section.as_deref().filter(|_| by_name);
+        let again = format::read_in_section(name, view);
+        let again = again.unwrap_or_else(|| Err(format::not_a_container("container", view)));
         let mut errors = Vec::new();
         let mut number_and_look = |image: &Image, itself: &format::Image<'_>| {
             if !image.is_for_a_device() {

@@ -6,7 +6,7 @@ use object::SectionFlags;
 use object::read::{File, FileKind, Object, ObjectSection};
 
 use crate::bytes::View;
-use crate::format::{self, DeviceImage, ImageKind, offload_binary};
+use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
 use crate::inventory::FileFormat;
 
 /// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper and for its `-r` links,
@@ -23,12 +23,12 @@ pub struct Structure<'data> {
     /// The sections that are there for containers.
     pub sections: Vec<Section<'data>>,
     /// Name and place of every section, to say where a container was found.
-    names: Vec<(String, Range<u64>)>,
+    names: Vec<(&'data str, Range<u64>)>,
 }
 
 /// A section's name and bytes.
 pub struct Section<'data> {
-    pub name: Option<String>,
+    pub name: Option<&'data str>,
     pub view: View<'data>,
 }
 
@@ -55,16 +55,16 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
         let Some((offset, size)) = section.file_range() else { continue };
         let Some(end) = offset.checked_add(size).filter(|&end| end <= view.size()) else { continue };
-        let name = String::from_utf8_lossy(section.name_bytes().unwrap_or_default()).into_owned();
+        let name = section.name().unwrap_or_default();
         let typed = matches!(section.flags(), SectionFlags::Elf { sh_type: offload_binary::SECTION_TYPE, .. });
         let named = SECTIONS.iter().any(|known| match format {
-            FileFormat::Pe => known[..PE_NAME.min(known.len())] == name || *known == name,
+            FileFormat::Pe => known[..PE_NAME.min(known.len())] == *name || *known == name,
             _ => *known == name,
         });
-        if (typed || named)
+        if (typed || named || bundle_section::entry_id(name).is_some())
             && let Ok(view) = view.part("section", 0, offset, size)
         {
-            structure.sections.push(Section { name: Some(name.clone()), view });
+            structure.sections.push(Section { name: Some(name), view });
         }
         structure.names.push((name, offset..end));
     }
@@ -88,6 +88,6 @@ fn without_overlaps(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
 impl Structure<'_> {
     /// The name of the section that holds this byte of the file.
     pub fn section_at(&self, offset: u64) -> Option<&str> {
-        self.names.iter().find(|(_, range)| range.contains(&offset)).map(|(name, _)| name.as_str())
+        self.names.iter().find(|(_, range)| range.contains(&offset)).map(|&(name, _)| name)
     }
 }

@@ -11,7 +11,7 @@ use crate::format;
 /// Reads containers from the start of `section` on, with zeros between them as padding. It ends at the first bytes
 /// that begin no container or one that cannot be read, and that is an error: here one was to be expected, and to say
 /// nothing would be to say that there is nothing. What follows is left to the search. Returns the bytes of padding.
-pub fn walk(section: View<'_>, name: Option<&str>, findings: &mut Findings) -> Result<u64> {
+pub fn walk<'data>(section: View<'data>, name: Option<&'data str>, findings: &mut Findings) -> Result<u64> {
     let mut rest = section;
     let mut all_padding = 0;
     loop {
@@ -21,7 +21,7 @@ pub fn walk(section: View<'_>, name: Option<&str>, findings: &mut Findings) -> R
         if rest.size() == 0 {
             break;
         }
-        match format::read(rest) {
+        match format::read_in_section(name, rest) {
             Some(Ok(container)) => {
                 findings.add(&container, name)?;
                 // No reader accepts a container of no size, so this always goes on.

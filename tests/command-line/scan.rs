@@ -259,5 +259,26 @@ fn compressed_bundles_are_opened_and_a_wrong_hash_is_told() {
     wrong[24] ^= 1;
     let run = scene.file("wrong", wrong).fatbin("scan wrong");
     assert_eq!(run.status, 2);
-    assert!(run.err.starts_with("fatbin: wrong: compressed bundle hash at "), "{}", run.err);
+    assert!(run.err.starts_with("fatbin: wrong: compressed bundle hash at 0x18: "), "{}", run.err);
+}
+
+#[test]
+fn an_image_that_is_for_another_processor_than_its_container_says_is_flagged() {
+    let scene = Scene::new();
+    let (any, fixed) = (crate::fixture("answer-gfx90a.hsaco"), crate::fixture("answer-gfx90a-xnack+.hsaco"));
+    let entries = [
+        ("hip-amdgcn-amd-amdhsa--gfx908", any.as_slice()),
+        ("hip-amdgcn-amd-amdhsa--gfx90a:xnack-", &any),
+        ("hip-amdgcn-amd-amdhsa--gfx90a:xnack+", &fixed),
+        ("hip-amdgcn-amd-amdhsa--gfx90a", &fixed),
+    ];
+    scene.file("bundle", fatbin::format::bundle::write(&entries, 1).unwrap().to_vec());
+    let out = scene.fatbin("scan bundle").ok();
+    let flagged: Vec<&str> = out.lines().filter(|line| line.contains("its own header")).collect();
+    assert_eq!(flagged.len(), 2, "{out}");
+    assert!(flagged[0].ends_with(": its container says gfx908, its own header gfx90a"), "{out}");
+    assert!(flagged[1].ends_with(": its container says gfx90a, its own header gfx90a:xnack+"), "{out}");
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json bundle").ok()).unwrap();
+    let images = &document["files"][0]["containers"][0]["images"];
+    assert_eq!((&images[0]["own_arch"], &images[1]["own_arch"]), (&json!("gfx90a"), &Value::Null));
 }

@@ -1,0 +1,124 @@
+"""Bundling code objects, listing them and taking them out again, in four sizes; and compressing them."""
+
+from benchmarks.contest import LLVM, MIB, Contestant, Failure, compete, filecmp, installed, wall_ratio
+from benchmarks.pack import LEAST_TO_COPY, QUICK_SIZES, SIZES
+
+# What is demanded of what only moves bytes.
+MOST_MEMORY = 8 * MIB
+MOST_WALL_RATIO = 1.15
+# And of what compresses them, beside the peer in the same run at the same level: never larger, half as large where images
+# repeat farther apart than the peer looks, and in less time.
+MOST_COMPRESSING_RATIO = 0.4
+MOST_DECOMPRESSING_RATIO = 0.8
+REPEATED_RATIO = 0.55
+# How far the peer looks.
+PEERS_WINDOW = 128 * MIB
+
+TOOL = LLVM / "clang-offload-bundler"
+HOST = "host-x86_64-unknown-linux-gnu-"
+DEVICE = "hipv4-amdgcn-amd-amdhsa--gfx906"
+SECOND = "hipv4-amdgcn-amd-amdhsa--gfx908"
+
+
+def bundle(bench):
+    """Code objects into a bundle, and out of it again."""
+    for size in QUICK_SIZES if bench.quick else SIZES:
+        image = bench.image(size)
+        copy = Contestant("cp", [["cp", image, "copy"]], ["copy"])
+        rounds = 3 if bench.quick else 25 if size <= LEAST_TO_COPY else 5
+        moves(bench, f"bundle: a code object of {size:,} bytes", size, rounds, copy, contestants(bench, [image], []))
+        same(bench, "ours", "theirs")
+        moves(bench, f"unbundle: a code object of {size:,} bytes", size, rounds, copy, unbundling(bench, "ours"))
+        same(bench, "ours.out", image)
+        lists(bench, size, rounds)
+        for name in ["ours", "theirs", "ours.out", "theirs.out", "copy"]:
+            (bench.folder / name).unlink(missing_ok=True)
+        bench.forget(image)
+    compression(bench)
+
+
+def contestants(bench, images, options):
+    """Bundling with our command and theirs, where it is there."""
+    ids = [DEVICE, SECOND][:len(images)]
+    targets = [word for pair in zip(ids, images) for word in ("--target", "=".join(map(str, pair)))]
+    ours = [bench.fatbin, "bundle", "--type", "bc", "--target", f"{HOST}=/dev/null", *targets, "-o", "ours"]
+    found = [Contestant("fatbin bundle", [ours + (["--compress"] if options else [])], ["ours"])]
+    if installed(TOOL):
+        theirs = [TOOL, "-type=bc", f"-targets={','.join([HOST, *ids])}", "-input=/dev/null",
+                  *(f"-input={image}" for image in images), "-output=theirs", *options]
+        found.append(Contestant(TOOL.name, [theirs], ["theirs"]))
+    return found
+
+
+def unbundling(bench, file):
+    ours = [bench.fatbin, "unbundle", "--type", "bc", "--target", f"{DEVICE}=ours.out", file]
+    found = [Contestant("fatbin unbundle", [ours], ["ours.out"])]
+    if installed(TOOL):
+        theirs = [TOOL, "-unbundle", "-type=bc", f"-targets={DEVICE}", f"-input={file}", "-output=theirs.out"]
+        found.append(Contestant(f"{TOOL.name} -unbundle", [theirs], ["theirs.out"]))
+    return found
+
+
+def moves(bench, title, size, rounds, copy, contestants):
+    copy.seconds.clear()
+    ours = contestants[0]
+    compete(bench, title, [ours, copy, *contestants[1:]], rounds, copy)
+    bench.gate(f"peak memory {ours.memory / MIB:.1f} MiB, less than {MOST_MEMORY // MIB}", ours.memory < MOST_MEMORY)
+    if not bench.quick and size >= LEAST_TO_COPY:
+        ratio = wall_ratio(ours, copy)
+        bench.gate(f"wall time {ratio:.2f} of cp's, at most {MOST_WALL_RATIO}", ratio <= MOST_WALL_RATIO)
+
+
+def lists(bench, size, rounds):
+    """What is in it; that takes no longer and no more memory for a large one."""
+    ours = Contestant("fatbin list", [[bench.fatbin, "list", "ours"]])
+    nothing = Contestant("true", [["true"]])
+    found = [ours, nothing]
+    if installed(TOOL):
+        found.append(Contestant(f"{TOOL.name} -list", [[TOOL, "-list", "-type=bc", "-input=ours"]]))
+    compete(bench, f"list: a bundle of {size:,} bytes", found, min(rounds, 10), nothing)
+    for contestant in [ours, *found[2:]]:
+        if sorted(contestant.output.split()) != sorted([HOST, DEVICE]):
+            raise Failure(f"{contestant.name} should have listed {HOST} and {DEVICE}: {contestant.output}")
+    bench.gate(f"peak memory {ours.memory / MIB:.1f} MiB, less than {MOST_MEMORY // MIB}", ours.memory < MOST_MEMORY)
+
+
+def compression(bench):
+    """Real code, once and twice, farther apart than the peer looks."""
+    library = next(iter(sorted(LLVM.parent.parent.glob("x86_64-linux-gnu/libLLVM.so.22*"))), None)
+    if not installed(TOOL, library or LLVM.parent.parent / "x86_64-linux-gnu/libLLVM.so.22.1"):
+        return
+    data = library.read_bytes()[:16_000_000 if bench.quick else None]
+    image = bench.folder / "library"
+    image.write_bytes(data)
+    rounds = 1 if bench.quick else 3
+    for images in [[image], [image, image]]:
+        found = contestants(bench, images, ["-compress"])
+        ours, theirs = found
+        title = f"compress: {len(images)} × {len(data):,} bytes of code"
+        compete(bench, title, found, rounds, theirs)
+        ratio = ours.written(bench) / theirs.written(bench)
+        most = REPEATED_RATIO if len(images) * len(data) > 2 * PEERS_WINDOW else 1
+        bench.gate(f"size {ratio:.3f} of {TOOL.name}'s, at most {most}", ratio <= most)
+        took = wall_ratio(ours, theirs)
+        if not bench.quick:
+            bench.gate(f"wall time {took:.2f} of {TOOL.name}'s, at most {MOST_COMPRESSING_RATIO}",
+                       took <= MOST_COMPRESSING_RATIO)
+        decompression(bench, f"decompress: {len(images)} × {len(data):,} bytes of code", rounds, image)
+    image.unlink()
+
+
+def decompression(bench, title, rounds, image):
+    found = unbundling(bench, "theirs")
+    ours, theirs = found
+    compete(bench, title, found, rounds, theirs)
+    same(bench, "ours.out", image)
+    if not bench.quick:
+        ratio = wall_ratio(ours, theirs)
+        bench.gate(f"wall time {ratio:.2f} of {TOOL.name}'s, at most {MOST_DECOMPRESSING_RATIO}",
+                   ratio <= MOST_DECOMPRESSING_RATIO)
+
+
+def same(bench, one, other):
+    if (bench.folder / other).exists() and not filecmp.cmp(bench.folder / one, bench.folder / other, shallow=False):
+        raise Failure(f"{one} and {other} differ")

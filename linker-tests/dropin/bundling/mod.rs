@@ -11,6 +11,7 @@
 //!
 //! Where the tool crashes, loses something or says nothing, [`divergences`] has what each of the two does.
 
+mod clients;
 mod divergences;
 mod grid;
 mod same;
@@ -29,6 +30,7 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = vec![trial("mistakes", mistakes_are_told_alike), trial("divergences", divergences::are_these)];
     trials.push(trial("compatibility", targets_are_served_alike));
     trials.extend(grid::TYPES.iter().map(|kind| trial(kind.name, move |pair| grid::is_bundled_alike(pair, kind))));
+    trials.extend(clients::trials());
     trials
 }
 

@@ -69,7 +69,7 @@ pub enum What {
 type Section = (String, String, String, u64, Vec<u8>);
 
 impl What {
-    /// Looks at it: each compressed bundle is taken out, and its own sizes checked.
+    /// Looks at it: each compressed bundle is taken out, also of a section, and its own sizes checked.
     pub fn of(bytes: &[u8]) -> Result<What> {
         if bytes.starts_with(b"CCOB") {
             return compressed(bytes);
@@ -107,7 +107,14 @@ fn object(bytes: &[u8]) -> Result<What> {
             let (kind, flags) = (format!("{:?}", section.kind()), format!("{:?}", section.flags()));
             let relocations: Vec<String> = section.relocations().map(|it| format!("{:#x}", it.0)).collect();
             let kind = format!("{kind} {relocations:?}");
-            sections.push((name, kind, flags, section.align(), section.data()?.to_vec()));
+            let data = match section.data()? {
+                data if data.starts_with(b"CCOB") => match compressed(data)? {
+                    What::Compressed { full, .. } => full,
+                    What::Object(..) | What::Bytes(_) => bail!("{name}: no compressed bundle"),
+                },
+                data => data.to_vec(),
+            };
+            sections.push((name, kind, flags, section.align(), data));
         }
     }
     let symbols = file.symbols().map(|it| format!("{:?} {:#x} {:?}", it.name(), it.address(), it.kind())).collect();

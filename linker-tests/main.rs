@@ -27,6 +27,8 @@
 //!
 //! Where the program stands in for one of LLVM's tools, both are called and compared: [`dropin`].
 //!
+//! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -34,6 +36,7 @@
 //! machine which is to prove something cannot pass by having nothing installed.
 
 mod build;
+mod bundle_archives;
 mod citizen;
 mod directives;
 mod dropin;
@@ -88,6 +91,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(citizen::trials());
     trials.extend(dropin::trials());
     trials.extend(versions::trials());
+    trials.extend(bundle_archives::trials());
     Ok(trials)
 }
 

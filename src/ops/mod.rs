@@ -1,5 +1,6 @@
 //! What the program does with files: one file an operation, each a function of plain options. No command-line syntax.
 
+mod archive_members;
 mod bundle;
 mod bundle_file;
 mod decompressed;
@@ -9,6 +10,7 @@ mod names;
 mod pack;
 mod selection;
 mod unbundle;
+mod unbundle_archive;
 mod wrap;
 
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
@@ -19,4 +21,5 @@ pub use names::Names;
 pub use pack::{ImageToPack, PackOptions, pack, pack_into};
 pub use selection::{Criterion, Selection};
 pub use unbundle::{Explain, UnbundleOptions, WantedFile, unbundle};
+pub use unbundle_archive::check_archive;
 pub use wrap::{Chosen, ImageFile, LargeImages, WrapOptions, wrap};

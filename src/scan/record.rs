@@ -48,7 +48,9 @@ impl Record<'_, '_> {
             Contents::Compressed(compressed) => {
                 let restored_from = place.restored_from.or(Some(compressed.stored.start()));
                 let images = match compressed.restore(self.options.limit) {
-                    Ok(restored) => self.restored(&restored, Place { restored_from, depth: place.depth + 1, ..place })?,
+                    Ok(restored) => {
+                        self.restored(&restored, Place { restored_from, depth: place.depth + 1, ..place })?
+                    }
                     // What cannot be restored stands where the container does.
                     Err(error) => self.error(error, place),
                 };

@@ -156,7 +156,7 @@ fn members_of_one_name_all_come_out_in_their_order() {
 fn all_code_that_serves_a_target_is_taken_and_the_reasons_are_told() {
     let scene = scene();
     let a = bundle(&scene, "--type bc", "b");
-    scene.fatbin(&format!("bundle --type bc --target hipv4-amdgcn-amd-amdhsa--gfx90a=two -o b")).ok();
+    scene.fatbin("bundle --type bc --target hipv4-amdgcn-amd-amdhsa--gfx90a=two -o b").ok();
     scene.file("all.a", gnu(&[("a.o", &a), ("b.o", &scene.read("b"))]));
     let wanted = "hip-amdgcn-amd-amdhsa--gfx90a:sramecc-:xnack+";
     let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x.a all.a"));

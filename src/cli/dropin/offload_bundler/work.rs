@@ -86,7 +86,7 @@ impl Work<'_> {
             rules: KindRules { hip_openmp: settings.hip_openmp },
             limit: Limit::default(),
         };
-        let mut trace = |found: &str, requested: &str, verdict: &_| {
+        let mut trace = |_: &Path, found: &str, requested: &str, verdict: &_| {
             if settings.trace {
                 complain(&compatibility_trace::line(found, requested, verdict));
             }
@@ -102,7 +102,7 @@ impl Work<'_> {
     fn list(&self, input: &Input) -> Result<String> {
         self.tell_figures(input)?;
         let mut ids = String::new();
-        let list = |id: &str| ids += &format!("{id}\n");
+        let list = |_: &Path, id: &str| ids += &format!("{id}\n");
         ops::list(input, Some(self.file_type), Limit::default(), list).map_err(|error| words(&error))?;
         Ok(ids)
     }

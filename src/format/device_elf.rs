@@ -24,6 +24,11 @@ pub struct DeviceElf<'data> {
 /// `.nv.compat`, by its type: `SHT_LOPROC` + 0x86 in every cubin that has it.
 const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
 
+/// Sections of cubins that take no room in the file, as SHT_NOBITS does, which CUDA 13 has in their place: `CUDA_GLOBAL`,
+/// `CUDA_LOCAL` and `CUDA_SHARED` in what cuobjdump prints. Cubins of CUDA 11.8 to 12.8 that are to be linked have them.
+const SHT_CUDA_NOBITS: [elf::SectionType; 3] =
+    [elf::SectionType(0x7000_0007), elf::SectionType(0x7000_0009), elf::SectionType(0x7000_000a)];
+
 /// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that what they point to is there.
 pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::HostFile(error.to_string()));
@@ -93,7 +98,11 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
         let at = phoff + index as u64 * SEGMENT_HEADER_SIZE + P_OFFSET;
         ends.push(part_end("ELF segment offset", at, offset, size)?);
     }
+    let is_cubin = header.e_machine(endian) == elf::EM_CUDA;
     for (index, section) in sections.iter().enumerate() {
+        if is_cubin && SHT_CUDA_NOBITS.contains(&section.sh_type(endian)) {
+            continue;
+        }
         let at = shoff + index as u64 * SECTION_HEADER_SIZE + SH_OFFSET;
         let (offset, size) = section.file_range(endian).unwrap_or_default();
         ends.push(part_end("ELF section offset", at, offset, size)?);

@@ -160,6 +160,21 @@ mod tests {
     }
 
     #[test]
+    fn variables_of_a_cubin_take_no_room_in_it() {
+        let path = format!("{}/fixtures/answer-sm_90.cubin", env!("CARGO_MANIFEST_DIR"));
+        let mut bytes = std::fs::read(path).unwrap();
+        let whole = bytes.len() as u64;
+        // `.nv.shared.reserved.0` is section 13. Cubins before CUDA 13 have types of their own for such sections.
+        let header = 0x818 + 13 * 64;
+        assert_eq!(bytes[header + 4..header + 8], 8_u32.to_le_bytes(), "SHT_NOBITS");
+        bytes[header + 32..header + 40].copy_from_slice(&(1_u64 << 20).to_le_bytes());
+        for (section_type, size) in [(8_u32, Some(whole)), (0x7000_000a, Some(whole)), (1, None)] {
+            bytes[header + 4..header + 8].copy_from_slice(&section_type.to_le_bytes());
+            assert_eq!(DeviceImage::identify(View::new(&bytes)).own_size, size, "{section_type:#x}");
+        }
+    }
+
+    #[test]
     fn no_prefix_of_an_image_is_a_panic() {
         let path = format!("{}/fixtures/answer-gfx90a.hsaco", env!("CARGO_MANIFEST_DIR"));
         let bytes = std::fs::read(path).unwrap();

@@ -19,7 +19,7 @@ use crate::target::{BundleEntryId, OffloadKind, compatibility};
 #[derive(Debug, Clone)]
 pub struct BundleOptions {
     pub file_type: FileType,
-    /// Where code objects stand in a binary bundle: at multiples of this, a power of two.
+    /// Where code objects stand in a binary bundle: at multiples of this, at least 1.
     pub alignment: u64,
     /// How to compress it, and the version of the compressed form.
     pub compression: Option<(Compression, ccob::Version)>,
@@ -53,6 +53,21 @@ pub struct Figures {
     pub stored_size: u64,
     pub hash: u64,
     pub time: Duration,
+}
+
+impl Figures {
+    /// Of a compressed bundle that was decompressed in this time.
+    pub(super) fn restored(ccob: &ccob::Ccob, time: Duration) -> Figures {
+        Figures {
+            version: ccob.version.number(),
+            codec: ccob.codec,
+            level: None,
+            full_size: ccob.full_size,
+            stored_size: ccob.stored.size(),
+            hash: ccob.hash.value,
+            time,
+        }
+    }
 }
 
 /// Refuses ids that must not stand in one bundle: two that are equal, two hosts, and target ids of one processor of which

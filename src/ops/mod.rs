@@ -3,6 +3,7 @@
 mod archive_members;
 mod bundle;
 mod bundle_file;
+mod decompressed;
 mod extract;
 mod list;
 mod names;
@@ -13,6 +14,7 @@ mod unbundle_archive;
 mod wrap;
 
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
+pub use decompressed::decompressed;
 pub use extract::{Destination, ExtractOptions, Extracted, Scanned, extract};
 pub use list::list;
 pub use names::Names;

@@ -158,15 +158,7 @@ fn write(
     if !in_stream.is_empty() {
         write_stream(input, ccob, in_stream, moved)?;
     }
-    Ok(Some(Figures {
-        version: ccob.version.number(),
-        codec: ccob.codec,
-        level: None,
-        full_size: ccob.full_size,
-        stored_size: ccob.stored.size(),
-        hash: ccob.hash.value,
-        time: start.elapsed(),
-    }))
+    Ok(Some(Figures::restored(ccob, start.elapsed())))
 }
 
 /// Writes parts of what a compressed bundle gives as they come by.

@@ -22,7 +22,7 @@ pub struct Member<'a> {
     pub name: &'a str,
     /// The archive, or the member's own file.
     pub input: &'a Input,
-    view: View<'a>,
+    pub view: View<'a>,
 }
 
 /// Whether a file is to be taken for an archive of bundles: because that was said, or because it is a static library and

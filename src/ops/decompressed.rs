@@ -1,22 +1,36 @@
 //! `decompressed`: compressed bundles taken out and thrown away, to verify and to time them.
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::time::Instant;
 
+use super::archive_members::each_member;
 use super::bundle::Figures;
+use crate::bytes::View;
 use crate::error::Result;
 use crate::format::ccob::{self, Ccob, Failure};
 use crate::io::Input;
 
 /// The figures of each of the compressed bundles that a file begins with; none where it begins with something else.
 pub fn decompressed(input: &Input) -> Result<Vec<Figures>> {
+    figures(input.view(), input.path())
+}
+
+/// Calls `told` with the size and the figures of every member of an archive.
+pub fn decompressed_members(input: &Input, told: &mut dyn FnMut(u64, Vec<Figures>)) -> Result<()> {
+    each_member(input, &mut |member| {
+        told(member.view.size(), figures(member.view, &member.path)?);
+        Ok(())
+    })
+}
+
+fn figures(mut view: View, path: &Path) -> Result<Vec<Figures>> {
     let mut all = Vec::new();
-    let mut view = input.view();
     while view.starts_with(&ccob::MAGIC) {
         let start = Instant::now();
-        let ccob = Ccob::read(view).map_err(|malformed| malformed.in_file(input.path()))?;
+        let ccob = Ccob::read(view).map_err(|malformed| malformed.in_file(path))?;
         ccob.each_piece(|_| Ok::<(), Infallible>(())).map_err(|failure| match failure {
-            Failure::Malformed(malformed) => malformed.in_file(input.path()),
+            Failure::Malformed(malformed) => malformed.in_file(path),
             Failure::Taker(never) => match never {},
         })?;
         all.push(Figures::restored(&ccob, start.elapsed()));

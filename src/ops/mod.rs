@@ -14,7 +14,7 @@ mod unbundle_archive;
 mod wrap;
 
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
-pub use decompressed::decompressed;
+pub use decompressed::{decompressed, decompressed_members};
 pub use extract::{Destination, ExtractOptions, Extracted, Scanned, extract};
 pub use list::list;
 pub use names::Names;

@@ -11,6 +11,7 @@
 //!
 //! Where the tool crashes, loses something or says nothing, [`divergences`] has what each of the two does.
 
+mod archives;
 mod clients;
 mod divergences;
 mod grid;
@@ -29,6 +30,7 @@ use crate::trial::{completion, fresh_folder};
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![trial("mistakes", mistakes_are_told_alike), trial("divergences", divergences::are_these)];
     trials.push(trial("compatibility", targets_are_served_alike));
+    trials.push(trial("archives", archives::are_taken_apart_alike));
     trials.extend(grid::TYPES.iter().map(|kind| trial(kind.name, move |pair| grid::is_bundled_alike(pair, kind))));
     trials.extend(clients::trials());
     trials

@@ -13,6 +13,8 @@ use crate::format::ccob;
 pub struct Settings {
     pub allow_missing: bool,
     pub alignment: u64,
+    /// Whether to look first for target ids that must not stand in one bundle.
+    pub check_archive: bool,
     pub hip_openmp: bool,
     /// Whether to print calls of other programs instead of doing what they would.
     pub dry_run: bool,
@@ -59,6 +61,7 @@ impl Settings {
         let settings = Settings {
             allow_missing: line.flag("allow-missing-bundles"),
             alignment: line.number("bundle-align").map_or(1, i64::unsigned_abs),
+            check_archive: line.flag("check-input-archive"),
             hip_openmp: line.flag("hip-openmp-compatible"),
             dry_run: line.flag("###"),
             verbose: flag("verbose", "OFFLOAD_BUNDLER_VERBOSE"),

@@ -17,6 +17,10 @@
 //! | a stored hash that is not that of the bytes is an error | the tool tells of it with `-verbose` only |
 //! | an entry that stands in a bundle twice, one output for two targets, and a second bundle behind the first are errors | the tool takes the last, the last, and the first |
 //! | a text that holds a line which ends files in bundles is refused | it would come out cut |
+//! | an archive is listed by the bundles in its members | the tool lists nothing |
+//! | members of archives may be bundles of texts, and several bundles one behind the other, also filled up as Darwin's archives are | the tool leaves them out, or fails when it has written the first archives |
+//! | a malformed bundle in an archive is an error | the tool leaves it out without a word |
+//! | the symbols of LLVM bitcode are not in the symbol tables of archives | linkers that read bitcode do not look there |
 //! | a compressed bundle ends where its header says | the tool lists on from the next magic, which may stand inside it |
 //! | `-compress` with a host object warns that nothing is compressed | the tool ignores it |
 //! | an object as first of HIP's files without a host makes a binary bundle | the tool crashes |
@@ -28,6 +32,7 @@
 //! | `-debug-only=CodeObjectCompatibility` is taken | its document promises the trace, but only builds with assertions have it |
 //! | an input that cannot be decompressed is told with file, offset and field | so that it can be mended |
 
+mod archives;
 mod compatibility_trace;
 mod environment;
 mod objcopy;

@@ -1,14 +1,23 @@
 //! The figures of `-verbose`, a line each.
 
+use super::complain;
 use crate::codec::Codec;
 use crate::format::ccob::Version;
 use crate::ops::Figures;
 
 /// What is said of a bundle that is not compressed.
-pub const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
+const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
 
 /// Files that are shorter are not even looked at.
-pub const SHORTEST: u64 = 8;
+const SHORTEST: u64 = 8;
+
+/// Tells the figures of a file of this size.
+pub fn tell(size: u64, figures: &[Figures]) {
+    if figures.is_empty() && size >= SHORTEST {
+        complain(UNCOMPRESSED);
+    }
+    figures.iter().for_each(|figures| complain(&decompressed(figures)));
+}
 
 /// Of a bundle that was compressed.
 pub fn compressed(figures: &Figures) -> String {
@@ -27,7 +36,7 @@ pub fn compressed(figures: &Figures) -> String {
 }
 
 /// Of a bundle that was decompressed, which it was not if the hash were another.
-pub fn decompressed(figures: &Figures) -> String {
+fn decompressed(figures: &Figures) -> String {
     let mut lines = vec![format!("Compressed bundle format version: {}", figures.version)];
     if figures.version >= 2 {
         lines.push(format!("Total file size (from header): {} bytes", with_commas(total_size(figures))));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::environment::Settings;
 use super::request::{Action, Request};
-use super::{Result, Voice, compatibility_trace, complain, objcopy, verbose};
+use super::{Result, Voice, archives, compatibility_trace, complain, objcopy, verbose};
 use crate::cli::dropin::said::cause;
 use crate::codec::Limit;
 use crate::error::Error;
@@ -71,7 +71,10 @@ impl Work<'_> {
     }
 
     fn unbundle(&self, input: &Input) -> Result<()> {
-        self.tell_figures(input)?;
+        let is_archive = self.file_type.form == Form::Archive;
+        if !is_archive {
+            self.tell_figures(input)?;
+        }
         let (targets, settings) = (&self.request.targets, self.settings);
         let dry_run = settings.dry_run && self.is_object(input);
         if dry_run && targets.iter().any(|target| target.is_host) {
@@ -91,6 +94,9 @@ impl Work<'_> {
                 complain(&compatibility_trace::line(found, requested, verdict));
             }
         };
+        if is_archive {
+            return archives::unbundle(input, &options, settings, &mut trace);
+        }
         ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
             Error::MissingTargets { missing, .. } => not_found(missing.split(", ").collect()),
             Error::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
@@ -103,18 +109,16 @@ impl Work<'_> {
         self.tell_figures(input)?;
         let mut ids = String::new();
         let list = |_: &Path, id: &str| ids += &format!("{id}\n");
-        ops::list(input, Some(self.file_type), Limit::default(), list).map_err(|error| words(&error))?;
+        // Whatever is called an archive is listed as what it is.
+        let file_type = Some(self.file_type).filter(|file_type| file_type.form != Form::Archive);
+        ops::list(input, file_type, Limit::default(), list).map_err(|error| words(&error))?;
         Ok(ids)
     }
 
     /// What `-verbose` says of an input, whatever then comes of it.
     fn tell_figures(&self, input: &Input) -> Result<()> {
-        if self.settings.verbose && input.size() >= verbose::SHORTEST {
-            let figures = ops::decompressed(input).map_err(|error| words(&error))?;
-            if figures.is_empty() {
-                complain(verbose::UNCOMPRESSED);
-            }
-            figures.iter().for_each(|figures| complain(&verbose::decompressed(figures)));
+        if self.settings.verbose {
+            verbose::tell(input.size(), &ops::decompressed(input).map_err(|error| words(&error))?);
         }
         Ok(())
     }
@@ -135,7 +139,7 @@ fn not_found(mut ids: Vec<&str>) -> String {
 }
 
 /// An error in the words of the operating system where it is about that.
-fn words(error: &Error) -> String {
+pub fn words(error: &Error) -> String {
     match error {
         Error::Io { path, cause: error, .. } => format!("'{}': {}", path.display(), cause(error)),
         Error::NotAFile { path, .. } => format!("'{}': Is a directory", path.display()),

@@ -1,0 +1,41 @@
+//! `-type=a`: archives of bundles, and what is said of them.
+
+use super::environment::Settings;
+use super::work::words;
+use super::{Result, verbose};
+use crate::error::Error;
+use crate::io::Input;
+use crate::ops::{self, Explain, UnbundleOptions};
+
+/// Takes an archive apart, after a look at its target ids if that is asked for.
+pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, trace: &mut Explain) -> Result<()> {
+    let mut done = || {
+        if settings.check_archive {
+            ops::check_archive(input, options.limit)?;
+        }
+        if settings.verbose {
+            ops::decompressed_members(input, &mut |size, figures| verbose::tell(size, &figures))?;
+        }
+        ops::unbundle(input, options, trace, &mut |_| ()).map(drop)
+    };
+    done().map_err(|error| told(&error, input, options))
+}
+
+fn told(error: &Error, input: &Input, options: &UnbundleOptions) -> String {
+    let archive = input.path().display().to_string();
+    match error {
+        Error::ConflictingEntries { path, one, other } => {
+            let path = path.display().to_string();
+            let member = path.strip_prefix(&format!("{archive}!")).unwrap_or(&path);
+            format!("conflicting TargetIDs [{one}, {other}] found in {member} of {archive}")
+        }
+        Error::MissingTargets { missing, .. } => {
+            let first = options.targets.iter().find(|target| missing.split(", ").any(|id| id == target.id));
+            let id = first.map_or(missing.as_str(), |target| &target.id);
+            format!("no compatible code object found for the target '{id}' in heterogeneous archive library: {archive}")
+        }
+        // That is what the tool says, however large it is.
+        Error::NotABundle { path, .. } if path == input.path() => "file too small to be an archive".to_owned(),
+        other => words(other),
+    }
+}

@@ -3,6 +3,7 @@
 mod bundle;
 mod bundle_file;
 mod extract;
+mod inspect;
 mod list;
 mod names;
 mod pack;
@@ -12,6 +13,7 @@ mod wrap;
 
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
 pub use extract::{Destination, ExtractOptions, Extracted, Scanned, extract};
+pub use inspect::{inspect, problem};
 pub use list::list;
 pub use names::Names;
 pub use pack::{ImageToPack, PackOptions, pack, pack_into};

@@ -4,6 +4,7 @@ mod bad_input;
 mod bundle;
 mod dropin;
 mod extract;
+mod inspect;
 mod pack;
 mod packager;
 mod readme;

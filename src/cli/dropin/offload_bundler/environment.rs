@@ -14,6 +14,8 @@ pub struct Settings {
     pub allow_missing: bool,
     pub alignment: u64,
     pub hip_openmp: bool,
+    /// Whether to look first for bundles in an archive that nobody could choose from.
+    pub check_archive: bool,
     /// Whether to print calls of other programs instead of doing what they would.
     pub dry_run: bool,
     pub verbose: bool,
@@ -60,6 +62,7 @@ impl Settings {
             allow_missing: line.flag("allow-missing-bundles"),
             alignment: line.number("bundle-align").map_or(1, i64::unsigned_abs),
             hip_openmp: line.flag("hip-openmp-compatible"),
+            check_archive: line.flag("check-input-archive"),
             dry_run: line.flag("###"),
             verbose: flag("verbose", "OFFLOAD_BUNDLER_VERBOSE"),
             trace: line.texts("debug-only").any(|name| name == "CodeObjectCompatibility"),

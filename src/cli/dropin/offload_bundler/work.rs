@@ -91,6 +91,16 @@ impl Work<'_> {
                 complain(&compatibility_trace::line(found, requested, verdict));
             }
         };
+        if settings.check_archive {
+            ops::check_archive(input, options.limit).map_err(|error| match error {
+                Error::ConflictingEntries { path, one, other } => {
+                    let path = path.to_string_lossy().into_owned();
+                    let (archive, member) = path.split_once('!').unwrap_or(("", &path));
+                    format!("conflicting TargetIDs [{one}, {other}] found in {member} of {archive}")
+                }
+                other => words(&other),
+            })?;
+        }
         ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
             Error::MissingTargets { missing, .. } => not_found(missing.split(", ").collect()),
             Error::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),

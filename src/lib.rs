@@ -19,6 +19,7 @@
 //! | [`mod@format`] | one folder per container: layout, reader, writer | paths, host files |
 //! | [`host`] | a host object as plain data, its emission as ELF, a file of code per architecture | offload ABIs |
 //! | [`wrap`] | ABI generations as a table, a file per offload kind | architectures, ELF |
+//! | [`inspect`] | what is inside an image: kernels, what they take of a device, debug information | containers, files |
 //! | [`inventory`] | the result model: file, container, image | how it is printed |
 //! | [`scan`] | finding containers: by structure, then by magic | printing |
 //! | [`ops`] | what a command does with files | command-line syntax |
@@ -49,6 +50,7 @@ pub mod content;
 pub mod error;
 pub mod format;
 pub mod host;
+pub mod inspect;
 pub mod inventory;
 pub mod io;
 pub mod ops;

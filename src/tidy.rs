@@ -14,7 +14,7 @@ const FLOORS: [&[&str]; 8] = [
     &["bytes", "content"],
     &["archive", "codec", "io", "target"],
     &["format"],
-    &["host", "inventory"],
+    &["host", "inspect", "inventory"],
     &["wrap", "scan"],
     &["ops", "report"],
     &["cli"],

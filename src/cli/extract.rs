@@ -3,16 +3,16 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use anyhow::Result;
+use clap::Args;
 
 use super::inputs::{InputArguments, Outcome, found};
 use super::limit::LimitArgument;
+use super::selection::SelectionArguments;
 use super::{Status, status};
 use crate::error::Error;
 use crate::inventory::FileFormat;
-use crate::ops::{self, Criterion, Destination, ExtractOptions, Scanned, Selection};
-use crate::target::OffloadKind;
+use crate::ops::{self, Destination, ExtractOptions, Scanned};
 
 /// Write device images into files of their own
 ///
@@ -35,25 +35,8 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "to")]
     archive: bool,
 
-    /// Only images of this offload kind
-    #[arg(long, value_name = "KIND")]
-    kind: Vec<Kind>,
-
-    /// Only images with this triple
-    #[arg(long, value_name = "TRIPLE")]
-    triple: Vec<String>,
-
-    /// Only images for this processor with these features: gfx90a:xnack+, sm_90a
-    #[arg(long, value_name = "ARCH")]
-    arch: Vec<String>,
-
-    /// Only images that can serve this arch: equal or generic processor and no contradicting feature, PTX for later ones
-    #[arg(long, value_name = "ARCH")]
-    compatible_with: Vec<String>,
-
-    /// Only images whose container says KEY=VALUE
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key)]
-    key: Vec<(String, String)>,
+    #[command(flatten)]
+    selection: SelectionArguments,
 
     /// Leave images that are stored compressed as they are stored
     #[arg(long)]
@@ -64,15 +47,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     inputs: InputArguments,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Kind {
-    #[value(name = "openmp")]
-    OpenMp,
-    Cuda,
-    Hip,
-    Sycl,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
@@ -93,7 +67,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             Outcome::Nothing(_) => Status::No,
         });
     })?;
-    let (selection, destination) = (arguments.selection(), arguments.destination());
+    let (selection, destination) = (arguments.selection.selection(), arguments.destination());
     let options = ExtractOptions { selection, destination, stored: arguments.stored, scan };
     let mut written = Vec::new();
     let result = ops::extract(&files, &options, |path| written.push(path.to_owned()));
@@ -113,15 +87,6 @@ fn is_bitcode(scanned: &Scanned) -> bool {
 }
 
 impl Arguments {
-    fn selection(&self) -> Selection {
-        let kinds = self.kind.iter().map(|&kind| Criterion::Kind(kind.into()));
-        let triples = self.triple.iter().cloned().map(Criterion::Triple);
-        let archs = self.arch.iter().cloned().map(Criterion::Arch);
-        let compatible = self.compatible_with.iter().cloned().map(Criterion::CompatibleWith);
-        let keys = self.key.iter().cloned().map(|(key, value)| Criterion::Key(key, value));
-        Selection(kinds.chain(triples).chain(archs).chain(compatible).chain(keys).collect())
-    }
-
     fn destination(&self) -> Destination {
         match &self.to {
             Some(path) => Destination::File(path.clone()),
@@ -129,23 +94,4 @@ impl Arguments {
             None => Destination::Directory(self.output.clone()),
         }
     }
-}
-
-impl From<Kind> for OffloadKind {
-    fn from(kind: Kind) -> OffloadKind {
-        match kind {
-            Kind::OpenMp => OffloadKind::OpenMp,
-            Kind::Cuda => OffloadKind::Cuda,
-            Kind::Hip => OffloadKind::Hip,
-            Kind::Sycl => OffloadKind::Sycl,
-        }
-    }
-}
-
-fn parse_key(text: &str) -> Result<(String, String)> {
-    let (key, value) = text.split_once('=').with_context(|| format!("{text:?} is not KEY=VALUE"))?;
-    if key.is_empty() {
-        bail!("{text:?} has no key");
-    }
-    Ok((key.to_owned(), value.to_owned()))
 }

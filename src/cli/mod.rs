@@ -7,12 +7,14 @@ mod extract;
 mod figures;
 mod image_argument;
 mod inputs;
+mod inspect;
 mod install_links;
 mod limit;
 mod list;
 mod pack;
 mod progress;
 mod scan;
+mod selection;
 mod status;
 mod unbundle;
 mod wrap;
@@ -43,6 +45,7 @@ enum Command {
     List(list::Arguments),
     Scan(scan::Arguments),
     Extract(extract::Arguments),
+    Inspect(inspect::Arguments),
     InstallLinks(install_links::Arguments),
 }
 
@@ -60,6 +63,7 @@ pub fn run() -> ExitCode {
         Command::List(arguments) => list::run(arguments),
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };
     let status = result.unwrap_or_else(|error| status::report(&error));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::names::{Names, archive_name, image_name};
-use super::selection::Selection;
+use super::selection::{Selection, target};
 use crate::archive;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
@@ -88,10 +88,7 @@ pub fn extract(files: &[Scanned], options: &ExtractOptions, mut written: impl Fn
 /// The images that are meant and can be had, and why others cannot.
 fn choose(files: &[Scanned], options: &ExtractOptions) -> Result<(Vec<Chosen>, Vec<Error>)> {
     let all: Vec<&Image> = files.iter().flat_map(|it| it.file.device_images()).collect();
-    let unmet: Vec<String> = options.selection.unmet(&all).iter().map(ToString::to_string).collect();
-    if !unmet.is_empty() {
-        return Err(Error::NothingMatches { asked: unmet.join(" and "), there: describe(&all) });
-    }
+    options.selection.check(&all)?;
     let (mut chosen, mut refused) = (Vec::new(), Vec::new());
     let mut descriptions = Vec::new();
     for (file, scanned) in files.iter().enumerate() {
@@ -126,21 +123,6 @@ fn shortened(descriptions: &[String]) -> String {
         0 => text,
         more => format!("{text} and {more} more"),
     }
-}
-
-/// What there is instead, without repetition.
-fn describe(images: &[&Image]) -> String {
-    let mut there: Vec<String> = images.iter().map(|image| target(image)).collect();
-    there.sort_unstable();
-    there.dedup();
-    if there.is_empty() { "no device images".to_owned() } else { there.join(", ") }
-}
-
-/// Kind, triple and arch of an image, in the words that select it.
-fn target(image: &Image) -> String {
-    let said = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
-    let said: Vec<&str> = said.into_iter().flatten().collect();
-    if said.is_empty() { "an image that says nothing of itself".to_owned() } else { said.join(" ") }
 }
 
 struct Extraction<'a> {

@@ -3,6 +3,7 @@
 //! Criteria of one kind are alternatives (two archs: either), criteria of different kinds must all hold. And each must be
 //! met by something: a release that asks for two archs and silently gets one is the failure that nobody notices.
 
+use crate::error::{Error, Result};
 use crate::format::ImageKind;
 use crate::inventory::Image;
 use crate::target::{OffloadKind, TargetId, compatibility, nvptx};
@@ -89,4 +90,28 @@ impl Selection {
         let meant: Vec<&&Image> = images.iter().filter(|image| self.accepts(image)).collect();
         self.0.iter().filter(|criterion| !meant.iter().any(|image| criterion.is_met_by(image))).collect()
     }
+
+    /// An error if any criterion is met by none of the images.
+    pub fn check(&self, images: &[&Image]) -> Result<()> {
+        let unmet: Vec<String> = self.unmet(images).iter().map(ToString::to_string).collect();
+        if unmet.is_empty() {
+            return Ok(());
+        }
+        Err(Error::NothingMatches { asked: unmet.join(" and "), there: describe(images) })
+    }
+}
+
+/// What there is instead, without repetition.
+fn describe(images: &[&Image]) -> String {
+    let mut there: Vec<String> = images.iter().map(|image| target(image)).collect();
+    there.sort_unstable();
+    there.dedup();
+    if there.is_empty() { "no device images".to_owned() } else { there.join(", ") }
+}
+
+/// Kind, triple and arch of an image, in the words that select it.
+pub fn target(image: &Image) -> String {
+    let said = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let said: Vec<&str> = said.into_iter().flatten().collect();
+    if said.is_empty() { "an image that says nothing of itself".to_owned() } else { said.join(" ") }
 }

@@ -102,8 +102,9 @@ struct Unknown {
     value: u64,
 }
 
+/// Something that could not be read.
 #[derive(Serialize)]
-struct Problem {
+pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     message: String,
@@ -127,7 +128,6 @@ pub fn json(files: &[inventory::File]) -> String {
 
 impl<'a> File<'a> {
     fn new(file: &'a inventory::File) -> Self {
-        let failure = file.failure.iter().map(|failure| Problem { offset: None, message: failure.clone() });
         File {
             path: &file.path,
             format: file.format.map(|format| format.name()),
@@ -135,7 +135,7 @@ impl<'a> File<'a> {
             containers: file.containers.iter().map(|container| Container::new(container, None)).collect(),
             sections: file.sections.iter().map(Section::new).collect(),
             unsearched: file.unsearched,
-            errors: failure.chain(file.errors.iter().map(Problem::new)).collect(),
+            errors: Problem::of_file(file),
         }
     }
 }
@@ -186,7 +186,13 @@ impl<'a> Image<'a> {
 }
 
 impl Problem {
-    fn new(error: &Malformed) -> Self {
+    /// What is wrong with a file.
+    pub fn of_file(file: &inventory::File) -> Vec<Problem> {
+        let failure = file.failure.iter().map(|failure| Problem { offset: None, message: failure.clone() });
+        failure.chain(file.errors.iter().map(Problem::new)).collect()
+    }
+
+    pub fn new(error: &Malformed) -> Self {
         Problem { offset: Some(error.offset), message: format!("{}: {}", error.field, error.cause) }
     }
 }

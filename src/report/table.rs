@@ -1,14 +1,14 @@
 //! `scan` for people: a line for each file and under it a row for each image.
 
-use comfy_table::{CellAlignment, Table, presets};
-
+use super::text::{Column, columns, printable};
 use crate::format::Unknown;
 use crate::inventory::{Container, File, Image, Section};
 
-const HEADINGS: [&str; 8] = ["CONTAINER", "SECTION", "KIND", "TRIPLE", "ARCH", "IMAGE", "OFFSET", "SIZE"];
-
-/// Columns that hold numbers.
-const RIGHT_ALIGNED: [usize; 2] = [6, 7];
+fn headings() -> [Column; 8] {
+    let [container, section, kind, triple, arch, image] =
+        ["CONTAINER", "SECTION", "KIND", "TRIPLE", "ARCH", "IMAGE"].map(Column::left);
+    [container, section, kind, triple, arch, image, Column::right("OFFSET"), Column::right("SIZE")]
+}
 
 /// What was found in one file, as lines that end in a newline. What the sections for containers consist of is told when
 /// `verbose`, and wherever some of it is not explained.
@@ -34,20 +34,11 @@ pub fn table(file: &File, verbose: bool) -> String {
 
 /// A row for each image, under headings, and behind them what is not known of them.
 fn images(file: &File) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(HEADINGS);
-    let mut unknown = String::new();
+    let (mut rows, mut unknown) = (Vec::new(), String::new());
     for container in &file.containers {
-        add_rows(&mut table, &mut unknown, "", container);
+        add_rows(&mut rows, &mut unknown, "", container);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    for index in RIGHT_ALIGNED {
-        table.column_mut(index).expect("a heading each").set_cell_alignment(CellAlignment::Right);
-    }
-    let lines: String = table.lines().map(|line| format!("  {}\n", line.trim_end())).collect();
-    lines + &unknown
+    columns(&headings(), rows.into_iter()) + &unknown
 }
 
 /// What the bytes of a section are.
@@ -58,11 +49,11 @@ fn accounting(section: &Section) -> String {
 }
 
 /// A row for each image that holds no others; the containers around one are named from the outermost to its own.
-fn add_rows(table: &mut Table, unknown: &mut String, outer: &str, container: &Container) {
+fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut String, outer: &str, container: &Container) {
     let name = format!("{outer}{}", container.container_type.name());
     for image in &container.images {
         if image.containers.is_empty() {
-            table.add_row(row(&name, container, image));
+            rows.push(row(&name, container, image));
         }
         let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
         if let Some(own) = &image.own_arch {
@@ -73,14 +64,14 @@ fn add_rows(table: &mut Table, unknown: &mut String, outer: &str, container: &Co
             *unknown += &format!("  image{offset}: {field} {value:#x} is not known\n");
         }
         for inner in &image.containers {
-            add_rows(table, unknown, &format!("{name} > "), inner);
+            add_rows(rows, unknown, &format!("{name} > "), inner);
         }
     }
 }
 
-fn row(name: &str, container: &Container, image: &Image) -> [String; 8] {
+fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
     let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
-    [
+    vec![
         name.to_owned(),
         or_dash(container.section.as_deref()),
         or_dash(image.kind.map(|kind| kind.name())),
@@ -90,11 +81,6 @@ fn row(name: &str, container: &Container, image: &Image) -> [String; 8] {
         image.offset.map_or("-".to_owned(), |offset| format!("{offset:#x}")),
         image.size.or(image.full_size).map_or("-".to_owned(), |size| size.to_string()),
     ]
-}
-
-/// Text from a file, with everything that a terminal would obey written out.
-fn printable(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 #[cfg(test)]

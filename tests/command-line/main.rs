@@ -5,6 +5,7 @@ mod bundle;
 mod bundle_archives;
 mod dropin;
 mod extract;
+mod inspect;
 mod pack;
 mod packager;
 mod readme;

@@ -61,8 +61,8 @@ impl Settings {
         let settings = Settings {
             allow_missing: line.flag("allow-missing-bundles"),
             alignment: line.number("bundle-align").map_or(1, i64::unsigned_abs),
-            check_archive: line.flag("check-input-archive"),
             hip_openmp: line.flag("hip-openmp-compatible"),
+            check_archive: line.flag("check-input-archive"),
             dry_run: line.flag("###"),
             verbose: flag("verbose", "OFFLOAD_BUNDLER_VERBOSE"),
             trace: line.texts("debug-only").any(|name| name == "CodeObjectCompatibility"),

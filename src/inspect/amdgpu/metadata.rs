@@ -1,0 +1,148 @@
+//! The metadata note of code objects from version 3 on: a MessagePack map with a list of kernels.
+//!
+//! The keys are those of LLVM's User Guide for AMDGPU Backend, section Code Object V3 to V6 Metadata; later versions only
+//! add to it. What is not needed is skipped without being built, since the note of a large library has megabytes.
+
+use rmp_serde::decode::Error;
+use serde::Deserialize;
+
+use crate::inspect::kernel::{Kernel, Parameter};
+
+#[derive(Deserialize)]
+struct Metadata<'data> {
+    #[serde(rename = "amdhsa.kernels", borrow, default)]
+    kernels: Vec<KernelMetadata<'data>>,
+}
+
+#[derive(Deserialize)]
+struct KernelMetadata<'data> {
+    #[serde(rename = ".name")]
+    name: &'data str,
+    #[serde(rename = ".vgpr_count")]
+    vgprs: Option<u64>,
+    #[serde(rename = ".agpr_count")]
+    agprs: Option<u64>,
+    #[serde(rename = ".sgpr_count")]
+    sgprs: Option<u64>,
+    #[serde(rename = ".vgpr_spill_count")]
+    vgpr_spills: Option<u64>,
+    #[serde(rename = ".sgpr_spill_count")]
+    sgpr_spills: Option<u64>,
+    #[serde(rename = ".private_segment_fixed_size")]
+    private_segment: Option<u64>,
+    #[serde(rename = ".uses_dynamic_stack", default)]
+    uses_dynamic_stack: bool,
+    #[serde(rename = ".group_segment_fixed_size")]
+    group_segment: Option<u64>,
+    #[serde(rename = ".kernarg_segment_size")]
+    kernarg_segment: Option<u64>,
+    #[serde(rename = ".wavefront_size")]
+    wavefront_size: Option<u64>,
+    #[serde(rename = ".max_flat_workgroup_size")]
+    max_flat_workgroup_size: Option<u64>,
+    #[serde(rename = ".reqd_workgroup_size")]
+    required_workgroup_size: Option<[u64; 3]>,
+    #[serde(rename = ".args", borrow, default)]
+    arguments: Vec<Argument<'data>>,
+}
+
+#[derive(Deserialize)]
+struct Argument<'data> {
+    #[serde(rename = ".name")]
+    name: Option<&'data str>,
+    #[serde(rename = ".offset")]
+    offset: u64,
+    #[serde(rename = ".size")]
+    size: u64,
+    #[serde(rename = ".value_kind")]
+    value_kind: &'data str,
+}
+
+/// What compilers add to the kernel's own parameters has a kind that begins with this.
+const HIDDEN: &str = "hidden_";
+
+/// How deep values may be nested. LLVM's are six deep; each takes room on the stack.
+const DEEPEST: usize = 64;
+
+/// The kernels that the note describes; none where it is another runtime's (`amdpal.pipelines`).
+pub fn kernels(note: &[u8]) -> Result<Vec<Kernel>, Error> {
+    let mut reader = rmp_serde::Deserializer::from_read_ref(note);
+    reader.set_max_depth(DEEPEST);
+    let metadata = Metadata::deserialize(&mut reader)?;
+    Ok(metadata.kernels.into_iter().map(Kernel::from).collect())
+}
+
+impl From<KernelMetadata<'_>> for Kernel {
+    fn from(said: KernelMetadata<'_>) -> Kernel {
+        let is_own = |argument: &Argument<'_>| !argument.value_kind.starts_with(HIDDEN);
+        let parameter = |argument: Argument<'_>| Parameter {
+            name: argument.name.map(str::to_owned),
+            offset: argument.offset,
+            size: argument.size,
+        };
+        Kernel {
+            name: said.name.to_owned(),
+            vgprs: said.vgprs,
+            agprs: said.agprs,
+            sgprs: said.sgprs,
+            vgpr_spills: said.vgpr_spills,
+            sgpr_spills: said.sgpr_spills,
+            scratch: said.private_segment,
+            scratch_is_minimum: said.uses_dynamic_stack,
+            shared: said.group_segment,
+            parameters: said.arguments.into_iter().filter(is_own).map(parameter).collect(),
+            parameter_size: said.kernarg_segment,
+            wave_size: said.wavefront_size,
+            max_threads: said.max_flat_workgroup_size,
+            required_threads: said.required_workgroup_size,
+            ..Default::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(value: serde_json::Value) -> Vec<u8> {
+        rmp_serde::to_vec(&value).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_known_is_skipped_and_what_is_not_there_is_absent() {
+        let kernels = kernels(&note(serde_json::json!({
+            "amdhsa.version": [1, 9],
+            "amdhsa.later": {"nested": [{"deeper": null}, 1.5, "x"]},
+            "amdhsa.kernels": [{".name": "k", ".vgpr_count": 7, ".uses_dynamic_stack": true, ".later": [[[]]]}],
+        })))
+        .unwrap();
+        let expected = Kernel { name: "k".to_owned(), vgprs: Some(7), scratch_is_minimum: true, ..Default::default() };
+        assert_eq!(kernels, [expected]);
+    }
+
+    #[test]
+    fn a_note_without_kernels_has_none_and_a_kernel_without_a_name_is_an_error() {
+        assert_eq!(kernels(&note(serde_json::json!({"amdpal.version": [3, 0]}))).unwrap(), []);
+        let error = kernels(&note(serde_json::json!({"amdhsa.kernels": [{".vgpr_count": 7}]}))).unwrap_err();
+        assert!(error.to_string().contains("missing field `.name`"), "{error}");
+    }
+
+    #[test]
+    fn no_prefix_and_no_flipped_byte_of_a_note_is_a_panic() {
+        let good = note(serde_json::json!({"amdhsa.kernels": [{".name": "k", ".args": [
+            {".offset": 0, ".size": 8, ".value_kind": "global_buffer"}], ".reqd_workgroup_size": [1, 2, 3]}]}));
+        for end in 0..good.len() {
+            assert!(kernels(&good[..end]).is_err());
+        }
+        for at in 0..good.len() {
+            for bit in 0..8 {
+                let mut broken = good.clone();
+                broken[at] ^= 1 << bit;
+                let _ = kernels(&broken);
+            }
+        }
+        // Nested without end, and lists that say that they are endless.
+        assert!(kernels(&[b"\x81\xa1x".as_slice(), &[0x91; 1 << 20]].concat()).is_err());
+        assert!(kernels(b"\x81\xaeamdhsa.kernels\xdd\xff\xff\xff\xff").is_err());
+    }
+}

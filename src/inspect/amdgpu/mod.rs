@@ -1,0 +1,71 @@
+//! AMD code objects: what the metadata note says of each kernel, and where that is missing, the kernel descriptors.
+//!
+//! From code object version 3 on the note holds MessagePack (`NT_AMDGPU_METADATA`). Version 2, which LLVM 19 was the last
+//! to write, has YAML instead, and descriptors of another form. Source: LLVM, User Guide for AMDGPU Backend, section Code
+//! Object.
+
+mod descriptor;
+mod metadata;
+
+use std::collections::{HashMap, HashSet};
+
+use object::{Object, ObjectSymbol};
+
+use super::elf::{Elf, Function};
+use super::kernel::{Found, Kernel};
+use crate::error::{Cause, Malformed};
+
+/// Note types and their owners.
+const NT_AMDGPU_METADATA: (&[u8], u32) = (b"AMDGPU", 32);
+const NT_AMD_HSA_METADATA: (&[u8], u32) = (b"AMD", 10);
+
+/// What a kernel descriptor's symbol has behind the kernel's name.
+const DESCRIPTOR_SUFFIX: &str = ".kd";
+
+const VERSION_2: &str = "code object version 2, whose metadata is YAML (NT_AMD_HSA_METADATA)";
+
+/// The kernels of a code object: those that its metadata names, or else those that have a descriptor.
+pub fn kernels(elf: &Elf<'_>, not_inspected: &mut Option<&'static str>, problems: &mut Vec<Malformed>) -> Vec<Found> {
+    let mut kernels = Vec::new();
+    for (owner, note_type, description) in elf.notes() {
+        if (owner, note_type) == NT_AMD_HSA_METADATA {
+            *not_inspected = Some(VERSION_2);
+        }
+        if (owner, note_type) == NT_AMDGPU_METADATA {
+            match metadata::kernels(description.data()) {
+                Ok(found) => kernels.extend(found),
+                Err(error) => {
+                    let cause = Cause::HostFile(error.to_string());
+                    problems.push(description.malformed("NT_AMDGPU_METADATA", 0, cause));
+                }
+            }
+        }
+    }
+    if kernels.is_empty() {
+        kernels = described(elf, problems);
+    }
+    let functions: HashMap<&str, Function<'_>> = elf.functions().into_iter().map(|it| (it.name, it)).collect();
+    let located = |kernel: Kernel| {
+        let function = functions.get(kernel.name.as_str());
+        let code_size = function.map(|function| function.size);
+        Found { entry: function.map(|function| function.entry), kernel: Kernel { code_size, ..kernel } }
+    };
+    kernels.into_iter().map(located).collect()
+}
+
+/// Kernels by their descriptors, whose sizes stand there too.
+fn described(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Kernel> {
+    let mut kernels = Vec::new();
+    let mut known = HashSet::new();
+    for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()).filter(|symbol| symbol.is_definition()) {
+        let Some(name) = symbol.name().ok().and_then(|name| name.strip_suffix(DESCRIPTOR_SUFFIX)) else { continue };
+        if !known.insert(name) {
+            continue;
+        }
+        match descriptor::read(elf, &symbol) {
+            Ok(kernel) => kernels.push(Kernel { name: name.to_owned(), ..kernel }),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    kernels
+}

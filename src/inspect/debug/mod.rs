@@ -1,0 +1,124 @@
+//! Debug information of ELF images: how much there is, what was compiled, and where each kernel begins in its source.
+//!
+//! `gimli` reads DWARF; what is added here is what it takes to ask it about kernels. A kernel's place is that of its
+//! declaration where a function entry says so (`DW_AT_decl_file`, `DW_AT_decl_line`), else the one that the line table
+//! has for its first instruction: clang's `-gline-tables-only` and nvcc's `-lineinfo` leave only that.
+
+mod lines;
+mod sections;
+mod units;
+mod work;
+
+use std::collections::BTreeMap;
+
+use gimli::{DwarfSections, SectionId};
+
+use super::elf::Elf;
+use super::kernel::{Found, SourceLine};
+use crate::codec::Limit;
+use crate::error::{Cause, Malformed};
+use sections::{Reader, Section};
+use work::Work;
+
+/// What there is of debug information.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Debug {
+    pub level: DebugLevel,
+    pub units: Vec<CompileUnit>,
+}
+
+/// How much it says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DebugLevel {
+    #[default]
+    None,
+    /// Which source line an instruction comes from.
+    Lines,
+    /// Also functions, variables and types.
+    Full,
+}
+
+impl DebugLevel {
+    /// The name that users see.
+    pub fn name(self) -> &'static str {
+        match self {
+            DebugLevel::None => "none",
+            DebugLevel::Lines => "lines",
+            DebugLevel::Full => "full",
+        }
+    }
+}
+
+/// What was compiled, by the words of the compiler.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CompileUnit {
+    pub name: Option<String>,
+    pub directory: Option<String>,
+    pub producer: Option<String>,
+    /// The version of DWARF.
+    pub version: u16,
+}
+
+/// Where the kernels' sources begin, by the addresses of their code.
+struct Sources {
+    known: BTreeMap<u64, Option<SourceLine>>,
+    /// How many are not known yet.
+    wanted: usize,
+}
+
+impl Sources {
+    fn new(entries: impl Iterator<Item = u64>) -> Self {
+        let known: BTreeMap<u64, Option<SourceLine>> = entries.map(|entry| (entry, None)).collect();
+        Sources { wanted: known.len(), known }
+    }
+
+    /// Whether a kernel begins there and its source is not known yet.
+    fn wants(&self, address: u64) -> bool {
+        matches!(self.known.get(&address), Some(None))
+    }
+
+    fn note(&mut self, entry: u64, source: SourceLine) {
+        if let Some(unknown @ None) = self.known.get_mut(&entry) {
+            *unknown = Some(source);
+            self.wanted -= 1;
+        }
+    }
+}
+
+/// The sections that are looked at. Where variables live and how to unwind is of no interest here.
+const READ: [SectionId; 9] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+    SectionId::DebugRanges,
+    SectionId::DebugRngLists,
+];
+
+/// Reads the debug information of a file and notes the source of each kernel.
+pub fn read(elf: &Elf<'_>, kernels: &mut [Found], limit: Limit, problems: &mut Vec<Malformed>) -> Debug {
+    let mut load = |id| {
+        if !READ.contains(&id) {
+            return Section::default();
+        }
+        sections::load(elf, id, limit).unwrap_or_else(|problem| {
+            problems.push(problem);
+            Section::default()
+        })
+    };
+    let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(load(id)));
+    let mut dwarf = sections.borrow(|section| section.reader(sections::endian(elf)));
+    let mut sources = Sources::new(kernels.iter().filter_map(|found| found.entry));
+    let mut debug = Debug::default();
+    let mut work = Work::new(elf.view.size());
+    let read = units::read(&mut dwarf, &mut debug, &mut sources, &mut work);
+    problems
+        .extend(read.err().map(|stop| elf.view.malformed("debug information", 0, Cause::HostFile(stop.to_string()))));
+    for found in kernels {
+        found.kernel.source = found.entry.and_then(|entry| sources.known.get(&entry).cloned().flatten());
+    }
+    debug
+}

@@ -1,0 +1,117 @@
+//! The debug sections of a device ELF file, decompressed and with their relocations, as `gimli` reads them.
+//!
+//! Linked AMD code objects need no relocations. Cubins do, linked or not, for every address of code; there they name the
+//! function, so that they also tell which of all the functions at address 0 is meant.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use gimli::{EndianSlice, RelocateReader, RunTimeEndian, SectionId};
+use object::elf;
+use object::read::elf::ElfSection64;
+use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFlags, RelocationTarget};
+
+use crate::codec::{self, Codec, Limit};
+use crate::error::{Cause, Malformed};
+use crate::inspect::elf::Elf;
+
+/// What `gimli` reads from.
+pub type Reader<'a> = RelocateReader<EndianSlice<'a, RunTimeEndian>, &'a Relocations>;
+
+/// A section's bytes and what belongs into them.
+#[derive(Default)]
+pub struct Section<'data> {
+    bytes: Cow<'data, [u8]>,
+    relocations: Relocations,
+}
+
+/// What has to stand at an offset instead of what does.
+#[derive(Default, Debug)]
+pub struct Relocations(HashMap<usize, Relocated>);
+
+#[derive(Debug, Clone, Copy)]
+struct Relocated {
+    value: u64,
+    /// Whether what stands in the section is a part of the sum.
+    adds: bool,
+}
+
+/// Relocation types that are an absolute address or offset: `R_AMDGPU_ABS64`, `R_AMDGPU_ABS32` (LLVM, User Guide for
+/// AMDGPU Backend, section Relocation Records); `R_CUDA_32` and `R_CUDA_64` as cuobjdump names 1 and 2.
+const ABSOLUTE: [(elf::Machine, u32); 4] =
+    [(elf::EM_AMDGPU, 3), (elf::EM_AMDGPU, 6), (elf::EM_CUDA, 1), (elf::EM_CUDA, 2)];
+
+impl Relocations {
+    fn at(&self, offset: usize, value: u64) -> u64 {
+        match self.0.get(&offset) {
+            Some(relocated) if relocated.adds => relocated.value.wrapping_add(value),
+            Some(relocated) => relocated.value,
+            None => value,
+        }
+    }
+}
+
+impl gimli::Relocate for &Relocations {
+    fn relocate_address(&self, offset: usize, value: u64) -> gimli::Result<u64> {
+        Ok(self.at(offset, value))
+    }
+
+    fn relocate_offset(&self, offset: usize, value: usize) -> gimli::Result<usize> {
+        usize::try_from(self.at(offset, value as u64)).map_err(|_| gimli::Error::UnsupportedOffset)
+    }
+}
+
+impl Section<'_> {
+    pub fn reader(&self, endian: RunTimeEndian) -> Reader<'_> {
+        RelocateReader::new(EndianSlice::new(&self.bytes, endian), &self.relocations)
+    }
+}
+
+/// The section of this kind; an empty one where there is none.
+pub fn load<'data>(elf: &Elf<'data>, id: SectionId, limit: Limit) -> Result<Section<'data>, Malformed> {
+    // GNU's old way of compressing has a name of its own.
+    let old_name = id.name().replacen(".debug_", ".zdebug_", 1);
+    let Some(section) = elf.section(id.name()).or_else(|| elf.section(&old_name)) else {
+        return Ok(Section::default());
+    };
+    Ok(Section { bytes: bytes(elf, &section, limit)?, relocations: relocations(elf, &section) })
+}
+
+fn bytes<'data>(
+    elf: &Elf<'data>,
+    section: &ElfSection64<'data, '_, Endianness>,
+    limit: Limit,
+) -> Result<Cow<'data, [u8]>, Malformed> {
+    let stored = elf.bytes(section)?;
+    let host_file = |error: object::Error| stored.malformed("debug section", 0, Cause::HostFile(error.to_string()));
+    let range = section.compressed_file_range().map_err(host_file)?;
+    let codec = match range.format {
+        CompressionFormat::None => return Ok(Cow::Borrowed(stored.data())),
+        CompressionFormat::Zlib => Codec::Zlib,
+        CompressionFormat::Zstandard => Codec::Zstd,
+        _ => return Err(stored.malformed("debug section", 0, Cause::UnknownCodec { codec: "unknown" })),
+    };
+    let stream = elf.view.part("compressed debug section", 0, range.offset, range.compressed_size)?;
+    codec::decompress(codec, stream, range.uncompressed_size, limit).map(Cow::Owned)
+}
+
+fn relocations(elf: &Elf<'_>, section: &ElfSection64<'_, '_, Endianness>) -> Relocations {
+    let machine = elf.machine();
+    let one = |(offset, relocation): (u64, object::Relocation)| {
+        let RelocationFlags::Elf { r_type, .. } = relocation.flags() else { return None };
+        let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
+        let symbol = elf.file.symbol_by_index(symbol).ok().filter(|_| ABSOLUTE.contains(&(machine, r_type.0)))?;
+        let value = elf.address(&symbol).wrapping_add_signed(relocation.addend());
+        let adds = relocation.has_implicit_addend();
+        Some((usize::try_from(offset).ok()?, Relocated { value, adds }))
+    };
+    Relocations(section.relocations().filter_map(one).collect())
+}
+
+/// The byte order as `gimli` has it.
+pub fn endian(elf: &Elf<'_>) -> RunTimeEndian {
+    match elf.file.endian() {
+        Endianness::Little => RunTimeEndian::Little,
+        Endianness::Big => RunTimeEndian::Big,
+    }
+}

@@ -1,0 +1,96 @@
+//! Kernels' names as their authors wrote them.
+//!
+//! HIP and CUDA compilers mangle as the Itanium C++ ABI says, Rust's in its own way. Both are read by libraries. A mangled
+//! name refers to parts of itself, so a short one can stand for a text without end; what comes out is limited.
+
+use std::fmt::{self, Write};
+
+use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
+
+/// The longest name that is shown, in bytes. Kernels of template libraries have up to some thousands.
+const LONGEST_NAME: usize = 1 << 16;
+
+/// How deep a name may be nested, in parsing and in writing.
+const DEEPEST: u32 = 160;
+
+/// The demangled name; `None` for a name that is not mangled, or not in a way that is known.
+pub fn demangle(name: &str) -> Option<String> {
+    rust(name).or_else(|| cpp(name))
+}
+
+fn rust(name: &str) -> Option<String> {
+    let demangled = rustc_demangle::try_demangle(name).ok()?;
+    // Without the hash at the end, which tells nobody anything.
+    written(|text| write!(text, "{demangled:#}"))
+}
+
+fn cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    let options = ParseOptions::default().recursion_limit(DEEPEST);
+    let symbol = Symbol::new_with_options(name.as_bytes(), &options).ok()?;
+    let options = DemangleOptions::default().recursion_limit(DEEPEST);
+    written(|text| symbol.structured_demangle(text, &options))
+}
+
+/// What a function writes, if it is no more than a name can be.
+fn written(write: impl FnOnce(&mut Limited) -> fmt::Result) -> Option<String> {
+    let mut text = Limited(String::new());
+    write(&mut text).ok().map(|()| text.0)
+}
+
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > LONGEST_NAME {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The right-hand sides are what `llvm-cxxfilt` 22 prints.
+    #[test]
+    fn a_name_is_what_its_author_wrote() {
+        let names = [
+            ("_Z5plainPi", "plain(int*)"),
+            ("_ZN1a5spillILi3EEEvPf", "void a::spill<3>(float*)"),
+            ("_ZN3cub11EmptyKernelIvEEvv", "void cub::EmptyKernel<void>()"),
+            ("_RNvC6kernel4main", "kernel::main"),
+            ("_ZN6kernel4main17h0123456789abcdefE", "kernel::main"),
+        ];
+        for (name, expected) in names {
+            assert_eq!(demangle(name).as_deref(), Some(expected), "{name}");
+        }
+        for name in ["answer_kernel", "main", "", "_Z", "_ZN", "__omp_offloading_fd00_1234_main_l5"] {
+            assert_eq!(demangle(name), None, "{name}");
+        }
+    }
+
+    /// A function of pairs, each of two of the pair before: with every step the text doubles, and the name does not.
+    fn doubling(steps: u32) -> String {
+        let pair = |before: u32| format!("S_IS{0}_S{0}_E", base36(before));
+        format!("_Z1f4pairIiiE{}", (0..steps).map(pair).collect::<String>())
+    }
+
+    #[test]
+    fn a_name_that_stands_for_an_endless_text_is_left_as_it_is() {
+        let two = "f(pair<int, int>, pair<pair<int, int>, pair<int, int> >)";
+        assert_eq!(demangle(&doubling(1)).as_deref(), Some(two));
+        assert_eq!(demangle(&doubling(9)).unwrap().matches("int").count(), 2 * 1023);
+        assert_eq!(demangle(&doubling(60)), None);
+    }
+
+    fn base36(number: u32) -> String {
+        let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        let high = if number / 36 > 0 { base36(number / 36) } else { String::new() };
+        format!("{high}{}", digits[(number % 36) as usize] as char)
+    }
+}

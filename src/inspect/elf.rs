@@ -1,0 +1,162 @@
+//! A device ELF file as the readers of this room need it: sections by name, functions, and addresses that tell functions
+//! apart.
+//!
+//! In relocatable files and in cubins every function has a section of its own and they all begin at address 0. Debug
+//! information refers to them through relocations, so any base will do as long as each section has its own: here it is
+//! the section's number, above all offsets that a section can have.
+
+use std::collections::HashMap;
+
+use object::elf::{self, FileHeader64};
+use object::read::elf::{
+    ElfFile64, ElfSection64, ElfSymbol64, FileHeader, NoteIterator, ProgramHeader, SectionHeader, Sym,
+};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
+
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+
+/// An ELF file whose tables have been read.
+pub struct Elf<'data> {
+    pub view: View<'data>,
+    pub file: ElfFile64<'data, Endianness>,
+    by_name: HashMap<&'data str, SectionIndex>,
+    /// Whether sections have no addresses of their own.
+    is_based: bool,
+}
+
+/// A function and what the symbol table says of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Function<'data> {
+    pub name: &'data str,
+    /// Its number in the symbol table.
+    pub number: usize,
+    pub section: Option<SectionIndex>,
+    pub other: u8,
+    /// Its address, with the base of its section.
+    pub entry: u64,
+    pub size: u64,
+}
+
+/// Above all offsets in a section, which fit into 32 bits as sizes of code do.
+const BASE_SHIFT: u32 = 32;
+
+impl<'data> Elf<'data> {
+    pub fn read(view: View<'data>) -> Result<Self, Malformed> {
+        let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::HostFile(error.to_string()));
+        // Any number there is fine: cubins have the toolkit's in `e_version`.
+        let file = ElfFile64::<Endianness>::parse(view.data()).map_err(malformed)?;
+        let mut by_name = HashMap::new();
+        for section in file.sections() {
+            if let Ok(name) = section.name() {
+                by_name.entry(name).or_insert(section.index());
+            }
+        }
+        let (header, endian) = (file.elf_header(), file.endian());
+        let is_based = header.e_type(endian) == elf::ET_REL || header.e_machine(endian) == elf::EM_CUDA;
+        Ok(Elf { view, file, by_name, is_based })
+    }
+
+    pub fn machine(&self) -> elf::Machine {
+        self.file.elf_header().e_machine(self.file.endian())
+    }
+
+    /// Whether it has to be linked before it can run.
+    pub fn is_relocatable(&self) -> bool {
+        self.file.elf_header().e_type(self.file.endian()) == elf::ET_REL
+    }
+
+    pub fn section(&self, name: &str) -> Option<ElfSection64<'data, '_, Endianness>> {
+        self.file.section_by_index(*self.by_name.get(name)?).ok()
+    }
+
+    pub fn size_of(&self, name: &str) -> Option<u64> {
+        self.section(name).map(|section| section.size())
+    }
+
+    /// The bytes of a section as they are stored; none of one that takes no room in the file.
+    pub fn bytes(&self, section: &ElfSection64<'data, '_, Endianness>) -> Result<View<'data>, Malformed> {
+        let (offset, size) = section.file_range().unwrap_or_default();
+        self.view.part("ELF section offset", 0, offset, size)
+    }
+
+    /// The upper byte of the field `sh_info` of a section.
+    pub fn info_byte(&self, section: SectionIndex) -> Option<u8> {
+        let header = self.file.elf_section_table().section(section).ok()?;
+        Some((header.sh_info(self.file.endian()) >> 24) as u8)
+    }
+
+    /// Functions, in the order of the symbol table, or of the dynamic one in a stripped file.
+    pub fn functions(&self) -> Vec<Function<'data>> {
+        let of = |symbols: &mut dyn Iterator<Item = ElfSymbol64<'data, '_, Endianness>>| -> Vec<_> {
+            symbols.filter_map(|symbol| self.function(&symbol)).collect()
+        };
+        match of(&mut self.file.symbols()) {
+            functions if functions.is_empty() => of(&mut self.file.dynamic_symbols()),
+            functions => functions,
+        }
+    }
+
+    fn function(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> Option<Function<'data>> {
+        let own = symbol.elf_symbol();
+        if own.st_type() != elf::STT_FUNC || symbol.is_undefined() {
+            return None;
+        }
+        Some(Function {
+            name: symbol.name().ok()?,
+            number: symbol.index().0,
+            section: symbol.section_index(),
+            other: own.st_other().0,
+            entry: self.address(symbol),
+            size: symbol.size(),
+        })
+    }
+
+    /// A symbol's address, with the base of its section if that holds code.
+    pub fn address(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> u64 {
+        let base = symbol.section_index().map_or(0, |section| self.base(section));
+        base.wrapping_add(symbol.address())
+    }
+
+    /// What sections of code without addresses are told apart by. Sections of data have none: what refers to them means
+    /// offsets.
+    fn base(&self, section: SectionIndex) -> u64 {
+        let header = self.file.elf_section_table().section(section);
+        let holds_code = header.is_ok_and(|it| it.sh_flags(self.file.endian()).contains(elf::SHF_EXECINSTR));
+        if self.is_based && holds_code { (section.0 as u64) << BASE_SHIFT } else { 0 }
+    }
+
+    /// Every note of the file: owner, type and description.
+    pub fn notes(&self) -> Vec<(&'data [u8], u32, View<'data>)> {
+        let endian = self.file.endian();
+        let mut notes = Vec::new();
+        let mut read = |mut found: NoteIterator<'data, FileHeader64<Endianness>>| {
+            // What follows a broken note cannot be found.
+            while let Ok(Some(note)) = found.next() {
+                notes.push((note.name(), note.n_type(endian).0, self.view_of(note.desc())));
+            }
+        };
+        let mut has_sections = false;
+        for section in self.file.elf_section_table().iter() {
+            if let Ok(Some(found)) = section.notes(endian, self.view.data()) {
+                has_sections = true;
+                read(found);
+            }
+        }
+        // A file without section headers still has segments, which is what a loader goes by.
+        if !has_sections {
+            for segment in self.file.elf_program_headers() {
+                if let Ok(Some(found)) = segment.notes(endian, self.view.data()) {
+                    read(found);
+                }
+            }
+        }
+        notes
+    }
+
+    /// The view of bytes that were borrowed from this file.
+    fn view_of(&self, bytes: &'data [u8]) -> View<'data> {
+        let start = bytes.as_ptr().addr().wrapping_sub(self.view.data().as_ptr().addr());
+        self.view.part("ELF note", 0, start as u64, bytes.len() as u64).unwrap_or(View::new(bytes))
+    }
+}

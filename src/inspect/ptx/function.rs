@@ -1,0 +1,150 @@
+//! A function of PTX: its parameters, what its directives demand, and the names that its body uses.
+
+use std::collections::HashSet;
+
+use super::lexer::Token;
+use super::variable::{Tokens, Variable, number, place, variables};
+use crate::inspect::kernel::Parameter;
+
+/// An `.entry` or a `.func`.
+#[derive(Debug, Default)]
+pub struct Function<'text> {
+    pub name: &'text str,
+    pub is_entry: bool,
+    pub has_body: bool,
+    own_parameters: Vec<Variable<'text>>,
+    pub max_threads: Option<[u64; 3]>,
+    pub required_threads: Option<[u64; 3]>,
+    pub min_blocks: Option<u64>,
+    pub max_registers: Option<u64>,
+    /// Variables of shared memory in the body.
+    pub shared: Vec<Variable<'text>>,
+    /// Everything in the body that may be the name of a function or variable.
+    pub names: HashSet<&'text str>,
+    /// Number of the file, and line, of the first instruction that has a line.
+    pub location: Option<(u64, u64)>,
+}
+
+impl Function<'_> {
+    /// The parameters in their places, and how much room they take.
+    pub fn parameters(&self) -> (Vec<Parameter>, u64) {
+        let mut end = 0;
+        let parameters = self.own_parameters.iter().map(|variable| {
+            let offset = place(end, variable);
+            end = offset.saturating_add(variable.size);
+            Parameter { name: Some(variable.name.to_owned()), offset, size: variable.size }
+        });
+        (parameters.collect(), end)
+    }
+}
+
+/// Reads what follows `.entry` or `.func`, up to the end of the body or the semicolon in its place.
+pub fn read<'text>(is_entry: bool, tokens: &mut Tokens<'text>) -> Option<Function<'text>> {
+    let mut function = Function { is_entry, ..Default::default() };
+    // A function's result stands in front of its name.
+    if tokens.peek() == Some(&Token::Mark('(')) {
+        parameters(tokens);
+    }
+    while let Some(&Token::Word(word)) = tokens.peek() {
+        tokens.next();
+        // Attributes may stand here too.
+        if !word.starts_with('.') {
+            function.name = word;
+            break;
+        }
+    }
+    if tokens.peek() == Some(&Token::Mark('(')) {
+        function.own_parameters = parameters(tokens);
+    }
+    directives(&mut function, tokens);
+    if tokens.next_if_eq(&Token::Mark('{')).is_some() {
+        function.has_body = true;
+        body(&mut function, tokens);
+    }
+    (!function.name.is_empty()).then_some(function)
+}
+
+/// The declarations between parentheses, which are next.
+fn parameters<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
+    let mut parameters = Vec::new();
+    while let Some(token) = tokens.next_if(|token| *token != Token::Mark(')')) {
+        if token == Token::Word(".param") {
+            parameters.extend(variables(tokens));
+        }
+    }
+    tokens.next();
+    parameters
+}
+
+/// What stands between the parameters and the body.
+fn directives(function: &mut Function<'_>, tokens: &mut Tokens<'_>) {
+    while let Some(&token) = tokens.peek() {
+        match token {
+            Token::Word(".maxntid") => function.max_threads = dimensions(tokens),
+            Token::Word(".reqntid") => function.required_threads = dimensions(tokens),
+            Token::Word(".minnctapersm") => function.min_blocks = next_number_behind(tokens),
+            Token::Word(".maxnreg") => function.max_registers = next_number_behind(tokens),
+            // The only one with a semicolon of its own.
+            Token::Word(".pragma") => while tokens.next().is_some_and(|token| token != Token::Mark(';')) {},
+            Token::Mark('{' | ';') => return,
+            _ => {
+                tokens.next();
+            }
+        }
+    }
+}
+
+fn next_number_behind(tokens: &mut Tokens<'_>) -> Option<u64> {
+    tokens.next();
+    next_number(tokens)
+}
+
+/// The number that comes next, if one does.
+pub fn next_number(tokens: &mut Tokens<'_>) -> Option<u64> {
+    let Some(&Token::Word(word)) = tokens.peek() else { return None };
+    let value = number(word)?;
+    tokens.next();
+    Some(value)
+}
+
+/// Up to three numbers; those that are left out are 1.
+fn dimensions(tokens: &mut Tokens<'_>) -> Option<[u64; 3]> {
+    let mut dimensions = [next_number_behind(tokens)?, 1, 1];
+    for dimension in &mut dimensions[1..] {
+        if tokens.next_if_eq(&Token::Mark(',')).is_none() {
+            break;
+        }
+        *dimension = next_number(tokens)?;
+    }
+    Some(dimensions)
+}
+
+fn body<'text>(function: &mut Function<'text>, tokens: &mut Tokens<'text>) {
+    let mut depth = 1_usize;
+    while let Some(token) = tokens.next() {
+        match token {
+            Token::Mark('{') => depth += 1,
+            Token::Mark('}') => {
+                depth -= 1;
+                if depth == 0 {
+                    return;
+                }
+            }
+            Token::Word(".shared") => function.shared.extend(variables(tokens)),
+            Token::Word(".loc") => {
+                let file = next_number(tokens);
+                let line = next_number(tokens).filter(|&line| line > 0);
+                function.location = function.location.or(file.zip(line));
+            }
+            // Registers begin with a percent sign, and instructions have dots.
+            Token::Word(word) if is_name(word) => {
+                function.names.insert(word);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic() || "_$".contains(c)) && !word.contains('.')
+}

@@ -1,0 +1,104 @@
+//! PTX text as words.
+//!
+//! Directives and instructions with their suffixes are one word each, with their dots; comments are gone. Source: NVIDIA,
+//! PTX ISA, section Syntax.
+
+/// A piece of PTX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token<'text> {
+    /// A directive, an instruction, a name or a number.
+    Word(&'text str),
+    /// What stands between quotation marks.
+    Quoted(&'text str),
+    /// Any other character that is no space.
+    Mark(char),
+}
+
+/// The words of a text, one after another.
+#[derive(Debug, Clone)]
+pub struct Lexer<'text> {
+    rest: &'text str,
+}
+
+impl<'text> Lexer<'text> {
+    pub fn new(text: &'text str) -> Self {
+        Lexer { rest: text }
+    }
+
+    /// The first `count` bytes of the rest, which is left behind them.
+    fn take(&mut self, count: usize) -> &'text str {
+        let (taken, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        taken
+    }
+
+    fn skip_space_and_comments(&mut self) {
+        loop {
+            self.rest = self.rest.trim_start();
+            let end = if self.rest.starts_with("//") {
+                self.rest.find('\n')
+            } else if self.rest.starts_with("/*") {
+                self.rest.find("*/").map(|at| at + 2)
+            } else {
+                return;
+            };
+            self.take(end.unwrap_or(self.rest.len()));
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_$%.".contains(c)
+}
+
+impl<'text> Iterator for Lexer<'text> {
+    type Item = Token<'text>;
+
+    fn next(&mut self) -> Option<Token<'text>> {
+        self.skip_space_and_comments();
+        let first = self.rest.chars().next()?;
+        if is_word(first) {
+            let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
+            return Some(Token::Word(self.take(end)));
+        }
+        self.take(first.len_utf8());
+        if first != '"' {
+            return Some(Token::Mark(first));
+        }
+        let end = self.rest.find('"').unwrap_or(self.rest.len());
+        let quoted = self.take(end);
+        self.take(self.rest.len().min(1));
+        Some(Token::Quoted(quoted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Token::{Mark, Quoted, Word};
+    use super::*;
+
+    #[test]
+    fn comments_are_no_words_and_suffixes_no_words_of_their_own() {
+        let text = ".file 1 \"a b.cu\" // .entry no(\n/* .entry\n no( */ld.param.u64 %rd1, [k_param_0];";
+        let words = [
+            Word(".file"),
+            Word("1"),
+            Quoted("a b.cu"),
+            Word("ld.param.u64"),
+            Word("%rd1"),
+            Mark(','),
+            Mark('['),
+            Word("k_param_0"),
+            Mark(']'),
+            Mark(';'),
+        ];
+        assert_eq!(Lexer::new(text).collect::<Vec<_>>(), words);
+    }
+
+    #[test]
+    fn what_is_not_ended_ends_with_the_text() {
+        for text in ["\"", "\"abc", "/*", "/* x", "//", "é\"", "", " \n"] {
+            assert!(Lexer::new(text).count() <= 2, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! PTX: kernels by their directives.
+//!
+//! How many registers and how much local memory a kernel takes is decided when PTX is compiled; what is stated here is
+//! what the compiler has to hold to. Shared memory is that of the variables in the kernel and in the functions that it
+//! calls. Source: NVIDIA, PTX ISA, sections Directives and Performance-Tuning Directives.
+
+mod function;
+mod lexer;
+mod variable;
+
+use std::collections::{HashMap, HashSet};
+
+use super::Inspection;
+use super::debug::{Debug, DebugLevel};
+use super::kernel::{Found, Kernel, SourceLine};
+use crate::bytes::View;
+use function::Function;
+use lexer::{Lexer, Token};
+use variable::{Tokens, Variable, place};
+
+/// Threads that go in step; PTX has a name for it, `WARP_SZ`, and its value is 32.
+const WARP_SIZE: u64 = 32;
+
+pub fn inspect(view: View<'_>) -> Inspection {
+    let text = String::from_utf8_lossy(view.data());
+    let module = Module::read(&text);
+    let level = match () {
+        () if module.has_debug_section => DebugLevel::Full,
+        () if module.has_lines => DebugLevel::Lines,
+        () => DebugLevel::None,
+    };
+    let kernels = module.functions.iter().filter(|function| function.is_entry).map(|function| module.kernel(function));
+    let found = kernels.map(|kernel| Found { kernel, entry: None }).collect();
+    Inspection::of(found, Debug { level, units: Vec::new() }, Vec::new())
+}
+
+/// What a text declares.
+#[derive(Default)]
+struct Module<'text> {
+    functions: Vec<Function<'text>>,
+    /// Their numbers in that list.
+    by_name: HashMap<&'text str, usize>,
+    /// Variables of shared memory that stand outside of functions.
+    shared: HashMap<&'text str, Variable<'text>>,
+    /// By number.
+    files: HashMap<u64, &'text str>,
+    has_lines: bool,
+    has_debug_section: bool,
+}
+
+impl<'text> Module<'text> {
+    fn read(text: &'text str) -> Self {
+        let mut module = Module::default();
+        let mut tokens = Lexer::new(text).peekable();
+        while let Some(token) = tokens.next() {
+            match token {
+                Token::Word(".entry") => module.function(true, &mut tokens),
+                Token::Word(".func") => module.function(false, &mut tokens),
+                Token::Word(".shared") => {
+                    let variables = variable::variables(&mut tokens);
+                    module.shared.extend(variables.into_iter().map(|variable| (variable.name, variable)));
+                }
+                Token::Word(".file") => module.file(&mut tokens),
+                Token::Word(".section") => {
+                    module.has_debug_section |= tokens.peek() == Some(&Token::Word(".debug_info"));
+                }
+                _ => {}
+            }
+        }
+        module
+    }
+
+    fn function(&mut self, is_entry: bool, tokens: &mut Tokens<'text>) {
+        if let Some(function) = function::read(is_entry, tokens) {
+            self.has_lines |= function.location.is_some();
+            // A declaration without a body says nothing that its definition does not.
+            if function.has_body {
+                self.by_name.insert(function.name, self.functions.len());
+                self.functions.push(function);
+            }
+        }
+    }
+
+    /// `.file NUMBER "NAME"`.
+    fn file(&mut self, tokens: &mut Tokens<'text>) {
+        let index = function::next_number(tokens);
+        if let (Some(index), Some(&Token::Quoted(name))) = (index, tokens.peek()) {
+            self.files.entry(index).or_insert(name);
+        }
+    }
+
+    fn kernel(&self, function: &Function<'text>) -> Kernel {
+        let (parameters, parameter_size) = function.parameters();
+        let located = function.location.and_then(|(file, line)| Some((self.files.get(&file)?, line)));
+        let product = |dimensions: [u64; 3]| dimensions.iter().try_fold(1_u64, |all, &one| all.checked_mul(one));
+        Kernel {
+            name: function.name.to_owned(),
+            max_registers: function.max_registers,
+            shared: Some(self.shared_of(function)),
+            parameters,
+            parameter_size: Some(parameter_size),
+            wave_size: Some(WARP_SIZE),
+            max_threads: function.max_threads.and_then(product),
+            required_threads: function.required_threads,
+            min_blocks: function.min_blocks,
+            source: located.map(|(file, line)| SourceLine { file: (*file).to_owned(), line }),
+            ..Default::default()
+        }
+    }
+
+    /// Shared memory of a kernel and of whatever it calls, each variable once. ptxas lays them out in the order in which they
+    /// are declared, and what the launch brings behind them.
+    fn shared_of(&self, kernel: &Function<'text>) -> u64 {
+        let (mut open, mut seen, mut used) = (vec![kernel], HashSet::from([kernel.name]), Vec::new());
+        while let Some(function) = open.pop() {
+            used.extend(&function.shared);
+            for name in function.names.iter().filter(|name| seen.insert(name)) {
+                open.extend(self.by_name.get(name).map(|&number| &self.functions[number]));
+                used.extend(self.shared.get(name));
+            }
+        }
+        // Names stand in the text where their variables are declared.
+        used.sort_by_key(|variable| (variable.size == 0, variable.name.as_ptr().addr()));
+        used.iter().fold(0, |end, variable| place(end, variable).saturating_add(variable.size))
+    }
+}
+
+#[cfg(test)]
+mod tests;

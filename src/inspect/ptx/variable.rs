@@ -1,0 +1,149 @@
+//! Declarations of variables and parameters: how much room each takes.
+//!
+//! Source: NVIDIA, PTX ISA, sections State Spaces, Types, and Variables; Kernel Function Parameter Attribute `.ptr`.
+
+use std::iter::Peekable;
+
+use super::lexer::{Lexer, Token};
+use crate::bytes::align_up;
+
+pub type Tokens<'text> = Peekable<Lexer<'text>>;
+
+/// A variable. Its size is 0 where it has none of its own, as what the launch brings has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable<'text> {
+    pub name: &'text str,
+    pub size: u64,
+    pub alignment: u64,
+}
+
+/// Sizes of the fundamental types. Textures and the like are passed beside the parameters and take no room among them, as
+/// `EIATTR_CBANK_PARAM_SIZE` of the cubin shows.
+const TYPES: [(&str, u64); 25] = [
+    (".b8", 1),
+    (".u8", 1),
+    (".s8", 1),
+    (".b16", 2),
+    (".u16", 2),
+    (".s16", 2),
+    (".f16", 2),
+    (".bf16", 2),
+    (".b32", 4),
+    (".u32", 4),
+    (".s32", 4),
+    (".f32", 4),
+    (".f16x2", 4),
+    (".bf16x2", 4),
+    (".b64", 8),
+    (".u64", 8),
+    (".s64", 8),
+    (".f64", 8),
+    (".f32x2", 8),
+    (".b128", 16),
+    (".e4m3", 1),
+    (".e5m2", 1),
+    (".texref", 0),
+    (".samplerref", 0),
+    (".surfref", 0),
+];
+
+const VECTORS: [(&str, u64); 3] = [(".v2", 2), (".v4", 4), (".v8", 8)];
+
+fn value_of(table: &[(&str, u64)], word: &str) -> Option<u64> {
+    table.iter().find(|(name, _)| *name == word).map(|&(_, value)| value)
+}
+
+/// A number as PTX writes it: decimal, hexadecimal or octal, perhaps with a `U` for unsigned.
+pub fn number(word: &str) -> Option<u64> {
+    let word = word.strip_suffix('U').unwrap_or(word);
+    match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    }
+}
+
+/// Reads what follows a state space (`.shared`, `.param`), up to the mark behind it, which is left: one variable, or several
+/// of one type with commas between them.
+pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
+    let (mut element, mut lanes, mut own_alignment) = (0, 1, None);
+    let mut is_about_the_pointee = false;
+    while let Some(Token::Word(word)) =
+        tokens.next_if(|token| matches!(token, Token::Word(word) if word.starts_with('.')))
+    {
+        match word {
+            ".align" => {
+                let alignment = next_word(tokens).and_then(number);
+                own_alignment = if is_about_the_pointee { own_alignment } else { alignment };
+            }
+            ".ptr" => is_about_the_pointee = true,
+            _ => {
+                element = value_of(&TYPES, word).unwrap_or(element);
+                lanes = value_of(&VECTORS, word).unwrap_or(lanes);
+            }
+        }
+    }
+    let size = element * lanes;
+    let mut variables = Vec::new();
+    while let Some(name) = next_word(tokens) {
+        let size = dimensions(tokens).fold(size, u64::saturating_mul);
+        variables.push(Variable { name, size, alignment: own_alignment.unwrap_or(element * lanes) });
+        if tokens.next_if_eq(&Token::Mark(',')).is_none() {
+            break;
+        }
+    }
+    variables
+}
+
+/// The next token if it is a word and no directive.
+fn next_word<'text>(tokens: &mut Tokens<'text>) -> Option<&'text str> {
+    match tokens.next_if(|token| matches!(token, Token::Word(word) if !word.starts_with('.')))? {
+        Token::Word(word) => Some(word),
+        _ => None,
+    }
+}
+
+/// The counts in brackets; 0 for empty ones.
+fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(|| {
+        tokens.next_if_eq(&Token::Mark('['))?;
+        let count = next_word(tokens).and_then(number).unwrap_or(0);
+        tokens.next_if_eq(&Token::Mark(']'));
+        Some(count)
+    })
+}
+
+/// Where a variable comes that follows `end` bytes of others.
+pub fn place(end: u64, variable: &Variable<'_>) -> u64 {
+    let alignment = if variable.alignment.is_power_of_two() { variable.alignment } else { 1 };
+    align_up(end, alignment).unwrap_or(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<(&str, u64, u64)> {
+        let variables = variables(&mut Lexer::new(text).peekable());
+        variables.first().map(|it| (it.name, it.size, it.alignment))
+    }
+
+    #[test]
+    fn a_declaration_states_size_and_alignment() {
+        assert_eq!(read(".u64 k_param_0,"), Some(("k_param_0", 8, 8)));
+        assert_eq!(read(".align 16 .b8 table[4][0x10];"), Some(("table", 64, 16)));
+        assert_eq!(read(".u64 .ptr .global .align 16 out)"), Some(("out", 8, 8)));
+        assert_eq!(read(".align 4 .b8 dynamic[];"), Some(("dynamic", 0, 4)));
+        assert_eq!(read(".v4 .f32 four;"), Some(("four", 16, 16)));
+        assert_eq!(read(");"), None);
+        let several = variables(&mut Lexer::new(".b32 a, b[3], c;").peekable());
+        assert_eq!(several.iter().map(|it| (it.name, it.size)).collect::<Vec<_>>(), [("a", 4), ("b", 12), ("c", 4)]);
+    }
+
+    #[test]
+    fn sizes_that_are_too_large_do_not_wrap() {
+        let (_, size, _) = read(".b64 x[0xffffffffffffffff][99];").unwrap();
+        assert_eq!(size, u64::MAX);
+        assert_eq!(place(u64::MAX, &Variable { name: "x", size: 1, alignment: 16 }), u64::MAX);
+        assert_eq!(place(5, &Variable { name: "x", size: 1, alignment: 3 }), 5);
+    }
+}

@@ -1,0 +1,216 @@
+//! SPIR-V: entry points and what execution modes demand of them.
+//!
+//! A module is words: five of a header, then instructions that begin with their length and opcode. Nothing in it says what a
+//! kernel takes of a device, for that is known when it is compiled there. Source: Khronos, SPIR-V Specification, sections
+//! Physical Layout of a SPIR-V Module and Instruction, and Binary Form; the numbers are those of its tables.
+
+use std::collections::HashMap;
+
+use super::Inspection;
+use super::debug::{Debug, DebugLevel};
+use super::kernel::{Found, Kernel, SourceLine};
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+
+const MAGIC: u32 = 0x0723_0203;
+const HEADER_WORDS: usize = 5;
+
+/// Opcodes.
+const OP_STRING: u16 = 7;
+const OP_LINE: u16 = 8;
+const OP_NO_LINE: u16 = 317;
+const OP_EXT_INST_IMPORT: u16 = 11;
+const OP_ENTRY_POINT: u16 = 15;
+const OP_EXECUTION_MODE: u16 = 16;
+const OP_FUNCTION: u16 = 54;
+
+/// Execution models of compute: GLCompute and Kernel.
+const COMPUTE_MODELS: [u32; 2] = [5, 6];
+
+/// Execution modes: LocalSize and SubgroupSize, with literals behind them.
+const MODE_LOCAL_SIZE: u32 = 17;
+const MODE_SUBGROUP_SIZE: u32 = 35;
+
+/// Instruction sets that describe functions, variables and types.
+const DEBUG_SETS: [&str; 2] = ["OpenCL.DebugInfo.100", "NonSemantic.Shader.DebugInfo.100"];
+
+pub fn inspect(view: View<'_>) -> Inspection {
+    let mut module = Module::default();
+    let problem = module.read(view).err();
+    let Module { entries, functions, modes, strings, level, .. } = module;
+    let found = entries.into_iter().map(|(function, name)| {
+        let place = functions.get(&function).and_then(|&(file, line)| Some((strings.get(&file)?, line)));
+        let source = place.map(|(file, line)| SourceLine { file: file.clone(), line: line.into() });
+        let Modes { required_threads, wave_size } = modes.get(&function).copied().unwrap_or_default();
+        Found { kernel: Kernel { name, required_threads, wave_size, source, ..Default::default() }, entry: None }
+    });
+    Inspection::of(found.collect(), Debug { level, units: Vec::new() }, problem.into_iter().collect())
+}
+
+#[derive(Default)]
+struct Module {
+    /// The ids of entry points' functions, and their names. One function may be several.
+    entries: Vec<(u32, String)>,
+    modes: HashMap<u32, Modes>,
+    /// The place, as the id of a file's name and a line, that was last stated before a function.
+    functions: HashMap<u32, (u32, u32)>,
+    strings: HashMap<u32, String>,
+    line: Option<(u32, u32)>,
+    level: DebugLevel,
+}
+
+impl Module {
+    fn read(&mut self, view: View<'_>) -> Result<(), Malformed> {
+        let is_swapped = view.u32("SPIR-V magic", 0)? != MAGIC;
+        let word = |bytes: &[u8; 4]| if is_swapped { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
+        let (words, _) = view.data().as_chunks::<4>();
+        let words: Vec<u32> = words.iter().map(word).collect();
+        let mut at = HEADER_WORDS;
+        while let Some(&first) = words.get(at) {
+            let (count, opcode) = ((first >> 16) as usize, first as u16);
+            let limit = (words.len() - at) as u64;
+            let instruction = words.get(at..at.saturating_add(count)).filter(|words| !words.is_empty());
+            let Some(instruction) = instruction else {
+                let cause = Cause::OutOfBounds { offset: 0, size: count as u64, limit };
+                return Err(view.malformed("SPIR-V instruction's words", at as u64 * 4, cause));
+            };
+            self.instruction(opcode, &instruction[1..]);
+            at += count;
+        }
+        Ok(())
+    }
+
+    fn instruction(&mut self, opcode: u16, operands: &[u32]) {
+        match (opcode, operands) {
+            (OP_ENTRY_POINT, [model, function, name @ ..]) if COMPUTE_MODELS.contains(model) => {
+                self.entries.push((*function, text(name)));
+            }
+            (OP_EXECUTION_MODE, [function, mode, literals @ ..]) => self.execution_mode(*function, *mode, literals),
+            (OP_STRING, [id, string @ ..]) => {
+                self.strings.insert(*id, text(string));
+            }
+            (OP_LINE, [file, line, ..]) => {
+                self.line = Some((*file, *line));
+                self.level = self.level.max(DebugLevel::Lines);
+            }
+            (OP_NO_LINE, _) => self.line = None,
+            (OP_EXT_INST_IMPORT, [_, name @ ..]) if DEBUG_SETS.contains(&text(name).as_str()) => {
+                self.level = DebugLevel::Full;
+            }
+            (OP_FUNCTION, [_, id, ..]) => {
+                if let Some(line) = self.line {
+                    self.functions.insert(*id, line);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn execution_mode(&mut self, function: u32, mode: u32, literals: &[u32]) {
+        let modes = self.modes.entry(function).or_default();
+        match (mode, literals) {
+            (MODE_LOCAL_SIZE, [x, y, z, ..]) => modes.required_threads = Some([*x, *y, *z].map(u64::from)),
+            (MODE_SUBGROUP_SIZE, [size, ..]) => modes.wave_size = Some((*size).into()),
+            _ => {}
+        }
+    }
+}
+
+/// What execution modes demand of a function.
+#[derive(Default, Clone, Copy)]
+struct Modes {
+    required_threads: Option<[u64; 3]>,
+    wave_size: Option<u64>,
+}
+
+/// A string of words: its bytes from the lowest on, up to a NUL.
+fn text(words: &[u32]) -> String {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An instruction of words.
+    fn op(opcode: u16, operands: &[u32]) -> Vec<u32> {
+        let first = (operands.len() as u32 + 1) << 16 | u32::from(opcode);
+        [&[first], operands].concat()
+    }
+
+    fn string(text: &str) -> Vec<u32> {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(text.len() / 4 * 4 + 4, 0);
+        bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+    }
+
+    /// Two kernels and a fragment shader; the first kernel has a size, a subgroup size and a line.
+    fn module() -> Vec<u32> {
+        let with = |front: &[u32], text: &str| [front, &string(text)].concat();
+        [
+            vec![MAGIC, 0x0001_0400, 0, 100, 0],
+            op(OP_ENTRY_POINT, &[with(&[6, 1], "saxpy"), vec![40, 41]].concat()),
+            op(OP_ENTRY_POINT, &with(&[6, 2], "fill")),
+            op(OP_ENTRY_POINT, &with(&[4, 3], "fragment")),
+            op(OP_EXECUTION_MODE, &[1, MODE_LOCAL_SIZE, 64, 2, 1]),
+            op(OP_EXECUTION_MODE, &[1, MODE_SUBGROUP_SIZE, 16]),
+            op(OP_STRING, &with(&[9], "/src/a.cl")),
+            op(OP_LINE, &[9, 7, 1]),
+            op(OP_FUNCTION, &[20, 1, 0, 21]),
+            op(OP_NO_LINE, &[]),
+            op(OP_FUNCTION, &[20, 2, 0, 21]),
+        ]
+        .concat()
+    }
+
+    fn bytes(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn kernels_are_entry_points_and_their_modes() {
+        let source = Some(SourceLine { file: "/src/a.cl".to_owned(), line: 7 });
+        let saxpy = Kernel {
+            name: "saxpy".to_owned(),
+            required_threads: Some([64, 2, 1]),
+            wave_size: Some(16),
+            source,
+            ..Default::default()
+        };
+        let fill = Kernel { name: "fill".to_owned(), ..Default::default() };
+        let expected = Inspection::of(
+            [saxpy, fill].map(|kernel| Found { kernel, entry: None }).into(),
+            Debug { level: DebugLevel::Lines, units: Vec::new() },
+            Vec::new(),
+        );
+        assert_eq!(inspect(View::new(&bytes(&module()))), expected);
+        let swapped: Vec<u8> = module().iter().flat_map(|word| word.to_be_bytes()).collect();
+        assert_eq!(inspect(View::new(&swapped)), expected);
+    }
+
+    #[test]
+    fn a_set_of_instructions_for_debugging_is_full_debug_information() {
+        let import = op(OP_EXT_INST_IMPORT, &[&[8], string("OpenCL.DebugInfo.100").as_slice()].concat());
+        let words = [&module()[..HEADER_WORDS], &import].concat();
+        assert_eq!(inspect(View::new(&bytes(&words))).debug.level, DebugLevel::Full);
+    }
+
+    #[test]
+    fn an_instruction_that_does_not_fit_is_told_and_what_stands_before_it_is_there() {
+        let mut words = module();
+        words.push(9 << 16 | u32::from(OP_FUNCTION));
+        let inspection = inspect(View::new(&bytes(&words)));
+        let at = words.len() * 4 - 4;
+        let message = format!("SPIR-V instruction's words at {at:#x}: offset 0 with size 9 does not fit into 1 bytes");
+        assert_eq!(inspection.problems[0].to_string(), message);
+        assert_eq!(inspection.kernels.len(), 2);
+        *words.last_mut().unwrap() = 0;
+        assert_eq!(inspect(View::new(&bytes(&words))).problems.len(), 1, "an instruction without words has no end");
+        let good = bytes(&module());
+        for end in 0..good.len() {
+            inspect(View::new(&good[..end]));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The fixtures looked into, whole and broken. What other programs make is in `linker-tests/inspect`, beside what LLVM's
+//! and NVIDIA's tools print of it.
+
+use super::*;
+use crate::format::DeviceImage;
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn look(bytes: &[u8]) -> Inspection {
+    let view = View::new(bytes);
+    inspect(DeviceImage::identify(view).image_kind, view, Limit::default())
+}
+
+fn parameter(name: Option<&str>, offset: u64, size: u64) -> Parameter {
+    Parameter { name: name.map(str::to_owned), offset, size }
+}
+
+/// `llvm-readelf --notes`: `.vgpr_count: 2`, `.sgpr_count: 10` and so on; `llvm-readelf --dyn-syms` has the size.
+#[test]
+fn a_code_object_states_what_its_kernel_takes() {
+    let kernel = Kernel {
+        name: "answer_kernel".to_owned(),
+        vgprs: Some(2),
+        agprs: Some(0),
+        sgprs: Some(10),
+        vgpr_spills: Some(0),
+        sgpr_spills: Some(0),
+        scratch: Some(0),
+        shared: Some(0),
+        parameters: vec![parameter(None, 0, 8)],
+        parameter_size: Some(8),
+        wave_size: Some(64),
+        max_threads: Some(1024),
+        code_size: Some(32),
+        ..Default::default()
+    };
+    let expected = Inspection { kernels: vec![kernel], ..Default::default() };
+    assert_eq!(look(&fixture("answer-gfx90a.hsaco")), expected);
+}
+
+/// The note is found without section headers; sizes of code are not.
+#[test]
+fn a_code_object_without_section_headers_has_its_note_still() {
+    let mut bytes = fixture("answer-gfx90a.hsaco");
+    bytes[0x28..0x30].fill(0);
+    bytes[0x3c..0x40].fill(0);
+    let kernels = look(&bytes).kernels;
+    assert_eq!((kernels[0].vgprs, kernels[0].code_size), (Some(2), None));
+}
+
+/// Where nobody kept the note, the kernel descriptor has the sizes.
+#[test]
+fn a_code_object_without_its_note_has_its_descriptors_still() {
+    let mut bytes = fixture("answer-gfx90a.hsaco");
+    let owner = bytes.windows(7).position(|bytes| bytes == b"AMDGPU\0").unwrap();
+    bytes[owner] = b'X';
+    let kernel = Kernel {
+        name: "answer_kernel".to_owned(),
+        scratch: Some(0),
+        shared: Some(0),
+        parameter_size: Some(8),
+        wave_size: Some(64),
+        code_size: Some(32),
+        ..Default::default()
+    };
+    assert_eq!(look(&bytes).kernels, [kernel]);
+}
+
+/// `cuobjdump -res-usage`: `REG:8 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:536`.
+#[test]
+fn a_cubin_states_what_its_kernel_takes() {
+    let kernel = Kernel {
+        name: "answer_kernel".to_owned(),
+        registers: Some(8),
+        scratch: Some(0),
+        shared: Some(0),
+        constant_banks: vec![ConstantBank { bank: 0, size: 536 }],
+        parameters: vec![parameter(None, 0, 8)],
+        parameter_size: Some(8),
+        wave_size: Some(32),
+        code_size: Some(256),
+        ..Default::default()
+    };
+    let expected = Inspection { kernels: vec![kernel], ..Default::default() };
+    assert_eq!(look(&fixture("answer-sm_90.cubin")), expected);
+}
+
+/// In cubins up to CUDA 12 the number stands there too; in this one it does not.
+#[test]
+fn registers_of_a_cubin_without_attributes_are_those_of_the_section() {
+    let mut bytes = fixture("answer-sm_90.cubin");
+    // `.nv.info`, section 7, as any other section; `sh_info` of `.text.answer_kernel`, section 12.
+    let header = |section: usize| 0x818 + section * 64;
+    bytes[header(7)] = 0;
+    bytes[header(12) + 44 + 3] = 33;
+    let kernel = &look(&bytes).kernels[0];
+    assert_eq!((kernel.registers, kernel.scratch), (Some(33), None));
+}
+
+#[test]
+fn a_list_of_attributes_that_is_broken_is_told_and_the_rest_is_there() {
+    let mut bytes = fixture("answer-sm_90.cubin");
+    // The first attribute of `.nv.info`.
+    bytes[0x3f8] = 0x77;
+    let inspection = look(&bytes);
+    let problems: Vec<String> = inspection.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["NVIDIA attribute format at 0x3f8: is 0x77, should be 1 to 4"]);
+    assert_eq!(inspection.kernels[0].parameter_size, Some(8));
+}
+
+#[test]
+fn a_kernel_in_ptx_has_parameters_and_no_registers_yet() {
+    let kernel = Kernel {
+        name: "answer_kernel".to_owned(),
+        shared: Some(0),
+        parameters: vec![parameter(Some("answer_kernel_param_0"), 0, 8)],
+        parameter_size: Some(8),
+        wave_size: Some(32),
+        ..Default::default()
+    };
+    let expected = Inspection { kernels: vec![kernel], ..Default::default() };
+    assert_eq!(look(&fixture("answer-sm_80.ptx")), expected);
+}
+
+#[test]
+fn what_is_not_looked_into_says_so() {
+    for (bytes, words) in [(&b"BC\xc0\xde"[..], "bitcode"), (b"", "empty"), (b"what is this", "unknown")] {
+        let inspection = look(bytes);
+        assert!(inspection.not_inspected.unwrap().contains(words), "{inspection:?}");
+        assert!(inspection.kernels.is_empty());
+    }
+    assert!(inspect(ImageKind::Nvvm, View::new(b"x"), Limit::default()).not_inspected.is_some());
+}
+
+#[test]
+fn no_prefix_and_no_broken_byte_of_an_image_is_a_panic() {
+    for name in ["answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx"] {
+        let good = fixture(name);
+        let kind = DeviceImage::identify(View::new(&good)).image_kind;
+        for end in 0..good.len() {
+            inspect(kind, View::new(&good[..end]), Limit::default());
+        }
+        for at in 0..good.len() {
+            for value in [0, 0x7f, 0xff] {
+                let mut broken = good.clone();
+                broken[at] = value;
+                inspect(kind, View::new(&broken), Limit::default());
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `inspect`: what is inside the device images of files.
+//!
+//! Images are looked into one after another, each while its bytes are there, so no more than one is decompressed at a time.
+
+use std::path::Path;
+
+use super::extract::Scanned;
+use super::selection::Selection;
+use crate::bytes::View;
+use crate::codec::Codec;
+use crate::error::{Error, Malformed, Result};
+use crate::format;
+use crate::inspect::{self, Inspection};
+use crate::inventory::Image;
+use crate::scan;
+
+/// Called with the number of a file, the number of an image among its device images, and what is inside.
+pub type Take<'a> = dyn FnMut(usize, usize, Inspection) -> Result<()> + 'a;
+
+/// Looks into the selected device images of all files, in their order.
+pub fn inspect(files: &[Scanned], selection: &Selection, options: scan::Options, take: &mut Take<'_>) -> Result<()> {
+    let all: Vec<&Image> = files.iter().flat_map(|scanned| scanned.file.device_images()).collect();
+    selection.check(&all)?;
+    for (file, scanned) in files.iter().enumerate() {
+        let wanted: Vec<bool> = scanned.file.device_images().map(|image| selection.accepts(image)).collect();
+        scan::reopen(&scanned.part, &scanned.file, options, &|number| wanted[number], &mut |number, _, itself| {
+            take(file, number, inspection(itself, options))
+        })?;
+    }
+    Ok(())
+}
+
+fn inspection(image: &format::Image<'_>, options: scan::Options) -> Inspection {
+    if image.codec == Some(Codec::Opaque) {
+        return Inspection { not_inspected: Some("stored in a way that is not known"), ..Default::default() };
+    }
+    match image.bytes(options.limit) {
+        // What is borrowed is the beginning of the image in the file, and then so are the offsets in messages.
+        Ok(bytes) => {
+            let of_file = image.view.part("image", 0, 0, bytes.len() as u64).ok();
+            let view = of_file.filter(|view| view.data().as_ptr() == bytes.as_ptr()).unwrap_or(View::new(&bytes));
+            inspect::inspect(image.image_kind, view, options.limit)
+        }
+        Err(problem) => Inspection { problems: vec![problem], ..Default::default() },
+    }
+}
+
+/// A problem inside an image as an error about its file. Offsets lead into the file where the image stands there as it is.
+pub fn problem(path: &str, number: usize, image: &Image, problem: Malformed) -> Error {
+    let is_plain = image.offset.is_some() && image.full_size.is_none();
+    let path = if is_plain { path.to_owned() } else { format!("{path}, image {number} decompressed") };
+    problem.in_file(Path::new(&path))
+}

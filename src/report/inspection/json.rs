@@ -1,0 +1,230 @@
+//! `inspect --json`: one document with a stated schema, `fatbin.inspect/1`, to which fields are only ever added.
+//!
+//! It has `files`, or with `--matrix` a `matrix`. Numbers are bytes or counts. A field that is absent is unknown or does
+//! not apply.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::figures::FIGURES;
+use super::matrix::{Cell, Left, Matrix, Row};
+use super::{Inspected, InspectedFile};
+use crate::inspect::{CompileUnit, Kernel, Parameter};
+use crate::report::json::Problem;
+
+/// Name and number of the schema.
+const SCHEMA: &str = "fatbin.inspect/1";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<File<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matrix: Option<MatrixDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    path: &'a str,
+    images: Vec<Image<'a>>,
+    errors: Vec<Problem>,
+}
+
+#[derive(Serialize)]
+struct Image<'a> {
+    /// The number that `fatbin extract` puts into the name.
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    image: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    triple: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    /// Why nothing was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_inspected: Option<&'static str>,
+    kernels: Vec<KernelEntry<'a>>,
+    debug: Debug<'a>,
+    errors: Vec<Problem>,
+}
+
+#[derive(Serialize)]
+struct Debug<'a> {
+    level: &'static str,
+    units: Vec<Unit<'a>>,
+}
+
+#[derive(Serialize)]
+struct Unit<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    producer: Option<&'a str>,
+    dwarf_version: u16,
+}
+
+/// A kernel: names, figures, and what is no single number.
+struct KernelEntry<'a>(&'a Kernel);
+
+#[derive(Serialize)]
+struct Bank {
+    bank: u32,
+    size: u64,
+}
+
+#[derive(Serialize)]
+struct ParameterEntry<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    offset: u64,
+    size: u64,
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    file: &'a str,
+    line: u64,
+}
+
+#[derive(Serialize)]
+struct MatrixDocument<'a> {
+    archs: Vec<&'a str>,
+    kernels: Vec<MatrixRow<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_inspected: Vec<NotInspected<'a>>,
+}
+
+#[derive(Serialize)]
+struct MatrixRow<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demangled: Option<&'a str>,
+    archs: Vec<&'a str>,
+    missing: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct NotInspected<'a> {
+    arch: &'a str,
+    reason: &'a str,
+    images: usize,
+}
+
+/// The document of files, with a final newline.
+pub fn inspection_json(files: &[InspectedFile<'_>]) -> String {
+    document(Document { schema: SCHEMA, files: Some(files.iter().map(File::new).collect()), matrix: None })
+}
+
+/// The document of the matrix, with a final newline.
+pub fn matrix_json(matrix: &Matrix) -> String {
+    document(Document { schema: SCHEMA, files: None, matrix: Some(MatrixDocument::new(matrix)) })
+}
+
+fn document(document: Document<'_>) -> String {
+    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+}
+
+impl<'a> File<'a> {
+    fn new(inspected: &'a InspectedFile<'a>) -> Self {
+        File {
+            path: &inspected.file.path,
+            images: inspected.images.iter().map(Image::new).collect(),
+            errors: Problem::of_file(inspected.file),
+        }
+    }
+}
+
+impl<'a> Image<'a> {
+    fn new(inspected: &'a Inspected<'a>) -> Self {
+        let Inspected { number, image, inspection } = inspected;
+        Image {
+            index: *number,
+            kind: image.kind.map(|kind| kind.name()),
+            image: image.image_kind.name(),
+            triple: image.triple.as_deref(),
+            arch: image.arch.as_deref(),
+            offset: image.offset,
+            not_inspected: inspection.not_inspected,
+            kernels: inspection.kernels.iter().map(KernelEntry).collect(),
+            debug: Debug {
+                level: inspection.debug.level.name(),
+                units: inspection.debug.units.iter().map(Unit::new).collect(),
+            },
+            errors: inspection.problems.iter().map(Problem::new).collect(),
+        }
+    }
+}
+
+impl<'a> Unit<'a> {
+    fn new(unit: &'a CompileUnit) -> Self {
+        Unit {
+            name: unit.name.as_deref(),
+            directory: unit.directory.as_deref(),
+            producer: unit.producer.as_deref(),
+            dwarf_version: unit.version,
+        }
+    }
+}
+
+impl Serialize for KernelEntry<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kernel = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &kernel.name)?;
+        if let Some(demangled) = &kernel.demangled {
+            map.serialize_entry("demangled", demangled)?;
+        }
+        for figure in &FIGURES {
+            if let Some(value) = (figure.of)(kernel) {
+                map.serialize_entry(figure.key, &value)?;
+            }
+        }
+        if kernel.scratch_is_minimum {
+            map.serialize_entry("scratch_is_minimum", &true)?;
+        }
+        if let Some(threads) = &kernel.required_threads {
+            map.serialize_entry("required_threads", threads)?;
+        }
+        if !kernel.constant_banks.is_empty() {
+            let banks = kernel.constant_banks.iter().map(|bank| Bank { bank: bank.bank, size: bank.size });
+            map.serialize_entry("constant_banks", &banks.collect::<Vec<_>>())?;
+        }
+        if !kernel.parameters.is_empty() {
+            let parameters = kernel.parameters.iter().map(ParameterEntry::new);
+            map.serialize_entry("parameters", &parameters.collect::<Vec<_>>())?;
+        }
+        if let Some(source) = &kernel.source {
+            map.serialize_entry("source", &Source { file: &source.file, line: source.line })?;
+        }
+        map.end()
+    }
+}
+
+impl<'a> ParameterEntry<'a> {
+    fn new(parameter: &'a Parameter) -> Self {
+        ParameterEntry { name: parameter.name.as_deref(), offset: parameter.offset, size: parameter.size }
+    }
+}
+
+impl<'a> MatrixDocument<'a> {
+    fn new(matrix: &'a Matrix) -> Self {
+        let row = |row: &'a Row| MatrixRow {
+            name: &row.name,
+            demangled: row.demangled.as_deref(),
+            archs: matrix.archs_where(row, Cell::There).collect(),
+            missing: matrix.archs_where(row, Cell::Missing).collect(),
+        };
+        let left = |(left, &images): (&'a Left, &usize)| NotInspected { arch: &left.arch, reason: left.reason, images };
+        MatrixDocument {
+            archs: matrix.archs.iter().map(|arch| arch.label.as_str()).collect(),
+            kernels: matrix.rows.iter().map(row).collect(),
+            not_inspected: matrix.not_inspected.iter().map(left).collect(),
+        }
+    }
+}

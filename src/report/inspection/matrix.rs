@@ -1,0 +1,215 @@
+//! Which kernel is there for which architecture, over all images of all files.
+//!
+//! A library is built for six architectures and one of its kernels for four: the launch fails on the others, and nobody
+//! sees it before. So the kernels that are missing somewhere come first. A kernel is missing for an architecture if it is
+//! there for another of the same triple: nobody expects HIP kernels among CUDA's. PTX is a column of its own, as it serves
+//! later architectures too but has to be compiled there.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::{Inspected, InspectedFile};
+use crate::format::ImageKind;
+use crate::report::text::{Column, columns, counted, printable};
+
+/// Kernels by architectures.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Matrix {
+    /// The columns: what they are called, sorted, and their triples.
+    pub archs: Vec<Arch>,
+    /// Those that are missing for the most first, then by name.
+    pub rows: Vec<Row>,
+    /// Images that may hold kernels which are not known here, and how many.
+    pub not_inspected: BTreeMap<Left, usize>,
+}
+
+/// A kernel.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row {
+    pub name: String,
+    pub demangled: Option<String>,
+    /// For each column whether it is there.
+    pub there: Vec<Cell>,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arch {
+    pub label: String,
+    triple: Option<String>,
+}
+
+/// Whether a kernel is there for an architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell {
+    There,
+    Missing,
+    /// It is there for nothing with this triple.
+    Elsewhere,
+}
+
+/// A kind of image that was not looked into.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Left {
+    pub arch: String,
+    pub reason: &'static str,
+}
+
+/// What a column is called: the arch, of an image that is no machine code with what it is, and if need be the triple.
+fn label(inspected: &Inspected<'_>) -> String {
+    let image = &inspected.image;
+    let arch = image.arch.as_deref().or(image.triple.as_deref());
+    match (arch, image.image_kind) {
+        (Some(arch), ImageKind::Elf) => arch.to_owned(),
+        (Some(arch), kind) => format!("{arch} {}", kind.name()),
+        (None, kind) => kind.name().to_owned(),
+    }
+}
+
+/// What a label sorts by: numbers as numbers, so that `sm_100` comes behind `sm_90`.
+fn order(label: &str) -> (String, u64, String) {
+    let digits = label.find(|c: char| c.is_ascii_digit()).unwrap_or(label.len());
+    let (front, rest) = label.split_at(digits);
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (front.to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
+}
+
+impl Matrix {
+    pub fn new(files: &[InspectedFile<'_>]) -> Self {
+        let mut kernels: HashMap<&str, (Option<&String>, BTreeSet<Arch>)> = HashMap::new();
+        let mut archs = BTreeSet::new();
+        let mut not_inspected = BTreeMap::new();
+        for inspected in files.iter().flat_map(|file| &file.images) {
+            let arch = Arch { label: label(inspected), triple: inspected.image.triple.clone() };
+            if let Some(reason) = inspected.inspection.not_inspected {
+                *not_inspected.entry(Left { arch: arch.label, reason }).or_default() += 1;
+                continue;
+            }
+            for kernel in &inspected.inspection.kernels {
+                let (demangled, there) = kernels.entry(&kernel.name).or_default();
+                *demangled = kernel.demangled.as_ref();
+                if !there.contains(&arch) {
+                    there.insert(arch.clone());
+                }
+            }
+            archs.insert(arch);
+        }
+        let mut archs: Vec<Arch> = archs.into_iter().collect();
+        archs.sort_by_cached_key(|arch| (arch.triple.clone(), order(&arch.label)));
+        let row = |(name, (demangled, there)): (&str, (Option<&String>, BTreeSet<Arch>))| {
+            let triples: HashSet<&Option<String>> = there.iter().map(|arch| &arch.triple).collect();
+            let cell = |arch| match there.contains(arch) {
+                true => Cell::There,
+                false if triples.contains(&arch.triple) => Cell::Missing,
+                false => Cell::Elsewhere,
+            };
+            Row { name: name.to_owned(), demangled: demangled.cloned(), there: archs.iter().map(cell).collect() }
+        };
+        let mut rows: Vec<Row> = kernels.into_iter().map(row).collect();
+        rows.sort_by(|a, b| (b.missing(), &a.name).cmp(&(a.missing(), &b.name)));
+        Matrix { archs, rows, not_inspected }
+    }
+
+    /// The columns in which a kernel's cell is such a one.
+    pub fn archs_where<'a>(&'a self, row: &'a Row, wanted: Cell) -> impl Iterator<Item = &'a str> {
+        let columns = self.archs.iter().zip(&row.there);
+        columns.filter(move |(_, cell)| **cell == wanted).map(|(arch, _)| arch.label.as_str())
+    }
+}
+
+impl Row {
+    fn missing(&self) -> usize {
+        self.there.iter().filter(|cell| **cell == Cell::Missing).count()
+    }
+}
+
+/// The matrix for people.
+pub fn matrix_table(matrix: &Matrix) -> String {
+    let (kernels, archs) = (counted(matrix.rows.len(), "kernel"), counted(matrix.archs.len(), "arch"));
+    let incomplete = matrix.rows.iter().filter(|row| row.missing() > 0).count();
+    let mut text = match incomplete {
+        0 => format!("{kernels}, {archs}, nothing missing\n"),
+        _ => format!("{kernels}, {archs}, {} missing for some\n", counted(incomplete, "kernel")),
+    };
+    if !matrix.rows.is_empty() {
+        let heading = |arch: &Arch| Column::left(&printable(&arch.label));
+        let headings: Vec<Column> = matrix.archs.iter().map(heading).chain([Column::left("KERNEL")]).collect();
+        let rows = matrix.rows.iter().map(|row| {
+            let mark = |cell: &Cell| match cell {
+                Cell::There => "yes".to_owned(),
+                Cell::Missing => "-".to_owned(),
+                Cell::Elsewhere => String::new(),
+            };
+            let marks = row.there.iter().map(mark);
+            let name = printable(row.demangled.as_ref().unwrap_or(&row.name));
+            marks.chain([name]).collect()
+        });
+        text += &columns(&headings, rows);
+    }
+    for (Left { arch, reason }, images) in &matrix.not_inspected {
+        text += &format!("  not looked into: {} ({}): {reason}\n", printable(arch), counted(*images, "image"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::{Inspection, Kernel};
+    use crate::inventory::{File, Image};
+
+    fn image(image_kind: ImageKind, triple: &str, arch: &str) -> Image {
+        Image {
+            kind: None,
+            image_kind,
+            triple: Some(triple.to_owned()),
+            arch: Some(arch.to_owned()),
+            own_arch: None,
+            id: None,
+            strings: Vec::new(),
+            unknown: Vec::new(),
+            offset: None,
+            size: None,
+            codec: None,
+            full_size: None,
+            sha256: None,
+            containers: Vec::new(),
+        }
+    }
+
+    fn inspected<'a>(image: &'a Image, kernels: &[&str]) -> Inspected<'a> {
+        let kernel = |name: &&str| Kernel { name: (*name).to_owned(), ..Default::default() };
+        let kernels = kernels.iter().map(kernel).collect();
+        Inspected { number: 0, image, inspection: Inspection { kernels, ..Default::default() } }
+    }
+
+    #[test]
+    fn a_kernel_is_missing_where_others_of_its_triple_are() {
+        let images = [
+            image(ImageKind::Elf, "nvptx64-nvidia-cuda", "sm_90"),
+            image(ImageKind::Elf, "nvptx64-nvidia-cuda", "sm_100"),
+            image(ImageKind::Ptx, "nvptx64-nvidia-cuda", "sm_100"),
+            image(ImageKind::Elf, "amdgcn-amd-amdhsa", "gfx90a"),
+            image(ImageKind::Nvvm, "nvptx64-nvidia-cuda", "sm_90"),
+        ];
+        let names: [&[&str]; 5] = [&["a", "b"], &["a"], &["a", "b"], &["c"], &[]];
+        let mut images: Vec<Inspected> =
+            images.iter().zip(names).map(|(image, names)| inspected(image, names)).collect();
+        images[4].inspection.not_inspected = Some("NVVM");
+        let file = File::empty("lib".to_owned());
+        // The same image again, in another file, changes nothing.
+        let again = InspectedFile { file: &file, images: vec![images[0].clone()] };
+        let matrix = Matrix::new(&[InspectedFile { file: &file, images }, again]);
+        let text = "\
+3 kernels, 4 archs, 1 kernel missing for some
+  gfx90a  sm_90  sm_100  sm_100 ptx  KERNEL
+          yes    -       yes         b
+          yes    yes     yes         a
+  yes                                c
+  not looked into: sm_90 nvvm (1 image): NVVM
+";
+        assert_eq!(matrix_table(&matrix), text);
+        let b = &matrix.rows[0];
+        assert_eq!(matrix.archs_where(b, Cell::Missing).collect::<Vec<_>>(), ["sm_100"]);
+        assert_eq!(matrix.archs_where(b, Cell::There).collect::<Vec<_>>(), ["sm_90", "sm_100 ptx"]);
+    }
+}

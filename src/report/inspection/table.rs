@@ -1,0 +1,100 @@
+//! `inspect` for people: a line for each image and under it a row for each kernel.
+//!
+//! The figures that no kernel of an image has are left out, so that AMD's and NVIDIA's images have the columns of their
+//! vendor without anybody saying so.
+
+use std::collections::HashMap;
+
+use super::Inspected;
+use super::figures::{FIGURES, Figure, SCRATCH};
+use crate::inspect::{Debug, DebugLevel, Kernel};
+use crate::inventory::File;
+use crate::report::text::{Column, columns, counted, printable};
+
+/// What is in one image of the file `path`, as lines that end in a newline.
+pub fn inspection_table(path: &str, inspected: &Inspected<'_>) -> String {
+    let Inspected { number, image, inspection } = inspected;
+    let said = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let said = said.into_iter().flatten().chain([image.image_kind.name()]);
+    let said: Vec<String> = said.map(printable).collect();
+    let kernels = match (inspection.kernels.len(), inspection.not_inspected) {
+        (0, Some(reason)) => format!("not looked into: {reason}"),
+        (0, None) => "no kernels".to_owned(),
+        (count, _) => counted(count, "kernel"),
+    };
+    let debug = match inspection.debug.level {
+        DebugLevel::None => "",
+        DebugLevel::Lines => ", debug information for lines",
+        DebugLevel::Full => ", full debug information",
+    };
+    let mut text = format!("{}: image {number}: {}, {kernels}{debug}\n", printable(path), said.join(" "));
+    if !inspection.kernels.is_empty() {
+        text += &table(&inspection.kernels);
+    }
+    text + &compilers(&inspection.debug)
+}
+
+/// A line for each file in which there is nothing to look into.
+pub fn without_images<'a>(files: impl Iterator<Item = &'a File>) -> String {
+    let empty = files.filter(|file| file.failure.is_none() && file.device_images().next().is_none());
+    empty.map(|file| format!("{}: no device images\n", printable(&file.path))).collect()
+}
+
+fn table(kernels: &[Kernel]) -> String {
+    let figures: Vec<&Figure> =
+        FIGURES.iter().filter(|figure| kernels.iter().any(|kernel| cell(figure, kernel).is_some())).collect();
+    let has_source = kernels.iter().any(|kernel| kernel.source.is_some());
+    let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(figure.heading)).collect();
+    headings.extend(has_source.then_some(Column::left("SOURCE")));
+    headings.push(Column::left("KERNEL"));
+    let rows = kernels.iter().map(|kernel| {
+        let figures = figures.iter().map(|figure| cell(figure, kernel).unwrap_or("-".to_owned()));
+        let source = kernel.source.as_ref().map(|source| format!("{}:{}", file_name(&source.file), source.line));
+        let source = has_source.then(|| source.map_or("-".to_owned(), |source| printable(&source)));
+        let name = printable(kernel.demangled.as_ref().unwrap_or(&kernel.name));
+        figures.chain(source).chain([name]).collect()
+    });
+    columns(&headings, rows)
+}
+
+/// A figure as it is told: what is a minimum has a plus sign, and a shape that is required stands for the number of threads.
+fn cell(figure: &Figure, kernel: &Kernel) -> Option<String> {
+    let value = (figure.of)(kernel);
+    match (figure.heading, value, kernel.required_threads) {
+        (SCRATCH, Some(size), _) if kernel.scratch_is_minimum => Some(format!("{size}+")),
+        ("THREADS", _, Some([x, y, z])) => Some(format!("{x}x{y}x{z}")),
+        (_, value, _) => value.map(|value| value.to_string()),
+    }
+}
+
+/// The last part of a path, of whatever system.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// As many units are named for each compiler.
+const MOST_NAMED: usize = 4;
+
+/// A line for each compiler with what it compiled, in the order of the units.
+fn compilers(debug: &Debug) -> String {
+    let mut compilers: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for unit in &debug.units {
+        let producer = unit.producer.as_deref().unwrap_or("an unknown compiler");
+        let name = unit.name.as_deref().unwrap_or("-");
+        let number = *known.entry(producer).or_insert(compilers.len());
+        match compilers.get_mut(number) {
+            Some((_, names)) => names.push(name),
+            None => compilers.push((producer, vec![name])),
+        }
+    }
+    let line = |(producer, names): &(&str, Vec<&str>)| {
+        let named = names[..names.len().min(MOST_NAMED)].join(", ");
+        let more = match names.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("  compiled by {}: {}{more}\n", printable(producer), printable(&named))
+    };
+    compilers.iter().map(line).collect()
+}

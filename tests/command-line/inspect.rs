@@ -1,0 +1,135 @@
+//! `fatbin inspect`: the tables, the documents, the exit status.
+
+use serde_json::{Value, json};
+
+use crate::Scene;
+
+fn document(scene: &Scene, arguments: &str) -> Value {
+    serde_json::from_str(&scene.fatbin(arguments).ok()).unwrap()
+}
+
+#[test]
+fn a_table_has_the_columns_that_its_kernels_have() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let table = "\
+w.o: image 0: openmp amdgcn-amd-amdhsa gfx90a elf, 1 kernel
+  VGPRS  AGPRS  SGPRS  VSPILLS  SSPILLS  SCRATCH  SHARED  PARAMS  WAVE  THREADS  CODE  KERNEL
+      2      0     10        0        0        0       0       8    64     1024    32  answer_kernel
+w.o: image 1: openmp nvptx64-nvidia-cuda sm_90 elf, 1 kernel
+  REGS  SCRATCH  SHARED  CONST  PARAMS  WAVE  CODE  KERNEL
+     8        0       0    536       8    32   256  answer_kernel
+";
+    assert_eq!(scene.fatbin("inspect w.o").ok(), table);
+}
+
+#[test]
+fn the_document_follows_its_schema() {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "a").file("text", "nothing here\n");
+    let expected = json!({
+        "schema": "fatbin.inspect/1",
+        "files": [{
+            "path": "a",
+            "images": [{
+                "index": 0, "image": "elf", "triple": "nvptx64-nvidia-cuda", "arch": "sm_90", "offset": 0,
+                "kernels": [{
+                    "name": "answer_kernel", "registers": 8, "scratch": 0, "shared": 0, "constant": 536,
+                    "parameter_size": 8, "wave_size": 32, "code_size": 256,
+                    "constant_banks": [{"bank": 0, "size": 536}], "parameters": [{"offset": 0, "size": 8}]
+                }],
+                "debug": {"level": "none", "units": []},
+                "errors": []
+            }],
+            "errors": []
+        }, {
+            "path": "text", "images": [], "errors": []
+        }]
+    });
+    assert_eq!(document(&scene, "inspect --json a text"), expected);
+}
+
+#[test]
+fn the_matrix_tells_which_kernel_is_missing_for_which_arch() {
+    let scene = Scene::new();
+    let ptx = |entries: &str| format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}");
+    scene.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "g");
+    scene.file("b.ptx", ptx(".entry answer_kernel() { ret; } .entry _Z4morePi() { ret; }"));
+    let table = "\
+2 kernels, 3 archs, 1 kernel missing for some
+  gfx90a  sm_90  sm_90 ptx  KERNEL
+          -      yes        more(int*)
+  yes     yes    yes        answer_kernel
+";
+    assert_eq!(scene.fatbin("inspect --matrix a b.ptx g").ok(), table);
+    let expected = json!({
+        "schema": "fatbin.inspect/1",
+        "matrix": {
+            "archs": ["sm_90", "sm_90 ptx"],
+            "kernels": [
+                {"name": "_Z4morePi", "demangled": "more(int*)", "archs": ["sm_90 ptx"], "missing": ["sm_90"]},
+                {"name": "answer_kernel", "archs": ["sm_90", "sm_90 ptx"], "missing": []}
+            ]
+        }
+    });
+    assert_eq!(document(&scene, "inspect --matrix --json a b.ptx"), expected);
+}
+
+#[test]
+fn images_are_selected_as_extract_selects_them() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let images = |arguments: &str| document(&scene, arguments)["files"][0]["images"].clone();
+    let chosen = images("inspect --json --arch sm_90 w.o");
+    assert_eq!((chosen[0]["index"].as_u64(), chosen.as_array().unwrap().len()), (Some(1), 1));
+    let run = scene.fatbin("inspect --arch gfx942 w.o");
+    assert_eq!((run.status, run.out.as_str()), (1, ""));
+    assert!(run.err.starts_with("fatbin: no image for arch gfx942; there is "), "{}", run.err);
+}
+
+#[test]
+fn a_file_without_images_is_told_and_one_that_cannot_be_read_is_trouble() {
+    let scene = Scene::new();
+    let run = scene.file("text", "nothing here\n").fatbin("inspect text");
+    assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "text: no device images\n", ""));
+    let run = scene.fixture("answer-sm_90.cubin", "a").fatbin("inspect missing a");
+    assert_eq!(run.status, 2);
+    assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");
+    assert!(run.out.starts_with("a: image 0: "), "the others are still told: {}", run.out);
+}
+
+#[test]
+fn what_is_broken_inside_an_image_is_told_with_its_offset_in_the_file() {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let mut object = scene.read("w.o");
+    let image = object.windows(4).rposition(|bytes| bytes == b"\x7fELF").unwrap();
+    // The first attribute of `.nv.info`.
+    object[image + 0x3f8] = 0x77;
+    let run = scene.file("w.o", object).fatbin("inspect w.o");
+    let at = image + 0x3f8;
+    assert_eq!(run.status, 2);
+    assert_eq!(run.err, format!("fatbin: w.o: NVIDIA attribute format at {at:#x}: is 0x77, should be 1 to 4\n"));
+    assert!(run.out.contains("answer_kernel"), "{}", run.out);
+}
+
+#[test]
+fn images_in_compressed_containers_are_looked_into() {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "b");
+    scene.fatbin("pack --compress -o packed a b").ok();
+    let table = scene.fatbin("inspect packed").ok();
+    assert_eq!(table.matches("answer_kernel").count(), 2, "{table}");
+}
+
+#[test]
+fn bitcode_is_named_and_not_looked_into() {
+    let scene = Scene::new();
+    scene
+        .file("a.bc", b"BC\xc0\xde and so on")
+        .fatbin("pack -o p --image file=a.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a");
+    let out = scene.fatbin("inspect p").ok();
+    assert!(out.contains("bitcode, not looked into: LLVM bitcode"), "{out}");
+}

@@ -27,6 +27,8 @@
 //!
 //! Where the program stands in for one of LLVM's tools, both are called and compared: [`dropin`].
 //!
+//! What `fatbin inspect` says of compiled kernels is compared with what LLVM's and NVIDIA's tools say: [`inspect`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -38,6 +40,7 @@ mod citizen;
 mod directives;
 mod dropin;
 mod false_magics;
+mod inspect;
 mod linker_wrapper;
 mod matrix;
 mod runtimes;
@@ -88,6 +91,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(citizen::trials());
     trials.extend(dropin::trials());
     trials.extend(versions::trials());
+    trials.extend(inspect::trials());
     Ok(trials)
 }
 

@@ -29,6 +29,8 @@
 //!
 //! What `fatbin inspect` says of compiled kernels is compared with what LLVM's and NVIDIA's tools say: [`inspect`].
 //!
+//! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -36,6 +38,7 @@
 //! machine which is to prove something cannot pass by having nothing installed.
 
 mod build;
+mod bundle_archives;
 mod citizen;
 mod directives;
 mod dropin;
@@ -92,6 +95,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(dropin::trials());
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
+    trials.extend(bundle_archives::trials());
     Ok(trials)
 }
 

@@ -24,6 +24,7 @@ pub enum Tool {
     Ar,
     OffloadWrapper,
     OffloadBinary,
+    OffloadBundler,
     Libomp,
     Libomptarget,
     LibLlvm,
@@ -94,6 +95,7 @@ impl Tool {
             Tool::Cuobjdump => file(&fetched("cuda-tools"), "cuobjdump"),
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
+            Tool::OffloadBundler => llvm_program("clang-offload-bundler"),
             Tool::Libomp => file(&llvm_folder(), "lib/libomp.so"),
             Tool::LibLlvm => starting_with(Path::new("/usr/lib/x86_64-linux-gnu"), &format!("libLLVM.so.{LLVM}"))
                 .or_else(|| starting_with(&llvm_folder().join("lib"), &format!("libLLVM.so.{LLVM}"))),
@@ -122,6 +124,7 @@ impl Tool {
             Tool::Cxxfilt => ("llvm-cxxfilt-22", "llvm-22"),
             Tool::OffloadWrapper => ("llvm-offload-wrapper-22", "llvm-22"),
             Tool::OffloadBinary => ("llvm-offload-binary-22", "llvm-22"),
+            Tool::OffloadBundler => ("clang-offload-bundler-22", "clang-tools-22"),
             Tool::Libomp => ("libomp.so of LLVM 22", "libomp-22-dev"),
             Tool::LibLlvm => ("libLLVM.so.22", "libllvm22"),
             Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),

@@ -122,6 +122,8 @@ pub enum Error {
     DuplicateTarget { id: String },
     #[error("{one} and {other}: cannot stand in one bundle; a feature is set for all code of a processor or for none")]
     ConflictingTargets { one: String, other: String },
+    #[error("{}: {one} and {other} cannot stand in one bundle; a feature is set for all code of a processor or for none", path.display())]
+    ConflictingEntries { path: PathBuf, one: String, other: String },
     #[error("{one} and {other}: a bundle has one host")]
     SeveralHosts { one: String, other: String },
     #[error("{}: holds a line that ends a file in a bundle ({marker})", path.display())]

@@ -4,6 +4,7 @@
 //! what they print, and what they leave behind. Their own path, which the tools say first, is cut down to the name.
 //! Last, the [`clients`] that call such a tool call ours.
 
+mod bundling;
 mod clients;
 mod extracting;
 mod options;
@@ -20,7 +21,8 @@ use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
 pub fn trials() -> Vec<Trial> {
-    [options::trials(), packing::trials(), extracting::trials(), clients::trials()].into_iter().flatten().collect()
+    let all = [options::trials(), packing::trials(), extracting::trials(), bundling::trials(), clients::trials()];
+    all.into_iter().flatten().collect()
 }
 
 /// A tool and its drop-in, each under the same name in a folder of its own.
@@ -75,13 +77,15 @@ pub struct Call<'a> {
     pub arguments: Vec<&'a str>,
     /// What is on standard input; nothing if nothing is said.
     pub stdin: Option<&'a Path>,
+    /// Variables of its environment.
+    pub variables: Vec<(&'a str, &'a str)>,
     /// What the working folder holds before.
     pub prepare: fn(&Path) -> Result<()>,
 }
 
 impl<'a> Call<'a> {
     pub fn new(arguments: &[&'a str]) -> Self {
-        Call { arguments: arguments.to_vec(), stdin: None, prepare: |_| Ok(()) }
+        Call { arguments: arguments.to_vec(), stdin: None, variables: Vec::new(), prepare: |_| Ok(()) }
     }
 
     /// Arguments as one would type them.
@@ -92,6 +96,7 @@ impl<'a> Call<'a> {
 
 impl fmt::Display for Call<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.variables.iter().try_for_each(|(name, value)| write!(formatter, "{name}={value} "))?;
         write!(formatter, "{:?}", self.arguments)?;
         self.stdin.map_or(Ok(()), |stdin| write!(formatter, " < {}", stdin.display()))
     }
@@ -123,7 +128,7 @@ impl Pair {
         std::fs::create_dir(&run)?;
         (call.prepare)(&run)?;
         let mut command = Command::new(&program);
-        command.args(&call.arguments).current_dir(&run).env_remove("TERM");
+        command.args(&call.arguments).current_dir(&run).env_remove("TERM").envs(call.variables.iter().copied());
         command.stdin(call.stdin.map_or(Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?);
         let output = command.output().with_context(|| format!("{command:?}"))?;
         let plain = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*program.to_string_lossy(), self.name);

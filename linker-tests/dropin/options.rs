@@ -20,7 +20,7 @@ struct Subject {
     lines: &'static [&'static str],
 }
 
-static SUBJECTS: [Subject; 2] = [PACKAGER, WRAPPER];
+static SUBJECTS: [Subject; 3] = [PACKAGER, WRAPPER, BUNDLER];
 
 const PACKAGER: Subject = Subject {
     name: "llvm-offload-binary",
@@ -77,6 +77,49 @@ const WRAPPER: Subject = Subject {
         "--kind=hip --color a b",
         "--kind=hip --color=0 a b",
         "-h",
+    ],
+};
+
+const BUNDLER: Subject = Subject {
+    name: "clang-offload-bundler",
+    tool: Tool::OffloadBundler,
+    options: &[
+        "###",
+        "allow-missing-bundles",
+        "bundle-align",
+        "check-input-archive",
+        "compress",
+        "compression-level",
+        "hip-openmp-compatible",
+        "input",
+        "inputs",
+        "list",
+        "output",
+        "outputs",
+        "targets",
+        "type",
+        "unbundle",
+        "verbose",
+    ],
+    lines: &[
+        "",
+        "a",
+        "-h",
+        "-h --type=o",
+        "--type",
+        "--type=",
+        "-type=o",
+        "--type=o a",
+        "--type=o -- --type",
+        "--type=o --unbundle=2 --list=TRUE --###=x --compress=no --verbose=",
+        "--type=o --bundle-align",
+        "--type=o --bundle-align=-1 --bundle-align=4294967296 --bundle-align=",
+        "--type=o --compression-level=x --compression-level=2147483648 --compression-level",
+        "--type=o --inputs",
+        "--type=o --targets",
+        "--type=o -unbundl -verbos=x -hip-openmp",
+        "--type=o --color=x",
+        "--type=o --color -inputs=a,,b",
     ],
 };
 

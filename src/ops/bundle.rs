@@ -1,5 +1,6 @@
 //! `bundle`: files for several targets into one.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use crate::target::{BundleEntryId, OffloadKind, compatibility};
 #[derive(Debug, Clone)]
 pub struct BundleOptions {
     pub file_type: FileType,
-    /// Where code objects stand in a binary bundle: at multiples of this, a power of two.
+    /// Where code objects stand in a binary bundle: at multiples of this, at least 1.
     pub alignment: u64,
     /// How to compress it, and the version of the compressed form.
     pub compression: Option<(Compression, ccob::Version)>,
@@ -54,27 +55,53 @@ pub struct Figures {
     pub time: Duration,
 }
 
+impl Figures {
+    /// Of a compressed bundle that was decompressed in this time.
+    pub(super) fn restored(ccob: &ccob::Ccob, time: Duration) -> Figures {
+        Figures {
+            version: ccob.version.number(),
+            codec: ccob.codec,
+            level: None,
+            full_size: ccob.full_size,
+            stored_size: ccob.stored.size(),
+            hash: ccob.hash.value,
+            time,
+        }
+    }
+}
+
 /// Refuses ids that must not stand in one bundle: two that are equal, two hosts, and target ids of one processor of which
 /// one sets a feature that the other leaves open.
 pub fn check_composition(ids: &[String]) -> Result<()> {
-    let parsed: Vec<BundleEntryId> = ids.iter().filter_map(|id| BundleEntryId::parse(id)).collect();
     for (index, id) in ids.iter().enumerate() {
         if ids[..index].contains(id) {
             return Err(Error::DuplicateTarget { id: id.clone() });
         }
     }
-    let mut hosts = ids.iter().zip(&parsed).filter(|(_, id)| id.kind == OffloadKind::Host).map(|(id, _)| id.clone());
+    let mut hosts = ids.iter().filter(|id| is_host(id)).cloned();
     if let (Some(one), Some(other)) = (hosts.next(), hosts.next()) {
         return Err(Error::SeveralHosts { one, other });
     }
-    for id in &parsed {
-        let alike = parsed.iter().filter(|other| (other.kind_name, other.triple) == (id.kind_name, id.triple));
-        if let Some((one, other)) = compatibility::conflict(alike.filter_map(|other| other.target_id)) {
-            let [one, other] = [one, other].map(|target_id| id.with_target_id(target_id));
-            return Err(Error::ConflictingTargets { one, other });
-        }
+    match conflict(&ids.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Some((one, other)) => Err(Error::ConflictingTargets { one, other }),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// The first two ids that must not stand in one bundle, because one sets a feature that the other leaves open.
+pub fn conflict(ids: &[&str]) -> Option<(String, String)> {
+    let mut alike: BTreeMap<(&str, &str), Vec<BundleEntryId>> = BTreeMap::new();
+    for id in ids.iter().filter_map(|id| BundleEntryId::parse(id)) {
+        alike.entry((id.kind_name, id.triple)).or_default().push(id);
+    }
+    alike.into_values().find_map(|ids| {
+        let (one, other) = compatibility::conflict(ids.iter().filter_map(|id| id.target_id))?;
+        Some((ids[0].with_target_id(one), ids[0].with_target_id(other)))
+    })
+}
+
+fn is_host(id: &str) -> bool {
+    BundleEntryId::parse(id).is_some_and(|id| id.kind == OffloadKind::Host)
 }
 
 /// Writes the bundle. The files are moved as they are, and read only to be compressed.
@@ -161,8 +188,7 @@ fn holds(input: &Input, bytes: &[u8]) -> Result<bool> {
 
 /// The file that is the host's object; `None` where there is none, or it is something else.
 fn host_object(files: &[FileToBundle]) -> Result<Option<usize>> {
-    let is_host = |file: &FileToBundle| BundleEntryId::parse(&file.id).is_some_and(|id| id.kind == OffloadKind::Host);
-    let host = files.iter().position(is_host);
+    let host = files.iter().position(|file| is_host(&file.id));
     Ok(host.filter(|&host| rewrite::host(files[host].input.view()).is_some()))
 }
 

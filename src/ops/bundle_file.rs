@@ -13,7 +13,7 @@ use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Error, Malformed, Result};
 use crate::format::bundle::{Bundle, COMMENTS, FileType, Form, Index, MAGIC, text};
-use crate::format::ccob::{self, Ccob};
+use crate::format::ccob::{self, Ccob, Failure};
 use crate::host::rewrite;
 use crate::io::Input;
 
@@ -48,11 +48,21 @@ pub enum Place<'data> {
 pub struct Reader<'data> {
     pub path: &'data Path,
     pub view: View<'data>,
-    /// The file itself, where the view is all of it: large ones are searched without being looked at as a whole.
+    /// The file that the view is of, where it is of one: large ones are searched without being looked at as a whole.
     pub input: Option<&'data Input>,
     /// What it has to be.
     pub file_type: Option<FileType>,
     pub limit: Limit,
+}
+
+impl Entry<'_> {
+    /// Where it is in what the compressed bundle gives, if it is there.
+    pub fn range_in_stream(&self) -> Option<Range<u64>> {
+        match &self.place {
+            Place::InStream(range) => Some(range.clone()),
+            _ => None,
+        }
+    }
 }
 
 impl<'data> Reader<'data> {
@@ -71,18 +81,37 @@ impl<'data> Reader<'data> {
         Ok(Some(BundleFile { entries, ccob: None, more_at }))
     }
 
+    /// Calls `look` with all bundles that stand one behind the other, and says how many there were. What follows a bundle
+    /// has to be one.
+    pub fn each(self, look: &mut dyn FnMut(BundleFile<'data>) -> Result<()>) -> Result<usize> {
+        let mut reader = self;
+        for count in 0.. {
+            let Some(bundle) = reader.read()? else {
+                return if count == 0 { Ok(0) } else { Err(reader.not_a_bundle()) };
+            };
+            let more_at = bundle.more_at;
+            look(bundle)?;
+            let Some(offset) = more_at else { return Ok(count + 1) };
+            reader.view = reader.view.from(offset - reader.view.start());
+        }
+        unreachable!("a file ends")
+    }
+
     /// Where the first byte that is no padding follows.
     fn behind(&self, size: u64) -> Option<u64> {
         let rest = self.view.from(size);
         let padding = rest.data().iter().position(|&byte| byte != 0)?;
-        Some(rest.start() + padding as u64)
+        let rest = rest.from(padding as u64);
+        // Darwin's archives fill their members up to multiples of eight, and count that in.
+        let is_filled = rest.size() < 8 && rest.data().iter().all(|&byte| byte == b'\n');
+        (!is_filled).then_some(rest.start())
     }
 
     fn compressed(&self) -> Result<BundleFile<'data>> {
         let ccob = Ccob::read(self.view).map_err(|error| self.broken(error))?;
         let more_at = self.behind(ccob.view.size());
         let is_binary = ccob.start(MAGIC.len()).map_err(|error| self.broken(error))? == MAGIC;
-        if is_binary && self.allows(|form| matches!(form, Form::Binary | Form::Object | Form::Archive)) {
+        if is_binary && self.allows(|form| matches!(form, Form::Binary | Form::Object)) {
             let entries = index(&ccob).map_err(|error| self.broken(error))?;
             return Ok(BundleFile { entries, ccob: Some(ccob), more_at });
         }
@@ -104,14 +133,14 @@ impl<'data> Reader<'data> {
     /// What is not compressed, and its size if it states one.
     fn plain<'a>(&self, view: View<'a>) -> Result<Option<(Vec<Entry<'a>>, Option<u64>)>> {
         let broken = |error| self.broken(error);
-        let may_be_binary = self.allows(|form| matches!(form, Form::Binary | Form::Object | Form::Archive));
+        let may_be_binary = self.allows(|form| matches!(form, Form::Binary | Form::Object));
         if may_be_binary && view.starts_with(MAGIC) {
             let bundle = Bundle::read(view).map_err(broken)?;
             let entries = bundle.entries.into_iter();
             let entries = entries.map(|it| Entry { id: it.text.to_owned(), place: Place::Here(it.code_object) });
             return Ok(Some((entries.collect(), Some(bundle.view.size()))));
         }
-        if self.allows(|form| matches!(form, Form::Object | Form::Archive)) && rewrite::host(view).is_some() {
+        if self.allows(|form| form == Form::Object) && rewrite::host(view).is_some() {
             return Ok(object(view).map_err(broken)?.map(|entries| (entries, None)));
         }
         if self.allows(|form| matches!(form, Form::Text { .. })) {
@@ -133,11 +162,12 @@ impl<'data> Reader<'data> {
     }
 
     fn marks(&self, view: View) -> Result<Vec<u64>> {
-        let Some(input) = self.input else { return Ok(text::marks(view.data())) };
+        let in_file = self.input.and_then(|input| Some((input, input.offset_of(view.data())?)));
+        let Some((input, start)) = in_file else { return Ok(text::marks(view.data())) };
         let finder = memmem::Finder::new(text::MARK);
         let mut marks = Vec::new();
-        input.blocks(0..input.size(), text::MARK.len() - 1, |offset, block| {
-            marks.extend(finder.find_iter(block).map(|at| offset + at as u64));
+        input.blocks(start..start + view.size(), text::MARK.len() - 1, |offset, block| {
+            marks.extend(finder.find_iter(block).map(|at| offset + at as u64 - start));
         })?;
         Ok(marks)
     }
@@ -179,6 +209,34 @@ fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<Entry<'data>>, Malformed> {
 
 /// How much of a compressed bundle is looked at first. A real index has a kilobyte or two.
 const FIRST_START: usize = 16 << 10;
+
+/// Calls `take` with the pieces of parts of what a compressed bundle gives, as they come by, and whom the part is for. The
+/// whole of it is gone through, for only that verifies it.
+pub fn each_piece_of<T>(
+    ccob: &Ccob,
+    path: &Path,
+    mut parts: Vec<(Range<u64>, T)>,
+    take: &mut dyn FnMut(&mut T, &[u8]) -> Result<()>,
+    moved: &mut dyn FnMut(u64),
+) -> Result<()> {
+    let mut at = 0;
+    let result = ccob.each_piece(|piece| {
+        let end = at + piece.len() as u64;
+        for (range, whom) in &mut parts {
+            let (from, to) = (range.start.clamp(at, end), range.end.clamp(at, end));
+            if from < to {
+                take(whom, &piece[(from - at) as usize..(to - at) as usize])?;
+            }
+        }
+        at = end;
+        moved(piece.len() as u64);
+        Ok(())
+    });
+    result.map_err(|failure| match failure {
+        Failure::Malformed(malformed) => malformed.in_file(path),
+        Failure::Taker(error) => error,
+    })
+}
 
 /// The entries of a bundle of objects; `None` for an object that is no bundle.
 fn object(view: View<'_>) -> Result<Option<Vec<Entry<'_>>>, Malformed> {

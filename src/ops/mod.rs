@@ -1,7 +1,9 @@
 //! What the program does with files: one file an operation, each a function of plain options. No command-line syntax.
 
+mod archive_members;
 mod bundle;
 mod bundle_file;
+mod decompressed;
 mod extract;
 mod inspect;
 mod list;
@@ -9,9 +11,11 @@ mod names;
 mod pack;
 mod selection;
 mod unbundle;
+mod unbundle_archive;
 mod wrap;
 
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
+pub use decompressed::decompressed;
 pub use extract::{Destination, ExtractOptions, Extracted, Scanned, extract};
 pub use inspect::{inspect, problem};
 pub use list::list;
@@ -19,4 +23,5 @@ pub use names::Names;
 pub use pack::{ImageToPack, PackOptions, pack, pack_into};
 pub use selection::{Criterion, Selection};
 pub use unbundle::{Explain, UnbundleOptions, WantedFile, unbundle};
+pub use unbundle_archive::check_archive;
 pub use wrap::{Chosen, ImageFile, LargeImages, WrapOptions, wrap};

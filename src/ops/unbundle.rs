@@ -1,15 +1,18 @@
 //! `unbundle`: the files of a bundle, each into a file of its own.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::archive_members::is_archive;
 use super::bundle::Figures;
-use super::bundle_file::{BundleFile, Entry, Place, Reader, restore_host};
+use super::bundle_file::{BundleFile, Entry, Place, Reader, each_piece_of, restore_host};
+use super::unbundle_archive::unbundle_archive;
 use crate::codec::Limit;
 use crate::error::{Error, Result};
 use crate::format::bundle::FileType;
-use crate::format::ccob::{Ccob, Failure};
+use crate::format::ccob::Ccob;
 use crate::io::{Input, Output, Sink};
 use crate::target::compatibility::{Fit, KindRules, Reason};
 use crate::target::{BundleEntryId, OffloadKind};
@@ -33,10 +36,11 @@ pub struct WantedFile {
     pub output: PathBuf,
 }
 
-/// Called with the id of an entry, the id that was asked for, and whether the one serves the other.
-pub type Explain<'a> = dyn FnMut(&str, &str, &Result<Fit, Reason>) + 'a;
+/// Called with the path of a bundle, the id of an entry of it, the id that was asked for, and whether the one serves the
+/// other.
+pub type Explain<'a> = dyn FnMut(&Path, &str, &str, &Result<Fit, Reason>) + 'a;
 
-/// Takes files out of a bundle. All outputs appear, or none.
+/// Takes files out of a bundle, or archives of files out of an archive of bundles. All outputs appear, or none.
 pub fn unbundle(
     input: &Input,
     options: &UnbundleOptions,
@@ -47,6 +51,9 @@ pub fn unbundle(
         if options.targets[..index].iter().any(|other| is_same_output(&other.output, &target.output)) {
             return Err(Error::SameOutput { path: target.output.clone() });
         }
+    }
+    if is_archive(input, options.file_type) {
+        return unbundle_archive(input, options, explain, moved).map(|()| None);
     }
     let reader = Reader::of_input(input, options.file_type, options.limit);
     let Some(bundle) = reader.read()? else {
@@ -72,19 +79,14 @@ fn choose<'a, 'data>(
     options: &UnbundleOptions,
     explain: &mut Explain,
 ) -> Result<Vec<Option<&'a Entry<'data>>>> {
-    let path = || input.path().to_owned();
-    for (index, entry) in bundle.entries.iter().enumerate() {
-        if bundle.entries[..index].iter().any(|other| other.id == entry.id) {
-            return Err(Error::RepeatedEntry { path: path(), id: entry.id.clone() });
-        }
-    }
+    check_entries(input.path(), bundle)?;
     let mut chosen = Vec::new();
     let mut missing = Vec::new();
     for target in &options.targets {
         let mut best: Option<(Fit, &Entry)> = None;
         for entry in &bundle.entries {
             let verdict = serves(&entry.id, &target.id, options.rules);
-            explain(&entry.id, &target.id, &verdict);
+            explain(input.path(), &entry.id, &target.id, &verdict);
             if let Ok(fit) = verdict
                 && best.is_none_or(|(best, _)| fit < best)
             {
@@ -98,12 +100,26 @@ fn choose<'a, 'data>(
     }
     if !missing.is_empty() && !options.allow_missing {
         let there: Vec<&str> = bundle.entries.iter().map(|entry| entry.id.as_str()).collect();
-        return Err(Error::MissingTargets { path: path(), missing: missing.join(", "), there: there.join(", ") });
+        return Err(Error::MissingTargets {
+            path: input.path().to_owned(),
+            missing: missing.join(", "),
+            there: there.join(", "),
+        });
     }
     Ok(chosen)
 }
 
-fn serves(id: &str, wanted: &str, rules: KindRules) -> Result<Fit, Reason> {
+/// Refuses a bundle that has an id twice: which one is meant nobody can say.
+pub fn check_entries(path: &Path, bundle: &BundleFile) -> Result<()> {
+    let mut ids = HashSet::new();
+    match bundle.entries.iter().find(|entry| !ids.insert(&entry.id)) {
+        Some(entry) => Err(Error::RepeatedEntry { path: path.to_owned(), id: entry.id.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Whether what stands under an id serves one that is asked for.
+pub fn serves(id: &str, wanted: &str, rules: KindRules) -> Result<Fit, Reason> {
     match (BundleEntryId::parse(id), BundleEntryId::parse(wanted)) {
         (Some(id), Some(wanted)) => id.serves(&wanted, rules),
         _ if id == wanted => Ok(Fit::Exact),
@@ -142,15 +158,7 @@ fn write(
     if !in_stream.is_empty() {
         write_stream(input, ccob, in_stream, moved)?;
     }
-    Ok(Some(Figures {
-        version: ccob.version.number(),
-        codec: ccob.codec,
-        level: None,
-        full_size: ccob.full_size,
-        stored_size: ccob.stored.size(),
-        hash: ccob.hash.value,
-        time: start.elapsed(),
-    }))
+    Ok(Some(Figures::restored(ccob, start.elapsed())))
 }
 
 /// Writes parts of what a compressed bundle gives as they come by.
@@ -163,23 +171,7 @@ fn write_stream(
     for (range, output) in &mut parts {
         output.reserve(range.end - range.start)?;
     }
-    let mut at = 0;
-    let result = ccob.each_piece(|piece| {
-        let end = at + piece.len() as u64;
-        for (range, output) in &mut parts {
-            let (from, to) = (range.start.clamp(at, end), range.end.clamp(at, end));
-            if from < to {
-                output.write(&piece[(from - at) as usize..(to - at) as usize])?;
-            }
-        }
-        at = end;
-        moved(piece.len() as u64);
-        Ok(())
-    });
-    result.map_err(|failure| match failure {
-        Failure::Malformed(malformed) => malformed.in_file(input.path()),
-        Failure::Taker(error) => error,
-    })
+    each_piece_of(ccob, input.path(), parts, &mut |output, piece| output.write(piece), moved)
 }
 
 /// A file that is no bundle is the host's, and there is nothing for the other targets.

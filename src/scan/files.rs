@@ -110,7 +110,7 @@ fn expand(part: Part, path: &Path, depth: usize, how: Opening, found: &mut dyn F
             }
             MemberContent::Elsewhere(relative) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);
-                match Input::open(&path) {
+                match Input::open_file(path.clone()) {
                     Ok(input) => expand(named(Part::whole(name, input)), &path, depth + 1, how, found),
                     Err(error) => found(Err(error)),
                 }

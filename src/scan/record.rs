@@ -47,9 +47,11 @@ impl Record<'_, '_> {
             Contents::Images(images) => (None, self.images(images, place)?),
             Contents::Compressed(compressed) => {
                 let restored_from = place.restored_from.or(Some(compressed.stored.start()));
-                let place = Place { restored_from, depth: place.depth + 1, ..place };
                 let images = match compressed.restore(self.options.limit) {
-                    Ok(restored) => self.restored(&restored, place)?,
+                    Ok(restored) => {
+                        self.restored(&restored, Place { restored_from, depth: place.depth + 1, ..place })?
+                    }
+                    // What cannot be restored stands where the container does.
                     Err(error) => self.error(error, place),
                 };
                 (Some(compressed.codec), images)
@@ -134,7 +136,8 @@ impl Record<'_, '_> {
         Ok(containers)
     }
 
-    /// Notes what could not be read; there are no images in that.
+    /// Notes what could not be read; there are no images in that. What stands in the file has an offset there, and for what
+    /// does not there is the stream that it was restored from.
     fn error(&mut self, error: Malformed, place: Place<'_>) -> Vec<Image> {
         self.errors.push(Malformed { offset: place.restored_from.unwrap_or(error.offset), ..error });
         Vec::new()

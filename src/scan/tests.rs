@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::codec::{Codec, Compression};
+use crate::content::Content;
 use crate::format::offload_binary::Version;
-use crate::format::{ContainerType, bundle, offload_binary};
+use crate::format::{ContainerType, bundle, ccob, offload_binary};
 
 fn offload_binary(image: &[u8]) -> Vec<u8> {
     let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
@@ -90,8 +91,16 @@ fn what_is_stored_compressed_is_listed_without_offsets_and_opened_again_with_its
     assert_eq!(opened, [(1, Some("gfx90a".to_owned()), b"nested".to_vec())]);
 }
 
+/// Bytes in a compressed bundle of version 3, whatever they are.
+fn ccob_of(bytes: &[u8]) -> Vec<u8> {
+    let (content, how) = (Content::from(bytes), Compression::new(Codec::Zstd));
+    let mut stream = Vec::new();
+    let written = ccob::compress(&content, how, ccob::Version::Three, &mut stream, &mut |_| ()).unwrap();
+    [written.header, stream].concat()
+}
+
 #[test]
-fn a_compressed_container_that_cannot_be_restored_is_an_error_at_its_stream_and_not_silence() {
+fn a_compressed_container_that_cannot_be_restored_is_an_error_where_it_says_so_and_not_silence() {
     let good = compressed(&[b"an image"]);
     let mut cut = good.clone();
     let last = cut.len() - 9;
@@ -100,6 +109,16 @@ fn a_compressed_container_that_cannot_be_restored_is_an_error_at_its_stream_and_
     assert_eq!((file.containers.len(), file.device_images().count()), (2, 1));
     assert_eq!(file.errors.len(), 1);
     assert_eq!(file.errors[0].offset, 40, "behind the header");
+
+    let mut other_hash = ccob_of(&bundle(b"an image"));
+    other_hash[24] ^= 1;
+    let file = scan("file", &View::new(&[b"odd", &good[..], &other_hash].concat())).unwrap();
+    assert_eq!((file.containers.len(), file.device_images().count(), file.errors.len()), (2, 1, 1));
+    assert_eq!(file.errors[0].offset, 3 + good.len() as u64 + 24, "where the hash stands");
+
+    let no_bundle = ccob_of(b"something else, of more than sixteen bytes");
+    let file = scan("file", &View::new(&no_bundle)).unwrap();
+    assert_eq!(file.errors[0].offset, 32, "what was restored is told at its stream");
 
     let options = Options { limit: Limit(10), ..Options::default() };
     let file = scan_with("file", &View::new(&good), options, &mut |_, _| Ok(())).unwrap();

@@ -4,6 +4,8 @@
 //! Object Composition; AMDGPU usage guide, Generic Processor ABI. Every answer says why, so that a trace can be printed of
 //! what was chosen and what was not.
 
+use std::collections::HashMap;
+
 use super::target_id::{Feature, InvalidTargetId, TargetId, cut};
 use super::triple::Triple;
 use super::{BundleEntryId, OffloadKind};
@@ -127,12 +129,12 @@ pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Opti
         names.dedup();
         names
     };
-    let conflicting = |(index, &id): (usize, &&'text str)| {
-        // The first one of its processor stands for all, because all agree with it.
-        let first = ids[..index].iter().copied().find(|other| cut(other).0 == cut(id).0)?;
+    // The first one of its processor stands for all, because all agree with it.
+    let mut first_of = HashMap::new();
+    ids.into_iter().find_map(|id| {
+        let first = *first_of.entry(cut(id).0).or_insert(id);
         (names(first) != names(id)).then_some((first, id))
-    };
-    ids.iter().enumerate().find_map(conflicting)
+    })
 }
 
 #[cfg(test)]

@@ -12,3 +12,4 @@ pub mod triple;
 pub use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
 pub use kind::OffloadKind;
 pub use target_id::{InvalidTargetId, TargetId};
+pub use triple::{Triple, names_architecture};

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bundle;
+mod bundle_archives;
 mod dropin;
 mod extract;
 mod inspect;

@@ -259,7 +259,7 @@ fn compressed_bundles_are_opened_and_a_wrong_hash_is_told() {
     wrong[24] ^= 1;
     let run = scene.file("wrong", wrong).fatbin("scan wrong");
     assert_eq!(run.status, 2);
-    assert!(run.err.starts_with("fatbin: wrong: compressed bundle hash at "), "{}", run.err);
+    assert!(run.err.starts_with("fatbin: wrong: compressed bundle hash at 0x18: "), "{}", run.err);
 }
 
 #[test]

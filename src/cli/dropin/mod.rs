@@ -4,6 +4,7 @@
 //! done by the same operations that fatbin's own commands use.
 
 mod llvm_options;
+mod offload_bundler;
 mod offload_packager;
 mod offload_wrapper;
 mod said;
@@ -18,13 +19,15 @@ enum Tool {
     ClangOffloadWrapper,
     LlvmOffloadWrapper,
     OffloadPackager,
+    OffloadBundler,
 }
 
-const TOOLS: [(&str, Tool); 4] = [
+const TOOLS: [(&str, Tool); 5] = [
     ("clang-offload-wrapper", Tool::ClangOffloadWrapper),
     ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper),
     ("clang-offload-packager", Tool::OffloadPackager),
     ("llvm-offload-binary", Tool::OffloadPackager),
+    ("clang-offload-bundler", Tool::OffloadBundler),
 ];
 
 /// The names of all tools.
@@ -50,6 +53,7 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
         Tool::ClangOffloadWrapper => offload_wrapper::clang(program, called.release, arguments),
         Tool::LlvmOffloadWrapper => offload_wrapper::llvm(program, called.release, arguments),
         Tool::OffloadPackager => offload_packager::run(program, arguments),
+        Tool::OffloadBundler => offload_bundler::run(program, arguments),
     };
     Some(ExitCode::from(status))
 }
@@ -85,6 +89,7 @@ mod tests {
             ("aarch64-linux-gnu-llvm-offload-wrapper", LlvmOffloadWrapper, None),
             ("clang-offload-packager-22", OffloadPackager, Some(22)),
             ("llvm-offload-binary", OffloadPackager, None),
+            ("clang-offload-bundler-22", OffloadBundler, Some(22)),
             ("x86_64-w64-mingw32-clang-offload-wrapper-15.exe", ClangOffloadWrapper, Some(15)),
         ];
         for (name, tool, release) in cases {

@@ -1,11 +1,10 @@
 //! Writing: header, then the code objects in order, each at a multiple of the alignment that was asked for.
 
 use super::raw::{ENTRIES_OFFSET, EntryHeader, MAGIC};
-use crate::bytes::align_up;
 use crate::content::Content;
 
-/// A bundle of these ids and code objects, whose bytes stay borrowed; `alignment` is a power of two, 1 for none (HIP
-/// uses 4096). `None` where its size would leave 64 bits.
+/// A bundle of these ids and code objects, whose bytes stay borrowed; `alignment` is 1 for none (HIP uses 4096). `None` where
+/// its size would leave 64 bits.
 pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<Content<'data>> {
     let ids: u64 = entries.iter().map(|(id, _)| EntryHeader::SIZE + id.len() as u64).sum();
     let mut front = Vec::from(MAGIC);
@@ -13,7 +12,7 @@ pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<C
     let mut payload = Content::new();
     let mut end = ENTRIES_OFFSET + ids;
     for (id, code_object) in entries {
-        let offset = align_up(end, alignment)?;
+        let offset = end.checked_next_multiple_of(alignment)?;
         payload.push(vec![0; (offset - end) as usize]);
         payload.push(*code_object);
         let size = code_object.len() as u64;

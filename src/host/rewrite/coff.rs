@@ -127,7 +127,7 @@ impl<'data> Coff<'data> {
         let header = self.header(section);
         let (offset, size) =
             (header.u32("COFF section", RAW_POINTER)?.into(), header.u32("COFF section", RAW_SIZE)?.into());
-        if offset == 0 {
+        if offset == 0 || size == 0 {
             return Ok(0..0);
         }
         let stated_at = header.start() - self.file.start() + RAW_POINTER;

@@ -109,7 +109,8 @@ pub fn sections_named<'data>(object: View<'data>, prefix: &[u8]) -> Result<Vec<S
         if !name.starts_with(prefix) {
             continue;
         }
-        let (offset, size) = section.file_range().unwrap_or_default();
+        // Where nothing stands is of no matter: in COFF, llvm-objcopy writes 0xffffffff there.
+        let (offset, size) = section.file_range().filter(|(_, size)| *size > 0).unwrap_or_default();
         sections.push(Section { name, content: object.part("section offset", 0, offset, size)? });
     }
     Ok(sections)

@@ -58,10 +58,8 @@ pub enum Value {
     Flag,
     Text(&'static str),
     /// A number from 0 to 2³²-1.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for clang-offload-bundler"))]
     Unsigned(&'static str),
     /// A number that a C int can hold.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for clang-offload-bundler"))]
     Integer(&'static str),
     /// One of these names; behind each, what it means.
     Choice(&'static [(&'static str, &'static str)]),
@@ -198,7 +196,6 @@ impl Line {
     }
 
     /// The number that an option was given, the last where it repeats.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for clang-offload-bundler"))]
     pub fn number(&self, name: &str) -> Option<i64> {
         self.all(name).last().and_then(|given| match given {
             Given::Number(number) => Some(*number),

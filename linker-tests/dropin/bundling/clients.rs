@@ -1,0 +1,185 @@
+//! clang with our program in place of its bundler, and those that take what comes of it.
+//!
+//! HIP without `--offload-new-driver` is bundled at every step: device code for the runtime, relocatable objects, and all
+//! outputs of a compiler that are for host and devices. clang finds our program by `-B`, under the name of the tool; what
+//! it makes with it must be what it makes with the tool, to the byte. Only compressed bundles are compared by what they
+//! give, and objects that llvm-objcopy has laid out by their sections.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+use object::{Object, ObjectSection};
+
+use super::same::What;
+use crate::dropin::Side;
+use crate::linker_wrapper::kernel;
+use crate::runtimes::{folders_of, hip_library};
+use crate::step::{Done, Step};
+use crate::tools::Tool;
+use crate::trial::{completion, fresh_folder};
+
+/// A compile that bundles.
+struct Client {
+    name: &'static str,
+    flags: &'static str,
+    /// Each call of the bundler, by what stands first in it.
+    calls: &'static [&'static str],
+    /// Whether the bytes depend on who compressed, or who rewrote an object.
+    is_laid_out: bool,
+}
+
+const fn client(name: &'static str, flags: &'static str, call: &'static [&'static str]) -> Client {
+    Client { name, flags, calls: call, is_laid_out: false }
+}
+
+static CLIENTS: [Client; 10] = [
+    client("object", "-c", &["-type=o"]),
+    Client { is_laid_out: true, ..client("compressed", "-c --offload-compress", &["-type=o"]) },
+    Client { is_laid_out: true, ..client("relocatable", "-c -fgpu-rdc", &["-type=o"]) },
+    client("preprocessed", "-E", &["-type=hipi"]),
+    client("bitcode", "-c -emit-llvm", &["-type=bc"]),
+    client("text", "-S -emit-llvm", &["-type=ll"]),
+    client("assembly", "-S", &["-type=s"]),
+    client("dependencies", "-M", &["-type=d"]),
+    client("device-only", "-c --cuda-device-only", &["-type=o"]),
+    client("save-temps", "-c -save-temps", &["-type=o"]),
+];
+
+pub fn trials() -> Vec<Trial> {
+    fn trial(name: &'static str, run: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
+        Trial::ignorable_test(format!("dropin/bundling/clients/{name}"), move || {
+            completion(fresh_folder("dropin-bundling-clients", name).and_then(|folder| run(&folder)))
+        })
+    }
+    let mut trials: Vec<Trial> =
+        CLIENTS.iter().map(|client| trial(client.name, move |folder| client.is_served(folder))).collect();
+    trials.push(trial("from-preprocessed", preprocessed_is_compiled));
+    trials.push(trial("device-link", relocatable_code_is_linked));
+    trials.push(trial("registration", the_runtime_registers_it));
+    trials
+}
+
+impl Client {
+    fn is_served(&self, folder: &Path) -> Result<()> {
+        let [theirs, ours] = [Side::Theirs, Side::Ours].map(|side| {
+            let folder = prepare(folder, side)?;
+            compile(&folder, &format!("{} kernel.hip -o out", self.flags), self.calls)?;
+            Ok::<PathBuf, anyhow::Error>(folder)
+        });
+        let (theirs, ours) = (theirs?, ours?);
+        for name in made(&theirs)? {
+            let [theirs, ours] = [&theirs, &ours].map(|folder| std::fs::read(folder.join(&name)));
+            let (theirs, ours) = (theirs?, ours.with_context(|| name.clone())?);
+            let is_same = theirs == ours || self.is_laid_out && What::of(&theirs)? == What::of(&ours)?;
+            ensure!(is_same, "{}: {name} is not the same", folder.display());
+        }
+        ensure!(made(&theirs)? == made(&ours)?, "{}: not the same files", folder.display());
+        if ["object", "compressed"].contains(&self.name) {
+            let [theirs, ours] = [listed(&theirs)?, listed(&ours)?];
+            ensure!(theirs.stdout == ours.stdout, "{}", ours.complain(format!("the tool's: {}", theirs.stdout)));
+            for arch in ["gfx906", "gfx90a"] {
+                ensure!(ours.stdout.contains(arch), "{}", ours.complain(arch));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A folder with the source, and one in it where clang finds the bundler of this side.
+fn prepare(folder: &Path, side: Side) -> Result<PathBuf> {
+    let folder = folder.join(format!("{side:?}"));
+    std::fs::create_dir_all(folder.join("tools"))?;
+    let tool = Tool::OffloadBundler.path()?;
+    let program = if matches!(side, Side::Ours) { Path::new(env!("CARGO_BIN_EXE_fatbin")) } else { &tool };
+    std::os::unix::fs::symlink(program, folder.join("tools/clang-offload-bundler"))?;
+    std::fs::write(folder.join("kernel.hip"), kernel("hip"))?;
+    Ok(folder)
+}
+
+/// Compiles in the folder, and demands that the bundler was called as often and as expected.
+fn compile(folder: &Path, line: &str, calls: &[&str]) -> Result<()> {
+    let mut command = Command::new(Tool::Clang.path()?);
+    command.current_dir(folder).args(["-v", "-Btools", "--no-offload-new-driver"]);
+    if !line.starts_with("--hip-link") {
+        command.args(["-x", if line.starts_with("-c kernel.hipi") { "hip-cpp-output" } else { "hip" }]);
+    }
+    command.args(["--offload-arch=gfx906", "--offload-arch=gfx90a", "-nogpulib", "-nogpuinc", "-cuid=same"]);
+    let output = command.args(line.split(' ')).output().with_context(|| format!("{command:?}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed: {}\n{said}", output.status);
+    let called = said.lines().filter_map(|line| line.strip_prefix(" \"tools/clang-offload-bundler\" "));
+    let called: Vec<&str> = called.filter_map(|call| call.split(' ').next()).collect();
+    ensure!(called == calls, "{command:?} should call the bundler with {calls:?}:\n{said}");
+    Ok(())
+}
+
+/// What a compile has made.
+fn made(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort_unstable();
+    ensure!(names.iter().any(|name| name == "out"), "{}: {names:?}", folder.display());
+    Ok(names)
+}
+
+/// LLVM's own reader.
+fn listed(folder: &Path) -> Result<Done> {
+    Step::new(folder, Tool::Objdump.path()?).args(["--offloading", "out"]).run()
+}
+
+/// What `-E` gives is taken apart again by the compile of it.
+fn preprocessed_is_compiled(folder: &Path) -> Result<()> {
+    let mut objects = Vec::new();
+    for side in [Side::Theirs, Side::Ours] {
+        let folder = prepare(folder, side)?;
+        compile(&folder, "-E kernel.hip -o kernel.hipi", &["-type=hipi"])?;
+        compile(&folder, "-c kernel.hipi -o out", &["-type=hipi", "-type=o"])?;
+        objects.push(std::fs::read(folder.join("out"))?);
+    }
+    ensure!(objects[0] == objects[1], "{}: the objects differ", folder.display());
+    Ok(())
+}
+
+/// Relocatable objects are taken apart, linked for each device, and bundled for the runtime.
+fn relocatable_code_is_linked(folder: &Path) -> Result<()> {
+    let mut bundles = Vec::new();
+    for side in [Side::Theirs, Side::Ours] {
+        let folder = prepare(folder, side)?;
+        compile(&folder, "-c -fgpu-rdc kernel.hip -o kernel.o", &["-type=o"])?;
+        // The runtime is not there; nothing of it is called.
+        let line = "--hip-link -no-hip-rt -fgpu-rdc kernel.o -o out -Wl,--unresolved-symbols=ignore-all";
+        compile(&folder, line, &["-type=o"; 3])?;
+        let program = std::fs::read(folder.join("out"))?;
+        let program = object::File::parse(program.as_slice())?;
+        let section = program.section_by_name(".hip_fatbin").context("no .hip_fatbin")?;
+        bundles.push(section.data()?.to_vec());
+    }
+    ensure!(bundles[0] == bundles[1], "{}: not the same device code", folder.display());
+    ensure!(bundles[0].starts_with(b"__CLANG_OFFLOAD_BUNDLE__"), "{}: no bundle", folder.display());
+    Ok(())
+}
+
+/// A program of such an object starts, registers, gets an answer from the runtime, and ends.
+fn the_runtime_registers_it(folder: &Path) -> Result<()> {
+    let library = hip_library("5")?;
+    let main = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/runtimes/hip.c");
+    let folder = prepare(folder, Side::Ours)?;
+    Step::new(&folder, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(main).args(["-o", "main.o"]).run()?;
+    // The main program is another.
+    std::fs::write(folder.join("kernel.hip"), kernel("hip").replace("int main()", "int unused()"))?;
+    // Before version 6 the runtime knew nothing of compression.
+    compile(&folder, "-c -fPIE kernel.hip -o out", &["-type=o"])?;
+    let link = Step::new(&folder, Tool::Cc.path()?).args(["-pie", "-Wl,--allow-shlib-undefined", "-o", "program"]);
+    link.args(["main.o", "out"]).arg(&library).arg("-lstdc++").run()?;
+    let program = Step::new(&folder, folder.join("program")).env("LD_LIBRARY_PATH", folders_of(&[&library]));
+    let done = program.run()?;
+    ensure!(done.stdout == "runs\n", "{}", done.complain("expected: runs"));
+    Ok(())
+}

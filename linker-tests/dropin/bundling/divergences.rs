@@ -1,0 +1,171 @@
+//! What the tool does otherwise, as a table: a call, what each of the two comes to, and why.
+//!
+//! The reasons stand in `src/cli/dropin/offload_bundler` once more, for readers. Here they are tried, so that none of them
+//! outlives what it is about.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::spelled;
+use crate::dropin::{Call, Came, Left, Pair, Side};
+use crate::step::Step;
+use crate::tools::Tool;
+
+/// What a call comes to: its status, and what is on standard error, or nothing.
+type End = (i32, &'static str);
+
+/// A call, the end of the tool's (a signal is -1) and of ours, and why they differ.
+type Row = (&'static str, End, End, &'static str);
+
+const LOSS: &str = "what is lost without a word is not found again";
+const WHOLE: &str = "there is one place for one file";
+const CRASH: &str = "the tool crashes";
+const GARBAGE: &str = "what is no bundle may be the host's, what is a broken one is not";
+
+/// The tool reads whatever stands in memory behind the file, and ends as it may.
+const ANYHOW: End = (i32::MIN, "");
+
+const WOULD: &str = "warning: clang-offload-bundler of LLVM 22 would store 'h";
+
+#[rustfmt::skip]
+const ROWS: [Row; 31] = [
+    ("-type=bc -targets=hip-amdgcn-amd-amdhsa--fiji -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
+    ("-type=ii -targets=hip-amdgcn-amd-amdhsa--gfx940 -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
+    ("-type=ii -targets=hip-amdgcn-amd-amdhsa--gfx99 -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
+    ("-type=bc -targets=hip-amdgcn-amd-amdhsa-gfx906 -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
+    ("-type=bc -targets=hip-nvptx64-nvidia-cuda--sm_100f -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
+    ("-type=bc -targets=HOSTx -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
+    ("-type=bc -targets=DEVICE,hip-amdgcn-amd-amdhsa-unknown-gfx906 -input=../text -input=../text -output=x", (0, ""), (1, "Duplicate targets are not allowed"), LOSS),
+    ("-type=bc -targets=DEVICE:xnack+:sramecc+,DEVICE:xnack- -input=../text -input=../text -output=x", (0, ""), (1, "conflicting targets: 'DEVICE:xnack+:sramecc+' and 'DEVICE:xnack-'"), "both serve a device, which one is chance"),
+    ("-type=bc -targets=hip-amdgcn-a/b-linux-gnu -input=../text -output=x", (0, ""), (1, "invalid target 'hip-amdgcn-a/b-linux-gnu'"), "an id becomes a part of file names"),
+    ("-type=bc -targets=HOST -input=../text -output=x -bundle-align=0", (-1, "PrintStackTrace"), (1, "--bundle-align option: must be at least 1!"), CRASH),
+    ("-type=o -targets=DEVICE,hip-amdgcn-amd-amdhsa--gfx90a -input=../host.o -input=../text -output=x", (-1, "PrintStackTrace"), (0, ""), CRASH),
+    ("-type=ii -targets=HOST -input=../marker -output=x", (0, ""), (1, "holds a line that ends a file in a bundle"), LOSS),
+    ("-type=o -targets=HOST,DEVICE -input=../host.o -input=../text -output=x -compress", (0, ""), (0, "warning: -compress: a bundle of objects is an object, and is not compressed"), "else one would wait for it in vain"),
+    ("-type=o -targets=HOST,DEVICE -input=../object.bundle -input=../text -output=x", (0, ""), (1, "is a bundle already"), LOSS),
+    ("-type=o -targets=HOST,DEVICE -input=../mach.o -input=../text -output=x", (1, "'llvm-objcopy' tool failed"), (1, "is Mach-O; only ELF and COFF objects can be rewritten"), "llvm-objcopy is not called"),
+    ("-type=o -targets=HOST,DEVICE -input=- -input=../text -output=x", (1, "'llvm-objcopy' tool failed"), (0, ""), "llvm-objcopy is not called"),
+    ("-type=bc -unbundle -targets=DEVICE:xnack+,DEVICE:xnack- -input=../bundle -output=x -output=y", (1, "Can't find bundles for DEVICE:xnack"), (0, ""), "an entry may serve several targets"),
+    ("-type=bc -unbundle -targets=HOST,DEVICE -input=../other.bundle -output=x -output=y -allow-missing-bundles", (0, ""), (0, ""), GARBAGE),
+    ("-type=bc -unbundle -targets=HOST,DEVICE -input=../bundle -output=no/x -output=y", (1, "'no/x': No such file"), (1, "'no/x': No such file"), "outputs appear all or not at all"),
+    ("-type=bc -unbundle -targets=HOST,DEVICE -input=../bundle -output=x -output=x", (0, ""), (1, "x: is the output for two targets"), WHOLE),
+    ("-type=ii -unbundle -targets=DEVICE -input=../twice -output=x", (0, ""), (1, "has DEVICE twice"), WHOLE),
+    ("-type=bc -unbundle -targets=HOST -input=../two -output=x", (0, ""), (1, "more follows the first bundle"), LOSS),
+    ("-type=bc -unbundle -targets=HOST,DEVICE -input=../cut -output=x -output=y -allow-missing-bundles", (0, ""), (1, "bundle entry"), GARBAGE),
+    ("-type=bc -list -input=../cut", (0, ""), (1, "bundle entry"), GARBAGE),
+    ("-type=ii -unbundle -targets=HOST -input=../cut.text -output=x", ANYHOW, (1, "has no line that ends the file"), GARBAGE),
+    ("-type=o -unbundle -targets=HOST -input=../coff.bundle -output=x", (1, "The end of the file was unexpectedly encountered"), (0, ""), "an empty file is a file"),
+    ("-type=bc -unbundle -targets=HOST -input=../hash -output=x", (0, ""), (1, "compressed bundle hash at 0x18: is 0x"), "a hash is there to be compared"),
+    ("-type=bc -unbundle -targets=HOST -input=../cut.compressed -output=x", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "it is told what is wrong where"),
+    ("-type=bc -list -input=../cut.compressed", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "it is told what is wrong where"),
+    ("-type=bc -unbundle -targets=DEVICE -input=../bundle -output=x -debug-only=CodeObjectCompatibility", (1, "Unknown command line argument '-debug-only"), (0, "Compatible: Exact match: \t[CodeObject: DEVICE]\t:\t[Target: DEVICE]"), "the document promises it"),
+    ("-type=o -targets=HOST,DEVICE -input=../host.o -input=../text -output=x -###", (0, "llvm-objcopy\" \"--add-section="), (0, "llvm-objcopy\" \"--add-section="), "an output that is not made is not left empty"),
+];
+
+pub fn are_these(pair: &Pair) -> Result<()> {
+    prepare(pair)?;
+    for (line, theirs, ours, _) in ROWS {
+        let line = spelled(line);
+        let object = pair.folder.join("host.o");
+        let call = Call { stdin: line.contains("-input=- ").then_some(&object), ..Call::line(&line) };
+        let both = pair.both(&call)?;
+        for (side, end, came) in [(Side::Theirs, theirs, &both.0), (Side::Ours, ours, &both.1)] {
+            let is_so = is_end(came, end) && (came.status == 0 || came.left.is_empty() || matches!(side, Side::Theirs));
+            ensure!(is_so, "{side:?} should come to {end:?}\n{}", pair.difference(&call, &both.0, &both.1));
+        }
+        // A row that is no divergence has no place here.
+        ensure!(both.0 != both.1, "{line}: both come to the same");
+    }
+    calls_of_objcopy_are_the_same(pair)?;
+    nothing_is_copied_for_want_of_a_bundle(pair)
+}
+
+fn is_end(came: &Came, (status, said): End) -> bool {
+    if (status, said) == ANYHOW {
+        return true;
+    }
+    let is_said = if said.is_empty() { came.err.is_empty() } else { came.err.contains(&spelled(said)) };
+    came.status == status && is_said
+}
+
+/// Bundles of the tool, whole and broken.
+fn prepare(pair: &Pair) -> Result<()> {
+    let folder: &Path = &pair.folder;
+    std::fs::write(folder.join("marker"), "a\n// __CLANG_OFFLOAD_BUNDLE____END__ b\n")?;
+    let clang = Step::new(folder, Tool::Clang.path()?).args(["--target=x86_64-apple-macos", "-c", "host.c"]);
+    clang.args(["-o", "mach.o"]).run()?;
+    let make = |name: &str, line: &str| -> Result<Vec<u8>> {
+        let line = format!("{} -output=x", spelled(line));
+        let came = pair.call(Side::Theirs, &Call::line(&line))?;
+        let Some(Left::File { bytes, .. }) = came.left.get("x") else { anyhow::bail!("{line}: {}", came.err) };
+        std::fs::write(folder.join(name), bytes)?;
+        Ok(bytes.clone())
+    };
+    let bundle = make("bundle", "-type=bc -targets=HOST,DEVICE -input=../text -input=../binary")?;
+    make("other.bundle", "-type=bc -targets=hip-amdgcn-amd-amdhsa--gfx90a -input=../text")?;
+    make("object.bundle", "-type=o -targets=HOST,DEVICE -input=../host.o -input=../text")?;
+    make("coff.bundle", "-type=o -targets=HOST,DEVICE -input=../host.obj -input=../empty")?;
+    make("twice", "-type=ii -targets=DEVICE,hip-amdgcn-amd-amdhsa-unknown-gfx906 -input=../text -input=../text")?;
+    let text = make("text.bundle", "-type=ii -targets=HOST -input=../text")?;
+    let mut compressed = make("compressed", "-type=bc -targets=HOST,DEVICE -input=../text -input=../large -compress")?;
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).with_context(|| name.to_owned());
+    write("cut", &bundle[..100])?;
+    write("cut.text", &text[..text.len() - 80])?;
+    write("two", &[&bundle[..], &bundle[..]].concat())?;
+    write("cut.compressed", &compressed[..compressed.len() - 9])?;
+    compressed[25] ^= 1;
+    write("hash", &compressed)
+}
+
+/// `-###` prints the same calls but for where llvm-objcopy is, and what a temporary file is called.
+fn calls_of_objcopy_are_the_same(pair: &Pair) -> Result<()> {
+    for line in [
+        "-type=o -targets=HOST,DEVICE -input=../host.o -input=../text -output=x -###",
+        "-type=o -targets=DEVICE,HOST -input=../text -input=../host.o -output=x --###",
+        "-type=o -unbundle -targets=HOST,DEVICE -input=../object.bundle -output=x -output=y -###",
+        "-type=o -unbundle -targets=DEVICE -input=../object.bundle -output=x -###",
+        "-type=bc -targets=HOST,DEVICE -input=../host.o -input=../text -output=x -###",
+    ] {
+        let line = spelled(line);
+        let call = Call::line(&line);
+        let (theirs, ours) = pair.both(&call)?;
+        ensure!(
+            (theirs.status, plain(&theirs.err)) == (0, plain(&ours.err)) && ours.status == 0,
+            "{}",
+            pair.difference(&call, &theirs, &ours)
+        );
+        // An empty file is what the tool leaves of a host's object that it has not made.
+        let made = |came: &Came| -> Vec<String> {
+            let is_made = |left: &&Left| matches!(left, Left::File { bytes, .. } if !bytes.is_empty());
+            came.left.iter().filter(|(_, left)| is_made(left)).map(|(name, left)| format!("{name} {left:?}")).collect()
+        };
+        ensure!(made(&theirs) == made(&ours), "{}", pair.difference(&call, &theirs, &ours));
+    }
+    Ok(())
+}
+
+fn plain(calls: &str) -> String {
+    let arguments = calls.split('"').map(|argument| match argument.rsplit_once('/') {
+        Some((_, "llvm-objcopy")) => "llvm-objcopy".to_owned(),
+        Some((before, file)) if file.starts_with("clang-offload-bundler") && file.ends_with(".tmp") => {
+            format!("{before}/temporary")
+        }
+        _ => argument.to_owned(),
+    });
+    arguments.collect::<Vec<_>>().join("\"")
+}
+
+fn nothing_is_copied_for_want_of_a_bundle(pair: &Pair) -> Result<()> {
+    let line = spelled(
+        "-type=bc -unbundle -targets=HOST,DEVICE -input=../other.bundle -output=x -output=y -allow-missing-bundles",
+    );
+    let (theirs, ours) = pair.both(&Call::line(&line))?;
+    let size = |came: &Came| match came.left.get("x") {
+        Some(Left::File { bytes, .. }) => bytes.len() as u64,
+        _ => u64::MAX,
+    };
+    let bundle = std::fs::metadata(pair.folder.join("other.bundle"))?.len();
+    ensure!((size(&theirs), size(&ours)) == (bundle, 0), "{}", pair.difference(&Call::line(&line), &theirs, &ours));
+    Ok(())
+}

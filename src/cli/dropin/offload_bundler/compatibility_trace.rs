@@ -1,0 +1,64 @@
+//! The trace of `-debug-only=CodeObjectCompatibility`: a line for each entry and target that were compared, and why they
+//! fit or do not.
+//!
+//! The release builds of LLVM 22 refuse the option; the lines are those of a build with assertions.
+
+use crate::target::compatibility::{Fit, Reason};
+
+/// The line for one comparison.
+pub fn line(found: &str, requested: &str, verdict: &Result<Fit, Reason>) -> String {
+    format!("{}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n", told(verdict))
+}
+
+fn told(verdict: &Result<Fit, Reason>) -> &'static str {
+    match verdict {
+        Ok(Fit::Exact) => "Compatible: Exact match: ",
+        Ok(Fit::Compatible | Fit::Generic) => "Compatible: Target IDs are compatible ",
+        Err(Reason::Kind { .. } | Reason::Triple { .. }) => "Incompatible: Kind/Triple mismatch ",
+        Err(Reason::Invalid(_) | Reason::Processor { .. }) => "Incompatible: Processor mismatch ",
+        Err(Reason::MoreFeatures { .. }) => "Incompatible: CodeObject has more features than target ",
+        Err(Reason::Open { .. }) => {
+            "Incompatible: Value of CodeObject's non-ANY feature is not matching with Target feature's ANY value "
+        }
+        Err(Reason::Feature { .. }) => {
+            "Incompatible: Value of CodeObject's non-ANY feature is not matching with Target feature's non-ANY value "
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::BundleEntryId;
+    use crate::target::compatibility::KindRules;
+
+    #[test]
+    fn each_comparison_is_told_with_its_reason() {
+        let cases = [
+            ("gfx906", "gfx906", "Compatible: Exact match: "),
+            ("gfx906", "gfx906:xnack+", "Compatible: Target IDs are compatible "),
+            ("gfx908", "gfx906", "Incompatible: Processor mismatch "),
+            ("gfx906:xnack+", "gfx906", "Incompatible: CodeObject has more features than target "),
+            (
+                "gfx906:xnack+",
+                "gfx906:sramecc+",
+                "Incompatible: Value of CodeObject's non-ANY feature is not matching with Target feature's ANY value ",
+            ),
+            (
+                "gfx906:xnack+",
+                "gfx906:xnack-",
+                "Incompatible: Value of CodeObject's non-ANY feature is not matching with Target feature's non-ANY value ",
+            ),
+        ];
+        for (found, requested, told) in cases {
+            let [found, requested] = [found, requested].map(|id| format!("hip-amdgcn-amd-amdhsa--{id}"));
+            let [a, b] = [&found, &requested].map(|id| BundleEntryId::parse(id).unwrap());
+            let expected = format!("{told}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n");
+            assert_eq!(line(&found, &requested, &a.serves(&b, KindRules::default())), expected);
+        }
+        let [host, device] = ["host-x86_64-unknown-linux-gnu-", "hip-amdgcn-amd-amdhsa--gfx906"];
+        let [a, b] = [host, device].map(|id| BundleEntryId::parse(id).unwrap());
+        let said = line(host, device, &a.serves(&b, KindRules::default()));
+        assert!(said.starts_with("Incompatible: Kind/Triple mismatch \t[CodeObject: host-"), "{said}");
+    }
+}

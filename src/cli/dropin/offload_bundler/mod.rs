@@ -1,0 +1,141 @@
+//! clang-offload-bundler of LLVM 22: files for several targets into one, listed, and taken out again.
+//!
+//! What it prints and how it ends is the tool's to the letter; the help says what each option does. It needs no
+//! llvm-objcopy: `-###` prints the calls that the tool would make, and makes none either.
+//!
+//! | divergence from LLVM 22.1 | why |
+//! |---|---|
+//! | outputs appear all and whole, or none does | the tool leaves what it wrote before it failed, and a build takes it |
+//! | a processor that the tool does not know (`fiji`, `gfx940`, `sm_100f`), or that stands where an environment should, is kept and warned of | the tool drops it without a word, and nobody finds the code again |
+//! | two targets that become one id are duplicates | the tool stores both under it, and finds one |
+//! | a feature that one target of a processor sets and another leaves open is a conflict in any order | the tool misses it if the one with more features comes first |
+//! | an id with a space, `/` or `\` is no target | it becomes a part of file names |
+//! | `-list` prints in the order of the file | the tool's is that of a hash map |
+//! | a target gets the entry that fits it best, and one entry may serve several targets | the tool gives each entry away once, in the order of hash maps, and misses the other target |
+//! | with `-allow-missing-bundles`, the host's file of a bundle that has nothing for any target is empty | the tool copies the bundle into it, headers and all |
+//! | a malformed bundle or entry id is an error that says where | the tool takes the file for the host's, crashes, or writes out its memory |
+//! | a stored hash that is not that of the bytes is an error | the tool tells of it with `-verbose` only |
+//! | an entry that stands in a bundle twice, one output for two targets, and a second bundle behind the first are errors | the tool takes the last, the last, and the first |
+//! | a text that holds a line which ends files in bundles is refused | it would come out cut |
+//! | a compressed bundle ends where its header says | the tool lists on from the next magic, which may stand inside it |
+//! | `-compress` with a host object warns that nothing is compressed | the tool ignores it |
+//! | an object as first of HIP's files without a host makes a binary bundle | the tool crashes |
+//! | standard input may be an object | the tool's llvm-objcopy cannot read `-` |
+//! | a host object that is Mach-O, WebAssembly or XCOFF is refused | only ELF and COFF can be rewritten |
+//! | a host object that is a bundle already is refused | the tool adds the sections a second time |
+//! | an empty file in a COFF object comes out again | llvm-objcopy cannot read what it has written there |
+//! | `-bundle-align=0` is refused | the tool crashes |
+//! | `-debug-only=CodeObjectCompatibility` is taken | its document promises the trace, but only builds with assertions have it |
+//! | an input that cannot be decompressed is told with file, offset and field | so that it can be mended |
+
+mod compatibility_trace;
+mod environment;
+mod objcopy;
+mod request;
+mod targets;
+mod verbose;
+mod work;
+
+use std::ffi::{OsStr, OsString};
+
+use super::FAILED;
+use super::llvm_options::{Line, LlvmOption, Occurs, Shown, Tool, Value, parse};
+use super::said::{Voice, complain, print};
+use environment::Settings;
+use request::Request;
+
+static TOOL: Tool = Tool {
+    overview: concat!(
+        "A tool to bundle several input files of the specified type <type> \n",
+        "referring to the same source file but different targets into a single \n",
+        "one. The resulting file can also be unbundled into different files by \n",
+        "this tool if -unbundle is provided.\n",
+    ),
+    category: "clang-offload-bundler options",
+    options: &[
+        option("input", STRING, "Input file. Can be specified multiple times for multiple input files."),
+        list("inputs", STRING, "[<input file>,...] (deprecated)"),
+        option("output", STRING, "Output file. Can be specified multiple times for multiple output files."),
+        list("outputs", STRING, "[<output file>,...] (deprecated)"),
+        list("targets", STRING, "[<offload kind>-<target triple>,...]"),
+        LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES) },
+        option("unbundle", Value::Flag, "Unbundle bundled file into several output files."),
+        option("list", Value::Flag, "List bundle IDs in the bundled file."),
+        option(
+            "###",
+            Value::Flag,
+            "Print any external commands that are to be executed instead of actually executing them - for testing \
+             purposes.",
+        ),
+        option("allow-missing-bundles", Value::Flag, "Create empty files if bundles are missing when unbundling."),
+        option("bundle-align", Value::Unsigned("uint"), "Alignment of bundle for binary files"),
+        option(
+            "check-input-archive",
+            Value::Flag,
+            "Check if input heterogeneous archive is valid in terms of TargetID rules.",
+        ),
+        option(
+            "hip-openmp-compatible",
+            Value::Flag,
+            "Treat hip and hipv4 offload kinds as compatible with openmp kind, and vice versa.",
+        ),
+        option("compress", Value::Flag, "Compress output file when bundling."),
+        option("compression-level", Value::Integer("n"), "Specify the compression level (integer)"),
+        option("verbose", Value::Flag, "Print debug information."),
+        LlvmOption {
+            shown: Shown::Never,
+            ..list("debug-only", Value::Text("debug string"), "Enable a specific type of debug output")
+        },
+    ],
+    positional: None,
+};
+
+const STRING: Value = Value::Text("string");
+
+const TYPES: &str = "\
+Type of the files to be bundled/unbundled.
+Current supported types are:
+  i    - cpp-output
+  ii   - c++-cpp-output
+  cui  - cuda-cpp-output
+  hipi - hip-cpp-output
+  d    - dependency
+  ll   - llvm
+  bc   - llvm-bc
+  s    - assembler
+  o    - object
+  a    - archive of objects
+  gch  - precompiled-header
+  ast  - clang AST file";
+
+const fn option(name: &'static str, value: Value, help: &'static str) -> LlvmOption {
+    LlvmOption { name, value, occurs: Occurs::Optional, shown: Shown::Always, help }
+}
+
+const fn list(name: &'static str, value: Value, help: &'static str) -> LlvmOption {
+    LlvmOption { occurs: Occurs::CommaSeparated, ..option(name, value, help) }
+}
+
+/// What the tool says when it ends with status 1.
+type Result<T, E = String> = std::result::Result<T, E>;
+
+/// Runs as the tool.
+pub fn run(program: &OsStr, arguments: &[OsString]) -> u8 {
+    let line = match parse(&TOOL, program, arguments) {
+        Ok(line) => line,
+        Err(stop) => return stop.print(),
+    };
+    if line.flag("h") {
+        return print(&TOOL.short_help(program), 0);
+    }
+    let voice = Voice { program: Some(program), color: line.stated_flag("color") };
+    let (settings, warnings) = Settings::read(&line, |name| std::env::var_os(name));
+    complain(&warnings);
+    match Request::read(&line, voice).and_then(|request| work::run(&request, &settings, voice)) {
+        Ok(text) => print(&text, 0),
+        Err(message) => {
+            voice.error(&message);
+            FAILED
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The figures of `-verbose`, a line each.
+
+use crate::codec::Codec;
+use crate::format::ccob::Version;
+use crate::ops::Figures;
+
+/// What is said of a bundle that is not compressed.
+pub const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
+
+/// Files that are shorter are not even looked at.
+pub const SHORTEST: u64 = 8;
+
+/// Of a bundle that was compressed.
+pub fn compressed(figures: &Figures) -> String {
+    let lines = [
+        format!("Compressed bundle format version: {}", figures.version),
+        format!("Total file size (including headers): {} bytes", with_commas(total_size(figures))),
+        format!("Compression method used: {}", figures.codec.name()),
+        format!("Compression level: {}", figures.level.unwrap_or_default()),
+        format!("Binary size before compression: {} bytes", with_commas(figures.full_size)),
+        format!("Binary size after compression: {} bytes", with_commas(figures.stored_size)),
+        rates(figures),
+        format!("Compression speed: {:.2} MB/s", speed(figures)),
+        format!("Truncated MD5 hash: {:#016x}\n", figures.hash),
+    ];
+    lines.join("\n")
+}
+
+/// Of a bundle that was decompressed, which it was not if the hash were another.
+pub fn decompressed(figures: &Figures) -> String {
+    let mut lines = vec![format!("Compressed bundle format version: {}", figures.version)];
+    if figures.version >= 2 {
+        lines.push(format!("Total file size (from header): {} bytes", with_commas(total_size(figures))));
+    }
+    let method = if figures.codec == Codec::Zlib { "zlib" } else { "zstd" };
+    lines.extend([
+        format!("Decompression method: {method}"),
+        format!("Size before decompression: {} bytes", with_commas(figures.stored_size)),
+        format!("Size after decompression: {} bytes", with_commas(figures.full_size)),
+        rates(figures),
+        format!("Decompression speed: {:.2} MB/s", speed(figures)),
+        format!("Stored hash: {:#016x}", figures.hash),
+        format!("Recalculated hash: {:#016x}", figures.hash),
+        "Hashes match: Yes\n".to_owned(),
+    ]);
+    lines.join("\n")
+}
+
+fn total_size(figures: &Figures) -> u64 {
+    let header = Version::from_number(figures.version.into()).map_or(0, Version::header_size);
+    header + figures.stored_size
+}
+
+fn rates(figures: &Figures) -> String {
+    let rate = figures.full_size as f64 / figures.stored_size as f64;
+    format!("Compression rate: {rate:.2}\nCompression ratio: {:.2}%", 100.0 / rate)
+}
+
+fn speed(figures: &Figures) -> f64 {
+    figures.full_size as f64 / f64::from(1 << 20) / figures.time.as_secs_f64()
+}
+
+fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_told_apart() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")] {
+            assert_eq!(with_commas(number), text);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Requests done by the operations of fatbin's own commands, and their errors in the tool's words.
+
+use std::path::{Path, PathBuf};
+
+use super::environment::Settings;
+use super::request::{Action, Request};
+use super::{Result, Voice, compatibility_trace, complain, objcopy, verbose};
+use crate::cli::dropin::said::cause;
+use crate::codec::Limit;
+use crate::error::Error;
+use crate::format::bundle::{FileType, Form};
+use crate::host::rewrite;
+use crate::io::Input;
+use crate::ops::{self, BundleOptions, FileToBundle, UnbundleOptions, WantedFile};
+use crate::target::compatibility::KindRules;
+
+/// Does what is asked for; what comes back goes to standard output.
+pub fn run(request: &Request, settings: &Settings, voice: Voice) -> Result<String> {
+    let inputs = request.inputs.iter().map(|path| Input::open_any(path).map_err(|error| words(&error)));
+    let mut inputs = inputs.collect::<Result<Vec<Input>>>()?;
+    let file_type = FileType::named(&request.file_type)
+        .ok_or_else(|| format!("'{}': invalid file type specified", request.file_type))?;
+    let work = Work { request, settings, voice, file_type };
+    match request.action {
+        Action::Bundle => work.bundle(inputs).map(|()| String::new()),
+        Action::Unbundle => work.unbundle(&inputs.remove(0)).map(|()| String::new()),
+        Action::List => work.list(&inputs.remove(0)),
+    }
+}
+
+struct Work<'a> {
+    request: &'a Request,
+    settings: &'a Settings,
+    voice: Voice<'a>,
+    file_type: FileType,
+}
+
+impl Work<'_> {
+    fn bundle(&self, inputs: Vec<Input>) -> Result<()> {
+        let (targets, settings) = (&self.request.targets, self.settings);
+        if settings.alignment == 0 {
+            return Err("for the --bundle-align option: must be at least 1!".to_owned());
+        }
+        for lost in targets.iter().filter_map(|target| target.lost.as_deref()) {
+            self.voice.warning(lost);
+        }
+        let output = PathBuf::from(&self.request.outputs[0]);
+        let host = targets.iter().position(|target| target.is_host).filter(|&host| self.is_object(&inputs[host]));
+        if let (Some(host), true) = (host, settings.dry_run) {
+            let files = targets.iter().zip(&self.request.inputs);
+            let files: Vec<_> = files.map(|(target, path)| (target.id.as_str(), Path::new(path))).collect();
+            complain(&objcopy::adding(&files, host, &output));
+            return Ok(());
+        }
+        if host.is_some() && settings.compression.is_some() {
+            self.voice.warning("-compress: a bundle of objects is an object, and is not compressed");
+        }
+        let compression = settings.compression.filter(|_| host.is_none());
+        let files = targets.iter().zip(inputs).map(|(target, input)| FileToBundle { id: target.id.clone(), input });
+        let options = BundleOptions {
+            file_type: self.file_type,
+            alignment: settings.alignment,
+            compression: compression.map(|compression| (compression, settings.version)),
+            output,
+        };
+        let bundled = ops::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ()).map_err(|error| words(&error))?;
+        if let Some(figures) = bundled.compressed.filter(|_| settings.verbose) {
+            complain(&verbose::compressed(&figures));
+        }
+        Ok(())
+    }
+
+    fn unbundle(&self, input: &Input) -> Result<()> {
+        self.tell_figures(input)?;
+        let (targets, settings) = (&self.request.targets, self.settings);
+        let dry_run = settings.dry_run && self.is_object(input);
+        if dry_run && targets.iter().any(|target| target.is_host) {
+            complain(&objcopy::removing(Path::new(&self.request.inputs[0])));
+        }
+        // The host's object would be what llvm-objcopy makes.
+        let wanted = targets.iter().zip(&self.request.outputs).filter(|(target, _)| !(dry_run && target.is_host));
+        let options = UnbundleOptions {
+            file_type: Some(self.file_type),
+            targets: wanted.map(|(target, path)| WantedFile { id: target.id.clone(), output: path.into() }).collect(),
+            allow_missing: settings.allow_missing,
+            rules: KindRules { hip_openmp: settings.hip_openmp },
+            limit: Limit::default(),
+        };
+        let mut trace = |_: &Path, found: &str, requested: &str, verdict: &_| {
+            if settings.trace {
+                complain(&compatibility_trace::line(found, requested, verdict));
+            }
+        };
+        if settings.check_archive {
+            ops::check_archive(input, options.limit).map_err(|error| match error {
+                Error::ConflictingEntries { path, one, other } => {
+                    let path = path.to_string_lossy().into_owned();
+                    let (archive, member) = path.split_once('!').unwrap_or(("", &path));
+                    format!("conflicting TargetIDs [{one}, {other}] found in {member} of {archive}")
+                }
+                other => words(&other),
+            })?;
+        }
+        ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
+            Error::MissingTargets { missing, .. } => not_found(missing.split(", ").collect()),
+            Error::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
+            other => words(&other),
+        })?;
+        Ok(())
+    }
+
+    fn list(&self, input: &Input) -> Result<String> {
+        self.tell_figures(input)?;
+        let mut ids = String::new();
+        let list = |_: &Path, id: &str| ids += &format!("{id}\n");
+        ops::list(input, Some(self.file_type), Limit::default(), list).map_err(|error| words(&error))?;
+        Ok(ids)
+    }
+
+    /// What `-verbose` says of an input, whatever then comes of it.
+    fn tell_figures(&self, input: &Input) -> Result<()> {
+        if self.settings.verbose && input.size() >= verbose::SHORTEST {
+            let figures = ops::decompressed(input).map_err(|error| words(&error))?;
+            if figures.is_empty() {
+                complain(verbose::UNCOMPRESSED);
+            }
+            figures.iter().for_each(|figures| complain(&verbose::decompressed(figures)));
+        }
+        Ok(())
+    }
+
+    /// Whether sections are added to this file, or were.
+    fn is_object(&self, input: &Input) -> bool {
+        self.file_type.form == Form::Object && rewrite::host(input.view()).is_some()
+    }
+}
+
+fn not_found(mut ids: Vec<&str>) -> String {
+    ids.sort_unstable();
+    let listed = match ids[..] {
+        [.., _, _, _] => format!("{}, and {}", ids[..ids.len() - 1].join(", "), ids[ids.len() - 1]),
+        _ => ids.join(" and "),
+    };
+    format!("Can't find bundles for {listed}")
+}
+
+/// An error in the words of the operating system where it is about that.
+fn words(error: &Error) -> String {
+    match error {
+        Error::Io { path, cause: error, .. } => format!("'{}': {}", path.display(), cause(error)),
+        Error::NotAFile { path, .. } => format!("'{}': Is a directory", path.display()),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_found_is_listed_as_one_would_say_it() {
+        for (ids, listed) in [("a", "a"), ("b a", "a and b"), ("c a b", "a, b, and c"), ("d c b a", "a, b, c, and d")] {
+            assert_eq!(not_found(ids.split(' ').collect()), format!("Can't find bundles for {listed}"));
+        }
+    }
+}

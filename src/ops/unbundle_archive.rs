@@ -1,0 +1,261 @@
+//! `unbundle` of an archive of bundles: for each target an archive of the code that serves it.
+//!
+//! Device linkers take such archives. What goes in are all files that serve the target, not the best one of each bundle: in
+//! a library each is there because some other needs it. Members keep the order of the archive and get the names that
+//! clang-offload-bundler gives them, to the byte, because builds have come to expect them.
+//!
+//! Nothing is kept in memory but names. What stands in the archive is moved from there; what has to be restored, or stands
+//! in a file of its own, is put aside into one temporary file first.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use super::archive_members::{Member, each_member};
+use super::bundle_file::{BundleFile, Entry, Place, restore_host};
+use super::unbundle::{Explain, UnbundleOptions, check_entries, serves};
+use crate::archive;
+use crate::codec::Limit;
+use crate::error::{Error, Result};
+use crate::io::{Input, Output, Sink};
+
+/// Refuses an archive that has a bundle with target ids that must not stand in one: code for both would be taken for one
+/// device.
+pub fn check_archive(input: &Input, limit: Limit) -> Result<()> {
+    each_member(input, &mut |member| {
+        let check = &mut |bundle: BundleFile<'_>| {
+            let ids: Vec<&str> = bundle.entries.iter().map(|entry| entry.id.as_str()).collect();
+            match super::bundle::conflict(&ids) {
+                Some((one, other)) => Err(Error::ConflictingEntries { path: member.path.clone(), one, other }),
+                None => Ok(()),
+            }
+        };
+        member.each_bundle(limit, check).map(|_| ())
+    })
+}
+
+/// Writes one archive for each target. All appear, or none.
+pub fn unbundle_archive(
+    input: &Input,
+    options: &UnbundleOptions,
+    explain: &mut Explain,
+    moved: &mut dyn FnMut(u64),
+) -> Result<()> {
+    let mut outputs: Vec<Output> =
+        options.targets.iter().map(|target| Output::create(&target.output)).collect::<Result<_>>()?;
+    let folder = outputs.first().map_or_else(std::env::temp_dir, Output::directory);
+    let mut collected = None;
+    let aside = Input::made(input.path(), &folder, |file| {
+        collected = Some(collect(input, options, file, explain));
+        Ok(())
+    })?;
+    let archives = collected.expect("it was just collected")?;
+    for ((members, target), output) in archives.iter().zip(&options.targets).zip(&mut outputs) {
+        let mut sink = Sink::new([input, &aside]);
+        let named = members.iter().map(|member| (member.name.clone(), member.bytes(input, &aside)));
+        archive::write(named, &mut sink).map_err(Error::io(&target.output, "write"))?;
+        sink.write_with(output, moved)?;
+    }
+    outputs.into_iter().try_for_each(Output::commit)
+}
+
+/// A member that is to be written.
+#[derive(Clone)]
+struct NewMember {
+    name: String,
+    place: NewPlace,
+}
+
+/// Where its bytes are.
+#[derive(Clone)]
+enum NewPlace {
+    InArchive(Range<u64>),
+    Aside(Range<u64>),
+}
+
+impl NewMember {
+    fn bytes<'a>(&self, archive: &'a Input, aside: &'a Input) -> &'a [u8] {
+        let (input, range) = match &self.place {
+            NewPlace::InArchive(range) => (archive, range),
+            NewPlace::Aside(range) => (aside, range),
+        };
+        // Both are mapped, and the ranges are of what was found in the one or written to the other.
+        &input.view().data()[range.start as usize..range.end as usize]
+    }
+}
+
+/// For each target what goes into its archive.
+fn collect(
+    input: &Input,
+    options: &UnbundleOptions,
+    aside: &mut File,
+    explain: &mut Explain,
+) -> Result<Vec<Vec<NewMember>>> {
+    let mut collection = Collection {
+        archive: input,
+        options,
+        aside: Aside { path: input.path(), file: aside, size: 0 },
+        archives: vec![Vec::new(); options.targets.len()],
+        there: BTreeSet::new(),
+    };
+    each_member(input, &mut |member| {
+        member.each_bundle(options.limit, &mut |bundle| collection.take(member, &bundle, explain)).map(|_| ())
+    })?;
+    let Collection { archives, there, .. } = collection;
+    let targets = options.targets.iter().zip(&archives);
+    let mut missing: Vec<&str> =
+        targets.filter(|(_, members)| members.is_empty()).map(|(target, _)| target.id.as_str()).collect();
+    if missing.is_empty() || options.allow_missing {
+        return Ok(archives);
+    }
+    missing.sort_unstable();
+    let there: Vec<&str> = there.iter().map(String::as_str).collect();
+    let there = if there.is_empty() { "no bundles".to_owned() } else { there.join(", ") };
+    Err(Error::MissingTargets { path: input.path().to_owned(), missing: missing.join(", "), there })
+}
+
+struct Collection<'a> {
+    archive: &'a Input,
+    options: &'a UnbundleOptions,
+    aside: Aside<'a>,
+    archives: Vec<Vec<NewMember>>,
+    /// All ids.
+    there: BTreeSet<String>,
+}
+
+impl Collection<'_> {
+    /// Takes what is wanted of a bundle.
+    fn take(&mut self, member: &Member, bundle: &BundleFile<'_>, explain: &mut Explain) -> Result<()> {
+        check_entries(&member.path, bundle)?;
+        self.there.extend(bundle.entries.iter().map(|entry| entry.id.clone()));
+        let mut wanted: Vec<(&Entry, Vec<usize>)> = Vec::new();
+        for entry in &bundle.entries {
+            let mut targets = Vec::new();
+            for (index, target) in self.options.targets.iter().enumerate() {
+                let verdict = serves(&entry.id, &target.id, self.options.rules);
+                explain(&member.path, &entry.id, &target.id, &verdict);
+                if verdict.is_ok() {
+                    targets.push(index);
+                }
+            }
+            if !targets.is_empty() {
+                wanted.push((entry, targets));
+            }
+        }
+        let mut in_stream: Vec<Range<u64>> = wanted.iter().filter_map(|(entry, _)| entry.range_in_stream()).collect();
+        in_stream.sort_by_key(|range| range.start);
+        let stream_at = self.aside.size;
+        if let (Some(ccob), false) = (&bundle.ccob, in_stream.is_empty()) {
+            let parts: Vec<_> = in_stream.iter().cloned().map(|range| (range, ())).collect();
+            super::bundle_file::each_piece_of(
+                ccob,
+                &member.path,
+                parts,
+                &mut |(), piece| self.aside.write(piece),
+                &mut |_| (),
+            )?;
+        }
+        for (entry, targets) in wanted {
+            let place = match &entry.place {
+                Place::Here(view) => match self.archive.offset_of(view.data()) {
+                    Some(start) => NewPlace::InArchive(start..start + view.size()),
+                    None => self.aside.put([view.data()].into_iter(), member.input)?,
+                },
+                Place::Restored(bytes) => self.aside.put([bytes.as_slice()].into_iter(), member.input)?,
+                Place::AllAround(object) => {
+                    let host = restore_host(*object).map_err(|malformed| malformed.in_file(&member.path))?;
+                    self.aside.put(host.runs(), member.input)?
+                }
+                Place::InStream(range) => {
+                    // They lie there in the order of the stream, one right behind the other.
+                    let before = in_stream.iter().take_while(|other| other.start < range.start);
+                    let start = stream_at + before.map(|other| other.end - other.start).sum::<u64>();
+                    NewPlace::Aside(start..start + (range.end - range.start))
+                }
+            };
+            let name = member_name(member.name, &entry.id);
+            for target in targets {
+                self.archives[target].push(NewMember { name: name.clone(), place: place.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The temporary file for what cannot be moved from the archive.
+struct Aside<'a> {
+    /// What errors call it.
+    path: &'a Path,
+    file: &'a mut File,
+    size: u64,
+}
+
+impl Aside<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.size += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(Error::io(self.path, "write a temporary file for"))
+    }
+
+    /// Puts runs here as one; those that are a part of `input` are moved without being looked at.
+    fn put<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, input: &Input) -> Result<NewPlace> {
+        let start = self.size;
+        for run in runs {
+            match input.offset_of(run) {
+                Some(offset) => self.copy(input, offset, run.len() as u64)?,
+                None => self.write(run)?,
+            }
+        }
+        Ok(NewPlace::Aside(start..self.size))
+    }
+
+    fn copy(&mut self, input: &Input, offset: u64, size: u64) -> Result<()> {
+        let mut source = input.file();
+        source.seek(SeekFrom::Start(offset)).map_err(Error::io(input.path(), "read"))?;
+        let copied =
+            io::copy(&mut source.take(size), self.file).map_err(Error::io(self.path, "write a temporary file for"))?;
+        self.size += copied;
+        if copied != size {
+            return Err(Error::Shrunk { path: input.path().to_owned(), missing: size - copied });
+        }
+        Ok(())
+    }
+}
+
+/// What a file from a bundle is called in the archive for a target: `<stem>-<id><stem><extension>`. Of a member's path only
+/// the last part counts, and nothing in it can break the table of names that it may go into.
+fn member_name(member: &str, id: &str) -> String {
+    let file = member.rsplit(['/', '\\']).next().unwrap_or_default();
+    let (stem, own_extension) = file.rfind('.').map_or((file, ""), |dot| file.split_at(dot));
+    let device = crate::target::BundleEntryId::parse(id).and_then(|id| id.target_id).unwrap_or_default();
+    let extension = match device {
+        amd if amd.contains("gfx") => ".bc",
+        nvidia if nvidia.contains("sm_") => ".cubin",
+        _ => own_extension,
+    };
+    let plain = |c: char| if c == ':' || c.is_control() { '_' } else { c };
+    format!("{stem}-{id}{stem}{extension}").chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_called_after_the_file_it_came_from_and_what_it_is_for() {
+        let cases = [
+            ("a.o", "hip-amdgcn-amd-amdhsa--gfx906", "a-hip-amdgcn-amd-amdhsa--gfx906a.bc"),
+            ("a.b.o", "hip-amdgcn-amd-amdhsa--gfx90a:xnack+", "a.b-hip-amdgcn-amd-amdhsa--gfx90a_xnack+a.b.bc"),
+            ("a:b.o", "openmp-nvptx64-nvidia-cuda--sm_70", "a_b-openmp-nvptx64-nvidia-cuda--sm_70a_b.cubin"),
+            ("a.o", "host-x86_64-unknown-linux-gnu-", "a-host-x86_64-unknown-linux-gnu-a.o"),
+            ("a", "host-x86_64-unknown-linux-gnu-", "a-host-x86_64-unknown-linux-gnu-a"),
+            (".o", "hip-amdgcn-amd-amdhsa--", "-hip-amdgcn-amd-amdhsa--.o"),
+            ("in/a/folder/a.o", "hip-amdgcn-amd-amdhsa--", "a-hip-amdgcn-amd-amdhsa--a.o"),
+            ("a/\nb\n.o", "hip-amdgcn-amd-amdhsa--", "_b_-hip-amdgcn-amd-amdhsa--_b_.o"),
+        ];
+        for (member, id, expected) in cases {
+            assert_eq!(member_name(member, id), expected);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `fatbin unbundle` and `list` of archives of bundles: every form of archive and of member, and what is wrong with some.
+
+use std::io::Cursor;
+
+use fatbin::archive::{self, MemberContent};
+use fatbin::bytes::View;
+use fatbin::format::bundle;
+
+use crate::{Run, Scene};
+
+const HOST: &str = "host-x86_64-unknown-linux-gnu-";
+const ONE: &str = "hip-amdgcn-amd-amdhsa--gfx906";
+const TWO: &str = "hip-amdgcn-amd-amdhsa--gfx90a:xnack+";
+
+/// Files for a host, which is an object, and two devices.
+fn scene() -> Scene {
+    let scene = Scene::new();
+    scene.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
+    scene.file("one", "code for one\n").file("two", [0, 1, 2, 0xff]);
+    scene
+}
+
+fn bundle(scene: &Scene, how: &str, output: &str) -> Vec<u8> {
+    let targets = format!("--target {HOST}=host --target {ONE}=one --target {TWO}=two");
+    scene.fatbin(&format!("bundle {how} {targets} -o {output}")).ok();
+    scene.read(output)
+}
+
+/// An archive of GNU's kind.
+fn gnu(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    archive::write(members.iter().map(|(name, content)| ((*name).to_owned(), *content)), &mut bytes).unwrap();
+    bytes.into_inner()
+}
+
+fn header(name: &str, size: usize) -> Vec<u8> {
+    format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644).into_bytes()
+}
+
+/// An archive of BSD's kind, whose members have their names in front of them and are filled up to multiples of eight, as
+/// Darwin has them.
+fn bsd(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes = b"!<arch>\n".to_vec();
+    for (name, content) in members {
+        let mut member = [name.as_bytes(), &vec![0; name.len().next_multiple_of(8) - name.len()], content].concat();
+        member.resize(member.len().next_multiple_of(8), b'\n');
+        bytes.extend(header(&format!("#1/{}", name.len().next_multiple_of(8)), member.len()));
+        bytes.extend(member);
+    }
+    bytes
+}
+
+/// A thin archive of files with these names.
+fn thin(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let names: String = members.iter().map(|(name, _)| format!("{name}/\n")).collect();
+    let mut bytes = [b"!<thin>\n".to_vec(), header("//", names.len()), names.clone().into_bytes()].concat();
+    bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    for (name, content) in members {
+        bytes.extend(header(&format!("/{}", names.find(&format!("{name}/")).unwrap()), content.len()));
+    }
+    bytes
+}
+
+/// Names and contents of an archive in the folder.
+fn members(scene: &Scene, name: &str) -> Vec<(String, Vec<u8>)> {
+    let bytes = scene.read(name);
+    let members = archive::members(View::new(&bytes)).expect("an archive").unwrap();
+    let read = members.into_iter().map(|member| {
+        let MemberContent::Here(view) = member.content else { panic!("an archive with its members inside") };
+        (member.name.unwrap(), view.data().to_vec())
+    });
+    read.collect()
+}
+
+fn refused(run: Run, status: i32) -> String {
+    assert_eq!((run.status, run.out.as_str()), (status, ""), "{}", run.err);
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    run.err.strip_prefix("fatbin: ").expect("the program names itself").trim_end().to_owned()
+}
+
+fn in_one(stem: &str) -> String {
+    format!("{stem}-{ONE}{stem}.bc")
+}
+
+#[test]
+fn members_in_every_form_go_into_an_archive_for_each_target() {
+    let scene = scene();
+    let forms = [
+        ("binary.o", bundle(&scene, "--type bc", "b")),
+        ("object.o", bundle(&scene, "--type o", "b")),
+        ("text.s", bundle(&scene, "--type s", "b")),
+        ("zstd.o", bundle(&scene, "--type bc --compress", "b")),
+        ("zlib.o", bundle(&scene, "--type bc --compress=zlib --format-version 2", "b")),
+        ("text-zstd.s", bundle(&scene, "--type s --compress", "b")),
+        ("empty.o", Vec::new()),
+        ("notes.txt", b"no bundle".to_vec()),
+        ("plain.o", scene.read("host")),
+    ];
+    let forms: Vec<(&str, &[u8])> = forms.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+    for (name, bytes) in &forms {
+        scene.file(name, bytes);
+    }
+    let stems = ["binary", "object", "text", "zstd", "zlib", "text-zstd"];
+    for (dialect, bytes) in [("gnu", gnu(&forms)), ("bsd", bsd(&forms)), ("thin", thin(&forms))] {
+        scene.file("all.a", &bytes);
+        for said in ["", "--type a"] {
+            let wanted = format!("--target {HOST}=h.a --target {ONE}=1.a --target {TWO}=2.a");
+            scene.fatbin(&format!("unbundle {said} {wanted} all.a")).ok();
+            let expected: Vec<_> = stems.iter().map(|stem| (in_one(stem), b"code for one\n".to_vec())).collect();
+            assert_eq!(members(&scene, "1.a"), expected, "{dialect}");
+            let names: Vec<String> = members(&scene, "2.a").into_iter().map(|(name, _)| name).collect();
+            let two = "hip-amdgcn-amd-amdhsa--gfx90a_xnack+";
+            assert_eq!(names, stems.map(|stem| format!("{stem}-{two}{stem}.bc")));
+            assert!(members(&scene, "2.a").iter().all(|(_, bytes)| *bytes == [0, 1, 2, 0xff]));
+            let hosts = members(&scene, "h.a");
+            assert_eq!(hosts[2].0, format!("text-{HOST}text.s"));
+            assert!(hosts.len() == 6 && hosts.iter().all(|(_, bytes)| *bytes == scene.read("host")), "{dialect}");
+            let listed = scene.fatbin(&format!("list {said} all.a")).ok();
+            assert_eq!(listed, format!("{HOST}\n{ONE}\n{TWO}\n").repeat(6), "{dialect}");
+        }
+    }
+    let listed = scene.fatbin("list -H all.a").ok();
+    assert_eq!(listed.lines().nth(3), Some(format!("all.a!object.o: {HOST}").as_str()));
+}
+
+#[test]
+fn a_member_may_hold_several_bundles_one_behind_the_other() {
+    let scene = scene();
+    let zstd = bundle(&scene, "--type bc --compress", "b");
+    let plain = bundle(&scene, "--type bc", "b");
+    scene.file("new", "newer code\n").fatbin(&format!("bundle --type bc --compress --target {ONE}=new -o b")).ok();
+    let other = scene.read("b");
+    let several = [&zstd[..], &other, &[0; 100], &plain, &other, &[0; 7]].concat();
+    scene.file("several.a", gnu(&[("s.o", &several)]));
+    scene.fatbin(&format!("unbundle --target {ONE}=1.a --target {TWO}=2.a several.a")).ok();
+    let (old, new) = (b"code for one\n".to_vec(), b"newer code\n".to_vec());
+    let expected: Vec<_> = [&old, &new, &old, &new].map(|code| (in_one("s"), code.clone())).to_vec();
+    assert_eq!(members(&scene, "1.a"), expected);
+    assert_eq!(members(&scene, "2.a").len(), 2);
+    assert_eq!(scene.fatbin("list several.a").ok().lines().count(), 8);
+}
+
+#[test]
+fn members_of_one_name_all_come_out_in_their_order() {
+    let scene = scene();
+    let one = bundle(&scene, "--type bc", "b");
+    scene.file("one", "other\n");
+    let other = bundle(&scene, "--type o", "b");
+    scene.file("twice.a", gnu(&[("in/a.o", &one), ("a.o", &other)]));
+    scene.fatbin(&format!("unbundle --target {ONE}=1.a twice.a")).ok();
+    let expected = [(in_one("a"), b"code for one\n".to_vec()), (in_one("a"), b"other\n".to_vec())];
+    assert_eq!(members(&scene, "1.a"), expected);
+}
+
+#[test]
+fn all_code_that_serves_a_target_is_taken_and_the_reasons_are_told() {
+    let scene = scene();
+    let a = bundle(&scene, "--type bc", "b");
+    scene.fatbin("bundle --type bc --target hipv4-amdgcn-amd-amdhsa--gfx90a=two -o b").ok();
+    scene.file("all.a", gnu(&[("a.o", &a), ("b.o", &scene.read("b"))]));
+    let wanted = "hip-amdgcn-amd-amdhsa--gfx90a:sramecc-:xnack+";
+    let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x.a all.a"));
+    let expected = format!(
+        "fatbin: all.a!a.o: {HOST} does not serve {wanted}: its offload kind is host, not hip\n\
+         fatbin: all.a!a.o: {ONE} does not serve {wanted}: it is for gfx906, not for gfx90a\n\
+         fatbin: all.a!a.o: {TWO} serves {wanted}: they are compatible\n\
+         fatbin: all.a!b.o: hipv4-amdgcn-amd-amdhsa--gfx90a serves {wanted}: they are compatible\n"
+    );
+    assert_eq!((run.status, run.err), (0, expected));
+    let names: Vec<String> = members(&scene, "x.a").into_iter().map(|(name, _)| name).collect();
+    let expected =
+        ["a-hip-amdgcn-amd-amdhsa--gfx90a_xnack+a.bc", "b-hipv4-amdgcn-amd-amdhsa--gfx90ab.bc"].map(str::to_owned);
+    assert_eq!(names, expected);
+
+    let openmp = "openmp-amdgcn-amd-amdhsa--gfx906";
+    assert_eq!(scene.fatbin(&format!("unbundle --target {openmp}=x.a all.a")).status, 1);
+    scene.fatbin(&format!("unbundle --hip-openmp-compatible --target {openmp}=x.a all.a")).ok();
+    assert_eq!(members(&scene, "x.a")[0].0, in_one("a"));
+}
+
+#[test]
+fn what_is_missing_is_told_with_what_is_there_and_leaves_no_archive_unless_it_is_allowed() {
+    let scene = scene();
+    let a = bundle(&scene, "--type bc", "b");
+    scene.file("all.a", gnu(&[("a.o", &a), ("b.o", &a)]));
+    let (x, y) = ("hip-amdgcn-amd-amdhsa--gfx1100", "hip-amdgcn-amd-amdhsa--gfx1030");
+    let wanted = format!("--target {ONE}=1.a --target {x}=x.a --target {y}=y.a");
+    let before = scene.names();
+    let message = refused(scene.fatbin(&format!("unbundle {wanted} all.a")), 1);
+    assert_eq!(message, format!("all.a: has nothing for {y}, {x}; it has {ONE}, {TWO}, {HOST}"));
+    assert_eq!(scene.names(), before);
+    scene.fatbin(&format!("unbundle --allow-missing {wanted} all.a")).ok();
+    assert_eq!((scene.read("x.a"), scene.read("y.a")), (b"!<arch>\n".to_vec(), b"!<arch>\n".to_vec()));
+    assert_eq!(members(&scene, "1.a").len(), 2);
+
+    scene.file("none.a", b"!<arch>\n");
+    let message = refused(scene.fatbin(&format!("unbundle --target {ONE}=n.a none.a")), 1);
+    assert_eq!(message, format!("none.a: has nothing for {ONE}; it has no bundles"));
+    scene.fatbin(&format!("unbundle --allow-missing --target {ONE}=n.a none.a")).ok();
+    assert_eq!(scene.read("n.a"), b"!<arch>\n");
+    for arguments in ["none.a", "--type a none.a", "--type a one", "--type o all.a"] {
+        let run = scene.fatbin(&format!("list {arguments}"));
+        assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "", ""), "{arguments}");
+    }
+}
+
+#[test]
+fn an_archive_is_checked_for_target_ids_that_must_not_stand_together_if_that_is_asked() {
+    let scene = scene();
+    let open = "hip-amdgcn-amd-amdhsa--gfx90a";
+    let two = |one: &str, other: &str| bundle::write(&[(one, &b"1"[..]), (other, b"2")], 1).unwrap().to_vec();
+    let unbundle = format!("unbundle --check-input-archive --target {TWO}=x.a");
+    let a = bundle(&scene, "--type bc --compress", "b");
+    scene.file("bad.a", gnu(&[("a.o", &a), ("bad.o", &two(TWO, open))]));
+    let message = refused(scene.fatbin(&format!("{unbundle} bad.a")), 2);
+    let expected = "cannot stand in one bundle; a feature is set for all code of a processor or for none";
+    assert_eq!(message, format!("bad.a!bad.o: {open} and {TWO} {expected}"));
+    // Not checked, all of it serves.
+    scene.fatbin(&format!("unbundle --target {TWO}=x.a bad.a")).ok();
+    assert_eq!(members(&scene, "x.a").len(), 3);
+    // What stands in two bundles does not stand together, and two values of a feature do not conflict.
+    let off = two(TWO, &format!("{open}:xnack-"));
+    scene.file("fine.a", gnu(&[("a.o", &a), ("off.o", &off), ("open.o", &two(ONE, open))]));
+    scene.fatbin(&format!("{unbundle} fine.a")).ok();
+    let message = refused(scene.fatbin(&format!("{unbundle} b")), 2);
+    assert_eq!(message, "b: is no bundle of type a (archives of bundles)");
+}
+
+#[test]
+fn archives_with_something_wrong_in_them_are_one_line_and_no_output() {
+    let scene = scene();
+    let plain = bundle(&scene, "--type bc", "b");
+    let zstd = bundle(&scene, "--type bc --compress", "b");
+    let repeated = bundle::write(&[(ONE, &b"1"[..]), (ONE, b"2")], 1).unwrap().to_vec();
+    let mut other_hash = zstd.clone();
+    other_hash[24] ^= 1;
+    let mut cut = gnu(&[("a.o", &plain)]);
+    cut.truncate(cut.len() - 40);
+    let with = |bytes: &[u8]| gnu(&[("a.o", &plain), ("x.o", bytes)]);
+    scene.file("old.a", "old");
+    let cases = [
+        (cut, "x.a: archive member size at 0x44: "),
+        (b"!<arch>\nnonsense".to_vec(), "x.a: archive at 0x0: "),
+        (with(&plain[..40]), "x.a!x.o: bundle entry"),
+        (with(&[&plain[..], b"garbage"].concat()), "x.a!x.o: is no bundle of any kind"),
+        (with(&repeated), &format!("x.a!x.o: has {ONE} twice")),
+        (with(&other_hash), "x.a!x.o: compressed bundle hash at 0x18: "),
+        (with(&zstd[..zstd.len() - 5]), "x.a!x.o: compressed bundle total size at 0x8: "),
+        (thin(&[("gone.o", &plain)]), "gone.o: cannot open: "),
+        (thin(&[("-", &plain)]), "-: cannot open: "),
+        (plain.clone(), "x.a: is no bundle of type a (archives of bundles)"),
+    ];
+    for (bytes, message) in cases {
+        scene.file("x.a", bytes);
+        let before = scene.names();
+        let run =
+            scene.fatbin(&format!("unbundle --type a --allow-missing --target {ONE}=old.a --target {TWO}=y.a x.a"));
+        let found = refused(run, 2);
+        assert!(found.starts_with(message), "{found}, not {message}");
+        assert_eq!((scene.names(), scene.read("old.a")), (before, b"old".to_vec()));
+    }
+}
+
+#[test]
+fn an_archive_may_be_its_own_output_and_comes_from_a_pipe() {
+    let scene = scene();
+    let a = bundle(&scene, "--type bc", "b");
+    scene.file("all.a", gnu(&[("a.o", &a)]));
+    let line = format!("{0} unbundle --target {ONE}=- - < all.a | cmp - 1.a", env!("CARGO_BIN_EXE_fatbin"));
+    scene.fatbin(&format!("unbundle --target {ONE}=1.a all.a")).ok();
+    crate::run(std::process::Command::new("sh").args(["-c", &line]).current_dir(scene.path("."))).ok();
+    scene.fatbin(&format!("unbundle --target {ONE}=all.a all.a")).ok();
+    assert_eq!(members(&scene, "all.a"), [(in_one("a"), b"code for one\n".to_vec())]);
+}

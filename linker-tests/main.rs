@@ -27,6 +27,8 @@
 //!
 //! Where the program stands in for one of LLVM's tools, both are called and compared: [`dropin`].
 //!
+//! What `fatbin inspect` says of compiled kernels is compared with what LLVM's and NVIDIA's tools say: [`inspect`].
+//!
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
@@ -41,6 +43,7 @@ mod citizen;
 mod directives;
 mod dropin;
 mod false_magics;
+mod inspect;
 mod linker_wrapper;
 mod matrix;
 mod runtimes;
@@ -91,6 +94,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(citizen::trials());
     trials.extend(dropin::trials());
     trials.extend(versions::trials());
+    trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
     Ok(trials)
 }

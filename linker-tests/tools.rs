@@ -29,6 +29,11 @@ pub enum Tool {
     Libomptarget,
     LibLlvm,
     Objcopy,
+    Readelf,
+    Dwarfdump,
+    Cxxfilt,
+    Ptxas,
+    Cuobjdump,
     Wild,
 }
 
@@ -83,6 +88,11 @@ impl Tool {
             Tool::Objdump => llvm_program("llvm-objdump"),
             Tool::Ar => llvm_program("llvm-ar"),
             Tool::Objcopy => llvm_program("llvm-objcopy"),
+            Tool::Readelf => llvm_program("llvm-readelf"),
+            Tool::Dwarfdump => llvm_program("llvm-dwarfdump"),
+            Tool::Cxxfilt => llvm_program("llvm-cxxfilt"),
+            Tool::Ptxas => file(&fetched("cuda-tools"), "ptxas"),
+            Tool::Cuobjdump => file(&fetched("cuda-tools"), "cuobjdump"),
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
             Tool::OffloadBundler => llvm_program("clang-offload-bundler"),
@@ -98,6 +108,8 @@ impl Tool {
     fn missing(self) -> Missing {
         let (name, package) = match self {
             Tool::Wild => return Missing::wild(),
+            Tool::Ptxas => return not_fetched("ptxas"),
+            Tool::Cuobjdump => return not_fetched("cuobjdump"),
             Tool::Cc => ("cc", "gcc"),
             Tool::Bfd => ("ld.bfd", "binutils"),
             Tool::Gold => ("ld.gold", "binutils-gold, or binutils before Debian 13"),
@@ -107,6 +119,9 @@ impl Tool {
             Tool::Objdump => ("llvm-objdump-22", "llvm-22"),
             Tool::Ar => ("llvm-ar-22", "llvm-22"),
             Tool::Objcopy => ("llvm-objcopy-22", "llvm-22"),
+            Tool::Readelf => ("llvm-readelf-22", "llvm-22"),
+            Tool::Dwarfdump => ("llvm-dwarfdump-22", "llvm-22"),
+            Tool::Cxxfilt => ("llvm-cxxfilt-22", "llvm-22"),
             Tool::OffloadWrapper => ("llvm-offload-wrapper-22", "llvm-22"),
             Tool::OffloadBinary => ("llvm-offload-binary-22", "llvm-22"),
             Tool::OffloadBundler => ("clang-offload-bundler-22", "clang-tools-22"),
@@ -179,6 +194,15 @@ fn folder_with_ld(linker: &Path) -> Result<PathBuf> {
 pub fn in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).find_map(|folder| file(&folder, name))
+}
+
+/// A folder of what `scripts/test` fetches.
+pub fn fetched(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/runtimes").join(name)
+}
+
+pub fn not_fetched(name: &str) -> Missing {
+    Missing::by(name, "scripts/test --install fetches it")
 }
 
 /// A program of an LLVM release other than the reference.

@@ -8,12 +8,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use libtest_mimic::Trial;
 
 use crate::matrix::images::Images;
 use crate::step::Step;
-use crate::tools::{Linker, Missing, Tool, find_in, llvm_tool};
+use crate::tools::{Linker, Missing, Tool, fetched, find_in, llvm_tool, not_fetched};
 use crate::trial::{completion, fresh_folder};
 
 const HOST: &str = "x86_64-pc-linux-gnu";
@@ -76,7 +76,7 @@ fn openmp_library(release: &str, name: &str) -> Result<PathBuf> {
     let found = find_in(&fetched, name).or_else(|| find_in(&installed, name).filter(|_| release == "22"));
     found.ok_or_else(|| match release {
         "22" => Missing::new(name, "liboffload-22 and libomp-22-dev").into(),
-        _ => not_fetched(name),
+        _ => not_fetched(name).into(),
     })
 }
 
@@ -126,14 +126,6 @@ fn starts_and_ends(folder: &Path, kind: &str, linker: Linker, library: &Path) ->
 
 fn wrap(folder: &Path) -> Step {
     Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).arg("wrap")
-}
-
-fn fetched(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/runtimes").join(name)
-}
-
-fn not_fetched(name: &str) -> Error {
-    Missing::by(name, "scripts/test --install fetches it").into()
 }
 
 /// As LD_LIBRARY_PATH: a run path would not be inherited by the libraries of the runtimes. What a runtime needs of other

@@ -1,0 +1,160 @@
+//! NVIDIA cubins: `cuobjdump -res-usage` prints what each function takes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+use serde_json::Value;
+
+use super::{Ours, clang, dwarf, source, text, trial};
+use crate::step::Step;
+use crate::tools::Tool;
+
+/// Both forms of the ELF header, with 1 KB of shared memory that the system keeps (90 and later) and without.
+const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100f", "sm_120"];
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for architecture in ARCHITECTURES {
+        trials.push(trial(format!("cubin/{architecture}"), move |folder| {
+            let ours = assembled(folder, &["-g"], architecture, &[], "lines")?;
+            let scratch = |name: &str| ours.kernels[name]["scratch"].as_u64();
+            ensure!(
+                scratch("_Z5callsPii") >= Some(128),
+                "{}",
+                ours.complain("nothing on the stack: this proves less than it should")
+            );
+            Ok(())
+        }));
+    }
+    let without_debug = |folder: &Path| assembled(folder, &[], "sm_90", &[], "none").map(drop);
+    trials.push(trial("cubin/no-debug".to_owned(), without_debug));
+    // `debug` in the target of the PTX and `-g` go together.
+    let full =
+        |folder: &Path| assembled(folder, &["-g", "--cuda-noopt-device-debug"], "sm_90", &["-g"], "full").map(drop);
+    trials.push(trial("cubin/full-debug".to_owned(), full));
+    trials.push(trial("cubin/to-be-linked".to_owned(), to_be_linked));
+    trials
+}
+
+fn ptx(folder: &Path, options: &[&str]) -> Result<()> {
+    let step = clang(folder)?.args(["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib"]);
+    let step = step.args(["--cuda-gpu-arch=sm_70", "--cuda-feature=+ptx78"]).args(options);
+    step.args(["-S", "-o", "ptx"]).arg(source("kernels.cu")).run()?;
+    Ok(())
+}
+
+fn assemble(folder: &Path, architecture: &str, options: &[&str]) -> Result<()> {
+    let step = Step::new(folder, Tool::Ptxas.path()?).arg(format!("-arch={architecture}")).args(options);
+    step.args(["-o", "image", "ptx"]).run()?;
+    Ok(())
+}
+
+fn assembled(folder: &Path, clang: &[&str], architecture: &str, ptxas: &[&str], level: &str) -> Result<Ours> {
+    ptx(folder, clang)?;
+    assemble(folder, architecture, ptxas)?;
+    let ours = Ours::of(folder, "image")?;
+    let usage = usage(folder, &ours)?;
+    for (name, theirs) in &usage {
+        ensure!(of(&ours.kernels[name]) == *theirs, "{}", ours.complain(format!("{name}: cuobjdump: {theirs:?}")));
+    }
+    ours.has_names_of_cxxfilt(folder)?;
+    ensure!(text(&ours.image["debug"]["level"]) == level, "{}", ours.complain(format!("should be {level}")));
+    dwarf::compare(folder, &ours, "image")?;
+    agrees_with_ptx(folder, &ours)?;
+    Ok(ours)
+}
+
+/// What is to be linked has no stack size yet, and cuobjdump prints 0. The frame is known, and what is known is the least
+/// that there will be: where the linked kernel has none of its own, there may still be callees.
+fn to_be_linked(folder: &Path) -> Result<()> {
+    let linked = assembled(folder, &[], "sm_90", &[], "none")?;
+    assemble(folder, "sm_90", &["-c"])?;
+    let ours = Ours::of(folder, "image")?;
+    for (name, theirs) in usage(folder, &ours)? {
+        let own = &ours.kernels[&name];
+        ensure!(theirs["STACK"] == "0", "{}", ours.complain("cuobjdump knows better than it did"));
+        ensure!(own["scratch_is_minimum"].as_bool() == Some(true), "{}", ours.complain(&name));
+        let without_stack = |figures: BTreeMap<String, String>| -> Vec<_> {
+            figures.into_iter().filter(|(key, _)| key != "STACK").collect()
+        };
+        ensure!(without_stack(of(own)) == without_stack(theirs), "{}", ours.complain(&name));
+        let known = linked.kernels[&name]["scratch"].as_u64();
+        ensure!(own["scratch"].as_u64() <= known, "{}", ours.complain(format!("{name}: {known:?} once linked")));
+    }
+    let spills = &ours.kernels["_ZN6inside6spillsILi3EdEEvPVT0_"];
+    ensure!(spills["scratch"].as_u64() > Some(0), "{}", ours.complain("the frame should be told"));
+    Ok(())
+}
+
+type Figures = BTreeMap<String, String>;
+
+/// Our figures of a kernel under cuobjdump's names.
+fn of(kernel: &Value) -> Figures {
+    let stack = match kernel["scratch_is_minimum"].as_bool() {
+        Some(true) => "UNKNOWN".to_owned(),
+        _ => text(&kernel["scratch"]),
+    };
+    let figures = [("REG", text(&kernel["registers"])), ("STACK", stack), ("SHARED", text(&kernel["shared"]))];
+    let mut figures: Figures = figures.map(|(name, value)| (name.to_owned(), value)).into();
+    for bank in kernel["constant_banks"].as_array().into_iter().flatten() {
+        figures.insert(format!("CONSTANT[{}]", bank["bank"]), text(&bank["size"]));
+    }
+    figures
+}
+
+/// What cuobjdump says of each of our kernels. It lists other functions too.
+fn usage(folder: &Path, ours: &Ours) -> Result<BTreeMap<String, Figures>> {
+    let done = Step::new(folder, Tool::Cuobjdump.path()?).args(["-res-usage", "image"]).run()?;
+    let mut usage = BTreeMap::new();
+    let mut lines = done.stdout.lines();
+    while let Some(line) = lines.next() {
+        let Some(name) = line.strip_prefix(" Function ").and_then(|rest| rest.strip_suffix(':')) else { continue };
+        let figures = lines.next().context("a line of figures")?.split_whitespace();
+        let figures = figures.filter_map(|figure| figure.split_once(':'));
+        let wanted = |name: &str| ["REG", "STACK", "SHARED"].contains(&name) || name.starts_with("CONSTANT");
+        let figures: Figures =
+            figures.filter(|(name, _)| wanted(name)).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        if ours.kernels.contains_key(name) {
+            usage.insert(name.to_owned(), figures);
+        } else {
+            ensure!(!figures.contains_key("CONSTANT[0]"), "{}", ours.complain(format!("{name} is missing")));
+        }
+    }
+    ensure!(usage.len() == ours.kernels.len() && usage.len() == 8, "{}", done.complain(format!("{:?}", usage.keys())));
+    Ok(usage)
+}
+
+/// What the text states comes out of ptxas again: parameters, launch bounds, lines, and shared memory where the system
+/// keeps none.
+fn agrees_with_ptx(folder: &Path, cubin: &Ours) -> Result<()> {
+    let text_of = Ours::of(folder, "ptx")?;
+    let arch = text(&cubin.image["arch"]);
+    let number: u32 = arch.trim_matches(|c: char| !c.is_ascii_digit()).parse()?;
+    for (name, kernel) in &cubin.kernels {
+        let stated = &text_of.kernels[name];
+        for key in ["parameter_size", "max_threads"] {
+            ensure!(stated[key] == kernel[key], "{}", text_of.complain(cubin.complain(format!("{name}: {key}"))));
+        }
+        let places = |kernel: &Value| -> Vec<(Option<u64>, Option<u64>)> {
+            let parameters = kernel["parameters"].as_array().cloned().unwrap_or_default();
+            parameters.iter().map(|it| (it["offset"].as_u64(), it["size"].as_u64())).collect()
+        };
+        ensure!(
+            places(stated) == places(kernel),
+            "{}",
+            text_of.complain(cubin.complain(format!("{name}: parameters")))
+        );
+        ensure!(stated["source"]["line"] == kernel["source"]["line"], "{}", text_of.complain(cubin.complain(name)));
+        if number < 90 {
+            ensure!(
+                stated["shared"] == kernel["shared"],
+                "{}",
+                text_of.complain(cubin.complain(format!("{name}: shared")))
+            );
+        }
+    }
+    ensure!(text_of.image["debug"]["level"] == cubin.image["debug"]["level"], "{}", text_of.complain("debug level"));
+    Ok(())
+}

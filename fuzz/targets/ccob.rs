@@ -28,7 +28,8 @@ fuzz_target!(|data: &[u8]| {
     for version in [Version::Two, Version::Three] {
         let mut stream = Vec::new();
         let content = Content::from(&whole[..]);
-        let written = compress(&content, Compression::new(ccob.codec), version, &mut stream, &mut |_| ()).expect("it is small");
+        let written =
+            compress(&content, Compression::new(ccob.codec), version, &mut stream, &mut |_| ()).expect("it is small");
         let bytes = [written.header, stream].concat();
         let again = Ccob::read(View::new(&bytes)).expect("what was written can be read");
         assert_eq!(again.hash.value, ccob.hash.value);

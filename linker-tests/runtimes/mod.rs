@@ -93,7 +93,8 @@ fn hip(folder: &Path, release: &str, linker: Linker) -> Result<()> {
 /// The HIP runtime of this release.
 pub fn hip_library(release: &str) -> Result<PathBuf> {
     let name = format!("libamdhip64.so.{release}");
-    find_in(&fetched("hip-5").join("usr/lib/x86_64-linux-gnu"), &name).ok_or_else(|| not_fetched(&name))
+    let library = find_in(&fetched("hip-5").join("usr/lib/x86_64-linux-gnu"), &name);
+    library.ok_or_else(|| not_fetched(&name).into())
 }
 
 /// A program with entries from the command line alone, once for each way in which the entries were read over time.

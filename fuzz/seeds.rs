@@ -49,6 +49,7 @@ fn main() -> io::Result<()> {
         let bundle = bundle::write(&[(HOST_ID, &[]), (&id, &bytes)], 1).expect("a fixture is small").to_vec();
 
         save(&folder, "device_elf", &name, &bytes)?;
+        save(&folder, "inspect", &name, &bytes)?;
         save(&folder, "offload_binary", &name, &binary)?;
         save(&folder, "offload_binary", &format!("{name}-2"), &two)?;
         save(&folder, "offload_binary", &format!("{name}-3"), &compressed)?;

@@ -124,6 +124,42 @@ fn a_kernel_in_ptx_has_parameters_and_no_registers_yet() {
     assert_eq!(look(&fixture("answer-sm_80.ptx")), expected);
 }
 
+/// `llvm-dwarfdump` has the same, but for the empty name of the compiler, whom `-fno-ident` keeps silent.
+#[test]
+fn full_debug_information_has_units_and_declarations() {
+    let inspection = look(&fixture("answer-gfx90a-debug.hsaco"));
+    let unit = CompileUnit {
+        name: Some("/answer/answer.c".to_owned()),
+        directory: Some("/answer".to_owned()),
+        producer: None,
+        version: 5,
+    };
+    assert_eq!(inspection.debug, Debug { level: DebugLevel::Full, units: vec![unit] });
+    let source = SourceLine { file: "/answer/answer.c".to_owned(), line: 16 };
+    assert_eq!(inspection.kernels[0].source, Some(source));
+}
+
+#[test]
+fn line_tables_alone_tell_where_a_kernel_begins() {
+    let inspection = look(&fixture("answer-sm_90-debug.cubin"));
+    assert_eq!(inspection.debug, Debug { level: DebugLevel::Lines, units: Vec::new() });
+    let source = SourceLine { file: "/answer/answer.c".to_owned(), line: 16 };
+    assert_eq!(inspection.kernels[0].source, Some(source));
+}
+
+#[test]
+fn debug_information_that_is_broken_does_not_take_the_kernels_with_it() {
+    use object::ObjectSection;
+    let mut bytes = fixture("answer-sm_90-debug.cubin");
+    let (table, _) = Elf::read(View::new(&bytes)).unwrap().section(".debug_line").unwrap().file_range().unwrap();
+    // Its version, behind its length.
+    bytes[table as usize + 4] = 99;
+    let inspection = look(&bytes);
+    assert_eq!((inspection.kernels[0].registers, &inspection.kernels[0].source), (Some(8), &None));
+    let problems: Vec<String> = inspection.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems, [format!("debug information at {table:#x}: unknown DWARF version: 99")]);
+}
+
 #[test]
 fn what_is_not_looked_into_says_so() {
     for (bytes, words) in [(&b"BC\xc0\xde"[..], "bitcode"), (b"", "empty"), (b"what is this", "unknown")] {
@@ -136,7 +172,7 @@ fn what_is_not_looked_into_says_so() {
 
 #[test]
 fn no_prefix_and_no_broken_byte_of_an_image_is_a_panic() {
-    for name in ["answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx"] {
+    for name in ["answer-gfx90a-debug.hsaco", "answer-sm_90-debug.cubin", "answer-sm_80.ptx"] {
         let good = fixture(name);
         let kind = DeviceImage::identify(View::new(&good)).image_kind;
         for end in 0..good.len() {

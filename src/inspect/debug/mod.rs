@@ -12,13 +12,14 @@ mod work;
 use std::collections::BTreeMap;
 
 use gimli::{DwarfSections, SectionId};
+use object::ObjectSection;
 
 use super::elf::Elf;
 use super::kernel::{Found, SourceLine};
 use crate::codec::Limit;
 use crate::error::{Cause, Malformed};
 use sections::{Reader, Section};
-use work::Work;
+use work::{Stop, Work};
 
 /// What there is of debug information.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -115,10 +116,16 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [Found], limit: Limit, problems: &mut V
     let mut debug = Debug::default();
     let mut work = Work::new(elf.view.size());
     let read = units::read(&mut dwarf, &mut debug, &mut sources, &mut work);
-    problems
-        .extend(read.err().map(|stop| elf.view.malformed("debug information", 0, Cause::HostFile(stop.to_string()))));
+    problems.extend(read.err().map(|stop| malformed(elf, &stop)));
     for found in kernels {
         found.kernel.source = found.entry.and_then(|entry| sources.known.get(&entry).cloned().flatten());
     }
     debug
+}
+
+/// What stopped the reading, as an error about the section that leads to all others; `gimli` knows no files.
+fn malformed(elf: &Elf<'_>, stop: &Stop) -> Malformed {
+    let section = [".debug_info", ".debug_line"].into_iter().find_map(|name| elf.section(name));
+    let offset = section.and_then(|section| section.file_range()).map_or(0, |(offset, _)| offset);
+    elf.view.malformed("debug information", offset, Cause::HostFile(stop.to_string()))
 }

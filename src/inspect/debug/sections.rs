@@ -61,7 +61,12 @@ impl gimli::Relocate for &Relocations {
     }
 }
 
-impl Section<'_> {
+impl<'data> Section<'data> {
+    #[cfg(test)]
+    pub fn of(bytes: &'data [u8]) -> Self {
+        Section { bytes: Cow::Borrowed(bytes), relocations: Relocations::default() }
+    }
+
     pub fn reader(&self, endian: RunTimeEndian) -> Reader<'_> {
         RelocateReader::new(EndianSlice::new(&self.bytes, endian), &self.relocations)
     }

@@ -73,7 +73,10 @@ fn compile_unit(dwarf: &Dwarf<'_>, unit: &UnitOf<'_>, work: &mut Work) -> Result
         None => None,
     };
     let producer = producer.and_then(|value| dwarf.attr_string(unit, value).ok());
-    let mut text = |reader: Option<&Reader<'_>>| reader.map(|reader| text(reader, work)).transpose();
+    let mut text = |reader: Option<&Reader<'_>>| -> Result<Option<String>, Stop> {
+        let text = reader.map(|reader| text(reader, work)).transpose()?;
+        Ok(text.filter(|text| !text.is_empty()))
+    };
     Ok(CompileUnit {
         name: text(unit.name.as_ref())?,
         directory: text(unit.comp_dir.as_ref())?,
@@ -141,4 +144,66 @@ fn declaration<'a>(
         work.spend(entry.attrs().len())?;
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use gimli::{DwarfSections, RunTimeEndian, SectionId};
+
+    use super::*;
+    use crate::inspect::debug::sections::Section;
+
+    /// Reads what these sections hold, with as much work as a small file may make.
+    fn read_sections(sections: &[(SectionId, &[u8])]) -> (Result<(), Stop>, Debug) {
+        let section = |id| sections.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, bytes)| bytes);
+        let Ok(loaded) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(Section::of(section(id))));
+        let mut dwarf = loaded.borrow(|section| section.reader(RunTimeEndian::Little));
+        let mut debug = Debug::default();
+        let mut sources = Sources::new([0].into_iter());
+        (read(&mut dwarf, &mut debug, &mut sources, &mut Work::new(0)), debug)
+    }
+
+    /// A unit of version 4 with one entry of the first abbreviation.
+    fn unit(abbreviations: u32, entry: &[u8]) -> Vec<u8> {
+        let length = 7 + entry.len() as u32;
+        [&length.to_le_bytes()[..], &[4, 0], &abbreviations.to_le_bytes(), &[8], entry].concat()
+    }
+
+    #[test]
+    fn tables_that_begin_within_one_another_are_not_read_without_end() {
+        // Abbreviations for compile units without attributes, and a unit for each that begins with the next.
+        let count = 2000_u32;
+        let table: Vec<u8> = (0..count).flat_map(|_| [1, 0x11, 0, 0, 0]).chain([0]).collect();
+        let units: Vec<u8> = (0..count).flat_map(|number| unit(number * 5, &[1])).collect();
+        let (result, debug) = read_sections(&[(SectionId::DebugAbbrev, &table), (SectionId::DebugInfo, &units)]);
+        assert!(matches!(result, Err(Stop::OutOfWork)));
+        assert!(debug.units.is_empty());
+        let one = [(SectionId::DebugAbbrev, &[1, 0x11, 0, 0, 0, 0][..]), (SectionId::DebugInfo, &unit(0, &[1]))];
+        let (result, debug) = read_sections(&one);
+        assert!(result.is_ok() && debug.units.len() == 1);
+    }
+
+    #[test]
+    fn a_line_table_that_many_units_refer_to_is_not_run_for_each() {
+        // DW_AT_stmt_list as DW_FORM_sec_offset.
+        let abbreviations = [1, 0x11, 0, 0x10, 0x17, 0, 0, 0];
+        // Version 3 with standard opcodes of one operand each, a folder whose name is long, and rows without end.
+        let name = vec![b'x'; 5000];
+        let front = [&[1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1][..], &name, &[0, 0, 0]].concat();
+        let program = vec![1; 5000];
+        let body = [&3_u16.to_le_bytes()[..], &(front.len() as u32).to_le_bytes(), &front, &program].concat();
+        let table = [&(body.len() as u32).to_le_bytes()[..], &body].concat();
+        let read_units = |count| {
+            let units: Vec<u8> = (0..count).flat_map(|_| unit(0, &[1, 0, 0, 0, 0])).collect();
+            let sections = [
+                (SectionId::DebugAbbrev, &abbreviations[..]),
+                (SectionId::DebugInfo, &units),
+                (SectionId::DebugLine, &table),
+            ];
+            read_sections(&sections)
+        };
+        let (result, debug) = read_units(10);
+        assert!(result.is_ok() && debug.level == DebugLevel::Lines, "{:?}", result.err().map(|stop| stop.to_string()));
+        assert!(matches!(read_units(1000).0, Err(Stop::OutOfWork)));
+    }
 }

@@ -1,7 +1,29 @@
 //! `inspect --json`: one document with a stated schema, `fatbin.inspect/1`, to which fields are only ever added.
 //!
 //! It has `files`, or with `--matrix` a `matrix`. Numbers are bytes or counts. A field that is absent is unknown or does
-//! not apply.
+//! not apply; `kind` to `offset` of an image are those of `fatbin.scan/1`.
+//!
+//! ```text
+//! { "schema": "fatbin.inspect/1",
+//!   "files": [ { "path": "a.whl!lib/x.so",
+//!     "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a", "offset": 4242,
+//!       "not_inspected": "a reason",
+//!       "kernels": [ { "name": "_Z1kPi", "demangled": "k(int*)",
+//!         "registers": 8, "max_registers": 128,                        NVIDIA
+//!         "vgprs": 32, "agprs": 0, "sgprs": 16, "vgpr_spills": 40, "sgpr_spills": 0,   AMD
+//!         "scratch": 164, "scratch_is_minimum": true, "shared": 1024, "constant": 536, "parameter_size": 8,
+//!         "wave_size": 64, "max_threads": 1024, "required_threads": [64, 2, 1], "min_blocks": 2, "code_size": 256,
+//!         "constant_banks": [ { "bank": 0, "size": 536 } ],
+//!         "parameters": [ { "name": "out", "offset": 0, "size": 8 } ],
+//!         "source": { "file": "/src/k.hip", "line": 12 } } ],
+//!       "debug": { "level": "none|lines|full",
+//!         "units": [ { "name": "k.hip", "directory": "/src", "producer": "clang version 22.1.8", "dwarf_version": 5 } ] },
+//!       "errors": [ { "offset": 77, "message": "..." } ] } ],
+//!     "errors": [] } ],
+//!   "matrix": { "archs": [ "gfx90a", "sm_90", "sm_90 ptx" ],
+//!     "kernels": [ { "name": "_Z1kPi", "demangled": "k(int*)", "archs": [ "sm_90" ], "missing": [ "sm_90 ptx" ] } ],
+//!     "not_inspected": [ { "arch": "sm_90 nvvm", "reason": "...", "images": 3 } ] } }
+//! ```
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};

@@ -42,9 +42,9 @@ fn check_texts(data: &[u8]) {
     }
     let entries: Vec<_> = entries.iter().map(|entry| (entry.text, entry.code_object.data())).collect();
     for comment in COMMENTS {
-        // A file that holds a line that separates files cannot be told from several.
-        let separates = |file: &[u8]| entries.iter().any(|(id, _)| contains(file, &text::end_marker(id, comment)));
-        if entries.iter().any(|(_, file)| separates(file)) {
+        // A file that holds a line that ends a file cannot be told from several.
+        let marker = [b"\n", &text::end_marker(comment)[..]].concat();
+        if entries.iter().any(|(_, file)| contains(&[b"\n", *file].concat(), &marker)) {
             continue;
         }
         let bytes = text::write(&entries, comment).to_vec();

@@ -166,22 +166,21 @@ fn binary<'data>(files: &'data [FileToBundle], options: &BundleOptions) -> Resul
 }
 
 fn texts<'data>(files: &'data [FileToBundle], comment: &str) -> Result<Content<'data>> {
-    // Without an id, because readers end a file at the first such line, whatever it names.
-    let marker = text::end_marker("", comment);
-    let marker = &marker[..marker.len() - 1];
+    let marker = text::end_marker(comment);
     for file in files {
-        if holds(&file.input, marker)? {
-            let marker = String::from_utf8_lossy(marker).trim().to_owned();
+        if has_line(&file.input, &marker)? {
+            let marker = String::from_utf8_lossy(&marker).trim().to_owned();
             return Err(Error::HoldsMarker { path: file.input.path().to_owned(), marker });
         }
     }
     Ok(text::write(&named(files), comment))
 }
 
-/// Whether a file holds these bytes.
-fn holds(input: &Input, bytes: &[u8]) -> Result<bool> {
+/// Whether a line of the file begins with these bytes.
+fn has_line(input: &Input, start: &[u8]) -> Result<bool> {
+    let bytes = &[b"\n", start].concat();
     let finder = memmem::Finder::new(bytes);
-    let mut found = false;
+    let mut found = input.view().starts_with(start);
     input.blocks(0..input.size(), bytes.len() - 1, |_, block| found |= finder.find(block).is_some())?;
     Ok(found)
 }

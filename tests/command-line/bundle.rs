@@ -200,6 +200,7 @@ fn a_list_of_nothing_has_an_exit_status_of_its_own() {
 fn every_mistake_in_a_bundle_that_is_to_be_made_is_one_line() {
     let scene = scene();
     scene.file("marked", format!("a\n// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
+    scene.file("begins-marked", format!("// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
     scene.file("mach-o", b"\xcf\xfa\xed\xfe\x07\0\0\x01 and so on");
     scene.fatbin(&format!("bundle --type o {} -o bundled", targets())).ok();
     scene.file("b", "old");
@@ -230,6 +231,10 @@ fn every_mistake_in_a_bundle_that_is_to_be_made_is_one_line() {
         (
             format!("--type ii --target {HOST}=marked"),
             "marked: holds a line that ends a file in a bundle (// __CLANG_OFFLOAD_BUNDLE____END__)".to_owned(),
+        ),
+        (
+            format!("--type ii --target {HOST}=begins-marked"),
+            "begins-marked: holds a line that ends a file in a bundle (// __CLANG_OFFLOAD_BUNDLE____END__)".to_owned(),
         ),
         (format!("--type o --target {HOST}=bundled --target {ONE}=one"), "bundled: is a bundle already".to_owned()),
         (

@@ -47,10 +47,10 @@ pub fn write<'data>(entries: &[(&str, &'data [u8])], comment: &str) -> Content<'
     content
 }
 
-/// The line that ends a file of this id, with the newline before it: a file that has it inside cannot be told from one that
-/// ends there.
-pub fn end_marker(id: &str, comment: &str) -> Vec<u8> {
-    [b"\n", comment.as_bytes(), b" ", MAGIC, END.as_bytes(), id.as_bytes(), b"\n"].concat()
+/// What a line begins with that ends a file. A file that has such a line, be it its first, cannot be told from one that ends
+/// there; the id in it is left out, because the reference ends a file at the first one, of whatever id.
+pub fn end_marker(comment: &str) -> Vec<u8> {
+    [comment.as_bytes(), b" ", MAGIC, END.as_bytes()].concat()
 }
 
 /// Where the marks are in bytes that are in memory.

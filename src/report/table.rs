@@ -1,7 +1,7 @@
 //! `scan` for people: a line for each file and under it a row for each image.
 
 use super::text::{Column, columns, counted, printable};
-use crate::format::Unknown;
+use crate::format::{ImageKind, Unknown};
 use crate::inventory::{Container, File, Image, PointsTo, Section, Wrapper, WrapperKind};
 
 fn headings() -> [Column; 8] {
@@ -28,8 +28,16 @@ pub fn table(file: &File, verbose: bool) -> String {
         text += &accounting(section);
     }
     if verbose {
-        let addresses = file.addresses().enumerate();
-        text.extend(addresses.map(|(number, it)| format!("  image {number}: {}\n", printable(&it.to_string()))));
+        let images = file.device_images().zip(file.addresses()).enumerate();
+        text.extend(images.map(|(number, (image, address))| {
+            let address = address.to_string();
+            let said = [Some(address.as_str()), image.format_version.as_deref(), image.producer.as_deref()];
+            let [address, version, producer] = said.map(|text| text.map(printable));
+            let version = version.map(|version| format!(", {} {version}", versioned(image)));
+            let producer = producer.map(|producer| format!(", made by {producer}"));
+            let [address, version, producer] = [address, version, producer].map(Option::unwrap_or_default);
+            format!("  image {number}: {address}{version}{producer}\n")
+        }));
     }
     if verbose {
         text.extend(file.wrappers.iter().map(|wrapper| registration(file, wrapper)));
@@ -53,6 +61,16 @@ fn images(file: &File) -> String {
         add_rows(&mut rows, &mut unknown, "", container);
     }
     columns(&headings(), rows.into_iter()) + &unknown
+}
+
+/// What it is of an image that its version is told of.
+fn versioned(image: &Image) -> &'static str {
+    match image.image_kind {
+        ImageKind::Elf if image.triple.as_deref().is_some_and(|triple| triple.starts_with("amdgcn")) => "code object",
+        ImageKind::Elf => "cubin ABI",
+        ImageKind::Ptx => "PTX",
+        _ => "SPIR-V",
+    }
 }
 
 /// What the bytes of a section are.
@@ -128,7 +146,7 @@ fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{ContainerType, ImageKind};
+    use crate::format::ContainerType;
     use crate::inventory::{FileFormat, InSection};
     use crate::target::OffloadKind;
 

@@ -26,6 +26,8 @@ pub struct Input {
     path: PathBuf,
     file: File,
     map: Mmap,
+    /// Whether the path leads to the file, so that it can be opened again.
+    has_path: bool,
 }
 
 impl Input {
@@ -46,7 +48,7 @@ impl Input {
             return Err(Error::NotAFile { path, found });
         }
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
-        Input::map(path, file)
+        Ok(Input { has_path: true, ..Input::map(path, file)? })
     }
 
     /// Opens `path` whatever it is but a folder: what devices and pipes give goes through a temporary file.
@@ -81,12 +83,17 @@ impl Input {
         // exclude either, linkers included; it would need a copy of every input. What can be done is done: readers
         // check each value once and use the checked copy, and payloads are moved through the file, not the mapping.
         let map = unsafe { Mmap::map(&file) }.map_err(Error::io(&path, "map"))?;
-        Ok(Input { path, file, map })
+        Ok(Input { path, file, map, has_path: false })
     }
 
     /// The path as the user gave it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether [`Input::open_file`] of its path opens it again; what came through a temporary file is gone once it is closed.
+    pub fn has_path(&self) -> bool {
+        self.has_path
     }
 
     /// The open file; its position is nobody's and changes with every use.

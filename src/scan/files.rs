@@ -12,6 +12,7 @@ use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Cause, Error, Result};
+use crate::inventory::OnDisk;
 use crate::io::{FileUri, Input};
 
 /// Archives in archives in archives: as deep as this is looked, for a file that contains itself never ends.
@@ -61,7 +62,7 @@ impl Part {
     /// Lets go of the file where it can be opened again.
     pub fn close(self) -> ClosedPart {
         let Part { path, member, input, range } = self;
-        let metadata = input.file().metadata().ok().filter(|_| input.has_path());
+        let metadata = input.file().metadata().ok().filter(|_| input.is_on_disk());
         let file = match metadata {
             Some(metadata) => {
                 let modified = metadata.modified().ok();
@@ -122,6 +123,10 @@ impl Source for Part {
     fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         let start = self.range.start;
         self.input.blocks(start + range.start..start + range.end, overlap, |offset, bytes| look(offset - start, bytes))
+    }
+
+    fn on_disk(&self) -> Option<OnDisk> {
+        self.input.on_disk().map(|it| OnDisk { offset: self.range.start, ..it })
     }
 }
 

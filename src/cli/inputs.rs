@@ -151,7 +151,7 @@ fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {
 
 fn scan_part(part: Part, options: Options) -> Outcome {
     match scan::scan_with(&part.path, &part, options, &mut |_, _| Ok(())) {
-        Ok(file) => Outcome::Scanned(Scanned { part, file }),
+        Ok(file) => Outcome::Scanned(Scanned { part: part.close(), file }),
         Err(error) => Outcome::Unreadable(part.path, error),
     }
 }

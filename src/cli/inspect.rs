@@ -65,7 +65,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let is_table = !arguments.json && !arguments.matrix;
     let mut images: Vec<Vec<Inspected<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
     let device_images: Vec<Vec<&Image>> = scanned.iter().map(|it| it.file.device_images().collect()).collect();
-    ops::inspect(&scanned, &arguments.selection.selection(), options, &mut |file, number, inspection| {
+    let failed = ops::inspect(&scanned, &arguments.selection.selection(), options, &mut |file, number, inspection| {
         let path = &scanned[file].file.path;
         let inspected = Inspected { number, image: device_images[file][number], inspection };
         for problem in &inspected.inspection.problems {
@@ -77,9 +77,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         } else if written.is_ok() {
             written = out.write_all(report::inspection_table(path, &inspected).as_bytes());
         }
-        Ok(())
     })?;
     written?;
+    for error in failed {
+        status = status.and(status::report(&error.into()));
+    }
     let mut images = images.into_iter();
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
     let text = match (arguments.matrix, arguments.json) {

@@ -49,6 +49,24 @@ pub enum ContainerType {
 }
 
 impl ContainerType {
+    pub const ALL: [ContainerType; 10] = [
+        ContainerType::OffloadBinary,
+        ContainerType::Bundle,
+        ContainerType::Ccob,
+        ContainerType::CudaFatbin,
+        ContainerType::SyclImage,
+        ContainerType::BundleSection,
+        ContainerType::DeviceElf,
+        ContainerType::Ptx,
+        ContainerType::Bitcode,
+        ContainerType::SpirV,
+    ];
+
+    /// The type with this name.
+    pub fn named(name: &str) -> Option<ContainerType> {
+        ContainerType::ALL.into_iter().find(|it| it.name() == name)
+    }
+
     /// The name that users see.
     pub fn name(self) -> &'static str {
         match self {

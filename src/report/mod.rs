@@ -1,10 +1,12 @@
 //! Inventories as text: for people as a table, for programs as JSON. Where an inventory came from is not known here.
 
+mod extraction;
 mod inspection;
 mod json;
 mod table;
 mod text;
 
+pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
     Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
 };

@@ -1,6 +1,5 @@
 //! From a path to the files that it stands for: the file itself, or of an archive the members.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -19,6 +18,7 @@ use crate::io::{FileUri, Input};
 const DEEPEST: usize = 4;
 
 /// A file, or a part of one that is a file by itself.
+#[derive(Clone)]
 pub struct Part {
     /// What people call it: `ARCHIVE!MEMBER` for a member.
     pub path: String,
@@ -33,14 +33,6 @@ impl Part {
     pub fn whole(path: String, input: Input) -> Part {
         let range = 0..input.size();
         Part { path, member: None, input: Arc::new(input), range }
-    }
-
-    /// These bytes for as long as the file is open: still borrowed if they are a part of it, a copy if they were made of it.
-    pub fn keep(&self, bytes: &[u8]) -> Cow<'_, [u8]> {
-        match self.input.offset_of(bytes) {
-            Some(offset) => Cow::Borrowed(&self.input.view().data()[offset as usize..][..bytes.len()]),
-            None => Cow::Owned(bytes.to_vec()),
-        }
     }
 
     /// The file on disk.

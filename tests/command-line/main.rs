@@ -5,6 +5,7 @@ mod bundle;
 mod bundle_archives;
 mod dropin;
 mod extract;
+mod extract_index;
 mod inspect;
 mod pack;
 mod packager;

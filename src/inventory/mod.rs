@@ -5,6 +5,7 @@
 //! inside a compressed container has none.
 
 mod address;
+mod wrapper;
 
 use crate::codec::Codec;
 use crate::error::Malformed;
@@ -12,6 +13,7 @@ use crate::format::{ContainerType, ImageKind, Unknown};
 use crate::target::OffloadKind;
 
 pub use address::{Address, OnDisk};
+pub use wrapper::{PointsTo, Wrapper, WrapperKind};
 
 /// A file and everything that was found in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct File {
     pub containers: Vec<Container>,
     /// The sections that are there for containers, by offset.
     pub sections: Vec<Section>,
+    /// What registers containers with a runtime, by offset.
+    pub wrappers: Vec<Wrapper>,
     /// How many bytes were not searched, because no header leads to them and only those were asked for that one does.
     pub unsearched: u64,
     /// What stood where a container should be and could not be read, by offset.
@@ -41,6 +45,8 @@ pub enum FileFormat {
     Elf,
     Coff,
     Pe,
+    /// Also one for several machines, a universal binary.
+    MachO,
     /// LLVM bitcode. What is embedded in it is not looked for.
     Bitcode,
     /// An archive in which there is nothing to be listed.
@@ -118,9 +124,9 @@ pub struct Image {
 impl File {
     /// A file of which nothing is known yet.
     pub fn empty(path: String) -> Self {
-        let (containers, sections, errors) = Default::default();
+        let (containers, sections, wrappers, errors) = Default::default();
         let (format, on_disk, failure) = Default::default();
-        File { path, format, size: 0, on_disk, containers, sections, unsearched: 0, errors, failure }
+        File { path, format, size: 0, on_disk, containers, sections, wrappers, unsearched: 0, errors, failure }
     }
 
     /// A file that could not be read.
@@ -154,6 +160,7 @@ impl FileFormat {
             FileFormat::Elf => "elf",
             FileFormat::Coff => "coff",
             FileFormat::Pe => "pe",
+            FileFormat::MachO => "mach-o",
             FileFormat::Bitcode => "bitcode",
             FileFormat::Archive => "archive",
             FileFormat::Raw => "raw",

@@ -1,8 +1,8 @@
 //! `scan` for people: a line for each file and under it a row for each image.
 
-use super::text::{Column, columns, printable};
+use super::text::{Column, columns, counted, printable};
 use crate::format::Unknown;
-use crate::inventory::{Container, File, Image, Section};
+use crate::inventory::{Container, File, Image, PointsTo, Section, Wrapper, WrapperKind};
 
 fn headings() -> [Column; 8] {
     let [container, section, kind, triple, arch, image] =
@@ -31,6 +31,15 @@ pub fn table(file: &File, verbose: bool) -> String {
         let addresses = file.addresses().enumerate();
         text.extend(addresses.map(|(number, it)| format!("  image {number}: {}\n", printable(&it.to_string()))));
     }
+    if verbose {
+        text.extend(file.wrappers.iter().map(|wrapper| registration(file, wrapper)));
+        text.extend(file.unreferenced().map(|container| unreferenced(file, container)));
+    }
+    let split = file.wrappers.iter().filter(|it| it.kind == WrapperKind::HipSplitByKpack).count();
+    if split > 0 {
+        let code = counted(split, "wrapper");
+        text += &format!("  already split by rocm-kpack: the device code of {code} is in an archive of its own\n");
+    }
     if file.unsearched > 0 {
         text += &format!("  not searched: {} bytes that no header leads to\n", file.unsearched);
     }
@@ -51,6 +60,34 @@ fn accounting(section: &Section) -> String {
     let Section { name, size, in_containers, padding, unexplained, .. } = section;
     let name = printable(name);
     format!("  {name}: {size} bytes = {in_containers} in containers + {padding} padding + {unexplained} unexplained\n")
+}
+
+/// What a wrapper points to.
+fn registration(file: &File, wrapper: &Wrapper) -> String {
+    let Wrapper { kind, section, offset, points_to } = wrapper;
+    let what = match points_to {
+        PointsTo::Container(at) => match file.containers.iter().find(|it| it.offset == Some(*at)) {
+            Some(container) => {
+                let section = container.section.as_ref();
+                let start = section.map_or(0, |section| section.offset);
+                let name = section.map_or(String::new(), |section| printable(&section.name));
+                format!("{} at {name}+{:#x}", container.container_type.name(), at - start)
+            }
+            None => format!("container at {at:#x}"),
+        },
+        PointsTo::Bytes(at) if *kind == WrapperKind::HipSplitByKpack => format!("name of an archive at {at:#x}"),
+        PointsTo::Bytes(at) => format!("no container, but other bytes at {at:#x}"),
+        PointsTo::Symbol(name) => format!("{}, which another file defines", printable(name)),
+        PointsTo::Nothing => "nothing".to_owned(),
+    };
+    let at = format!("{}+{:#x}", printable(&section.name), offset - section.offset);
+    format!("  {} wrapper {at} points to {what}\n", kind.name())
+}
+
+/// A container without a wrapper.
+fn unreferenced(file: &File, container: &Container) -> String {
+    let address = file.address(container, container.offset.unwrap_or_default()).to_string();
+    format!("  no wrapper points to {} {}\n", container.container_type.name(), printable(&address))
 }
 
 /// A row for each image that holds no others; the containers around one are named from the outermost to its own.

@@ -1,6 +1,6 @@
 //! `fatbin inspect`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
@@ -8,7 +8,7 @@ use clap::Args;
 use super::inputs::{InputArguments, Outcome, found};
 use super::limit::LimitArgument;
 use super::selection::SelectionArguments;
-use super::{Status, status};
+use super::{Status, status, terminal};
 use crate::inventory::{File, Image};
 use crate::ops::{self, Scanned};
 use crate::report::{self, Inspected, InspectedFile, Matrix};
@@ -60,7 +60,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         };
         order.push(said);
     })?;
-    let mut out = io::stdout().lock();
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
     let mut written = Ok(());
     let is_table = !arguments.json && !arguments.matrix;
     let mut images: Vec<Vec<Inspected<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
@@ -75,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if !is_table {
             images[file].push(inspected);
         } else if written.is_ok() {
-            written = out.write_all(report::inspection_table(path, &inspected).as_bytes());
+            written = out.write_all(report::inspection_table(path, &inspected, &screen).as_bytes());
         }
     })?;
     written?;
@@ -86,7 +87,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
     let text = match (arguments.matrix, arguments.json) {
         (true, true) => report::matrix_json(&Matrix::new(&files)),
-        (true, false) => report::matrix_table(&Matrix::new(&files)),
+        (true, false) => report::matrix_table(&Matrix::new(&files), &screen),
         (false, true) => report::inspection_json(&files),
         (false, false) => report::without_images(files.iter().map(|it| it.file)),
     };

@@ -11,6 +11,7 @@ mod pack;
 mod packager;
 mod readme;
 mod scan;
+mod terminal;
 mod wrap;
 
 use std::path::{Path, PathBuf};

@@ -141,7 +141,7 @@ pub struct Problem {
     message: String,
 }
 
-fn hexadecimal(bytes: [u8; 32]) -> String {
+pub fn hexadecimal(bytes: [u8; 32]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

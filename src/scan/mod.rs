@@ -26,8 +26,8 @@ use crate::inventory::{Container, File, FileFormat, Image, InSection, OnDisk, Se
 use crate::io::Input;
 use record::Record;
 
-pub use files::{Archives, Opening, Part, each_part, each_part_of};
-pub use record::Look;
+pub use files::{Archives, ClosedPart, Opening, Part, each_part, each_part_of};
+pub use record::{Itself, Look};
 pub use strict::offload_binaries;
 
 /// How to look.
@@ -119,7 +119,7 @@ fn accounted(name: &str, view: View<'_>, padding: u64) -> Section {
 }
 
 /// Called with the number of an image, what is known of it, and the image itself.
-pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &format::Image<'_>) -> Result<()> + 'a;
+pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &mut Itself<'_, '_>) -> Result<()> + 'a;
 
 /// Calls `look` with the number of each device image that is `wanted`, counted as [`File::device_images`] does, with what
 /// is known of it and with the image itself. Containers without any are not opened again.
@@ -146,7 +146,7 @@ pub fn reopen(
         let again = format::read_in_section(name, view);
         let again = again.unwrap_or_else(|| Err(format::not_a_container("container", view)));
         let mut errors = Vec::new();
-        let mut number_and_look = |image: &Image, itself: &format::Image<'_>| {
+        let mut number_and_look = |image: &Image, itself: &mut Itself<'_, '_>| {
             if !image.is_for_a_device() {
                 return Ok(());
             }

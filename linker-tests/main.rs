@@ -31,7 +31,8 @@
 //!
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
-//! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
+//! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
+//! image are looked at as well ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
 //! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
@@ -46,6 +47,7 @@ mod false_magics;
 mod inspect;
 mod linker_wrapper;
 mod matrix;
+mod real_files;
 mod runtimes;
 mod step;
 mod sweep;
@@ -87,7 +89,7 @@ fn trials() -> Result<Vec<Trial>> {
         let case = Case::read(&folder)?;
         trials.extend(trial::of_case(case));
     }
-    trials.push(false_magics::trial());
+    trials.extend(false_magics::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());
@@ -96,6 +98,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
+    trials.extend(real_files::trials());
     Ok(trials)
 }
 

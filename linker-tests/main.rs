@@ -32,7 +32,7 @@
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
 //! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
-//! image are looked at as well ([`false_magics`]).
+//! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`todays_tools`].
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
 //! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
@@ -51,6 +51,7 @@ mod real_files;
 mod runtimes;
 mod step;
 mod sweep;
+mod todays_tools;
 mod tools;
 mod trial;
 mod verify;
@@ -99,6 +100,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
     trials.extend(real_files::trials());
+    trials.extend(todays_tools::trials());
     Ok(trials)
 }
 

@@ -43,7 +43,8 @@ fn equals_cuobjdump(folder: &Path, file: &RealFile) -> Result<()> {
         let theirs = hashes(&taken_out)?.into_iter().map(|(hash, name)| Some((arch(&name)?, hash)));
         let mut theirs: Vec<(String, String)> = theirs.collect::<Option<_>>().context("an arch in a name")?;
         let mut ours: Vec<_> = library.iter().map(|image| (image.target.clone(), image.sha256.clone())).collect();
-        (theirs.sort(), ours.sort());
+        theirs.sort();
+        ours.sort();
         ensure!(ours == theirs, "{}", done.complain(format!("{name}: cuobjdump takes out\n{theirs:#?}")));
         std::fs::remove_dir_all(&taken_out)?;
     }

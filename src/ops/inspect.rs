@@ -30,19 +30,27 @@ pub fn inspect(files: &[Scanned], selection: &Selection, options: scan::Options,
     Ok(())
 }
 
-fn inspection(image: &format::Image<'_>, options: scan::Options) -> Inspection {
+/// What is inside an image, whose bytes are decompressed for it.
+pub fn inspection(image: &format::Image<'_>, options: scan::Options) -> Inspection {
     if image.codec == Some(Codec::Opaque) {
         return Inspection { not_inspected: Some("stored in a way that is not known"), ..Default::default() };
     }
-    match image.bytes(options.limit) {
-        // What is borrowed is the beginning of the image in the file, and then so are the offsets in messages.
-        Ok(bytes) => {
-            let of_file = image.view.part("image", 0, 0, bytes.len() as u64).ok();
-            let view = of_file.filter(|view| view.data().as_ptr() == bytes.as_ptr()).unwrap_or(View::new(&bytes));
-            inspect::inspect(image.image_kind, view, options.limit)
-        }
+    match with_bytes(image, options, |view| inspect::inspect(image.image_kind, view, options.limit)) {
+        Ok(inspection) => inspection,
         Err(problem) => Inspection { problems: vec![problem], ..Default::default() },
     }
+}
+
+/// Calls `look` with an image, decompressed. What is not compressed is seen where it stands, and then offsets in messages
+/// are those of the file.
+pub fn with_bytes<R>(
+    image: &format::Image<'_>,
+    options: scan::Options,
+    look: impl FnOnce(View<'_>) -> R,
+) -> Result<R, Malformed> {
+    let bytes = image.bytes(options.limit)?;
+    let of_file = image.view.part("image", 0, 0, bytes.len() as u64).ok();
+    Ok(look(of_file.filter(|view| view.data().as_ptr() == bytes.as_ptr()).unwrap_or(View::new(&bytes))))
 }
 
 /// A problem inside an image as an error about its file. Offsets lead into the file where the image stands there as it is.

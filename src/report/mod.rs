@@ -2,6 +2,7 @@
 
 mod inspection;
 mod json;
+mod selection;
 mod table;
 mod text;
 
@@ -9,4 +10,5 @@ pub use inspection::{
     Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
 };
 pub use json::{json, json_line};
+pub use selection::{Answered, AnsweredFile, selection_json, selection_summary, selection_text};
 pub use table::table;

@@ -1,0 +1,89 @@
+//! `select` for people: a block for each choice, and a line for each file.
+
+use std::collections::BTreeMap;
+
+use super::{Answered, AnsweredFile};
+use crate::report::text::{Column, columns, counted, printable};
+use crate::select::{Choice, Choices};
+use crate::target::Device;
+
+/// A block for every choice that concerns the devices. Libraries hold hundreds of containers with the same answer: the
+/// first of them is told, and how many there are.
+pub fn selection_text(answered: &AnsweredFile<'_>) -> String {
+    let mut blocks: Vec<(String, String, usize)> = Vec::new();
+    for choices in answered.concerned() {
+        for (devices, choice) in &choices.answers {
+            let (key, block) = block(&answered.file.path, choices, devices, choice);
+            match blocks.iter_mut().find(|(known, ..)| *known == key) {
+                Some((_, _, times)) => *times += 1,
+                None => blocks.push((key, block, 1)),
+            }
+        }
+    }
+    blocks.into_iter().map(|(_, block, times)| block + &more(times - 1)).collect()
+}
+
+fn more(times: usize) -> String {
+    if times == 0 { String::new() } else { format!("  and {} like this\n", counted(times, "more choice")) }
+}
+
+/// What makes a block one of many, and the block.
+fn block(path: &str, answered: &Answered<'_>, devices: &[&Device], choice: &Choice) -> (String, String) {
+    let choices = &answered.choices;
+    let container = choices.container;
+    let section = container.section.as_deref().map_or(String::new(), |name| format!(" in {}", printable(name)));
+    let offset = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+    let place = format!("{}{section}", container.container_type.name());
+    let devices: Vec<String> = devices.iter().map(ToString::to_string).collect();
+    let on = format!("{} on {}", choices.runtime.name, devices.join(" and "));
+    let rows = rows(choices, choice);
+    let without_numbers: Vec<&[String]> = rows.iter().map(|row| &row[1..]).collect();
+    let key = format!("{place} {on} {without_numbers:?}");
+    let block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(choices, choice));
+    let [arch, image, verdict, reason] = ["ARCH", "IMAGE", "VERDICT", "REASON"].map(Column::left);
+    (key, block + &columns(&[Column::right("NUMBER"), arch, image, verdict, reason], rows.into_iter()))
+}
+
+fn verdict(choices: &Choices<'_>, choice: &Choice) -> String {
+    let Some((index, way)) = choice.chosen else {
+        return "takes nothing".to_owned();
+    };
+    let number = choices.candidates[index].number;
+    match way.compiled_from() {
+        Some(form) => format!("would JIT from {form}, image {number}"),
+        None => format!("takes image {number}"),
+    }
+}
+
+/// A row for each image, in their order.
+fn rows(choices: &Choices<'_>, choice: &Choice) -> Vec<Vec<String>> {
+    let row = |(index, is_taken, reason): (usize, bool, String)| {
+        let candidate = &choices.candidates[index];
+        let image = candidate.image;
+        let arch = image.arch.as_deref().or(image.triple.as_deref()).map_or("-".to_owned(), printable);
+        let form = image.image_kind.name().to_owned();
+        let verdict = if is_taken { "taken" } else { "rejected" };
+        vec![candidate.number.to_string(), arch, form, verdict.to_owned(), printable(&reason)]
+    };
+    choice.verdicts().into_iter().map(row).collect()
+}
+
+/// A line about the whole file: how many choices there are for such devices, and how each comes out.
+pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device) -> String {
+    let path = printable(&answered.file.path);
+    let concerned: Vec<&Answered<'_>> = answered.concerned().collect();
+    if concerned.is_empty() {
+        return format!("{path}: no code for {} devices\n", device.platform().name());
+    }
+    let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
+    for (_, choice) in concerned.iter().flat_map(|choices| worst(choices)) {
+        *outcomes.entry(choice.chosen.map_or((1, "nothing"), |(_, way)| (0, way.name()))).or_default() += 1;
+    }
+    let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
+    format!("{path}: {name}: {}: {}\n", counted(concerned.len(), "choice"), outcomes.join(", "))
+}
+
+/// The answer that counts where there are several: the one with nothing.
+fn worst<'a>(answered: &'a Answered<'_>) -> Option<&'a (Vec<&'a Device>, Choice)> {
+    answered.answers.iter().max_by_key(|(_, choice)| choice.chosen.map_or((1, None), |(_, way)| (0, Some(way))))
+}

@@ -1,0 +1,238 @@
+//! Which image a runtime would take on a device from each container, and why it would take no other. Pure functions over
+//! an inventory: no device, no driver, no files.
+//!
+//! What code runs on is one thing ([`crate::target::runs_on`]), in which order a runtime goes through what it has another
+//! ([`Runtime`]).
+
+mod runtimes;
+#[cfg(test)]
+mod tests;
+
+pub use runtimes::{Preference, Runtime};
+
+use std::cmp::Reverse;
+
+use crate::format::{ContainerType, ImageKind};
+use crate::inventory::{Container, File, Image};
+use crate::target::nvptx::{self, Suffix};
+use crate::target::runs_on::{Code, Form, Obstacle, Way};
+use crate::target::{Device, OffloadKind, Platform};
+
+/// The images from which a runtime takes at most one for a device: those of a fat binary or bundle, or of all offload
+/// binaries of one kind in a file, which are registered as one.
+#[derive(Debug, Clone)]
+pub struct Choices<'a> {
+    /// The container, or the first of several.
+    pub container: &'a Container,
+    pub runtime: &'static Runtime,
+    pub candidates: Vec<Candidate<'a>>,
+    /// For a device linker: no runtime ever sees it.
+    pub is_to_be_linked: bool,
+}
+
+/// An image and its number among the device images of its file.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    pub number: usize,
+    pub image: &'a Image,
+}
+
+/// What a runtime does with the images that it has; indices are those of the candidates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    pub chosen: Option<(usize, Way)>,
+    /// All others, in order.
+    pub rejected: Vec<(usize, Reason)>,
+}
+
+impl Choice {
+    /// Each candidate in order, whether it is taken, and why or why not in words.
+    pub fn verdicts(&self) -> Vec<(usize, bool, String)> {
+        let taken = self.chosen.iter().map(|(index, way)| (*index, true, way.to_string()));
+        let rejected = self.rejected.iter().map(|(index, reason)| (*index, false, reason.to_string()));
+        let mut verdicts: Vec<_> = taken.chain(rejected).collect();
+        verdicts.sort_by_key(|(index, ..)| *index);
+        verdicts
+    }
+}
+
+/// Why an image is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    #[error("{0}")]
+    Obstacle(Obstacle),
+    #[error("{runtime} takes no {}", .form.name())]
+    Form { runtime: &'static str, form: Form },
+    #[error("it would run too, but image {by} goes before it")]
+    Outranked { by: usize },
+    #[error("{runtime} takes it, and then it cannot be loaded: {obstacle}")]
+    TakenInVain { runtime: &'static str, obstacle: Obstacle },
+    #[error("image {by} was taken before it")]
+    After { by: usize },
+    #[error("it is to be linked with other device code first")]
+    ToBeLinked,
+}
+
+/// Where the device linker's input stands (nvcc, `-dc`); it stays in finished programs, and nothing registers it.
+const TO_BE_LINKED: &str = "__nv_relfatbin";
+
+/// All choices that there are in a file, in the order of its containers.
+pub fn choices(file: &File) -> Vec<Choices<'_>> {
+    let mut all = Vec::new();
+    let mut number = 0;
+    file.containers.iter().for_each(|container| add(container, &mut number, &mut all));
+    all
+}
+
+fn add<'a>(container: &'a Container, number: &mut usize, all: &mut Vec<Choices<'a>>) {
+    for image in &container.images {
+        if !image.containers.is_empty() {
+            image.containers.iter().for_each(|inner| add(inner, number, all));
+            continue;
+        }
+        if !image.is_for_a_device() {
+            continue;
+        }
+        let candidate = Candidate { number: *number, image };
+        *number += 1;
+        let runtime = Runtime::of(image.kind, candidate.platform());
+        let joins = |other: &&mut Choices<'a>| {
+            let is_part = is_registered_in_parts(container) && is_registered_in_parts(other.container);
+            other.runtime == runtime && (is_part || std::ptr::eq(other.container, container))
+        };
+        match all.iter_mut().rev().find(joins) {
+            Some(choices) => choices.candidates.push(candidate),
+            None => {
+                let is_to_be_linked = container.section.as_deref() == Some(TO_BE_LINKED);
+                all.push(Choices { container, runtime, candidates: vec![candidate], is_to_be_linked });
+            }
+        }
+    }
+}
+
+/// Whether images of such containers are registered together with those of others: each offload binary in a program
+/// holds one image, and so do the sections of a bundled object and of SYCL's images.
+fn is_registered_in_parts(container: &Container) -> bool {
+    use ContainerType::{BundleSection, OffloadBinary, SyclImage};
+    matches!(container.container_type, OffloadBinary | BundleSection | SyclImage)
+}
+
+impl<'a> Candidate<'a> {
+    /// What it is for.
+    pub fn platform(&self) -> Option<Platform> {
+        Platform::of(self.image.triple.as_deref(), self.image.arch.as_deref())
+    }
+
+    /// Its code as a runtime judges it: libomptarget looks into the image, the others believe the container.
+    fn code(&self, runtime: &Runtime) -> Code<'a> {
+        let Image { triple, arch, own_arch, .. } = self.image;
+        let looked_into = own_arch.as_ref().filter(|_| runtime.kind == OffloadKind::OpenMp);
+        let arch = looked_into.or(arch.as_ref());
+        Code {
+            form: form(self.image.image_kind, self.platform()),
+            triple: triple.as_deref(),
+            arch: arch.map(String::as_str),
+        }
+    }
+}
+
+fn form(kind: ImageKind, platform: Option<Platform>) -> Form {
+    match kind {
+        ImageKind::Elf => Form::Machine,
+        ImageKind::Ptx => Form::Ptx,
+        ImageKind::SpirV => Form::SpirV,
+        ImageKind::Bitcode => Form::Bitcode,
+        ImageKind::Nvvm => Form::LinkTime,
+        // What is compiled ahead for Intel's GPUs and for FPGAs has formats of its own.
+        ImageKind::Unknown if platform == Some(Platform::SpirV) => Form::Machine,
+        _ => Form::Other,
+    }
+}
+
+impl Choices<'_> {
+    /// Whether there is code for devices of this sort that a runtime gets to see.
+    pub fn concern(&self, device: &Device) -> bool {
+        let platform = Some(device.platform());
+        !self.is_to_be_linked && self.candidates.iter().any(|candidate| candidate.platform() == platform)
+    }
+
+    /// What the runtime takes on this device.
+    pub fn on(&self, device: &Device) -> Choice {
+        let runtime = self.runtime;
+        let verdicts: Vec<Result<Way, Reason>> =
+            self.candidates.iter().map(|candidate| self.verdict(candidate, device)).collect();
+        let runs = |index: &usize| verdicts[*index].is_ok();
+        let chosen = match runtime.preference {
+            // Here also what is taken in vain ends the search.
+            Preference::First => {
+                let ends = |verdict: &Result<Way, Reason>| matches!(verdict, Ok(_) | Err(Reason::TakenInVain { .. }));
+                verdicts.iter().position(ends)
+            }
+            Preference::Best => (0..verdicts.len()).filter(runs).min_by_key(|&index| verdicts[index].clone().ok()),
+            Preference::Nearest => {
+                let rank = |&index: &usize| nearness(verdicts[index].as_ref().ok(), self.candidates[index].image);
+                (0..verdicts.len()).filter(runs).min_by_key(rank)
+            }
+        };
+        let mut choice = Choice { chosen: None, rejected: Vec::new() };
+        for (index, verdict) in verdicts.into_iter().enumerate() {
+            match (verdict, chosen) {
+                (Ok(way), Some(chosen)) if index == chosen => choice.chosen = Some((index, way)),
+                (Ok(_), by) => {
+                    let by = by.map_or(0, |by| self.candidates[by].number);
+                    let is_first = runtime.preference == Preference::First;
+                    let reason = if is_first { Reason::After { by } } else { Reason::Outranked { by } };
+                    choice.rejected.push((index, reason));
+                }
+                // Only the first that is taken in vain is taken at all.
+                (Err(Reason::TakenInVain { obstacle, .. }), Some(chosen)) if index != chosen => {
+                    choice.rejected.push((index, Reason::Obstacle(obstacle)));
+                }
+                (Err(reason), _) => choice.rejected.push((index, reason)),
+            }
+        }
+        choice
+    }
+
+    fn verdict(&self, candidate: &Candidate<'_>, device: &Device) -> Result<Way, Reason> {
+        if self.is_to_be_linked {
+            return Err(Reason::ToBeLinked);
+        }
+        let runtime = self.runtime;
+        let code = candidate.code(runtime);
+        let is_passed_over = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::Platform(_) | Obstacle::LinkTime);
+        match code.runs_on(device) {
+            Ok(_) if !runtime.takes.contains(&code.form) => {
+                Err(Reason::Form { runtime: runtime.name, form: code.form })
+            }
+            Ok(way) => Ok(way),
+            Err(obstacle) if is_passed_over(&obstacle) && self.accepts_by_number(code, device) => {
+                Err(Reason::TakenInVain { runtime: runtime.name, obstacle })
+            }
+            Err(obstacle) => Err(Reason::Obstacle(obstacle)),
+        }
+    }
+
+    /// libomptarget's plugin for CUDA knows of a cubin its number only (plugins-nextgen/cuda/src/rtl.cpp,
+    /// isELFCompatible): the same major version and no later minor one is good enough, whatever the suffix says.
+    fn accepts_by_number(&self, code: Code<'_>, device: &Device) -> bool {
+        let own = code.arch.and_then(nvptx::Arch::parse);
+        match (self.runtime.preference, code.form, own, device) {
+            (Preference::First, Form::Machine, Some(own), &Device::Nvidia(number)) => {
+                own.number / 10 == number / 10 && own.number <= number
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The nearer an image is to a device on which it runs, the smaller.
+fn nearness(way: Option<&Way>, image: &Image) -> (bool, Reverse<u32>, u8) {
+    let arch = image.arch.as_deref().and_then(nvptx::Arch::parse);
+    let breadth = match arch.and_then(|arch| arch.suffix) {
+        Some(Suffix::Specific) => 0,
+        Some(Suffix::Family) => 1,
+        None => 2,
+    };
+    (way == Some(&Way::FromPtx), Reverse(arch.map_or(0, |arch| arch.number)), breadth)
+}

@@ -63,12 +63,10 @@ pub enum Reason {
     Obstacle(Obstacle),
     #[error("{runtime} takes no {}", .form.name())]
     Form { runtime: &'static str, form: Form },
-    #[error("it would run too, but image {by} goes before it")]
+    #[error("it would run too, but image {by} is taken")]
     Outranked { by: usize },
     #[error("{runtime} takes it, and then it cannot be loaded: {obstacle}")]
     TakenInVain { runtime: &'static str, obstacle: Obstacle },
-    #[error("image {by} was taken before it")]
-    After { by: usize },
     #[error("it is to be linked with other device code first")]
     ToBeLinked,
 }
@@ -158,71 +156,72 @@ impl Choices<'_> {
 
     /// What the runtime takes on this device.
     pub fn on(&self, device: &Device) -> Choice {
-        let runtime = self.runtime;
+        self.by(self.runtime, device)
+    }
+
+    /// What earlier releases of the runtime take, where that is another image.
+    pub fn earlier_on(&self, device: &Device) -> Option<(&'static Runtime, Choice)> {
+        let earlier = self.runtime.earlier?;
+        let choice = self.by(earlier, device);
+        (choice.chosen != self.on(device).chosen).then_some((earlier, choice))
+    }
+
+    fn by(&self, runtime: &Runtime, device: &Device) -> Choice {
         let verdicts: Vec<Result<Way, Reason>> =
-            self.candidates.iter().map(|candidate| self.verdict(candidate, device)).collect();
+            self.candidates.iter().map(|candidate| self.verdict(runtime, candidate, device)).collect();
         let runs = |index: &usize| verdicts[*index].is_ok();
-        let chosen = match runtime.preference {
-            // Here also what is taken in vain ends the search.
-            Preference::First => {
-                let ends = |verdict: &Result<Way, Reason>| matches!(verdict, Ok(_) | Err(Reason::TakenInVain { .. }));
-                verdicts.iter().position(ends)
-            }
+        // What is taken in vain is taken.
+        let is_taken = |verdict: &Result<Way, Reason>| matches!(verdict, Ok(_) | Err(Reason::TakenInVain { .. }));
+        let taken = match runtime.preference {
+            Preference::First => verdicts.iter().position(is_taken),
+            Preference::Last => verdicts.iter().rposition(is_taken),
             Preference::Best => (0..verdicts.len()).filter(runs).min_by_key(|&index| verdicts[index].clone().ok()),
             Preference::Nearest => {
                 let rank = |&index: &usize| nearness(verdicts[index].as_ref().ok(), self.candidates[index].image);
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
         };
+        let by = taken.map_or(0, |taken| self.candidates[taken].number);
         let mut choice = Choice { chosen: None, rejected: Vec::new() };
         for (index, verdict) in verdicts.into_iter().enumerate() {
-            match (verdict, chosen) {
-                (Ok(way), Some(chosen)) if index == chosen => choice.chosen = Some((index, way)),
-                (Ok(_), by) => {
-                    let by = by.map_or(0, |by| self.candidates[by].number);
-                    let is_first = runtime.preference == Preference::First;
-                    let reason = if is_first { Reason::After { by } } else { Reason::Outranked { by } };
-                    choice.rejected.push((index, reason));
+            let reason = match verdict {
+                Ok(way) if taken == Some(index) => {
+                    choice.chosen = Some((index, way));
+                    continue;
                 }
-                // Only the first that is taken in vain is taken at all.
-                (Err(Reason::TakenInVain { obstacle, .. }), Some(chosen)) if index != chosen => {
-                    choice.rejected.push((index, Reason::Obstacle(obstacle)));
-                }
-                (Err(reason), _) => choice.rejected.push((index, reason)),
-            }
+                Ok(_) => Reason::Outranked { by },
+                Err(Reason::TakenInVain { obstacle, .. }) if taken != Some(index) => Reason::Obstacle(obstacle),
+                Err(reason) => reason,
+            };
+            choice.rejected.push((index, reason));
         }
         choice
     }
 
-    fn verdict(&self, candidate: &Candidate<'_>, device: &Device) -> Result<Way, Reason> {
+    fn verdict(&self, runtime: &Runtime, candidate: &Candidate<'_>, device: &Device) -> Result<Way, Reason> {
         if self.is_to_be_linked {
             return Err(Reason::ToBeLinked);
         }
-        let runtime = self.runtime;
         let code = candidate.code(runtime);
-        let is_passed_over = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::Platform(_) | Obstacle::LinkTime);
         match code.runs_on(device) {
             Ok(_) if !runtime.takes.contains(&code.form) => {
                 Err(Reason::Form { runtime: runtime.name, form: code.form })
             }
             Ok(way) => Ok(way),
-            Err(obstacle) if is_passed_over(&obstacle) && self.accepts_by_number(code, device) => {
+            Err(obstacle) if runtime.is_hasty() && accepts_by_number(code, device) => {
                 Err(Reason::TakenInVain { runtime: runtime.name, obstacle })
             }
             Err(obstacle) => Err(Reason::Obstacle(obstacle)),
         }
     }
+}
 
-    /// libomptarget's plugin for CUDA knows of a cubin its number only (plugins-nextgen/cuda/src/rtl.cpp,
-    /// isELFCompatible): the same major version and no later minor one is good enough, whatever the suffix says.
-    fn accepts_by_number(&self, code: Code<'_>, device: &Device) -> bool {
-        let own = code.arch.and_then(nvptx::Arch::parse);
-        match (self.runtime.preference, code.form, own, device) {
-            (Preference::First, Form::Machine, Some(own), &Device::Nvidia(number)) => {
-                own.number / 10 == number / 10 && own.number <= number
-            }
-            _ => false,
-        }
+/// libomptarget's plugin for CUDA knows of a cubin its number only (plugins-nextgen/cuda/src/rtl.cpp, isELFCompatible): the
+/// same major version and no later minor one is good enough, whatever the suffix says.
+fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
+    match (code.form, code.arch.and_then(nvptx::Arch::parse), device) {
+        (Form::Machine, Some(own), &Device::Nvidia(number)) => own.number / 10 == number / 10 && own.number <= number,
+        _ => false,
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Runtime {
     pub preference: Preference,
     /// What it takes; of what is for its devices it passes over everything else.
     pub takes: &'static [Form],
+    /// The same in releases that chose in another order.
+    pub earlier: Option<&'static Runtime>,
 }
 
 /// Which of several images that all run is taken.
@@ -27,6 +29,8 @@ pub enum Preference {
     Best,
     /// The first that the runtime thinks will run, even if it does not.
     First,
+    /// The last such one.
+    Last,
 }
 
 /// What decides is the order in the container, so a bundle that it must not be (both `gfx90a` and `gfx90a:xnack+`) has
@@ -42,6 +46,7 @@ const RUNTIMES: [Runtime; 4] = [
         order: "the nearest compatible cubin, else the nearest PTX",
         preference: Preference::Nearest,
         takes: &[Form::Machine, Form::Ptx],
+        earlier: None,
     },
     // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is asked for the device's target id,
     // for the generic processor's and for SPIR-V, and they are tried in this order. For each the answer is the first entry
@@ -54,17 +59,19 @@ const RUNTIMES: [Runtime; 4] = [
         order: "the first compatible entry for the processor, else for its generic processor, else SPIR-V",
         preference: Preference::Best,
         takes: &[Form::Machine, Form::SpirV],
+        earlier: None,
     },
     // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are gone through in the order in which they
-    // were registered, and a device that has one is given no other. What a plugin accepts: PluginInterface.cpp,
+    // were registered, and a device that has one is given no other (since llvm-project#139147, May 2025). What a plugin accepts: PluginInterface.cpp,
     // is_plugin_compatible and is_device_compatible (ELF files and bitcode; SPIR-V for Level Zero).
     Runtime {
         kind: OffloadKind::OpenMp,
         name: "libomptarget",
-        release: "LLVM 18 to 22",
+        release: "LLVM 21 and 22",
         order: "the first image that its plugin accepts",
         preference: Preference::First,
         takes: &[Form::Machine, Form::Bitcode, Form::SpirV],
+        earlier: Some(&LIBOMPTARGET_BEFORE_21),
     },
     // Unified Runtime of DPC++ 2025, source/adapters/*/device.cpp, urDeviceSelectBinary: on Level Zero and OpenCL what was
     // compiled ahead, else SPIR-V; on CUDA and HIP the first image for the platform, which is a fat binary again.
@@ -75,10 +82,28 @@ const RUNTIMES: [Runtime; 4] = [
         order: "what was compiled ahead for the device, else SPIR-V",
         preference: Preference::Best,
         takes: &[Form::Machine, Form::Ptx, Form::SpirV],
+        earlier: None,
     },
 ];
 
+/// Each image that the plugin accepted took the place of the one before. Measured with libomptarget 15, 16 and 19, each with
+/// two images for x86-64 in either order.
+const LIBOMPTARGET_BEFORE_21: Runtime = Runtime {
+    kind: OffloadKind::OpenMp,
+    name: "libomptarget",
+    release: "LLVM 15 to 20",
+    order: "the last image that its plugin accepts",
+    preference: Preference::Last,
+    takes: &[Form::Machine, Form::Bitcode],
+    earlier: None,
+};
+
 impl Runtime {
+    /// Whether it takes what it thinks will run.
+    pub fn is_hasty(&self) -> bool {
+        matches!(self.preference, Preference::First | Preference::Last)
+    }
+
     /// The runtime that images of a kind are registered with, or where the kind is not known the one that usually loads
     /// what is for a platform. Host entries have none.
     pub fn of(kind: Option<OffloadKind>, platform: Option<Platform>) -> &'static Runtime {

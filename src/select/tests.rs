@@ -125,10 +125,22 @@ fn an_image_that_libomptarget_takes_in_vain_keeps_out_those_behind_it() {
         [
             "libomptarget takes it, and then it cannot be loaded: it is for 10.0 with the suffix a, that is for 10.0 and \
              nothing else; the device is 10.3",
-            "image 0 was taken before it",
+            "it would run too, but image 0 is taken",
             "it is for 10.1 with the suffix a, that is for 10.1 and nothing else; the device is 10.3",
         ]
     );
+}
+
+#[test]
+fn libomptarget_took_the_last_before_llvm_21() {
+    let chosen = |words: &[&str], device: Device| {
+        let images = words.iter().map(|word| image(OffloadKind::OpenMp, word)).collect();
+        let file = file(vec![container(ContainerType::OffloadBinary, images)]);
+        choices(&file)[0].earlier_on(&device).map(|(_, choice)| choice.chosen.map(|(index, _)| index))
+    };
+    assert_eq!(chosen(&["sm_80", "sm_86", "x86_64"], Device::Nvidia(86)), Some(Some(1)));
+    assert_eq!(chosen(&["sm_103", "sm_100a"], Device::Nvidia(103)), Some(None), "taken in vain");
+    assert_eq!(chosen(&["sm_80", "x86_64"], Device::Nvidia(86)), None, "the same");
 }
 
 #[test]

@@ -72,7 +72,19 @@ struct Answer<'a> {
     answer: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<Earlier>,
     images: Vec<Image<'a>>,
+}
+
+/// What earlier releases of the runtime take.
+#[derive(Serialize)]
+struct Earlier {
+    release: &'static str,
+    order: &'static str,
+    answer: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -118,11 +130,19 @@ impl<'a> Entry<'a> {
     fn new(answered: &'a Answered<'a>) -> Self {
         let choices = &answered.choices;
         let runtime = choices.runtime;
-        let answer = |(devices, choice): &'a (Vec<&Device>, Choice)| Answer {
-            devices: devices.iter().map(ToString::to_string).collect(),
-            answer: choice.chosen.map_or("nothing", |(_, way)| way.name()),
-            chosen: choice.chosen.map(|(index, _)| choices.candidates[index].number),
-            images: images(&choices.candidates, choice),
+        let name = |choice: &Choice| choice.chosen.map_or("nothing", |(_, way)| way.name());
+        let number = |choice: &Choice| choice.chosen.map(|(index, _)| choices.candidates[index].number);
+        let answer = |it: &'a super::Answer<'a>| Answer {
+            devices: it.devices.iter().map(ToString::to_string).collect(),
+            answer: name(&it.choice),
+            chosen: number(&it.choice),
+            earlier: it.earlier.as_ref().map(|(runtime, choice)| Earlier {
+                release: runtime.release,
+                order: runtime.order,
+                answer: name(choice),
+                chosen: number(choice),
+            }),
+            images: images(&choices.candidates, &it.choice),
         };
         Entry {
             container_type: choices.container.container_type.name(),

@@ -7,7 +7,7 @@ pub use json::selection_json;
 pub use text::{selection_summary, selection_text};
 
 use crate::inventory::File;
-use crate::select::{Choice, Choices, choices};
+use crate::select::{Choice, Choices, Runtime, choices};
 use crate::target::Device;
 
 /// A file and the answers to all choices in it.
@@ -24,7 +24,16 @@ pub struct Answered<'a> {
     pub choices: Choices<'a>,
     /// Whether there is code for such devices at all.
     pub is_concerned: bool,
-    pub answers: Vec<(Vec<&'a Device>, Choice)>,
+    pub answers: Vec<Answer<'a>>,
+}
+
+/// What a runtime does on some devices.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    pub devices: Vec<&'a Device>,
+    pub choice: Choice,
+    /// What its earlier releases do, where they take another image.
+    pub earlier: Option<(&'static Runtime, Choice)>,
 }
 
 impl<'a> AnsweredFile<'a> {
@@ -40,12 +49,12 @@ impl<'a> AnsweredFile<'a> {
 
 impl<'a> Answered<'a> {
     fn new(choices: Choices<'a>, devices: &'a [Device]) -> Self {
-        let mut answers: Vec<(Vec<&Device>, Choice)> = Vec::new();
+        let mut answers: Vec<Answer> = Vec::new();
         for device in devices {
-            let choice = choices.on(device);
-            match answers.iter_mut().find(|(_, known)| *known == choice) {
-                Some((alike, _)) => alike.push(device),
-                None => answers.push((vec![device], choice)),
+            let (choice, earlier) = (choices.on(device), choices.earlier_on(device));
+            match answers.iter_mut().find(|known| known.choice == choice && known.earlier == earlier) {
+                Some(known) => known.devices.push(device),
+                None => answers.push(Answer { devices: vec![device], choice, earlier }),
             }
         }
         let is_concerned = devices.iter().any(|device| choices.concern(device));
@@ -54,6 +63,6 @@ impl<'a> Answered<'a> {
 
     /// Whether an image is taken whatever the device is.
     pub fn has_an_image(&self) -> bool {
-        self.answers.iter().all(|(_, choice)| choice.chosen.is_some())
+        self.answers.iter().all(|answer| answer.choice.chosen.is_some())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Answered, AnsweredFile};
+use super::{Answer, Answered, AnsweredFile};
 use crate::report::text::{Column, columns, counted, printable};
 use crate::select::{Choice, Choices};
 use crate::target::Device;
@@ -12,8 +12,8 @@ use crate::target::Device;
 pub fn selection_text(answered: &AnsweredFile<'_>) -> String {
     let mut blocks: Vec<(String, String, usize)> = Vec::new();
     for choices in answered.concerned() {
-        for (devices, choice) in &choices.answers {
-            let (key, block) = block(&answered.file.path, choices, devices, choice);
+        for answer in &choices.answers {
+            let (key, block) = block(&answered.file.path, &choices.choices, answer);
             match blocks.iter_mut().find(|(known, ..)| *known == key) {
                 Some((_, _, times)) => *times += 1,
                 None => blocks.push((key, block, 1)),
@@ -28,20 +28,26 @@ fn more(times: usize) -> String {
 }
 
 /// What makes a block one of many, and the block.
-fn block(path: &str, answered: &Answered<'_>, devices: &[&Device], choice: &Choice) -> (String, String) {
-    let choices = &answered.choices;
+fn block(path: &str, choices: &Choices<'_>, answer: &Answer<'_>) -> (String, String) {
     let container = choices.container;
     let section = container.section.as_deref().map_or(String::new(), |name| format!(" in {}", printable(name)));
     let offset = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
     let place = format!("{}{section}", container.container_type.name());
-    let devices: Vec<String> = devices.iter().map(ToString::to_string).collect();
+    let devices: Vec<String> = answer.devices.iter().map(ToString::to_string).collect();
     let on = format!("{} on {}", choices.runtime.name, devices.join(" and "));
-    let rows = rows(choices, choice);
-    let without_numbers: Vec<&[String]> = rows.iter().map(|row| &row[1..]).collect();
-    let key = format!("{place} {on} {without_numbers:?}");
-    let block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(choices, choice));
-    let [arch, image, verdict, reason] = ["ARCH", "IMAGE", "VERDICT", "REASON"].map(Column::left);
-    (key, block + &columns(&[Column::right("NUMBER"), arch, image, verdict, reason], rows.into_iter()))
+    let rows = rows(choices, &answer.choice);
+    // But for the numbers, which no two share.
+    let told: Vec<&[String]> = rows.iter().map(|row| &row[1..4]).collect();
+    let key = format!("{place} {on} {told:?}");
+    let mut block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(choices, &answer.choice));
+    let [arch, image, verdict_heading, reason] = ["ARCH", "IMAGE", "VERDICT", "REASON"].map(Column::left);
+    let headings = [Column::right("NUMBER"), arch, image, verdict_heading, reason];
+    block += &columns(&headings, rows.into_iter());
+    if let Some((earlier, choice)) = &answer.earlier {
+        let (name, release, order) = (earlier.name, earlier.release, earlier.order);
+        block += &format!("  {name} of {release} {}: {order}\n", verdict(choices, choice));
+    }
+    (key, block)
 }
 
 fn verdict(choices: &Choices<'_>, choice: &Choice) -> String {
@@ -76,14 +82,14 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
         return format!("{path}: no code for {} devices\n", device.platform().name());
     }
     let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
-    for (_, choice) in concerned.iter().flat_map(|choices| worst(choices)) {
-        *outcomes.entry(choice.chosen.map_or((1, "nothing"), |(_, way)| (0, way.name()))).or_default() += 1;
+    for answer in concerned.iter().flat_map(|choices| worst(choices)) {
+        *outcomes.entry(answer.choice.chosen.map_or((1, "nothing"), |(_, way)| (0, way.name()))).or_default() += 1;
     }
     let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
     format!("{path}: {name}: {}: {}\n", counted(concerned.len(), "choice"), outcomes.join(", "))
 }
 
 /// The answer that counts where there are several: the one with nothing.
-fn worst<'a>(answered: &'a Answered<'_>) -> Option<&'a (Vec<&'a Device>, Choice)> {
-    answered.answers.iter().max_by_key(|(_, choice)| choice.chosen.map_or((1, None), |(_, way)| (0, Some(way))))
+fn worst<'a>(answered: &'a Answered<'_>) -> Option<&'a Answer<'a>> {
+    answered.answers.iter().max_by_key(|it| it.choice.chosen.map_or((1, None), |(_, way)| (0, Some(way))))
 }

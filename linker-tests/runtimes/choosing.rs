@@ -5,9 +5,10 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{HOST, folders_of, openmp_library, wrap};
+use super::{HOST, folders_of, hip_library, openmp_library, wrap};
+use crate::directives::fixture;
 use crate::step::Step;
-use crate::tools::{Linker, Tool, llvm_tool};
+use crate::tools::{Linker, Tool, find_in, llvm_tool, not_fetched};
 
 /// Two images for the host's own processor, in either order: both run, so what is printed tells which was taken.
 pub fn openmp(folder: &Path, release: &'static str, linker: Linker) -> Result<()> {
@@ -35,7 +36,10 @@ pub fn openmp(folder: &Path, release: &'static str, linker: Linker) -> Result<()
         let step = Step::new(folder, folder.join("program"));
         let step = step.env("LD_LIBRARY_PATH", folders_of(&[&libomp, &libomptarget]));
         let done = step.env("OMP_TARGET_OFFLOAD", "MANDATORY").run()?;
-        let expected = format!("device wrote {},", markers[selected(folder, release)?]);
+        let answer = answer(folder, "x86_64", "program")?;
+        let of_release = if release.parse::<u32>()? <= 20 { &answer["earlier"] } else { &answer };
+        let chosen = of_release["chosen"].as_u64().context("an image that is chosen")?;
+        let expected = format!("device wrote {},", markers[chosen as usize]);
         if !done.stdout.starts_with(&expected) {
             return Err(done.complain(format!("select says of images {markers:?} in this order: {expected}")));
         }
@@ -43,14 +47,68 @@ pub fn openmp(folder: &Path, release: &'static str, linker: Linker) -> Result<()
     Ok(())
 }
 
-/// The image that `select` says this release takes.
-fn selected(folder: &Path, release: &str) -> Result<usize> {
-    let select = Step::new(folder, env!("CARGO_BIN_EXE_fatbin"));
-    let done = select.args(["select", "--json", "--device", "x86_64", "program"]).run()?;
+/// Target ids in one bundle. Bundles of the second half must not be: two of their entries serve one device.
+const BUNDLES: [&[&str]; 6] = [
+    &["gfx908", "gfx90a"],
+    &["gfx90a:xnack+", "gfx90a:xnack-"],
+    &["gfx906:sramecc+:xnack-", "gfx90a:sramecc+:xnack-"],
+    &["gfx90a", "gfx90a:xnack+"],
+    &["gfx90a:xnack-", "gfx90a"],
+    &["gfx90a", "gfx90a:sramecc+:xnack-"],
+];
+
+const DEVICES: [&str; 4] =
+    ["gfx90a:sramecc+:xnack-", "gfx90a:sramecc-:xnack+", "gfx908:sramecc+:xnack-", "gfx906:sramecc+:xnack-"];
+
+/// libamd_comgr, which HIP asks for the entry of a bundle, needs no device for the answer.
+pub fn hip(folder: &Path, release: &'static str, linker: Linker) -> Result<()> {
+    let hip = hip_library(release)?;
+    let comgr = hip.parent().and_then(|folder| find_in(folder, "libamd_comgr.so.2"));
+    let comgr = comgr.ok_or_else(|| not_fetched("libamd_comgr.so.2"))?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/runtimes/comgr.c");
+    let step = Step::new(folder, Tool::Cc.path()?).args(linker.cc_flags()?).args(["-o", "ask", "-fPIE", "-pie"]);
+    step.arg(source).arg(&comgr).arg("-Wl,--allow-shlib-undefined").run()?;
+    for ids in BUNDLES {
+        write_bundle(folder, ids)?;
+        for device in DEVICES {
+            let isa = format!("amdgcn-amd-amdhsa--{device}");
+            let ask = Step::new(folder, folder.join("ask")).env("LD_LIBRARY_PATH", folders_of(&[&comgr]));
+            let done = ask.args(["bundle", &isa]).run()?;
+            let answer = answer(folder, device, "bundle")?;
+            let chosen = answer["chosen"].as_u64().map(|index| answer["images"][index as usize]["offset"].to_string());
+            let expected = chosen.unwrap_or("-1".to_owned());
+            if done.stdout.trim() != expected {
+                return Err(done.complain(format!("select says of {ids:?} for {device}: {expected}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A bundle with these ids, each with code of its own. What no tool puts into one bundle is made by renaming.
+fn write_bundle(folder: &Path, ids: &[&str]) -> Result<()> {
+    let [one, two] = [fixture("answer-gfx90a.hsaco")?, fixture("answer-gfx90a-xnack+.hsaco")?];
+    let stand_in = ids[1].replace("gfx90a", "gfx942");
+    let mut step = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["bundle", "--type=o", "-o", "bundle"]);
+    step = step.args(["--align=4096", "--target=host-x86_64-unknown-linux-gnu=/dev/null"]);
+    for (id, file) in [(ids[0], one), (&stand_in, two)] {
+        step = step.arg(format!("--target=hipv4-amdgcn-amd-amdhsa--{id}={}", file.display()));
+    }
+    step.run()?;
+    let mut bundle = std::fs::read(folder.join("bundle"))?;
+    let places: Vec<usize> = bundle.windows(6).enumerate().filter(|(_, it)| *it == b"gfx942").map(|it| it.0).collect();
+    ensure!(places.len() == 1, "the id stands in the bundle once, not at {places:?}");
+    bundle[places[0]..places[0] + 6].copy_from_slice(b"gfx90a");
+    Ok(std::fs::write(folder.join("bundle"), bundle)?)
+}
+
+/// What `select` says of the only choice in a file.
+fn answer(folder: &Path, device: &str, file: &str) -> Result<Value> {
+    // It ends with 1 where nothing is taken, which is an answer too.
+    let select = format!("{} select --json --device {device} {file} || [ $? = 1 ]", env!("CARGO_BIN_EXE_fatbin"));
+    let done = Step::new(folder, "sh").args(["-c", &select]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let choices = document["files"][0]["choices"].as_array().context("choices")?;
-    ensure!(choices.len() == 1, "{}", done.stdout);
-    let answer = &choices[0]["answers"][0];
-    let of_release = if release.parse::<u32>()? <= 20 { &answer["earlier"] } else { answer };
-    Ok(of_release["chosen"].as_u64().context("an image that is chosen")? as usize)
+    ensure!(choices.len() == 1 && choices[0]["answers"].as_array().is_some_and(|it| it.len() == 1), "{}", done.stdout);
+    Ok(choices[0]["answers"][0].clone())
 }

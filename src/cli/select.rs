@@ -61,7 +61,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     } else {
         let readable = || answered.iter().filter(|it| it.file.failure.is_none());
         for it in readable() {
-            out.write_all(report::selection_text(it).as_bytes())?;
+            out.write_all(report::selection_text(it, name).as_bytes())?;
         }
         for it in readable() {
             out.write_all(report::selection_summary(it, name, &devices[0]).as_bytes())?;

@@ -41,6 +41,8 @@ pub struct Candidate<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub chosen: Option<(usize, Way)>,
+    /// What is taken beside it, for the same target: images with other kernels.
+    pub beside: Vec<usize>,
     /// All others, in order.
     pub rejected: Vec<(usize, Reason)>,
 }
@@ -48,7 +50,10 @@ pub struct Choice {
 impl Choice {
     /// Each candidate in order, whether it is taken, and why or why not in words.
     pub fn verdicts(&self) -> Vec<(usize, bool, String)> {
-        let taken = self.chosen.iter().map(|(index, way)| (*index, true, way.to_string()));
+        let taken = self.chosen.iter().flat_map(|(index, way)| {
+            let all = std::iter::once(index).chain(&self.beside);
+            all.map(|index| (*index, true, way.to_string()))
+        });
         let rejected = self.rejected.iter().map(|(index, reason)| (*index, false, reason.to_string()));
         let mut verdicts: Vec<_> = taken.chain(rejected).collect();
         verdicts.sort_by_key(|(index, ..)| *index);
@@ -175,18 +180,32 @@ impl Choices<'_> {
         let taken = match runtime.preference {
             Preference::First => verdicts.iter().position(is_taken),
             Preference::Last => verdicts.iter().rposition(is_taken),
-            Preference::Best => (0..verdicts.len()).filter(runs).min_by_key(|&index| verdicts[index].clone().ok()),
+            Preference::Best | Preference::BestForEachKernel => {
+                (0..verdicts.len()).filter(runs).min_by_key(|&index| verdicts[index].clone().ok())
+            }
             Preference::Nearest => {
                 let rank = |&index: &usize| nearness(verdicts[index].as_ref().ok(), self.candidates[index].image);
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
         };
         let by = taken.map_or(0, |taken| self.candidates[taken].number);
-        let mut choice = Choice { chosen: None, rejected: Vec::new() };
+        let target = |index: usize| {
+            let image = self.candidates[index].image;
+            (&image.triple, &image.arch, image.image_kind)
+        };
+        let is_beside = |index| {
+            let is_alike = taken.is_some_and(|taken| target(taken) == target(index));
+            is_alike && runtime.preference == Preference::BestForEachKernel
+        };
+        let mut choice = Choice { chosen: None, beside: Vec::new(), rejected: Vec::new() };
         for (index, verdict) in verdicts.into_iter().enumerate() {
             let reason = match verdict {
                 Ok(way) if taken == Some(index) => {
                     choice.chosen = Some((index, way));
+                    continue;
+                }
+                Ok(_) if is_beside(index) => {
+                    choice.beside.push(index);
                     continue;
                 }
                 Ok(_) => Reason::Outranked { by },

@@ -27,6 +27,8 @@ pub enum Preference {
     Nearest,
     /// Code for the processor before code for a generic one before code to be compiled; of each the first.
     Best,
+    /// As the best, but for each kernel anew: an image holds some of the kernels, and all that are for one target are taken.
+    BestForEachKernel,
     /// The first that the runtime thinks will run, even if it does not.
     First,
     /// The last such one.
@@ -79,8 +81,8 @@ const RUNTIMES: [Runtime; 4] = [
         kind: OffloadKind::Sycl,
         name: "SYCL",
         release: "DPC++ 2025",
-        order: "what was compiled ahead for the device, else SPIR-V",
-        preference: Preference::Best,
+        order: "for each kernel what was compiled ahead for the device, else SPIR-V",
+        preference: Preference::BestForEachKernel,
         takes: &[Form::Machine, Form::Ptx, Form::SpirV],
         earlier: None,
     },

@@ -57,7 +57,11 @@ fn taken(kind: OffloadKind, words: &str, device: &str) -> String {
     let file = file(vec![container(container_type, words.iter().map(|word| image(kind, word)).collect())]);
     let choices = choices(&file);
     let choice = choices[0].on(&Device::parse(device).unwrap()[0]);
-    assert_eq!(choice.rejected.len() + usize::from(choice.chosen.is_some()), words.len(), "each image has its answer");
+    assert_eq!(
+        choice.rejected.len() + choice.beside.len() + usize::from(choice.chosen.is_some()),
+        words.len(),
+        "each image has its answer"
+    );
     choice.chosen.map_or("nothing".to_owned(), |(index, way)| format!("{} {way:?}", words[index]))
 }
 
@@ -158,6 +162,15 @@ fn sycl_takes_spirv_where_nothing_was_compiled_ahead() {
     assert_eq!(taken(OffloadKind::Sycl, "spir64.spv", "intel_gpu_pvc"), "spir64.spv FromSpirV");
     assert_eq!(taken(OffloadKind::Sycl, "spir64.spv sm_80", "sm_86"), "sm_80 Compatible");
     assert_eq!(taken(OffloadKind::Sycl, "spir64.spv", "sm_86"), "nothing");
+}
+
+#[test]
+fn sycl_takes_all_images_of_one_target_since_each_has_some_of_the_kernels() {
+    let words = ["sm_80", "spir64.spv", "spir64.spv"];
+    let images = words.iter().map(|word| image(OffloadKind::Sycl, word)).collect();
+    let file = file(vec![container(ContainerType::SyclImage, images)]);
+    let choice = choices(&file)[0].on(&Device::SpirV(None));
+    assert_eq!((choice.chosen, choice.beside), (Some((1, Way::FromSpirV)), vec![2]));
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub enum Obstacle {
     Capability(#[from] Mismatch),
     #[error("it is for {found}, not for {device}")]
     Other { found: String, device: String },
-    #[error("it was compiled ahead for one kind of device, and does not say for which")]
+    #[error("it was compiled ahead and does not say for which device; if for this one, it is taken first")]
     UnsaidDevice,
     #[error("it is for a device linker, which was to make machine code of it")]
     LinkTime,

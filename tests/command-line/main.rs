@@ -10,6 +10,7 @@ mod pack;
 mod packager;
 mod readme;
 mod scan;
+mod select;
 mod wrap;
 
 use std::path::{Path, PathBuf};

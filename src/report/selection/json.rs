@@ -14,7 +14,7 @@
 //!       "answers": [ { "devices": [ "gfx90a:sramecc+:xnack+" ],
 //!         "answer": "native|compatible|generic|jit-ptx|jit-spirv|jit-bitcode|nothing", "chosen": 1,
 //!         "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a:xnack-",
-//!           "id": "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", "offset": 4242,
+//!           "offset": 4242, "id": "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-",
 //!           "chosen": false, "reason": "it needs xnack-, not xnack+" } ] } ] } ],
 //!     "errors": [] } ] }
 //! ```
@@ -22,7 +22,7 @@
 use serde::Serialize;
 
 use super::{Answered, AnsweredFile};
-use crate::report::json::Problem;
+use crate::report::json::{Named, Problem};
 use crate::select::{Candidate, Choice};
 use crate::target::Device;
 
@@ -89,18 +89,10 @@ struct Earlier {
 
 #[derive(Serialize)]
 struct Image<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    image: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    triple: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<&'a str>,
+    #[serde(flatten)]
+    named: Named<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
     chosen: bool,
     reason: String,
 }
@@ -158,17 +150,7 @@ impl<'a> Entry<'a> {
 fn images<'a>(candidates: &[Candidate<'a>], choice: &Choice) -> Vec<Image<'a>> {
     let image = |(index, chosen, reason): (usize, bool, String)| {
         let Candidate { number, image } = candidates[index];
-        Image {
-            index: number,
-            kind: image.kind.map(|kind| kind.name()),
-            image: image.image_kind.name(),
-            triple: image.triple.as_deref(),
-            arch: image.arch.as_deref(),
-            id: image.id.as_deref(),
-            offset: image.offset,
-            chosen,
-            reason,
-        }
+        Image { named: Named::new(number, image), id: image.id.as_deref(), chosen, reason }
     };
     choice.verdicts().into_iter().map(image).collect()
 }

@@ -9,11 +9,14 @@ use crate::target::Device;
 
 /// A block for every choice that concerns the devices. Libraries hold hundreds of containers with the same answer: the
 /// first of them is told, and how many there are.
-pub fn selection_text(answered: &AnsweredFile<'_>) -> String {
+pub fn selection_text(answered: &AnsweredFile<'_>, name: &str) -> String {
     let mut blocks: Vec<(String, String, usize)> = Vec::new();
     for choices in answered.concerned() {
         for answer in &choices.answers {
-            let (key, block) = block(&answered.file.path, &choices.choices, answer);
+            let devices: Vec<String> = answer.devices.iter().map(ToString::to_string).collect();
+            let is_for_all = choices.answers.len() == 1;
+            let devices = if is_for_all { name.to_owned() } else { devices.join(" and ") };
+            let (key, block) = block(&answered.file.path, &choices.choices, answer, &devices);
             match blocks.iter_mut().find(|(known, ..)| *known == key) {
                 Some((_, _, times)) => *times += 1,
                 None => blocks.push((key, block, 1)),
@@ -28,13 +31,12 @@ fn more(times: usize) -> String {
 }
 
 /// What makes a block one of many, and the block.
-fn block(path: &str, choices: &Choices<'_>, answer: &Answer<'_>) -> (String, String) {
+fn block(path: &str, choices: &Choices<'_>, answer: &Answer<'_>, devices: &str) -> (String, String) {
     let container = choices.container;
     let section = container.section.as_deref().map_or(String::new(), |name| format!(" in {}", printable(name)));
     let offset = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
     let place = format!("{}{section}", container.container_type.name());
-    let devices: Vec<String> = answer.devices.iter().map(ToString::to_string).collect();
-    let on = format!("{} on {}", choices.runtime.name, devices.join(" and "));
+    let on = format!("{} on {devices}", choices.runtime.name);
     let rows = rows(choices, &answer.choice);
     // But for the numbers, which no two share.
     let told: Vec<&[String]> = rows.iter().map(|row| &row[1..4]).collect();
@@ -54,10 +56,13 @@ fn verdict(choices: &Choices<'_>, choice: &Choice) -> String {
     let Some((index, way)) = choice.chosen else {
         return "takes nothing".to_owned();
     };
-    let number = choices.candidates[index].number;
+    let taken = std::iter::once(&index).chain(&choice.beside);
+    let numbers: Vec<String> = taken.map(|&index| choices.candidates[index].number.to_string()).collect();
+    let numbers = numbers.join(", ");
+    let images = if choice.beside.is_empty() { "image" } else { "images" };
     match way.compiled_from() {
-        Some(form) => format!("would JIT from {form}, image {number}"),
-        None => format!("takes image {number}"),
+        Some(form) => format!("would JIT from {form}, {images} {numbers}"),
+        None => format!("takes {images} {numbers}"),
     }
 }
 

@@ -126,6 +126,14 @@ impl<'a> Candidate<'a> {
         Platform::of(self.image.triple.as_deref(), self.image.arch.as_deref())
     }
 
+    /// Why a loader refuses the image although its container was believed: what its own header says does not run.
+    fn refusal(&self, device: &Device) -> Option<Obstacle> {
+        let Image { triple, own_arch, image_kind, .. } = self.image;
+        let form = form(*image_kind, self.platform());
+        let own = Code { form, triple: triple.as_deref(), arch: Some(own_arch.as_deref()?) };
+        own.runs_on(device).err()
+    }
+
     /// Its code as a runtime judges it: libomptarget looks into the image, the others believe the container.
     fn code(&self, runtime: &Runtime) -> Code<'a> {
         let Image { triple, arch, own_arch, .. } = self.image;
@@ -184,7 +192,8 @@ impl Choices<'_> {
                 (0..verdicts.len()).filter(runs).min_by_key(|&index| verdicts[index].clone().ok())
             }
             Preference::Nearest => {
-                let rank = |&index: &usize| nearness(verdicts[index].as_ref().ok(), self.candidates[index].image);
+                let rank =
+                    |&index: &usize| nearness(verdicts[index].as_ref().ok(), index, self.candidates[index].image);
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
         };
@@ -200,10 +209,13 @@ impl Choices<'_> {
         let mut choice = Choice { chosen: None, beside: Vec::new(), rejected: Vec::new() };
         for (index, verdict) in verdicts.into_iter().enumerate() {
             let reason = match verdict {
-                Ok(way) if taken == Some(index) => {
-                    choice.chosen = Some((index, way));
-                    continue;
-                }
+                Ok(way) if taken == Some(index) => match self.candidates[index].refusal(device) {
+                    Some(obstacle) => Reason::TakenInVain { runtime: runtime.name, obstacle },
+                    None => {
+                        choice.chosen = Some((index, way));
+                        continue;
+                    }
+                },
                 Ok(_) if is_beside(index) => {
                     choice.beside.push(index);
                     continue;
@@ -244,13 +256,16 @@ fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
     }
 }
 
-/// The nearer an image is to a device on which it runs, the smaller.
-fn nearness(way: Option<&Way>, image: &Image) -> (bool, Reverse<u32>, u8) {
+/// The nearer an image is to a device on which it runs, the smaller; of two that are equally near the first, but of PTX the
+/// last.
+fn nearness(way: Option<&Way>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, isize) {
     let arch = image.arch.as_deref().and_then(nvptx::Arch::parse);
     let breadth = match arch.and_then(|arch| arch.suffix) {
         Some(Suffix::Specific) => 0,
         Some(Suffix::Family) => 1,
         None => 2,
     };
-    (way == Some(&Way::FromPtx), Reverse(arch.map_or(0, |arch| arch.number)), breadth)
+    let is_ptx = way == Some(&Way::FromPtx);
+    let place = if is_ptx { -(index as isize) } else { index as isize };
+    (is_ptx, Reverse(arch.map_or(0, |arch| arch.number)), breadth, place)
 }

@@ -148,12 +148,25 @@ fn libomptarget_took_the_last_before_llvm_21() {
 }
 
 #[test]
-fn libomptarget_looks_into_the_image_and_hip_believes_the_bundle() {
-    for (kind, expected) in [(OffloadKind::OpenMp, None), (OffloadKind::Hip, Some((0, Way::Exact)))] {
+fn libomptarget_looks_into_an_image_and_the_others_take_it_in_vain() {
+    let device = &Device::parse("gfx90a:sramecc+:xnack-").unwrap()[0];
+    let reason = |kind| {
         let mislabelled = Image { own_arch: Some("gfx90a:xnack+".to_owned()), ..image(kind, "gfx90a:xnack-") };
         let file = file(vec![container(ContainerType::OffloadBinary, vec![mislabelled])]);
-        let device = &Device::parse("gfx90a:sramecc+:xnack-").unwrap()[0];
-        assert_eq!(choices(&file)[0].on(device).chosen, expected, "{kind:?}");
+        choices(&file)[0].on(device).rejected[0].1.to_string()
+    };
+    assert_eq!(reason(OffloadKind::OpenMp), "it needs xnack+, not xnack-");
+    let in_vain = "HIP takes it, and then it cannot be loaded: it needs xnack+, not xnack-";
+    assert_eq!(reason(OffloadKind::Hip), in_vain);
+}
+
+#[test]
+fn of_equal_cubins_the_first_is_taken_and_of_equal_ptx_the_last() {
+    for (words, expected) in [(["sm_80", "sm_80"], 0), (["sm_80.ptx", "sm_80.ptx"], 1)] {
+        let images = words.iter().map(|word| image(OffloadKind::Cuda, word)).collect();
+        let file = file(vec![container(ContainerType::CudaFatbin, images)]);
+        let chosen = choices(&file)[0].on(&Device::Nvidia(80)).chosen;
+        assert_eq!(chosen.map(|(index, _)| index), Some(expected), "{words:?}");
     }
 }
 

@@ -7,11 +7,22 @@ use crate::Scene;
 const GPU: &str = "answer-gfx90a.hsaco";
 const DEVICE: &str = "gfx90a:sramecc+:xnack-";
 
-/// `bundle`, with these target ids in their order.
+/// Processors and the `e_flags` of their code, with every feature left open.
+const FLAGS: [(&str, u32); 4] = [("gfx906", 0x52f), ("gfx90a", 0x53f), ("gfx942", 0x54c), ("gfx9-generic", 0x100_0151)];
+
+/// `bundle`, with these target ids in their order, each with code whose header says the same.
 fn bundle(ids: &[&str]) -> Scene {
     let scene = Scene::new();
-    scene.fixture(GPU, "code").file("none", "");
-    let targets = ids.iter().map(|id| format!(" --target hipv4-amdgcn-amd-amdhsa--{id}=code")).collect::<String>();
+    let mut targets = String::new();
+    for (number, id) in ids.iter().enumerate() {
+        let processor = id.split(':').next().unwrap();
+        let (_, flags) = FLAGS.iter().find(|(name, _)| *name == processor).unwrap();
+        let mut code = crate::fixture(GPU);
+        code[48..52].copy_from_slice(&flags.to_le_bytes());
+        scene.file(&format!("code{number}"), code);
+        targets += &format!(" --target hipv4-amdgcn-amd-amdhsa--{id}=code{number}");
+    }
+    scene.file("none", "");
     scene.fatbin(&format!("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=none{targets}")).ok();
     scene
 }
@@ -72,6 +83,18 @@ fn generic_code_is_taken_where_there_is_none_for_the_processor() {
     assert_eq!(answer(&scene, "--device gfx906:sramecc+:xnack- bundle"), ("native".to_owned(), Some(1)));
     assert_eq!(answer(&scene, "--device gfx900:xnack- bundle"), ("generic".to_owned(), Some(0)));
     assert_eq!(answer(&scene, "--device gfx90a:sramecc+:xnack- bundle"), ("nothing".to_owned(), None));
+}
+
+#[test]
+fn code_that_is_not_what_its_id_says_is_taken_in_vain() {
+    let scene = bundle(&["gfx90a"]);
+    let mut bytes = scene.read("bundle");
+    let id = bytes.windows(6).position(|bytes| bytes == b"gfx90a").unwrap();
+    bytes[id..id + 6].copy_from_slice(b"gfx942");
+    let run = scene.file("bundle", bytes).fatbin("select --device gfx942:sramecc+:xnack- bundle");
+    let told = "HIP takes it, and then it cannot be loaded: it is for gfx90a, not for gfx942\n";
+    assert_eq!(run.status, 1);
+    assert!(run.out.contains(told), "{}", run.out);
 }
 
 #[test]

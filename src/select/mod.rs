@@ -11,6 +11,7 @@ mod tests;
 pub use runtimes::{Preference, Runtime};
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use crate::format::{ContainerType, ImageKind};
 use crate::inventory::{Container, File, Image};
@@ -81,34 +82,41 @@ const TO_BE_LINKED: &str = "__nv_relfatbin";
 
 /// All choices that there are in a file, in the order of its containers.
 pub fn choices(file: &File) -> Vec<Choices<'_>> {
-    let mut all = Vec::new();
-    let mut number = 0;
-    file.containers.iter().for_each(|container| add(container, &mut number, &mut all));
-    all
+    let mut found = Found::default();
+    file.containers.iter().for_each(|container| found.add(container));
+    found.all
 }
 
-fn add<'a>(container: &'a Container, number: &mut usize, all: &mut Vec<Choices<'a>>) {
-    for image in &container.images {
-        if !image.containers.is_empty() {
-            image.containers.iter().for_each(|inner| add(inner, number, all));
-            continue;
-        }
-        if !image.is_for_a_device() {
-            continue;
-        }
-        let candidate = Candidate { number: *number, image };
-        *number += 1;
-        let runtime = Runtime::of(image.kind, candidate.platform());
-        let joins = |other: &&mut Choices<'a>| {
-            let is_part = is_registered_in_parts(container) && is_registered_in_parts(other.container);
-            other.runtime == runtime && (is_part || std::ptr::eq(other.container, container))
-        };
-        match all.iter_mut().rev().find(joins) {
-            Some(choices) => choices.candidates.push(candidate),
-            None => {
-                let is_to_be_linked = container.section.as_deref() == Some(TO_BE_LINKED);
-                all.push(Choices { container, runtime, candidates: vec![candidate], is_to_be_linked });
+#[derive(Default)]
+struct Found<'a> {
+    all: Vec<Choices<'a>>,
+    /// Where the choice of a runtime stands, in a container or over all that are registered together. Files hold many
+    /// thousands of containers.
+    places: HashMap<(OffloadKind, Option<*const Container>), usize>,
+    /// Of the next image.
+    number: usize,
+}
+
+impl<'a> Found<'a> {
+    fn add(&mut self, container: &'a Container) {
+        for image in &container.images {
+            if !image.containers.is_empty() {
+                image.containers.iter().for_each(|inner| self.add(inner));
+                continue;
             }
+            if !image.is_for_a_device() {
+                continue;
+            }
+            let candidate = Candidate { number: self.number, image };
+            self.number += 1;
+            let runtime = Runtime::of(image.kind, candidate.platform());
+            let own: Option<*const Container> = (!is_registered_in_parts(container)).then_some(container);
+            let place = *self.places.entry((runtime.kind, own)).or_insert(self.all.len());
+            if place == self.all.len() {
+                let is_to_be_linked = container.section.as_deref() == Some(TO_BE_LINKED);
+                self.all.push(Choices { container, runtime, candidates: Vec::new(), is_to_be_linked });
+            }
+            self.all[place].candidates.push(candidate);
         }
     }
 }

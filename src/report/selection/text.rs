@@ -1,6 +1,6 @@
 //! `select` for people: a block for each choice, and a line for each file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Answer, Answered, AnsweredFile};
 use crate::report::text::{Column, columns, counted, printable};
@@ -10,20 +10,23 @@ use crate::target::Device;
 /// A block for every choice that concerns the devices. Libraries hold hundreds of containers with the same answer: the
 /// first of them is told, and how many there are.
 pub fn selection_text(answered: &AnsweredFile<'_>, name: &str) -> String {
-    let mut blocks: Vec<(String, String, usize)> = Vec::new();
+    let mut blocks: Vec<(String, usize)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for choices in answered.concerned() {
         for answer in &choices.answers {
             let devices: Vec<String> = answer.devices.iter().map(ToString::to_string).collect();
             let is_for_all = choices.answers.len() == 1;
             let devices = if is_for_all { name.to_owned() } else { devices.join(" and ") };
             let (key, block) = block(&answered.file.path, &choices.choices, answer, &devices);
-            match blocks.iter_mut().find(|(known, ..)| *known == key) {
-                Some((_, _, times)) => *times += 1,
-                None => blocks.push((key, block, 1)),
+            let place = *places.entry(key).or_insert(blocks.len());
+            if place == blocks.len() {
+                blocks.push((block, 0));
+            } else {
+                blocks[place].1 += 1;
             }
         }
     }
-    blocks.into_iter().map(|(_, block, times)| block + &more(times - 1)).collect()
+    blocks.into_iter().map(|(block, times)| block + &more(times)).collect()
 }
 
 fn more(times: usize) -> String {

@@ -21,6 +21,7 @@
 //! | [`wrap`] | ABI generations as a table, a file per offload kind | architectures, ELF |
 //! | [`inspect`] | what is inside an image: kernels, what they take of a device, debug information | containers, files |
 //! | [`inventory`] | the result model: file, container, image | how it is printed |
+//! | [`select`] | which image a runtime would take on a device, and why no other | files, printing |
 //! | [`scan`] | finding containers: by structure, then by magic | printing |
 //! | [`survey`] | all that is known of a file: its inventory, and what is inside its images | how it is judged |
 //! | [`ops`] | what a command does with files | command-line syntax |
@@ -58,6 +59,7 @@ pub mod ops;
 pub mod report;
 pub mod scan;
 pub mod survey;
+pub mod select;
 pub mod target;
 #[cfg(test)]
 mod tidy;

@@ -15,7 +15,7 @@ const FLOORS: [&[&str]; 8] = [
     &["archive", "codec", "io", "target"],
     &["format"],
     &["host", "inspect", "inventory"],
-    &["wrap", "scan", "survey"],
+    &["wrap", "scan", "select", "survey"],
     &["ops", "report"],
     &["cli"],
 ];

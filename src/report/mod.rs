@@ -4,6 +4,7 @@ mod extraction;
 mod inspection;
 mod json;
 mod screen;
+mod selection;
 mod table;
 mod text;
 
@@ -13,4 +14,5 @@ pub use inspection::{
 };
 pub use json::{json, json_line};
 pub use screen::Screen;
+pub use selection::{Answered, AnsweredFile, selection_json, selection_summary, selection_text};
 pub use table::table;

@@ -12,6 +12,7 @@ mod packager;
 mod readme;
 mod scan;
 mod terminal;
+mod select;
 mod wrap;
 
 use std::path::{Path, PathBuf};

@@ -58,8 +58,8 @@ pub mod io;
 pub mod ops;
 pub mod report;
 pub mod scan;
-pub mod survey;
 pub mod select;
+pub mod survey;
 pub mod target;
 #[cfg(test)]
 mod tidy;

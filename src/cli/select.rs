@@ -1,13 +1,13 @@
 //! `fatbin select`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::inputs::{InputArguments, Outcome};
 use super::limit::LimitArgument;
-use super::{Status, status};
+use super::{Status, status, terminal};
 use crate::inventory::File;
 use crate::report::{self, AnsweredFile};
 use crate::target::Device;
@@ -55,13 +55,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         is_trouble |= files.last().is_some_and(|file| !file.errors.is_empty() || file.failure.is_some());
     })?;
     let answered: Vec<AnsweredFile> = files.iter().map(|file| AnsweredFile::new(file, &devices)).collect();
-    let mut out = io::stdout().lock();
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
     if arguments.json {
         out.write_all(report::selection_json(name, &devices, &answered).as_bytes())?;
     } else {
         let readable = || answered.iter().filter(|it| it.file.failure.is_none());
         for it in readable() {
-            out.write_all(report::selection_text(it, name).as_bytes())?;
+            out.write_all(report::selection_text(it, name, &screen).as_bytes())?;
         }
         for it in readable() {
             out.write_all(report::selection_summary(it, name, &devices[0]).as_bytes())?;

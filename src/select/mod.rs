@@ -113,7 +113,7 @@ impl<'a> Found<'a> {
             let own: Option<*const Container> = (!is_registered_in_parts(container)).then_some(container);
             let place = *self.places.entry((runtime.kind, own)).or_insert(self.all.len());
             if place == self.all.len() {
-                let is_to_be_linked = container.section.as_deref() == Some(TO_BE_LINKED);
+                let is_to_be_linked = container.section_name() == Some(TO_BE_LINKED);
                 self.all.push(Choices { container, runtime, candidates: Vec::new(), is_to_be_linked });
             }
             self.all[place].candidates.push(candidate);

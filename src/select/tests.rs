@@ -24,16 +24,9 @@ fn image(kind: OffloadKind, word: &str) -> Image {
         image_kind,
         triple: Some(triple.to_owned()),
         arch: arch.map(str::to_owned),
-        own_arch: None,
-        id: None,
-        strings: Vec::new(),
-        unknown: Vec::new(),
         offset: Some(0),
         size: Some(1),
-        codec: None,
-        full_size: None,
-        sha256: None,
-        containers: Vec::new(),
+        ..Default::default()
     }
 }
 
@@ -216,7 +209,7 @@ fn a_container_inside_another_is_a_choice_and_the_hosts_entry_is_none() {
 
 #[test]
 fn what_waits_for_the_device_linker_concerns_no_runtime() {
-    let section = Some("__nv_relfatbin".to_owned());
+    let section = Some(InSection { name: "__nv_relfatbin".to_owned(), offset: 0 });
     let waiting =
         Container { section, ..container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")]) };
     let file = file(vec![waiting]);

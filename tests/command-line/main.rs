@@ -11,8 +11,8 @@ mod pack;
 mod packager;
 mod readme;
 mod scan;
-mod terminal;
 mod select;
+mod terminal;
 mod wrap;
 
 use std::path::{Path, PathBuf};

@@ -138,7 +138,7 @@ impl<'a> Entry<'a> {
         };
         Entry {
             container_type: choices.container.container_type.name(),
-            section: choices.container.section.as_deref(),
+            section: choices.container.section_name(),
             offset: choices.container.offset,
             runtime: Runtime { name: runtime.name, release: runtime.release, order: runtime.order },
             concerned: answered.is_concerned,

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Answer, Answered, AnsweredFile};
+use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::select::{Choice, Choices};
 use crate::target::Device;
 
 /// A block for every choice that concerns the devices. Libraries hold hundreds of containers with the same answer: the
 /// first of them is told, and how many there are.
-pub fn selection_text(answered: &AnsweredFile<'_>, name: &str) -> String {
+pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> String {
     let mut blocks: Vec<(String, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for choices in answered.concerned() {
@@ -17,7 +18,7 @@ pub fn selection_text(answered: &AnsweredFile<'_>, name: &str) -> String {
             let devices: Vec<String> = answer.devices.iter().map(ToString::to_string).collect();
             let is_for_all = choices.answers.len() == 1;
             let devices = if is_for_all { name.to_owned() } else { devices.join(" and ") };
-            let (key, block) = block(&answered.file.path, &choices.choices, answer, &devices);
+            let (key, block) = block(&answered.file.path, &choices.choices, answer, &devices, screen);
             let place = *places.entry(key).or_insert(blocks.len());
             if place == blocks.len() {
                 blocks.push((block, 0));
@@ -34,9 +35,9 @@ fn more(times: usize) -> String {
 }
 
 /// What makes a block one of many, and the block.
-fn block(path: &str, choices: &Choices<'_>, answer: &Answer<'_>, devices: &str) -> (String, String) {
+fn block(path: &str, choices: &Choices<'_>, answer: &Answer<'_>, devices: &str, screen: &Screen) -> (String, String) {
     let container = choices.container;
-    let section = container.section.as_deref().map_or(String::new(), |name| format!(" in {}", printable(name)));
+    let section = container.section_name().map_or(String::new(), |name| format!(" in {}", printable(name)));
     let offset = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
     let place = format!("{}{section}", container.container_type.name());
     let on = format!("{} on {devices}", choices.runtime.name);
@@ -47,7 +48,7 @@ fn block(path: &str, choices: &Choices<'_>, answer: &Answer<'_>, devices: &str) 
     let mut block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(choices, &answer.choice));
     let [arch, image, verdict_heading, reason] = ["ARCH", "IMAGE", "VERDICT", "REASON"].map(Column::left);
     let headings = [Column::right("NUMBER"), arch, image, verdict_heading, reason];
-    block += &columns(&headings, rows.into_iter());
+    block += &columns(&headings, rows.into_iter(), screen);
     if let Some((earlier, choice)) = &answer.earlier {
         let (name, release, order) = (earlier.name, earlier.release, earlier.order);
         block += &format!("  {name} of {release} {}: {order}\n", verdict(choices, choice));

@@ -162,6 +162,13 @@ fn a_broken_container_is_told_once_although_a_section_and_a_wrapper_lead_to_it()
 }
 
 #[test]
+fn no_more_wrappers_are_kept_than_there_can_be() {
+    let mut host = Host::elf();
+    host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(wrappers::MOST + 10));
+    assert_eq!(host.scan().wrappers.len(), wrappers::MOST);
+}
+
+#[test]
 fn sections_of_mach_o_files_of_every_form_are_walked() {
     let machines = [
         (Architecture::X86_64, Endianness::Little),

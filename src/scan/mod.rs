@@ -1,7 +1,8 @@
 //! Finding device images in a file: by structure first, then by magic in whatever structure did not explain.
 //!
 //! A host file's headers lead to the sections that tools keep containers in, so a library of gigabytes costs the
-//! reading of some kilobytes. But real libraries also keep containers in `.rodata`, linkers rename sections, and files
+//! reading of some kilobytes; so do the structures by which host code registers containers, wherever those stand. But real
+//! libraries also keep containers in `.rodata` without any of that, linkers rename sections, and files
 //! lose their section headers. Hence the second pass over all other bytes, where a container counts only when
 //! everything that it states holds: four bytes that look like a magic occur in any large file.
 

@@ -189,6 +189,20 @@ fn sections_of_mach_o_files_of_every_form_are_walked() {
     }
 }
 
+#[test]
+fn a_small_host_file_with_ptx_in_it_is_not_taken_for_ptx_as_a_whole() {
+    let ptx = std::fs::read(format!("{}/fixtures/answer-sm_80.ptx", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let bundle = bundle::write(&[("cuda-nvptx64-nvidia-cuda--sm_80", &ptx[..])], 1).unwrap().to_vec();
+    for (format, segment, name) in
+        [(BinaryFormat::MachO, "__HIP", "__hip_fatbin"), (BinaryFormat::Coff, "", ".hip_fatbin")]
+    {
+        let mut host = Host(Object::new(format, Architecture::X86_64, Endianness::Little));
+        host.section(segment, name, &bundle);
+        let types: Vec<_> = host.scan().containers.iter().map(|it| it.container_type).collect();
+        assert_eq!(types, [ContainerType::Bundle], "{format:?}");
+    }
+}
+
 /// A universal binary with these files (mach-o/fat.h: numbers are big-endian).
 fn universal(files: &[&[u8]]) -> Vec<u8> {
     let mut bytes = [0xcafe_babe_u32, files.len() as u32].map(u32::to_be_bytes).concat();

@@ -93,7 +93,9 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
     let view = source.view();
     let structure = structure::read(view);
     let mut findings = Findings { options, look, containers: Vec::new(), sections: Vec::new(), errors: Vec::new() };
-    if let Some(image) = format::bare_device_file(view) {
+    // No device image is one of these, whatever text stands near its beginning.
+    let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
+    if !is_host && let Some(image) = format::bare_device_file(view) {
         findings.add(&image, None)?;
     }
     for section in &structure.sections {

@@ -162,6 +162,13 @@ fn a_broken_container_is_told_once_although_a_section_and_a_wrapper_lead_to_it()
 }
 
 #[test]
+fn no_more_wrappers_are_kept_than_there_can_be() {
+    let mut host = Host::elf();
+    host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(wrappers::MOST + 10));
+    assert_eq!(host.scan().wrappers.len(), wrappers::MOST);
+}
+
+#[test]
 fn sections_of_mach_o_files_of_every_form_are_walked() {
     let machines = [
         (Architecture::X86_64, Endianness::Little),
@@ -179,6 +186,20 @@ fn sections_of_mach_o_files_of_every_form_are_walked() {
         assert_eq!(file.format.map(|format| format.name()), Some("mach-o"), "{architecture:?}");
         assert_eq!((archs(&file), file.errors.len()), (vec!["gfx906", "sm_90"], 0), "{architecture:?}");
         assert_eq!(file.containers[0].section_name(), Some("__hip_fatbin"));
+    }
+}
+
+#[test]
+fn a_small_host_file_with_ptx_in_it_is_not_taken_for_ptx_as_a_whole() {
+    let ptx = std::fs::read(format!("{}/fixtures/answer-sm_80.ptx", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let bundle = bundle::write(&[("cuda-nvptx64-nvidia-cuda--sm_80", &ptx[..])], 1).unwrap().to_vec();
+    for (format, segment, name) in
+        [(BinaryFormat::MachO, "__HIP", "__hip_fatbin"), (BinaryFormat::Coff, "", ".hip_fatbin")]
+    {
+        let mut host = Host(Object::new(format, Architecture::X86_64, Endianness::Little));
+        host.section(segment, name, &bundle);
+        let types: Vec<_> = host.scan().containers.iter().map(|it| it.container_type).collect();
+        assert_eq!(types, [ContainerType::Bundle], "{format:?}");
     }
 }
 
@@ -286,6 +307,28 @@ fn sections_without_bytes_of_a_split_debug_file_hold_nothing_and_are_no_trouble(
     host.0.append_section_bss(section, 1 << 40, 4096);
     let file = host.scan();
     assert_eq!((file.format, file.sections.len(), file.errors.len()), (Some(FileFormat::Elf), 0, 0));
+}
+
+#[test]
+fn no_broken_byte_of_what_leads_to_containers_is_a_panic() {
+    let mut host = Host::elf();
+    let code = host.section("", ".rodata", &bundle());
+    let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(2));
+    let images = host.section("", "__CLANG_OFFLOAD_BUNDLE__sycl-spir64", SPIRV);
+    let table = host.section("", ".tgtimg", &[[0; 8], (SPIRV.len() as u64).to_le_bytes()].concat());
+    host.points(wrappers, 8, code, 0).points(wrappers, 32, code, 0).points(table, 0, images, 0);
+    let bytes = host.0.write().unwrap();
+    assert_eq!(structure_of(&bytes).containers.len(), 2);
+    for at in 0..bytes.len() {
+        structure_of(&bytes[..at]);
+        for value in [0, 0x7f, 0xff] {
+            let mut broken = bytes.clone();
+            broken[at] = value;
+            let file = structure_of(&broken);
+            let ends = file.containers.iter().map(|it| it.offset.unwrap() + it.size);
+            assert!(ends.max().unwrap_or(0) <= bytes.len() as u64, "{at:#x}");
+        }
+    }
 }
 
 /// A library with one section for images: its header, names and section headers come first, then the section.

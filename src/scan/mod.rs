@@ -1,7 +1,8 @@
 //! Finding device images in a file: by structure first, then by magic in whatever structure did not explain.
 //!
 //! A host file's headers lead to the sections that tools keep containers in, so a library of gigabytes costs the
-//! reading of some kilobytes. But real libraries also keep containers in `.rodata`, linkers rename sections, and files
+//! reading of some kilobytes; so do the structures by which host code registers containers, wherever those stand. But real
+//! libraries also keep containers in `.rodata` without any of that, linkers rename sections, and files
 //! lose their section headers. Hence the second pass over all other bytes, where a container counts only when
 //! everything that it states holds: four bytes that look like a magic occur in any large file.
 
@@ -92,7 +93,9 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
     let view = source.view();
     let structure = structure::read(view);
     let mut findings = Findings { options, look, containers: Vec::new(), sections: Vec::new(), errors: Vec::new() };
-    if let Some(image) = format::bare_device_file(view) {
+    // No device image is one of these, whatever text stands near its beginning.
+    let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
+    if !is_host && let Some(image) = format::bare_device_file(view) {
         findings.add(&image, None)?;
     }
     for section in &structure.sections {

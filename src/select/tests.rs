@@ -1,7 +1,7 @@
 //! Containers as they are found in files, and what is taken from each.
 
 use super::*;
-use crate::inventory::FileFormat;
+use crate::inventory::{FileFormat, InSection};
 
 /// An image in a word: `sm_90`, `sm_90.ptx`, `gfx90a:xnack+`, `x86_64`.
 fn image(kind: OffloadKind, word: &str) -> Image {

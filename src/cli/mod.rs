@@ -14,6 +14,7 @@ mod list;
 mod pack;
 mod progress;
 mod scan;
+mod schema;
 mod selection;
 mod status;
 mod terminal;
@@ -50,6 +51,7 @@ enum Command {
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
+    Schema(schema::Arguments),
     InstallLinks(install_links::Arguments),
 }
 
@@ -70,6 +72,7 @@ pub fn run() -> ExitCode {
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Schema(arguments) => schema::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };
     let status = result.unwrap_or_else(|error| status::report(&error));

@@ -3,6 +3,7 @@
 mod extraction;
 mod inspection;
 mod json;
+mod schemas;
 mod screen;
 mod table;
 mod text;
@@ -12,5 +13,6 @@ pub use inspection::{
     Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
 };
 pub use json::{json, json_line};
+pub use schemas::{SCHEMAS, Schema};
 pub use screen::Screen;
 pub use table::table;

@@ -7,10 +7,12 @@ mod dropin;
 mod extract;
 mod extract_index;
 mod inspect;
+mod library;
 mod pack;
 mod packager;
 mod readme;
 mod scan;
+mod schema;
 mod terminal;
 mod wrap;
 

@@ -164,3 +164,47 @@ fn one_broken_file_does_not_keep_the_others_of_a_folder_or_a_list() {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_may_have_names_in_any_encoding_and_one_that_is_missing_does_not_keep_the_files() {
+    use std::os::unix::ffi::OsStrExt;
+    let scene = Scene::new();
+    let name = std::ffi::OsStr::from_bytes(b"a\xff");
+    std::fs::write(scene.path(".").join(name), crate::fixture("answer-sm_90.cubin")).unwrap();
+    let out = scene.file("list", b"a\xff\n").fatbin("scan --files-from list").ok();
+    assert!(out.contains("1 device image"), "{out}");
+    let run = scene.fixture("answer-sm_90.cubin", "b").fatbin("scan b --files-from missing");
+    assert_eq!(
+        (run.status, run.err.as_str()),
+        (2, "fatbin: missing: cannot open: No such file or directory (os error 2)\n")
+    );
+    assert!(run.out.starts_with("b: elf, "), "{}", run.out);
+}
+
+#[cfg(unix)]
+#[test]
+fn more_files_are_extracted_than_may_be_open_at_once() {
+    let scene = Scene::new();
+    for number in 0..100 {
+        scene.fixture("answer-sm_90.cubin", &format!("{number}.cubin"));
+    }
+    let script = format!("ulimit -n 24; {} extract *.cubin -o out | wc -l", env!("CARGO_BIN_EXE_fatbin"));
+    let run = run(std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.path(".")));
+    assert_eq!((run.out.trim(), run.err.as_str()), ("100", ""));
+}
+
+#[test]
+fn a_file_that_changes_between_the_look_and_the_taking_out_is_refused() {
+    use fatbin::io::Input;
+    use fatbin::scan::{Archives, Opening, each_part};
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "a");
+    let how = Opening { archives: Archives::All, limit: Default::default() };
+    let mut parts = Vec::new();
+    each_part(&scene.path("a"), how, &mut |part| parts.push(part.unwrap().close())).unwrap();
+    assert_eq!(parts[0].open().unwrap().input().size(), Input::open(scene.path("a")).unwrap().size());
+    scene.file("a", b"something else");
+    let error = parts[0].open().err().unwrap().to_string();
+    assert!(error.ends_with("a: has changed since it was looked into"), "{error}");
+}

@@ -22,6 +22,7 @@
 //! | [`inspect`] | what is inside an image: kernels, what they take of a device, debug information | containers, files |
 //! | [`inventory`] | the result model: file, container, image | how it is printed |
 //! | [`scan`] | finding containers: by structure, then by magic | printing |
+//! | [`survey`] | all that is known of a file: its inventory, and what is inside its images | how it is judged |
 //! | [`ops`] | what a command does with files | command-line syntax |
 //! | [`report`] | an inventory as table or JSON | where it came from |
 //! | [`cli`] | subcommands, messages, exit statuses | |
@@ -54,6 +55,7 @@ pub mod io;
 pub mod ops;
 pub mod report;
 pub mod scan;
+pub mod survey;
 pub mod target;
 #[cfg(test)]
 mod tidy;

@@ -15,7 +15,7 @@ const FLOORS: [&[&str]; 8] = [
     &["archive", "codec", "io", "target"],
     &["format"],
     &["host", "inspect", "inventory"],
-    &["wrap", "scan"],
+    &["wrap", "scan", "survey"],
     &["ops", "report"],
     &["cli"],
 ];

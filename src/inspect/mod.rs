@@ -8,6 +8,8 @@
 //! An image comes from anyone. What is wrong with one part of it is told as a problem, and the rest is still there.
 
 mod amdgpu;
+mod build_paths;
+mod code_hash;
 mod cubin;
 mod debug;
 mod demangle;
@@ -16,6 +18,8 @@ mod kernel;
 mod ptx;
 mod spirv;
 
+pub use build_paths::build_paths;
+pub use code_hash::code_hash;
 pub use debug::{CompileUnit, Debug, DebugLevel};
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 

@@ -115,6 +115,10 @@ pub struct Image {
     pub codec: Option<Codec>,
     /// What it is once decompressed; absent where it is not compressed.
     pub full_size: Option<u64>,
+    /// What made it, in its own words; of an image that is compressed only where it had to be decompressed anyway.
+    pub producer: Option<String>,
+    /// Which version of its form it has, known where the producer is looked for; see [`crate::format::Origin`].
+    pub format_version: Option<String>,
     /// Of the image once it is decompressed, where that was asked for.
     pub sha256: Option<[u8; 32]>,
     /// The containers that the image consists of, where it is no device image but holds some.

@@ -59,9 +59,6 @@ impl Wrapper {
     }
 }
 
-/// Sections with CUDA code that is still to be linked with other such code. That is registered once it is linked.
-const TO_BE_LINKED: [&str; 2] = ["__nv_relfatbin", "__nv_rel"];
-
 impl File {
     /// The containers that no wrapper points to, of the types that some wrapper of the file does register. Not all of them
     /// are mistakes: code may be registered in other ways.
@@ -71,7 +68,6 @@ impl File {
         self.containers.iter().filter(move |it| {
             it.offset.is_some_and(|offset| referenced.binary_search(&offset).is_err())
                 && self.wrappers.iter().any(|wrapper| wrapper.kind.registers(it.container_type))
-                && !it.section_name().is_some_and(|name| TO_BE_LINKED.contains(&name))
         })
     }
 }

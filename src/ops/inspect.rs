@@ -47,16 +47,24 @@ pub fn inspection(
     if image.codec == Some(Codec::Opaque) {
         return Inspection { not_inspected: Some("stored in a way that is not known"), ..Default::default() };
     }
-    let (kind, stored) = (image.image_kind, image.view);
-    match image.bytes(options.limit) {
-        // What is borrowed is the beginning of the image in the file, and then so are the offsets in messages.
-        Ok(bytes) => {
-            let of_file = stored.part("image", 0, 0, bytes.len() as u64).ok();
-            let view = of_file.filter(|view| view.data().as_ptr() == bytes.as_ptr()).unwrap_or(View::new(&bytes));
-            look(kind, view)
-        }
+    let kind = image.image_kind;
+    match with_bytes(image, options, |view| look(kind, view)) {
+        Ok(inspection) => inspection,
         Err(problem) => Inspection { problems: vec![problem], ..Default::default() },
     }
+}
+
+/// Calls `look` with an image, decompressed. What is not compressed is seen where it stands, and then offsets in messages
+/// are those of the file.
+pub fn with_bytes<R>(
+    image: &mut Itself<'_, '_>,
+    options: scan::Options,
+    look: impl FnOnce(View<'_>) -> R,
+) -> Result<R, Malformed> {
+    let stored = image.view;
+    let bytes = image.bytes(options.limit)?;
+    let of_file = stored.part("image", 0, 0, bytes.len() as u64).ok();
+    Ok(look(of_file.filter(|view| view.data().as_ptr() == bytes.as_ptr()).unwrap_or(View::new(&bytes))))
 }
 
 /// A problem inside an image as an error about its file. Offsets lead into the file where the image stands there as it is.

@@ -112,6 +112,10 @@ struct Image<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     codec: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    producer: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     /// What the container says besides triple and arch.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -218,6 +222,8 @@ impl<'a> Image<'a> {
             address: file.uri_of(image),
             full_size: image.full_size,
             codec: image.codec.or(codec).map(|codec| codec.name()),
+            producer: image.producer.as_deref(),
+            format_version: image.format_version.as_deref(),
             sha256: image.sha256.map(hexadecimal),
             strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
             unknown: image.unknown.iter().map(|&format::Unknown { field, value }| Unknown { field, value }).collect(),

@@ -2,7 +2,7 @@
 
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
-use crate::format::Unknown;
+use crate::format::{ImageKind, Unknown};
 use crate::inventory::{Container, File, Image, PointsTo, Section, Wrapper, WrapperKind};
 
 fn headings() -> [Column; 8] {
@@ -29,8 +29,16 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
         text += &accounting(section);
     }
     if verbose {
-        let addresses = file.addresses().enumerate();
-        text.extend(addresses.map(|(number, it)| format!("  image {number}: {}\n", printable(&it.to_string()))));
+        let images = file.device_images().zip(file.addresses()).enumerate();
+        text.extend(images.map(|(number, (image, address))| {
+            let address = address.to_string();
+            let said = [Some(address.as_str()), image.format_version.as_deref(), image.producer.as_deref()];
+            let [address, version, producer] = said.map(|text| text.map(printable));
+            let version = version.map(|version| format!(", {} {version}", versioned(image)));
+            let producer = producer.map(|producer| format!(", made by {producer}"));
+            let [address, version, producer] = [address, version, producer].map(Option::unwrap_or_default);
+            format!("  image {number}: {address}{version}{producer}\n")
+        }));
     }
     if verbose {
         text.extend(file.wrappers.iter().map(|wrapper| registration(file, wrapper)));
@@ -55,6 +63,16 @@ fn images(file: &File, screen: &Screen) -> String {
     }
     let unknown = unknown.iter().map(|line| format!("  {}\n", screen.flagged(line)));
     columns(&headings(), rows.into_iter(), screen) + &unknown.collect::<String>()
+}
+
+/// What it is of an image that its version is told of.
+fn versioned(image: &Image) -> &'static str {
+    match image.image_kind {
+        ImageKind::Elf if image.triple.as_deref().is_some_and(|triple| triple.starts_with("amdgcn")) => "code object",
+        ImageKind::Elf => "cubin ABI",
+        ImageKind::Ptx => "PTX",
+        _ => "SPIR-V",
+    }
 }
 
 /// What the bytes of a section are.
@@ -130,7 +148,7 @@ fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{ContainerType, ImageKind};
+    use crate::format::ContainerType;
     use crate::inventory::{FileFormat, InSection};
     use crate::target::OffloadKind;
 

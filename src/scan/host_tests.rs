@@ -287,3 +287,101 @@ fn sections_without_bytes_of_a_split_debug_file_hold_nothing_and_are_no_trouble(
     let file = host.scan();
     assert_eq!((file.format, file.sections.len(), file.errors.len()), (Some(FileFormat::Elf), 0, 0));
 }
+
+/// A library with one section for images: its header, names and section headers come first, then the section.
+fn library(name: &str, section_size: u64) -> Vec<u8> {
+    let names = [b"\0", name.as_bytes(), b"\0.shstrtab\0"].concat();
+    let names_name = name.len() as u64 + 2;
+    let header = |name: u64, kind: u64, offset: u64, size: u64| {
+        let words = [name | kind << 32, 2, offset, offset, size, 0, 1, 0];
+        words.map(u64::to_le_bytes).concat()
+    };
+    let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+    bytes.extend([0, 0, 64_u64].map(u64::to_le_bytes).concat());
+    bytes.extend([0_u16, 0, 64, 56, 0, 64, 3, 2].map(u16::to_le_bytes).concat());
+    bytes.extend([0; 64]);
+    bytes.extend(header(1, 1, 4096, section_size));
+    bytes.extend(header(names_name, 3, 256, names.len() as u64));
+    bytes.extend(names);
+    bytes.resize(4096, 0);
+    bytes
+}
+
+/// How many bytes of a mapped file are in the memory of this process.
+#[cfg(target_os = "linux")]
+fn resident(path: &Path) -> u64 {
+    let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let own = mappings.lines().skip_while(|line| !line.ends_with(path.to_str().unwrap()));
+    let resident = own.skip(1).find_map(|line| line.strip_prefix("Rss:")).expect("the file is mapped");
+    resident.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn listing_a_gigabyte_by_its_headers_touches_less_than_a_hundredth_of_it() {
+    use std::os::unix::fs::FileExt;
+    const IMAGES: u64 = 250;
+    const STRIDE: u64 = 4 << 20;
+    let image = std::fs::read(format!("{}/fixtures/answer-gfx90a.hsaco", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let id = b"hipv4-amdgcn-amd-amdhsa--gfx90a";
+    let mut index = [&bundle::MAGIC[..], &IMAGES.to_le_bytes()].concat();
+    for number in 1..=IMAGES {
+        let words = [number * STRIDE, STRIDE, id.len() as u64];
+        index.extend([&words.map(u64::to_le_bytes).concat()[..], id].concat());
+    }
+    let (size, file) = ((IMAGES + 1) * STRIDE, tempfile::NamedTempFile::new().unwrap());
+    let sparse = file.as_file();
+    sparse.write_all_at(&library(".hip_fatbin", size), 0).unwrap();
+    sparse.write_all_at(&index, 4096).unwrap();
+    (1..=IMAGES).for_each(|number| sparse.write_all_at(&image, 4096 + number * STRIDE).unwrap());
+    sparse.set_len(4096 + size).unwrap();
+
+    let input = Input::open(file.path()).unwrap();
+    let found = scan_with("library", &input, STRUCTURE_ONLY, &mut |_, _| Ok(())).unwrap();
+    assert_eq!((found.device_images().count(), found.errors.len()), (IMAGES as usize, 0));
+    assert_eq!(archs(&found)[249], "gfx90a");
+    let touched = resident(file.path());
+    assert!(0 < touched && touched < input.size() / 100, "{touched} bytes of {}", input.size());
+    // That it is measured is seen when everything is looked at.
+    let everything = input.view().data().iter().step_by(4096).map(|&byte| u64::from(byte)).sum::<u64>();
+    assert!(everything > 0 && resident(file.path()) > input.size() / 2);
+}
+
+#[test]
+fn sections_of_pe_files_have_eight_letters_of_their_names() {
+    let mut bytes = b"MZ".to_vec();
+    bytes.resize(60, 0);
+    bytes.extend(64_u32.to_le_bytes());
+    // PE signature; AMD64, two sections, an optional header of 112 bytes (PE32+ without directories).
+    bytes.extend(b"PE\0\0\x64\x86\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\x70\0\x22\x20\x0b\x02");
+    bytes.resize(bytes.len() + 110, 0);
+    let (base, code, headers) = (0x1_8000_0000_u64, bundle(), 512_usize);
+    bytes[88 + 24..88 + 32].copy_from_slice(&base.to_le_bytes());
+    for (name, address, size, offset) in
+        [(b".hip_fat", 0x1000, code.len(), headers), (b".hipFatB", 0x2000, 24, headers + code.len())]
+    {
+        bytes.extend(name);
+        bytes.extend([size as u32, address, size as u32, offset as u32].map(u32::to_le_bytes).concat());
+        bytes.extend([0; 16]);
+    }
+    bytes.resize(headers, 0);
+    bytes.extend(&code);
+    bytes.extend([&b"FPIH\x01\0\0\0"[..], &(base + 0x1000).to_le_bytes(), &[0; 8]].concat());
+    let file = structure_of(&bytes);
+    assert_eq!((file.format, archs(&file)), (Some(FileFormat::Pe), vec!["gfx906"]));
+    assert_eq!(file.containers[0].section_name(), Some(".hip_fat"));
+    assert_eq!(file.wrappers[0].points_to, PointsTo::Container(headers as u64));
+}
+
+#[test]
+fn thousands_of_false_magics_are_no_images() {
+    let mut bytes = b"odd".to_vec();
+    for number in 0..5000_u32 {
+        for format in &crate::format::FORMATS {
+            bytes.extend(format.magic);
+            bytes.extend(number.to_le_bytes());
+        }
+    }
+    let file = scan("file", &View::new(&bytes)).unwrap();
+    assert_eq!((file.containers.len(), file.errors.len()), (0, 0));
+}

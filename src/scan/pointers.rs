@@ -11,7 +11,7 @@ use std::ops::Range;
 use object::read::{
     File, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, Relocation, RelocationTarget,
 };
-use object::{ObjectKind, RelocationKind, SymbolIndex};
+use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 
 use crate::bytes::View;
 
@@ -76,9 +76,28 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
             (Some(target), _) => target.clone(),
             // In an object nothing has an address.
             (None, Some(address)) if address > 0 && self.file.kind() != ObjectKind::Relocatable => {
-                self.loaded_from(address)
+                match self.loaded_from(address) {
+                    Target::Nothing if self.file.format() == BinaryFormat::MachO => self.chained(address),
+                    target => target,
+                }
             }
             _ => Target::Nothing,
+        }
+    }
+
+    /// Newer Mach-O files have the pointers of a page in a chain: the distance to the next in the upper half of each, and
+    /// in 36 bits the address, or how far it is from the start of the file as it is loaded. The highest bit is set where
+    /// another file has what is pointed to. Source: `dyld_chained_ptr_64_rebase` in Apple's mach-o/fixup-chains.h.
+    fn chained(&self, pointer: u64) -> Target<'data> {
+        let address = pointer & ((1 << 36) - 1);
+        if pointer >> 63 != 0 {
+            return Target::Nothing;
+        }
+        match self.loaded_from(address) {
+            Target::Nothing => {
+                self.segments.start().map_or(Target::Nothing, |start| self.loaded_from(start.wrapping_add(address)))
+            }
+            target => target,
         }
     }
 
@@ -157,6 +176,11 @@ impl AddressMap {
         let mut map: Vec<(Range<u64>, u64)> = parts.into_iter().map(range).collect();
         map.sort_by_key(|(range, _)| range.start);
         AddressMap(map)
+    }
+
+    /// The address of the first byte of the file.
+    fn start(&self) -> Option<u64> {
+        self.0.iter().find(|(range, offset)| *offset == 0 && !range.is_empty()).map(|(range, _)| range.start)
     }
 
     fn offset(&self, address: u64) -> Option<u64> {

@@ -41,7 +41,8 @@ fn the_document_follows_its_schema() {
                 "images": [{
                     "kind": "openmp", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a",
                     "offset": at + 0x90, "size": 3456,
-                    "address": format!("file://w.o#offset={}&size=3456", at + 0x90)
+                    "address": format!("file://w.o#offset={}&size=3456", at + 0x90),
+                    "producer": "Debian LLD 22.1.8", "format_version": "6"
                 }]
             }],
             "sections": [{
@@ -131,7 +132,7 @@ fn what_is_not_searched_and_what_is_not_explained_is_told() {
     assert!(
         out.ends_with(
             "  .llvm.offloading: 3600 bytes = 3600 in containers + 0 padding + 0 unexplained\n  \
-             image 0: w.o!.llvm.offloading+0x90\n"
+             image 0: w.o!.llvm.offloading+0x90, code object 6, made by Debian LLD 22.1.8\n"
         ),
         "{out}"
     );

@@ -1,0 +1,102 @@
+//! A hash of what runs: equal for two builds of one source that differ in debug information, paths and names of tools
+//! only, so that a change of it is worth a look.
+
+use object::{Object, ObjectSection, SectionFlags};
+use sha2::{Digest, Sha256};
+
+use super::elf::Elf;
+use crate::bytes::View;
+use crate::format::ImageKind;
+
+/// Sections that say how an image was built, or that change where debug information comes or goes. Of cubins these are
+/// the toolkit's notes, which hold command lines; `.nv.info` refers to symbols by number, and is one of the latter.
+const NOT_HASHED: [&str; 14] = [
+    ".debug",
+    ".nv_debug",
+    ".rel.debug",
+    ".rela.debug",
+    ".rel.nv_debug",
+    ".rela.nv_debug",
+    ".nv.merc.debug",
+    ".nv.merc.nv_debug",
+    ".comment",
+    ".note.gnu.build-id",
+    ".note.nv.",
+    ".symtab",
+    ".strtab",
+    ".shstrtab",
+];
+
+/// The hash of an image's code and data; of a form that is not known, that of its bytes.
+pub fn code_hash(image_kind: ImageKind, view: View<'_>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    match image_kind {
+        ImageKind::Elf => match Elf::read(view) {
+            Ok(elf) => sections(&elf, &mut hash),
+            Err(_) => hash.update(view.data()),
+        },
+        ImageKind::Ptx => instructions(view.data(), &mut hash),
+        _ => hash.update(view.data()),
+    }
+    hash.finalize().into()
+}
+
+fn sections(elf: &Elf<'_>, hash: &mut Sha256) {
+    hash.update(elf.machine().0.to_le_bytes());
+    for section in elf.file.sections() {
+        let name = section.name_bytes().unwrap_or_default();
+        let is_left_out = NOT_HASHED.iter().any(|prefix| name.starts_with(prefix.as_bytes()));
+        let (Ok(bytes), false) = (elf.bytes(&section), is_left_out) else { continue };
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+        hash.update(sh_flags.0.to_le_bytes());
+        hash.update(section.size().to_le_bytes());
+        hash.update(bytes.data());
+    }
+}
+
+/// The lines of PTX that are no comment, and say nothing of the source they come from.
+fn instructions(text: &[u8], hash: &mut Sha256) {
+    for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
+        let is_left_out = line.is_empty() || [&b"//"[..], b".loc", b".file"].iter().any(|it| line.starts_with(it));
+        if line.starts_with(b".section") {
+            break;
+        }
+        if !is_left_out {
+            hash.update(line);
+            hash.update(b"\n");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(image_kind: ImageKind, bytes: &[u8]) -> [u8; 32] {
+        code_hash(image_kind, View::new(bytes))
+    }
+
+    #[test]
+    fn line_information_does_not_change_the_hash_and_code_does() {
+        let plain = include_bytes!("../../fixtures/answer-gfx90a.hsaco");
+        let with_lines = include_bytes!("../../fixtures/answer-gfx90a-debug.hsaco");
+        assert_ne!(plain[..], with_lines[..]);
+        let mut changed = *plain;
+        let code = Elf::read(View::new(plain)).unwrap().section(".text").unwrap().file_range().unwrap();
+        changed[code.0 as usize] ^= 1;
+        assert_eq!(hash(ImageKind::Elf, plain), hash(ImageKind::Elf, with_lines));
+        assert_ne!(hash(ImageKind::Elf, plain), hash(ImageKind::Elf, &changed));
+    }
+
+    #[test]
+    fn of_ptx_comments_and_places_in_the_source_do_not_count() {
+        let plain = b".version 8.0\n.entry f()\n{\nret;\n}\n";
+        let with_lines =
+            b"// a compiler\n.version 8.0\n.file 1 \"/home/me/f.cu\"\n.entry f()\n{\n  .loc 1 2 3\nret;\n}\n\
+                           .section .debug_str\n{\n}\n";
+        assert_eq!(hash(ImageKind::Ptx, plain), hash(ImageKind::Ptx, with_lines));
+        assert_ne!(hash(ImageKind::Ptx, plain), hash(ImageKind::Ptx, b".version 8.0\n.entry f()\n{\n}\n"));
+    }
+}

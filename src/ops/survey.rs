@@ -1,0 +1,33 @@
+//! `survey`: the inventory of a file, and what is inside its device images.
+//!
+//! Images are looked into one after another, each while its bytes are there, so no more than one is decompressed at a time.
+
+use super::inspect::{inspection, with_bytes};
+use crate::error::Result;
+use crate::inspect;
+use crate::inventory::File;
+use crate::scan::{self, Options, Source};
+use crate::survey::{Inside, SurveyedFile, Wanted};
+
+/// What is `wanted` of the device images in `file`, which is what a scan of `source` with these options has found.
+pub fn survey(source: &impl Source, file: File, options: Options, wanted: Wanted) -> Result<SurveyedFile> {
+    let mut insides = vec![Inside::default(); file.device_images().count()];
+    if wanted.is_anything() {
+        scan::reopen(source, &file, options, &|_| true, &mut |number, _, image| {
+            let inside = &mut insides[number];
+            inside.inspection = wanted
+                .inspection
+                .then(|| inspection(image, options, |kind, view| inspect::inspect(kind, view, options.limit)));
+            if wanted.code_hash || wanted.build_paths {
+                let kind = image.image_kind;
+                // What is wrong with the bytes is a problem that the inspection tells.
+                let _ = with_bytes(image, options, |view| {
+                    inside.code_hash = wanted.code_hash.then(|| inspect::code_hash(kind, view));
+                    inside.build_paths = if wanted.build_paths { inspect::build_paths(view) } else { Vec::new() };
+                });
+            }
+            Ok(())
+        })?;
+    }
+    Ok(SurveyedFile { file, insides })
+}

@@ -288,6 +288,28 @@ fn sections_without_bytes_of_a_split_debug_file_hold_nothing_and_are_no_trouble(
     assert_eq!((file.format, file.sections.len(), file.errors.len()), (Some(FileFormat::Elf), 0, 0));
 }
 
+#[test]
+fn no_broken_byte_of_what_leads_to_containers_is_a_panic() {
+    let mut host = Host::elf();
+    let code = host.section("", ".rodata", &bundle());
+    let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(2));
+    let images = host.section("", "__CLANG_OFFLOAD_BUNDLE__sycl-spir64", SPIRV);
+    let table = host.section("", ".tgtimg", &[[0; 8], (SPIRV.len() as u64).to_le_bytes()].concat());
+    host.points(wrappers, 8, code, 0).points(wrappers, 32, code, 0).points(table, 0, images, 0);
+    let bytes = host.0.write().unwrap();
+    assert_eq!(structure_of(&bytes).containers.len(), 2);
+    for at in 0..bytes.len() {
+        structure_of(&bytes[..at]);
+        for value in [0, 0x7f, 0xff] {
+            let mut broken = bytes.clone();
+            broken[at] = value;
+            let file = structure_of(&broken);
+            let ends = file.containers.iter().map(|it| it.offset.unwrap() + it.size);
+            assert!(ends.max().unwrap_or(0) <= bytes.len() as u64, "{at:#x}");
+        }
+    }
+}
+
 /// A library with one section for images: its header, names and section headers come first, then the section.
 fn library(name: &str, section_size: u64) -> Vec<u8> {
     let names = [b"\0", name.as_bytes(), b"\0.shstrtab\0"].concat();

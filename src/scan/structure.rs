@@ -66,7 +66,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         return structure;
     };
     structure.add(&file, view);
-    structure.sections = without_overlaps(structure.sections);
+    structure.sections = apart(structure.sections, Section::range);
     structure
 }
 
@@ -81,54 +81,44 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
         _ => MachOFatFile32::parse(view.data()).map(|file| ranges(file.arches())),
     };
     let views = ranges.unwrap_or_default().into_iter().filter_map(|(at, size)| view.part("slice", 0, at, size).ok());
-    let slices = without_overlaps(views.map(|view| Section { name: None, view }).collect());
+    let slices = apart(views.collect(), |view: &View| view.start()..view.start() + view.size());
     let mut structure = Structure::new(FileFormat::Raw);
     for slice in slices {
-        let kind = FileKind::parse(slice.view.data());
+        let kind = FileKind::parse(slice.data());
         if matches!(kind, Ok(FileKind::MachO32 | FileKind::MachO64))
-            && let Ok(file) = File::parse(slice.view.data())
+            && let Ok(file) = File::parse(slice.data())
         {
             structure.format = FileFormat::MachO;
-            structure.add(&file, slice.view);
+            structure.add(&file, slice);
         }
     }
-    structure.sections = without_overlaps(structure.sections);
+    structure.sections = apart(structure.sections, Section::range);
     structure
 }
 
-/// Sections in the order of the file, without those that begin inside another: only a hostile file has them, and it would
-/// have the same bytes walked as often as it has section headers.
-fn without_overlaps(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
-    sections.sort_by_key(|section| section.view.start());
+/// What lies in these ranges in the order of the file, without what begins inside another: only a hostile file has that, and
+/// it would have the same bytes walked as often as it has section headers.
+fn apart<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -> Vec<T> {
+    sections.sort_by_key(|section| range(section).start);
     let mut end = 0;
     sections.retain(|section| {
-        let apart = section.view.start() >= end;
-        end = end.max(section.view.start() + section.view.size());
+        let Range { start, end: own_end } = range(section);
+        let apart = start >= end;
+        end = end.max(own_end);
         apart
     });
     sections
 }
 
-/// A section of the host file and the range of its bytes there.
-type Ranged<'data, 'file> = (object::Section<'data, 'file>, Range<u64>);
-
-/// The same for sections in general.
-fn apart<'data, 'file>(sections: Vec<object::Section<'data, 'file>>) -> Vec<Ranged<'data, 'file>> {
-    let range = |section: &object::Section| section.file_range().map(|(at, size)| at..at.saturating_add(size));
-    let mut ranged: Vec<Ranged> = sections.into_iter().filter_map(|it| range(&it).map(|range| (it, range))).collect();
-    ranged.sort_by_key(|(_, range)| range.start);
-    let mut end = 0;
-    ranged.retain(|(_, range)| {
-        let apart = range.start >= end;
-        end = end.max(range.end);
-        apart
-    });
-    ranged
-}
-
 /// The name of a section, empty where it cannot be read.
 fn name<'data>(section: &object::Section<'data, '_>) -> &'data str {
     section.name_bytes().ok().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
+}
+
+impl Section<'_> {
+    fn range(&self) -> Range<u64> {
+        self.view.start()..self.view.start() + self.view.size()
+    }
 }
 
 impl<'data> Structure<'data> {
@@ -154,16 +144,15 @@ impl<'data> Structure<'data> {
             }
             self.names.push((name, bytes.start()..bytes.start() + size));
             if self.is_one_of(&section, &wrappers::SECTIONS, &wrappers::MACH_O_SECTIONS) {
-                registering.push(section);
+                registering.push((section, offset..offset + size));
             } else if name == image_table::SECTION {
-                tables.push(section);
+                tables.push((section, offset..offset + size));
             }
         }
         if registering.is_empty() && tables.is_empty() {
             return;
         }
-        let registering = apart(registering);
-        let tables = apart(tables);
+        let [registering, tables] = [registering, tables].map(|sections| apart(sections, |(_, range)| range.clone()));
         let pointers = Pointers::read(file, view, registering.iter().chain(&tables).map(|(section, _)| section));
         for (section, range) in registering {
             let place = InSection { name: name(&section).to_owned(), offset: view.start() + range.start };

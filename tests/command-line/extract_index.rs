@@ -91,6 +91,18 @@ fn an_address_is_an_input_of_scan_and_inspect_as_well() {
 }
 
 #[test]
+fn an_address_leads_back_to_its_file_whatever_that_is_called() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.path("folder")).unwrap();
+    scene.fixture("answer-sm_90.cubin", "folder/a b#c%20?d&e.cubin");
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json folder").ok()).unwrap();
+    let address = document["files"][0]["containers"][0]["images"][0]["address"].as_str().unwrap();
+    assert!(address.starts_with("file://folder/a%20b%23c%2520%3Fd%26e.cubin#offset=0&size="), "{address}");
+    scene.fatbin(&format!("extract {address} --to image")).ok();
+    assert_eq!(scene.read("image"), crate::fixture("answer-sm_90.cubin"));
+}
+
+#[test]
 fn images_are_selected_by_the_kernels_in_them_and_by_the_container() {
     let scene = object();
     let ptx = ".version 8.1\n.target sm_90\n.address_size 64\n.entry _Z4morePi() { ret; }";
@@ -121,6 +133,8 @@ fn an_image_that_may_hold_the_kernel_and_cannot_be_looked_into_is_told() {
     assert_eq!((run.status, run.out.lines().count()), (0, 1));
     let front = "fatbin: warning: p: image 0: not looked into for kernels: LLVM bitcode";
     assert!(run.err.starts_with(front), "{}", run.err);
+    let run = scene.fatbin("inspect p --kernel answer");
+    assert!(run.status == 0 && run.err.starts_with(front) && run.out.contains("answer_kernel"), "{run:?}");
 }
 
 #[test]

@@ -30,17 +30,15 @@
 //!
 //! # Listing a file
 //!
-//! ```no_run
-//! use fatbin::{io::Input, scan::scan};
+//! This is `examples/list.rs`; `cargo run --example list FILE` runs it.
 //!
-//! # fn main() -> fatbin::error::Result<()> {
-//! let input = Input::open("a.out")?;
-//! for image in scan("a.out", &input)?.device_images() {
-//!     println!("{:?} {:?} at {:?}, {:?} bytes", image.triple, image.arch, image.offset, image.whole_size());
-//! }
-//! # Ok(())
-//! # }
+//! ```no_run
+#![doc = include_str!("../examples/list.rs")]
 //! ```
+//!
+//! Nothing here opens files behind anybody's back: [`scan::scan`] takes a mapped [`io::Input`] as well as a
+//! [`bytes::View`] of bytes in memory, readers of formats return views of what they were given, and only [`io`], the
+//! functions of [`ops`] that are given paths, and [`scan::each_part`] for the members of archives touch the disk.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -4,12 +4,11 @@
 //! are always told of. Several files are looked into at a time, and results come in the order of the names whatever
 //! finished first.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use walkdir::WalkDir;
 
@@ -37,6 +36,14 @@ struct Named {
     path: PathBuf,
     /// Whether it was the user who named it.
     by_user: bool,
+}
+
+/// A path as a list has it, in whatever encoding.
+fn path_of(line: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    return <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(line).into();
+    #[cfg(not(unix))]
+    return String::from_utf8_lossy(line).into_owned().into();
 }
 
 impl Named {
@@ -82,15 +89,18 @@ impl InputArguments {
 
     /// All paths in order, and the folders that cannot be read.
     fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
-        let mut paths = self.files.clone();
+        let (mut paths, mut failed) = (self.files.clone(), Vec::new());
         if let Some(list) = &self.files_from {
-            let input = Input::open(list)?;
-            for line in BufReader::new(input.view().data()).lines() {
-                let line = line.with_context(|| format!("{}: cannot read", list.display()))?;
-                paths.extend((!line.is_empty()).then(|| PathBuf::from(line)));
+            match Input::open(list) {
+                Ok(input) => {
+                    let lines = input.view().data().split(|&byte| byte == b'\n');
+                    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+                    paths.extend(lines.filter(|line| !line.is_empty()).map(path_of));
+                }
+                Err(error) => failed.push((list.to_string_lossy().into_owned(), error)),
             }
         }
-        let (mut named, mut failed) = (Vec::new(), Vec::new());
+        let mut named = Vec::new();
         for path in paths {
             if !path.is_dir() {
                 named.push(Named { path, by_user: true });

@@ -66,7 +66,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let is_table = !arguments.json && !arguments.matrix;
     let mut images: Vec<Vec<Inspected<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
     let device_images: Vec<Vec<&Image>> = scanned.iter().map(|it| it.file.device_images().collect()).collect();
-    let failed = ops::inspect(&scanned, &arguments.selection.selection(), options, &mut |file, number, inspection| {
+    let unseen = ops::inspect(&scanned, &arguments.selection.selection(), options, &mut |file, number, inspection| {
         let path = &scanned[file].file.path;
         let inspected = Inspected { number, image: device_images[file][number], inspection };
         for problem in &inspected.inspection.problems {
@@ -80,9 +80,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
     })?;
     written?;
-    for error in failed {
+    for error in unseen.failed {
         status = status.and(status::report(&error.into()));
     }
+    unseen.unknown.into_iter().for_each(|error| status::warn(&error.into()));
     let mut images = images.into_iter();
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
     let text = match (arguments.matrix, arguments.json) {

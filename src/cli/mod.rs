@@ -14,6 +14,7 @@ mod list;
 mod pack;
 mod progress;
 mod scan;
+mod schema;
 mod select;
 mod selection;
 mod status;
@@ -52,6 +53,7 @@ enum Command {
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
     Select(select::Arguments),
+    Schema(schema::Arguments),
     InstallLinks(install_links::Arguments),
 }
 
@@ -73,6 +75,7 @@ pub fn run() -> ExitCode {
         Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Select(arguments) => select::run(arguments),
+        Command::Schema(arguments) => schema::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };
     let status = result.unwrap_or_else(|error| status::report(&error));

@@ -11,7 +11,14 @@ use crate::report::Screen;
 #[derive(Args)]
 pub struct ColorArgument {
     /// Whether to color what asks for attention; auto is for terminals, and not where NO_COLOR is set
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        display_order = 1000
+    )]
     color: When,
 }
 

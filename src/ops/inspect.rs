@@ -18,24 +18,33 @@ use crate::scan::{self, Itself};
 /// Called with the number of a file, the number of an image among its device images, and what is inside.
 pub type Take<'a> = dyn FnMut(usize, usize, Inspection) + 'a;
 
-/// Looks into the selected device images of all files, in their order. What was in the way of some is returned.
+/// What is missing from what was told.
+#[derive(Debug, Default)]
+pub struct Unseen {
+    /// What could not be read.
+    pub failed: Vec<Error>,
+    /// Images that may hold a kernel that was asked for.
+    pub unknown: Vec<Error>,
+}
+
+/// Looks into the selected device images of all files, in their order. What was in the way of some is
+/// returned, and of which images nobody knows whether they are meant.
 pub fn inspect(
     files: &[Scanned],
     selection: &Selection,
     options: scan::Options,
     take: &mut Take<'_>,
-) -> Result<Vec<Error>> {
-    let choice = choose(files, selection, options)?;
-    let mut failed = choice.failed;
+) -> Result<Unseen> {
+    let mut choice = choose(files, selection, options)?;
     for (file, scanned) in files.iter().enumerate() {
         let wanted = |number| choice.chosen.binary_search(&(file, number)).is_ok();
         let looked = scanned.reopen(options, &wanted, &mut |number, _, itself| {
             take(file, number, inspection(itself, options, |kind, view| inspect::inspect(kind, view, options.limit)));
             Ok(())
         });
-        failed.extend(looked.err());
+        choice.failed.extend(looked.err());
     }
-    Ok(failed)
+    Ok(Unseen { failed: choice.failed, unknown: choice.unknown })
 }
 
 /// What `look` finds in an image.

@@ -20,7 +20,7 @@ mod wrap;
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
 pub use decompressed::{decompressed, decompressed_members};
 pub use extract::{Destination, ExtractOptions, Extracted, Scanned, Told, Written, extract};
-pub use inspect::{inspect, problem};
+pub use inspect::{Unseen, inspect, problem};
 pub use list::list;
 pub use name_template::NameTemplate;
 pub use pack::{ImageToPack, PackOptions, pack, pack_into};

@@ -37,7 +37,7 @@ const fn field(name: &'static str, meaning: &'static str, of: fn(&Named<'_>) -> 
 const FIELDS: [Field; 9] = [
     field("file", "name of the file, of a member that of its archive", |it| last_part(it.archive_and_member().0)),
     field("member", "path of a member in its archive", |it| it.archive_and_member().1.map(str::to_owned)),
-    field("name", "what FILE and, in a library, MEMBER are together", |it| last_part(it.path)),
+    field("name", "last part of the whole path: FILE, or ARCHIVE_MEMBER", |it| last_part(it.path)),
     field("number", "of the image in its file, from 0 on", |it| Some(it.number.to_string())),
     field("kind", "openmp, cuda, hip, sycl", |it| Some(it.image.kind?.name().to_owned())),
     field("triple", "amdgcn-amd-amdhsa, ...", |it| it.image.triple.clone()),

@@ -3,6 +3,7 @@
 mod extraction;
 mod inspection;
 mod json;
+mod schemas;
 mod screen;
 mod selection;
 mod table;
@@ -13,6 +14,7 @@ pub use inspection::{
     Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
 };
 pub use json::{json, json_line};
+pub use schemas::{SCHEMAS, Schema};
 pub use screen::Screen;
 pub use selection::{Answered, AnsweredFile, selection_json, selection_summary, selection_text};
 pub use table::table;

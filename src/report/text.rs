@@ -114,12 +114,12 @@ mod tests {
 
     #[test]
     fn what_is_longer_than_the_screen_is_cut_in_the_middle_of_its_longest_text() {
-        let expected = "\
-  KERNEL                            SIZE  SOURCE
-  void cub::…loat>(int*)  1234567890123456  short.cu:7
-  键核键核键…键核键核键   1234567890123456  short.cu:7
-";
-        assert_eq!(table(Some(52)), expected);
+        let expected = [
+            "  KERNEL                            SIZE  SOURCE\n",
+            "  void cub::…at>(int*)  1234567890123456  short.cu:7\n",
+            "  键核键核键…键核键核   1234567890123456  short.cu:7\n",
+        ];
+        assert_eq!(table(Some(52)), expected.concat());
     }
 
     #[test]

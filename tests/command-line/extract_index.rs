@@ -91,6 +91,18 @@ fn an_address_is_an_input_of_scan_and_inspect_as_well() {
 }
 
 #[test]
+fn an_address_leads_back_to_its_file_whatever_that_is_called() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.path("folder")).unwrap();
+    scene.fixture("answer-sm_90.cubin", "folder/a b#c%20?d&e.cubin");
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json folder").ok()).unwrap();
+    let address = document["files"][0]["containers"][0]["images"][0]["address"].as_str().unwrap();
+    assert!(address.starts_with("file://folder/a%20b%23c%2520%3Fd%26e.cubin#offset=0&size="), "{address}");
+    scene.fatbin(&format!("extract {address} --to image")).ok();
+    assert_eq!(scene.read("image"), crate::fixture("answer-sm_90.cubin"));
+}
+
+#[test]
 fn images_are_selected_by_the_kernels_in_them_and_by_the_container() {
     let scene = object();
     let ptx = ".version 8.1\n.target sm_90\n.address_size 64\n.entry _Z4morePi() { ret; }";
@@ -121,6 +133,8 @@ fn an_image_that_may_hold_the_kernel_and_cannot_be_looked_into_is_told() {
     assert_eq!((run.status, run.out.lines().count()), (0, 1));
     let front = "fatbin: warning: p: image 0: not looked into for kernels: LLVM bitcode";
     assert!(run.err.starts_with(front), "{}", run.err);
+    let run = scene.fatbin("inspect p --kernel answer");
+    assert!(run.status == 0 && run.err.starts_with(front) && run.out.contains("answer_kernel"), "{run:?}");
 }
 
 #[test]
@@ -163,4 +177,48 @@ fn one_broken_file_does_not_keep_the_others_of_a_folder_or_a_list() {
             assert_eq!(told, count, "{command} {inputs}: {}", run.out);
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_may_have_names_in_any_encoding_and_one_that_is_missing_does_not_keep_the_files() {
+    use std::os::unix::ffi::OsStrExt;
+    let scene = Scene::new();
+    let name = std::ffi::OsStr::from_bytes(b"a\xff");
+    std::fs::write(scene.path(".").join(name), crate::fixture("answer-sm_90.cubin")).unwrap();
+    let out = scene.file("list", b"a\xff\n").fatbin("scan --files-from list").ok();
+    assert!(out.contains("1 device image"), "{out}");
+    let run = scene.fixture("answer-sm_90.cubin", "b").fatbin("scan b --files-from missing");
+    assert_eq!(
+        (run.status, run.err.as_str()),
+        (2, "fatbin: missing: cannot open: No such file or directory (os error 2)\n")
+    );
+    assert!(run.out.starts_with("b: elf, "), "{}", run.out);
+}
+
+#[cfg(unix)]
+#[test]
+fn more_files_are_extracted_than_may_be_open_at_once() {
+    let scene = Scene::new();
+    for number in 0..100 {
+        scene.fixture("answer-sm_90.cubin", &format!("{number}.cubin"));
+    }
+    let script = format!("ulimit -n 24; {} extract *.cubin -o out | wc -l", env!("CARGO_BIN_EXE_fatbin"));
+    let run = run(std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.path(".")));
+    assert_eq!((run.out.trim(), run.err.as_str()), ("100", ""));
+}
+
+#[test]
+fn a_file_that_changes_between_the_look_and_the_taking_out_is_refused() {
+    use fatbin::io::Input;
+    use fatbin::scan::{Archives, Opening, each_part};
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "a");
+    let how = Opening { archives: Archives::All, limit: Default::default() };
+    let mut parts = Vec::new();
+    each_part(&scene.path("a"), how, &mut |part| parts.push(part.unwrap().close())).unwrap();
+    assert_eq!(parts[0].open().unwrap().input().size(), Input::open(scene.path("a")).unwrap().size());
+    scene.file("a", b"something else");
+    let error = parts[0].open().err().unwrap().to_string();
+    assert!(error.ends_with("a: has changed since it was looked into"), "{error}");
 }

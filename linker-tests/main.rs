@@ -31,6 +31,8 @@
 //!
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
+//! What registers containers is followed in files of every format: [`wrappers`].
+//!
 //! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
 //! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`todays_tools`].
 //!
@@ -57,6 +59,7 @@ mod trial;
 mod verify;
 mod versions;
 mod wrap;
+mod wrappers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -99,6 +102,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
+    trials.extend(wrappers::trials());
     trials.extend(real_files::trials());
     trials.extend(todays_tools::trials());
     Ok(trials)

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use walkdir::WalkDir;
 
+use super::progress::Progress;
 use super::status::{self, Status};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
@@ -38,6 +39,13 @@ struct Named {
     by_user: bool,
 }
 
+impl Named {
+    /// Nothing for what cannot be had or is no file.
+    fn size(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
+}
+
 /// What came of one file.
 pub enum Outcome {
     Scanned(Scanned),
@@ -59,15 +67,15 @@ impl InputArguments {
     pub fn scan(&self, options: Options, take: &mut dyn FnMut(Outcome)) -> Result<()> {
         let (named, failed) = self.named()?;
         failed.into_iter().for_each(|(path, error)| take(Outcome::Unreadable(path, error)));
+        let progress = Mutex::new(Progress::of_files(named.iter().map(Named::size).sum(), named.len()));
         for some in named.chunks(AT_A_TIME) {
-            for outcome in in_parallel(some, |named| scan_path(named, options)).into_iter().flatten() {
-                if let Outcome::Scanned(Scanned { part, file }) = &outcome {
-                    for error in &file.errors {
-                        status::report(&error.clone().in_file(Path::new(&part.path)).into());
-                    }
-                }
-                take(outcome);
-            }
+            let outcomes = in_parallel(some, |named| {
+                let outcomes = scan_path(named, options);
+                progress.lock().expect("no worker panics").file_done(named.size());
+                outcomes
+            });
+            let progress = progress.lock().expect("no worker panics");
+            progress.suspend(|| outcomes.into_iter().flatten().for_each(|outcome| tell(outcome, take)));
         }
         Ok(())
     }
@@ -128,6 +136,16 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     results.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Reports what is broken in a file, and hands on what came of it.
+fn tell(outcome: Outcome, take: &mut dyn FnMut(Outcome)) {
+    if let Outcome::Scanned(Scanned { part, file }) = &outcome {
+        for error in &file.errors {
+            status::report(&error.clone().in_file(Path::new(&part.path)).into());
+        }
+    }
+    take(outcome);
+}
+
 fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {
     let path = &named.path;
     let opening = Opening { archives: Archives::All, limit: options.limit };
@@ -142,7 +160,7 @@ fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {
         outcomes.push(unreadable(error));
     }
     if outcomes.is_empty() && named.by_user {
-        let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let size = named.size();
         let format = Some(FileFormat::Archive);
         outcomes.push(Outcome::Nothing(File { format, size, ..File::empty(path.to_string_lossy().into_owned()) }));
     }
@@ -151,7 +169,7 @@ fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {
 
 fn scan_part(part: Part, options: Options) -> Outcome {
     match scan::scan_with(&part.path, &part, options, &mut |_, _| Ok(())) {
-        Ok(file) => Outcome::Scanned(Scanned { part, file }),
+        Ok(file) => Outcome::Scanned(Scanned { part: part.close(), file }),
         Err(error) => Outcome::Unreadable(part.path, error),
     }
 }

@@ -16,6 +16,7 @@ mod progress;
 mod scan;
 mod selection;
 mod status;
+mod terminal;
 mod unbundle;
 mod wrap;
 
@@ -32,6 +33,9 @@ use status::Status;
 /// Exit status: 0 yes (done, found), 1 no (nothing found), 2 trouble (wrong usage, an input that cannot be read or
 /// understood, an output that cannot be written).
 struct Arguments {
+    #[command(flatten)]
+    color: terminal::ColorArgument,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -55,7 +59,9 @@ pub fn run() -> ExitCode {
     if let Some(status) = dropin::run(&arguments) {
         return status;
     }
-    let result = match Arguments::parse_from(arguments).command {
+    let Arguments { color, command } = Arguments::parse_from(arguments);
+    color.apply();
+    let result = match command {
         Command::Wrap(arguments) => wrap::run(arguments),
         Command::Pack(arguments) => pack::run(arguments),
         Command::Bundle(arguments) => bundle::run(arguments),

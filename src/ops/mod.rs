@@ -3,10 +3,12 @@
 mod archive_members;
 mod bundle;
 mod bundle_file;
+mod choose;
 mod decompressed;
 mod extract;
 mod inspect;
 mod list;
+mod name_template;
 mod names;
 mod pack;
 mod selection;
@@ -17,12 +19,12 @@ mod wrap;
 
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
 pub use decompressed::{decompressed, decompressed_members};
-pub use extract::{Destination, ExtractOptions, Extracted, Scanned, extract};
+pub use extract::{Destination, ExtractOptions, Extracted, Scanned, Told, Written, extract};
 pub use inspect::{inspect, problem};
 pub use list::list;
-pub use names::Names;
+pub use name_template::NameTemplate;
 pub use pack::{ImageToPack, PackOptions, pack, pack_into};
-pub use selection::{Criterion, Selection};
+pub use selection::{Candidate, Criterion, KernelName, Selection};
 pub use survey::survey;
 pub use unbundle::{Explain, UnbundleOptions, WantedFile, unbundle};
 pub use unbundle_archive::check_archive;

@@ -1,8 +1,9 @@
 //! `scan` for people: a line for each file and under it a row for each image.
 
-use super::text::{Column, columns, printable};
-use crate::format::Unknown;
-use crate::inventory::{Container, File, Image, Section};
+use super::Screen;
+use super::text::{Column, columns, counted, printable};
+use crate::format::{ImageKind, Unknown};
+use crate::inventory::{Container, File, Image, PointsTo, Section, Wrapper, WrapperKind};
 
 fn headings() -> [Column; 8] {
     let [container, section, kind, triple, arch, image] =
@@ -11,8 +12,9 @@ fn headings() -> [Column; 8] {
 }
 
 /// What was found in one file, as lines that end in a newline. What the sections for containers consist of is told when
-/// `verbose`, and wherever some of it is not explained.
-pub fn table(file: &File, verbose: bool) -> String {
+/// `verbose`, and wherever some of it is not explained; where each image is, and with which number it is extracted, when
+/// `verbose`.
+pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
     let count = match file.device_images().count() {
         0 => "no device images".to_owned(),
         1 => "1 device image".to_owned(),
@@ -21,10 +23,31 @@ pub fn table(file: &File, verbose: bool) -> String {
     let format = file.format.map_or("unreadable", |format| format.name());
     let mut text = format!("{}: {}, {} bytes, {count}\n", printable(&file.path), format, file.size);
     if !file.containers.is_empty() {
-        text += &images(file);
+        text += &images(file, screen);
     }
     for section in file.sections.iter().filter(|section| verbose || section.unexplained > 0) {
         text += &accounting(section);
+    }
+    if verbose {
+        let images = file.device_images().zip(file.addresses()).enumerate();
+        text.extend(images.map(|(number, (image, address))| {
+            let address = address.to_string();
+            let said = [Some(address.as_str()), image.format_version.as_deref(), image.producer.as_deref()];
+            let [address, version, producer] = said.map(|text| text.map(printable));
+            let version = version.map(|version| format!(", {} {version}", versioned(image)));
+            let producer = producer.map(|producer| format!(", made by {producer}"));
+            let [address, version, producer] = [address, version, producer].map(Option::unwrap_or_default);
+            format!("  image {number}: {address}{version}{producer}\n")
+        }));
+    }
+    if verbose {
+        text.extend(file.wrappers.iter().map(|wrapper| registration(file, wrapper)));
+        text.extend(file.unreferenced().map(|container| unreferenced(file, container)));
+    }
+    let split = file.wrappers.iter().filter(|it| it.kind == WrapperKind::HipSplitByKpack).count();
+    if split > 0 {
+        let code = counted(split, "wrapper");
+        text += &format!("  already split by rocm-kpack: the device code of {code} is in an archive of its own\n");
     }
     if file.unsearched > 0 {
         text += &format!("  not searched: {} bytes that no header leads to\n", file.unsearched);
@@ -33,12 +56,23 @@ pub fn table(file: &File, verbose: bool) -> String {
 }
 
 /// A row for each image, under headings, and behind them what is not known of them.
-fn images(file: &File) -> String {
-    let (mut rows, mut unknown) = (Vec::new(), String::new());
+fn images(file: &File, screen: &Screen) -> String {
+    let (mut rows, mut unknown) = (Vec::new(), Vec::new());
     for container in &file.containers {
         add_rows(&mut rows, &mut unknown, "", container);
     }
-    columns(&headings(), rows.into_iter()) + &unknown
+    let unknown = unknown.iter().map(|line| format!("  {}\n", screen.flagged(line)));
+    columns(&headings(), rows.into_iter(), screen) + &unknown.collect::<String>()
+}
+
+/// What it is of an image that its version is told of.
+fn versioned(image: &Image) -> &'static str {
+    match image.image_kind {
+        ImageKind::Elf if image.triple.as_deref().is_some_and(|triple| triple.starts_with("amdgcn")) => "code object",
+        ImageKind::Elf => "cubin ABI",
+        ImageKind::Ptx => "PTX",
+        _ => "SPIR-V",
+    }
 }
 
 /// What the bytes of a section are.
@@ -48,8 +82,36 @@ fn accounting(section: &Section) -> String {
     format!("  {name}: {size} bytes = {in_containers} in containers + {padding} padding + {unexplained} unexplained\n")
 }
 
+/// What a wrapper points to.
+fn registration(file: &File, wrapper: &Wrapper) -> String {
+    let Wrapper { kind, section, offset, points_to } = wrapper;
+    let what = match points_to {
+        PointsTo::Container(at) => match file.containers.iter().find(|it| it.offset == Some(*at)) {
+            Some(container) => {
+                let section = container.section.as_ref();
+                let start = section.map_or(0, |section| section.offset);
+                let name = section.map_or(String::new(), |section| printable(&section.name));
+                format!("{} at {name}+{:#x}", container.container_type.name(), at - start)
+            }
+            None => format!("container at {at:#x}"),
+        },
+        PointsTo::Bytes(at) if *kind == WrapperKind::HipSplitByKpack => format!("name of an archive at {at:#x}"),
+        PointsTo::Bytes(at) => format!("no container, but other bytes at {at:#x}"),
+        PointsTo::Symbol(name) => format!("{}, which another file defines", printable(name)),
+        PointsTo::Nothing => "nothing".to_owned(),
+    };
+    let at = format!("{}+{:#x}", printable(&section.name), offset - section.offset);
+    format!("  {} wrapper {at} points to {what}\n", kind.name())
+}
+
+/// A container without a wrapper.
+fn unreferenced(file: &File, container: &Container) -> String {
+    let address = file.address(container, container.offset.unwrap_or_default()).to_string();
+    format!("  no wrapper points to {} {}\n", container.container_type.name(), printable(&address))
+}
+
 /// A row for each image that holds no others; the containers around one are named from the outermost to its own.
-fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut String, outer: &str, container: &Container) {
+fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut Vec<String>, outer: &str, container: &Container) {
     let name = format!("{outer}{}", container.container_type.name());
     for image in &container.images {
         if image.containers.is_empty() {
@@ -58,10 +120,10 @@ fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut String, outer: &str, cont
         let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
         if let Some(own) = &image.own_arch {
             let (own, stated) = (printable(own), printable(image.arch.as_deref().unwrap_or_default()));
-            *unknown += &format!("  image{offset}: its container says {stated}, its own header {own}\n");
+            unknown.push(format!("image{offset}: its container says {stated}, its own header {own}"));
         }
         for Unknown { field, value } in &image.unknown {
-            *unknown += &format!("  image{offset}: {field} {value:#x} is not known\n");
+            unknown.push(format!("image{offset}: {field} {value:#x} is not known"));
         }
         for inner in &image.containers {
             add_rows(rows, unknown, &format!("{name} > "), inner);
@@ -73,7 +135,7 @@ fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
     let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
     vec![
         name.to_owned(),
-        or_dash(container.section.as_deref()),
+        or_dash(container.section_name()),
         or_dash(image.kind.map(|kind| kind.name())),
         or_dash(image.triple.as_deref()),
         or_dash(image.arch.as_deref()),
@@ -86,8 +148,8 @@ fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{ContainerType, ImageKind};
-    use crate::inventory::FileFormat;
+    use crate::format::ContainerType;
+    use crate::inventory::{FileFormat, InSection};
     use crate::target::OffloadKind;
 
     fn file(triple: &str) -> File {
@@ -95,22 +157,14 @@ mod tests {
             kind: Some(OffloadKind::OpenMp),
             image_kind: ImageKind::Elf,
             triple: Some(triple.to_owned()),
-            arch: None,
-            own_arch: None,
-            id: None,
-            strings: Vec::new(),
-            unknown: Vec::new(),
             offset: Some(4242),
             size: Some(15720),
-            codec: None,
-            full_size: None,
-            sha256: None,
-            containers: Vec::new(),
+            ..Image::default()
         };
         let container = Container {
             container_type: ContainerType::OffloadBinary,
             version: Some(1),
-            section: Some(".llvm.offloading".to_owned()),
+            section: Some(InSection { name: ".llvm.offloading".to_owned(), offset: 4096 }),
             offset: Some(4096),
             size: 16000,
             codec: None,
@@ -127,12 +181,12 @@ app: elf, 20000 bytes, 1 device image
   CONTAINER       SECTION           KIND    TRIPLE             ARCH  IMAGE  OFFSET   SIZE
   offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  -     elf    0x1092  15720
 ";
-        assert_eq!(table(&file("amdgcn-amd-amdhsa"), false), text);
+        assert_eq!(table(&file("amdgcn-amd-amdhsa"), false, &Screen::default()), text);
     }
 
     #[test]
     fn text_from_a_file_cannot_command_the_terminal() {
-        let text = table(&file("\u{1b}]0;title\u{7}\n"), false);
+        let text = table(&file("\u{1b}]0;title\u{7}\n"), false, &Screen::default());
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert_eq!(text.lines().count(), 3);
     }

@@ -6,11 +6,14 @@
 //! everything that it states holds: four bytes that look like a magic occur in any large file.
 
 mod files;
+mod image_table;
 mod magic;
+mod pointers;
 mod record;
 mod strict;
 mod structure;
 mod walk;
+mod wrappers;
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,12 +22,12 @@ use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Malformed, Result};
 use crate::format::{self, ContainerType};
-use crate::inventory::{Container, File, FileFormat, Image, Section};
+use crate::inventory::{Container, File, FileFormat, Image, InSection, OnDisk, Section};
 use crate::io::Input;
 use record::Record;
 
-pub use files::{Archives, Opening, Part, each_part, each_part_of};
-pub use record::Look;
+pub use files::{Archives, ClosedPart, Opening, Part, each_part, each_part_of};
+pub use record::{Itself, Look};
 pub use strict::offload_binaries;
 
 /// How to look.
@@ -46,6 +49,11 @@ pub trait Source {
     /// Calls `look(offset, bytes)` for one block after another of `range`; each begins with the last `overlap` bytes of
     /// the one before.
     fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+
+    /// Where in a file on disk the bytes stand as they are, if they do.
+    fn on_disk(&self) -> Option<OnDisk> {
+        None
+    }
 }
 
 impl Source for Input {
@@ -55,6 +63,10 @@ impl Source for Input {
 
     fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         Input::blocks(self, range, overlap, look)
+    }
+
+    fn on_disk(&self) -> Option<OnDisk> {
+        self.is_on_disk().then(|| OnDisk { path: self.path().to_owned(), offset: 0 })
     }
 }
 
@@ -84,9 +96,10 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         findings.add(&image, None)?;
     }
     for section in &structure.sections {
-        let padding = walk::walk(section.view, section.name, &mut findings)?;
+        let padding = walk::walk(section, &structure.images, &mut findings)?;
         findings.sections.extend(section.name.map(|name| accounted(name, section.view, padding)));
     }
+    let wrappers = wrappers::follow(view, &structure, &mut findings)?;
     let mut unsearched = 0;
     for range in findings.unexplained(view.size()) {
         if options.structure_only {
@@ -96,7 +109,7 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         }
     }
     let file = findings.into_file(path, structure.format, view.size());
-    Ok(File { unsearched, ..file })
+    Ok(File { wrappers, unsearched, on_disk: source.on_disk(), ..file })
 }
 
 /// A section of which the padding is known so far.
@@ -106,7 +119,7 @@ fn accounted(name: &str, view: View<'_>, padding: u64) -> Section {
 }
 
 /// Called with the number of an image, what is known of it, and the image itself.
-pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &format::Image<'_>) -> Result<()> + 'a;
+pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &mut Itself<'_, '_>) -> Result<()> + 'a;
 
 /// Calls `look` with the number of each device image that is `wanted`, counted as [`File::device_images`] does, with what
 /// is known of it and with the image itself. Containers without any are not opened again.
@@ -129,11 +142,11 @@ pub fn reopen(
         let view = source.view().part("container", offset, offset, container.size).map_err(broken)?;
         // Only there the name of a section says what is in it.
         let by_name = [ContainerType::BundleSection, ContainerType::SyclImage].contains(&container.container_type);
-        let name = container.section.as_deref().filter(|_| by_name);
+        let name = container.section_name().filter(|_| by_name);
         let again = format::read_in_section(name, view);
         let again = again.unwrap_or_else(|| Err(format::not_a_container("container", view)));
         let mut errors = Vec::new();
-        let mut number_and_look = |image: &Image, itself: &format::Image<'_>| {
+        let mut number_and_look = |image: &Image, itself: &mut Itself<'_, '_>| {
             if !image.is_for_a_device() {
                 return Ok(());
             }
@@ -141,7 +154,7 @@ pub fn reopen(
             if wanted(number - 1) { look(number - 1, image, itself) } else { Ok(()) }
         };
         let mut record = Record { options, errors: &mut errors, look: &mut number_and_look };
-        record.container(&again.map_err(broken)?, container.section.as_deref())?;
+        record.container(&again.map_err(broken)?, container.section.as_ref())?;
     }
     Ok(())
 }
@@ -156,7 +169,7 @@ struct Findings<'look, 'a> {
 }
 
 impl Findings<'_, '_> {
-    fn add(&mut self, container: &format::Container, section: Option<&str>) -> Result<()> {
+    fn add(&mut self, container: &format::Container, section: Option<&InSection>) -> Result<()> {
         let mut record = Record { options: self.options, errors: &mut self.errors, look: &mut *self.look };
         self.containers.push(record.container(container, section)?);
         Ok(())
@@ -184,6 +197,8 @@ impl Findings<'_, '_> {
     fn into_file(mut self, path: &str, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
         self.errors.sort_by_key(|error| error.offset);
+        // A section and a wrapper may both lead to what cannot be read.
+        self.errors.dedup();
         for section in &mut self.sections {
             let range = section.offset..section.offset + section.size;
             let inside = self.containers.iter().filter(|it| it.offset.is_some_and(|offset| range.contains(&offset)));
@@ -197,5 +212,7 @@ impl Findings<'_, '_> {
     }
 }
 
+#[cfg(test)]
+mod host_tests;
 #[cfg(test)]
 mod tests;

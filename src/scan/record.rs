@@ -4,20 +4,44 @@
 //! live only as long as this looks at them. So whoever wants the bytes of an image, and not only what is known of it, is
 //! called while they are there.
 
+use std::borrow::Cow;
+use std::ops::Deref;
+
 use sha2::{Digest, Sha256};
 
 use super::Options;
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::{Codec, Limit};
 use crate::error::{Cause, Malformed, Result};
-use crate::format::{self, Contents};
-use crate::inventory::{Container, Image};
+use crate::format::{self, Contents, Group};
+use crate::inventory::{Container, Image, InSection};
 
 /// Containers in containers: as deep as this is looked. Real files have three.
 const DEEPEST: usize = 8;
 
 /// Called with what is known of every image that holds no other, and with the image itself.
-pub type Look<'a> = dyn FnMut(&Image, &format::Image<'_>) -> Result<()> + 'a;
+pub type Look<'a> = dyn FnMut(&Image, &mut Itself<'_, '_>) -> Result<()> + 'a;
+
+/// An image while its bytes are there.
+pub struct Itself<'a, 'data> {
+    image: &'a format::Image<'data>,
+    group: &'a mut Group<'data>,
+}
+
+impl Itself<'_, '_> {
+    /// As [`format::Image::bytes`], but images that are compressed as one are decompressed once.
+    pub fn bytes(&mut self, limit: Limit) -> Result<Cow<'_, [u8]>, Malformed> {
+        self.group.bytes(self.image, limit)
+    }
+}
+
+impl<'data> Deref for Itself<'_, 'data> {
+    type Target = format::Image<'data>;
+
+    fn deref(&self) -> &Self::Target {
+        self.image
+    }
+}
 
 /// Makes the inventory of containers.
 pub struct Record<'a, 'look> {
@@ -30,7 +54,7 @@ pub struct Record<'a, 'look> {
 /// Where a container is found.
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    section: Option<&'a str>,
+    section: Option<&'a InSection>,
     /// Where in the file the stream begins out of which this was restored. Offsets in there lead nowhere in the file.
     restored_from: Option<u64>,
     depth: usize,
@@ -38,7 +62,7 @@ struct Place<'a> {
 
 impl Record<'_, '_> {
     /// A container that stands in the file.
-    pub fn container(&mut self, container: &format::Container<'_>, section: Option<&str>) -> Result<Container> {
+    pub fn container(&mut self, container: &format::Container<'_>, section: Option<&InSection>) -> Result<Container> {
         self.at(container, Place { section, restored_from: None, depth: 0 })
     }
 
@@ -60,7 +84,7 @@ impl Record<'_, '_> {
         Ok(Container {
             container_type: container.container_type,
             version: container.version,
-            section: place.section.map(str::to_owned),
+            section: place.section.cloned(),
             offset: place.restored_from.is_none().then_some(container.view.start()),
             size: container.view.size(),
             codec,
@@ -83,10 +107,11 @@ impl Record<'_, '_> {
     }
 
     fn images(&mut self, images: &[format::Image<'_>], place: Place<'_>) -> Result<Vec<Image>> {
-        images.iter().map(|image| self.image(image, place)).collect()
+        let mut group = Group::default();
+        images.iter().map(|image| self.image(&mut Itself { image, group: &mut group }, place)).collect()
     }
 
-    fn image(&mut self, image: &format::Image<'_>, place: Place<'_>) -> Result<Image> {
+    fn image(&mut self, image: &mut Itself<'_, '_>, place: Place<'_>) -> Result<Image> {
         let mut recorded = Image {
             kind: image.kind,
             image_kind: image.image_kind,
@@ -102,18 +127,28 @@ impl Record<'_, '_> {
             codec: image.codec,
             full_size: image.full_size.or(place.restored_from.map(|_| image.view.size())),
             sha256: None,
+            producer: None,
+            format_version: None,
             containers: Vec::new(),
         };
         recorded.containers = self.inside(image.view, Place { depth: place.depth + 1, ..place })?;
         if recorded.containers.is_empty() {
+            let mut origin = image.origin();
             if self.options.hash {
+                let (codec, image_kind) = (image.codec, image.image_kind);
                 match image.bytes(self.options.limit) {
-                    Ok(bytes) => recorded.sha256 = Some(Sha256::digest(&bytes).into()),
+                    Ok(bytes) => {
+                        recorded.sha256 = Some(Sha256::digest(&bytes).into());
+                        origin = format::origin(image_kind, View::new(&bytes));
+                    }
                     // Nobody knows what its bytes are, and the codec says so.
-                    Err(_) if image.codec == Some(Codec::Opaque) => {}
+                    Err(_) if codec == Some(Codec::Opaque) => {}
                     Err(error) => drop(self.error(error, place)),
                 }
             }
+            // The container may say it, too.
+            recorded.producer = recorded.string("producer").map(str::to_owned).or(origin.producer);
+            recorded.format_version = origin.format_version;
             (self.look)(&recorded, image)?;
         }
         Ok(recorded)

@@ -5,11 +5,13 @@ mod bundle;
 mod bundle_archives;
 mod dropin;
 mod extract;
+mod extract_index;
 mod inspect;
 mod pack;
 mod packager;
 mod readme;
 mod scan;
+mod terminal;
 mod wrap;
 
 use std::path::{Path, PathBuf};

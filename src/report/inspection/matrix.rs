@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Inspected, InspectedFile};
 use crate::format::ImageKind;
+use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 
 /// Kernels by architectures.
@@ -123,7 +124,7 @@ impl Row {
 }
 
 /// The matrix for people.
-pub fn matrix_table(matrix: &Matrix) -> String {
+pub fn matrix_table(matrix: &Matrix, screen: &Screen) -> String {
     let (kernels, archs) = (counted(matrix.rows.len(), "kernel"), counted(matrix.archs.len(), "arch"));
     let incomplete = matrix.rows.iter().filter(|row| row.missing() > 0).count();
     let mut text = match incomplete {
@@ -143,7 +144,7 @@ pub fn matrix_table(matrix: &Matrix) -> String {
             let name = printable(row.demangled.as_ref().unwrap_or(&row.name));
             marks.chain([name]).collect()
         });
-        text += &columns(&headings, rows);
+        text += &columns(&headings, rows, screen);
     }
     for (Left { arch, reason }, images) in &matrix.not_inspected {
         text += &format!("  not looked into: {} ({}): {reason}\n", printable(arch), counted(*images, "image"));
@@ -158,22 +159,7 @@ mod tests {
     use crate::inventory::{File, Image};
 
     fn image(image_kind: ImageKind, triple: &str, arch: &str) -> Image {
-        Image {
-            kind: None,
-            image_kind,
-            triple: Some(triple.to_owned()),
-            arch: Some(arch.to_owned()),
-            own_arch: None,
-            id: None,
-            strings: Vec::new(),
-            unknown: Vec::new(),
-            offset: None,
-            size: None,
-            codec: None,
-            full_size: None,
-            sha256: None,
-            containers: Vec::new(),
-        }
+        Image { image_kind, triple: Some(triple.to_owned()), arch: Some(arch.to_owned()), ..Image::default() }
     }
 
     fn inspected<'a>(image: &'a Image, kernels: &[&str]) -> Inspected<'a> {
@@ -207,7 +193,7 @@ mod tests {
   yes                                c
   not looked into: sm_90 nvvm (1 image): NVVM
 ";
-        assert_eq!(matrix_table(&matrix), text);
+        assert_eq!(matrix_table(&matrix, &Screen::default()), text);
         let b = &matrix.rows[0];
         assert_eq!(matrix.archs_where(b, Cell::Missing).collect::<Vec<_>>(), ["sm_100"]);
         assert_eq!(matrix.archs_where(b, Cell::There).collect::<Vec<_>>(), ["sm_90", "sm_100 ptx"]);

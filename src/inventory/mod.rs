@@ -4,10 +4,16 @@
 //! binary, an offload binary in another. Offsets and sizes are bytes; offsets count from the start of the file. What lies
 //! inside a compressed container has none.
 
+mod address;
+mod wrapper;
+
 use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::format::{ContainerType, ImageKind, Unknown};
 use crate::target::OffloadKind;
+
+pub use address::{Address, OnDisk};
+pub use wrapper::{PointsTo, Wrapper, WrapperKind};
 
 /// A file and everything that was found in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,10 +23,14 @@ pub struct File {
     /// Absent for a file that could not be read.
     pub format: Option<FileFormat>,
     pub size: u64,
+    /// Absent for what has been unpacked and for standard input.
+    pub on_disk: Option<OnDisk>,
     /// By offset.
     pub containers: Vec<Container>,
     /// The sections that are there for containers, by offset.
     pub sections: Vec<Section>,
+    /// What registers containers with a runtime, by offset.
+    pub wrappers: Vec<Wrapper>,
     /// How many bytes were not searched, because no header leads to them and only those were asked for that one does.
     pub unsearched: u64,
     /// What stood where a container should be and could not be read, by offset.
@@ -35,6 +45,8 @@ pub enum FileFormat {
     Elf,
     Coff,
     Pe,
+    /// Also one for several machines, a universal binary.
+    MachO,
     /// LLVM bitcode. What is embedded in it is not looked for.
     Bitcode,
     /// An archive in which there is nothing to be listed.
@@ -55,13 +67,21 @@ pub struct Section {
     pub unexplained: u64,
 }
 
+/// A section that holds something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InSection {
+    pub name: String,
+    /// Where it begins.
+    pub offset: u64,
+}
+
 /// A container and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     pub container_type: ContainerType,
     pub version: Option<u32>,
     /// The section of the host file that holds it, where it has a name.
-    pub section: Option<String>,
+    pub section: Option<InSection>,
     /// Absent inside a compressed container.
     pub offset: Option<u64>,
     /// What is stored.
@@ -72,7 +92,7 @@ pub struct Container {
 }
 
 /// An image and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Image {
     pub kind: Option<OffloadKind>,
     pub image_kind: ImageKind,
@@ -95,6 +115,10 @@ pub struct Image {
     pub codec: Option<Codec>,
     /// What it is once decompressed; absent where it is not compressed.
     pub full_size: Option<u64>,
+    /// What made it, in its own words; of an image that is compressed only where it had to be decompressed anyway.
+    pub producer: Option<String>,
+    /// Which version of its form it has, known where the producer is looked for; see [`crate::format::Origin`].
+    pub format_version: Option<String>,
     /// Of the image once it is decompressed, where that was asked for.
     pub sha256: Option<[u8; 32]>,
     /// The containers that the image consists of, where it is no device image but holds some.
@@ -104,8 +128,9 @@ pub struct Image {
 impl File {
     /// A file of which nothing is known yet.
     pub fn empty(path: String) -> Self {
-        let (containers, sections, errors) = Default::default();
-        File { path, format: None, size: 0, containers, sections, unsearched: 0, errors, failure: None }
+        let (containers, sections, wrappers, errors) = Default::default();
+        let (format, on_disk, failure) = Default::default();
+        File { path, format, size: 0, on_disk, containers, sections, wrappers, unsearched: 0, errors, failure }
     }
 
     /// A file that could not be read.
@@ -123,6 +148,13 @@ impl File {
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
         self.containers.iter().flat_map(Container::images).filter(|image| image.is_for_a_device())
     }
+
+    /// The same, each with the containers around it from the outermost to its own.
+    pub fn device_images_in_containers(&self) -> Vec<(Vec<&Container>, &Image)> {
+        let mut found = Vec::new();
+        self.containers.iter().for_each(|container| container.device_images_below(&[], &mut found));
+        found
+    }
 }
 
 impl FileFormat {
@@ -132,6 +164,7 @@ impl FileFormat {
             FileFormat::Elf => "elf",
             FileFormat::Coff => "coff",
             FileFormat::Pe => "pe",
+            FileFormat::MachO => "mach-o",
             FileFormat::Bitcode => "bitcode",
             FileFormat::Archive => "archive",
             FileFormat::Raw => "raw",
@@ -140,6 +173,21 @@ impl FileFormat {
 }
 
 impl Container {
+    /// The name of the section that holds it.
+    pub fn section_name(&self) -> Option<&str> {
+        self.section.as_ref().map(|section| section.name.as_str())
+    }
+
+    fn device_images_below<'a>(&'a self, around: &[&'a Container], found: &mut Vec<(Vec<&'a Container>, &'a Image)>) {
+        let around = [around, &[self]].concat();
+        for image in &self.images {
+            image.containers.iter().for_each(|container| container.device_images_below(&around, found));
+            if image.containers.is_empty() && image.is_for_a_device() {
+                found.push((around.clone(), image));
+            }
+        }
+    }
+
     /// All images in it that hold no others, at any depth.
     pub fn images(&self) -> Box<dyn Iterator<Item = &Image> + '_> {
         Box::new(self.images.iter().flat_map(|image| -> Box<dyn Iterator<Item = &Image> + '_> {

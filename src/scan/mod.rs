@@ -146,7 +146,7 @@ pub fn reopen(
     look: &mut LookAtNumber,
 ) -> Result<()> {
     let broken = |error: Malformed| error.in_file(Path::new(&file.path));
-    let mut number = 0;
+    let (mut number, mut looked_at) = (0, 0);
     for container in &file.containers {
         let behind = number + container.images().filter(|image| image.is_for_a_device()).count();
         if !(number..behind).any(wanted) {
@@ -170,6 +170,11 @@ pub fn reopen(
         };
         let mut record = Record { options, errors: &mut errors, look: &mut number_and_look };
         record.container(&again.map_err(broken)?, container.section.as_ref())?;
+        looked_at += container.size;
+        if looked_at >= RELEASED_AT_ONCE {
+            looked_at = 0;
+            source.release();
+        }
     }
     Ok(())
 }

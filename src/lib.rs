@@ -23,6 +23,7 @@
 //! | [`inventory`] | the result model: file, container, image | how it is printed |
 //! | [`scan`] | finding containers: by structure, then by magic | printing |
 //! | [`survey`] | all that is known of a file: its inventory, and what is inside its images | how it is judged |
+//! | [`check`] | a policy, its rules, and what they find in that | where it came from, how it is printed |
 //! | [`ops`] | what a command does with files | command-line syntax |
 //! | [`report`] | an inventory as table or JSON | where it came from |
 //! | [`cli`] | subcommands, messages, exit statuses | |
@@ -45,6 +46,7 @@
 
 pub mod archive;
 pub mod bytes;
+pub mod check;
 pub mod cli;
 pub mod codec;
 pub mod content;

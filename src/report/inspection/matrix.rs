@@ -173,22 +173,7 @@ mod tests {
     use crate::report::Inspected;
 
     fn image(image_kind: ImageKind, triple: &str, arch: &str) -> Image {
-        Image {
-            kind: None,
-            image_kind,
-            triple: Some(triple.to_owned()),
-            arch: Some(arch.to_owned()),
-            own_arch: None,
-            id: None,
-            strings: Vec::new(),
-            unknown: Vec::new(),
-            offset: None,
-            size: None,
-            codec: None,
-            full_size: None,
-            sha256: None,
-            containers: Vec::new(),
-        }
+        Image { image_kind, triple: Some(triple.to_owned()), arch: Some(arch.to_owned()), ..Image::default() }
     }
 
     fn inspected<'a>(image: &'a Image, kernels: &[&str]) -> Inspected<'a> {

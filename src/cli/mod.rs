@@ -12,6 +12,7 @@ mod install_links;
 mod limit;
 mod list;
 mod pack;
+mod page;
 mod progress;
 mod scan;
 mod selection;

@@ -34,7 +34,7 @@ pub struct Row {
 }
 
 /// A column.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Arch {
     pub label: String,
     triple: Option<String>,

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::harmless::visible;
+use super::judgement::Verdict;
+use crate::check;
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
@@ -25,10 +27,7 @@ struct Figure {
     of: fn(&Kernel) -> Option<u64>,
 }
 
-const fn figure(
-    [key, heading, unit, title]: [&'static str; 4],
-    of: fn(&Kernel) -> Option<u64>,
-) -> Figure {
+const fn figure([key, heading, unit, title]: [&'static str; 4], of: fn(&Kernel) -> Option<u64>) -> Figure {
     Figure { key, heading, title, unit, of }
 }
 
@@ -57,6 +56,7 @@ fn spills(kernel: &Kernel) -> Option<u64> {
 #[derive(Serialize)]
 pub struct Data {
     program: &'static str,
+    verdict: Option<Verdict>,
     figures: &'static [Figure],
     /// Names of kernels, and as the runtime knows them where that is something else.
     names: Vec<(String, Option<String>)>,
@@ -137,7 +137,7 @@ struct Shared<'a> {
 }
 
 impl Data {
-    pub fn new(files: &[SurveyedFile]) -> Self {
+    pub fn new(files: &[SurveyedFile], verdict: Option<&check::Verdict>) -> Self {
         let images = files.iter().flat_map(SurveyedFile::images);
         let matrix = Matrix::of(images.filter_map(|(image, inside)| Some((image, inside.inspection.as_ref()?))));
         let (columns, numbers) = columns(files, &matrix);
@@ -159,6 +159,7 @@ impl Data {
         });
         Data {
             program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
+            verdict: verdict.map(Verdict::new),
             figures: &FIGURES,
             matrix: rows.collect(),
             names: shared.names,
@@ -219,7 +220,12 @@ impl<'a> Shared<'a> {
             images: images.collect(),
             padding: file.sections.iter().map(|section| section.padding).fold(0, u64::saturating_add),
             unexplained: file.sections.iter().map(|section| section.unexplained).fold(0, u64::saturating_add),
-            problems: file.errors.iter().map(|error| visible(&error.to_string())).chain(file.failure.as_deref().map(visible)).collect(),
+            problems: file
+                .errors
+                .iter()
+                .map(|error| visible(&error.to_string()))
+                .chain(file.failure.as_deref().map(visible))
+                .collect(),
         }
     }
 

@@ -7,6 +7,7 @@
 
 mod data;
 mod harmless;
+mod judgement;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
+use crate::check::Verdict;
 use crate::survey::SurveyedFile;
 use data::Data;
 
@@ -33,21 +35,18 @@ const SCRIPTS: [&str; 9] = [
     include_str!("scripts/start.js"),
 ];
 
-/// The whole page. Images that were not looked into, because nobody asked for them, are not on it.
-pub fn page(files: &[SurveyedFile]) -> String {
+/// The whole page: what is in the files, and what a check said of them, where there was one. Images that were not looked
+/// into, because nobody asked for them, are not on it.
+pub fn page(files: &[SurveyedFile], verdict: Option<&Verdict>) -> String {
     let script = format!("(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
         source(&script),
         source(STYLE)
     );
-    let data = serde_json::to_string(&Data::new(files)).expect("strings and numbers always serialise");
-    let parts = [
-        ("policy", policy.as_str()),
-        ("style", STYLE),
-        ("data", &harmless::in_markup(&data)),
-        ("script", &script),
-    ];
+    let data = serde_json::to_string(&Data::new(files, verdict)).expect("strings and numbers always serialise");
+    let parts =
+        [("policy", policy.as_str()), ("style", STYLE), ("data", &harmless::in_markup(&data)), ("script", &script)];
     filled(TEMPLATE, &parts)
 }
 
@@ -62,7 +61,8 @@ fn filled(template: &str, parts: &[(&str, &str)]) -> String {
     let mut rest = template;
     while let Some((before, behind)) = rest.split_once("{{") {
         let (name, after) = behind.split_once("}}").expect("the template closes what it opens");
-        let (_, text) = parts.iter().find(|(known, _)| *known == name).expect("the template names parts that there are");
+        let (_, text) =
+            parts.iter().find(|(known, _)| *known == name).expect("the template names parts that there are");
         page += before;
         page += text;
         rest = after;

@@ -31,6 +31,8 @@
 //!
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
+//! The page of `--html` is opened in a browser: [`page`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -46,6 +48,7 @@ mod false_magics;
 mod inspect;
 mod linker_wrapper;
 mod matrix;
+mod page;
 mod runtimes;
 mod step;
 mod sweep;
@@ -96,6 +99,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
+    trials.extend(page::trials());
     Ok(trials)
 }
 

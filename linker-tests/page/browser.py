@@ -30,8 +30,13 @@ class Browser:
         self.session = "/session/" + session["sessionId"]
         # Windows have a smallest width; what is emulated has not.
         self.devtools("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=False)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.devtools("Emulation.setEmulatedMedia", features=[scheme])
+        # Without motion a click hits what it was aimed at.
+        wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        self.devtools("Emulation.setEmulatedMedia", features=features)
+        # What it shows before anybody opens anything consists of many files of its own.
+        self.open("about:blank")
+        self.requests()
 
     def __enter__(self):
         return self

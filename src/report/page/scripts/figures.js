@@ -36,8 +36,16 @@ function commonFolder(paths) {
   return end;
 }
 
-const prefix = commonFolder(data.files.map((file) => file.path));
-data.files.forEach((file) => { file.name = file.path.slice(prefix) || file.path; });
+const lastPart = (path) => path.split(/[/\\!]/).at(-1);
+
+/// Files by the last part of their paths where that tells them apart, else by what their paths do not have in common.
+function nameFiles(files) {
+  const isEnough = new Set(files.map((file) => lastPart(file.path))).size === files.length;
+  const common = commonFolder(files.map((file) => file.path));
+  files.forEach((file) => { file.name = (isEnough ? lastPart(file.path) : file.path.slice(common)) || file.path; });
+}
+
+nameFiles(data.files);
 
 const columnOf = Object.fromEntries(data.figures.map((figure, index) => [figure.key, index]));
 

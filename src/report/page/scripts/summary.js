@@ -18,7 +18,7 @@ function drawHead() {
   const incomplete = data.matrix.filter(([, cells]) => cells.includes("n")).length;
   const stored = data.files.reduce((sum, file) => sum + file.stored, 0);
   const one = data.files.length === 1;
-  byId("title").textContent = one ? data.files[0].path.split(/[/\\!]/).at(-1) : "Device code";
+  byId("title").textContent = one ? data.files[0].name : "Device code";
   byId("subtitle").textContent = one ? data.files[0].path : counted(data.files.length, "file");
   document.title = one ? `${byId("title").textContent}: device code` : `Device code of ${counted(data.files.length, "file")}`;
   const totals = [

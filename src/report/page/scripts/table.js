@@ -7,7 +7,8 @@ const AT_A_TIME = 500;
 /// Makes a table in a section.
 ///
 /// A column has `heading`, `title`, `isNumber`, `value(row)` to sort by (null comes last), and `show(row)`, which gives text
-/// or an element where the value itself is not what is shown. `words(row)` is what the filter looks through.
+/// or an element where the value itself is not what is shown. `isKey` marks the one column that takes what room is left,
+/// `most` is how many letters the others show, `signs` the pixels of what is no letter. `words(row)` is what the filter looks through.
 class Table {
   constructor(section, { noun, rows, columns, words, controls = [], sort = null, label }) {
     Object.assign(this, { noun, rows, words, sort, label });
@@ -38,25 +39,25 @@ class Table {
     this.body = element("tbody");
     const group = element("colgroup", {}, ...columns.map((column) => this.width(column)));
     this.table.replaceChildren(group, element("thead", {}, element("tr", {}, ...this.headings)), this.body);
-    const free = columns.filter((column) => column.isKey).length * 260;
-    this.table.style.minWidth = `calc(${this.letters}ch + ${this.fixed * 22 + free}px)`;
+    this.table.style.minWidth = `calc(${this.letters}ch + ${this.pixels}px + var(--key))`;
     this.update(false);
   }
 
   /// The layout is fixed, because one that fits the contents is computed anew with every part that is put in.
   width(column) {
-    if (column === this.columns[0]) [this.letters, this.fixed] = [0, 0];
+    if (column === this.columns[0]) [this.letters, this.pixels] = [0, 0];
     const made = element("col");
     if (column.isKey) return made;
-    let letters = column.heading.length + 1.5;
+    let letters = column.heading.length + 2;
     for (const row of this.rows) {
       const text = this.text(column, row);
       if (text.length > letters) letters = text.length;
     }
     letters = Math.min(letters, column.most ?? 30);
-    made.style.width = `calc(${letters}ch + 22px)`;
+    const pixels = 19 + (column.signs ?? 0);
+    made.style.width = `calc(${letters}ch + ${pixels}px)`;
     this.letters += letters;
-    this.fixed += 1;
+    this.pixels += pixels;
     return made;
   }
 

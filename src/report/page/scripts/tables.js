@@ -1,6 +1,7 @@
 // The tables: findings and what was judged, kernels by archs, images, kernels.
 
 const tables = {};
+let shownNames = null;
 
 function drawFindings() {
   const { verdict } = data;
@@ -14,9 +15,10 @@ function drawFindings() {
   section.append(element("div", { class: `verdict is-${verdict.outcome}` }, badge(verdict.outcome),
     element("ul", { "aria-label": "Rules by outcome, for each file" }, ...counts)));
   const outcome = {
-    heading: "Outcome", value: (row) => RANKS.indexOf(row.outcome), show: (row) => badge(row.outcome), hint: () => null,
+    heading: "Outcome", value: (row) => RANKS.indexOf(row.outcome), show: (row) => badge(row.outcome), hint: () => null, signs: 16,
   };
-  const file = { heading: "File", value: (row) => row.path, most: 34 };
+  const short = new Map(data.files.map((file) => [file.path, file.name]));
+  const file = { heading: "File", value: (row) => short.get(row.path) ?? row.path, hint: (row) => row.path, most: 34 };
   if (verdict.findings.length > 0) {
     tables.findings = new Table(section, {
       noun: "finding", label: "Findings", rows: verdict.findings, sort: { index: 0, descending: false },
@@ -24,7 +26,7 @@ function drawFindings() {
       columns: [outcome,
         { heading: "Finding", isKey: true, value: (row) => row.message, show: (row) => findingText(row) },
         { heading: "Rule", value: (row) => row.rule }, file,
-        { heading: "Where", value: (row) => row.kernel ?? row.image, show: (row) => [row.image, row.kernel].filter(Boolean).join(", ") },
+        { heading: "Where", value: (row) => [row.image, shownName(row.kernel)].filter(Boolean).join(", "), most: 34 },
       ],
     });
   }
@@ -39,9 +41,15 @@ function drawFindings() {
   });
 }
 
+/// A finding has the name that the runtime knows.
+function shownName(symbol) {
+  shownNames ??= new Map(data.names.map(([name, of]) => [of ?? name, name]));
+  return shownNames.get(symbol) ?? symbol;
+}
+
 function findingText(row) {
-  const there = row.there ? element("span", { class: "there", text: `there is ${row.there}` }) : null;
-  return element("span", { class: "wraps" }, row.message, there && " ", there);
+  const there = row.there ? element("span", { class: "there", text: `; there is ${row.there}` }) : null;
+  return element("span", { class: "wraps" }, row.message, there);
 }
 
 /// A row for each kernel, and in it for each arch the images that have it.
@@ -120,7 +128,20 @@ function used(rows, columns) {
   return columns.filter((column) => column.isKey || rows.some((row) => ![null, ""].includes(column.value(row))));
 }
 
+/// What could not be read, which is in no table.
+function drawProblems() {
+  const problems = data.files.flatMap((file) => file.problems.map((problem) => [file.path, problem]));
+  if (problems.length === 0) return;
+  const entries = problems.slice(0, AT_FIRST).map(([path, problem]) =>
+    element("li", {}, element("span", { class: "path", text: path }), " ", problem));
+  const left = problems.length - entries.length;
+  if (left > 0) entries.push(element("li", { text: `and ${exact(left)} more` }));
+  byId("images").append(element("div", { class: "problems" },
+    element("p", { text: `${counted(problems.length, "problem")}: what follows may not be all` }), element("ul", {}, ...entries)));
+}
+
 function drawImages() {
+  drawProblems();
   const hexadecimal = (offset) => (offset === null ? "" : `0x${offset.toString(16)}`);
   tables.images = new Table(byId("images"), {
     noun: "image", label: "Images", rows: images,
@@ -128,7 +149,7 @@ function drawImages() {
     columns: used(images, [
       { heading: "File", isKey: true, value: (row) => row.file.name, hint: (row) => row.file.path },
       { heading: "No.", isNumber: true, value: (row) => row.index, title: "Its number in the file" },
-      { heading: "Arch", value: (row) => row.column.label, show: (row) => archText(row.column), most: 24 },
+      { heading: "Arch", value: (row) => row.column.label, show: (row) => archText(row.column), most: 24, signs: 18 },
       { heading: "Kind", value: (row) => row.kind },
       { heading: "Container", value: (row) => row.container },
       { heading: "Offset", isNumber: true, value: (row) => row.offset, show: (row) => hexadecimal(row.offset) },
@@ -155,13 +176,13 @@ function drawKernels() {
     show: figure.key !== "scratch" ? undefined
       : (row) => (row.numbers[index] === null ? null : exact(row.numbers[index]) + (row.mayTakeMore ? "+" : "")),
   }));
-  const sourceName = (row) => row.source && `${row.source.path.split(/[/\\]/).at(-1)}:${row.source.line}`;
+  const sourceName = (row) => row.source && `${lastPart(row.source.path)}:${row.source.line}`;
   tables.kernels = new Table(byId("kernels"), {
     noun: "kernel", label: "Kernels", rows: kernels, sort: null,
     words: (row) => [row.name, row.symbol, row.image.column.label, row.image.file.path, row.source?.path].join(" "),
     columns: used(kernels, [
       { heading: "Kernel", isKey: true, isCode: true, value: (row) => row.name, hint: (row) => namesOf(row) },
-      { heading: "Arch", value: (row) => row.image.column.label, show: (row) => archText(row.image.column), most: 24 },
+      { heading: "Arch", value: (row) => row.image.column.label, show: (row) => archText(row.image.column), most: 24, signs: 18 },
       ...figures,
       { heading: "Source", value: (row) => sourceName(row), hint: (row) => row.source && `${row.source.path}:${row.source.line}`, most: 26 },
       ...(data.files.length > 1 ? [{ heading: "File", value: (row) => row.image.file.name, hint: (row) => row.image.file.path, most: 26 }] : []),

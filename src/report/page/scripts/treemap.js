@@ -44,13 +44,22 @@ function cell(tag, of, at, width, height, properties) {
   return made;
 }
 
+/// Of a kernel's name what a small cell has room for: without the type and the namespaces in front of it.
+function shortLabel(of) {
+  if (of.kind !== "kernel") return of.label;
+  const end = of.label.search(/[<(]/);
+  const front = end > 0 ? of.label.slice(0, end) : of.label;
+  const start = Math.max(front.lastIndexOf("::") + 1, front.lastIndexOf(" ")) + 1;
+  return start < front.length ? of.label.slice(start) : of.label;
+}
+
 function insideOf(of, at) {
   const [width, height] = [at.width - 6, at.height - HEADING - 5];
   const children = drawable(of, width, height, SMALLEST.inner);
   const inside = element("span", { class: "inside", "aria-hidden": true });
   squarify(children.map((child) => child.size), width, height).forEach((where, index) => {
     const made = cell("span", children[index], where, width, height);
-    if (where.width > 46 && where.height > 18) made.append(element("span", { class: "name", text: children[index].label }));
+    if (where.width > 46 && where.height > 18) made.append(element("span", { class: "name", text: shortLabel(children[index]) }));
     inside.append(made);
   });
   return inside;
@@ -73,9 +82,9 @@ function drawMap() {
     const at = places[index];
     const made = cell("button", of, at, width, height, { type: "button", tabindex: -1, "aria-label": description(of) });
     const holds = opens(of) && at.width > 70 && at.height > 60;
-    if (at.width > 30 && at.height > 16) {
-      made.append(element("span", { class: "heading" },
-        element("span", { class: "name", text: of.label }), element("span", { class: "size", text: bytes(of.size) })));
+    if (at.width > 38 && at.height > 16) {
+      const size = at.width > 76 ? element("span", { class: "size", text: bytes(of.size) }) : null;
+      made.append(element("span", { class: "heading" }, element("span", { class: "name", text: shortLabel(of) }), size));
     }
     if (holds) made.append(insideOf(of, at));
     made.classList.toggle("is-low", at.height < 40);

@@ -6,6 +6,7 @@ import http.client
 import json
 import subprocess
 import tempfile
+import time
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of an element's reference, by the specification
 KEYS = {"Enter": "\ue007", "Backspace": "\ue003", "Tab": "\ue004", "Left": "\ue012", "Up": "\ue013",
@@ -70,6 +71,14 @@ class Browser:
     def script(self, text, *arguments):
         """What a function body returns in the page."""
         return self.post("/execute/sync", script=text, args=list(arguments))
+
+    def until(self, text):
+        """Waits for what a function body returns to be true; ten seconds are too long."""
+        end = time.monotonic() + 10
+        while not self.script(text):
+            if time.monotonic() > end:
+                raise RuntimeError(f"still not so: {text}")
+            time.sleep(0.05)
 
     def find(self, selector):
         return self.post("/element", using="css selector", value=selector)[ELEMENT]

@@ -30,7 +30,7 @@ const HOSTILE: [&[u8; 13]; 2] = [b"<img onerror>", b"</script><b>x"];
 
 pub fn trials() -> Vec<Trial> {
     let trial = |name| Trial::ignorable_test(format!("page/{name}"), move || completion(is_usable(name)));
-    ["map", "tables", "keyboard", "looks"].into_iter().map(trial).collect()
+    ["map", "tables", "long", "keyboard", "looks"].into_iter().map(trial).collect()
 }
 
 fn is_usable(name: &str) -> Result<()> {
@@ -45,6 +45,11 @@ fn is_usable(name: &str) -> Result<()> {
         let file = format!("hostile-{number}.hsaco");
         fs::write(folder.join(&file), renamed(&fs::read(fixture(REAL[1])?)?, hostile))?;
         inspect = inspect.arg(file);
+    }
+    if name == "long" {
+        let kernels: String = (0..3000).map(|number| format!(".entry k{number}() {{ ret; }}\n")).collect();
+        fs::write(folder.join("many.ptx"), format!(".version 8.1\n.target sm_80\n.address_size 64\n{kernels}"))?;
+        inspect = inspect.arg("many.ptx");
     }
     let made = inspect.run()?;
     ensure!(made.stdout.is_empty(), "{}", made.complain("prints something"));

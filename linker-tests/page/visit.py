@@ -69,6 +69,22 @@ def tables_sort_and_filter(browser):
     same("missing" in browser.script("return document.querySelector('#coverage tbody').textContent"), True)
 
 
+def a_long_table_is_walked_to_its_end(browser):
+    kernels = "return [...document.querySelectorAll('#kernels tbody tr:not(.room)')].map((row) => [row.ariaRowIndex, row.cells[0].textContent])"
+    same(browser.script("return document.querySelector('#kernels .foot').textContent"), "3,008 kernels")
+    browser.click("#kernels thead button")
+    first = browser.script(kernels)
+    same((len(first), first[0]), (200, ["2", "</script><b>x"]))
+    browser.script("document.querySelector('#kernels .frame').focus()")
+    browser.type("End")
+    browser.until("return document.querySelector('#kernels tbody').lastChild.ariaRowIndex === '3009'")
+    same(browser.script(kernels)[-1], ["3009", "k999"])
+    seen = browser.script("""const frame = document.querySelector('#kernels .frame').getBoundingClientRect();
+        const last = document.querySelector('#kernels tbody').lastChild.getBoundingClientRect();
+        return Math.abs(last.bottom - frame.bottom) < 3""")
+    same(seen, True)
+
+
 def hostile_names_stay_text(browser):
     same(browser.script("return document.querySelectorAll('img, b, script:not([type])').length"), 1)
     kernels = browser.script(COLUMN, "kernels", "Kernel")
@@ -104,7 +120,8 @@ def it_is_dark_when_asked_and_fits(browser, folder, size):
 
 VISITS = {
     "map": [the_map_opens_by_mouse_and_closes_by_keyboard, the_map_is_walked_by_keyboard],
-    "tables": [tables_sort_and_filter, hostile_names_stay_text],
+    "tables": [hostile_names_stay_text, tables_sort_and_filter],
+    "long": [a_long_table_is_walked_to_its_end],
     "keyboard": [everything_is_reached_by_tab],
 }
 

@@ -38,7 +38,7 @@ pub const FIGURES: [Figure; 15] = [
 pub const SCRATCH: &str = "SCRATCH";
 
 /// All constant banks together.
-pub fn constant(kernel: &Kernel) -> Option<u64> {
+fn constant(kernel: &Kernel) -> Option<u64> {
     let sizes = kernel.constant_banks.iter().map(|bank| bank.size);
     (!kernel.constant_banks.is_empty()).then(|| sizes.fold(0, u64::saturating_add))
 }

@@ -5,7 +5,6 @@ mod json;
 mod matrix;
 mod table;
 
-pub use figures::constant;
 pub use json::{inspection_json, matrix_json};
 pub use matrix::{Arch, Cell, Matrix, matrix_table};
 pub use table::{inspection_table, without_images};

@@ -11,7 +11,7 @@ use crate::check;
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
-use crate::report::inspection::{Arch, Cell, Matrix, constant};
+use crate::report::inspection::{Arch, Cell, Matrix};
 use crate::survey::SurveyedFile;
 
 /// A number that kernels have.
@@ -32,7 +32,7 @@ const fn figure([key, heading, unit, title]: [&'static str; 4], of: fn(&Kernel) 
 }
 
 /// In the order of the columns. Vendors' words for one thing are one figure here, so that a table of all fits a page.
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 8] = [
     figure(["code", "Code", "bytes", "Size of the machine code"], |kernel| kernel.code_size),
     figure(["registers", "Registers", "count", "Vector registers of a thread or work-item"], |kernel| {
         kernel.registers.or(kernel.vgprs)
@@ -41,7 +41,6 @@ const FIGURES: [Figure; 9] = [
     figure(["spills", "Spills", "count", "Registers that did not fit (AMD)"], spills),
     figure(["scratch", "Scratch", "bytes", "Private memory of a thread: scratch, stack"], |kernel| kernel.scratch),
     figure(["shared", "Shared", "bytes", "Memory of a work-group: shared memory, LDS"], |kernel| kernel.shared),
-    figure(["constant", "Constant", "bytes", "Constant banks of the kernel (NVIDIA)"], constant),
     figure(["parameters", "Params", "bytes", "Memory of all parameters"], |kernel| kernel.parameter_size),
     figure(["threads", "Threads", "count", "The most threads of a work-group"], |kernel| kernel.max_threads),
 ];

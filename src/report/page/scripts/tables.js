@@ -15,7 +15,7 @@ function drawFindings() {
   section.append(element("div", { class: `verdict is-${verdict.outcome}` }, badge(verdict.outcome),
     element("ul", { "aria-label": "Rules by outcome, for each file" }, ...counts)));
   const outcome = {
-    heading: "Outcome", value: (row) => RANKS.indexOf(row.outcome), show: (row) => badge(row.outcome), hint: () => null, signs: 16,
+    heading: "Outcome", value: (row) => RANKS.indexOf(row.outcome), show: (row) => OUTCOMES[row.outcome].word, draw: (row) => badge(row.outcome), hint: () => null, signs: 16,
   };
   const short = new Map(data.files.map((file) => [file.path, file.name]));
   const file = { heading: "File", value: (row) => short.get(row.path) ?? row.path, hint: (row) => row.path, most: 34 };
@@ -24,7 +24,7 @@ function drawFindings() {
       noun: "finding", label: "Findings", rows: verdict.findings, sort: { index: 0, descending: false },
       words: (row) => [row.outcome, row.rule, row.path, row.image, row.kernel, row.message, row.there].join(" "),
       columns: [outcome,
-        { heading: "Finding", isKey: true, value: (row) => row.message, show: (row) => findingText(row) },
+        { heading: "Finding", isKey: true, value: (row) => row.message, draw: (row) => findingText(row) },
         { heading: "Rule", value: (row) => row.rule }, file,
         { heading: "Where", value: (row) => [row.image, shownName(row.kernel)].filter(Boolean).join(", "), most: 34 },
       ],
@@ -52,6 +52,8 @@ function findingText(row) {
   return element("span", { class: "wraps" }, row.message, there);
 }
 
+const KERNEL = { heading: "Kernel", isKey: true, isCode: true, value: (row) => row.name, hint: (row) => namesOf(row) };
+
 /// A row for each kernel, and in it for each arch the images that have it.
 function matrixRows() {
   const rows = data.matrix.map(([name, cells]) => ({
@@ -69,7 +71,7 @@ function matrixColumns(figure) {
   const archs = data.archs.map((arch, number) => ({ arch, number }));
   const isThere = ({ number }) => data.matrix.some(([, cells]) => number < cells.length && cells[number] !== "-");
   const columns = archs.filter(isThere).map(({ arch, number }) => ({
-    heading: arch.label, isNumber: true, most: 22,
+    heading: arch.label, isNumber: true, least: 8, most: 22,
     title: `Sort by ${arch.label}`,
     value: (row) => ({ y: largest(row, number), n: -2 })[row.cells[number]] ?? null,
     show: (row) => {
@@ -81,9 +83,9 @@ function matrixColumns(figure) {
     look: (row) => ({ n: "is-missing", y: `is-there of-${arch.vendor}` })[row.cells[number]] ?? "is-elsewhere",
     hint: (row) => hintOf(row, arch, number),
   }));
-  return [{ heading: "Kernel", isKey: true, isCode: true, value: (row) => row.name, hint: (row) => namesOf(row) },
-    { heading: "Gaps", isNumber: true, value: (row) => row.gaps, show: (row) => (row.gaps > 0 ? row.gaps : ""), title: "For how many archs it is missing" },
-    ...columns];
+  const gaps = { heading: "Gaps", isNumber: true, title: "For how many archs it is missing", value: (row) => row.gaps, show: (row) => (row.gaps > 0 ? row.gaps : "") };
+  const hasGaps = data.matrix.some(([, cells]) => cells.includes("n"));
+  return [KERNEL, ...(hasGaps ? [gaps] : []), ...columns];
 }
 
 function namesOf(row) {
@@ -132,7 +134,7 @@ function used(rows, columns) {
 function drawProblems() {
   const problems = data.files.flatMap((file) => file.problems.map((problem) => [file.path, problem]));
   if (problems.length === 0) return;
-  const entries = problems.slice(0, AT_FIRST).map(([path, problem]) =>
+  const entries = problems.slice(0, MOST_AT_ONCE).map(([path, problem]) =>
     element("li", {}, element("span", { class: "path", text: path }), " ", problem));
   const left = problems.length - entries.length;
   if (left > 0) entries.push(element("li", { text: `and ${exact(left)} more` }));
@@ -149,7 +151,7 @@ function drawImages() {
     columns: used(images, [
       { heading: "File", isKey: true, value: (row) => row.file.name, hint: (row) => row.file.path },
       { heading: "No.", isNumber: true, value: (row) => row.index, title: "Its number in the file" },
-      { heading: "Arch", value: (row) => row.column.label, show: (row) => archText(row.column), most: 24, signs: 18 },
+      { heading: "Arch", value: (row) => row.column.label, draw: (row) => archText(row.column), most: 24, signs: 18 },
       { heading: "Kind", value: (row) => row.kind },
       { heading: "Container", value: (row) => row.container },
       { heading: "Offset", isNumber: true, value: (row) => row.offset, show: (row) => hexadecimal(row.offset) },
@@ -181,8 +183,8 @@ function drawKernels() {
     noun: "kernel", label: "Kernels", rows: kernels, sort: null,
     words: (row) => [row.name, row.symbol, row.image.column.label, row.image.file.path, row.source?.path].join(" "),
     columns: used(kernels, [
-      { heading: "Kernel", isKey: true, isCode: true, value: (row) => row.name, hint: (row) => namesOf(row) },
-      { heading: "Arch", value: (row) => row.image.column.label, show: (row) => archText(row.image.column), most: 24, signs: 18 },
+      KERNEL,
+      { heading: "Arch", value: (row) => row.image.column.label, draw: (row) => archText(row.image.column), most: 24, signs: 18 },
       ...figures,
       { heading: "Source", value: (row) => sourceName(row), hint: (row) => row.source && `${row.source.path}:${row.source.line}`, most: 26 },
       ...(data.files.length > 1 ? [{ heading: "File", value: (row) => row.image.file.name, hint: (row) => row.image.file.path, most: 26 }] : []),

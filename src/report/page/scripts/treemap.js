@@ -49,8 +49,8 @@ function shortLabel(of) {
   if (of.kind !== "kernel") return of.label;
   const end = of.label.search(/[<(]/);
   const front = end > 0 ? of.label.slice(0, end) : of.label;
-  const start = Math.max(front.lastIndexOf("::") + 1, front.lastIndexOf(" ")) + 1;
-  return start < front.length ? of.label.slice(start) : of.label;
+  const last = front.split(/::| /).at(-1);
+  return last ? last + of.label.slice(front.length) : of.label;
 }
 
 function insideOf(of, at) {

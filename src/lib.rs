@@ -23,6 +23,7 @@
 //! | [`inventory`] | the result model: file, container, image | how it is printed |
 //! | [`scan`] | finding containers: by structure, then by magic | printing |
 //! | [`survey`] | all that is known of a file: its inventory, and what is inside its images | how it is judged |
+//! | [`lock`] | a reviewable record of device code, and what became of an old one | whether it is files or a record |
 //! | [`ops`] | what a command does with files | command-line syntax |
 //! | [`report`] | an inventory as table or JSON | where it came from |
 //! | [`cli`] | subcommands, messages, exit statuses | |
@@ -54,6 +55,7 @@ pub mod host;
 pub mod inspect;
 pub mod inventory;
 pub mod io;
+pub mod lock;
 pub mod ops;
 pub mod report;
 pub mod scan;

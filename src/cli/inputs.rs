@@ -57,19 +57,34 @@ impl InputArguments {
     /// Scans everything, and calls `take` with what came of each file that there is something to say of, in order. What
     /// is broken in a file is reported just before.
     pub fn scan(&self, options: Options, take: &mut dyn FnMut(Outcome)) -> Result<()> {
+        self.scan_and(options, |outcome| outcome, take)
+    }
+
+    /// The same, and has `work` done with each outcome at the same time as with others.
+    pub fn scan_and<R: Send>(
+        &self,
+        options: Options,
+        work: impl Fn(Outcome) -> R + Sync,
+        take: &mut dyn FnMut(R),
+    ) -> Result<()> {
         let (named, failed) = self.named()?;
-        failed.into_iter().for_each(|(path, error)| take(Outcome::Unreadable(path, error)));
+        failed.into_iter().for_each(|(path, error)| take(work(Outcome::Unreadable(path, error))));
+        let work = |outcome| (broken(&outcome), work(outcome));
         for some in named.chunks(AT_A_TIME) {
-            for outcome in in_parallel(some, |named| scan_path(named, options)).into_iter().flatten() {
-                if let Outcome::Scanned(Scanned { part, file }) = &outcome {
-                    for error in &file.errors {
-                        status::report(&error.clone().in_file(Path::new(&part.path)).into());
-                    }
+            let done = in_parallel(some, |named| scan_path(named, options).into_iter().map(work).collect::<Vec<_>>());
+            for (errors, result) in done.into_iter().flatten() {
+                for error in errors {
+                    status::report(&error.into());
                 }
-                take(outcome);
+                take(result);
             }
         }
         Ok(())
+    }
+
+    /// What the user names by a single path.
+    pub fn single(path: PathBuf) -> InputArguments {
+        InputArguments { files: vec![path], files_from: None }
     }
 
     /// All paths in order, and the folders that cannot be read.
@@ -104,6 +119,12 @@ impl InputArguments {
         }
         Ok((named, failed))
     }
+}
+
+/// What is broken in a file that could be scanned.
+fn broken(outcome: &Outcome) -> Vec<Error> {
+    let Outcome::Scanned(Scanned { part, file }) = outcome else { return Vec::new() };
+    file.errors.iter().map(|error| error.clone().in_file(Path::new(&part.path))).collect()
 }
 
 /// The results of `work` in the order of the items.

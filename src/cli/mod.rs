@@ -2,6 +2,7 @@
 
 mod bundle;
 mod compression;
+mod diff;
 mod dropin;
 mod extract;
 mod figures;
@@ -11,6 +12,8 @@ mod inspect;
 mod install_links;
 mod limit;
 mod list;
+mod lock;
+mod locking;
 mod pack;
 mod progress;
 mod scan;
@@ -46,6 +49,8 @@ enum Command {
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
+    Lock(lock::Arguments),
+    Diff(diff::Arguments),
     InstallLinks(install_links::Arguments),
 }
 
@@ -64,6 +69,8 @@ pub fn run() -> ExitCode {
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Lock(arguments) => lock::run(arguments),
+        Command::Diff(arguments) => diff::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };
     let status = result.unwrap_or_else(|error| status::report(&error));

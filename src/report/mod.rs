@@ -1,10 +1,12 @@
 //! Inventories as text: for people as a table, for programs as JSON. Where an inventory came from is not known here.
 
+mod difference;
 mod inspection;
 mod json;
 mod table;
 mod text;
 
+pub use difference::{Differences, differences_json, differences_table};
 pub use inspection::{
     Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
 };

@@ -126,11 +126,11 @@ impl<'a> Facts<'a> {
         labels
     }
 
-    /// The same as a sentence has it.
+    /// The same as a clause.
     pub fn there(&self) -> String {
         match self.archs().as_slice() {
-            [] => "no device code".to_owned(),
-            archs => archs.join(", "),
+            [] => "there is no device code".to_owned(),
+            archs => format!("there is {}", archs.join(", ")),
         }
     }
 

@@ -8,6 +8,8 @@
 //! made up for by another.
 
 mod facts;
+mod init;
+mod input;
 mod judge;
 mod policy;
 mod readers;
@@ -15,6 +17,8 @@ mod rule;
 mod serving;
 mod verdict;
 
+pub use init::init;
+pub use input::input_of;
 pub use judge::{Subject, check};
 pub use policy::{Policy, PolicyError, Size};
 pub use rule::Rule;

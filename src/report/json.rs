@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::text::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::{format, inventory};
@@ -111,10 +112,6 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     message: String,
-}
-
-fn hexadecimal(bytes: [u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One element of the document's `files` as a line.

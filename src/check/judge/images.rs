@@ -96,7 +96,7 @@ pub fn build_paths(facts: &Facts<'_>, _: &Demands, findings: &mut Findings) {
                 let and_more = if paths.len() > 3 { ", ..." } else { "" };
                 let what = if paths.len() == 1 { "a path" } else { "paths" };
                 let message = format!("holds {what} of the machine that it was built on");
-                findings.add(violated(message).image(image).there(format!("{some}{and_more}")));
+                findings.add(violated(message).image(image).there(format!("such as {some}{and_more}")));
             }
             None => findings.add(undecided("cannot be searched for paths: it cannot be decompressed").image(image)),
         }

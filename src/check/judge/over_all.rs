@@ -6,27 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::findings::{Findings, violated};
 use super::{Bench, Subject};
 use crate::check::facts::{Code, Facts};
-use crate::check::policy::{Demands, Pattern, Size, Target};
+use crate::check::policy::{Demands, Pattern, Policy, Size, Target};
 use crate::check::rule::Rule;
 use crate::check::serving::allows;
+use crate::inventory::File;
 use crate::target::{TargetId, processors::Processor};
 
 pub fn judge(bench: &mut Bench<'_>, inputs: &[String], subjects: &[Subject], facts: &[Facts<'_>]) {
     let policy = bench.policy;
     for (number, input) in inputs.iter().enumerate() {
-        bench.apply(Rule::HoldsDeviceCode, input, |findings| {
-            holds_code(bench_skips(policy), number, subjects, findings)
-        });
+        bench.apply(Rule::HoldsDeviceCode, input, |findings| holds_code(policy, number, subjects, findings));
     }
-    for pattern in &policy.must_hold {
-        let holds = |facts: &Facts<'_>| pattern.matches(facts.path()) && !facts.images.is_empty();
+    if !policy.must_hold.is_empty() {
         bench.apply(Rule::HoldsDeviceCode, &policy.path, |findings| {
-            if !facts.iter().any(holds) {
-                let files: Vec<&str> = facts.iter().filter(|it| !it.images.is_empty()).map(Facts::path).collect();
-                findings.add(
-                    violated(format!("no file that holds device code matches {:?}", pattern.text)).there(some(&files)),
-                );
-            }
+            let with_code: Vec<&str> = facts.iter().filter(|it| !it.images.is_empty()).map(Facts::path).collect();
+            policy.must_hold.iter().for_each(|pattern| unmatched(pattern, &with_code, findings));
         });
     }
     let matched = bench.matched.clone();
@@ -49,16 +43,11 @@ pub fn judge(bench: &mut Bench<'_>, inputs: &[String], subjects: &[Subject], fac
     }
 }
 
-fn bench_skips(policy: &crate::check::policy::Policy) -> impl Fn(&str) -> bool + '_ {
-    |path| policy.skips(path)
-}
-
 /// Each input that the user named has device code, or is one that is not judged.
-fn holds_code(skips: impl Fn(&str) -> bool, input: usize, subjects: &[Subject], findings: &mut Findings) {
+fn holds_code(policy: &Policy, input: usize, subjects: &[Subject], findings: &mut Findings) {
     let mut own = subjects.iter().filter(|subject| subject.input == input).map(|subject| &subject.survey.file);
-    let is_enough = |file: &crate::inventory::File| {
-        file.device_images().next().is_some() || file.failure.is_some() || skips(&file.path)
-    };
+    let is_enough =
+        |file: &File| file.device_images().next().is_some() || file.failure.is_some() || policy.skips(&file.path);
     if !own.any(is_enough) {
         findings.add(violated("no device code"));
     }
@@ -67,7 +56,10 @@ fn holds_code(skips: impl Fn(&str) -> bool, input: usize, subjects: &[Subject], 
 /// A pattern that is about no file is a mistake, or the file is gone.
 fn unmatched(pattern: &Pattern, paths: &[&str], findings: &mut Findings) {
     if !paths.iter().any(|path| pattern.matches(path)) {
-        findings.add(violated(format!("no file that holds device code matches {:?}", pattern.text)).there(some(paths)));
+        findings.add(
+            violated(format!("no file that holds device code matches {:?}", pattern.text))
+                .there(format!("there is {}", some(paths))),
+        );
     }
 }
 
@@ -149,7 +141,7 @@ fn list(ids: &BTreeSet<String>) -> String {
 /// The first few names of many.
 fn some(names: &[&str]) -> String {
     match names {
-        [] => "none does".to_owned(),
+        [] => "none at all".to_owned(),
         [a, b, c, _, ..] => format!("{a}, {b}, {c} and {} more", names.len() - 3),
         few => few.join(", "),
     }

@@ -31,6 +31,8 @@
 //!
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
+//! What registers containers is followed in files of every format: [`wrappers`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -54,6 +56,7 @@ mod trial;
 mod verify;
 mod versions;
 mod wrap;
+mod wrappers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -96,6 +99,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
+    trials.extend(wrappers::trials());
     Ok(trials)
 }
 

@@ -120,10 +120,7 @@ impl<'a> Facts<'a> {
 
     /// What its images are for, each once, as a reader expects the order.
     pub fn archs(&self) -> Vec<String> {
-        let mut labels: Vec<String> = self.images.iter().filter_map(|image| image.code.label()).collect();
-        labels.sort_by_cached_key(|label| order(label));
-        labels.dedup();
-        labels
+        sorted(self.images.iter().filter_map(|image| image.code.label()).collect())
     }
 
     /// The same as a clause.
@@ -159,6 +156,17 @@ impl ImageFacts<'_> {
     pub fn is_machine_code(&self) -> bool {
         matches!(self.code, Code::For(Target::Native(_)) | Code::Unknown)
     }
+}
+
+/// Names of architectures as a reader expects them, each once.
+pub fn each_once(labels: &[String]) -> String {
+    sorted(labels.to_vec()).join(", ")
+}
+
+fn sorted(mut labels: Vec<String>) -> Vec<String> {
+    labels.sort_by_cached_key(|label| order(label));
+    labels.dedup();
+    labels
 }
 
 /// What stands around an image.

@@ -34,6 +34,7 @@ fn the_document_follows_its_schema() {
             "path": "a",
             "images": [{
                 "index": 0, "image": "elf", "triple": "nvptx64-nvidia-cuda", "arch": "sm_90", "offset": 0,
+                "address": "file://a#offset=0&size=3312",
                 "kernels": [{
                     "name": "answer_kernel", "registers": 8, "scratch": 0, "shared": 0, "constant": 536,
                     "parameter_size": 8, "wave_size": 32, "code_size": 256,

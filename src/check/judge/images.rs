@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::findings::{Findings, undecided, violated};
-use crate::check::facts::{Code, Facts, ImageFacts};
+use crate::check::facts::{Code, Facts, ImageFacts, each_once};
 use crate::check::policy::{Demands, Size};
 use crate::check::readers::Answer;
 use crate::codec::Codec;
@@ -109,10 +109,12 @@ pub fn compression(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings
     let images: Vec<&ImageFacts<'_>> = with_content(facts).collect();
     let wrong: Vec<&&ImageFacts<'_>> = images.iter().filter(|image| image.codec.is_some() != demanded).collect();
     let unknown = images.iter().find(|image| image.codec == Some(Codec::Opaque));
-    if let Some(first) = wrong.first() {
+    if !wrong.is_empty() {
         let size = Size(wrong.iter().map(|image| image.stored.1).fold(0, u64::saturating_add));
         let (is, of) = (if demanded { "not compressed" } else { "compressed" }, images.len());
-        findings.add(violated(format!("{} of {of} images {is}, {size}", wrong.len())).image(first));
+        let archs: Vec<String> = wrong.iter().filter_map(|image| image.code.label()).collect();
+        let message = format!("{} of {of} images {is}, {size}", wrong.len());
+        findings.add(violated(message).there(format!("these are for {}", each_once(&archs))));
     } else if let (true, Some(image)) = (demanded, unknown) {
         findings.add(undecided("is stored in a way that is not known").image(image));
     }

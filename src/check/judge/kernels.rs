@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::findings::{Findings, undecided, violated};
-use crate::check::facts::{Code, Facts, ImageFacts};
+use crate::check::facts::{Code, Facts, ImageFacts, each_once};
 use crate::check::policy::{Demands, KernelArchs, KernelDemand, Limit, Target};
 use crate::check::serving::is_there;
 use crate::inspect::Kernel;
@@ -162,11 +162,4 @@ fn may_be(image: &ImageFacts<'_>, target: &Target) -> bool {
         Code::Unknown => true,
         Code::Empty => false,
     }
-}
-
-fn each_once(labels: &[String]) -> String {
-    let mut labels = labels.to_vec();
-    labels.sort_by_cached_key(|label| crate::target::order(label));
-    labels.dedup();
-    labels.join(", ")
 }

@@ -6,6 +6,7 @@ mod images;
 mod kernels;
 mod over_all;
 mod sizes;
+mod wrappers;
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,7 @@ const fn file_rule(
     FileRule { rule, applies, judge }
 }
 
-const FILE_RULES: [FileRule; 15] = [
+const FILE_RULES: [FileRule; 16] = [
     file_rule(Rule::Readable, |_| true, images::readable),
     file_rule(Rule::ValidImages, |_| true, images::valid),
     file_rule(Rule::RequiredArchs, |demands| demands.require.is_some(), archs::required),
@@ -58,6 +59,7 @@ const FILE_RULES: [FileRule; 15] = [
     file_rule(Rule::BuildPaths, |demands| demands.build_paths == Some(false), images::build_paths),
     file_rule(Rule::Compression, |demands| demands.compressed.is_some(), images::compression),
     file_rule(Rule::ReadableBy, |demands| demands.readable_by.is_some(), images::readable_by),
+    file_rule(Rule::Wrappers, |demands| demands.registered == Some(true), wrappers::registered),
     file_rule(Rule::DuplicateImages, |demands| demands.duplicates == Some(false), images::duplicates),
 ];
 

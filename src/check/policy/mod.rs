@@ -77,6 +77,8 @@ pub struct Demands {
     pub readable_by: Option<Vec<Reader>>,
     /// Whether images are looked into to see that they are whole.
     pub intact: Option<bool>,
+    /// Whether every container of CUDA and HIP has to be registered, once.
+    pub registered: Option<bool>,
     /// Whether an image may be stored twice.
     pub duplicates: Option<bool>,
     pub kernels: Option<Vec<KernelDemand>>,
@@ -185,6 +187,7 @@ impl Demands {
             compressed: self.compressed.or(other.compressed),
             readable_by: self.readable_by.or(other.readable_by),
             intact: self.intact.or(other.intact),
+            registered: self.registered.or(other.registered),
             duplicates: self.duplicates.or(other.duplicates),
             kernels: self.kernels.or(other.kernels),
         }

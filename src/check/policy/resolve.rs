@@ -83,6 +83,7 @@ impl Resolver<'_> {
             compressed: images.compressed,
             readable_by: readers.transpose()?,
             intact: images.intact,
+            registered: images.registered,
             duplicates: images.duplicates,
             kernels: kernels.transpose()?,
         })

@@ -88,6 +88,7 @@ pub struct Images {
     pub compressed: Option<bool>,
     pub readable_by: Option<Vec<Text>>,
     pub intact: Option<bool>,
+    pub registered: Option<bool>,
     pub duplicates: Option<bool>,
 }
 

@@ -79,6 +79,17 @@ fn main() -> io::Result<()> {
             save(&folder, "host_object", &format!("{name}.{ending}.bundled.o"), &bundled)?;
         }
 
+        // Host objects with a pointer to a container, and the same container in a file of another format.
+        let kind = if arch.starts_with("sm_") { OffloadKind::Cuda } else { OffloadKind::Hip };
+        if !arch.is_empty() {
+            let object = folder.join("scan").join(format!("{name}.wrapper.o"));
+            let images = vec![ImageFile { path: path.clone(), stated: Stated::default() }];
+            wrap(&WrapOptions::new(kind, images, object)).map_err(io::Error::other)?;
+        }
+        let thin = mach_o(&bundle);
+        save(&folder, "scan", &format!("{name}.mach-o"), &thin)?;
+        save(&folder, "scan", &format!("{name}.universal"), &universal(&thin))?;
+
         // A container of NVIDIA's, for what it can hold.
         if let Ok(member) = cuda_fatbin::Member::new(View::new(&bytes), None) {
             let container = cuda_fatbin::write(&[member]).expect("a fixture is small").to_vec();
@@ -103,6 +114,28 @@ const BIG_COFF: &[u8] = b"\0\0\xff\xff\x02\0\x64\x86\0\0\0\0\xc7\xa1\xba\xd1\xee
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x64\0\0\0\x01\0\0\0\
     /4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\x60\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x20\0\x50\x60code\
     symbol\0\0\0\0\0\0\x01\0\0\0\0\0\x02\0\x14\0\0\0.text$with_name\0";
+
+/// A Mach-O object for x86-64 with one section (mach-o/loader.h).
+fn mach_o(content: &[u8]) -> Vec<u8> {
+    const COMMAND: usize = 72 + 80;
+    let size = content.len() as u32;
+    let mut bytes = [0xfeed_facf_u32, 0x0100_0007, 3, 1, 1, COMMAND as u32, 0, 0].map(u32::to_le_bytes).concat();
+    bytes.extend([0x19_u32, COMMAND as u32].map(u32::to_le_bytes).concat());
+    bytes.extend([0; 16]);
+    bytes.extend([0, size.into(), 32 + COMMAND as u64, size.into()].map(u64::to_le_bytes).concat());
+    bytes.extend([7_u32, 7, 1, 0].map(u32::to_le_bytes).concat());
+    bytes.extend(b"__hip_fatbin\0\0\0\0__HIP\0\0\0\0\0\0\0\0\0\0\0");
+    bytes.extend([0, u64::from(size)].map(u64::to_le_bytes).concat());
+    bytes.extend([32 + COMMAND as u32, 0, 0, 0, 0, 0, 0, 0].map(u32::to_le_bytes).concat());
+    bytes.extend(content);
+    bytes
+}
+
+/// A Mach-O file for one machine as one for several has it (mach-o/fat.h).
+fn universal(thin: &[u8]) -> Vec<u8> {
+    let words = [0xcafe_babe_u32, 1, 0x0100_0007, 3, 32, thin.len() as u32, 3, 0];
+    [&words.map(u32::to_be_bytes).concat(), thin].concat()
+}
 
 fn compressed_bundle(bundle: &[u8], codec: Codec, version: Version) -> io::Result<Vec<u8>> {
     let mut stream = Vec::new();

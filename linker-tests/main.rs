@@ -33,6 +33,8 @@
 //!
 //! The page of `--html` is opened in a browser: [`page`].
 //!
+//! What registers containers is followed in files of every format: [`wrappers`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -57,6 +59,7 @@ mod trial;
 mod verify;
 mod versions;
 mod wrap;
+mod wrappers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -100,6 +103,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
     trials.extend(page::trials());
+    trials.extend(wrappers::trials());
     Ok(trials)
 }
 

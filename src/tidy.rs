@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 9] = [
     &["format"],
     &["host", "inspect", "inventory"],
     &["wrap", "scan", "survey"],
-    &["check"],
+    &["check", "lock"],
     &["ops", "report"],
     &["cli"],
 ];

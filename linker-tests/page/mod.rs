@@ -30,32 +30,52 @@ const HOSTILE: [&[u8; 13]; 2] = [b"<img onerror>", b"</script><b>x"];
 
 pub fn trials() -> Vec<Trial> {
     let trial = |name| Trial::ignorable_test(format!("page/{name}"), move || completion(is_usable(name)));
-    ["map", "tables", "long", "keyboard", "looks"].into_iter().map(trial).collect()
+    ["map", "tables", "long", "findings", "keyboard", "looks"].into_iter().map(trial).collect()
 }
 
 fn is_usable(name: &str) -> Result<()> {
     let (driver, chromium) = (Tool::Chromedriver.path()?, Tool::Chromium.path()?);
     let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
     let folder = fresh_folder("page", name)?;
-    let mut inspect = Step::new(&folder, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--html", "page.html"]);
+    make_page(&folder, name)?;
+    let visit = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/page/visit.py");
+    let visit = Step::new(&folder, python).arg("-B").arg(visit).arg(name).arg(driver).arg(chromium);
+    visit.args(["page.html", "."]).run()?;
+    Ok(())
+}
+
+/// What the trials of findings demand: more than there is, and less debug information as a wish.
+const POLICY: &str = "warn = [\"debug-information\"]\n[archs]\nrequire = [\"sm_89\"]\n[images]\ndebug = \"none\"\n";
+
+/// A check that says no and says so to a file, as a command that ends well.
+const SAYS_NO: &str = "\"$0\" \"$@\" >said; test $? -eq 1";
+
+/// Puts `page.html` into the folder.
+fn make_page(folder: &Path, name: &str) -> Result<()> {
+    let fatbin = env!("CARGO_BIN_EXE_fatbin");
+    let mut step = match name {
+        "findings" => {
+            fs::write(folder.join("policy.toml"), POLICY)?;
+            Step::new(folder, "sh").args(["-c", SAYS_NO, fatbin, "check", "--policy", "policy.toml"])
+        }
+        _ => Step::new(folder, fatbin).arg("inspect"),
+    };
+    step = step.args(["--html", "page.html"]);
     for real in REAL {
-        inspect = inspect.arg(fixture(real)?);
+        step = step.arg(fixture(real)?);
     }
     for (number, hostile) in HOSTILE.into_iter().enumerate() {
         let file = format!("hostile-{number}.hsaco");
         fs::write(folder.join(&file), renamed(&fs::read(fixture(REAL[1])?)?, hostile))?;
-        inspect = inspect.arg(file);
+        step = step.arg(file);
     }
     if name == "long" {
         let kernels: String = (0..3000).map(|number| format!(".entry k{number}() {{ ret; }}\n")).collect();
         fs::write(folder.join("many.ptx"), format!(".version 8.1\n.target sm_80\n.address_size 64\n{kernels}"))?;
-        inspect = inspect.arg("many.ptx");
+        step = step.arg("many.ptx");
     }
-    let made = inspect.run()?;
+    let made = step.run()?;
     ensure!(made.stdout.is_empty(), "{}", made.complain("prints something"));
-    let visit = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/page/visit.py");
-    let visit = Step::new(&folder, python).arg("-B").arg(visit).arg(name).arg(driver).arg(chromium);
-    visit.args(["page.html", "."]).run()?;
     Ok(())
 }
 

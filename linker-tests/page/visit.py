@@ -9,8 +9,8 @@ from browser import Browser
 LABELS = "return [...document.querySelectorAll('#treemap > button')].map((cell) => cell.getAttribute('aria-label'))"
 FOCUSED = "return document.activeElement.getAttribute('aria-label')"
 LEVEL = "return document.querySelector('#crumbs [aria-current]').textContent"
-COLUMN = """const at = [...document.querySelectorAll(`#${arguments[0]} thead th`)].findIndex((th) => th.textContent === arguments[1]);
-return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)].map((row) => row.children[at].textContent)"""
+COLUMN = """const at = [...document.querySelector(`#${arguments[0]} table`).querySelectorAll('thead th')].findIndex((th) => th.textContent === arguments[1]);
+return [...document.querySelector(`#${arguments[0]} table`).querySelectorAll('tbody tr')].map((row) => row.children[at].textContent)"""
 
 
 def same(seen, expected):
@@ -69,6 +69,17 @@ def tables_sort_and_filter(browser):
     same("missing" in browser.script("return document.querySelector('#coverage tbody').textContent"), True)
 
 
+def findings_come_first(browser):
+    same(browser.script("return document.querySelector('main > section:not([hidden]) h2').textContent"), "Findings")
+    same(browser.script("return document.querySelector('.verdict > .badge').lastChild.textContent"), "Violated")
+    outcomes = browser.script(COLUMN, "findings", "Outcome")
+    same(set(outcomes), {"✕Violated", "!Warned"})
+    same(outcomes, sorted(outcomes, key=["✕Violated", "!Warned"].index))
+    browser.script("document.querySelector('#findings summary').focus()")
+    browser.type("Enter")
+    same("✓Passed" in browser.script("return document.querySelector('#findings details').textContent"), True)
+
+
 def a_long_table_is_walked_to_its_end(browser):
     kernels = "return [...document.querySelectorAll('#kernels tbody tr:not(.room)')].map((row) => [row.ariaRowIndex, row.cells[0].textContent])"
     same(browser.script("return document.querySelector('#kernels .foot').textContent"), "3,008 kernels")
@@ -121,6 +132,7 @@ def it_is_dark_when_asked_and_fits(browser, folder, size):
 VISITS = {
     "map": [the_map_opens_by_mouse_and_closes_by_keyboard, the_map_is_walked_by_keyboard],
     "tables": [hostile_names_stay_text, tables_sort_and_filter],
+    "findings": [findings_come_first],
     "long": [a_long_table_is_walked_to_its_end],
     "keyboard": [everything_is_reached_by_tab],
 }

@@ -1,12 +1,28 @@
-"""Scanning: an image in a finished program."""
+"""Scanning: an image in a finished program, and many in a large library."""
 
 import json
+import statistics
+import struct
 
 from benchmarks.contest import LLVM, ROOT, TRIPLE, Contestant, Failure, compete, installed, run
 
+# A library of 1 GiB: so many images, each of that size.
+IMAGES = 256
+STRIDE = 4 << 20
+
+# What listing it by its headers may cost.
+MILLISECONDS = 10
+PART = 100
+
 
 def scan(bench):
-    """Finding that image in a finished program."""
+    """Finding that image in a finished program, and the images of a large library by its headers."""
+    in_a_program(bench)
+    by_headers(bench)
+
+
+def in_a_program(bench):
+    """Everything is searched."""
     program = bench.folder / "program"
     run(bench.fatbin, "wrap", "--kind", "openmp", "-o", bench.folder / "wrapped.o", bench.image())
     run("cc", "-o", program, ROOT / "fixtures/host.c", ROOT / "fixtures/runtime.c", bench.folder / "wrapped.o")
@@ -31,3 +47,50 @@ def scan(bench):
     if int(read.output) != program.stat().st_size:
         raise Failure(f"cat has read {read.output.strip()} bytes of {program.stat().st_size}")
     print("  each has found exactly the one image")
+
+
+def by_headers(bench):
+    """Only what headers lead to is looked at, so that the size of the library does not matter."""
+    library, small = bench.folder / "library.so", bench.folder / "small.so"
+    write_library(library, IMAGES)
+    write_library(small, 1)
+    ours = Contestant("fatbin scan --fast", [[bench.fatbin, "scan", "--fast", "--json", "library.so"]])
+    least = Contestant("the same of one image", [[bench.fatbin, "scan", "--fast", "--json", "small.so"]])
+    compete(bench, f"scan: {IMAGES} images in a library of {library.stat().st_size:,} bytes, by its headers",
+            [ours, least], bench.rounds, least)
+
+    images = [image for container in json.loads(ours.output)["files"][0]["containers"] for image in container["images"]]
+    if len(images) != IMAGES or any(image["arch"] != "gfx90a" for image in images):
+        raise Failure(f"fatbin scan --fast should have found {IMAGES} images for gfx90a, and found {len(images)}")
+    # Pages that are looked at count as memory; what the program needs for itself is in both.
+    touched = ours.memory - least.memory
+    bench.gate(f"{touched / 1024:,.0f} KiB of it touched, at most 1/{PART}", touched <= library.stat().st_size / PART)
+    if not bench.quick:
+        milliseconds = statistics.median(ours.seconds) * 1000
+        bench.gate(f"{milliseconds:.1f} ms, at most {MILLISECONDS}", milliseconds <= MILLISECONDS)
+    library.unlink()
+
+
+def write_library(path, count):
+    """A shared library with so many copies of a fixture in a bundle, and holes behind each."""
+    image = (ROOT / "fixtures/answer-gfx90a.hsaco").read_bytes()
+    target = b"hipv4-amdgcn-amd-amdhsa--gfx90a"
+    index = b"__CLANG_OFFLOAD_BUNDLE__" + count.to_bytes(8, "little")
+    for number in range(1, count + 1):
+        index += struct.pack("<QQQ", number * STRIDE, STRIDE, len(target)) + target
+    names = b"\0.hip_fatbin\0.shstrtab\0"
+    size, start = (count + 1) * STRIDE, 4096
+    # ELF header; sections: none, the bundle (PROGBITS, allocated), their names (STRTAB).
+    header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    header += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, 64, 0, 64, 56, 0, 64, 3, 2)
+    header += bytes(64)
+    header += struct.pack("<IIQQQQIIQQ", 1, 1, 2, start, start, size, 0, 0, 4096, 0)
+    header += struct.pack("<IIQQQQIIQQ", 13, 3, 0, 0, 256, len(names), 0, 0, 1, 0)
+    with open(path, "wb") as file:
+        file.write(header + names)
+        file.seek(start)
+        file.write(index)
+        for number in range(1, count + 1):
+            file.seek(start + number * STRIDE)
+            file.write(image)
+        file.truncate(start + size)

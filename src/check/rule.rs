@@ -55,7 +55,7 @@ const ROWS: [Row; 20] = [
     row(Rule::BuildPaths, "build-paths", "Images hold no paths of the machine that they were built on."),
     row(Rule::Compression, "compression", "Images are stored compressed, or are not, as demanded."),
     row(Rule::ReadableBy, "readable-by", "The runtime can read the containers."),
-    row(Rule::Wrappers, "wrappers", "Every fat binary is registered once."),
+    row(Rule::Wrappers, "wrappers", "Every container of CUDA and HIP is registered, once."),
     row(Rule::DuplicateImages, "duplicate-images", "No image is stored twice in a file."),
 ];
 

@@ -39,7 +39,7 @@ pub struct Finding {
     pub kernel: Option<String>,
     /// What is wrong: "no code for sm_89".
     pub message: String,
-    /// What is there instead, where that can be said: "sm_80, sm_90a".
+    /// What is there instead, where that can be said, as a clause: "there is sm_80, sm_90a".
     pub there: Option<String>,
 }
 

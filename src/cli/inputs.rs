@@ -16,7 +16,7 @@ use walkdir::WalkDir;
 use super::status::{self, Status};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
-use crate::io::Input;
+use crate::io::{Input, STANDARD_INPUT};
 use crate::ops::Scanned;
 use crate::scan::{self, Archives, Opening, Options, Part};
 
@@ -57,23 +57,52 @@ impl InputArguments {
     /// Scans everything, and calls `take` with what came of each file that there is something to say of, in order. What
     /// is broken in a file is reported just before.
     pub fn scan(&self, options: Options, take: &mut dyn FnMut(Outcome)) -> Result<()> {
+        self.scan_and(options, |outcome| outcome, take)
+    }
+
+    /// The same, and has `work` done with each outcome at the same time as with others.
+    pub fn scan_and<R: Send>(
+        &self,
+        options: Options,
+        work: impl Fn(Outcome) -> R + Sync,
+        take: &mut dyn FnMut(R),
+    ) -> Result<()> {
         let (named, failed) = self.named()?;
-        failed.into_iter().for_each(|(path, error)| take(Outcome::Unreadable(path, error)));
+        failed.into_iter().for_each(|(path, error)| take(work(Outcome::Unreadable(path, error))));
+        let work = |outcome| (broken(&outcome), work(outcome));
         for some in named.chunks(AT_A_TIME) {
-            for outcome in in_parallel(some, |named| scan_path(named, options)).into_iter().flatten() {
-                if let Outcome::Scanned(Scanned { part, file }) = &outcome {
-                    for error in &file.errors {
-                        status::report(&error.clone().in_file(Path::new(&part.path)).into());
-                    }
+            let done = in_parallel(some, |named| scan_path(named, options).into_iter().map(work).collect::<Vec<_>>());
+            for (errors, result) in done.into_iter().flatten() {
+                for error in errors {
+                    status::report(&error.into());
                 }
-                take(outcome);
+                take(result);
             }
         }
         Ok(())
     }
 
-    /// All paths in order, and the folders that cannot be read.
-    fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
+    /// What the user names by a single path.
+    pub fn single(path: PathBuf) -> InputArguments {
+        InputArguments { files: vec![path], files_from: None }
+    }
+
+    /// The same with every path that a list names, so that the list is read once.
+    pub fn with_listed(self) -> Result<InputArguments> {
+        Ok(InputArguments { files: self.paths()?, files_from: None })
+    }
+
+    /// What the user named, as messages call it, in order; of lists see [`InputArguments::with_listed`].
+    pub fn names(&self) -> Vec<String> {
+        let name = |path: &PathBuf| match path.to_str() {
+            Some("-") => STANDARD_INPUT.to_owned(),
+            _ => path.to_string_lossy().into_owned(),
+        };
+        self.files.iter().map(name).collect()
+    }
+
+    /// What the user named, in order.
+    fn paths(&self) -> Result<Vec<PathBuf>> {
         let mut paths = self.files.clone();
         if let Some(list) = &self.files_from {
             let input = Input::open(list)?;
@@ -82,8 +111,13 @@ impl InputArguments {
                 paths.extend((!line.is_empty()).then(|| PathBuf::from(line)));
             }
         }
+        Ok(paths)
+    }
+
+    /// All paths in order, and the folders that cannot be read.
+    fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
         let (mut named, mut failed) = (Vec::new(), Vec::new());
-        for path in paths {
+        for path in self.paths()? {
             if !path.is_dir() {
                 named.push(Named { path, by_user: true });
                 continue;
@@ -104,6 +138,12 @@ impl InputArguments {
         }
         Ok((named, failed))
     }
+}
+
+/// What is broken in a file that could be scanned.
+fn broken(outcome: &Outcome) -> Vec<Error> {
+    let Outcome::Scanned(Scanned { part, file }) = outcome else { return Vec::new() };
+    file.errors.iter().map(|error| error.clone().in_file(Path::new(&part.path))).collect()
 }
 
 /// The results of `work` in the order of the items.

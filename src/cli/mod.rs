@@ -1,7 +1,9 @@
 //! The command line: subcommands, messages and exit statuses.
 
 mod bundle;
+mod check;
 mod compression;
+mod diff;
 mod dropin;
 mod extract;
 mod figures;
@@ -11,6 +13,8 @@ mod inspect;
 mod install_links;
 mod limit;
 mod list;
+mod lock;
+mod locking;
 mod pack;
 mod page;
 mod progress;
@@ -47,6 +51,9 @@ enum Command {
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
+    Check(check::Arguments),
+    Lock(lock::Arguments),
+    Diff(diff::Arguments),
     InstallLinks(install_links::Arguments),
 }
 
@@ -65,6 +72,9 @@ pub fn run() -> ExitCode {
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Lock(arguments) => lock::run(arguments),
+        Command::Diff(arguments) => diff::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };
     let status = result.unwrap_or_else(|error| status::report(&error));

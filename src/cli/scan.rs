@@ -33,7 +33,7 @@ pub struct Arguments {
     #[arg(long)]
     fast: bool,
 
-    /// Tell what the bytes of sections for images are
+    /// Tell what the bytes of sections for images are, where each image is, and what registers it
     #[arg(short, long)]
     verbose: bool,
 

@@ -12,8 +12,10 @@ mod device_elf;
 mod device_image;
 pub mod offload_binary;
 pub mod openmp_notes;
+mod origin;
 
 pub use device_image::{DeviceImage, ImageKind};
+pub use origin::{Origin, origin};
 
 use std::borrow::Cow;
 
@@ -195,6 +197,12 @@ impl<'data> Image<'data> {
             _ => compatibility::serves(&own, stated).is_ok(),
         };
         (!agree).then_some(own)
+    }
+
+    /// What the image says of its maker, where it can be read without being decompressed.
+    pub fn origin(&self) -> Origin {
+        let is_plain = matches!(self.codec, None | Some(Codec::None));
+        if is_plain { origin(self.image_kind, self.view) } else { Origin::default() }
     }
 
     /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX

@@ -5,6 +5,7 @@
 //! inside a compressed container has none.
 
 mod address;
+mod wrapper;
 
 use crate::codec::Codec;
 use crate::error::Malformed;
@@ -12,6 +13,7 @@ use crate::format::{ContainerType, ImageKind, Unknown};
 use crate::target::OffloadKind;
 
 pub use address::{Address, OnDisk};
+pub use wrapper::{PointsTo, Wrapper, WrapperKind};
 
 /// A file and everything that was found in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct File {
     pub containers: Vec<Container>,
     /// The sections that are there for containers, by offset.
     pub sections: Vec<Section>,
+    /// What registers containers with a runtime, by offset.
+    pub wrappers: Vec<Wrapper>,
     /// How many bytes were not searched, because no header leads to them and only those were asked for that one does.
     pub unsearched: u64,
     /// What stood where a container should be and could not be read, by offset.
@@ -41,6 +45,8 @@ pub enum FileFormat {
     Elf,
     Coff,
     Pe,
+    /// Also one for several machines, a universal binary.
+    MachO,
     /// LLVM bitcode. What is embedded in it is not looked for.
     Bitcode,
     /// An archive in which there is nothing to be listed.
@@ -109,6 +115,10 @@ pub struct Image {
     pub codec: Option<Codec>,
     /// What it is once decompressed; absent where it is not compressed.
     pub full_size: Option<u64>,
+    /// What made it, in its own words; of an image that is compressed only where it had to be decompressed anyway.
+    pub producer: Option<String>,
+    /// Which version of its form it has, known where the producer is looked for; see [`crate::format::Origin`].
+    pub format_version: Option<String>,
     /// Of the image once it is decompressed, where that was asked for.
     pub sha256: Option<[u8; 32]>,
     /// The containers that the image consists of, where it is no device image but holds some.
@@ -118,9 +128,9 @@ pub struct Image {
 impl File {
     /// A file of which nothing is known yet.
     pub fn empty(path: String) -> Self {
-        let (containers, sections, errors) = Default::default();
+        let (containers, sections, wrappers, errors) = Default::default();
         let (format, on_disk, failure) = Default::default();
-        File { path, format, size: 0, on_disk, containers, sections, unsearched: 0, errors, failure }
+        File { path, format, size: 0, on_disk, containers, sections, wrappers, unsearched: 0, errors, failure }
     }
 
     /// A file that could not be read.
@@ -147,6 +157,7 @@ impl FileFormat {
             FileFormat::Elf => "elf",
             FileFormat::Coff => "coff",
             FileFormat::Pe => "pe",
+            FileFormat::MachO => "mach-o",
             FileFormat::Bitcode => "bitcode",
             FileFormat::Archive => "archive",
             FileFormat::Raw => "raw",

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::text::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
+use crate::inventory::{PointsTo, WrapperKind};
 use crate::{format, inventory};
 
 /// Name and number of the schema.
@@ -29,6 +31,11 @@ struct File<'a> {
     containers: Vec<Container<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sections: Vec<Section<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    wrappers: Vec<Wrapper<'a>>,
+    /// Offsets of the containers that no wrapper points to, where others of their type have one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreferenced: Vec<u64>,
     #[serde(skip_serializing_if = "is_none")]
     unsearched: u64,
     errors: Vec<Problem>,
@@ -43,6 +50,24 @@ struct Section<'a> {
     in_containers: u64,
     padding: u64,
     unexplained: u64,
+}
+
+/// A structure that registers a container. At most one of the last three is there: the offset of the container, that of
+/// bytes which are none, or the name of a symbol that another file defines. Without any it points to nothing.
+#[derive(Serialize)]
+struct Wrapper<'a> {
+    kind: &'static str,
+    section: &'a str,
+    offset: u64,
+    /// What has moved the containers elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split_by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol: Option<&'a str>,
 }
 
 fn is_none(bytes: &u64) -> bool {
@@ -88,6 +113,10 @@ struct Image<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     codec: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    producer: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     /// What the container says besides triple and arch.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -113,10 +142,6 @@ pub struct Problem {
     message: String,
 }
 
-fn hexadecimal(bytes: [u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// One element of the document's `files` as a line.
 pub fn json_line(file: &inventory::File) -> String {
     serde_json::to_string(&File::new(file)).expect("strings and numbers always serialise") + "\n"
@@ -137,6 +162,8 @@ impl<'a> File<'a> {
             size: file.format.map(|_| file.size),
             containers: file.containers.iter().map(|it| Container::new(file, it, None)).collect(),
             sections: file.sections.iter().map(Section::new).collect(),
+            wrappers: file.wrappers.iter().map(Wrapper::new).collect(),
+            unreferenced: file.unreferenced().filter_map(|container| container.offset).collect(),
             unsearched: file.unsearched,
             errors: Problem::of_file(file),
         }
@@ -147,6 +174,17 @@ impl<'a> Section<'a> {
     fn new(section: &'a inventory::Section) -> Self {
         let &inventory::Section { ref name, offset, size, in_containers, padding, unexplained } = section;
         Section { name, offset, size, in_containers, padding, unexplained }
+    }
+}
+
+impl<'a> Wrapper<'a> {
+    fn new(wrapper: &'a inventory::Wrapper) -> Self {
+        let inventory::Wrapper { kind, section, offset, points_to } = wrapper;
+        let bytes = if let PointsTo::Bytes(offset) = points_to { Some(*offset) } else { None };
+        let symbol = if let PointsTo::Symbol(name) = points_to { Some(name.as_str()) } else { None };
+        let split_by = (*kind == WrapperKind::HipSplitByKpack).then_some("rocm-kpack");
+        let container = points_to.container();
+        Wrapper { kind: kind.name(), section: &section.name, offset: *offset, split_by, container, bytes, symbol }
     }
 }
 
@@ -181,6 +219,8 @@ impl<'a> Image<'a> {
             address: file.uri_of(image),
             full_size: image.full_size,
             codec: image.codec.or(codec).map(|codec| codec.name()),
+            producer: image.producer.as_deref(),
+            format_version: image.format_version.as_deref(),
             sha256: image.sha256.map(hexadecimal),
             strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
             unknown: image.unknown.iter().map(|&format::Unknown { field, value }| Unknown { field, value }).collect(),

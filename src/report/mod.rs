@@ -1,14 +1,18 @@
 //! Inventories as text: for people as a table or a page, for programs as JSON. Where an inventory came from is not known here.
 
+mod difference;
 mod inspection;
 mod json;
 mod page;
 mod table;
 mod text;
+mod verdict;
 
+pub use difference::{Differences, differences_json, differences_table};
 pub use inspection::{
     Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
 };
 pub use json::{json, json_line};
 pub use page::page;
 pub use table::table;
+pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};

@@ -1,8 +1,8 @@
 //! `scan` for people: a line for each file and under it a row for each image.
 
-use super::text::{Column, columns, printable};
-use crate::format::Unknown;
-use crate::inventory::{Container, File, Image, Section};
+use super::text::{Column, columns, counted, printable};
+use crate::format::{ImageKind, Unknown};
+use crate::inventory::{Container, File, Image, PointsTo, Section, Wrapper, WrapperKind};
 
 fn headings() -> [Column; 8] {
     let [container, section, kind, triple, arch, image] =
@@ -28,8 +28,25 @@ pub fn table(file: &File, verbose: bool) -> String {
         text += &accounting(section);
     }
     if verbose {
-        let addresses = file.addresses().enumerate();
-        text.extend(addresses.map(|(number, it)| format!("  image {number}: {}\n", printable(&it.to_string()))));
+        let images = file.device_images().zip(file.addresses()).enumerate();
+        text.extend(images.map(|(number, (image, address))| {
+            let address = address.to_string();
+            let said = [Some(address.as_str()), image.format_version.as_deref(), image.producer.as_deref()];
+            let [address, version, producer] = said.map(|text| text.map(printable));
+            let version = version.map(|version| format!(", {} {version}", versioned(image)));
+            let producer = producer.map(|producer| format!(", made by {producer}"));
+            let [address, version, producer] = [address, version, producer].map(Option::unwrap_or_default);
+            format!("  image {number}: {address}{version}{producer}\n")
+        }));
+    }
+    if verbose {
+        text.extend(file.wrappers.iter().map(|wrapper| registration(file, wrapper)));
+        text.extend(file.unreferenced().map(|container| unreferenced(file, container)));
+    }
+    let split = file.wrappers.iter().filter(|it| it.kind == WrapperKind::HipSplitByKpack).count();
+    if split > 0 {
+        let code = counted(split, "wrapper");
+        text += &format!("  already split by rocm-kpack: the device code of {code} is in an archive of its own\n");
     }
     if file.unsearched > 0 {
         text += &format!("  not searched: {} bytes that no header leads to\n", file.unsearched);
@@ -46,11 +63,49 @@ fn images(file: &File) -> String {
     columns(&headings(), rows.into_iter()) + &unknown
 }
 
+/// What it is of an image that its version is told of.
+fn versioned(image: &Image) -> &'static str {
+    match image.image_kind {
+        ImageKind::Elf if image.triple.as_deref().is_some_and(|triple| triple.starts_with("amdgcn")) => "code object",
+        ImageKind::Elf => "cubin ABI",
+        ImageKind::Ptx => "PTX",
+        _ => "SPIR-V",
+    }
+}
+
 /// What the bytes of a section are.
 fn accounting(section: &Section) -> String {
     let Section { name, size, in_containers, padding, unexplained, .. } = section;
     let name = printable(name);
     format!("  {name}: {size} bytes = {in_containers} in containers + {padding} padding + {unexplained} unexplained\n")
+}
+
+/// What a wrapper points to.
+fn registration(file: &File, wrapper: &Wrapper) -> String {
+    let Wrapper { kind, section, offset, points_to } = wrapper;
+    let what = match points_to {
+        PointsTo::Container(at) => match file.containers.iter().find(|it| it.offset == Some(*at)) {
+            Some(container) => {
+                let section = container.section.as_ref();
+                let start = section.map_or(0, |section| section.offset);
+                let name = section.map_or(String::new(), |section| printable(&section.name));
+                format!("{} at {name}+{:#x}", container.container_type.name(), at - start)
+            }
+            None => format!("container at {at:#x}"),
+        },
+        PointsTo::Bytes(at) if *kind == WrapperKind::HipSplitByKpack => format!("name of an archive at {at:#x}"),
+        PointsTo::Bytes(at) => format!("no container, but other bytes at {at:#x}"),
+        PointsTo::Symbol(name) => format!("{}, which another file defines", printable(name)),
+        PointsTo::Nothing => "nothing".to_owned(),
+    };
+    let at = format!("{}+{:#x}", printable(&section.name), offset - section.offset);
+    format!("  {} wrapper {at} points to {what}\n", kind.name())
+}
+
+/// A container without a wrapper.
+fn unreferenced(file: &File, container: &Container) -> String {
+    let address = file.address(container, container.offset.unwrap_or_default()).to_string();
+    format!("  no wrapper points to {} {}\n", container.container_type.name(), printable(&address))
 }
 
 /// A row for each image that holds no others; the containers around one are named from the outermost to its own.
@@ -91,7 +146,7 @@ fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{ContainerType, ImageKind};
+    use crate::format::ContainerType;
     use crate::inventory::{FileFormat, InSection};
     use crate::target::OffloadKind;
 

@@ -6,11 +6,14 @@
 //! everything that it states holds: four bytes that look like a magic occur in any large file.
 
 mod files;
+mod image_table;
 mod magic;
+mod pointers;
 mod record;
 mod strict;
 mod structure;
 mod walk;
+mod wrappers;
 
 use std::ops::Range;
 use std::path::Path;
@@ -93,9 +96,10 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         findings.add(&image, None)?;
     }
     for section in &structure.sections {
-        let padding = walk::walk(section.view, section.name, &mut findings)?;
+        let padding = walk::walk(section, &structure.images, &mut findings)?;
         findings.sections.extend(section.name.map(|name| accounted(name, section.view, padding)));
     }
+    let wrappers = wrappers::follow(view, &structure, &mut findings)?;
     let mut unsearched = 0;
     for range in findings.unexplained(view.size()) {
         if options.structure_only {
@@ -105,7 +109,7 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         }
     }
     let file = findings.into_file(path, structure.format, view.size());
-    Ok(File { unsearched, on_disk: source.on_disk(), ..file })
+    Ok(File { wrappers, unsearched, on_disk: source.on_disk(), ..file })
 }
 
 /// A section of which the padding is known so far.
@@ -193,6 +197,8 @@ impl Findings<'_, '_> {
     fn into_file(mut self, path: &str, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
         self.errors.sort_by_key(|error| error.offset);
+        // A section and a wrapper may both lead to what cannot be read.
+        self.errors.dedup();
         for section in &mut self.sections {
             let range = section.offset..section.offset + section.size;
             let inside = self.containers.iter().filter(|it| it.offset.is_some_and(|offset| range.contains(&offset)));
@@ -206,5 +212,7 @@ impl Findings<'_, '_> {
     }
 }
 
+#[cfg(test)]
+mod host_tests;
 #[cfg(test)]
 mod tests;

@@ -102,18 +102,27 @@ impl Record<'_, '_> {
             codec: image.codec,
             full_size: image.full_size.or(place.restored_from.map(|_| image.view.size())),
             sha256: None,
+            producer: None,
+            format_version: None,
             containers: Vec::new(),
         };
         recorded.containers = self.inside(image.view, Place { depth: place.depth + 1, ..place })?;
         if recorded.containers.is_empty() {
+            let mut origin = image.origin();
             if self.options.hash {
                 match image.bytes(self.options.limit) {
-                    Ok(bytes) => recorded.sha256 = Some(Sha256::digest(&bytes).into()),
+                    Ok(bytes) => {
+                        recorded.sha256 = Some(Sha256::digest(&bytes).into());
+                        origin = format::origin(image.image_kind, View::new(&bytes));
+                    }
                     // Nobody knows what its bytes are, and the codec says so.
                     Err(_) if image.codec == Some(Codec::Opaque) => {}
                     Err(error) => drop(self.error(error, place)),
                 }
             }
+            // The container may say it, too.
+            recorded.producer = recorded.string("producer").map(str::to_owned).or(origin.producer);
+            recorded.format_version = origin.format_version;
             (self.look)(&recorded, image)?;
         }
         Ok(recorded)

@@ -1,10 +1,14 @@
 //! The host file: what it is, and which of its sections hold containers.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use object::SectionFlags;
+use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 use object::read::{File, FileKind, Object, ObjectSection};
 
+use super::pointers::Pointers;
+use super::{image_table, wrappers};
 use crate::bytes::View;
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
 use crate::inventory::{FileFormat, InSection};
@@ -14,6 +18,10 @@ use crate::inventory::{FileFormat, InSection};
 const SECTIONS: [&str; 5] =
     [".llvm.offloading", ".llvm.offloading.relocatable", ".hip_fatbin", ".nv_fatbin", "__nv_relfatbin"];
 
+/// The same in Mach-O files: the segment and the section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.
+const MACH_O_SECTIONS: [(&str, &str); 3] =
+    [("__HIP", "__hip_fatbin"), ("__NV_CUDA", "__nv_fatbin"), ("__NV_CUDA", "__nv_relfatbin")];
+
 /// A PE file has room for so many bytes of a section's name (PE format, section headers).
 const PE_NAME: usize = 8;
 
@@ -22,6 +30,10 @@ pub struct Structure<'data> {
     pub format: FileFormat,
     /// The sections that are there for containers.
     pub sections: Vec<Section<'data>>,
+    /// The structures that point to containers.
+    pub wrappers: Vec<wrappers::Found<'data>>,
+    /// Images of which a table says where they are: sizes by offsets.
+    pub images: BTreeMap<u64, u64>,
     /// Name and place of every section, to say where a container was found.
     names: Vec<(&'data str, Range<u64>)>,
 }
@@ -39,10 +51,12 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         Ok(FileKind::Elf32 | FileKind::Elf64) => FileFormat::Elf,
         Ok(FileKind::Coff | FileKind::CoffBig) => FileFormat::Coff,
         Ok(FileKind::Pe32 | FileKind::Pe64) => FileFormat::Pe,
+        Ok(FileKind::MachO32 | FileKind::MachO64) => FileFormat::MachO,
+        Ok(kind @ (FileKind::MachOFat32 | FileKind::MachOFat64)) => return universal(view, kind),
         _ if DeviceImage::identify(view).image_kind == ImageKind::Bitcode => FileFormat::Bitcode,
         _ => FileFormat::Raw,
     };
-    let mut structure = Structure { format, sections: Vec::new(), names: Vec::new() };
+    let mut structure = Structure::new(format);
     let Ok(file) = File::parse(view.data()) else {
         structure.format = if format == FileFormat::Coff { FileFormat::Raw } else { format };
         // Containers by themselves, as tools write them before they are put anywhere.
@@ -51,41 +65,117 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         }
         return structure;
     };
-    for section in file.sections() {
-        // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
-        let Some((offset, size)) = section.file_range() else { continue };
-        let Some(end) = offset.checked_add(size).filter(|&end| end <= view.size()) else { continue };
-        let name = section.name().unwrap_or_default();
-        let typed = matches!(section.flags(), SectionFlags::Elf { sh_type: offload_binary::SECTION_TYPE, .. });
-        let named = SECTIONS.iter().any(|known| match format {
-            FileFormat::Pe => known[..PE_NAME.min(known.len())] == *name || *known == name,
-            _ => *known == name,
-        });
-        if (typed || named || bundle_section::entry_id(name).is_some())
-            && let Ok(view) = view.part("section", 0, offset, size)
-        {
-            structure.sections.push(Section { name: Some(name), view });
-        }
-        structure.names.push((name, offset..end));
-    }
-    structure.sections = without_overlaps(structure.sections);
+    structure.add(&file, view);
+    structure.sections = apart(structure.sections, Section::range);
     structure
 }
 
-/// Sections in the order of the file, without those that begin inside another: only a hostile file has them, and it would
-/// have the same bytes walked as often as it has section headers.
-fn without_overlaps(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
-    sections.sort_by_key(|section| section.view.start());
+/// A Mach-O file for several machines, with a file for each in it. Class files of Java begin with the same four bytes, and
+/// then there are none.
+fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
+    fn ranges<Arch: FatArch>(arches: &[Arch]) -> Vec<(u64, u64)> {
+        arches.iter().map(FatArch::file_range).collect()
+    }
+    let ranges = match kind {
+        FileKind::MachOFat64 => MachOFatFile64::parse(view.data()).map(|file| ranges(file.arches())),
+        _ => MachOFatFile32::parse(view.data()).map(|file| ranges(file.arches())),
+    };
+    let views = ranges.unwrap_or_default().into_iter().filter_map(|(at, size)| view.part("slice", 0, at, size).ok());
+    let slices = apart(views.collect(), |view: &View| view.start()..view.start() + view.size());
+    let mut structure = Structure::new(FileFormat::Raw);
+    for slice in slices {
+        let kind = FileKind::parse(slice.data());
+        if matches!(kind, Ok(FileKind::MachO32 | FileKind::MachO64))
+            && let Ok(file) = File::parse(slice.data())
+        {
+            structure.format = FileFormat::MachO;
+            structure.add(&file, slice);
+        }
+    }
+    structure.sections = apart(structure.sections, Section::range);
+    structure
+}
+
+/// What lies in these ranges in the order of the file, without what begins inside another: only a hostile file has that, and
+/// it would have the same bytes walked as often as it has section headers.
+fn apart<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -> Vec<T> {
+    sections.sort_by_key(|section| range(section).start);
     let mut end = 0;
     sections.retain(|section| {
-        let apart = section.view.start() >= end;
-        end = end.max(section.view.start() + section.view.size());
+        let Range { start, end: own_end } = range(section);
+        let apart = start >= end;
+        end = end.max(own_end);
         apart
     });
     sections
 }
 
-impl Structure<'_> {
+/// The name of a section, empty where it cannot be read.
+fn name<'data>(section: &object::Section<'data, '_>) -> &'data str {
+    section.name_bytes().ok().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
+}
+
+impl Section<'_> {
+    fn range(&self) -> Range<u64> {
+        self.view.start()..self.view.start() + self.view.size()
+    }
+}
+
+impl<'data> Structure<'data> {
+    fn new(format: FileFormat) -> Self {
+        let (sections, wrappers, images, names) = Default::default();
+        Structure { format, sections, wrappers, images, names }
+    }
+
+    /// Adds what a host file has, which is all of `view`.
+    fn add(&mut self, file: &File<'data>, view: View<'data>) {
+        let (mut registering, mut tables) = (Vec::new(), Vec::new());
+        for section in file.sections() {
+            // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
+            let Some((offset, size)) = section.file_range() else { continue };
+            let Ok(bytes) = view.part("section", 0, offset, size) else { continue };
+            let name = name(&section);
+            let typed = matches!(section.flags(), SectionFlags::Elf { sh_type: offload_binary::SECTION_TYPE, .. });
+            if typed
+                || self.is_one_of(&section, &SECTIONS, &MACH_O_SECTIONS)
+                || bundle_section::entry_id(name).is_some()
+            {
+                self.sections.push(Section { name: Some(name), view: bytes });
+            }
+            self.names.push((name, bytes.start()..bytes.start() + size));
+            if self.is_one_of(&section, &wrappers::SECTIONS, &wrappers::MACH_O_SECTIONS) {
+                registering.push((section, offset..offset + size));
+            } else if name == image_table::SECTION {
+                tables.push((section, offset..offset + size));
+            }
+        }
+        if registering.is_empty() && tables.is_empty() {
+            return;
+        }
+        let [registering, tables] = [registering, tables].map(|sections| apart(sections, |(_, range)| range.clone()));
+        let pointers = Pointers::read(file, view, registering.iter().chain(&tables).map(|(section, _)| section));
+        for (section, range) in registering {
+            let place = InSection { name: name(&section).to_owned(), offset: view.start() + range.start };
+            self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers));
+        }
+        for (_, range) in tables {
+            self.images.extend(image_table::read(range, view.start(), &pointers));
+        }
+    }
+
+    /// Whether a section is called so, as far as there is room for its name.
+    fn is_one_of(&self, section: &object::Section<'data, '_>, names: &[&str], mach_o: &[(&str, &str)]) -> bool {
+        let name = name(section);
+        match self.format {
+            FileFormat::Pe => names.iter().any(|known| known[..PE_NAME.min(known.len())] == *name || *known == name),
+            FileFormat::MachO => {
+                let segment = section.segment_name().ok().flatten().unwrap_or_default();
+                mach_o.contains(&(segment, name)) || names.contains(&name)
+            }
+            _ => names.contains(&name),
+        }
+    }
+
     /// The section that holds this byte of the file.
     pub fn section_at(&self, offset: u64) -> Option<InSection> {
         let (name, range) = self.names.iter().find(|(_, range)| range.contains(&offset))?;

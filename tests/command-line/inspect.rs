@@ -34,6 +34,7 @@ fn the_document_follows_its_schema() {
             "path": "a",
             "images": [{
                 "index": 0, "image": "elf", "triple": "nvptx64-nvidia-cuda", "arch": "sm_90", "offset": 0,
+                "address": "file://a#offset=0&size=3312",
                 "kernels": [{
                     "name": "answer_kernel", "registers": 8, "scratch": 0, "shared": 0, "constant": 536,
                     "parameter_size": 8, "wave_size": 32, "code_size": 256,
@@ -132,20 +133,4 @@ fn bitcode_is_named_and_not_looked_into() {
         .fatbin("pack -o p --image file=a.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a");
     let out = scene.fatbin("inspect p").ok();
     assert!(out.contains("bitcode, not looked into: LLVM bitcode"), "{out}");
-}
-
-#[test]
-fn a_page_appears_whole_with_the_images_that_are_selected() {
-    let scene = Scene::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
-    assert_eq!(scene.fatbin("inspect --html page.html --arch sm_90 w.o").ok(), "");
-    let page = String::from_utf8(scene.read("page.html")).unwrap();
-    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{page}");
-    assert!(page.contains("\"label\":\"sm_90\"") && !page.contains("gfx90a"), "{page}");
-    let run = scene.fatbin("inspect --html nowhere/page.html w.o");
-    assert_eq!((run.status, run.out.as_str()), (2, ""));
-    let run = scene.fatbin("inspect --html page.html missing");
-    assert_eq!(run.status, 2, "{}", run.err);
-    assert!(String::from_utf8(scene.read("page.html")).unwrap().contains("missing: cannot open"));
 }

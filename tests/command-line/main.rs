@@ -8,6 +8,7 @@ mod extract;
 mod inspect;
 mod pack;
 mod packager;
+mod page;
 mod readme;
 mod scan;
 mod wrap;

@@ -41,7 +41,8 @@ fn the_document_follows_its_schema() {
                 "images": [{
                     "kind": "openmp", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a",
                     "offset": at + 0x90, "size": 3456,
-                    "address": format!("file://w.o#offset={}&size=3456", at + 0x90)
+                    "address": format!("file://w.o#offset={}&size=3456", at + 0x90),
+                    "producer": "Debian LLD 22.1.8", "format_version": "6"
                 }]
             }],
             "sections": [{
@@ -131,7 +132,7 @@ fn what_is_not_searched_and_what_is_not_explained_is_told() {
     assert!(
         out.ends_with(
             "  .llvm.offloading: 3600 bytes = 3600 in containers + 0 padding + 0 unexplained\n  \
-             image 0: w.o!.llvm.offloading+0x90\n"
+             image 0: w.o!.llvm.offloading+0x90, code object 6, made by Debian LLD 22.1.8\n"
         ),
         "{out}"
     );
@@ -285,4 +286,48 @@ fn an_image_that_is_for_another_processor_than_its_container_says_is_flagged() {
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json bundle").ok()).unwrap();
     let images = &document["files"][0]["containers"][0]["images"];
     assert_eq!((&images[0]["own_arch"], &images[1]["own_arch"]), (&json!("gfx90a"), &Value::Null));
+}
+
+/// Where the bytes are.
+fn place(object: &[u8], bytes: &[u8]) -> usize {
+    object.windows(bytes.len()).position(|there| there == bytes).unwrap()
+}
+
+#[test]
+fn what_registers_a_container_is_told() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
+    let object = scene.read("w.o");
+    let (code, wrapper) = (place(&object, b"__CLANG_OFFLOAD_BUNDLE__"), place(&object, b"FPIH"));
+    let out = scene.fatbin("scan -v w.o").ok();
+    assert!(out.contains("  hip wrapper .hipFatBinSegment+0x0 points to bundle at .hip_fatbin+0x0\n"), "{out}");
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json --fast w.o").ok()).unwrap();
+    let expected = json!([{ "kind": "hip", "section": ".hipFatBinSegment", "offset": wrapper, "container": code }]);
+    assert_eq!(document["files"][0]["wrappers"], expected);
+    assert_eq!(document["files"][0]["unreferenced"], Value::Null);
+
+    // A second container, which nothing registers.
+    let bundle = fatbin::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1).unwrap().to_vec();
+    scene.file("more.o", [&object[..], &bundle].concat());
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json more.o").ok()).unwrap();
+    assert_eq!(document["files"][0]["unreferenced"], json!([object.len()]));
+    let out = scene.fatbin("scan -v more.o").ok();
+    assert!(out.contains(&format!("  no wrapper points to bundle more.o+{:#x}\n", object.len())), "{out}");
+}
+
+#[test]
+fn a_file_that_rocm_kpack_has_split_is_told_so_and_is_not_called_broken() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
+    let mut object = scene.read("w.o");
+    let (code, wrapper) = (place(&object, b"__CLANG_OFFLOAD_BUNDLE__"), place(&object, b"FPIH"));
+    // It leaves zeros where the device code was, and the magic HIPK.
+    object[code..code + 4096 + 3456].fill(0);
+    object[wrapper..wrapper + 4].copy_from_slice(b"HIPK");
+    let run = scene.file("split.o", object).fatbin("scan split.o");
+    assert_eq!((run.status, run.err.as_str()), (1, ""));
+    let message = "  already split by rocm-kpack: the device code of 1 wrapper is in an archive of its own\n";
+    assert!(run.out.ends_with(message), "{}", run.out);
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json split.o").out).unwrap();
+    assert_eq!(document["files"][0]["wrappers"][0]["split_by"], "rocm-kpack");
 }

@@ -1,12 +1,13 @@
 //! `inspect --json`: one document with a stated schema, `fatbin.inspect/1`, to which fields are only ever added.
 //!
 //! It has `files`, or with `--matrix` a `matrix`. Numbers are bytes or counts. A field that is absent is unknown or does
-//! not apply; `kind` to `offset` of an image are those of `fatbin.scan/1`.
+//! not apply; `kind` to `address` of an image are those of `fatbin.scan/1`.
 //!
 //! ```text
 //! { "schema": "fatbin.inspect/1",
 //!   "files": [ { "path": "a.whl!lib/x.so",
 //!     "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a", "offset": 4242,
+//!       "address": "file://lib/x.so#offset=4242&size=900",
 //!       "not_inspected": "a reason",
 //!       "kernels": [ { "name": "_Z1kPi", "demangled": "k(int*)",
 //!         "registers": 8, "max_registers": 128,                        NVIDIA
@@ -32,6 +33,7 @@ use super::figures::FIGURES;
 use super::matrix::{Cell, Left, Matrix, Row};
 use super::{Inspected, InspectedFile};
 use crate::inspect::{CompileUnit, Kernel, Parameter};
+use crate::inventory;
 use crate::report::json::Problem;
 
 /// Name and number of the schema.
@@ -66,6 +68,9 @@ struct Image<'a> {
     arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
+    /// What ROCm's tools call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
     /// Why nothing was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_inspected: Option<&'static str>,
@@ -156,14 +161,14 @@ impl<'a> File<'a> {
     fn new(inspected: &'a InspectedFile<'a>) -> Self {
         File {
             path: &inspected.file.path,
-            images: inspected.images.iter().map(Image::new).collect(),
+            images: inspected.images.iter().map(|image| Image::new(inspected.file, image)).collect(),
             errors: Problem::of_file(inspected.file),
         }
     }
 }
 
 impl<'a> Image<'a> {
-    fn new(inspected: &'a Inspected<'a>) -> Self {
+    fn new(file: &inventory::File, inspected: &'a Inspected<'a>) -> Self {
         let Inspected { number, image, inspection } = inspected;
         Image {
             index: *number,
@@ -172,6 +177,7 @@ impl<'a> Image<'a> {
             triple: image.triple.as_deref(),
             arch: image.arch.as_deref(),
             offset: image.offset,
+            address: file.uri_of(image),
             not_inspected: inspection.not_inspected,
             kernels: inspection.kernels.iter().map(KernelEntry).collect(),
             debug: Debug {

@@ -12,6 +12,7 @@ use crate::format::ImageKind;
 use crate::inspect::Inspection;
 use crate::inventory::Image;
 use crate::report::text::{Column, columns, counted, printable};
+use crate::target::order;
 
 /// Kernels by architectures.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -64,14 +65,6 @@ fn label(image: &Image) -> String {
         (Some(arch), kind) => format!("{arch} {}", kind.name()),
         (None, kind) => kind.name().to_owned(),
     }
-}
-
-/// What a label sorts by: numbers as numbers, so that `sm_100` comes behind `sm_90`.
-fn order(label: &str) -> (String, u64, String) {
-    let digits = label.find(|c: char| c.is_ascii_digit()).unwrap_or(label.len());
-    let (front, rest) = label.split_at(digits);
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    (front.to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
 }
 
 impl Arch {

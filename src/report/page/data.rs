@@ -102,6 +102,7 @@ struct Image {
     stored: Option<u64>,
     codec: Option<&'static str>,
     debug: &'static str,
+    producer: Option<String>,
     not_inspected: Option<&'static str>,
     problems: Vec<String>,
     kernels: Vec<Row>,
@@ -136,8 +137,8 @@ struct Shared<'a> {
 }
 
 impl Data {
-    pub fn new(files: &[SurveyedFile], verdict: Option<&check::Verdict>) -> Self {
-        let images = files.iter().flat_map(SurveyedFile::images);
+    pub fn new(files: &[&SurveyedFile], verdict: Option<&check::Verdict>) -> Self {
+        let images = files.iter().flat_map(|file| file.images());
         let matrix = Matrix::of(images.filter_map(|(image, inside)| Some((image, inside.inspection.as_ref()?))));
         let (columns, numbers) = columns(files, &matrix);
         let mut shared = Shared {
@@ -170,10 +171,10 @@ impl Data {
 }
 
 /// The columns of the matrix, and behind them the archs of images in which nobody looks for kernels.
-fn columns(files: &[SurveyedFile], matrix: &Matrix) -> (Vec<Column>, HashMap<Arch, usize>) {
+fn columns(files: &[&SurveyedFile], matrix: &Matrix) -> (Vec<Column>, HashMap<Arch, usize>) {
     let mut numbers: HashMap<Arch, usize> = matrix.archs.iter().cloned().zip(0..).collect();
     let mut columns: Vec<Option<Column>> = matrix.archs.iter().map(|_| None).collect();
-    for (image, _) in files.iter().flat_map(SurveyedFile::images).filter(|(_, inside)| inside.inspection.is_some()) {
+    for (image, _) in files.iter().flat_map(|file| file.images()).filter(|(_, inside)| inside.inspection.is_some()) {
         let arch = Arch::of(image);
         let column = Column {
             label: visible(&arch.label),
@@ -249,6 +250,7 @@ impl<'a> Shared<'a> {
                 DebugLevel::None => "",
                 level => level.name(),
             },
+            producer: image.producer.as_deref().map(visible),
             not_inspected: inspection.not_inspected,
             problems: inspection.problems.iter().map(|problem| visible(&problem.to_string())).collect(),
             kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),

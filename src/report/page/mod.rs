@@ -37,7 +37,7 @@ const SCRIPTS: [&str; 9] = [
 
 /// The whole page: what is in the files, and what a check said of them, where there was one. Images that were not looked
 /// into, because nobody asked for them, are not on it.
-pub fn page(files: &[SurveyedFile], verdict: Option<&Verdict>) -> String {
+pub fn page(files: &[&SurveyedFile], verdict: Option<&Verdict>) -> String {
     let script = format!("(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",

@@ -26,6 +26,8 @@ fn image(triple: &str, arch: &str, image_kind: ImageKind) -> Image {
         codec: Some(Codec::Zstd),
         full_size: Some(1000),
         sha256: None,
+        format_version: None,
+        producer: None,
         containers: Vec::new(),
     }
 }
@@ -60,7 +62,7 @@ fn cubin(arch: &str) -> Image {
 }
 
 fn with_kernel(name: &str) -> String {
-    page(&[surveyed("lib.so", vec![(cubin("sm_90"), inside(vec![kernel(name)]))])], None)
+    page(&[&surveyed("lib.so", vec![(cubin("sm_90"), inside(vec![kernel(name)]))])], None)
 }
 
 /// What stands between the tags of the document, as a browser finds it.
@@ -113,7 +115,7 @@ fn hostile_text_is_harmless_wherever_it_stands() {
         there: Some(evil.to_owned()),
     };
     let judged = Judged { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
-    let page = page(&[file], Some(&Verdict { findings: vec![finding], judged: vec![judged] }));
+    let page = page(&[&file], Some(&Verdict { findings: vec![finding], judged: vec![judged] }));
     assert!(!document(&page).contains('<') && !page.contains('\u{202e}'));
     assert!(data(&page).to_string().matches("\\\\u{202e}").count() >= 10, "{}", document(&page));
 }
@@ -135,7 +137,7 @@ fn the_same_files_give_the_same_page() {
         let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
         vec![surveyed("a", vec![(cubin("sm_90"), inside(kernels())), (amd, inside(kernels()))])]
     };
-    assert_eq!(page(&files(), None), page(&files(), None));
+    assert_eq!(page(&files().iter().collect::<Vec<_>>(), None), page(&files().iter().collect::<Vec<_>>(), None));
 }
 
 #[test]
@@ -143,7 +145,7 @@ fn a_gap_is_where_the_kernel_is_there_for_another_arch() {
     let both = || inside(vec![kernel("a"), kernel("b")]);
     let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
     let images = vec![(cubin("sm_89"), inside(vec![kernel("a")])), (cubin("sm_80"), both()), (amd, inside(vec![]))];
-    let data = data(&page(&[surveyed("lib.so", images)], None));
+    let data = data(&page(&[&surveyed("lib.so", images)], None));
     let archs: Vec<&str> = data["archs"].as_array().unwrap().iter().map(|it| it["label"].as_str().unwrap()).collect();
     assert_eq!(archs, ["gfx90a", "sm_80", "sm_89"]);
     assert_eq!(data["names"], serde_json::json!([["a", null], ["b", null]]));
@@ -168,7 +170,7 @@ fn sizes_are_those_of_decompressed_images_and_what_is_stored_is_told_beside() {
 #[test]
 fn images_that_nobody_asked_for_are_not_on_the_page() {
     let images = vec![(cubin("sm_80"), Inside::default()), (cubin("sm_90"), inside(vec![kernel("k")]))];
-    let data = data(&page(&[surveyed("lib.so", images)], None));
+    let data = data(&page(&[&surveyed("lib.so", images)], None));
     let images = data["files"][0]["images"].as_array().unwrap();
     assert_eq!((images.len(), &images[0]["index"], data["archs"].as_array().unwrap().len()), (1, &1.into(), 1));
 }
@@ -180,7 +182,7 @@ fn images_in_containers_in_images_have_the_container_that_holds_them() {
     let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
     let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
     let file = SurveyedFile { file, insides: vec![inside(vec![]), inside(vec![])] };
-    let data = data(&page(&[file], None));
+    let data = data(&page(&[&file], None));
     let containers: Vec<&Value> =
         data["files"][0]["images"].as_array().unwrap().iter().map(|it| &it["container"]).collect();
     assert_eq!(containers, ["ccob", "cuda-fatbin"]);

@@ -127,7 +127,7 @@ function drawCoverage() {
 
 /// The columns that any row has something for.
 function used(rows, columns) {
-  return columns.filter((column) => column.isKey || rows.some((row) => ![null, ""].includes(column.value(row))));
+  return columns.filter((column) => column.isKey || rows.some((row) => ![null, undefined, ""].includes(column.value(row))));
 }
 
 /// What could not be read, which is in no table.
@@ -147,7 +147,7 @@ function drawImages() {
   const hexadecimal = (offset) => (offset === null ? "" : `0x${offset.toString(16)}`);
   tables.images = new Table(byId("images"), {
     noun: "image", label: "Images", rows: images,
-    words: (row) => [row.file.path, row.kind, row.column.label, row.form, row.container, row.codec, row.debug, row.not_inspected, ...row.problems].join(" "),
+    words: (row) => [row.file.path, row.kind, row.column.label, row.form, row.container, row.codec, row.debug, row.producer, row.not_inspected, ...row.problems].join(" "),
     columns: used(images, [
       { heading: "File", isKey: true, value: (row) => row.file.name, hint: (row) => row.file.path },
       { heading: "No.", isNumber: true, value: (row) => row.index, title: "Its number in the file" },
@@ -160,6 +160,7 @@ function drawImages() {
       { heading: "Codec", value: (row) => (row.codec === "none" ? "" : row.codec) },
       { heading: "Debug", value: (row) => row.debug, title: "Debug information" },
       { heading: "Kernels", isNumber: true, value: (row) => row.kernels.length },
+      { heading: "Made by", value: (row) => row.producer },
       { heading: "Remarks", value: (row) => [row.not_inspected, ...row.problems].filter(Boolean).join("; ") || null, most: 40 },
     ]),
   });

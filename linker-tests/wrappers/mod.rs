@@ -1,0 +1,97 @@
+//! The structures that register containers, after real compilers and linkers had them.
+//!
+//! What stands at their pointers differs: an address in a program with a fixed one, zeros and a relocation, an address that
+//! is relocated all the same, or links of a chain. In each case the containers have to be found by way of the pointers
+//! alone, since no section is named after them.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+use serde_json::Value;
+
+use crate::directives::fixture;
+use crate::step::Step;
+use crate::tools::{Linker, Tool};
+use crate::trial::{completion, fresh_folder};
+
+/// How ELF files are linked: a name, flags for the compiler, flags for the link.
+const FORMS: [(&str, &[&str], &[&str]); 4] = [
+    ("object", &["-fPIC", "-r"], &[]),
+    ("shared", &["-fPIC", "-shared"], &[]),
+    ("pie", &["-fPIE", "-pie"], &[]),
+    ("no-pie", &["-fno-pie", "-no-pie"], &[]),
+];
+
+/// The same for what clang and lld make of it besides: a triple, flags.
+const OTHERS: [(&str, &str, &[&str]); 7] = [
+    ("packed-relocations", "x86_64-linux-gnu", &["-fPIC", "-shared", "-nostdlib", "-Wl,--pack-dyn-relocs=relr"]),
+    // Red zones stand between the structures.
+    (
+        "sanitized",
+        "x86_64-linux-gnu",
+        &["-fPIC", "-shared", "-nostdlib", "-fsanitize=address", "-fno-sanitize-link-runtime"],
+    ),
+    ("aarch64", "aarch64-linux-gnu", &["-fPIC", "-shared", "-nostdlib"]),
+    ("dll", "x86_64-pc-windows-msvc", &["-shared", "-nostdlib", "-Wl,-noentry"]),
+    ("mach-o", "x86_64-apple-macos11", &["-dynamiclib", "-nostdlib", "-Wl,-undefined,dynamic_lookup"]),
+    ("mach-o-chained", "arm64-apple-macos14", &["-dynamiclib", "-nostdlib", "-Wl,-undefined,dynamic_lookup"]),
+    ("mach-o-program", "arm64-apple-macos14", &["-nostdlib", "-Wl,-undefined,dynamic_lookup"]),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for linker in Linker::ALL {
+        for (form, compiler, link) in FORMS {
+            let name = format!("{}-{form}", linker.name());
+            let run = move || {
+                let folder = prepared(&format!("{}-{form}", linker.name()))?;
+                let step = Step::new(&folder, Tool::Cc.path()?).args(linker.cc_flags()?).args(compiler).args(link);
+                step.args(["-o", "linked", "wrappers.c"]).run()?;
+                leads_to_both(&folder)
+            };
+            trials.push(Trial::ignorable_test(format!("wrappers/{name}"), move || completion(run())));
+        }
+    }
+    for (name, triple, flags) in OTHERS {
+        let run = move || {
+            let folder = prepared(name)?;
+            Tool::Lld.path()?;
+            let step = Step::new(&folder, Tool::Clang.path()?).arg(format!("--target={triple}")).args(flags);
+            step.args(["-fuse-ld=lld", "-o", "linked", "wrappers.c"]).run()?;
+            leads_to_both(&folder)
+        };
+        trials.push(Trial::ignorable_test(format!("wrappers/{name}"), move || completion(run())));
+    }
+    trials
+}
+
+/// A folder with the source and a bundle.
+fn prepared(name: &str) -> Result<std::path::PathBuf> {
+    let folder = fresh_folder("wrappers", name)?;
+    std::fs::copy(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/wrappers/wrappers.c"),
+        folder.join("wrappers.c"),
+    )?;
+    std::fs::copy(fixture("answer-gfx90a.hsaco")?, folder.join("code"))?;
+    let targets = ["--target", "hipv4-amdgcn-amd-amdhsa--gfx90a=code"];
+    Step::new(&folder, env!("CARGO_BIN_EXE_fatbin"))
+        .args(["bundle", "--type", "bc", "-o", "bundle"])
+        .args(targets)
+        .run()?;
+    Ok(folder)
+}
+
+fn leads_to_both(folder: &Path) -> Result<()> {
+    let scan = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--fast", "--json", "linked"]).run()?;
+    let document: Value = serde_json::from_str(&scan.stdout)?;
+    let file = &document["files"][0];
+    let containers = file["containers"].as_array().context("containers")?;
+    let wrappers = file["wrappers"].as_array().with_context(|| scan.stdout.clone())?;
+    let offsets: Vec<&Value> = containers.iter().map(|container| &container["offset"]).collect();
+    let pointed: Vec<&Value> = wrappers.iter().map(|wrapper| &wrapper["container"]).collect();
+    ensure!(offsets.len() == 2 && offsets == pointed, scan.complain("not the two containers of the two wrappers"));
+    let archs = containers.iter().map(|container| &container["images"][0]["arch"]);
+    ensure!(archs.into_iter().all(|arch| arch == "gfx90a"), scan.complain("not the images"));
+    Ok(())
+}

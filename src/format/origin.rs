@@ -1,0 +1,231 @@
+//! What an image says of its maker and of the version of its form, as far as headers tell.
+//!
+//! Nothing is decompressed and no code is looked at for this: it is told for every image of every scan.
+
+use object::elf::{self, FileHeader64};
+use object::endian::Endianness;
+use object::read::elf::{FileHeader, SectionHeader};
+
+use super::ImageKind;
+use crate::bytes::View;
+use crate::target::nvptx;
+
+/// Where an image comes from. What it does not say is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The compiler, else the linker, in its own words.
+    pub producer: Option<String>,
+    /// Of an AMD code object the version that its compiler calls `-mcode-object-version`, of a cubin that of its ABI, of PTX
+    /// and SPIR-V that of the language.
+    pub format_version: Option<String>,
+}
+
+/// As much is kept of what a producer says of itself.
+const LONGEST: usize = 256;
+
+/// What an image of this kind says, which is all of `view`.
+pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
+    match image_kind {
+        ImageKind::Elf | ImageKind::HostObject => elf_file(view).unwrap_or_default(),
+        ImageKind::Ptx => ptx(view),
+        ImageKind::SpirV => spirv(view).unwrap_or_default(),
+        _ => Origin::default(),
+    }
+}
+
+/// Files with this `EI_OSABI` say 0 to 4 for code objects of version 2 to 6 (AMDGPU usage document of LLVM, ELF header).
+const ELFOSABI_AMDGPU_HSA: elf::OsAbi = elf::OsAbi(64);
+const FIRST_CODE_OBJECT: u8 = 2;
+
+fn elf_file(view: View<'_>) -> Option<Origin> {
+    let header = FileHeader64::<Endianness>::parse(view.data()).ok()?;
+    let endian = header.endian().ok()?;
+    let file = Elf { header, endian, view };
+    let abi = header.e_ident().abi_version;
+    let (producer, format_version) = match header.e_machine(endian) {
+        elf::EM_CUDA => (file.toolkit(), Some(abi.to_string())),
+        elf::EM_AMDGPU if header.e_ident().os_abi == ELFOSABI_AMDGPU_HSA => {
+            (file.comment(), Some(abi.saturating_add(FIRST_CODE_OBJECT).to_string()))
+        }
+        _ => (file.comment(), None),
+    };
+    Some(Origin { producer, format_version })
+}
+
+struct Elf<'data> {
+    header: &'data FileHeader64<Endianness>,
+    endian: Endianness,
+    view: View<'data>,
+}
+
+/// What lld writes in front of its name there.
+const LINKER: &str = "Linker: ";
+
+/// Types of the notes in `.note.nv.tkinfo` and `.note.nv.cuinfo`; their layout was read from cubins of ptxas 13.5.
+const TOOL: elf::NoteType = elf::NoteType(2000);
+const TOOLKIT: elf::NoteType = elf::NoteType(1000);
+
+/// In the first: words of a version and of offsets into the strings behind them, third and fourth those of the tool's
+/// name and of its version.
+const TOOL_NAME: u64 = 8;
+const TOOL_STRINGS: u64 = 24;
+
+/// In the second: after two numbers of 16 bits the toolkit's, 135 for 13.5.
+const TOOLKIT_NUMBER: u64 = 4;
+
+/// Toolkits have numbers from here on; a smaller `e_version` is the ordinary 1.
+const FIRST_TOOLKIT: u32 = 100;
+
+impl Elf<'_> {
+    /// `.comment`, where every tool leaves a string: that of the compiler if there is one.
+    fn comment(&self) -> Option<String> {
+        let sections = self.header.sections(self.endian, self.view.data()).ok()?;
+        let (_, section) = sections.section_by_name(self.endian, b".comment")?;
+        let data = section.data(self.endian, self.view.data()).ok()?;
+        let texts = data.split(|&byte| byte == 0).filter(|text| !text.is_empty()).take(8);
+        let texts: Vec<String> = texts.map(readable).collect();
+        let compiler = texts.iter().find(|text| !text.starts_with(LINKER)).or(texts.first())?;
+        Some(compiler.trim_start_matches(LINKER).to_owned())
+    }
+
+    /// The tool that made a cubin, or the toolkit that it belongs to. CUDA 13 has notes; before that `e_version` is the
+    /// toolkit's number.
+    fn toolkit(&self) -> Option<String> {
+        let endian = self.endian;
+        let sections = self.header.section_headers(endian, self.view.data()).ok()?;
+        let notes = sections.iter().filter(|section| section.sh_type(endian) == elf::SHT_NOTE);
+        let mut number = Some(self.header.e_version(endian)).filter(|&version| version >= FIRST_TOOLKIT);
+        for section in notes {
+            let Ok(Some(mut notes)) = section.notes(endian, self.view.data()) else { continue };
+            while let Ok(Some(note)) = notes.next() {
+                let bytes = View::new(note.desc());
+                match note.n_type(endian) {
+                    TOOL => {
+                        if let Some(tool) = tool(bytes) {
+                            return Some(tool);
+                        }
+                    }
+                    TOOLKIT => number = bytes.u32("toolkit", TOOLKIT_NUMBER).ok().or(number),
+                    _ => {}
+                }
+            }
+        }
+        number.map(|number| format!("CUDA {}.{}", number / 10, number % 10))
+    }
+}
+
+fn tool(note: View<'_>) -> Option<String> {
+    let text = |field| {
+        let offset = u64::from(note.u32("tool", field).ok()?).checked_add(TOOL_STRINGS)?;
+        note.c_string("tool", field, offset).ok().filter(|text| !text.is_empty())
+    };
+    let (name, version) = (text(TOOL_NAME)?, text(TOOL_NAME + 4)?);
+    Some(readable(format!("{name}, {version}").as_bytes()))
+}
+
+/// Comments in front of PTX, after which the words of the tool follow or which are them: of nvcc, of LLVM.
+const PTX_PRODUCERS: [&str; 2] = ["// Cuda compilation tools", "// Generated by LLVM"];
+
+fn ptx(view: View<'_>) -> Origin {
+    let version = nvptx::Ptx::read(view.data()).map(|ptx| ptx.version);
+    let format_version = version.map(|(major, minor)| format!("{major}.{minor}"));
+    let comments =
+        view.data().split(|&byte| byte == b'\n').take_while(|line| line.is_empty() || line.starts_with(b"//"));
+    let mut comments = comments.take(32).filter(|line| line.len() <= LONGEST).map(readable);
+    let producer = comments.find(|line| PTX_PRODUCERS.iter().any(|known| line.starts_with(known)));
+    Origin {
+        producer: producer.map(|line| line.trim_start_matches("// ").trim_start_matches("Generated by ").to_owned()),
+        format_version,
+    }
+}
+
+/// Tools in the registry of SPIR-V's generators (Khronos, spir-v.xml) that make kernels.
+const GENERATORS: [(u32, &str); 4] = [
+    (6, "Khronos LLVM/SPIR-V Translator"),
+    (17, "Khronos SPIR-V Tools Linker"),
+    (22, "LLVM MLIR SPIR-V Serializer"),
+    (43, "LLVM SPIR-V Backend"),
+];
+
+/// Second and third word: `0 major minor 0` in bytes; the tool's number and what it is pleased to say below that.
+fn spirv(view: View<'_>) -> Option<Origin> {
+    let is_swapped = view.data().starts_with(&[7]);
+    let word = |at| view.u32("SPIR-V header", at).ok().map(|word| if is_swapped { word.swap_bytes() } else { word });
+    let (version, generator) = (word(4)?, word(8)? >> 16);
+    let known = GENERATORS.iter().find(|(number, _)| *number == generator);
+    let producer = known.map_or(format!("SPIR-V generator {generator}"), |&(_, name)| name.to_owned());
+    let format_version = format!("{}.{}", version >> 16 & 0xff, version >> 8 & 0xff);
+    Some(Origin { producer: Some(producer), format_version: Some(format_version) })
+}
+
+/// Bytes as text, not too long.
+fn readable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::DeviceImage;
+
+    fn of(bytes: &[u8]) -> (Option<String>, Option<String>) {
+        let view = View::new(bytes);
+        let Origin { producer, format_version } = origin(DeviceImage::identify(view).image_kind, view);
+        (producer, format_version)
+    }
+
+    fn fixture(name: &str) -> Vec<u8> {
+        std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
+
+    fn said(producer: &str, version: &str) -> (Option<String>, Option<String>) {
+        (Some(producer.to_owned()), Some(version.to_owned()))
+    }
+
+    #[test]
+    fn images_name_their_makers() {
+        assert_eq!(of(&fixture("answer-gfx90a.hsaco")), said("Debian LLD 22.1.8", "6"));
+        let ptxas = "ptxas, Cuda compilation tools, release 13.5, V13.5.37";
+        assert_eq!(of(&fixture("answer-sm_90.cubin")), said(ptxas, "8"));
+        assert_eq!(of(&fixture("answer-sm_80.ptx")), said("LLVM NVPTX Back-End", "7.0"));
+        let header =
+            "//\n// Generated by NVIDIA NVVM Compiler\n//\n// Cuda compilation tools, release 12.1, V12.1.66\n";
+        let text = [header.as_bytes(), b".version 8.1\n.target sm_80\n.address_size 64\n"].concat();
+        assert_eq!(of(&text), said("Cuda compilation tools, release 12.1, V12.1.66", "8.1"));
+    }
+
+    #[test]
+    fn a_cubin_without_notes_has_the_number_of_its_toolkit_in_its_header() {
+        let mut cubin = fixture("answer-sm_90.cubin");
+        // As cubins of CUDA 11.8 have it: no section of notes, and 118 as `e_version`.
+        cubin[0x14..0x18].copy_from_slice(&118_u32.to_le_bytes());
+        let headers = u64::from_le_bytes(cubin[0x28..0x30].try_into().unwrap()) as usize;
+        for header in cubin[headers..].chunks_exact_mut(64).filter(|header| header[4..8] == [7, 0, 0, 0]) {
+            header[4..8].copy_from_slice(&1_u32.to_le_bytes());
+        }
+        assert_eq!(of(&cubin).0, Some("CUDA 11.8".to_owned()));
+    }
+
+    #[test]
+    fn a_module_of_spirv_says_its_version_in_either_byte_order() {
+        let words = [0x0723_0203_u32, 0x0001_0400, 0x0006_000e, 1, 0];
+        let expected = said("Khronos LLVM/SPIR-V Translator", "1.4");
+        assert_eq!(of(&words.map(u32::to_le_bytes).concat()), expected);
+        assert_eq!(of(&words.map(u32::to_be_bytes).concat()), expected);
+        let other = [0x0723_0203_u32, 0x0001_0600, 0xffff_0000, 1, 0];
+        assert_eq!(of(&other.map(u32::to_le_bytes).concat()), said("SPIR-V generator 65535", "1.6"));
+    }
+
+    #[test]
+    fn no_prefix_and_no_broken_byte_of_an_image_is_a_panic() {
+        for name in ["answer-sm_90.cubin", "answer-gfx90a.hsaco", "answer-sm_80.ptx"] {
+            let bytes = fixture(name);
+            for at in 0..bytes.len() {
+                of(&bytes[..at]);
+                let mut broken = bytes.clone();
+                broken[at] ^= 0xff;
+                of(&broken);
+            }
+        }
+    }
+}

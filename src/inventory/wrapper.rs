@@ -1,0 +1,80 @@
+//! What host code registers with the CUDA and HIP runtimes, and what of a file it does not.
+
+use super::{Container, File, InSection};
+use crate::format::ContainerType;
+
+/// A structure that is handed to a runtime when the program starts: this container is to be registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrapper {
+    pub kind: WrapperKind,
+    pub section: InSection,
+    pub offset: u64,
+    pub points_to: PointsTo,
+}
+
+/// Whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrapperKind {
+    Cuda,
+    Hip,
+    /// HIP's, after rocm-kpack has moved the containers of the file into an archive.
+    HipSplitByKpack,
+}
+
+/// What a wrapper points to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PointsTo {
+    /// The container that begins at this offset of the file.
+    Container(u64),
+    /// Bytes of the file that begin no container which can be read.
+    Bytes(u64),
+    /// Whatever a file that this one is linked with defines under this name.
+    Symbol(String),
+    Nothing,
+}
+
+impl WrapperKind {
+    /// The name that users see.
+    pub fn name(self) -> &'static str {
+        match self {
+            WrapperKind::Cuda => "cuda",
+            WrapperKind::Hip | WrapperKind::HipSplitByKpack => "hip",
+        }
+    }
+
+    /// Whether this is how a container of this type is registered.
+    fn registers(self, container_type: ContainerType) -> bool {
+        match self {
+            WrapperKind::Cuda => container_type == ContainerType::CudaFatbin,
+            _ => matches!(container_type, ContainerType::Bundle | ContainerType::Ccob),
+        }
+    }
+}
+
+impl Wrapper {
+    /// Whether its container should be in the file and is not.
+    pub fn is_orphan(&self) -> bool {
+        let is_missing = matches!(self.points_to, PointsTo::Bytes(_) | PointsTo::Nothing);
+        is_missing && self.kind != WrapperKind::HipSplitByKpack
+    }
+}
+
+impl File {
+    /// The containers that no wrapper points to, of the types that some wrapper of the file does register. Not all of them
+    /// are mistakes: code may be registered in other ways.
+    pub fn unreferenced(&self) -> impl Iterator<Item = &Container> {
+        let mut referenced: Vec<u64> = self.wrappers.iter().filter_map(|it| it.points_to.container()).collect();
+        referenced.sort_unstable();
+        self.containers.iter().filter(move |it| {
+            it.offset.is_some_and(|offset| referenced.binary_search(&offset).is_err())
+                && self.wrappers.iter().any(|wrapper| wrapper.kind.registers(it.container_type))
+        })
+    }
+}
+
+impl PointsTo {
+    /// The offset of the container.
+    pub fn container(&self) -> Option<u64> {
+        if let PointsTo::Container(offset) = self { Some(*offset) } else { None }
+    }
+}

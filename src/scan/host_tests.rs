@@ -1,0 +1,409 @@
+//! What the headers of host files lead to: sections of every format, wrappers, tables of images.
+
+use object::write::{Object, Relocation, SectionId, Symbol, SymbolSection};
+use object::{
+    Architecture, BinaryFormat, Endianness, RelocationEncoding, RelocationFlags, RelocationKind, SectionKind,
+    SymbolFlags, SymbolKind, SymbolScope,
+};
+
+use super::*;
+use crate::format::{bundle, cuda_fatbin};
+use crate::inventory::{PointsTo, WrapperKind};
+use crate::target::OffloadKind;
+
+const STRUCTURE_ONLY: Options = Options { limit: Limit(1 << 20), structure_only: true, hash: false };
+
+fn bundle() -> Vec<u8> {
+    bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906", &b"device code"[..])], 1).unwrap().to_vec()
+}
+
+fn fat_binary() -> Vec<u8> {
+    let cubin = std::fs::read(format!("{}/fixtures/answer-sm_90.cubin", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let member = cuda_fatbin::Member::new(View::new(&cubin), None).unwrap();
+    cuda_fatbin::write(&[member]).unwrap().to_vec()
+}
+
+/// A wrapper without its pointer.
+fn wrapper(magic: &[u8; 4]) -> Vec<u8> {
+    [&magic[..], &[1, 0, 0, 0], &[0; 16]].concat()
+}
+
+/// A host object that is being made.
+struct Host(Object<'static>);
+
+impl Host {
+    fn elf() -> Host {
+        Host(Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little))
+    }
+
+    fn section(&mut self, segment: &str, name: &str, bytes: &[u8]) -> SectionId {
+        let section = self.0.add_section(segment.into(), name.into(), SectionKind::Data);
+        self.0.append_section_data(section, bytes, 8);
+        section
+    }
+
+    /// Has the pointer at `offset` of a section lead to what stands at `at` of another.
+    fn points(&mut self, section: SectionId, offset: u64, to: SectionId, at: u64) -> &mut Host {
+        let symbol = self.0.section_symbol(to);
+        self.relocation(section, offset, symbol, at as i64)
+    }
+
+    fn relocation(
+        &mut self,
+        section: SectionId,
+        offset: u64,
+        symbol: object::write::SymbolId,
+        addend: i64,
+    ) -> &mut Host {
+        let size = self.0.architecture().address_size().unwrap().bytes() * 8;
+        let (kind, encoding) = (RelocationKind::Absolute, RelocationEncoding::Generic);
+        let flags = RelocationFlags::Generic { kind, encoding, size };
+        self.0.add_relocation(section, Relocation { offset, symbol, addend, flags }).unwrap();
+        self
+    }
+
+    fn undefined(&mut self, name: &str) -> object::write::SymbolId {
+        let (kind, scope, section) = (SymbolKind::Data, SymbolScope::Unknown, SymbolSection::Undefined);
+        let (name, flags) = (name.into(), SymbolFlags::None);
+        self.0.add_symbol(Symbol { name, value: 0, size: 0, kind, scope, weak: false, section, flags })
+    }
+
+    fn scan(&self) -> File {
+        structure_of(&self.0.write().unwrap())
+    }
+}
+
+fn structure_of(bytes: &[u8]) -> File {
+    scan_with("host", &View::new(bytes), STRUCTURE_ONLY, &mut |_, _| Ok(())).unwrap()
+}
+
+fn archs(file: &File) -> Vec<&str> {
+    file.device_images().filter_map(|image| image.arch.as_deref()).collect()
+}
+
+#[test]
+fn a_wrapper_leads_to_a_container_that_stands_in_any_section_of_any_format() {
+    let cases = [
+        (BinaryFormat::Elf, Architecture::X86_64, ("", ".lrodata"), ("", ".nvFatBinSegment")),
+        (BinaryFormat::Elf, Architecture::Aarch64, ("", ".rodata"), ("", ".nvFatBinSegment")),
+        (BinaryFormat::Coff, Architecture::X86_64, ("", ".rdata"), ("", ".nvFatBinSegment")),
+        (BinaryFormat::MachO, Architecture::Aarch64, ("__TEXT", "__const"), ("__NV_CUDA", "__fatbin")),
+    ];
+    for (format, architecture, constants, wrappers) in cases {
+        let mut host = Host(Object::new(format, architecture, Endianness::Little));
+        let constants = host.section(constants.0, constants.1, &[b"constants".as_slice(), &fat_binary()].concat());
+        let wrappers = host.section(wrappers.0, wrappers.1, &wrapper(b"\xb1\x43\x62\x46"));
+        host.points(wrappers, 8, constants, 9);
+        let file = host.scan();
+        assert_eq!((archs(&file), file.errors.len()), (vec!["sm_90"], 0), "{format:?}");
+        let [wrapper] = &file.wrappers[..] else { panic!("{format:?}: {:?}", file.wrappers) };
+        assert_eq!((wrapper.kind, wrapper.points_to.container()), (WrapperKind::Cuda, file.containers[0].offset));
+        let address = file.addresses().next().unwrap().to_string();
+        assert!(address.ends_with("+0x59"), "{address}");
+        assert_eq!(file.unreferenced().count(), 0);
+    }
+}
+
+#[test]
+fn wrappers_with_red_zones_between_them_are_all_seen() {
+    // The address sanitizer puts 40 bytes behind each; a reader that walks by 24 sees only the first.
+    let mut host = Host::elf();
+    let code = host.section("", ".hip_fatbin", &[bundle(), vec![0; 100], bundle()].concat());
+    let padded = [wrapper(b"FPIH"), vec![0; 40]].concat();
+    let wrappers = host.section("", ".hipFatBinSegment", &[padded.clone(), padded].concat());
+    host.points(wrappers, 8, code, 0).points(wrappers, 72, code, bundle().len() as u64 + 100);
+    let file = host.scan();
+    let places: Vec<_> = file.wrappers.iter().map(|it| it.offset - it.section.offset).collect();
+    assert_eq!((places, file.containers.len(), file.unreferenced().count()), (vec![0, 64], 2, 0));
+}
+
+#[test]
+fn a_wrapper_that_leads_nowhere_and_a_container_without_one_are_told_apart_from_the_others() {
+    let mut host = Host::elf();
+    let code = host.section("", ".hip_fatbin", &[bundle(), bundle()].concat());
+    let text = host.section("", ".rodata", b"no container, only text");
+    let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(4));
+    host.points(wrappers, 8, code, 0).points(wrappers, 32, text, 0);
+    let elsewhere = host.undefined("__hip_fatbin_1");
+    host.relocation(wrappers, 80, elsewhere, 0);
+    let file = host.scan();
+    let states: Vec<_> = file.wrappers.iter().map(|it| (&it.points_to, it.is_orphan())).collect();
+    assert!(matches!(states[0], (PointsTo::Container(_), false)), "{states:?}");
+    assert!(matches!(states[1], (PointsTo::Bytes(_), true)), "{states:?}");
+    assert_eq!(states[2..], [(&PointsTo::Nothing, true), (&PointsTo::Symbol("__hip_fatbin_1".to_owned()), false)]);
+    let unreferenced: Vec<_> = file.unreferenced().map(|it| it.offset).collect();
+    assert_eq!(unreferenced, [file.containers[1].offset]);
+}
+
+#[test]
+fn a_file_that_rocm_kpack_has_split_is_not_broken() {
+    let mut host = Host::elf();
+    // What is left of the section when the device code is gone.
+    host.section("", ".hip_fatbin", &[0; 4096]);
+    let reference = host.section("", ".rocm_kpack_ref", b"\x82\xa7version\x01");
+    let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"HIPK"));
+    host.points(wrappers, 8, reference, 0);
+    let file = host.scan();
+    assert_eq!((file.containers.len(), file.errors.len()), (0, 0));
+    let [wrapper] = &file.wrappers[..] else { panic!("{:?}", file.wrappers) };
+    assert_eq!((wrapper.kind, wrapper.is_orphan()), (WrapperKind::HipSplitByKpack, false));
+}
+
+#[test]
+fn a_broken_container_is_told_once_although_a_section_and_a_wrapper_lead_to_it() {
+    let mut broken = fat_binary();
+    broken[4] = 99;
+    let mut host = Host::elf();
+    let code = host.section("", ".nv_fatbin", &broken);
+    let wrappers = host.section("", ".nvFatBinSegment", &wrapper(b"\xb1\x43\x62\x46").repeat(2));
+    host.points(wrappers, 8, code, 0).points(wrappers, 32, code, 0);
+    let file = host.scan();
+    assert_eq!((file.errors.len(), file.wrappers.iter().filter(|it| it.is_orphan()).count()), (1, 2));
+}
+
+#[test]
+fn sections_of_mach_o_files_of_every_form_are_walked() {
+    let machines = [
+        (Architecture::X86_64, Endianness::Little),
+        (Architecture::Aarch64, Endianness::Little),
+        (Architecture::I386, Endianness::Little),
+        (Architecture::PowerPc, Endianness::Big),
+        (Architecture::PowerPc64, Endianness::Big),
+    ];
+    for (architecture, endian) in machines {
+        let mut host = Host(Object::new(BinaryFormat::MachO, architecture, endian));
+        host.section("__HIP", "__hip_fatbin", &bundle());
+        host.section("__NV_CUDA", "__nv_fatbin", &fat_binary());
+        host.section("__DATA", "__nv_fatbin", b"another's section of that name");
+        let file = host.scan();
+        assert_eq!(file.format.map(|format| format.name()), Some("mach-o"), "{architecture:?}");
+        assert_eq!((archs(&file), file.errors.len()), (vec!["gfx906", "sm_90"], 0), "{architecture:?}");
+        assert_eq!(file.containers[0].section_name(), Some("__hip_fatbin"));
+    }
+}
+
+/// A universal binary with these files (mach-o/fat.h: numbers are big-endian).
+fn universal(files: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = [0xcafe_babe_u32, files.len() as u32].map(u32::to_be_bytes).concat();
+    let mut offset = 4096;
+    for file in files {
+        bytes.extend([0x0100_0007, 3, offset, file.len() as u32, 12].map(u32::to_be_bytes).concat());
+        offset += (file.len() as u32).next_multiple_of(4096);
+    }
+    for file in files {
+        bytes.resize(bytes.len().next_multiple_of(4096), 0);
+        bytes.extend(*file);
+    }
+    bytes
+}
+
+#[test]
+fn a_universal_binary_is_the_files_in_it_and_a_java_class_is_none() {
+    let mut host = Host(Object::new(BinaryFormat::MachO, Architecture::X86_64, Endianness::Little));
+    let constants = host.section("__TEXT", "__const", &bundle());
+    let wrappers = host.section("__HIP", "__fatbin", &wrapper(b"FPIH"));
+    host.section("__NV_CUDA", "__nv_fatbin", &fat_binary());
+    host.points(wrappers, 8, constants, 0);
+    let slice = host.0.write().unwrap();
+    let file = structure_of(&universal(&[&slice, &slice]));
+    assert_eq!((file.format, file.errors.len()), (Some(FileFormat::MachO), 0));
+    assert_eq!(archs(&file), ["gfx906", "sm_90", "gfx906", "sm_90"]);
+    assert!(file.wrappers.iter().all(|it| it.points_to.container().is_some()), "{:?}", file.wrappers);
+
+    // CAFEBABE, minor version 0, major version 61: Java 17.
+    let class = [b"\xca\xfe\xba\xbe\0\0\0\x3d".as_slice(), &[7; 3000], &bundle()].concat();
+    let file = scan("A.class", &View::new(&class)).unwrap();
+    assert_eq!((file.format, file.containers.len(), file.errors.len()), (Some(FileFormat::Raw), 1, 0));
+}
+
+#[test]
+fn no_prefix_and_no_broken_byte_of_a_mach_o_file_is_a_panic() {
+    let mut host = Host(Object::new(BinaryFormat::MachO, Architecture::X86_64, Endianness::Little));
+    let code = host.section("__HIP", "__hip_fatbin", &bundle());
+    let wrappers = host.section("__HIP", "__fatbin", &wrapper(b"FPIH"));
+    host.points(wrappers, 8, code, 0);
+    let bytes = universal(&[&host.0.write().unwrap()]);
+    for end in (0..64).chain(4096..bytes.len()) {
+        structure_of(&bytes[..end]);
+    }
+    for at in (0..64).chain(4096..bytes.len()) {
+        let mut broken = bytes.clone();
+        broken[at] ^= 0xff;
+        structure_of(&broken);
+    }
+    // Without headers that can be read, the containers are still there to be found.
+    let mut broken = bytes.clone();
+    broken[4096 + 16..4096 + 24].fill(0xff);
+    assert_eq!(scan("host", &View::new(&broken)).unwrap().containers.len(), 1);
+}
+
+const SPIRV: &[u8] = b"\x03\x02\x23\x07\0\x04\x01\0\x11\0\x08\0\x05\0\0\0\0\0\0\0";
+
+#[test]
+fn uncompressed_sycl_images_are_told_apart_by_their_table() {
+    let name = "__CLANG_OFFLOAD_BUNDLE__sycl-spir64";
+    let other = [SPIRV, b"of another size"].concat();
+    let content = [SPIRV, &other, &[0; 13], b"native code"].concat();
+    let sizes = [SPIRV.len(), other.len(), b"native code".len()].map(|size| size as u64);
+    let offsets = [0, sizes[0], content.len() as u64 - sizes[2]];
+    let mut host = Host::elf();
+    let images = host.section("", name, &content);
+    let table: Vec<u8> = sizes.iter().flat_map(|size| [[0; 8], size.to_le_bytes()].concat()).collect();
+    let table = host.section("", ".tgtimg", &table);
+    for (row, &offset) in offsets.iter().enumerate() {
+        host.points(table, 16 * row as u64, images, offset);
+    }
+    let file = host.scan();
+    assert_eq!(file.errors, []);
+    let found: Vec<_> = file.device_images().map(|image| (image.kind, image.size.unwrap())).collect();
+    assert_eq!(found, sizes.map(|size| (Some(OffloadKind::Sycl), size)));
+    let section = &file.sections[0];
+    assert_eq!((section.name.as_str(), section.padding, section.unexplained), (name, 13, 0));
+}
+
+#[test]
+fn the_bytes_of_an_image_that_a_table_tells_of_can_be_had_again() {
+    let mut host = Host::elf();
+    let images = host.section("", "__CLANG_OFFLOAD_BUNDLE__sycl-spir64", &[SPIRV, b"native code"].concat());
+    let table: Vec<u8> = [0, SPIRV.len() as u64, 0, 11].iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+    let table = host.section("", ".tgtimg", &table);
+    host.points(table, 0, images, 0).points(table, 16, images, SPIRV.len() as u64);
+    let bytes = host.0.write().unwrap();
+    let file = structure_of(&bytes);
+    let mut seen = Vec::new();
+    reopen(&View::new(&bytes), &file, STRUCTURE_ONLY, &|_| true, &mut |_, _, itself| {
+        seen.push(itself.view.data().to_vec());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(seen, [SPIRV, b"native code"]);
+}
+
+#[test]
+fn sections_without_bytes_of_a_split_debug_file_hold_nothing_and_are_no_trouble() {
+    let mut host = Host::elf();
+    let section = host.0.add_section(Vec::new(), b".hip_fatbin".to_vec(), SectionKind::UninitializedData);
+    host.0.append_section_bss(section, 1 << 40, 4096);
+    let file = host.scan();
+    assert_eq!((file.format, file.sections.len(), file.errors.len()), (Some(FileFormat::Elf), 0, 0));
+}
+
+#[test]
+fn no_broken_byte_of_what_leads_to_containers_is_a_panic() {
+    let mut host = Host::elf();
+    let code = host.section("", ".rodata", &bundle());
+    let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(2));
+    let images = host.section("", "__CLANG_OFFLOAD_BUNDLE__sycl-spir64", SPIRV);
+    let table = host.section("", ".tgtimg", &[[0; 8], (SPIRV.len() as u64).to_le_bytes()].concat());
+    host.points(wrappers, 8, code, 0).points(wrappers, 32, code, 0).points(table, 0, images, 0);
+    let bytes = host.0.write().unwrap();
+    assert_eq!(structure_of(&bytes).containers.len(), 2);
+    for at in 0..bytes.len() {
+        structure_of(&bytes[..at]);
+        for value in [0, 0x7f, 0xff] {
+            let mut broken = bytes.clone();
+            broken[at] = value;
+            let file = structure_of(&broken);
+            let ends = file.containers.iter().map(|it| it.offset.unwrap() + it.size);
+            assert!(ends.max().unwrap_or(0) <= bytes.len() as u64, "{at:#x}");
+        }
+    }
+}
+
+/// A library with one section for images: its header, names and section headers come first, then the section.
+fn library(name: &str, section_size: u64) -> Vec<u8> {
+    let names = [b"\0", name.as_bytes(), b"\0.shstrtab\0"].concat();
+    let names_name = name.len() as u64 + 2;
+    let header = |name: u64, kind: u64, offset: u64, size: u64| {
+        let words = [name | kind << 32, 2, offset, offset, size, 0, 1, 0];
+        words.map(u64::to_le_bytes).concat()
+    };
+    let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+    bytes.extend([0, 0, 64_u64].map(u64::to_le_bytes).concat());
+    bytes.extend([0_u16, 0, 64, 56, 0, 64, 3, 2].map(u16::to_le_bytes).concat());
+    bytes.extend([0; 64]);
+    bytes.extend(header(1, 1, 4096, section_size));
+    bytes.extend(header(names_name, 3, 256, names.len() as u64));
+    bytes.extend(names);
+    bytes.resize(4096, 0);
+    bytes
+}
+
+/// How many bytes of a mapped file are in the memory of this process.
+#[cfg(target_os = "linux")]
+fn resident(path: &Path) -> u64 {
+    let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let own = mappings.lines().skip_while(|line| !line.ends_with(path.to_str().unwrap()));
+    let resident = own.skip(1).find_map(|line| line.strip_prefix("Rss:")).expect("the file is mapped");
+    resident.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn listing_a_gigabyte_by_its_headers_touches_less_than_a_hundredth_of_it() {
+    use std::os::unix::fs::FileExt;
+    const IMAGES: u64 = 250;
+    const STRIDE: u64 = 4 << 20;
+    let image = std::fs::read(format!("{}/fixtures/answer-gfx90a.hsaco", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let id = b"hipv4-amdgcn-amd-amdhsa--gfx90a";
+    let mut index = [&bundle::MAGIC[..], &IMAGES.to_le_bytes()].concat();
+    for number in 1..=IMAGES {
+        let words = [number * STRIDE, STRIDE, id.len() as u64];
+        index.extend([&words.map(u64::to_le_bytes).concat()[..], id].concat());
+    }
+    let (size, file) = ((IMAGES + 1) * STRIDE, tempfile::NamedTempFile::new().unwrap());
+    let sparse = file.as_file();
+    sparse.write_all_at(&library(".hip_fatbin", size), 0).unwrap();
+    sparse.write_all_at(&index, 4096).unwrap();
+    (1..=IMAGES).for_each(|number| sparse.write_all_at(&image, 4096 + number * STRIDE).unwrap());
+    sparse.set_len(4096 + size).unwrap();
+
+    let input = Input::open(file.path()).unwrap();
+    let found = scan_with("library", &input, STRUCTURE_ONLY, &mut |_, _| Ok(())).unwrap();
+    assert_eq!((found.device_images().count(), found.errors.len()), (IMAGES as usize, 0));
+    assert_eq!(archs(&found)[249], "gfx90a");
+    let touched = resident(file.path());
+    assert!(0 < touched && touched < input.size() / 100, "{touched} bytes of {}", input.size());
+    // That it is measured is seen when everything is looked at.
+    let everything = input.view().data().iter().step_by(4096).map(|&byte| u64::from(byte)).sum::<u64>();
+    assert!(everything > 0 && resident(file.path()) > input.size() / 2);
+}
+
+#[test]
+fn sections_of_pe_files_have_eight_letters_of_their_names() {
+    let mut bytes = b"MZ".to_vec();
+    bytes.resize(60, 0);
+    bytes.extend(64_u32.to_le_bytes());
+    // PE signature; AMD64, two sections, an optional header of 112 bytes (PE32+ without directories).
+    bytes.extend(b"PE\0\0\x64\x86\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\x70\0\x22\x20\x0b\x02");
+    bytes.resize(bytes.len() + 110, 0);
+    let (base, code, headers) = (0x1_8000_0000_u64, bundle(), 512_usize);
+    bytes[88 + 24..88 + 32].copy_from_slice(&base.to_le_bytes());
+    for (name, address, size, offset) in
+        [(b".hip_fat", 0x1000, code.len(), headers), (b".hipFatB", 0x2000, 24, headers + code.len())]
+    {
+        bytes.extend(name);
+        bytes.extend([size as u32, address, size as u32, offset as u32].map(u32::to_le_bytes).concat());
+        bytes.extend([0; 16]);
+    }
+    bytes.resize(headers, 0);
+    bytes.extend(&code);
+    bytes.extend([&b"FPIH\x01\0\0\0"[..], &(base + 0x1000).to_le_bytes(), &[0; 8]].concat());
+    let file = structure_of(&bytes);
+    assert_eq!((file.format, archs(&file)), (Some(FileFormat::Pe), vec!["gfx906"]));
+    assert_eq!(file.containers[0].section_name(), Some(".hip_fat"));
+    assert_eq!(file.wrappers[0].points_to, PointsTo::Container(headers as u64));
+}
+
+#[test]
+fn thousands_of_false_magics_are_no_images() {
+    let mut bytes = b"odd".to_vec();
+    for number in 0..5000_u32 {
+        for format in &crate::format::FORMATS {
+            bytes.extend(format.magic);
+            bytes.extend(number.to_le_bytes());
+        }
+    }
+    let file = scan("file", &View::new(&bytes)).unwrap();
+    assert_eq!((file.containers.len(), file.errors.len()), (0, 0));
+}

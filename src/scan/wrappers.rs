@@ -1,0 +1,120 @@
+//! The structures that host code hands to the CUDA and HIP runtimes, each with a pointer to a container.
+//!
+//! `__fatBinC_Wrapper_t` in CUDA's fatbinary_section.h and `__CudaFatBinaryWrapper` in HIP's sources: a magic and a version
+//! of 32 bits each, a pointer to the container, a pointer that is not of interest here. Linkers put those of all objects
+//! into one section. They are not walked by their size: the address sanitizer puts red zones between them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::Findings;
+use super::pointers::{Pointers, Target};
+use super::structure::Structure;
+use crate::bytes::View;
+use crate::error::Result;
+use crate::format;
+use crate::inventory::{InSection, PointsTo, Wrapper, WrapperKind};
+
+/// The sections that they stand in, and in Mach-O files these two names: the segment, the section.
+pub const SECTIONS: [&str; 2] = [".nvFatBinSegment", ".hipFatBinSegment"];
+pub const MACH_O_SECTIONS: [(&str, &str); 2] = [("__NV_CUDA", "__fatbin"), ("__HIP", "__fatbin")];
+
+/// What they begin with, and the versions that there are. rocm-kpack changes HIP's magic when it moves the containers of a
+/// file into an archive of its own; the pointer then leads to the name of that. Source: rocm-kpack,
+/// `kpack_transform.py`.
+const MAGICS: [(u64, WrapperKind); 3] =
+    [(0x4662_43b1, WrapperKind::Cuda), (0x4849_5046, WrapperKind::Hip), (0x4b50_4948, WrapperKind::HipSplitByKpack)];
+const VERSIONS: [u64; 2] = [1, 2];
+
+/// Offset of the pointer.
+const DATA: u64 = 8;
+
+/// A wrapper as it stands in the file.
+pub struct Found<'data> {
+    kind: WrapperKind,
+    section: InSection,
+    offset: u64,
+    target: Target<'data>,
+}
+
+/// All wrappers in a section, which begins at `start` of its host file and that at `base` of the file.
+pub fn read<'data>(
+    section: InSection,
+    range: Range<u64>,
+    base: u64,
+    pointers: &Pointers<'_, 'data>,
+) -> Vec<Found<'data>> {
+    let places = range.clone().step_by(pointers.size() as usize);
+    let found = places.filter_map(|place| {
+        let kind = kind_at(place, pointers).filter(|_| place + DATA + pointers.size() <= range.end)?;
+        let target = match pointers.at(place + DATA) {
+            Target::Offset(offset) => Target::Offset(base.checked_add(offset)?),
+            elsewhere => elsewhere,
+        };
+        Some(Found { kind, section: section.clone(), offset: base + place, target })
+    });
+    found.collect()
+}
+
+fn kind_at(place: u64, pointers: &Pointers) -> Option<WrapperKind> {
+    let magic = pointers.number(place, 4)?;
+    let &(_, kind) = MAGICS.iter().find(|(known, _)| *known == magic)?;
+    VERSIONS.contains(&pointers.number(place + 4, 4)?).then_some(kind)
+}
+
+/// What the wrappers of a file point to. A container that no section has led to yet is added to the findings.
+pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) -> Result<Vec<Wrapper>> {
+    let known = findings.containers.iter().filter_map(|it| Some((it.offset?, it.offset? + it.size)));
+    let mut containers: BTreeMap<u64, u64> = known.collect();
+    // A hostile file has many wrappers for one place that takes long to read.
+    let mut tried = BTreeMap::new();
+    let mut wrappers = Vec::new();
+    for found in &structure.wrappers {
+        let points_to = match found.target {
+            Target::Nothing => PointsTo::Nothing,
+            Target::Symbol(name) => PointsTo::Symbol(name.to_owned()),
+            Target::Offset(offset) => {
+                let is_container = match tried.get(&offset) {
+                    Some(&is_container) => is_container,
+                    None => begins_container(view.from(offset), structure, &mut containers, findings)?,
+                };
+                tried.insert(offset, is_container);
+                if is_container { PointsTo::Container(offset) } else { PointsTo::Bytes(offset) }
+            }
+        };
+        let &Found { kind, ref section, offset, .. } = found;
+        wrappers.push(Wrapper { kind, section: section.clone(), offset, points_to });
+    }
+    Ok(wrappers)
+}
+
+/// Whether a container begins at the view's first byte, and not in the middle of another.
+fn begins_container(
+    view: View<'_>,
+    structure: &Structure,
+    containers: &mut BTreeMap<u64, u64>,
+    findings: &mut Findings,
+) -> Result<bool> {
+    let start = view.start();
+    match containers.range(..=start).next_back() {
+        Some((&known, _)) if known == start => return Ok(true),
+        Some((_, &end)) if end > start => return Ok(false),
+        _ => {}
+    }
+    let Some(format) = format::of_magic(view) else { return Ok(false) };
+    match (format.read)(view) {
+        Ok(container) => {
+            let end = start + container.view.size();
+            if containers.range(start..end).next().is_some() {
+                return Ok(false);
+            }
+            containers.insert(start, end);
+            findings.add(&container, structure.section_at(start).as_ref())?;
+            Ok(true)
+        }
+        Err(error) => {
+            findings.errors.push(error);
+            Ok(false)
+        }
+    }
+}

@@ -47,7 +47,7 @@ class Table {
   /// The layout is fixed, because one that fits the contents is computed anew with every part that is put in.
   width(column) {
     if (column === this.columns[0]) [this.letters, this.pixels] = [0, 0];
-    const made = element("col");
+    const made = element("col", { class: column.isKey ? "key" : "" });
     if (column.isKey) return made;
     let letters = Math.max(column.heading.length + 2, column.least ?? 0, this.longest(column) + 0.5);
     letters = Math.min(letters, column.most ?? 30);

@@ -48,7 +48,7 @@ function shownName(symbol) {
 }
 
 function findingText(row) {
-  const there = row.there ? element("span", { class: "there", text: `; there is ${row.there}` }) : null;
+  const there = row.there ? element("span", { class: "there", text: `; ${row.there}` }) : null;
   return element("span", { class: "wraps" }, row.message, there);
 }
 

@@ -31,6 +31,8 @@
 //!
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
+//! The page of `--html` is opened in a browser: [`page`].
+//!
 //! What registers containers is followed in files of every format: [`wrappers`].
 //!
 //! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
@@ -49,6 +51,7 @@ mod false_magics;
 mod inspect;
 mod linker_wrapper;
 mod matrix;
+mod page;
 mod real_files;
 mod runtimes;
 mod step;
@@ -102,6 +105,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
+    trials.extend(page::trials());
     trials.extend(wrappers::trials());
     trials.extend(real_files::trials());
     trials.extend(todays_tools::trials());

@@ -34,6 +34,8 @@ pub enum Tool {
     Cxxfilt,
     Ptxas,
     Cuobjdump,
+    Chromium,
+    Chromedriver,
     Wild,
 }
 
@@ -93,6 +95,8 @@ impl Tool {
             Tool::Cxxfilt => llvm_program("llvm-cxxfilt"),
             Tool::Ptxas => file(&fetched("cuda-tools"), "ptxas"),
             Tool::Cuobjdump => file(&fetched("cuda-tools"), "cuobjdump"),
+            Tool::Chromium => in_path("chromium"),
+            Tool::Chromedriver => in_path("chromedriver"),
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
             Tool::OffloadBundler => llvm_program("clang-offload-bundler"),
@@ -125,6 +129,8 @@ impl Tool {
             Tool::OffloadWrapper => ("llvm-offload-wrapper-22", "llvm-22"),
             Tool::OffloadBinary => ("llvm-offload-binary-22", "llvm-22"),
             Tool::OffloadBundler => ("clang-offload-bundler-22", "clang-tools-22"),
+            Tool::Chromium => ("chromium", "chromium"),
+            Tool::Chromedriver => ("chromedriver", "chromium-driver"),
             Tool::Libomp => ("libomp.so of LLVM 22", "libomp-22-dev"),
             Tool::LibLlvm => ("libLLVM.so.22", "libllvm22"),
             Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),

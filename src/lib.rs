@@ -24,8 +24,10 @@
 //! | [`select`] | which image a runtime would take on a device, and why no other | files, printing |
 //! | [`scan`] | finding containers: by structure, then by magic | printing |
 //! | [`survey`] | all that is known of a file: its inventory, and what is inside its images | how it is judged |
+//! | [`check`] | a policy, its rules, and what they find in that | where it came from, how it is printed |
+//! | [`lock`] | a reviewable record of device code, and what became of an old one | whether it is files or a record |
 //! | [`ops`] | what a command does with files | command-line syntax |
-//! | [`report`] | an inventory as table or JSON | where it came from |
+//! | [`report`] | an inventory as table, JSON or page | where it came from |
 //! | [`cli`] | subcommands, messages, exit statuses | |
 //!
 //! # Listing a file
@@ -44,6 +46,7 @@
 
 pub mod archive;
 pub mod bytes;
+pub mod check;
 pub mod cli;
 pub mod codec;
 pub mod content;
@@ -53,6 +56,7 @@ pub mod host;
 pub mod inspect;
 pub mod inventory;
 pub mod io;
+pub mod lock;
 pub mod ops;
 pub mod report;
 pub mod scan;

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 /// The rooms from the top to the bottom of the house. A room may use those on floors above its own, and none on its own
 /// floor but itself.
-const FLOORS: [&[&str]; 8] = [
+const FLOORS: [&[&str]; 9] = [
     &["error"],
     &["bytes", "content"],
     &["archive", "codec", "io", "target"],
     &["format"],
     &["host", "inspect", "inventory"],
     &["wrap", "scan", "select", "survey"],
+    &["check", "lock"],
     &["ops", "report"],
     &["cli"],
 ];

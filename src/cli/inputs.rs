@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::status::{self, Status};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
-use crate::io::Input;
+use crate::io::{Input, STANDARD_INPUT};
 use crate::ops::Scanned;
 use crate::scan::{self, Archives, Opening, Options, Part};
 
@@ -72,23 +72,64 @@ impl InputArguments {
     /// Scans everything, and calls `take` with what came of each file that there is something to say of, in order. What
     /// is broken in a file is reported just before.
     pub fn scan(&self, options: Options, take: &mut dyn FnMut(Outcome)) -> Result<()> {
+        self.scan_and(options, |outcome| outcome, take)
+    }
+
+    /// The same, and has `work` done with each outcome at the same time as with others.
+    pub fn scan_and<R: Send>(
+        &self,
+        options: Options,
+        work: impl Fn(Outcome) -> R + Sync,
+        take: &mut dyn FnMut(R),
+    ) -> Result<()> {
         let (named, failed) = self.named()?;
-        failed.into_iter().for_each(|(path, error)| take(Outcome::Unreadable(path, error)));
+        failed.into_iter().for_each(|(path, error)| take(work(Outcome::Unreadable(path, error))));
         let progress = Mutex::new(Progress::of_files(named.iter().map(Named::size).sum(), named.len()));
+        let work = |outcome| (broken(&outcome), work(outcome));
         for some in named.chunks(AT_A_TIME) {
-            let outcomes = in_parallel(some, |named| {
-                let outcomes = scan_path(named, options);
+            let done = in_parallel(some, |named| {
+                let done: Vec<_> = scan_path(named, options).into_iter().map(work).collect();
                 progress.lock().expect("no worker panics").file_done(named.size());
-                outcomes
+                done
             });
             let progress = progress.lock().expect("no worker panics");
-            progress.suspend(|| outcomes.into_iter().flatten().for_each(|outcome| tell(outcome, take)));
+            progress.suspend(|| {
+                for (errors, result) in done.into_iter().flatten() {
+                    for error in errors {
+                        status::report(&error.into());
+                    }
+                    take(result);
+                }
+            });
         }
         Ok(())
     }
 
-    /// All paths in order, and the folders that cannot be read.
-    fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
+    /// What the user names by a single path.
+    pub fn single(path: PathBuf) -> InputArguments {
+        InputArguments { files: vec![path], files_from: None }
+    }
+
+    /// The same with every path that a list names, so that the list is read once.
+    pub fn with_listed(self) -> Result<InputArguments> {
+        let (files, failed) = self.paths();
+        match failed.into_iter().next() {
+            Some((_, error)) => Err(error.into()),
+            None => Ok(InputArguments { files, files_from: None }),
+        }
+    }
+
+    /// What the user named, as messages call it, in order; of lists see [`InputArguments::with_listed`].
+    pub fn names(&self) -> Vec<String> {
+        let name = |path: &PathBuf| match path.to_str() {
+            Some("-") => STANDARD_INPUT.to_owned(),
+            _ => path.to_string_lossy().into_owned(),
+        };
+        self.files.iter().map(name).collect()
+    }
+
+    /// What the user named, in order, and a list that cannot be read.
+    fn paths(&self) -> (Vec<PathBuf>, Vec<Unreadable>) {
         let (mut paths, mut failed) = (self.files.clone(), Vec::new());
         if let Some(list) = &self.files_from {
             match Input::open(list) {
@@ -100,6 +141,12 @@ impl InputArguments {
                 Err(error) => failed.push((list.to_string_lossy().into_owned(), error)),
             }
         }
+        (paths, failed)
+    }
+
+    /// All paths in order, and the folders and lists that cannot be read.
+    fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
+        let (paths, mut failed) = self.paths();
         let mut named = Vec::new();
         for path in paths {
             if !path.is_dir() {
@@ -124,6 +171,12 @@ impl InputArguments {
     }
 }
 
+/// What is broken in a file that could be scanned.
+fn broken(outcome: &Outcome) -> Vec<Error> {
+    let Outcome::Scanned(Scanned { part, file }) = outcome else { return Vec::new() };
+    file.errors.iter().map(|error| error.clone().in_file(Path::new(&part.path))).collect()
+}
+
 /// The results of `work` in the order of the items.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
@@ -144,16 +197,6 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     let mut results = results.into_inner().expect("no worker panics");
     results.sort_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()
-}
-
-/// Reports what is broken in a file, and hands on what came of it.
-fn tell(outcome: Outcome, take: &mut dyn FnMut(Outcome)) {
-    if let Outcome::Scanned(Scanned { part, file }) = &outcome {
-        for error in &file.errors {
-            status::report(&error.clone().in_file(Path::new(&part.path)).into());
-        }
-    }
-    take(outcome);
 }
 
 fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {

@@ -20,8 +20,11 @@ impl LimitArgument {
     }
 }
 
-fn parse_size(text: &str) -> Result<u64> {
+/// A number of bytes; behind the unit may stand what others write there: `MB`, `MiB`.
+pub fn parse_size(text: &str) -> Result<u64> {
     let units = [('K', 10), ('M', 20), ('G', 30)];
+    let short = ["iB", "B"].into_iter().find_map(|end| text.strip_suffix(end));
+    let text = short.filter(|short| short.ends_with(units.map(|unit| unit.0))).unwrap_or(text);
     let with_unit = units.into_iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, shift)));
     let (digits, shift) = with_unit.unwrap_or((text, 0));
     let number: u64 = digits.parse().ok().context("no size: a number of bytes, or one with K, M or G")?;
@@ -34,10 +37,12 @@ mod tests {
 
     #[test]
     fn a_size_is_a_number_with_or_without_a_unit() {
-        for (text, size) in [("0", 0), ("77", 77), ("2K", 2048), ("3M", 3 << 20), ("16G", 16 << 30)] {
+        let sizes =
+            [("0", 0), ("77", 77), ("2K", 2048), ("3M", 3 << 20), ("4MB", 4 << 20), ("5KiB", 5120), ("16G", 16 << 30)];
+        for (text, size) in sizes {
             assert_eq!(parse_size(text).unwrap(), size, "{text}");
         }
-        for text in ["", "G", "-1", "1.5G", "1GG", "99999999999999G"] {
+        for text in ["", "G", "-1", "1.5G", "1GG", "1B", "1BK", "99999999999999G"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
     }

@@ -1,7 +1,9 @@
 //! The command line: subcommands, messages and exit statuses.
 
 mod bundle;
+mod check;
 mod compression;
+mod diff;
 mod dropin;
 mod extract;
 mod figures;
@@ -11,7 +13,10 @@ mod inspect;
 mod install_links;
 mod limit;
 mod list;
+mod lock;
+mod locking;
 mod pack;
+mod page;
 mod progress;
 mod scan;
 mod schema;
@@ -53,6 +58,9 @@ enum Command {
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
     Select(select::Arguments),
+    Check(check::Arguments),
+    Lock(lock::Arguments),
+    Diff(diff::Arguments),
     Schema(schema::Arguments),
     InstallLinks(install_links::Arguments),
 }
@@ -75,6 +83,9 @@ pub fn run() -> ExitCode {
         Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Select(arguments) => select::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Lock(arguments) => lock::run(arguments),
+        Command::Diff(arguments) => diff::run(arguments),
         Command::Schema(arguments) => schema::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 const BLOCK: usize = 256 << 10;
 
 /// What messages call it.
-const STANDARD_INPUT: &str = "standard input";
+pub const STANDARD_INPUT: &str = "standard input";
 
 /// A regular file, opened for reading.
 ///

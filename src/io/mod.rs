@@ -8,6 +8,6 @@ mod output;
 mod sink;
 
 pub use file_uri::FileUri;
-pub use input::Input;
+pub use input::{Input, STANDARD_INPUT};
 pub use output::Output;
 pub use sink::Sink;

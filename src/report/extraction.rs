@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::json::hexadecimal;
+use super::text::hexadecimal;
 use crate::inventory::{Container, File, Image};
 
 /// Name and number of the schema.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::text::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::inventory::{PointsTo, WrapperKind};
@@ -155,10 +156,6 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     message: String,
-}
-
-pub fn hexadecimal(bytes: [u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One element of the document's `files` as a line.

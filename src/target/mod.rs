@@ -6,6 +6,7 @@ pub mod compatibility;
 pub mod device;
 mod kind;
 pub mod nvptx;
+mod order;
 pub mod processors;
 pub mod runs_on;
 #[cfg(test)]
@@ -16,5 +17,6 @@ pub mod triple;
 pub use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
 pub use device::{Device, InvalidDevice, Platform};
 pub use kind::OffloadKind;
+pub use order::order;
 pub use target_id::{InvalidTargetId, TargetId};
 pub use triple::{Triple, names_architecture};

@@ -10,6 +10,7 @@ mod inspect;
 mod library;
 mod pack;
 mod packager;
+mod page;
 mod readme;
 mod scan;
 mod schema;

@@ -1,0 +1,86 @@
+//! From what a user names to a lock of it: files that are looked into, or a lock that was written before.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::inputs::{InputArguments, Outcome, found};
+use super::{Status, status};
+use crate::error::{Error, Result as FileResult};
+use crate::io::Input;
+use crate::lock::{self, Lock, LockedFile};
+use crate::ops::{self, Scanned};
+use crate::scan::Options;
+use crate::survey::Wanted;
+
+/// A lock of all device code in the inputs, and what their reading means for the exit status. Whatever is not right is
+/// reported.
+pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {
+    let options = Options { hash: true, ..options };
+    let (mut files, mut status) = (Vec::new(), Status::No);
+    inputs.scan_and(options, |outcome| look(outcome, options), &mut |looked: Looked| {
+        status = status.and(looked.status);
+        files.extend(looked.file);
+        looked.errors.into_iter().for_each(|error| status = status.and(status::report(&error.into())));
+    })?;
+    Ok((Lock::new(files), status))
+}
+
+/// What became of one file.
+struct Looked {
+    file: Option<LockedFile>,
+    errors: Vec<Error>,
+    status: Status,
+}
+
+fn look(outcome: Outcome, options: Options) -> Looked {
+    let failed = |error| Looked { file: None, errors: vec![error], status: Status::Trouble };
+    match outcome {
+        Outcome::Unreadable(_, error) => failed(error),
+        Outcome::Nothing(_) => Looked { file: None, errors: Vec::new(), status: Status::No },
+        Outcome::Scanned(scanned) => look_into(scanned, options).unwrap_or_else(failed),
+    }
+}
+
+fn look_into(scanned: Scanned, options: Options) -> FileResult<Looked> {
+    let status = found(&scanned.file);
+    let wanted = Wanted { inspection: true, code_hash: true, build_paths: false };
+    let surveyed = ops::survey(scanned, options, wanted)?;
+    let mut errors = Vec::new();
+    for (number, (image, inside)) in surveyed.images().enumerate() {
+        let problems = inside.inspection.iter().flat_map(|inspection| &inspection.problems);
+        errors.extend(problems.map(|problem| ops::problem(&surveyed.file.path, number, image, problem.clone())));
+    }
+    let has_images = !surveyed.insides.is_empty();
+    Ok(Looked { file: has_images.then(|| lock::locked_file(&surveyed)), errors, status })
+}
+
+/// One side of a comparison: the lock that stands in the file `path`, or one of what is there. Of the latter, paths begin
+/// below what was named, so that two folders can be compared.
+pub fn side(path: &Path, options: Options) -> Result<(Lock, Status)> {
+    if let Some(lock) = written_lock(path)? {
+        return Ok((lock, Status::Yes));
+    }
+    let (mut lock, status) = lock_of(&InputArguments::single(path.to_owned()), options)?;
+    let named = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+    for file in &mut lock.files {
+        if let Some(below) = file.path.strip_prefix(&named).map(|rest| rest.trim_start_matches(['/', '!']))
+            && !below.is_empty()
+        {
+            file.path = below.to_owned();
+        }
+    }
+    Ok((lock, status))
+}
+
+fn written_lock(path: &Path) -> Result<Option<Lock>> {
+    if path.is_dir() || path == Path::new("-") {
+        return Ok(None);
+    }
+    let input = Input::open(PathBuf::from(path))?;
+    let bytes = input.view().data();
+    if !lock::is_lock(bytes) {
+        return Ok(None);
+    }
+    lock::read(bytes).map(Some).with_context(|| path.display().to_string())
+}

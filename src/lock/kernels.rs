@@ -1,0 +1,83 @@
+//! What became of the kernels for one target of one file.
+
+use std::collections::BTreeMap;
+
+use super::compare::growth;
+use super::{LockedImage, LockedKernel};
+
+/// A kernel that is not what it was; of several of one name, one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelDifference<'a> {
+    Added(&'a LockedKernel),
+    Removed(&'a LockedKernel),
+    /// From the first to the second.
+    Changed(&'a LockedKernel, &'a LockedKernel),
+}
+
+impl<'a> KernelDifference<'a> {
+    pub fn before(&self) -> Option<&'a LockedKernel> {
+        match *self {
+            KernelDifference::Added(_) => None,
+            KernelDifference::Removed(old) | KernelDifference::Changed(old, _) => Some(old),
+        }
+    }
+
+    pub fn after(&self) -> Option<&'a LockedKernel> {
+        match *self {
+            KernelDifference::Removed(_) => None,
+            KernelDifference::Added(new) | KernelDifference::Changed(_, new) => Some(new),
+        }
+    }
+
+    /// The kernel as it is now, or was.
+    pub fn kernel(&self) -> &'a LockedKernel {
+        match *self {
+            KernelDifference::Added(kernel)
+            | KernelDifference::Removed(kernel)
+            | KernelDifference::Changed(_, kernel) => kernel,
+        }
+    }
+
+    /// By how many bytes its code grew.
+    pub fn growth(&self) -> i64 {
+        let size = |kernel: Option<&LockedKernel>| kernel.and_then(LockedKernel::code_size).unwrap_or(0);
+        growth(size(self.before()), size(self.after()))
+    }
+}
+
+/// The kernels that differ between images for one target, the largest difference first.
+pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<KernelDifference<'a>> {
+    let mut names: BTreeMap<&str, (Vec<&LockedKernel>, Vec<&LockedKernel>)> = BTreeMap::new();
+    for kernel in old.iter().flat_map(|image| &image.kernels) {
+        names.entry(&kernel.name).or_default().0.push(kernel);
+    }
+    for kernel in new.iter().flat_map(|image| &image.kernels) {
+        names.entry(&kernel.name).or_default().1.push(kernel);
+    }
+    let mut found: Vec<_> = names.into_values().flat_map(|(old, new)| differing(old, new)).collect();
+    found.sort_by_key(|it| (std::cmp::Reverse(it.growth().unsigned_abs()), &it.kernel().name));
+    found
+}
+
+/// Those of one name: what is the same on both sides cancels out, and the rest are pairs in the order of their figures.
+fn differing<'a>(mut old: Vec<&'a LockedKernel>, mut new: Vec<&'a LockedKernel>) -> Vec<KernelDifference<'a>> {
+    let figures = |kernel: &&LockedKernel| (kernel.figures, kernel.scratch_is_minimum);
+    old.sort_by_key(figures);
+    new.sort_by_key(figures);
+    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
+    loop {
+        match (old.peek().map(figures), new.peek().map(figures)) {
+            (Some(left), Some(right)) if left == right => drop((old.next(), new.next())),
+            (Some(left), Some(right)) if left > right => come.extend(new.next()),
+            (Some(_), _) => gone.extend(old.next()),
+            (None, Some(_)) => come.extend(new.next()),
+            (None, None) => break,
+        }
+    }
+    let both = gone.len().min(come.len());
+    let changed = gone.iter().zip(&come).map(|(old, new)| KernelDifference::Changed(old, new));
+    let removed = gone[both..].iter().map(|kernel| KernelDifference::Removed(kernel));
+    let added = come[both..].iter().map(|kernel| KernelDifference::Added(kernel));
+    changed.chain(removed).chain(added).collect()
+}

@@ -1,0 +1,162 @@
+//! A lock: what device code there is in a set of files, as plain data that is kept beside the source of a project.
+//!
+//! [`text`] has the form that people review, [`of_survey`] makes it of files, [`compare`] tells what became of an old one.
+//! A value that is absent is not known, or was left out on purpose, and is then not compared.
+
+mod budget;
+mod compare;
+mod kernels;
+mod of_survey;
+mod pairs;
+mod read;
+mod text;
+
+pub use budget::{Budget, Measure, Most, Undecidable, Verdict, judge};
+pub use compare::{Change, Comparison, FileDifference, Side, TargetDifference, Totals, compare, growth};
+pub use kernels::KernelDifference;
+pub use of_survey::locked_file;
+pub use read::{InvalidLine, InvalidLock, is_lock, read};
+pub use text::write;
+
+use crate::inspect::Kernel;
+
+/// What is known of the device code in some files, in an order that does not depend on how it was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lock {
+    pub files: Vec<LockedFile>,
+}
+
+/// A file with device code.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockedFile {
+    /// As the user gave it, with `/` between its parts; of a member of an archive `ARCHIVE!MEMBER`.
+    pub path: String,
+    pub size: Option<u64>,
+    /// What its containers take of it, with their headers.
+    pub stored: Option<u64>,
+    pub images: Vec<LockedImage>,
+}
+
+/// What an image is for, and the form of its code. Images that agree in it are compared with one another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockedTarget {
+    pub arch: Option<String>,
+    pub kind: Option<String>,
+    /// The name that `fatbin scan` has for the form: `elf`, `ptx`.
+    pub image: String,
+    pub triple: Option<String>,
+}
+
+/// A device image. Its kernels stand in front of its sizes for the order of images: of many for one target, each keeps its
+/// place when its code changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockedImage {
+    pub target: LockedTarget,
+    /// By name.
+    pub kernels: Vec<LockedKernel>,
+    /// The containers around it from the outermost on: `offload-binary>cuda-fatbin`.
+    pub within: Option<String>,
+    /// How it, or the container around it, is compressed.
+    pub codec: Option<String>,
+    pub stored: Option<u64>,
+    /// Once decompressed.
+    pub size: Option<u64>,
+    /// How much debug information there is.
+    pub debug: Option<String>,
+    pub sha256: Option<Hash>,
+    /// The hash of its code alone.
+    pub code: Option<Hash>,
+}
+
+/// A SHA-256.
+pub type Hash = [u8; 32];
+
+/// A kernel and what it takes of the device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockedKernel {
+    /// As the runtime looks it up.
+    pub name: String,
+    /// In the order of [`FIGURES`].
+    pub figures: [Option<u64>; FIGURES.len()],
+    /// More scratch may be needed than is stated.
+    pub scratch_is_minimum: bool,
+    /// As its author wrote the name, where that is something else.
+    pub demangled: Option<String>,
+}
+
+/// A number that a kernel may have.
+pub struct Figure {
+    /// In a lock, and in JSON; the same as in `fatbin.inspect/1`.
+    pub key: &'static str,
+    of: fn(&Kernel) -> Option<u64>,
+}
+
+const fn figure(key: &'static str, of: fn(&Kernel) -> Option<u64>) -> Figure {
+    Figure { key, of }
+}
+
+/// The figures that a change of is worth a look: what a launch may fail by, or become slow by.
+pub const FIGURES: [Figure; 9] = [
+    figure("code_size", |kernel| kernel.code_size),
+    figure("registers", |kernel| kernel.registers),
+    figure("vgprs", |kernel| kernel.vgprs),
+    figure("agprs", |kernel| kernel.agprs),
+    figure("sgprs", |kernel| kernel.sgprs),
+    figure("vgpr_spills", |kernel| kernel.vgpr_spills),
+    figure("sgpr_spills", |kernel| kernel.sgpr_spills),
+    figure(SCRATCH, |kernel| kernel.scratch),
+    figure("shared", |kernel| kernel.shared),
+];
+
+/// The one figure that may be a minimum.
+pub const SCRATCH: &str = "scratch";
+
+impl Lock {
+    /// Of these files, in whatever order they and what is in them come.
+    pub fn new(mut files: Vec<LockedFile>) -> Lock {
+        for file in &mut files {
+            for image in &mut file.images {
+                image.kernels.sort();
+            }
+            file.images.sort();
+        }
+        files.sort();
+        Lock { files }
+    }
+
+    /// All images of all files.
+    pub fn images(&self) -> impl Iterator<Item = &LockedImage> {
+        self.files.iter().flat_map(|file| &file.images)
+    }
+
+    /// Leaves out what may differ between two builds of one source: hashes and sizes of whole images, which hold debug
+    /// information and paths, and those of files.
+    pub fn keep_code_only(&mut self) {
+        for file in &mut self.files {
+            (file.size, file.stored) = (None, None);
+            for image in &mut file.images {
+                (image.stored, image.size, image.sha256) = (None, None, None);
+            }
+        }
+    }
+}
+
+impl LockedKernel {
+    /// The size of its machine code.
+    pub fn code_size(&self) -> Option<u64> {
+        self.figures[0]
+    }
+
+    /// Figures by their keys, without those that are absent.
+    pub fn known(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        FIGURES.iter().zip(self.figures).filter_map(|(figure, value)| Some((figure.key, value?)))
+    }
+
+    /// The name for people.
+    pub fn readable_name(&self) -> &str {
+        self.demangled.as_deref().unwrap_or(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

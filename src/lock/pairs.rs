@@ -1,0 +1,158 @@
+//! Which file of a new build is which of an old one.
+//!
+//! Paths say it, but the same library stands in `dist-1.0/lib` and in `dist-1.1/lib`, in wheels whose names have their
+//! versions in them, and under a number of its own. So what has the same path is a pair first, and of the rest those whose
+//! paths end in the same way, as long as there is only one such file on each side.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::LockedFile;
+
+/// As many parts at the end of two paths are looked at.
+const DEEPEST: usize = 12;
+
+/// An old file and what it is in the new build; one of the two may be missing.
+pub type Pair<'a> = (Option<&'a LockedFile>, Option<&'a LockedFile>);
+
+/// Every file of both sides, in one pair each.
+pub fn pairs<'a>(old: &'a [LockedFile], new: &'a [LockedFile]) -> Vec<Pair<'a>> {
+    if let ([old], [new]) = (old, new) {
+        return vec![(Some(old), Some(new))];
+    }
+    let mut sides = Sides { old: old.iter().collect(), new: new.iter().collect(), pairs: Vec::new() };
+    // Members of one archive may have one name: those that do are pairs in their order.
+    sides.pair(false, |file| file.path.clone());
+    sides.pair(false, |file| without_versions(&file.path));
+    for depth in (1..=DEEPEST).rev() {
+        sides.pair(true, |file| end(&without_versions(&file.path), depth));
+    }
+    let Sides { old, new, mut pairs } = sides;
+    pairs.extend(old.into_iter().map(|file| (Some(file), None)));
+    pairs.extend(new.into_iter().map(|file| (None, Some(file))));
+    pairs
+}
+
+/// Files that are no pair yet, and those that are.
+struct Sides<'a> {
+    old: Vec<&'a LockedFile>,
+    new: Vec<&'a LockedFile>,
+    pairs: Vec<Pair<'a>>,
+}
+
+impl<'a> Sides<'a> {
+    /// Makes pairs of files with the same key, and leaves alone those whose key is not `unique` on each side if it has to be.
+    fn pair(&mut self, unique: bool, key: impl Fn(&LockedFile) -> String) {
+        if self.old.is_empty() || self.new.is_empty() {
+            return;
+        }
+        let mut there: HashMap<String, (Vec<usize>, Vec<usize>)> = HashMap::new();
+        for (index, file) in self.old.iter().enumerate() {
+            there.entry(key(file)).or_default().0.push(index);
+        }
+        for (index, file) in self.new.iter().enumerate() {
+            there.entry(key(file)).or_default().1.push(index);
+        }
+        let there = there.into_values().filter(|(old, new)| !unique || (old.len() == 1 && new.len() == 1));
+        let mut found: Vec<(usize, usize)> = there.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
+        found.sort_unstable();
+        self.pairs.extend(found.iter().map(|&(old, new)| (Some(self.old[old]), Some(self.new[new]))));
+        let paired: Vec<bool> = flags(self.old.len(), found.iter().map(|it| it.0));
+        let mut kept = paired.iter();
+        self.old.retain(|_| !kept.next().expect("one flag each"));
+        let paired: Vec<bool> = flags(self.new.len(), found.iter().map(|it| it.1));
+        let mut kept = paired.iter();
+        self.new.retain(|_| !kept.next().expect("one flag each"));
+    }
+}
+
+fn flags(count: usize, set: impl Iterator<Item = usize>) -> Vec<bool> {
+    let mut flags = vec![false; count];
+    set.for_each(|index| flags[index] = true);
+    flags
+}
+
+/// The last parts of a path; what stands in an archive is divided from it like a folder from what is in it.
+fn end(path: &str, depth: usize) -> String {
+    let parts: Vec<&str> = path.rsplit(['/', '!']).take(depth).collect();
+    parts.join("/")
+}
+
+/// Where versions stand in paths: in the names of wheels and of the folders for their data (the binary distribution format
+/// of the Python Packaging User Guide: `{distribution}-{version}…`), behind `.so`, and where auditwheel puts a hash of the
+/// library so that two of one name can be loaded.
+static VERSIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
+    [
+        (r"([^/!-]+)-[^/!-]+(-\d[^/!-]*)?(-[^/!-]+-[^/!-]+-[^/!-]+\.whl)", "$1-*$3"),
+        (r"([^/!-]+)-[^/!-]+\.(data|dist-info)([/!]|$)", "$1-*.$2$3"),
+        (r"-[0-9a-f]{8}(\.\d[\d.]*)?\.so", "-*.so"),
+        (r"\.so\.\d[\d.]*", ".so.*"),
+    ]
+    .map(|(pattern, by)| (Regex::new(pattern).expect("the pattern is right"), by))
+});
+
+fn without_versions(path: &str) -> String {
+    let replaced = |path: String, (pattern, by): &(Regex, &str)| pattern.replace_all(&path, *by).into_owned();
+    VERSIONS.iter().fold(path.to_owned(), replaced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs as `old new`, sorted, with a dash for nobody.
+    fn paired(old: &str, new: &str) -> Vec<String> {
+        let files = |paths: &str| -> Vec<LockedFile> {
+            let file = |path: &str| LockedFile { path: path.to_owned(), ..Default::default() };
+            paths.split_whitespace().map(file).collect()
+        };
+        let (old, new) = (files(old), files(new));
+        let name = |file: Option<&LockedFile>| file.map_or("-".to_owned(), |file| file.path.clone());
+        let mut found: Vec<String> =
+            pairs(&old, &new).into_iter().map(|(old, new)| format!("{} {}", name(old), name(new))).collect();
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn two_single_files_are_a_pair_whatever_they_are_called() {
+        assert_eq!(paired("a", "b"), ["a b"]);
+    }
+
+    #[test]
+    fn the_same_path_goes_before_the_same_name() {
+        assert_eq!(paired("a/x b/x", "b/x c/x"), ["a/x c/x", "b/x b/x"]);
+    }
+
+    #[test]
+    fn a_file_keeps_its_pair_below_another_folder() {
+        assert_eq!(paired("1.0/a/x 1.0/b/x", "b/x a/x"), ["1.0/a/x a/x", "1.0/b/x b/x"]);
+    }
+
+    #[test]
+    fn a_name_that_is_there_twice_is_no_reason_for_a_pair() {
+        assert_eq!(paired("a/x b/x", "c/x d"), ["- c/x", "- d", "a/x -", "b/x -"]);
+    }
+
+    #[test]
+    fn members_of_one_name_are_pairs_in_their_order() {
+        assert_eq!(paired("l.a!x l.a!x", "l.a!x l.a!x y"), ["- y", "l.a!x l.a!x", "l.a!x l.a!x"]);
+    }
+
+    #[test]
+    fn versions_in_names_do_not_part_what_belongs_together() {
+        let cases = [
+            ("d/x-1.0-cp312-cp312-linux_x86_64.whl!x/a.so", "e/x-1.1-2-cp312-cp312-linux_x86_64.whl!x/a.so"),
+            ("x-1.0.data/purelib/a", "x-1.0.1rc1.data/purelib/a"),
+            ("lib/libm.so.1.2", "lib/libm.so.1.3.0"),
+            ("x.libs/libm-0123abcd.so.1", "x.libs/libm-ffff0000.so.1"),
+        ];
+        for (old, new) in cases {
+            assert_eq!(paired(&format!("{old} old"), &format!("{new} new")).len(), 3, "{old} and {new}");
+        }
+        let both = "x-1.0-cp311-cp311-any.whl!x/a.so x-1.0-cp312-cp312-any.whl!x/a.so";
+        assert_eq!(paired(both, &both.replace("1.0", "1.1")).len(), 2, "wheels for two interpreters stay apart");
+    }
+}

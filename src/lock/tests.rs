@@ -1,0 +1,211 @@
+//! Locks go out and come back, broken ones say where, and differences are told apart.
+
+use super::*;
+
+fn kernel(name: &str, code_size: u64) -> LockedKernel {
+    let mut kernel = LockedKernel { name: name.to_owned(), ..Default::default() };
+    kernel.figures[0] = Some(code_size);
+    kernel
+}
+
+fn image(arch: &str, code: u8, kernels: &[LockedKernel]) -> LockedImage {
+    LockedImage {
+        target: LockedTarget { arch: Some(arch.to_owned()), image: "elf".to_owned(), ..Default::default() },
+        size: Some(1000),
+        sha256: Some([code; 32]),
+        code: Some([code; 32]),
+        kernels: kernels.to_vec(),
+        ..Default::default()
+    }
+}
+
+fn lock(images: &[LockedImage]) -> Lock {
+    let stored = Some(1000 * images.len() as u64);
+    Lock::new(vec![LockedFile { path: "a.so".to_owned(), size: Some(9000), stored, images: images.to_vec() }])
+}
+
+/// What happened to each target, as `arch change`.
+fn changes(old: &Lock, new: &Lock) -> Vec<String> {
+    let comparison = compare(old, new, false);
+    let targets = comparison.files.iter().flat_map(|file| &file.targets);
+    targets.map(|it| format!("{} {}", it.target.arch.as_deref().unwrap(), it.change.name())).collect()
+}
+
+#[test]
+fn a_lock_comes_back_as_it_went_out_whatever_the_names_in_it() {
+    let names = [
+        "plain",
+        "-",
+        "",
+        "two words",
+        "a=b",
+        "\"",
+        "\\",
+        "#",
+        "\n",
+        "\u{202e}gnp",
+        "\u{1f600}",
+        "\u{e0041}",
+        "é\u{7f}",
+    ];
+    let mut images: Vec<LockedImage> = names.iter().map(|name| image(name, 7, &[kernel(name, 1)])).collect();
+    for (image, name) in images.iter_mut().zip(names) {
+        let name = Some(name.to_owned());
+        (image.codec, image.within, image.debug) = (name.clone(), name.clone(), name.clone());
+        image.kernels[0].demangled = name;
+    }
+    images[0].kernels[0].figures = [Some(u64::MAX); FIGURES.len()];
+    images[0].kernels[0].scratch_is_minimum = true;
+    images[1].target = LockedTarget::default();
+    let mut lock = lock(&images);
+    for name in names {
+        lock.files.push(LockedFile { path: name.to_owned(), ..Default::default() });
+    }
+    let lock = Lock::new(lock.files);
+    let text = write(&lock);
+    assert!(text.chars().all(|c| c == '\n' || (!c.is_control() && c != '\u{202e}')), "{text:?}");
+    assert_eq!(read(text.as_bytes()).unwrap(), lock, "{text}");
+    assert_eq!(read(text.replace('\n', "\r\n").as_bytes()).unwrap(), lock, "git may change the ends of lines");
+}
+
+#[test]
+fn the_text_does_not_depend_on_the_order_in_which_things_are_found() {
+    let (a, b) = (image("sm_80", 1, &[kernel("a", 1), kernel("b", 2)]), image("sm_80", 2, &[kernel("c", 3)]));
+    let mut turned = a.clone();
+    turned.kernels.reverse();
+    assert_eq!(write(&lock(&[a.clone(), b.clone()])), write(&lock(&[b, turned])));
+}
+
+#[test]
+fn a_broken_lock_is_told_with_its_line() {
+    let head = "fatbin.lock/1\nfile a\n";
+    let cases = [
+        ("", "line 1: is \"\", should be \"fatbin.lock/1\""),
+        ("fatbin.lock/2\n", "line 1: is \"fatbin.lock/2\", should be \"fatbin.lock/1\""),
+        ("fatbin.lock/1\nimage - image=elf\n", "line 2: image stands before the first file"),
+        ("fatbin.lock/1\nfile a\n  kernel k\n", "line 3: kernel stands before the first image"),
+        ("fatbin.lock/1\nfile\n", "line 2: file has no name"),
+        ("fatbin.lock/1\nfile -\n", "line 2: file has no name"),
+        ("fatbin.lock/1\n\n# x\nfiles a\n", "line 4: \"files\" is no entry (file, image, kernel)"),
+        ("fatbin.lock/1\nfile a size\n", "line 2: \"size\" is no field (KEY=VALUE)"),
+        ("fatbin.lock/1\nfile a size=1 size=1\n", "line 2: size is there twice"),
+        ("fatbin.lock/1\nfile a colour=red\n", "line 2: \"colour\" is no field of this entry"),
+        ("fatbin.lock/1\nfile a size=-1\n", "line 2: size is \"-1\", should be a number"),
+        ("fatbin.lock/1\nfile a size=+1\n", "line 2: size is \"+1\", should be a number"),
+        (
+            "fatbin.lock/1\nfile a size=18446744073709551616\n",
+            "line 2: size is \"18446744073709551616\", should be a number",
+        ),
+        (
+            "fatbin.lock/1\nfile \"a\n",
+            "line 2: \"a is a string without an end, or with an escape that JSON does not have",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), message);
+    }
+    let fields = [
+        ("image sm_80", "line 3: image is missing"),
+        ("image sm_80 image=elf code=77", "line 3: code is \"77\", should be the 64 hexadecimal digits of a SHA-256"),
+        ("file \"a\"b", "line 3: \"a\"b is a string without an end, or with an escape that JSON does not have"),
+        ("image - image=elf\n kernel k shared=1+", "line 4: shared is \"1+\", should be a number"),
+        ("image - image=elf\n kernel k scratch=+", "line 4: scratch is \"\", should be a number"),
+    ];
+    for (line, message) in fields {
+        assert_eq!(read(format!("{head}{line}\n").as_bytes()).unwrap_err().to_string(), message);
+    }
+    let invalid = read(b"fatbin.lock/1\nfile \xff\n").unwrap_err();
+    assert_eq!(invalid, InvalidLock { line: 2, cause: InvalidLine::Unreadable });
+}
+
+#[test]
+fn what_happened_to_images_is_told_apart() {
+    let plain = image("gfx90a", 1, &[kernel("k", 32)]);
+    let with = |edit: fn(&mut LockedImage)| {
+        let mut image = plain.clone();
+        edit(&mut image);
+        lock(&[image])
+    };
+    let cases = [
+        (with(|_| ()), ""),
+        (with(|image| image.code = Some([2; 32])), "gfx90a code"),
+        (with(|image| image.sha256 = Some([2; 32])), "gfx90a metadata"),
+        (with(|image| image.codec = Some("zstd".to_owned())), "gfx90a storage"),
+        (with(|image| image.kernels[0].figures[7] = Some(16)), "gfx90a code"),
+        (with(|image| image.target.arch = Some("gfx942".to_owned())), "gfx90a removed gfx942 added"),
+    ];
+    for (new, expected) in cases {
+        assert_eq!(changes(&lock(std::slice::from_ref(&plain)), &new).join(" "), expected);
+    }
+}
+
+#[test]
+fn what_one_side_does_not_state_is_not_compared_and_without_a_code_hash_bytes_are_code() {
+    let old = lock(&[image("sm_80", 1, &[])]);
+    let mut new = lock(&[image("sm_80", 1, &[])]);
+    new.files[0].images[0].sha256 = Some([9; 32]);
+    let mut code_only = new.clone();
+    code_only.keep_code_only();
+    assert!(changes(&old, &code_only).is_empty());
+    new.files[0].images[0].code = None;
+    assert_eq!(changes(&old, &new), ["sm_80 code"]);
+}
+
+#[test]
+fn of_many_images_for_one_target_the_number_that_changed_is_told() {
+    let images: Vec<LockedImage> = (0..5).map(|code| image("sm_80", code, &[])).collect();
+    let mut turned: Vec<LockedImage> = images.iter().rev().cloned().collect();
+    assert!(changes(&lock(&images), &lock(&turned)).is_empty(), "the order does not count");
+    (turned[0].code, turned[3].code) = (Some([77; 32]), Some([78; 32]));
+    let (old, new) = (lock(&images), lock(&turned));
+    assert_eq!(compare(&old, &new, false).files[0].targets[0].images_changed, 2);
+}
+
+#[test]
+fn kernels_are_compared_by_name_across_images_and_the_largest_change_comes_first() {
+    let old = lock(&[
+        image("sm_80", 1, &[kernel("a", 10), kernel("b", 10)]),
+        image("sm_80", 2, &[kernel("c", 10), kernel("a", 10)]),
+    ]);
+    let new = lock(&[
+        image("sm_80", 3, &[kernel("a", 10), kernel("a", 15), kernel("d", 90)]),
+        image("sm_80", 2, &[kernel("b", 10)]),
+    ]);
+    let comparison = compare(&old, &new, false);
+    let kernels = &comparison.files[0].targets[0].kernels;
+    let told: Vec<(&str, i64)> = kernels.iter().map(|it| (it.kernel().name.as_str(), it.growth())).collect();
+    assert_eq!(told, [("d", 90), ("c", -10), ("a", 5)]);
+    assert!(matches!(kernels[2], KernelDifference::Changed(..)));
+}
+
+#[test]
+fn a_budget_is_kept_up_to_its_last_byte() {
+    let (old, new) = (lock(&[image("sm_80", 1, &[])]), lock(&[image("sm_80", 1, &[]), image("sm_90", 2, &[])]));
+    let exceeded = |arch: Option<&str>, most| {
+        let budgets = [Budget { arch: arch.map(str::to_owned), most }];
+        judge(&old, &new, &budgets).map(|verdicts| verdicts.iter().any(|verdict| verdict.exceeded))
+    };
+    assert_eq!(exceeded(None, Most::Bytes(1000)), Ok(false));
+    assert_eq!(exceeded(None, Most::Bytes(999)), Ok(true));
+    assert_eq!(exceeded(None, Most::Percent(100.0)), Ok(false));
+    assert_eq!(exceeded(None, Most::Percent(99.9)), Ok(true));
+    assert_eq!(exceeded(Some("sm_80"), Most::Bytes(0)), Ok(false));
+    assert_eq!(exceeded(Some("sm_90"), Most::Percent(1000.0)), Ok(true), "what was not there grows without bound");
+    assert_eq!(exceeded(Some("sm_09"), Most::Bytes(0)), Err(Undecidable::UnknownArch("sm_09".to_owned())));
+    let mut old = old;
+    old.keep_code_only();
+    assert_eq!(
+        judge(&old, &new, &[Budget { arch: None, most: Most::Bytes(0) }]),
+        Err(Undecidable::NoSizes { side: "OLD" })
+    );
+}
+
+#[test]
+fn lost_compression_exceeds_a_budget_though_no_image_grew() {
+    let old = lock(&[image("gfx90a", 1, &[])]);
+    let mut new = old.clone();
+    new.files[0].stored = Some(4000);
+    let budget = [Budget { arch: None, most: Most::Percent(5.0) }];
+    let verdicts = judge(&old, &new, &budget).unwrap();
+    assert_eq!(verdicts.iter().map(|it| it.exceeded).collect::<Vec<_>>(), [false, true]);
+}

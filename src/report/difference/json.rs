@@ -1,0 +1,241 @@
+//! `diff --json`: one document with a stated schema, `fatbin.diff/1`, to which fields are only ever added.
+//!
+//! Numbers are bytes or counts. A field that is absent is unknown or does not apply; what differs is listed, the largest
+//! difference first.
+//!
+//! ```text
+//! { "schema": "fatbin.diff/1", "equal": false,
+//!   "old": { "path": "a.so", "files": 1, "images": 2, "kernels": 8, "size": 9000, "stored": 9300 }, "new": { ... },
+//!   "added_archs": [ "gfx942" ], "removed_archs": [],
+//!   "budgets": [ { "arch": "gfx90a", "max_percent": 5, "max_bytes": 77, "measure": "size|stored", "old": 1, "new": 2,
+//!     "exceeded": true } ],
+//!   "files": [ { "path": "a.so", "old_path": "b.so", "change": "added|removed|changed",
+//!     "old": { "size": 20000, "stored": 9300 }, "new": { ... },
+//!     "targets": [ { "arch": "gfx90a", "kind": "hip", "triple": "amdgcn-amd-amdhsa", "image": "elf",
+//!       "change": "added|removed|code|metadata|storage", "images_changed": 1,
+//!       "old": { "images": 1, "kernels": 4, "size": 4500, "stored": 4500, "codecs": [ "zstd" ],
+//!         "debug": [ "none" ] }, "new": { ... },
+//!       "kernels": [ { "name": "_Z1kPi", "demangled": "k(int*)", "change": "added|removed|changed",
+//!         "old": { "code_size": 32, "vgprs": 2, "scratch": 0, "scratch_is_minimum": true }, "new": { ... } } ] } ] } ] }
+//! ```
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::Differences;
+use crate::lock::{self, FileDifference, KernelDifference, LockedFile, LockedKernel, Most, TargetDifference};
+
+/// Name and number of the schema.
+const SCHEMA: &str = "fatbin.diff/1";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    equal: bool,
+    old: Build<'a>,
+    new: Build<'a>,
+    added_archs: &'a [&'a str],
+    removed_archs: &'a [&'a str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    budgets: Vec<Budget<'a>>,
+    files: Vec<File<'a>>,
+}
+
+#[derive(Serialize)]
+struct Build<'a> {
+    path: &'a str,
+    files: usize,
+    images: usize,
+    kernels: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Budget<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<u64>,
+    measure: &'static str,
+    old: u64,
+    new: u64,
+    exceeded: bool,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_path: Option<&'a str>,
+    change: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<FileSize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<FileSize>,
+    targets: Vec<Target<'a>>,
+}
+
+#[derive(Serialize)]
+struct FileSize {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Target<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    triple: Option<&'a str>,
+    image: &'a str,
+    change: &'static str,
+    images_changed: usize,
+    old: Side<'a>,
+    new: Side<'a>,
+    kernels: Vec<Kernel<'a>>,
+}
+
+#[derive(Serialize)]
+struct Side<'a> {
+    images: usize,
+    kernels: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<u64>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    codecs: &'a BTreeSet<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    debug: &'a BTreeSet<String>,
+}
+
+#[derive(Serialize)]
+struct Kernel<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demangled: Option<&'a str>,
+    change: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<Figures<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<Figures<'a>>,
+}
+
+/// The figures of a kernel, those that are known.
+struct Figures<'a>(&'a LockedKernel);
+
+impl Serialize for Figures<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.0.known() {
+            map.serialize_entry(key, &value)?;
+        }
+        if self.0.scratch_is_minimum {
+            map.serialize_entry("scratch_is_minimum", &true)?;
+        }
+        map.end()
+    }
+}
+
+/// The document, with a final newline.
+pub fn differences_json(differences: &Differences<'_>) -> String {
+    let Differences { names: [old, new], comparison, verdicts } = differences;
+    let document = Document {
+        schema: SCHEMA,
+        equal: comparison.files.is_empty(),
+        old: Build::new(old, &comparison.old),
+        new: Build::new(new, &comparison.new),
+        added_archs: &comparison.added_archs,
+        removed_archs: &comparison.removed_archs,
+        budgets: verdicts.iter().map(Budget::new).collect(),
+        files: comparison.files.iter().map(File::new).collect(),
+    };
+    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+}
+
+impl<'a> Build<'a> {
+    fn new(path: &'a str, totals: &lock::Totals) -> Self {
+        let &lock::Totals { files, images, kernels, size, stored } = totals;
+        Build { path, files, images, kernels, size, stored }
+    }
+}
+
+impl<'a> Budget<'a> {
+    fn new(verdict: &'a lock::Verdict<'a>) -> Self {
+        let &lock::Verdict { budget, measure, old, new, exceeded } = verdict;
+        let (max_percent, max_bytes) = match budget.most {
+            Most::Percent(percent) => (Some(percent), None),
+            Most::Bytes(bytes) => (None, Some(bytes)),
+        };
+        Budget { arch: budget.arch.as_deref(), max_percent, max_bytes, measure: measure.name(), old, new, exceeded }
+    }
+}
+
+impl<'a> File<'a> {
+    fn new(file: &'a FileDifference<'a>) -> Self {
+        let size = |file: &LockedFile| FileSize { size: file.size, stored: file.stored };
+        File {
+            path: file.path(),
+            old_path: file.old_path(),
+            change: match (file.old, file.new) {
+                (None, _) => "added",
+                (_, None) => "removed",
+                _ => "changed",
+            },
+            old: file.old.map(size),
+            new: file.new.map(size),
+            targets: file.targets.iter().map(Target::new).collect(),
+        }
+    }
+}
+
+impl<'a> Target<'a> {
+    fn new(difference: &'a TargetDifference<'a>) -> Self {
+        let target = difference.target;
+        Target {
+            arch: target.arch.as_deref(),
+            kind: target.kind.as_deref(),
+            triple: target.triple.as_deref(),
+            image: &target.image,
+            change: difference.change.name(),
+            images_changed: difference.images_changed,
+            old: Side::new(&difference.old),
+            new: Side::new(&difference.new),
+            kernels: difference.kernels.iter().map(Kernel::new).collect(),
+        }
+    }
+}
+
+impl<'a> Side<'a> {
+    fn new(side: &'a lock::Side) -> Self {
+        let lock::Side { images, kernels, size, stored, codecs, debug } = side;
+        Side { images: *images, kernels: *kernels, size: *size, stored: *stored, codecs, debug }
+    }
+}
+
+impl<'a> Kernel<'a> {
+    fn new(difference: &KernelDifference<'a>) -> Self {
+        Kernel {
+            name: &difference.kernel().name,
+            demangled: difference.kernel().demangled.as_deref(),
+            change: match difference {
+                KernelDifference::Added(_) => "added",
+                KernelDifference::Removed(_) => "removed",
+                KernelDifference::Changed(..) => "changed",
+            },
+            old: difference.before().map(Figures),
+            new: difference.after().map(Figures),
+        }
+    }
+}

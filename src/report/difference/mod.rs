@@ -1,0 +1,19 @@
+//! What became of device code, as text: the sums first, then by file, arch and kernel, the largest difference first.
+
+mod json;
+mod table;
+
+pub use json::differences_json;
+pub use table::differences_table;
+
+use crate::lock::{Comparison, Verdict};
+
+/// Two builds and what differs.
+#[derive(Debug, Clone, Copy)]
+pub struct Differences<'a> {
+    /// What the user calls the old and the new one.
+    pub names: &'a [String; 2],
+    pub comparison: &'a Comparison<'a>,
+    /// Of the limits on growth, if there are any.
+    pub verdicts: &'a [Verdict<'a>],
+}

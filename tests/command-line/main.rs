@@ -3,9 +3,11 @@
 mod bad_input;
 mod bundle;
 mod bundle_archives;
+mod diff;
 mod dropin;
 mod extract;
 mod inspect;
+mod lock;
 mod pack;
 mod packager;
 mod readme;

@@ -5,8 +5,8 @@ use crate::Scene;
 /// Hashes are long, and not what these tests are about.
 fn without_hashes(lock: &[u8]) -> String {
     let lock = String::from_utf8(lock.to_vec()).unwrap();
-    let words = |line: &str| line.split(' ').filter(|it| !it.starts_with("sha256=")).map(str::to_owned).collect();
-    lock.lines().map(|line| words(line)).map(|words: Vec<String>| words.join(" ") + "\n").collect()
+    let words = |line: &str| line.split(' ').filter(|it| !it.starts_with("sha256=")).collect::<Vec<_>>().join(" ");
+    lock.lines().map(|line| words(line) + "\n").collect()
 }
 
 #[test]

@@ -31,6 +31,8 @@
 //!
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
+//! Where other projects call the program from, an action, a hook and a function of CMake: [`ci`].
+//!
 //! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
@@ -39,6 +41,7 @@
 
 mod build;
 mod bundle_archives;
+mod ci;
 mod citizen;
 mod directives;
 mod dropin;
@@ -96,6 +99,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
+    trials.extend(ci::trials());
     Ok(trials)
 }
 

@@ -23,6 +23,7 @@
 //! | [`inventory`] | the result model: file, container, image | how it is printed |
 //! | [`scan`] | finding containers: by structure, then by magic | printing |
 //! | [`survey`] | all that is known of a file: its inventory, and what is inside its images | how it is judged |
+//! | [`check`] | a policy, its rules, and what they find in that | where it came from, how it is printed |
 //! | [`lock`] | a reviewable record of device code, and what became of an old one | whether it is files or a record |
 //! | [`ops`] | what a command does with files | command-line syntax |
 //! | [`report`] | an inventory as table or JSON | where it came from |
@@ -46,6 +47,7 @@
 
 pub mod archive;
 pub mod bytes;
+pub mod check;
 pub mod cli;
 pub mod codec;
 pub mod content;

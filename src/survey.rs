@@ -38,7 +38,7 @@ pub struct Inside {
     pub inspection: Option<Inspection>,
     /// SHA-256 of what runs: two builds of one source agree in it where they differ in debug information and paths only.
     pub code_hash: Option<[u8; 32]>,
-    pub build_paths: Vec<String>,
+    pub build_paths: Option<Vec<String>>,
 }
 
 impl SurveyedFile {

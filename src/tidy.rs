@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 9] = [
     &["format"],
     &["host", "inspect", "inventory"],
     &["wrap", "scan", "survey"],
-    &["lock"],
+    &["check", "lock"],
     &["ops", "report"],
     &["cli"],
 ];

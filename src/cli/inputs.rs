@@ -16,7 +16,7 @@ use walkdir::WalkDir;
 use super::status::{self, Status};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
-use crate::io::Input;
+use crate::io::{Input, STANDARD_INPUT};
 use crate::ops::Scanned;
 use crate::scan::{self, Archives, Opening, Options, Part};
 
@@ -87,8 +87,22 @@ impl InputArguments {
         InputArguments { files: vec![path], files_from: None }
     }
 
-    /// All paths in order, and the folders that cannot be read.
-    fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
+    /// The same with every path that a list names, so that the list is read once.
+    pub fn with_listed(self) -> Result<InputArguments> {
+        Ok(InputArguments { files: self.paths()?, files_from: None })
+    }
+
+    /// What the user named, as messages call it, in order; of lists see [`InputArguments::with_listed`].
+    pub fn names(&self) -> Vec<String> {
+        let name = |path: &PathBuf| match path.to_str() {
+            Some("-") => STANDARD_INPUT.to_owned(),
+            _ => path.to_string_lossy().into_owned(),
+        };
+        self.files.iter().map(name).collect()
+    }
+
+    /// What the user named, in order.
+    fn paths(&self) -> Result<Vec<PathBuf>> {
         let mut paths = self.files.clone();
         if let Some(list) = &self.files_from {
             let input = Input::open(list)?;
@@ -97,8 +111,13 @@ impl InputArguments {
                 paths.extend((!line.is_empty()).then(|| PathBuf::from(line)));
             }
         }
+        Ok(paths)
+    }
+
+    /// All paths in order, and the folders that cannot be read.
+    fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
         let (mut named, mut failed) = (Vec::new(), Vec::new());
-        for path in paths {
+        for path in self.paths()? {
             if !path.is_dir() {
                 named.push(Named { path, by_user: true });
                 continue;

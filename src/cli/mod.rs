@@ -1,6 +1,7 @@
 //! The command line: subcommands, messages and exit statuses.
 
 mod bundle;
+mod check;
 mod compression;
 mod diff;
 mod dropin;
@@ -49,6 +50,7 @@ enum Command {
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
+    Check(check::Arguments),
     Lock(lock::Arguments),
     Diff(diff::Arguments),
     InstallLinks(install_links::Arguments),
@@ -69,6 +71,7 @@ pub fn run() -> ExitCode {
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
         Command::Lock(arguments) => lock::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),

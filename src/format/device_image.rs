@@ -5,7 +5,7 @@ use crate::bytes::View;
 use crate::target::{nvptx, triple};
 
 /// The form of an image's content; the names are those of `fatbin scan --json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ImageKind {
     Elf,
     Ptx,
@@ -22,6 +22,7 @@ pub enum ImageKind {
     /// An ELF file for the host, as bundles carry it.
     HostObject,
     Empty,
+    #[default]
     Unknown,
 }
 

@@ -6,7 +6,12 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
+use super::debug;
+use super::elf::Elf;
 use crate::bytes::View;
+use crate::codec::Limit;
+use crate::error::Malformed;
+use crate::format::ImageKind;
 
 /// An absolute path of two parts or more, in Unix's form or Windows', between what strings and options end with. Machine
 /// code does not look like that: it would need eight printable bytes in a row between two of these.
@@ -28,11 +33,21 @@ const NOT_OF_THE_SYSTEM: [&str; 2] = ["/usr/src/", "/usr/local/src/"];
 /// A bound for hostile images; whoever has as many needs no more.
 const MOST: usize = 1000;
 
-/// The paths that stand in these bytes, sorted, each once.
-pub fn build_paths(view: View<'_>) -> Vec<String> {
+/// The paths that stand in an image, sorted, each once; also those in its debug sections that are stored compressed, which
+/// become as large as `limit`.
+pub fn build_paths(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Result<Vec<String>, Malformed> {
     let mut paths = BTreeSet::new();
+    add(view.data(), &mut paths);
+    if let (ImageKind::Elf, Ok(elf)) = (image_kind, Elf::read(view)) {
+        debug::each_compressed(&elf, limit, &mut |section| add(section, &mut paths))?;
+    }
+    Ok(paths.into_iter().collect())
+}
+
+/// Adds the paths that stand in these bytes.
+fn add(bytes: &[u8], paths: &mut BTreeSet<String>) {
     let mut at = 0;
-    while let Some(found) = PATH.captures_at(view.data(), at) {
+    while let Some(found) = PATH.captures_at(bytes, at).filter(|_| paths.len() < MOST) {
         let path = found.get(1).expect("it is part of every match");
         // What ends one may begin the next.
         at = path.end();
@@ -40,11 +55,7 @@ pub fn build_paths(view: View<'_>) -> Vec<String> {
         if !is_of_the_system(&text) {
             paths.insert(text);
         }
-        if paths.len() == MOST {
-            break;
-        }
     }
-    paths.into_iter().collect()
 }
 
 fn is_of_the_system(path: &str) -> bool {
@@ -57,7 +68,7 @@ mod tests {
     use super::*;
 
     fn paths(bytes: &[u8]) -> Vec<String> {
-        build_paths(View::new(bytes))
+        build_paths(ImageKind::Unknown, View::new(bytes), Limit::default()).unwrap()
     }
 
     #[test]
@@ -78,5 +89,41 @@ mod tests {
     fn neither_code_nor_a_lone_slash_is_a_path() {
         assert_eq!(paths(b"a / b // c /x/ http://example.com/page\0"), [""; 0]);
         assert_eq!(paths(&(0..=255).cycle().take(70_000).map(|byte: u32| byte as u8).collect::<Vec<_>>()), [""; 0]);
+    }
+
+    /// `fixtures/answer-gfx90a-debug.hsaco` with one of its debug sections replaced by a compressed one (`Elf64_Chdr` in
+    /// front of a zlib stream).
+    fn with_compressed_section(content: &[u8]) -> Vec<u8> {
+        let mut file = include_bytes!("../../fixtures/answer-gfx90a-debug.hsaco").to_vec();
+        let mut section = Vec::new();
+        for word in [1, content.len() as u64, 1] {
+            section.extend(word.to_le_bytes());
+        }
+        section.extend(zlib(content));
+        let headers = u64::from_le_bytes(*file[0x28..].first_chunk().unwrap());
+        // `.debug_str` is section 14; fields are `sh_flags`, `sh_offset` and `sh_size`.
+        let header = headers as usize + 14 * 64;
+        let end = file.len() as u64;
+        for (field, value) in [(8, 0x800), (24, end), (32, section.len() as u64)] {
+            file[header + field..][..8].copy_from_slice(&u64::to_le_bytes(value));
+        }
+        file.extend(section);
+        file
+    }
+
+    fn zlib(content: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, content).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn paths_in_compressed_debug_sections_are_found_as_far_as_these_may_be_decompressed() {
+        let strings = b"\0/home/me/src/kernel.cu\0".repeat(40);
+        let file = with_compressed_section(&strings);
+        let found = |limit| build_paths(ImageKind::Elf, View::new(&file), Limit(limit));
+        assert!(paths(&file).iter().all(|path| !path.contains("/home/me")), "the test needs it compressed");
+        assert!(found(1 << 20).unwrap().contains(&"/home/me/src/kernel.cu".to_owned()));
+        assert!(found(100).is_err(), "what was not seen is not said to be clean");
     }
 }

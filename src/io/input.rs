@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 const BLOCK: usize = 256 << 10;
 
 /// What messages call it.
-const STANDARD_INPUT: &str = "standard input";
+pub const STANDARD_INPUT: &str = "standard input";
 
 /// A regular file, opened for reading.
 ///
@@ -26,6 +26,7 @@ pub struct Input {
     path: PathBuf,
     file: File,
     map: Mmap,
+    is_on_disk: bool,
 }
 
 impl Input {
@@ -46,7 +47,7 @@ impl Input {
             return Err(Error::NotAFile { path, found });
         }
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
-        Input::map(path, file)
+        Input::map(path, file, true)
     }
 
     /// Opens `path` whatever it is but a folder: what devices and pipes give goes through a temporary file.
@@ -72,21 +73,26 @@ impl Input {
     pub fn made(path: &Path, directory: &Path, make: impl FnOnce(&mut File) -> io::Result<()>) -> Result<Input> {
         let mut file = tempfile::tempfile_in(directory).map_err(Error::io(path, "create a temporary file for"))?;
         make(&mut file).map_err(Error::io(path, "write a temporary file for"))?;
-        Input::map(path.to_owned(), file)
+        Input::map(path.to_owned(), file, false)
     }
 
-    fn map(path: PathBuf, file: File) -> Result<Input> {
+    fn map(path: PathBuf, file: File, is_on_disk: bool) -> Result<Input> {
         // SAFETY: a mapping may only be used while nobody truncates or writes the file: a truncated file raises SIGBUS,
         // and bytes that change under a `&[u8]` are outside the language's rules. No program that maps files can
         // exclude either, linkers included; it would need a copy of every input. What can be done is done: readers
         // check each value once and use the checked copy, and payloads are moved through the file, not the mapping.
         let map = unsafe { Mmap::map(&file) }.map_err(Error::io(&path, "map"))?;
-        Ok(Input { path, file, map })
+        Ok(Input { path, file, map, is_on_disk })
     }
 
     /// The path as the user gave it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the path leads to these bytes, and they have not been made on the way.
+    pub fn is_on_disk(&self) -> bool {
+        self.is_on_disk
     }
 
     /// The open file; its position is nobody's and changes with every use.

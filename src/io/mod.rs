@@ -6,6 +6,6 @@ mod input;
 mod output;
 mod sink;
 
-pub use input::Input;
+pub use input::{Input, STANDARD_INPUT};
 pub use output::Output;
 pub use sink::Sink;

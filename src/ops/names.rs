@@ -63,16 +63,9 @@ mod tests {
             image_kind: ImageKind::Elf,
             triple: Some(triple.to_owned()),
             arch: Some(arch.to_owned()),
-            own_arch: None,
-            id: None,
-            strings: Vec::new(),
-            unknown: Vec::new(),
             offset: Some(0),
             size: Some(1),
-            codec: None,
-            full_size: None,
-            sha256: None,
-            containers: Vec::new(),
+            ..Image::default()
         }
     }
 

@@ -20,7 +20,8 @@ pub fn survey(source: &impl Source, file: File, options: Options, wanted: Wanted
                 // What is wrong with the bytes is a problem that the inspection tells.
                 let _ = with_bytes(image, options, |view| {
                     inside.code_hash = wanted.code_hash.then(|| inspect::code_hash(image.image_kind, view));
-                    inside.build_paths = if wanted.build_paths { inspect::build_paths(view) } else { Vec::new() };
+                    let paths = || inspect::build_paths(image.image_kind, view, options.limit).ok();
+                    inside.build_paths = wanted.build_paths.then(paths).flatten();
                 });
             }
             Ok(())

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::text::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::{format, inventory};
@@ -80,6 +81,9 @@ struct Image<'a> {
     offset: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
+    /// What ROCm's tools call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     full_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,10 +114,6 @@ pub struct Problem {
     message: String,
 }
 
-fn hexadecimal(bytes: [u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// One element of the document's `files` as a line.
 pub fn json_line(file: &inventory::File) -> String {
     serde_json::to_string(&File::new(file)).expect("strings and numbers always serialise") + "\n"
@@ -132,7 +132,7 @@ impl<'a> File<'a> {
             path: &file.path,
             format: file.format.map(|format| format.name()),
             size: file.format.map(|_| file.size),
-            containers: file.containers.iter().map(|container| Container::new(container, None)).collect(),
+            containers: file.containers.iter().map(|it| Container::new(file, it, None)).collect(),
             sections: file.sections.iter().map(Section::new).collect(),
             unsearched: file.unsearched,
             errors: Problem::of_file(file),
@@ -149,21 +149,21 @@ impl<'a> Section<'a> {
 
 impl<'a> Container<'a> {
     /// `codec` is that of the compressed container around this one.
-    fn new(container: &'a inventory::Container, codec: Option<Codec>) -> Self {
+    fn new(file: &inventory::File, container: &'a inventory::Container, codec: Option<Codec>) -> Self {
         let codec = container.codec.or(codec);
         Container {
             container_type: container.container_type.name(),
             version: container.version,
-            section: container.section.as_deref(),
+            section: container.section_name(),
             offset: container.offset,
             size: container.size,
-            images: container.images.iter().map(|image| Image::new(image, codec)).collect(),
+            images: container.images.iter().map(|image| Image::new(file, image, codec)).collect(),
         }
     }
 }
 
 impl<'a> Image<'a> {
-    fn new(image: &'a inventory::Image, codec: Option<Codec>) -> Self {
+    fn new(file: &inventory::File, image: &'a inventory::Image, codec: Option<Codec>) -> Self {
         let said_above = ["triple", "arch"];
         let strings = image.strings.iter().filter(|(key, _)| !said_above.contains(&key.as_str()));
         Image {
@@ -175,12 +175,13 @@ impl<'a> Image<'a> {
             id: image.id.as_deref(),
             offset: image.offset,
             size: image.size,
+            address: file.uri_of(image),
             full_size: image.full_size,
             codec: image.codec.or(codec).map(|codec| codec.name()),
             sha256: image.sha256.map(hexadecimal),
             strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
             unknown: image.unknown.iter().map(|&format::Unknown { field, value }| Unknown { field, value }).collect(),
-            containers: image.containers.iter().map(|container| Container::new(container, codec)).collect(),
+            containers: image.containers.iter().map(|it| Container::new(file, it, codec)).collect(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod inspection;
 mod json;
 mod table;
 mod text;
+mod verdict;
 
 pub use difference::{Differences, differences_json, differences_table};
 pub use inspection::{
@@ -12,3 +13,4 @@ pub use inspection::{
 };
 pub use json::{json, json_line};
 pub use table::table;
+pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};

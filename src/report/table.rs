@@ -11,7 +11,8 @@ fn headings() -> [Column; 8] {
 }
 
 /// What was found in one file, as lines that end in a newline. What the sections for containers consist of is told when
-/// `verbose`, and wherever some of it is not explained.
+/// `verbose`, and wherever some of it is not explained; where each image is, and with which number it is extracted, when
+/// `verbose`.
 pub fn table(file: &File, verbose: bool) -> String {
     let count = match file.device_images().count() {
         0 => "no device images".to_owned(),
@@ -25,6 +26,10 @@ pub fn table(file: &File, verbose: bool) -> String {
     }
     for section in file.sections.iter().filter(|section| verbose || section.unexplained > 0) {
         text += &accounting(section);
+    }
+    if verbose {
+        let addresses = file.addresses().enumerate();
+        text.extend(addresses.map(|(number, it)| format!("  image {number}: {}\n", printable(&it.to_string()))));
     }
     if file.unsearched > 0 {
         text += &format!("  not searched: {} bytes that no header leads to\n", file.unsearched);
@@ -73,7 +78,7 @@ fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
     let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
     vec![
         name.to_owned(),
-        or_dash(container.section.as_deref()),
+        or_dash(container.section_name()),
         or_dash(image.kind.map(|kind| kind.name())),
         or_dash(image.triple.as_deref()),
         or_dash(image.arch.as_deref()),
@@ -87,7 +92,7 @@ fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::format::{ContainerType, ImageKind};
-    use crate::inventory::FileFormat;
+    use crate::inventory::{FileFormat, InSection};
     use crate::target::OffloadKind;
 
     fn file(triple: &str) -> File {
@@ -95,22 +100,14 @@ mod tests {
             kind: Some(OffloadKind::OpenMp),
             image_kind: ImageKind::Elf,
             triple: Some(triple.to_owned()),
-            arch: None,
-            own_arch: None,
-            id: None,
-            strings: Vec::new(),
-            unknown: Vec::new(),
             offset: Some(4242),
             size: Some(15720),
-            codec: None,
-            full_size: None,
-            sha256: None,
-            containers: Vec::new(),
+            ..Image::default()
         };
         let container = Container {
             container_type: ContainerType::OffloadBinary,
             version: Some(1),
-            section: Some(".llvm.offloading".to_owned()),
+            section: Some(InSection { name: ".llvm.offloading".to_owned(), offset: 4096 }),
             offset: Some(4096),
             size: 16000,
             codec: None,

@@ -41,3 +41,8 @@ pub fn printable(text: &str) -> String {
 pub fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
+
+/// A hash as it is written.
+pub fn hexadecimal(bytes: [u8; 32]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

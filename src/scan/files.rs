@@ -11,6 +11,7 @@ use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Error, Result};
+use crate::inventory::OnDisk;
 use crate::io::Input;
 
 /// Archives in archives in archives: as deep as this is looked, for a file that contains itself never ends.
@@ -57,6 +58,10 @@ impl Source for Part {
     fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         let start = self.range.start;
         self.input.blocks(start + range.start..start + range.end, overlap, |offset, bytes| look(offset - start, bytes))
+    }
+
+    fn on_disk(&self) -> Option<OnDisk> {
+        self.input.on_disk().map(|it| OnDisk { offset: self.range.start, ..it })
     }
 }
 

@@ -53,7 +53,7 @@ pub fn search(source: &impl Source, range: Range<u64>, structure: &Structure, fi
             let offset = block_offset + at as u64;
             next = match (FORMATS[row].read)(view.from(offset)) {
                 Ok(container) => {
-                    outcome = findings.add(&container, structure.section_at(offset));
+                    outcome = findings.add(&container, structure.section_at(offset).as_ref());
                     offset + container.view.size()
                 }
                 // Only one byte on, because a magic can begin inside another: the bundle's ends as it begins.

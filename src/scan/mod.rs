@@ -19,7 +19,7 @@ use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Malformed, Result};
 use crate::format::{self, ContainerType};
-use crate::inventory::{Container, File, FileFormat, Image, Section};
+use crate::inventory::{Container, File, FileFormat, Image, InSection, OnDisk, Section};
 use crate::io::Input;
 use record::Record;
 
@@ -46,6 +46,11 @@ pub trait Source {
     /// Calls `look(offset, bytes)` for one block after another of `range`; each begins with the last `overlap` bytes of
     /// the one before.
     fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+
+    /// Where in a file on disk the bytes stand as they are, if they do.
+    fn on_disk(&self) -> Option<OnDisk> {
+        None
+    }
 }
 
 impl Source for Input {
@@ -55,6 +60,10 @@ impl Source for Input {
 
     fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         Input::blocks(self, range, overlap, look)
+    }
+
+    fn on_disk(&self) -> Option<OnDisk> {
+        self.is_on_disk().then(|| OnDisk { path: self.path().to_owned(), offset: 0 })
     }
 }
 
@@ -96,7 +105,7 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         }
     }
     let file = findings.into_file(path, structure.format, view.size());
-    Ok(File { unsearched, ..file })
+    Ok(File { unsearched, on_disk: source.on_disk(), ..file })
 }
 
 /// A section of which the padding is known so far.
@@ -129,7 +138,7 @@ pub fn reopen(
         let view = source.view().part("container", offset, offset, container.size).map_err(broken)?;
         // Only there the name of a section says what is in it.
         let by_name = [ContainerType::BundleSection, ContainerType::SyclImage].contains(&container.container_type);
-        let name = container.section.as_deref().filter(|_| by_name);
+        let name = container.section_name().filter(|_| by_name);
         let again = format::read_in_section(name, view);
         let again = again.unwrap_or_else(|| Err(format::not_a_container("container", view)));
         let mut errors = Vec::new();
@@ -141,7 +150,7 @@ pub fn reopen(
             if wanted(number - 1) { look(number - 1, image, itself) } else { Ok(()) }
         };
         let mut record = Record { options, errors: &mut errors, look: &mut number_and_look };
-        record.container(&again.map_err(broken)?, container.section.as_deref())?;
+        record.container(&again.map_err(broken)?, container.section.as_ref())?;
     }
     Ok(())
 }
@@ -156,7 +165,7 @@ struct Findings<'look, 'a> {
 }
 
 impl Findings<'_, '_> {
-    fn add(&mut self, container: &format::Container, section: Option<&str>) -> Result<()> {
+    fn add(&mut self, container: &format::Container, section: Option<&InSection>) -> Result<()> {
         let mut record = Record { options: self.options, errors: &mut self.errors, look: &mut *self.look };
         self.containers.push(record.container(container, section)?);
         Ok(())

@@ -11,7 +11,7 @@ use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed, Result};
 use crate::format::{self, Contents};
-use crate::inventory::{Container, Image};
+use crate::inventory::{Container, Image, InSection};
 
 /// Containers in containers: as deep as this is looked. Real files have three.
 const DEEPEST: usize = 8;
@@ -30,7 +30,7 @@ pub struct Record<'a, 'look> {
 /// Where a container is found.
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    section: Option<&'a str>,
+    section: Option<&'a InSection>,
     /// Where in the file the stream begins out of which this was restored. Offsets in there lead nowhere in the file.
     restored_from: Option<u64>,
     depth: usize,
@@ -38,7 +38,7 @@ struct Place<'a> {
 
 impl Record<'_, '_> {
     /// A container that stands in the file.
-    pub fn container(&mut self, container: &format::Container<'_>, section: Option<&str>) -> Result<Container> {
+    pub fn container(&mut self, container: &format::Container<'_>, section: Option<&InSection>) -> Result<Container> {
         self.at(container, Place { section, restored_from: None, depth: 0 })
     }
 
@@ -60,7 +60,7 @@ impl Record<'_, '_> {
         Ok(Container {
             container_type: container.container_type,
             version: container.version,
-            section: place.section.map(str::to_owned),
+            section: place.section.cloned(),
             offset: place.restored_from.is_none().then_some(container.view.start()),
             size: container.view.size(),
             codec,

@@ -7,7 +7,7 @@ use object::read::{File, FileKind, Object, ObjectSection};
 
 use crate::bytes::View;
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
-use crate::inventory::FileFormat;
+use crate::inventory::{FileFormat, InSection};
 
 /// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper and for its `-r` links,
 /// HIP's bundles, CUDA's fat binaries and those of CUDA code that is still to be linked.
@@ -86,8 +86,9 @@ fn without_overlaps(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
 }
 
 impl Structure<'_> {
-    /// The name of the section that holds this byte of the file.
-    pub fn section_at(&self, offset: u64) -> Option<&str> {
-        self.names.iter().find(|(_, range)| range.contains(&offset)).map(|&(name, _)| name)
+    /// The section that holds this byte of the file.
+    pub fn section_at(&self, offset: u64) -> Option<InSection> {
+        let (name, range) = self.names.iter().find(|(_, range)| range.contains(&offset))?;
+        Some(InSection { name: (*name).to_owned(), offset: range.start })
     }
 }

@@ -146,7 +146,7 @@ fn a_coff_object_has_its_containers_in_a_section_with_a_long_name() {
     broken[4] = 99;
     let file = scan("a.obj", &View::new(&coff(".llvm.offloading", &offload_binary(b"image")))).unwrap();
     assert_eq!((file.format, file.containers.len()), (Some(FileFormat::Coff), 1));
-    assert_eq!(file.containers[0].section.as_deref(), Some(".llvm.offloading"));
+    assert_eq!(file.containers[0].section_name(), Some(".llvm.offloading"));
     // That the section was walked and not only found by its magic is seen when it is broken.
     let file = scan("a.obj", &View::new(&coff(".llvm.offloading", &broken))).unwrap();
     assert_eq!((file.containers.len(), file.errors.len()), (0, 1));

@@ -7,11 +7,13 @@ use super::Findings;
 use crate::bytes::View;
 use crate::error::Result;
 use crate::format;
+use crate::inventory::InSection;
 
 /// Reads containers from the start of `section` on, with zeros between them as padding. It ends at the first bytes
 /// that begin no container or one that cannot be read, and that is an error: here one was to be expected, and to say
 /// nothing would be to say that there is nothing. What follows is left to the search. Returns the bytes of padding.
 pub fn walk<'data>(section: View<'data>, name: Option<&'data str>, findings: &mut Findings) -> Result<u64> {
+    let place = name.map(|name| InSection { name: name.to_owned(), offset: section.start() });
     let mut rest = section;
     let mut all_padding = 0;
     loop {
@@ -23,7 +25,7 @@ pub fn walk<'data>(section: View<'data>, name: Option<&'data str>, findings: &mu
         }
         match format::read_in_section(name, rest) {
             Some(Ok(container)) => {
-                findings.add(&container, name)?;
+                findings.add(&container, place.as_ref())?;
                 // No reader accepts a container of no size, so this always goes on.
                 rest = rest.from(container.view.size());
             }

@@ -40,7 +40,8 @@ fn the_document_follows_its_schema() {
                 "type": "offload-binary", "version": 1, "section": ".llvm.offloading", "offset": at, "size": 3456 + 0x90,
                 "images": [{
                     "kind": "openmp", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a",
-                    "offset": at + 0x90, "size": 3456
+                    "offset": at + 0x90, "size": 3456,
+                    "address": format!("file://w.o#offset={}&size=3456", at + 0x90)
                 }]
             }],
             "sections": [{
@@ -128,7 +129,10 @@ fn what_is_not_searched_and_what_is_not_explained_is_told() {
     assert!(out.ends_with(&format!("  not searched: {size} bytes that no header leads to\n")), "{out}");
     let out = scene.fatbin("scan -v w.o").ok();
     assert!(
-        out.ends_with("  .llvm.offloading: 3600 bytes = 3600 in containers + 0 padding + 0 unexplained\n"),
+        out.ends_with(
+            "  .llvm.offloading: 3600 bytes = 3600 in containers + 0 padding + 0 unexplained\n  \
+             image 0: w.o!.llvm.offloading+0x90\n"
+        ),
         "{out}"
     );
     let mut broken = object.clone();

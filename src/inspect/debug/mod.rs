@@ -9,6 +9,8 @@ mod sections;
 mod units;
 mod work;
 
+pub use sections::each_compressed;
+
 use std::collections::BTreeMap;
 
 use gimli::{DwarfSections, SectionId};

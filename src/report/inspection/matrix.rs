@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::{Inspected, InspectedFile};
 use crate::format::ImageKind;
 use crate::report::text::{Column, columns, counted, printable};
+use crate::target::order;
 
 /// Kernels by architectures.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -63,14 +64,6 @@ fn label(inspected: &Inspected<'_>) -> String {
         (Some(arch), kind) => format!("{arch} {}", kind.name()),
         (None, kind) => kind.name().to_owned(),
     }
-}
-
-/// What a label sorts by: numbers as numbers, so that `sm_100` comes behind `sm_90`.
-fn order(label: &str) -> (String, u64, String) {
-    let digits = label.find(|c: char| c.is_ascii_digit()).unwrap_or(label.len());
-    let (front, rest) = label.split_at(digits);
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    (front.to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
 }
 
 impl Matrix {
@@ -158,22 +151,7 @@ mod tests {
     use crate::inventory::{File, Image};
 
     fn image(image_kind: ImageKind, triple: &str, arch: &str) -> Image {
-        Image {
-            kind: None,
-            image_kind,
-            triple: Some(triple.to_owned()),
-            arch: Some(arch.to_owned()),
-            own_arch: None,
-            id: None,
-            strings: Vec::new(),
-            unknown: Vec::new(),
-            offset: None,
-            size: None,
-            codec: None,
-            full_size: None,
-            sha256: None,
-            containers: Vec::new(),
-        }
+        Image { image_kind, triple: Some(triple.to_owned()), arch: Some(arch.to_owned()), ..Image::default() }
     }
 
     fn inspected<'a>(image: &'a Image, kernels: &[&str]) -> Inspected<'a> {

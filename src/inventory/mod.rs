@@ -4,10 +4,14 @@
 //! binary, an offload binary in another. Offsets and sizes are bytes; offsets count from the start of the file. What lies
 //! inside a compressed container has none.
 
+mod address;
+
 use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::format::{ContainerType, ImageKind, Unknown};
 use crate::target::OffloadKind;
+
+pub use address::{Address, OnDisk};
 
 /// A file and everything that was found in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct File {
     /// Absent for a file that could not be read.
     pub format: Option<FileFormat>,
     pub size: u64,
+    /// Absent for what has been unpacked and for standard input.
+    pub on_disk: Option<OnDisk>,
     /// By offset.
     pub containers: Vec<Container>,
     /// The sections that are there for containers, by offset.
@@ -55,13 +61,21 @@ pub struct Section {
     pub unexplained: u64,
 }
 
+/// A section that holds something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InSection {
+    pub name: String,
+    /// Where it begins.
+    pub offset: u64,
+}
+
 /// A container and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     pub container_type: ContainerType,
     pub version: Option<u32>,
     /// The section of the host file that holds it, where it has a name.
-    pub section: Option<String>,
+    pub section: Option<InSection>,
     /// Absent inside a compressed container.
     pub offset: Option<u64>,
     /// What is stored.
@@ -72,7 +86,7 @@ pub struct Container {
 }
 
 /// An image and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Image {
     pub kind: Option<OffloadKind>,
     pub image_kind: ImageKind,
@@ -105,7 +119,8 @@ impl File {
     /// A file of which nothing is known yet.
     pub fn empty(path: String) -> Self {
         let (containers, sections, errors) = Default::default();
-        File { path, format: None, size: 0, containers, sections, unsearched: 0, errors, failure: None }
+        let (format, on_disk, failure) = Default::default();
+        File { path, format, size: 0, on_disk, containers, sections, unsearched: 0, errors, failure }
     }
 
     /// A file that could not be read.
@@ -140,6 +155,11 @@ impl FileFormat {
 }
 
 impl Container {
+    /// The name of the section that holds it.
+    pub fn section_name(&self) -> Option<&str> {
+        self.section.as_ref().map(|section| section.name.as_str())
+    }
+
     /// All images in it that hold no others, at any depth.
     pub fn images(&self) -> Box<dyn Iterator<Item = &Image> + '_> {
         Box::new(self.images.iter().flat_map(|image| -> Box<dyn Iterator<Item = &Image> + '_> {

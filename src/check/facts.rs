@@ -1,0 +1,200 @@
+//! What rules ask of a file: its device images in a row, each with what it is code for and what its containers say.
+
+use super::policy::{Target, compute};
+use super::verdict::ImagePlace;
+use crate::codec::Codec;
+use crate::format::{ContainerType, ImageKind};
+use crate::inventory::{Container, Image};
+use crate::survey::{Inside, SurveyedFile};
+use crate::target::{TargetId, nvptx, order};
+
+/// A file as rules see it.
+pub struct Facts<'a> {
+    pub survey: &'a SurveyedFile,
+    pub images: Vec<ImageFacts<'a>>,
+}
+
+/// A device image.
+pub struct ImageFacts<'a> {
+    pub number: usize,
+    pub image: &'a Image,
+    pub inside: &'a Inside,
+    pub code: Code,
+    /// How it is stored: by itself, or the container that it is in.
+    pub codec: Option<Codec>,
+    /// At least so much room it takes in the file, and at most so much: several images that are compressed as one have no
+    /// sizes of their own.
+    pub stored: (u64, u64),
+    /// Whether a container around it says what it is for, and not only its own header.
+    pub is_named: bool,
+}
+
+/// What an image is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Code {
+    /// Something that a policy has a name for: machine code, PTX, code for a triple.
+    For(Target),
+    /// To be compiled or linked further, for a processor: bitcode and NVVM.
+    Intermediate(String),
+    /// It does not say what it is for, or is of unknown form.
+    Unknown,
+    Empty,
+}
+
+impl Code {
+    fn of(image: &Image) -> Code {
+        let triple = image.triple.as_deref().and_then(|triple| triple.split('-').next()).unwrap_or_default();
+        let arch = image.arch.as_deref().filter(|arch| !arch.is_empty());
+        let canonical = |arch: &str| TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string());
+        match (image.image_kind, arch) {
+            (ImageKind::Empty, _) => Code::Empty,
+            (ImageKind::Ptx, arch) => match arch.and_then(nvptx::Arch::parse) {
+                Some(arch) => Code::For(Target::Ptx(arch)),
+                None => Code::Unknown,
+            },
+            (ImageKind::Elf | ImageKind::SpirV, Some(arch)) => Code::For(Target::Native(canonical(arch))),
+            (ImageKind::SpirV, None) if triple.is_empty() => Code::For(Target::Triple("spirv64")),
+            (ImageKind::Elf | ImageKind::SpirV, None) => match Target::parse(triple) {
+                Ok(target @ Target::Triple(_)) => Code::For(target),
+                _ => Code::Unknown,
+            },
+            (ImageKind::Bitcode | ImageKind::Nvvm, arch) => {
+                Code::Intermediate(arch.unwrap_or(image.image_kind.name()).to_owned())
+            }
+            _ => Code::Unknown,
+        }
+    }
+
+    /// The name that reports have.
+    pub fn label(&self) -> Option<String> {
+        match self {
+            Code::For(target) => Some(target.to_string()),
+            Code::Intermediate(arch) => Some(format!("{arch} to be linked")),
+            Code::Unknown => Some("code that does not say what it is for".to_owned()),
+            Code::Empty => None,
+        }
+    }
+}
+
+impl<'a> Facts<'a> {
+    pub fn new(survey: &'a SurveyedFile) -> Self {
+        let mut images = Vec::new();
+        let mut insides = survey.insides.iter();
+        for container in &survey.file.containers {
+            collect(container, Around::default(), &mut |image, around| {
+                let Some(inside) = insides.next() else { return };
+                let codec = image.codec.filter(|codec| *codec != Codec::None).or(around.codec);
+                let at_most = around.size.min(image.full_size.unwrap_or(around.size));
+                let stored = match image.size {
+                    Some(size) => (size, size),
+                    None if around.is_alone => (around.size, around.size),
+                    None => (0, at_most),
+                };
+                let (number, code, is_named) = (images.len(), Code::of(image), around.is_named);
+                images.push(ImageFacts { number, image, inside, code, codec, stored, is_named });
+            });
+        }
+        Facts { survey, images }
+    }
+
+    pub fn path(&self) -> &'a str {
+        &self.survey.file.path
+    }
+
+    /// The target ids of its machine code.
+    pub fn native(&self) -> Vec<&str> {
+        let native = self.images.iter().filter_map(|image| match &image.code {
+            Code::For(Target::Native(id)) => Some(id.as_str()),
+            _ => None,
+        });
+        native.collect()
+    }
+
+    /// The architectures of its PTX.
+    pub fn ptx(&self) -> impl Iterator<Item = nvptx::Arch> {
+        self.images.iter().filter_map(|image| match image.code {
+            Code::For(Target::Ptx(arch)) => Some(arch),
+            _ => None,
+        })
+    }
+
+    /// What its images are for, each once, as a reader expects the order.
+    pub fn archs(&self) -> Vec<String> {
+        let mut labels: Vec<String> = self.images.iter().filter_map(|image| image.code.label()).collect();
+        labels.sort_by_cached_key(|label| order(label));
+        labels.dedup();
+        labels
+    }
+
+    /// The same as a clause.
+    pub fn there(&self) -> String {
+        match self.archs().as_slice() {
+            [] => "there is no device code".to_owned(),
+            archs => format!("there is {}", archs.join(", ")),
+        }
+    }
+
+    /// How much room its containers take.
+    pub fn stored(&self) -> u64 {
+        let containers = self.survey.file.containers.iter();
+        let with_code = containers.filter(|container| container.images().any(|image| image.is_for_a_device()));
+        with_code.map(|container| container.size).fold(0, u64::saturating_add)
+    }
+}
+
+impl ImageFacts<'_> {
+    pub fn place(&self) -> ImagePlace {
+        ImagePlace { number: self.number, offset: self.image.offset, arch: self.arch() }
+    }
+
+    /// What it is for, by the name that policies have.
+    pub fn arch(&self) -> Option<String> {
+        match &self.code {
+            Code::For(Target::Ptx(arch)) => Some(compute(*arch)),
+            _ => self.image.arch.clone(),
+        }
+    }
+
+    /// Whether it is machine code or may be.
+    pub fn is_machine_code(&self) -> bool {
+        matches!(self.code, Code::For(Target::Native(_)) | Code::Unknown)
+    }
+}
+
+/// What stands around an image.
+#[derive(Clone, Copy, Default)]
+struct Around {
+    /// The size of the innermost container that is stored as one.
+    size: u64,
+    codec: Option<Codec>,
+    /// Whether it is the only one in there that is not empty.
+    is_alone: bool,
+    is_named: bool,
+}
+
+/// Calls `take` with each device image in a container, in the order of the inventory.
+fn collect<'a>(container: &'a Container, around: Around, take: &mut dyn FnMut(&'a Image, Around)) {
+    let is_compressed = container.codec.is_some_and(|codec| codec != Codec::None);
+    let names = [ContainerType::DeviceElf, ContainerType::Ptx, ContainerType::Bitcode, ContainerType::SpirV];
+    let own = Around {
+        codec: around.codec.or(container.codec.filter(|_| is_compressed)),
+        is_named: around.is_named || !names.contains(&container.container_type),
+        ..around
+    };
+    // Inside something compressed, the room that is taken is that of the outer one.
+    let own = match around.codec {
+        Some(_) => own,
+        None => {
+            let mut with_bytes = container.images().filter(|image| image.whole_size() != Some(0));
+            let is_alone = with_bytes.next().is_some() && with_bytes.next().is_none();
+            Around { size: container.size, is_alone, ..own }
+        }
+    };
+    for image in &container.images {
+        match image.containers.as_slice() {
+            [] if image.is_for_a_device() => take(image, own),
+            [] => {}
+            inner => inner.iter().for_each(|container| collect(container, own, take)),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What is demanded of all files together: that there are some, that the policy is about them, their size, and that they
+//! agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::findings::{Findings, violated};
+use super::{Bench, Subject};
+use crate::check::facts::{Code, Facts};
+use crate::check::policy::{Demands, Pattern, Policy, Size, Target};
+use crate::check::rule::Rule;
+use crate::check::serving::allows;
+use crate::inventory::File;
+use crate::target::{TargetId, processors::Processor};
+
+pub fn judge(bench: &mut Bench<'_>, inputs: &[String], subjects: &[Subject], facts: &[Facts<'_>]) {
+    let policy = bench.policy;
+    for (number, input) in inputs.iter().enumerate() {
+        bench.apply(Rule::HoldsDeviceCode, input, |findings| holds_code(policy, number, subjects, findings));
+    }
+    if !policy.must_hold.is_empty() {
+        bench.apply(Rule::HoldsDeviceCode, &policy.path, |findings| {
+            let with_code: Vec<&str> = facts.iter().filter(|it| !it.images.is_empty()).map(Facts::path).collect();
+            policy.must_hold.iter().for_each(|pattern| unmatched(pattern, &with_code, findings));
+        });
+    }
+    let matched = bench.matched.clone();
+    bench.apply(Rule::MatchesSomething, &policy.path, |findings| {
+        let paths: Vec<&str> = subjects.iter().map(|subject| subject.survey.file.path.as_str()).collect();
+        let exceptions = policy.exceptions.iter().map(|exception| &exception.pattern);
+        for pattern in policy.skip.iter().chain(exceptions) {
+            unmatched(pattern, &paths, findings);
+        }
+        let all = [&policy.demands].into_iter().chain(policy.exceptions.iter().map(|exception| &exception.demands));
+        for demands in all {
+            unused(demands, facts, &matched, findings);
+        }
+    });
+    if let Some(most) = policy.total {
+        bench.apply(Rule::TotalSize, &policy.path, |findings| total(most, facts, findings));
+    }
+    if policy.consistent_features {
+        consistent(bench, facts);
+    }
+}
+
+/// Each input that the user named has device code, or is one that is not judged.
+fn holds_code(policy: &Policy, input: usize, subjects: &[Subject], findings: &mut Findings) {
+    let mut own = subjects.iter().filter(|subject| subject.input == input).map(|subject| &subject.survey.file);
+    let is_enough =
+        |file: &File| file.device_images().next().is_some() || file.failure.is_some() || policy.skips(&file.path);
+    if !own.any(is_enough) {
+        findings.add(violated("no device code"));
+    }
+}
+
+/// A pattern that is about no file is a mistake, or the file is gone.
+fn unmatched(pattern: &Pattern, paths: &[&str], findings: &mut Findings) {
+    if !paths.iter().any(|path| pattern.matches(path)) {
+        findings.add(
+            violated(format!("no file that holds device code matches {:?}", pattern.text))
+                .there(format!("there is {}", some(paths))),
+        );
+    }
+}
+
+/// Demands that no file had anything for.
+fn unused(demands: &Demands, facts: &[Facts<'_>], matched: &BTreeSet<usize>, findings: &mut Findings) {
+    for demand in demands.kernels.iter().flatten().filter(|demand| !matched.contains(&demand.line)) {
+        let which = match &demand.matching {
+            Some(regex) => format!("no kernel matches {:?}", regex.as_str()),
+            None => "there is no kernel that could be looked at".to_owned(),
+        };
+        findings.add(violated(format!("{which} (line {})", demand.line)));
+    }
+    for (target, _) in demands.arch_sizes.iter().flatten() {
+        let is_there = |facts: &Facts<'_>| {
+            facts.images.iter().any(|image| matches!(&image.code, Code::For(own) if allows(target, own)))
+        };
+        if !facts.iter().any(is_there) {
+            findings.add(violated(format!("no code for {target}, whose size is limited")));
+        }
+    }
+}
+
+fn total(most: Size, facts: &[Facts<'_>], findings: &mut Findings) {
+    let size = Size(facts.iter().map(Facts::stored).fold(0, u64::saturating_add));
+    if size > most {
+        let mut files: Vec<(u64, &str)> = facts.iter().map(|facts| (facts.stored(), facts.path())).collect();
+        files.sort_by(|a, b| b.cmp(a));
+        let largest = files.iter().take(3).map(|(size, path)| format!("{} in {path}", Size(*size)));
+        let largest = largest.collect::<Vec<_>>().join(", ");
+        findings.add(violated(format!("{size} of device code, at most {most} allowed")).there(largest));
+    }
+}
+
+/// A processor's target ids, and the files that have exactly these.
+type Settings<'f> = BTreeMap<BTreeSet<String>, Vec<&'f str>>;
+
+/// All files with code for a processor have it for the same settings of its features, else a program that loads two of
+/// them finds a device that one serves and the other does not.
+fn consistent(bench: &mut Bench<'_>, facts: &[Facts<'_>]) {
+    let mut processors: BTreeMap<String, Settings<'_>> = BTreeMap::new();
+    for facts in facts {
+        let mut own: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for image in &facts.images {
+            let Code::For(Target::Native(id)) = &image.code else { continue };
+            let Ok(target) = TargetId::parse(id) else { continue };
+            if Processor::named(target.processor()).is_some() {
+                own.entry(target.processor().to_owned()).or_default().insert(id.clone());
+            }
+        }
+        for (processor, ids) in own {
+            processors.entry(processor).or_default().entry(ids).or_default().push(facts.path());
+        }
+    }
+    let mut found: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
+    for settings in processors.values() {
+        // What most files have is taken for what is meant.
+        let Some((meant, most)) = settings.iter().max_by_key(|(_, files)| files.len()) else { continue };
+        for (ids, files) in settings {
+            for file in files {
+                let findings = found.entry(file).or_default();
+                if ids != meant {
+                    let others = format!("{} in {}", list(meant), some(most));
+                    findings.push((format!("code for {} and not for what other files have", list(ids)), others));
+                }
+            }
+        }
+    }
+    for (path, messages) in found {
+        bench.apply(Rule::ConsistentFeatures, path, |findings| {
+            messages.into_iter().for_each(|(message, others)| findings.add(violated(message).there(others)));
+        });
+    }
+}
+
+fn list(ids: &BTreeSet<String>) -> String {
+    ids.iter().cloned().collect::<Vec<_>>().join(", ")
+}
+
+/// The first few names of many.
+fn some(names: &[&str]) -> String {
+    match names {
+        [] => "none at all".to_owned(),
+        [a, b, c, _, ..] => format!("{a}, {b}, {c} and {} more", names.len() - 3),
+        few => few.join(", "),
+    }
+}

@@ -1,0 +1,192 @@
+//! A policy: what is demanded of which files.
+//!
+//! Its author writes TOML (`written`), which is checked as a whole before any file is looked at (`resolve`): a policy that
+//! cannot be meant as it stands must not pass anything.
+
+mod contradiction;
+mod error;
+mod resolve;
+mod size;
+mod target;
+mod written;
+
+use std::collections::BTreeSet;
+
+use globset::GlobMatcher;
+use regex::Regex;
+
+use super::readers::Reader;
+use super::rule::Rule;
+use crate::inspect::DebugLevel;
+use crate::survey::Wanted;
+
+pub use error::PolicyError;
+pub use size::Size;
+pub use target::{Target, compute};
+
+/// Everything that a policy says.
+#[derive(Debug)]
+pub struct Policy {
+    /// What the policy is called in findings that are about no file.
+    pub path: String,
+    /// Each of these has to match a file with device code.
+    pub must_hold: Vec<Pattern>,
+    /// Files that are not judged.
+    pub skip: Vec<Pattern>,
+    /// Rules whose violations are told and do not fail.
+    pub warn: BTreeSet<Rule>,
+    /// For the device code of all files.
+    pub total: Option<Size>,
+    /// Whether all files have to fix the same features of a processor.
+    pub consistent_features: bool,
+    pub demands: Demands,
+    /// In the order of the policy; later ones win.
+    pub exceptions: Vec<Exception>,
+}
+
+/// Which files something is about.
+#[derive(Debug)]
+pub struct Pattern {
+    pub text: String,
+    matcher: GlobMatcher,
+}
+
+/// Other demands for some files.
+#[derive(Debug)]
+pub struct Exception {
+    pub pattern: Pattern,
+    pub demands: Demands,
+}
+
+/// What is demanded of a file. Absent is what nothing is said of.
+#[derive(Debug, Clone, Default)]
+pub struct Demands {
+    pub devices: Option<Vec<Target>>,
+    /// The lowest PTX that does where machine code is missing.
+    pub ptx_fallback: Option<Target>,
+    pub require: Option<Vec<Target>>,
+    pub forbid: Option<Vec<Target>>,
+    pub only: Option<Vec<Target>>,
+    pub file_size: Option<Size>,
+    pub arch_sizes: Option<Vec<(Target, Size)>>,
+    /// The most that there may be.
+    pub debug: Option<DebugLevel>,
+    /// Whether there may be any.
+    pub build_paths: Option<bool>,
+    pub compressed: Option<bool>,
+    pub readable_by: Option<Vec<Reader>>,
+    /// Whether images are looked into to see that they are whole.
+    pub intact: Option<bool>,
+    /// Whether an image may be stored twice.
+    pub duplicates: Option<bool>,
+    pub kernels: Option<Vec<KernelDemand>>,
+}
+
+/// What is demanded of kernels.
+#[derive(Debug, Clone)]
+pub struct KernelDemand {
+    /// Which ones; all of them where it says nothing.
+    pub matching: Option<Regex>,
+    pub archs: Option<KernelArchs>,
+    /// The most that each may take.
+    pub limits: Vec<(Limit, u64)>,
+    /// The line of the policy.
+    pub line: usize,
+}
+
+/// The architectures that kernels have to be there for.
+#[derive(Debug, Clone)]
+pub enum KernelArchs {
+    /// Those of the file.
+    All,
+    These(Vec<Target>),
+}
+
+/// Something that a kernel takes of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Registers,
+    Spills,
+    Scratch,
+    Shared,
+}
+
+impl Limit {
+    /// What messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::Registers => "registers",
+            Limit::Spills => "spilled registers",
+            Limit::Scratch => "bytes of scratch",
+            Limit::Shared => "bytes of shared memory",
+        }
+    }
+}
+
+impl Pattern {
+    /// Whether it is about this file. A pattern without `/` is about the last part of a path, as in `.gitignore`.
+    pub fn matches(&self, path: &str) -> bool {
+        let last = path.rsplit(['/', '!']).next().unwrap_or(path);
+        self.matcher.is_match(if self.text.contains('/') { path } else { last })
+    }
+}
+
+impl Policy {
+    /// Reads the text of a policy; `path` is what it is called.
+    pub fn parse(path: &str, text: &str) -> Result<Policy, PolicyError> {
+        resolve::policy(path, text)
+    }
+
+    /// Whether a file is not to be judged.
+    pub fn skips(&self, path: &str) -> bool {
+        self.skip.iter().any(|pattern| pattern.matches(path))
+    }
+
+    /// What is demanded of a file.
+    pub fn demands_of(&self, path: &str) -> Demands {
+        let own = self.exceptions.iter().filter(|exception| exception.pattern.matches(path));
+        own.fold(self.demands.clone(), |demands, exception| exception.demands.clone().over(demands))
+    }
+
+    /// What has to be known of the images of a file to judge it.
+    pub fn wanted(&self, path: &str) -> Wanted {
+        let demands = self.demands_of(path);
+        let is_judged = !self.skips(path);
+        let inspection = demands.kernels.is_some()
+            || demands.intact == Some(true)
+            || demands.debug.is_some_and(|level| level < DebugLevel::Full);
+        Wanted {
+            inspection: is_judged && inspection,
+            build_paths: is_judged && demands.build_paths == Some(false),
+            ..Wanted::default()
+        }
+    }
+
+    /// Whether hashes of images are needed.
+    pub fn wants_hashes(&self) -> bool {
+        let all = [&self.demands].into_iter().chain(self.exceptions.iter().map(|exception| &exception.demands));
+        all.into_iter().any(|demands| demands.duplicates == Some(false))
+    }
+}
+
+impl Demands {
+    /// These where they say something, else the others.
+    fn over(self, other: Demands) -> Demands {
+        Demands {
+            devices: self.devices.or(other.devices),
+            ptx_fallback: self.ptx_fallback.or(other.ptx_fallback),
+            require: self.require.or(other.require),
+            forbid: self.forbid.or(other.forbid),
+            only: self.only.or(other.only),
+            file_size: self.file_size.or(other.file_size),
+            arch_sizes: self.arch_sizes.or(other.arch_sizes),
+            debug: self.debug.or(other.debug),
+            build_paths: self.build_paths.or(other.build_paths),
+            compressed: self.compressed.or(other.compressed),
+            readable_by: self.readable_by.or(other.readable_by),
+            intact: self.intact.or(other.intact),
+            duplicates: self.duplicates.or(other.duplicates),
+            kernels: self.kernels.or(other.kernels),
+        }
+    }
+}

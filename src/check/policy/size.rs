@@ -1,0 +1,80 @@
+//! Sizes as people write them: "850 MB", "1.5 GiB", 4096.
+
+use std::fmt;
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+/// Powers of ten for the units of trade, powers of two for those of memory (IEC 80000-13).
+const UNITS: [(&str, u64); 7] = [
+    ("B", 1),
+    ("kB", 1000),
+    ("MB", 1000 * 1000),
+    ("GB", 1000 * 1000 * 1000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+
+impl Size {
+    /// Reads a number with a unit; `None` for anything else, and for what is no whole number of bytes.
+    pub fn parse(text: &str) -> Option<Size> {
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = (&text[..digits], text[digits..].trim_start());
+        let factor = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?.1;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        let tens = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+        let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
+        let part = fraction.parse::<u64>().ok()?.checked_mul(factor)?;
+        (part % tens == 0).then(|| whole.checked_add(part / tens)).flatten().map(Size)
+    }
+
+    /// The smallest size in a unit of trade, with up to three digits, that is not below this one.
+    pub fn rounded_up(self) -> Size {
+        let step = 10_u64.pow(self.0.checked_ilog10().unwrap_or(0).saturating_sub(2));
+        Size(self.0.div_ceil(step).saturating_mul(step))
+    }
+}
+
+impl fmt::Display for Size {
+    /// In the largest unit of trade that leaves something before the point, to two digits behind it, rounded down.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, factor) = UNITS[..4].iter().rfind(|(_, factor)| self.0 >= *factor).unwrap_or(&UNITS[0]);
+        let (whole, hundredths) = (self.0 / factor, u128::from(self.0 % factor) * 100 / u128::from(*factor));
+        match hundredths {
+            0 => write!(f, "{whole} {unit}"),
+            _ => write!(f, "{}", format!("{whole}.{hundredths:02}").trim_end_matches('0')).and(write!(f, " {unit}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_has_a_unit_and_is_a_whole_number_of_bytes() {
+        let sizes = [("0 B", 0), ("850 MB", 850_000_000), ("1.5GiB", 3 << 29), ("2 kb", 2000), ("0.25 KiB", 256)];
+        for (text, size) in sizes {
+            assert_eq!(Size::parse(text), Some(Size(size)), "{text}");
+        }
+        for text in
+            ["", "MB", "1", "1 TB", "-1 B", "1.2.3 MB", ". MB", "0.5 B", "99999999999 GB", "1.99999999999999999999 GB"]
+        {
+            assert_eq!(Size::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_told_in_a_unit_that_fits() {
+        for (size, text) in
+            [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (850_000_000, "850 MB"), (1_239_000_000, "1.23 GB")]
+        {
+            assert_eq!(Size(size).to_string(), text);
+        }
+        for (size, rounded) in [(0, 0), (7, 7), (1001, 1010), (123_456, 124_000)] {
+            assert_eq!(Size(size).rounded_up(), Size(rounded));
+        }
+    }
+}

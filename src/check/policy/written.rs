@@ -1,0 +1,190 @@
+//! A policy as its author writes it. Every value has its place in the text, so that whatever is wrong with it can be told
+//! with line and column.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+pub type Text = Spanned<String>;
+pub type List = Spanned<Vec<Text>>;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Policy {
+    #[serde(default)]
+    pub must_hold: Vec<Text>,
+    #[serde(default)]
+    pub skip: Vec<Text>,
+    #[serde(default)]
+    pub warn: Vec<Text>,
+    #[serde(default)]
+    pub archs: Archs,
+    #[serde(default)]
+    pub sizes: Sizes,
+    #[serde(default)]
+    pub images: Images,
+    pub kernels: Option<Vec<Spanned<Kernels>>>,
+    #[serde(default)]
+    pub files: BTreeMap<Text, Exception>,
+}
+
+/// What `[files."PATTERN"]` may hold: everything that is about one file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Exception {
+    #[serde(default)]
+    pub archs: FileArchs,
+    #[serde(default)]
+    pub sizes: FileSizes,
+    #[serde(default)]
+    pub images: Images,
+    pub kernels: Option<Vec<Spanned<Kernels>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Archs {
+    pub devices: Option<List>,
+    pub ptx_fallback: Option<Text>,
+    pub require: Option<List>,
+    pub forbid: Option<List>,
+    pub only: Option<List>,
+    pub consistent_features: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FileArchs {
+    pub devices: Option<List>,
+    pub ptx_fallback: Option<Text>,
+    pub require: Option<List>,
+    pub forbid: Option<List>,
+    pub only: Option<List>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sizes {
+    pub total: Option<Text>,
+    pub file: Option<Text>,
+    pub arch: Option<BTreeMap<Text, Text>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FileSizes {
+    pub file: Option<Text>,
+    pub arch: Option<BTreeMap<Text, Text>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Images {
+    pub debug: Option<Debug>,
+    pub build_paths: Option<bool>,
+    pub compressed: Option<bool>,
+    pub readable_by: Option<Vec<Text>>,
+    pub intact: Option<bool>,
+    pub duplicates: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Debug {
+    None,
+    Lines,
+    Full,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Kernels {
+    #[serde(rename = "match")]
+    pub matching: Option<Text>,
+    pub archs: Option<Spanned<KernelArchs>>,
+    pub max_registers: Option<u64>,
+    pub max_spills: Option<u64>,
+    pub max_scratch: Option<Spanned<Bytes>>,
+    pub max_shared: Option<Spanned<Bytes>>,
+}
+
+/// `"all"` or a list.
+#[derive(Debug)]
+pub enum KernelArchs {
+    Word(String),
+    These(Vec<Text>),
+}
+
+/// A number of bytes, or a size with a unit.
+#[derive(Debug)]
+pub enum Bytes {
+    Number(u64),
+    Size(String),
+}
+
+// serde's own way to read alternatives copies the value first, and places in the text are lost on the way.
+
+impl<'de> Deserialize<'de> for KernelArchs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = KernelArchs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"all\" or a list of architectures")
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<KernelArchs, E> {
+                Ok(KernelArchs::Word(word.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<KernelArchs, A::Error> {
+                let mut these = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    these.push(item);
+                }
+                Ok(KernelArchs::These(these))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Bytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of bytes or a size such as \"48 KiB\"")
+            }
+
+            fn visit_str<E: de::Error>(self, size: &str) -> Result<Bytes, E> {
+                Ok(Bytes::Size(size.to_owned()))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Bytes, E> {
+                let unexpected = || E::invalid_value(de::Unexpected::Signed(number), &self);
+                u64::try_from(number).map(Bytes::Number).map_err(|_| unexpected())
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl From<FileArchs> for Archs {
+    fn from(archs: FileArchs) -> Archs {
+        let FileArchs { devices, ptx_fallback, require, forbid, only } = archs;
+        Archs { devices, ptx_fallback, require, forbid, only, consistent_features: None }
+    }
+}
+
+impl From<FileSizes> for Sizes {
+    fn from(FileSizes { file, arch }: FileSizes) -> Sizes {
+        Sizes { total: None, file, arch }
+    }
+}

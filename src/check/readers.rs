@@ -1,0 +1,123 @@
+//! Which release of a runtime or tool reads which version of a container.
+//!
+//! Compressed bundles. LLVM: version 1 came with clang 18, version 2, which states its size, with 19 (llvm-project #88827),
+//! version 3 with 20 (release notes of clang 20). HIP's runtime reads none before ROCm 6.2 (nixpkgs #299589: crash with 6.0),
+//! version 2 from then on, and version 1 never, for it takes the size from where version 1 has another field (ROCm/clr
+//! #99). Version 3 needs a comgr made of LLVM 20 or later, which ROCm 7.0 is the first to have; llvm-project #152600.
+//!
+//! Offload binaries are LLVM's: version 1 since LLVM 14, version 2 on the main branch behind 22 (#169425). No release reads
+//! version 3, which is still changing.
+
+use std::fmt;
+
+use crate::format::ContainerType;
+
+/// A release of something that reads containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reader {
+    product: Product,
+    release: (u32, u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Product {
+    Rocm,
+    Llvm,
+}
+
+/// From which release on a product reads what.
+struct Row {
+    product: Product,
+    container: ContainerType,
+    version: u32,
+    since: Option<(u32, u32)>,
+}
+
+const fn row(product: Product, container: ContainerType, version: u32, since: Option<(u32, u32)>) -> Row {
+    Row { product, container, version, since }
+}
+
+const ROWS: [Row; 9] = [
+    row(Product::Llvm, ContainerType::Ccob, 1, Some((18, 0))),
+    row(Product::Llvm, ContainerType::Ccob, 2, Some((19, 0))),
+    row(Product::Llvm, ContainerType::Ccob, 3, Some((20, 0))),
+    row(Product::Rocm, ContainerType::Ccob, 1, None),
+    row(Product::Rocm, ContainerType::Ccob, 2, Some((6, 2))),
+    row(Product::Rocm, ContainerType::Ccob, 3, Some((7, 0))),
+    row(Product::Llvm, ContainerType::OffloadBinary, 1, Some((14, 0))),
+    row(Product::Llvm, ContainerType::OffloadBinary, 2, Some((23, 0))),
+    row(Product::Llvm, ContainerType::OffloadBinary, 3, None),
+];
+
+/// Whether a reader reads a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    /// The first release that does, where there is one.
+    No(Option<Reader>),
+    /// It has nothing to do with such containers.
+    NotItsAffair,
+}
+
+impl Reader {
+    /// Reads `rocm-6.2` or `llvm-19`.
+    pub fn parse(text: &str) -> Option<Reader> {
+        let (product, release) = text.split_once('-')?;
+        let product = match product {
+            "rocm" => Product::Rocm,
+            "llvm" => Product::Llvm,
+            _ => return None,
+        };
+        let mut numbers = release.split('.').map(|number| number.parse::<u32>().ok());
+        let major = numbers.next()??;
+        let minor = numbers.next().unwrap_or(Some(0))?;
+        numbers.all(|number| number.is_some()).then_some(Reader { product, release: (major, minor) })
+    }
+
+    /// Whether it reads containers of a type and version.
+    pub fn reads(self, container: ContainerType, version: Option<u32>) -> Answer {
+        let mut rows = ROWS.iter().filter(|row| row.product == self.product && row.container == container).peekable();
+        if rows.peek().is_none() {
+            return Answer::NotItsAffair;
+        }
+        match rows.find(|row| Some(row.version) == version).and_then(|row| row.since) {
+            Some(since) if since <= self.release => Answer::Yes,
+            since => Answer::No(since.map(|release| Reader { release, ..self })),
+        }
+    }
+}
+
+impl fmt::Display for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.product, self.release) {
+            (Product::Rocm, (major, minor)) => write!(f, "ROCm {major}.{minor}"),
+            (Product::Llvm, (major, _)) => write!(f, "LLVM {major}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_reads_what_came_before_it() {
+        let reads = |reader: &str, version| Reader::parse(reader).unwrap().reads(ContainerType::Ccob, Some(version));
+        let first = |reader: &str| Answer::No(Reader::parse(reader));
+        assert_eq!(reads("rocm-6.1", 2), first("rocm-6.2"));
+        assert_eq!(reads("rocm-6.2.3", 2), Answer::Yes);
+        assert_eq!(reads("rocm-6.4", 3), first("rocm-7.0"));
+        assert_eq!(reads("rocm-10", 3), Answer::Yes);
+        assert_eq!(reads("rocm-7.2", 1), Answer::No(None));
+        assert_eq!(reads("llvm-18", 2), first("llvm-19"));
+        let cuda = Reader::parse("rocm-7").unwrap().reads(ContainerType::CudaFatbin, Some(1));
+        assert_eq!(cuda, Answer::NotItsAffair);
+    }
+
+    #[test]
+    fn what_is_no_release_is_refused() {
+        for text in ["rocm", "rocm-", "rocm-x", "cuda-12", "llvm-19.x", "rocm-6.2-1"] {
+            assert_eq!(Reader::parse(text), None, "{text}");
+        }
+    }
+}

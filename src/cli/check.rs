@@ -1,0 +1,159 @@
+//! `fatbin check`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use super::inputs::{InputArguments, Outcome};
+use super::limit::LimitArgument;
+use super::{Status, status};
+use crate::check::{self, Policy, Subject, Verdict};
+use crate::error::Error;
+use crate::inventory::File;
+use crate::io::Input;
+use crate::ops;
+use crate::report;
+use crate::scan::Options;
+use crate::survey::{SurveyedFile, Wanted};
+
+/// Judge device code by a policy: architectures, kernels, sizes, debug information and more
+///
+/// A policy is a TOML file; --init writes one from a good build, and the README says what it can demand. Every file is judged by itself,
+/// and nothing found is a failure.
+///
+/// Exit status: 0 if everything is as demanded, 1 if something is not, 2 if that could not be decided or for trouble.
+#[derive(Args)]
+pub struct Arguments {
+    /// What is demanded
+    #[arg(long, value_name = "POLICY", required_unless_present = "init")]
+    policy: Option<PathBuf>,
+
+    /// Write the policy that these files are as they should be, on standard output
+    #[arg(long, conflicts_with_all = ["policy", "format"])]
+    init: bool,
+
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+
+    #[command(flatten)]
+    limit: LimitArgument,
+
+    #[command(flatten)]
+    inputs: InputArguments,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// One document (schema fatbin.check/1)
+    Json,
+    /// JUnit XML: a test case for each rule and file
+    Junit,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// A table for a job's summary
+    Markdown,
+    /// CycloneDX 1.6: files and their images as components
+    Cyclonedx,
+}
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let inputs = arguments.inputs.with_listed()?;
+    let options = arguments.limit.options();
+    let Some(path) = arguments.policy else { return init(&inputs, options) };
+    let policy = read_policy(&path)?;
+    let format = arguments.format;
+    let options = Options { hash: policy.wants_hashes() || format == Format::Cyclonedx, ..options };
+    let subjects = survey(&inputs, options, &|path| policy.wanted(path))?;
+    let verdict = check::check(&policy, &inputs.names(), &subjects);
+    let text = match format {
+        Format::Human => report::verdict_text(&verdict),
+        Format::Json => report::verdict_json(&verdict),
+        Format::Junit => report::verdict_junit(&verdict),
+        Format::Sarif => report::verdict_sarif(&verdict),
+        Format::Markdown => report::verdict_markdown(&verdict),
+        Format::Cyclonedx => {
+            report::verdict_cyclonedx(&verdict, &subjects.iter().map(|it| &it.survey).collect::<Vec<_>>())
+        }
+    };
+    print(&text)?;
+    Ok(status_of(&verdict))
+}
+
+/// What a verdict means for the exit status.
+fn status_of(verdict: &Verdict) -> Status {
+    match verdict.outcome() {
+        check::Outcome::Passed | check::Outcome::Warned => Status::Yes,
+        check::Outcome::Violated => Status::No,
+        check::Outcome::Undecided => Status::Trouble,
+    }
+}
+
+fn init(inputs: &InputArguments, options: Options) -> Result<Status> {
+    let everything = Wanted { inspection: true, build_paths: true, ..Wanted::default() };
+    let subjects = survey(inputs, options, &|_| everything)?;
+    let is_readable = |file: &File| file.failure.is_none() && file.errors.is_empty();
+    let readable = subjects.iter().all(|subject| is_readable(&subject.survey.file));
+    let files: Vec<&SurveyedFile> = subjects.iter().map(|subject| &subject.survey).collect();
+    let Some(policy) = check::init(&files).filter(|_| readable) else {
+        // What cannot be read has been told.
+        return Ok(if readable { Status::No } else { Status::Trouble });
+    };
+    print(&policy)?;
+    Ok(Status::Yes)
+}
+
+fn read_policy(path: &Path) -> Result<Policy> {
+    let input = Input::open(path)?;
+    let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: is no text", path.display()))?;
+    Ok(Policy::parse(&path.to_string_lossy(), text)?)
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Surveys all inputs, several files at a time.
+fn survey(inputs: &InputArguments, options: Options, wanted: &(dyn Fn(&str) -> Wanted + Sync)) -> Result<Vec<Subject>> {
+    let names = inputs.names();
+    let mut subjects = Vec::new();
+    inputs.scan_and(options, |outcome| survey_one(outcome, options, wanted), &mut |(survey, error): (
+        SurveyedFile,
+        Option<Error>,
+    )| {
+        if let Some(error) = error {
+            status::report(&error.into());
+        }
+        // Every path begins with the one that it was found by.
+        let input = check::input_of(&survey.file.path, &names).unwrap_or_default();
+        subjects.push(Subject { survey, input });
+    })?;
+    Ok(subjects)
+}
+
+/// What is known of a file, or that it cannot be read and why.
+fn survey_one(
+    outcome: Outcome,
+    options: Options,
+    wanted: &(dyn Fn(&str) -> Wanted + Sync),
+) -> (SurveyedFile, Option<Error>) {
+    let nothing_inside = |file| SurveyedFile { file, insides: Vec::new() };
+    let unreadable = |path, error: Error| (nothing_inside(File::unreadable(path, error.to_string())), Some(error));
+    match outcome {
+        Outcome::Nothing(file) => (nothing_inside(file), None),
+        Outcome::Unreadable(path, error) => unreadable(path, error),
+        Outcome::Scanned(ops::Scanned { part, file }) => {
+            let path = file.path.clone();
+            match ops::survey(&part, file, options, wanted(&path)) {
+                Ok(survey) => (survey, None),
+                Err(error) => unreadable(path, error),
+            }
+        }
+    }
+}

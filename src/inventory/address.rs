@@ -1,0 +1,122 @@
+//! Where an image is, in words: as people write it and as ROCm's tools do.
+//!
+//! People say `torch.whl!torch/lib/libtorch_cuda.so!.nv_fatbin+0x10`: each `!` leads into something, and the offset counts
+//! from the section's first byte, so that it stays the same when what stands before the section grows. ROCm's debugger,
+//! profilers and roc-obj-extract say `file://libfoo.so#offset=4096&size=3456`, which counts from the start of the file on
+//! disk. Source of the latter: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::{Container, File, Image};
+
+/// The bytes of a file inside a file on disk, where they stand there as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnDisk {
+    /// As the user gave it.
+    pub path: PathBuf,
+    /// Where the file that was looked into begins: 0 unless it is a member of an archive.
+    pub offset: u64,
+}
+
+/// An image's place as people write it. It prints as `PATH!SECTION+0xOFFSET`, without the section where it has no name as
+/// `PATH+0xOFFSET`; an image in a compressed container has the place of that and its number in it behind a `!`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address<'a> {
+    pub path: &'a str,
+    pub section: Option<&'a str>,
+    /// From the start of the section, or of the file where there is none.
+    pub offset: u64,
+    /// Its number among the images of a compressed container.
+    pub number: Option<usize>,
+}
+
+impl fmt::Display for Address<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.path)?;
+        if let Some(section) = self.section {
+            write!(formatter, "!{section}")?;
+        }
+        write!(formatter, "+{:#x}", self.offset)?;
+        self.number.map_or(Ok(()), |number| write!(formatter, "!{number}"))
+    }
+}
+
+impl File {
+    /// The places of its device images, in the order of [`File::device_images`].
+    pub fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
+        self.containers.iter().flat_map(|container| {
+            let images = container.images().enumerate().filter(|(_, image)| image.is_for_a_device());
+            images.map(|(number, image)| match image.offset {
+                Some(offset) => self.address(container, offset),
+                None => {
+                    Address { number: Some(number), ..self.address(container, container.offset.unwrap_or_default()) }
+                }
+            })
+        })
+    }
+
+    /// The place of what stands at `offset`, in this container.
+    pub fn address<'a>(&'a self, container: &'a Container, offset: u64) -> Address<'a> {
+        let section = container.section.as_ref();
+        let start = section.map_or(0, |section| section.offset);
+        let section = section.map(|section| section.name.as_str());
+        Address { path: &self.path, section, offset: offset.saturating_sub(start), number: None }
+    }
+
+    /// What ROCm's tools call these bytes of the file; `None` where they do not stand in a file on disk as they are.
+    pub fn uri(&self, offset: u64, size: u64) -> Option<String> {
+        let OnDisk { path, offset: start } = self.on_disk.as_ref()?;
+        Some(format!("file://{}#offset={}&size={size}", uri_path(path), start.checked_add(offset)?))
+    }
+
+    /// What ROCm's tools call an image.
+    pub fn uri_of(&self, image: &Image) -> Option<String> {
+        self.uri(image.offset?, image.size?)
+    }
+}
+
+/// A path in a URI: everything but `a-zA-Z0-9/_.~-` as `%` and two upper-case digits, as the document says.
+fn uri_path(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_.~-".contains(&byte);
+    let encoded = path.as_os_str().as_encoded_bytes().iter();
+    encoded.map(|&byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::ContainerType;
+    use crate::inventory::InSection;
+    use crate::target::OffloadKind;
+
+    fn file(section: Option<InSection>, offsets: &[Option<u64>]) -> File {
+        let image = |&offset| Image { offset, size: Some(3456), ..Image::default() };
+        let mut images: Vec<Image> = offsets.iter().map(image).collect();
+        images.insert(0, Image { kind: Some(OffloadKind::Host), ..Image::default() });
+        let container_type = ContainerType::Bundle;
+        let container =
+            Container { container_type, version: None, section, offset: Some(0x1000), size: 8, codec: None, images };
+        let on_disk = Some(OnDisk { path: "a b/torch.whl".into(), offset: 100 });
+        File { containers: vec![container], on_disk, ..File::empty("torch.whl!lib/x.so".to_owned()) }
+    }
+
+    #[test]
+    fn an_image_is_addressed_by_its_section_and_the_offset_in_it() {
+        let section = || Some(InSection { name: ".nv_fatbin".to_owned(), offset: 0xff0 });
+        let said = |file: File| file.addresses().map(|address| address.to_string()).collect::<Vec<_>>();
+        assert_eq!(said(file(section(), &[Some(0x1000)])), ["torch.whl!lib/x.so!.nv_fatbin+0x10"]);
+        assert_eq!(said(file(None, &[Some(0x1000)])), ["torch.whl!lib/x.so+0x1000"]);
+        let inside = ["torch.whl!lib/x.so!.nv_fatbin+0x10!1", "torch.whl!lib/x.so!.nv_fatbin+0x10!2"];
+        assert_eq!(said(file(section(), &[None, None])), inside);
+    }
+
+    #[test]
+    fn a_uri_leads_into_the_file_on_disk_and_there_is_none_for_what_is_not_there_as_it_is() {
+        let mut file = file(None, &[Some(0x1000), None]);
+        let uris: Vec<_> = file.device_images().map(|image| file.uri_of(image)).collect();
+        assert_eq!(uris, [Some("file://a%20b/torch.whl#offset=4196&size=3456".to_owned()), None]);
+        file.on_disk = None;
+        assert!(file.device_images().all(|image| file.uri_of(image).is_none()));
+    }
+}

@@ -1,0 +1,81 @@
+//! A verdict for programs, under the schema `fatbin.check/1`. Fields are only ever added under one schema number.
+
+use serde::Serialize;
+
+use crate::check::{self, Verdict};
+
+const SCHEMA: &str = "fatbin.check/1";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    outcome: &'static str,
+    findings: Vec<Finding<'a>>,
+    judged: Vec<Judged<'a>>,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    rule: &'static str,
+    outcome: &'static str,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<Image<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    there: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Image<'a> {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Judged<'a> {
+    path: &'a str,
+    rule: &'static str,
+    outcome: &'static str,
+}
+
+/// The document, with a final newline.
+pub fn verdict_json(verdict: &Verdict) -> String {
+    let document = Document {
+        schema: SCHEMA,
+        outcome: verdict.outcome().name(),
+        findings: verdict.findings.iter().map(Finding::new).collect(),
+        judged: verdict.judged.iter().map(Judged::new).collect(),
+    };
+    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+}
+
+impl<'a> Finding<'a> {
+    fn new(finding: &'a check::Finding) -> Self {
+        let image = |image: &'a check::ImagePlace| Image {
+            index: image.number,
+            offset: image.offset,
+            arch: image.arch.as_deref(),
+        };
+        Finding {
+            rule: finding.rule.name(),
+            outcome: finding.outcome.name(),
+            path: &finding.path,
+            image: finding.image.as_ref().map(image),
+            kernel: finding.kernel.as_deref(),
+            message: &finding.message,
+            there: finding.there.as_deref(),
+        }
+    }
+}
+
+impl<'a> Judged<'a> {
+    fn new(judged: &'a check::Judged) -> Self {
+        Judged { path: &judged.path, rule: judged.rule.name(), outcome: judged.outcome.name() }
+    }
+}

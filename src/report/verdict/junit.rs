@@ -1,0 +1,72 @@
+//! A verdict as JUnit XML, which CI systems show as tests: a suite for each file, in it a case for each rule. What cannot
+//! be decided is an error, in JUnit's words: the test itself did not work.
+//!
+//! JUnit's XML has no specification; this keeps to what the schema of Jenkins' xUnit plugin allows.
+
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+
+use super::sentence;
+use crate::check::{Judged, Outcome, Verdict};
+use crate::report::text::printable;
+
+type Result = std::io::Result<()>;
+
+/// The document, with a final newline.
+pub fn verdict_junit(verdict: &Verdict) -> String {
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
+    document(&mut writer, verdict).expect("memory can be written to");
+    String::from_utf8(writer.into_inner()).expect("only text was written") + "\n"
+}
+
+fn document(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result {
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let all: Vec<&Judged> = verdict.judged.iter().collect();
+    writer.write_event(Event::Start(with_counts("testsuites", "fatbin check", &all)))?;
+    for suite in all.chunk_by(|a, b| a.path == b.path) {
+        writer.write_event(Event::Start(with_counts("testsuite", &suite[0].path, suite)))?;
+        for judged in suite {
+            case(writer, verdict, judged)?;
+        }
+        writer.write_event(Event::End(BytesEnd::new("testsuite")))?;
+    }
+    writer.write_event(Event::End(BytesEnd::new("testsuites")))
+}
+
+fn with_counts(element: &'static str, name: &str, judged: &[&Judged]) -> BytesStart<'static> {
+    let count = |outcome| judged.iter().filter(|judged| judged.outcome == outcome).count().to_string();
+    let mut start = BytesStart::new(element);
+    start.push_attribute(("name", allowed(name).as_str()));
+    start.push_attribute(("tests", judged.len().to_string().as_str()));
+    start.push_attribute(("failures", count(Outcome::Violated).as_str()));
+    start.push_attribute(("errors", count(Outcome::Undecided).as_str()));
+    start
+}
+
+fn case(writer: &mut Writer<Vec<u8>>, verdict: &Verdict, judged: &Judged) -> Result {
+    let mut start = BytesStart::new("testcase");
+    start.push_attribute(("name", judged.rule.name()));
+    start.push_attribute(("classname", allowed(&judged.path).as_str()));
+    let sentences: Vec<String> = verdict.findings_of(judged).map(|finding| allowed(&sentence(finding))).collect();
+    let element = match judged.outcome {
+        Outcome::Passed => return writer.write_event(Event::Empty(start)),
+        Outcome::Warned => "system-out",
+        Outcome::Violated => "failure",
+        Outcome::Undecided => "error",
+    };
+    writer.write_event(Event::Start(start))?;
+    let mut what = BytesStart::new(element);
+    if element != "system-out" {
+        what.push_attribute(("message", sentences.first().map_or("", String::as_str)));
+        what.push_attribute(("type", judged.rule.name()));
+    }
+    writer.write_event(Event::Start(what))?;
+    writer.write_event(Event::Text(BytesText::new(&sentences.join("\n"))))?;
+    writer.write_event(Event::End(BytesEnd::new(element)))?;
+    writer.write_event(Event::End(BytesEnd::new("testcase")))
+}
+
+/// Text without what XML 1.0 cannot hold in any form (section 2.2, production Char).
+fn allowed(text: &str) -> String {
+    printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}

@@ -1,0 +1,41 @@
+//! Verdicts as text: for people, for pages that people look at, and in the forms that other programs ask for. Names in
+//! them come from files and may try to be more than names.
+
+mod cyclonedx;
+mod human;
+mod json;
+mod junit;
+mod markdown;
+mod sarif;
+
+pub use cyclonedx::verdict_cyclonedx;
+pub use human::verdict_text;
+pub use json::verdict_json;
+pub use junit::verdict_junit;
+pub use markdown::verdict_markdown;
+pub use sarif::verdict_sarif;
+
+use super::text::{counted, printable};
+use crate::check::{Finding, Outcome, Verdict};
+
+/// What was found, as a sentence without its file and its rule.
+fn sentence(finding: &Finding) -> String {
+    let image = finding.image.as_ref().map(|image| {
+        let arch = image.arch.as_deref().map(|arch| format!(" ({arch})")).unwrap_or_default();
+        let offset = image.offset.map(|offset| format!(" at {offset:#x}")).unwrap_or_default();
+        format!("image {}{arch}{offset}: ", image.number)
+    });
+    let kernel = finding.kernel.as_ref().map(|kernel| format!("kernel {kernel}: "));
+    let there = finding.there.as_ref().map(|there| format!("; {there}"));
+    let parts = [image, kernel, Some(finding.message.clone()), there];
+    printable(&parts.into_iter().flatten().collect::<String>())
+}
+
+/// How many of what was judged came out how, as words.
+fn summary(verdict: &Verdict) -> String {
+    let count = |outcome| verdict.judged.iter().filter(|judged| judged.outcome == outcome).count();
+    let outcomes = [Outcome::Passed, Outcome::Warned, Outcome::Violated, Outcome::Undecided];
+    let told = outcomes.into_iter().filter(|&outcome| count(outcome) > 0 || outcome == Outcome::Passed);
+    let told: Vec<String> = told.map(|outcome| format!("{} {}", count(outcome), outcome.name())).collect();
+    format!("{}: {}", counted(verdict.judged.len(), "check"), told.join(", "))
+}

@@ -1,0 +1,90 @@
+//! A verdict as SARIF 2.1.0, which code scanning takes.
+//!
+//! A result is about a binary file, so it stands at its first line, which is what GitHub asks for; the offset is among the
+//! properties. What cannot be decided is an error too: SARIF's kind "open" is one that scanners do not show.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::sentence;
+use crate::check::{Finding, Outcome, Rule, Verdict};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// The document, with a final newline.
+pub fn verdict_sarif(verdict: &Verdict) -> String {
+    let rules: Vec<Value> = Rule::all().map(rule).collect();
+    let driver = json!({
+        "name": "fatbin",
+        "semanticVersion": env!("CARGO_PKG_VERSION"),
+        "informationUri": env!("CARGO_PKG_REPOSITORY"),
+        "rules": rules,
+    });
+    let results: Vec<Value> = verdict.findings.iter().map(result).collect();
+    let run = json!({ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": results });
+    let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run] });
+    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+}
+
+fn rule(rule: Rule) -> Value {
+    json!({
+        "id": rule.name(),
+        "shortDescription": { "text": rule.demand() },
+        "fullDescription": { "text": rule.demand() },
+        "defaultConfiguration": { "level": "error" },
+    })
+}
+
+fn result(finding: &Finding) -> Value {
+    let text = sentence(finding);
+    let level = if finding.outcome == Outcome::Warned { "warning" } else { "error" };
+    let mut properties = json!({ "outcome": finding.outcome.name() });
+    if let Some(image) = &finding.image {
+        properties["image"] = json!({ "index": image.number });
+        if let Some(offset) = image.offset {
+            properties["image"]["offset"] = json!(offset);
+        }
+        if let Some(arch) = &image.arch {
+            properties["image"]["arch"] = json!(arch);
+        }
+    }
+    let mut location = json!({
+        "physicalLocation": {
+            "artifactLocation": { "uri": uri(&finding.path) },
+            "region": { "startLine": 1 },
+        },
+    });
+    if let Some(kernel) = &finding.kernel {
+        location["logicalLocations"] = json!([{ "name": kernel, "kind": "function" }]);
+    }
+    json!({
+        "ruleId": finding.rule.name(),
+        "ruleIndex": finding.rule as usize,
+        "level": level,
+        "message": { "text": format!("{}: {text}", finding.rule.name()) },
+        "locations": [location],
+        "partialFingerprints": { "finding/v1": fingerprint(finding) },
+        "properties": properties,
+    })
+}
+
+/// The same for the same finding in another build, in which offsets and sizes are others.
+fn fingerprint(finding: &Finding) -> String {
+    let mut hash = Sha256::new();
+    let arch = finding.image.as_ref().and_then(|image| image.arch.as_deref());
+    let parts = [Some(finding.rule.name()), Some(&finding.path), arch, finding.kernel.as_deref()];
+    for part in parts {
+        hash.update(part.unwrap_or_default());
+        hash.update([0]);
+    }
+    let words = finding.message.split_whitespace().filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()));
+    words.for_each(|word| hash.update(word));
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A path as a relative reference (RFC 3986), with everything percent-encoded that a path segment cannot hold.
+fn uri(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_.~-!+=,@".contains(&byte);
+    let encode = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    path.replace('\\', "/").bytes().map(encode).collect()
+}

@@ -33,6 +33,8 @@
 //!
 //! The page of `--html` is opened in a browser: [`page`].
 //!
+//! Where other projects call the program from, an action, a hook and a function of CMake: [`ci`].
+//!
 //! What registers containers is followed in files of every format: [`wrappers`].
 //!
 //! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
@@ -44,6 +46,7 @@
 
 mod build;
 mod bundle_archives;
+mod ci;
 mod citizen;
 mod directives;
 mod dropin;
@@ -109,6 +112,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(wrappers::trials());
     trials.extend(real_files::trials());
     trials.extend(todays_tools::trials());
+    trials.extend(ci::trials());
     Ok(trials)
 }
 

@@ -3,11 +3,13 @@
 mod bad_input;
 mod bundle;
 mod bundle_archives;
+mod diff;
 mod dropin;
 mod extract;
 mod extract_index;
 mod inspect;
 mod library;
+mod lock;
 mod pack;
 mod packager;
 mod page;

@@ -46,8 +46,7 @@ pub fn judge(bench: &mut Bench<'_>, inputs: &[String], subjects: &[Subject], fac
 /// Each input that the user named has device code, or is one that is not judged.
 fn holds_code(policy: &Policy, input: usize, subjects: &[Subject], findings: &mut Findings) {
     let mut own = subjects.iter().filter(|subject| subject.input == input).map(|subject| &subject.survey.file);
-    let is_enough =
-        |file: &File| file.device_images().next().is_some() || is_broken(file) || policy.skips(&file.path);
+    let is_enough = |file: &File| file.device_images().next().is_some() || is_broken(file) || policy.skips(&file.path);
     // What is broken has been told, and may hold some.
     if !own.any(is_enough) {
         findings.add(violated("no device code"));

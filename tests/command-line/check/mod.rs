@@ -6,7 +6,7 @@ mod init;
 mod policies;
 mod situations;
 
-use crate::{Run, Scene, fixture};
+use crate::{Run, Scene};
 
 /// Where bytes begin in a file.
 fn position(file: &[u8], bytes: &[u8]) -> usize {
@@ -37,7 +37,8 @@ impl Scene {
         scene.file("bits.bc", b"BC\xc0\xde and so on").file("junk", "what is this");
         scene.fatbin("pack -o bitcode --image file=bits.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
         scene.fatbin("pack -o nameless --image file=junk,triple=nvptx64-nvidia-cuda sm90").ok();
-        let ptx = ".version 8.1\n.target sm_90\n.address_size 64\n.file 1 \"/home/me/kernel.cu\"\n.entry more() { ret; }\n";
+        let ptx =
+            ".version 8.1\n.target sm_90\n.address_size 64\n.file 1 \"/home/me/kernel.cu\"\n.entry more() { ret; }\n";
         scene.file("more.ptx", ptx).fatbin("wrap --kind cuda -o more.o sm90 more.ptx").ok();
         scene.damaged();
         scene

@@ -1,28 +1,45 @@
 //! Bytes that look like a container and are none. LLVM's own library knows every magic, so it contains each of them, in
-//! code and in tables, and not one device image.
+//! code and in tables, and not one device image; NVIDIA's tools know their own.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::tools::Tool;
+use crate::tools::{Tool, fetched, find_in, not_fetched};
 use crate::trial::completion;
 
-const MAGICS: [&[u8]; 2] = [b"\x10\xff\x10\xad", b"__CLANG_OFFLOAD_BUNDLE__"];
+const OFFLOAD_BINARY: &[u8] = b"\x10\xff\x10\xad";
+const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+const FATBIN: &[u8] = b"\x50\xed\x55\xba";
 
-pub fn trial() -> Trial {
-    Trial::ignorable_test("false-magics/libLLVM", || completion(libllvm_holds_no_image()))
+/// Those of NVIDIA's tools that know the magic of a fat binary.
+const NVIDIA: [&str; 3] = ["cuobjdump", "fatbinary", "nvlink"];
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |name: &str, test: fn(&str) -> Result<()>| {
+        let name = name.to_owned();
+        Trial::ignorable_test(format!("false-magics/{name}"), move || completion(test(&name)))
+    };
+    let mut trials = vec![trial("libLLVM", |_| holds_no_image(&Tool::LibLlvm.path()?, &[OFFLOAD_BINARY, BUNDLE]))];
+    trials.extend(NVIDIA.map(|name| {
+        trial(name, |name| {
+            let tool = find_in(&fetched("cuda-tools"), name).ok_or_else(|| not_fetched(name))?;
+            holds_no_image(&tool, &[FATBIN])
+        })
+    }));
+    trials.push(trial("ptxas", |_| holds_no_image(&Tool::Ptxas.path()?, &[])));
+    trials
 }
 
-fn libllvm_holds_no_image() -> Result<()> {
-    let library = Tool::LibLlvm.path()?;
-    let bytes = std::fs::read(&library).with_context(|| library.display().to_string())?;
-    for magic in MAGICS {
+fn holds_no_image(file: &Path, magics: &[&[u8]]) -> Result<()> {
+    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+    for magic in magics {
         // Otherwise finding nothing would prove nothing.
-        ensure!(contains(&bytes, magic), "{}: no {magic:?} in it", library.display());
+        ensure!(contains(&bytes, magic), "{}: no {magic:?} in it", file.display());
     }
-    let run = Command::new(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(&library).output()?;
+    let run = Command::new(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(file).output()?;
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     ensure!(run.status.code() == Some(1) && err.is_empty(), "{}: {out}{err}", run.status);
     Ok(())

@@ -33,7 +33,10 @@
 //!
 //! What registers containers is followed in files of every format: [`wrappers`].
 //!
-//! And one trial looks at a real library that is full of magics and holds no image ([`false_magics`]).
+//! The reports of `fatbin check` follow their published schemas, and its policies hold for real files: [`check`].
+//!
+//! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
+//! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`todays_tools`].
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
 //! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
@@ -41,6 +44,7 @@
 
 mod build;
 mod bundle_archives;
+mod check;
 mod citizen;
 mod directives;
 mod dropin;
@@ -48,9 +52,11 @@ mod false_magics;
 mod inspect;
 mod linker_wrapper;
 mod matrix;
+mod real_files;
 mod runtimes;
 mod step;
 mod sweep;
+mod todays_tools;
 mod tools;
 mod trial;
 mod verify;
@@ -90,7 +96,7 @@ fn trials() -> Result<Vec<Trial>> {
         let case = Case::read(&folder)?;
         trials.extend(trial::of_case(case));
     }
-    trials.push(false_magics::trial());
+    trials.extend(false_magics::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());
@@ -100,6 +106,9 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
     trials.extend(wrappers::trials());
+    trials.extend(check::trials());
+    trials.extend(real_files::trials());
+    trials.extend(todays_tools::trials());
     Ok(trials)
 }
 

@@ -110,6 +110,16 @@ pub enum Error {
     HostMismatch { path: PathBuf, stated: String, found: &'static str },
     #[error("{}: image at {offset:#x}: is stored in a way that is not known; --stored extracts it as it is", path.display())]
     Opaque { path: PathBuf, offset: u64 },
+    #[error("{}: image {number}: not looked into for kernels: {why}", path.display())]
+    KernelsUnknown { path: PathBuf, number: usize, why: &'static str },
+    #[error("{template}: {why}; fields are {fields}")]
+    NameTemplate { template: String, why: String, fields: String },
+    #[error("{}: is the name of two images, {one} and {other}; put {{number}} and {{file}} into it", path.display())]
+    SameName { path: PathBuf, one: String, other: String },
+    #[error("{address}: {why}")]
+    Address { address: String, why: String },
+    #[error("{}: has changed since it was looked into", path.display())]
+    Changed { path: PathBuf },
     #[error("{}: {why}", path.display())]
     UnreadableMember { path: PathBuf, why: String },
     #[error("no image for {asked}; there is {there}")]

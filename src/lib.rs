@@ -21,6 +21,7 @@
 //! | [`wrap`] | ABI generations as a table, a file per offload kind | architectures, ELF |
 //! | [`inspect`] | what is inside an image: kernels, what they take of a device, debug information | containers, files |
 //! | [`inventory`] | the result model: file, container, image | how it is printed |
+//! | [`select`] | which image a runtime would take on a device, and why no other | files, printing |
 //! | [`scan`] | finding containers: by structure, then by magic | printing |
 //! | [`survey`] | all that is known of a file: its inventory, and what is inside its images | how it is judged |
 //! | [`check`] | a policy, its rules, and what they find in that | where it came from, how it is printed |
@@ -31,17 +32,15 @@
 //!
 //! # Listing a file
 //!
-//! ```no_run
-//! use fatbin::{io::Input, scan::scan};
+//! This is `examples/list.rs`; `cargo run --example list FILE` runs it.
 //!
-//! # fn main() -> fatbin::error::Result<()> {
-//! let input = Input::open("a.out")?;
-//! for image in scan("a.out", &input)?.device_images() {
-//!     println!("{:?} {:?} at {:?}, {:?} bytes", image.triple, image.arch, image.offset, image.whole_size());
-//! }
-//! # Ok(())
-//! # }
+//! ```no_run
+#![doc = include_str!("../examples/list.rs")]
 //! ```
+//!
+//! Nothing here opens files behind anybody's back: [`scan::scan`] takes a mapped [`io::Input`] as well as a
+//! [`bytes::View`] of bytes in memory, readers of formats return views of what they were given, and only [`io`], the
+//! functions of [`ops`] that are given paths, and [`scan::each_part`] for the members of archives touch the disk.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -61,6 +60,7 @@ pub mod lock;
 pub mod ops;
 pub mod report;
 pub mod scan;
+pub mod select;
 pub mod survey;
 pub mod target;
 #[cfg(test)]

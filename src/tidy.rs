@@ -15,7 +15,7 @@ const FLOORS: [&[&str]; 9] = [
     &["archive", "codec", "io", "target"],
     &["format"],
     &["host", "inspect", "inventory"],
-    &["wrap", "scan", "survey"],
+    &["wrap", "scan", "select", "survey"],
     &["check", "lock"],
     &["ops", "report"],
     &["cli"],

@@ -6,6 +6,8 @@
 //!
 //! `scripts/test` fetches the runtimes that cannot be installed side by side into `target/runtimes`, a folder each.
 
+mod choosing;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -28,11 +30,18 @@ pub fn trials() -> Vec<Trial> {
         };
         for release in ["15", "16", "19", "22"] {
             trial(format!("openmp-{release}"), openmp, release);
+            // What a runtime takes of a program is no affair of its linker.
+            if linker == Linker::Bfd {
+                trial(format!("openmp-{release}-choosing"), choosing::openmp, release);
+            }
         }
         for release in ["11", "12", "13"] {
             trial(format!("cuda-{release}"), cuda, release);
         }
         trial("hip-5".to_owned(), hip, "5");
+        if linker == Linker::Bfd {
+            trial("hip-5-choosing".to_owned(), choosing::hip, "5");
+        }
     }
     trials
 }

@@ -150,7 +150,7 @@ fn survey_one(
         Outcome::Unreadable(path, error) => unreadable(path, error),
         Outcome::Scanned(ops::Scanned { part, file }) => {
             let path = file.path.clone();
-            match ops::survey(&part, file, options, wanted(&path)) {
+            match part.open().and_then(|part| ops::survey(&part, file, options, wanted(&path))) {
                 Ok(survey) => (survey, None),
                 Err(error) => unreadable(path, error),
             }

@@ -4,15 +4,15 @@
 //! are always told of. Several files are looked into at a time, and results come in the order of the names whatever
 //! finished first.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use walkdir::WalkDir;
 
+use super::progress::Progress;
 use super::status::{self, Status};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
@@ -36,6 +36,21 @@ struct Named {
     path: PathBuf,
     /// Whether it was the user who named it.
     by_user: bool,
+}
+
+/// A path as a list has it, in whatever encoding.
+fn path_of(line: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    return <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(line).into();
+    #[cfg(not(unix))]
+    return String::from_utf8_lossy(line).into_owned().into();
+}
+
+impl Named {
+    /// Nothing for what cannot be had or is no file.
+    fn size(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
 }
 
 /// What came of one file.
@@ -69,15 +84,23 @@ impl InputArguments {
     ) -> Result<()> {
         let (named, failed) = self.named()?;
         failed.into_iter().for_each(|(path, error)| take(work(Outcome::Unreadable(path, error))));
+        let progress = Mutex::new(Progress::of_files(named.iter().map(Named::size).sum(), named.len()));
         let work = |outcome| (broken(&outcome), work(outcome));
         for some in named.chunks(AT_A_TIME) {
-            let done = in_parallel(some, |named| scan_path(named, options).into_iter().map(work).collect::<Vec<_>>());
-            for (errors, result) in done.into_iter().flatten() {
-                for error in errors {
-                    status::report(&error.into());
+            let done = in_parallel(some, |named| {
+                let done: Vec<_> = scan_path(named, options).into_iter().map(work).collect();
+                progress.lock().expect("no worker panics").file_done(named.size());
+                done
+            });
+            let progress = progress.lock().expect("no worker panics");
+            progress.suspend(|| {
+                for (errors, result) in done.into_iter().flatten() {
+                    for error in errors {
+                        status::report(&error.into());
+                    }
+                    take(result);
                 }
-                take(result);
-            }
+            });
         }
         Ok(())
     }
@@ -89,7 +112,11 @@ impl InputArguments {
 
     /// The same with every path that a list names, so that the list is read once.
     pub fn with_listed(self) -> Result<InputArguments> {
-        Ok(InputArguments { files: self.paths()?, files_from: None })
+        let (files, failed) = self.paths();
+        match failed {
+            Some((_, error)) => Err(error.into()),
+            None => Ok(InputArguments { files, files_from: None }),
+        }
     }
 
     /// What the user named, as messages call it, in order; of lists see [`InputArguments::with_listed`].
@@ -101,23 +128,27 @@ impl InputArguments {
         self.files.iter().map(name).collect()
     }
 
-    /// What the user named, in order.
-    fn paths(&self) -> Result<Vec<PathBuf>> {
-        let mut paths = self.files.clone();
+    /// What the user named, in order, and the list that cannot be read.
+    fn paths(&self) -> (Vec<PathBuf>, Option<Unreadable>) {
+        let (mut paths, mut failed) = (self.files.clone(), None);
         if let Some(list) = &self.files_from {
-            let input = Input::open(list)?;
-            for line in BufReader::new(input.view().data()).lines() {
-                let line = line.with_context(|| format!("{}: cannot read", list.display()))?;
-                paths.extend((!line.is_empty()).then(|| PathBuf::from(line)));
+            match Input::open(list) {
+                Ok(input) => {
+                    let lines = input.view().data().split(|&byte| byte == b'\n');
+                    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+                    paths.extend(lines.filter(|line| !line.is_empty()).map(path_of));
+                }
+                Err(error) => failed = Some((list.to_string_lossy().into_owned(), error)),
             }
         }
-        Ok(paths)
+        (paths, failed)
     }
 
     /// All paths in order, and the folders that cannot be read.
     fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
-        let (mut named, mut failed) = (Vec::new(), Vec::new());
-        for path in self.paths()? {
+        let (paths, failed) = self.paths();
+        let (mut named, mut failed) = (Vec::new(), Vec::from_iter(failed));
+        for path in paths {
             if !path.is_dir() {
                 named.push(Named { path, by_user: true });
                 continue;
@@ -182,7 +213,7 @@ fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {
         outcomes.push(unreadable(error));
     }
     if outcomes.is_empty() && named.by_user {
-        let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let size = named.size();
         let format = Some(FileFormat::Archive);
         outcomes.push(Outcome::Nothing(File { format, size, ..File::empty(path.to_string_lossy().into_owned()) }));
     }
@@ -191,7 +222,7 @@ fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {
 
 fn scan_part(part: Part, options: Options) -> Outcome {
     match scan::scan_with(&part.path, &part, options, &mut |_, _| Ok(())) {
-        Ok(file) => Outcome::Scanned(Scanned { part, file }),
+        Ok(file) => Outcome::Scanned(Scanned { part: part.close(), file }),
         Err(error) => Outcome::Unreadable(part.path, error),
     }
 }

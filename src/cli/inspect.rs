@@ -1,6 +1,6 @@
 //! `fatbin inspect`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
@@ -8,7 +8,7 @@ use clap::Args;
 use super::inputs::{InputArguments, Outcome, found};
 use super::limit::LimitArgument;
 use super::selection::SelectionArguments;
-use super::{Status, status};
+use super::{Status, status, terminal};
 use crate::inventory::{File, Image};
 use crate::ops::{self, Scanned};
 use crate::report::{self, Inspected, InspectedFile, Matrix};
@@ -60,12 +60,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         };
         order.push(said);
     })?;
-    let mut out = io::stdout().lock();
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
     let mut written = Ok(());
     let is_table = !arguments.json && !arguments.matrix;
     let mut images: Vec<Vec<Inspected<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
     let device_images: Vec<Vec<&Image>> = scanned.iter().map(|it| it.file.device_images().collect()).collect();
-    ops::inspect(&scanned, &arguments.selection.selection(), options, &mut |file, number, inspection| {
+    let unseen = ops::inspect(&scanned, &arguments.selection.selection(), options, &mut |file, number, inspection| {
         let path = &scanned[file].file.path;
         let inspected = Inspected { number, image: device_images[file][number], inspection };
         for problem in &inspected.inspection.problems {
@@ -75,16 +76,19 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if !is_table {
             images[file].push(inspected);
         } else if written.is_ok() {
-            written = out.write_all(report::inspection_table(path, &inspected).as_bytes());
+            written = out.write_all(report::inspection_table(path, &inspected, &screen).as_bytes());
         }
-        Ok(())
     })?;
     written?;
+    for error in unseen.failed {
+        status = status.and(status::report(&error.into()));
+    }
+    unseen.unknown.into_iter().for_each(|error| status::warn(&error.into()));
     let mut images = images.into_iter();
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
     let text = match (arguments.matrix, arguments.json) {
         (true, true) => report::matrix_json(&Matrix::new(&files)),
-        (true, false) => report::matrix_table(&Matrix::new(&files)),
+        (true, false) => report::matrix_table(&Matrix::new(&files), &screen),
         (false, true) => report::inspection_json(&files),
         (false, false) => report::without_images(files.iter().map(|it| it.file)),
     };

@@ -46,7 +46,7 @@ fn look_into(scanned: Scanned, options: Options) -> FileResult<Looked> {
     let Scanned { part, file } = scanned;
     let status = found(&file);
     let wanted = Wanted { inspection: true, code_hash: true, build_paths: false };
-    let surveyed = ops::survey(&part, file, options, wanted)?;
+    let surveyed = ops::survey(&part.open()?, file, options, wanted)?;
     let mut errors = Vec::new();
     for (number, (image, inside)) in surveyed.images().enumerate() {
         let problems = inside.inspection.iter().flat_map(|inspection| &inspection.problems);

@@ -18,8 +18,11 @@ mod locking;
 mod pack;
 mod progress;
 mod scan;
+mod schema;
+mod select;
 mod selection;
 mod status;
+mod terminal;
 mod unbundle;
 mod wrap;
 
@@ -36,6 +39,9 @@ use status::Status;
 /// Exit status: 0 yes (done, found), 1 no (nothing found), 2 trouble (wrong usage, an input that cannot be read or
 /// understood, an output that cannot be written).
 struct Arguments {
+    #[command(flatten)]
+    color: terminal::ColorArgument,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -53,6 +59,8 @@ enum Command {
     Check(check::Arguments),
     Lock(lock::Arguments),
     Diff(diff::Arguments),
+    Select(select::Arguments),
+    Schema(schema::Arguments),
     InstallLinks(install_links::Arguments),
 }
 
@@ -62,7 +70,9 @@ pub fn run() -> ExitCode {
     if let Some(status) = dropin::run(&arguments) {
         return status;
     }
-    let result = match Arguments::parse_from(arguments).command {
+    let Arguments { color, command } = Arguments::parse_from(arguments);
+    color.apply();
+    let result = match command {
         Command::Wrap(arguments) => wrap::run(arguments),
         Command::Pack(arguments) => pack::run(arguments),
         Command::Bundle(arguments) => bundle::run(arguments),
@@ -74,6 +84,8 @@ pub fn run() -> ExitCode {
         Command::Check(arguments) => check::run(arguments),
         Command::Lock(arguments) => lock::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
+        Command::Select(arguments) => select::run(arguments),
+        Command::Schema(arguments) => schema::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };
     let status = result.unwrap_or_else(|error| status::report(&error));

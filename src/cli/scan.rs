@@ -1,13 +1,13 @@
 //! `fatbin scan`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
 
 use super::inputs::{InputArguments, Outcome, found};
 use super::limit::LimitArgument;
-use super::{Status, status};
+use super::{Status, status, terminal};
 use crate::inventory::File;
 use crate::report;
 use crate::scan::Options;
@@ -48,7 +48,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..arguments.limit.options() };
     let mut status = Status::No;
     let mut files = Vec::new();
-    let mut out = io::stdout().lock();
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
     let mut written = Ok(());
     arguments.inputs.scan(options, &mut |outcome| {
         let file = match outcome {
@@ -69,7 +70,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         } else if arguments.ndjson {
             written = out.write_all(report::json_line(&file).as_bytes());
         } else if file.failure.is_none() {
-            written = out.write_all(report::table(&file, arguments.verbose).as_bytes());
+            written = out.write_all(report::table(&file, arguments.verbose, &screen).as_bytes());
         }
     })?;
     written?;

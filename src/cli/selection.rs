@@ -3,7 +3,8 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::ops::{Criterion, Selection};
+use crate::format::ContainerType;
+use crate::ops::{Criterion, KernelName, Selection};
 use crate::target::OffloadKind;
 
 /// Values of one option are alternatives; what different options ask for must all hold.
@@ -28,6 +29,15 @@ pub struct SelectionArguments {
     /// Only images whose container says KEY=VALUE
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key)]
     key: Vec<(String, String)>,
+
+    /// Only images in a container of this type, at any depth
+    #[arg(long, value_name = "TYPE", value_parser = parse_container, long_help = containers_help())]
+    container: Vec<ContainerType>,
+
+    /// Only images that hold a kernel of this name, mangled or as its author wrote it; a regular expression, which may
+    /// match anywhere in the name
+    #[arg(long, value_name = "REGEX", value_parser = KernelName::parse)]
+    kernel: Vec<KernelName>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -46,7 +56,10 @@ impl SelectionArguments {
         let archs = self.arch.iter().cloned().map(Criterion::Arch);
         let compatible = self.compatible_with.iter().cloned().map(Criterion::CompatibleWith);
         let keys = self.key.iter().cloned().map(|(key, value)| Criterion::Key(key, value));
-        Selection(kinds.chain(triples).chain(archs).chain(compatible).chain(keys).collect())
+        let containers = self.container.iter().copied().map(Criterion::Container);
+        let kernels = self.kernel.iter().cloned().map(Criterion::Kernel);
+        let of_container = compatible.chain(keys).chain(containers);
+        Selection(kinds.chain(triples).chain(archs).chain(of_container).chain(kernels).collect())
     }
 }
 
@@ -59,6 +72,18 @@ impl From<Kind> for OffloadKind {
             Kind::Sycl => OffloadKind::Sycl,
         }
     }
+}
+
+fn container_names() -> String {
+    ContainerType::ALL.map(ContainerType::name).join(", ")
+}
+
+fn containers_help() -> String {
+    format!("Only images in a container of this type, at any depth: {}", container_names())
+}
+
+fn parse_container(name: &str) -> Result<ContainerType> {
+    ContainerType::named(name).with_context(|| format!("types are {}", container_names()))
 }
 
 fn parse_key(text: &str) -> Result<(String, String)> {

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use anstyle::AnsiColor;
+
 use crate::error::Error;
 
 /// As grep and diff have them.
@@ -26,15 +28,26 @@ impl Status {
     }
 }
 
+/// Prints one line about something that is no problem yet and may become one.
+pub fn warn(error: &anyhow::Error) {
+    say(AnsiColor::Yellow, "fatbin: warning:", error);
+}
+
+/// `what` is in color where standard error is a terminal.
+fn say(color: AnsiColor, what: &str, error: &anyhow::Error) {
+    // One line whatever the names in it contain.
+    let message = format!("{error:#}").replace(|c: char| c.is_control(), "?");
+    let style = color.on_default().bold();
+    // If standard error is closed, the exit status still says it.
+    let _ = writeln!(anstream::stderr(), "{style}{what}{style:#} {message}");
+}
+
 /// Prints one line about a problem and says what it means for the exit status.
 pub fn report(error: &anyhow::Error) -> Status {
     // Whoever reads the output has gone, as `head` does: not an error, and nobody to tell.
     let closed = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
     if !closed {
-        // One line whatever the names in it contain.
-        let message = format!("{error:#}").replace(|c: char| c.is_control(), "?");
-        // If standard error is closed, the exit status still says it.
-        let _ = writeln!(io::stderr(), "fatbin: {message}");
+        say(AnsiColor::Red, "fatbin:", error);
     }
     match error.downcast_ref::<Error>() {
         Some(Error::NothingMatches { .. } | Error::MissingTargets { .. }) => Status::No,

@@ -10,14 +10,17 @@ pub mod ccob;
 pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
+mod group;
 pub mod offload_binary;
 pub mod openmp_notes;
 mod origin;
 
 pub use device_image::{DeviceImage, ImageKind};
+pub use group::Group;
 pub use origin::{Origin, origin};
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
@@ -48,6 +51,24 @@ pub enum ContainerType {
 }
 
 impl ContainerType {
+    pub const ALL: [ContainerType; 10] = [
+        ContainerType::OffloadBinary,
+        ContainerType::Bundle,
+        ContainerType::Ccob,
+        ContainerType::CudaFatbin,
+        ContainerType::SyclImage,
+        ContainerType::BundleSection,
+        ContainerType::DeviceElf,
+        ContainerType::Ptx,
+        ContainerType::Bitcode,
+        ContainerType::SpirV,
+    ];
+
+    /// The type with this name.
+    pub fn named(name: &str) -> Option<ContainerType> {
+        ContainerType::ALL.into_iter().find(|it| it.name() == name)
+    }
+
     /// The name that users see.
     pub fn name(self) -> &'static str {
         match self {
@@ -208,22 +229,34 @@ impl<'data> Image<'data> {
     /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX
     /// before the NUL that ends it in memory; what follows is its container's affair.
     pub fn bytes(&self, limit: Limit) -> Result<Cow<'data, [u8]>, Malformed> {
-        let codec = match self.codec {
-            None | Some(Codec::None) => return Ok(Cow::Borrowed(self.view.data())),
-            Some(codec) => codec,
-        };
+        if matches!(self.codec, None | Some(Codec::None)) {
+            return Ok(Cow::Borrowed(self.view.data()));
+        }
+        let mut full = self.decompressed(limit)?;
+        let own = self.own_range(&full)?;
+        full.truncate(own.end);
+        full.drain(..own.start);
+        Ok(Cow::Owned(full))
+    }
+
+    /// All that the stored bytes give, with the other images that are compressed together with this one.
+    fn decompressed(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
+        let whole = self.part.map_or(self.full_size.unwrap_or_default(), |part| part.whole);
+        codec::decompress(self.codec.unwrap_or(Codec::None), self.view, whole, limit)
+    }
+
+    /// Where the image stands in these bytes.
+    fn own_range(&self, full: &[u8]) -> Result<Range<usize>, Malformed> {
         let full_size = self.full_size.unwrap_or_default();
-        let part = self.part.unwrap_or(Part { offset: 0, whole: full_size });
-        let mut full = codec::decompress(codec, self.view, part.whole, limit)?;
-        let own = View::new(&full).part("image in a group", 0, part.offset, full_size);
+        let offset = self.part.map_or(0, |part| part.offset);
+        let own = View::new(full).part("image in a group", 0, offset, full_size);
         let own = own.map_err(|error| self.view.malformed(error.field, 0, error.cause))?;
         let size = match self.image_kind {
             ImageKind::Ptx => without_nul(own.data()),
-            _ => DeviceImage::identify(own).own_size.unwrap_or(full_size),
+            // Of a file that is cut off, its headers state more than is there.
+            _ => DeviceImage::identify(own).own_size.unwrap_or(full_size).min(full_size),
         };
-        full.drain(..part.offset as usize);
-        full.truncate(size as usize);
-        Ok(Cow::Owned(full))
+        Ok(offset as usize..(offset + size) as usize)
     }
 }
 

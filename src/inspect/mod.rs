@@ -59,7 +59,7 @@ impl Inspection {
 /// Looks into an image that is `image_kind`, all of `view`, decompressed. `limit` holds for each compressed section in it.
 pub fn inspect(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Inspection {
     match image_kind {
-        ImageKind::Elf => elf_image(view, limit),
+        ImageKind::Elf => elf_image(view, Some(limit)),
         ImageKind::Ptx => ptx::inspect(view),
         ImageKind::SpirV => spirv::inspect(view),
         ImageKind::Bitcode => Inspection::not_inspected("LLVM bitcode, which becomes machine code when it is linked"),
@@ -73,7 +73,16 @@ pub fn inspect(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Inspectio
     }
 }
 
-fn elf_image(view: View<'_>, limit: Limit) -> Inspection {
+/// The same without debug information, which may be a hundred times the kernels.
+pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
+    match image_kind {
+        ImageKind::Elf => elf_image(view, None),
+        _ => inspect(image_kind, view, Limit::default()),
+    }
+}
+
+/// Debug information is read where there is a limit for it.
+fn elf_image(view: View<'_>, limit: Option<Limit>) -> Inspection {
     let elf = match Elf::read(view) {
         Ok(elf) => elf,
         Err(problem) => return Inspection { problems: vec![problem], ..Default::default() },
@@ -85,7 +94,7 @@ fn elf_image(view: View<'_>, limit: Limit) -> Inspection {
         constants::EM_CUDA => cubin::kernels(&elf, &mut problems),
         _ => host_kernels(&elf),
     };
-    let debug = debug::read(&elf, &mut found, limit, &mut problems);
+    let debug = limit.map(|limit| debug::read(&elf, &mut found, limit, &mut problems)).unwrap_or_default();
     Inspection { not_inspected, ..Inspection::of(found, debug, problems) }
 }
 

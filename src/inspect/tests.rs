@@ -161,6 +161,22 @@ fn debug_information_that_is_broken_does_not_take_the_kernels_with_it() {
 }
 
 #[test]
+fn a_problem_stands_inside_the_image_also_where_a_section_states_a_place_behind_its_end() {
+    use object::ObjectSection;
+    let mut bytes = fixture("answer-gfx90a-debug.hsaco");
+    let elf = Elf::read(View::new(&bytes)).unwrap();
+    let (table, _) = elf.section(".debug_line").unwrap().file_range().unwrap();
+    let number = elf.section(".debug_info").unwrap().index().0;
+    let headers = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;
+    // The offset in the header of the one section, the version in the other, which is looked at alone then.
+    bytes[headers + 64 * number + 0x18 + 2] = 0xff;
+    bytes[table as usize + 4] = 99;
+    let problems = look(&bytes).problems;
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems.iter().all(|problem| problem.offset <= bytes.len() as u64), "{problems:?}");
+}
+
+#[test]
 fn what_is_not_looked_into_says_so() {
     for (bytes, words) in [(&b"BC\xc0\xde"[..], "bitcode"), (b"", "empty"), (b"what is this", "unknown")] {
         let inspection = look(bytes);

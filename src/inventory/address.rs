@@ -8,6 +8,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_encode};
+
 use super::{Container, File, Image};
 
 /// The bytes of a file inside a file on disk, where they stand there as they are.
@@ -76,11 +78,12 @@ impl File {
     }
 }
 
-/// A path in a URI: everything but `a-zA-Z0-9/_.~-` as `%` and two upper-case digits, as the document says.
-fn uri_path(path: &Path) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_.~-".contains(&byte);
-    let encoded = path.as_os_str().as_encoded_bytes().iter();
-    encoded.map(|&byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+/// What stands in a URI as `%` and two upper-case digits: everything but `a-zA-Z0-9/_.~-`, as the document says.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'_').remove(b'.').remove(b'~').remove(b'-');
+
+/// A path in a URI.
+fn uri_path(path: &Path) -> PercentEncode<'_> {
+    percent_encode(path.as_os_str().as_encoded_bytes(), ENCODED)
 }
 
 #[cfg(test)]

@@ -148,6 +148,13 @@ impl File {
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
         self.containers.iter().flat_map(Container::images).filter(|image| image.is_for_a_device())
     }
+
+    /// The same, each with the containers around it from the outermost to its own.
+    pub fn device_images_in_containers(&self) -> Vec<(Vec<&Container>, &Image)> {
+        let mut found = Vec::new();
+        self.containers.iter().for_each(|container| container.device_images_below(&[], &mut found));
+        found
+    }
 }
 
 impl FileFormat {
@@ -169,6 +176,16 @@ impl Container {
     /// The name of the section that holds it.
     pub fn section_name(&self) -> Option<&str> {
         self.section.as_ref().map(|section| section.name.as_str())
+    }
+
+    fn device_images_below<'a>(&'a self, around: &[&'a Container], found: &mut Vec<(Vec<&'a Container>, &'a Image)>) {
+        let around = [around, &[self]].concat();
+        for image in &self.images {
+            image.containers.iter().for_each(|container| container.device_images_below(&around, found));
+            if image.containers.is_empty() && image.is_for_a_device() {
+                found.push((around.clone(), image));
+            }
+        }
     }
 
     /// All images in it that hold no others, at any depth.

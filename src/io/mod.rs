@@ -2,10 +2,12 @@
 //!
 //! This is the only room that talks to the operating system, and the only one with `unsafe` in it. It knows no format.
 
+mod file_uri;
 mod input;
 mod output;
 mod sink;
 
+pub use file_uri::FileUri;
 pub use input::{Input, STANDARD_INPUT};
 pub use output::Output;
 pub use sink::Sink;

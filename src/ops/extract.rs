@@ -5,23 +5,32 @@
 //! asked for that is not there, several images for one output.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::names::{Names, archive_name, image_name};
+use sha2::{Digest, Sha256};
+
+use super::choose::{Choice, Chosen, choose};
+use super::name_template::{NameTemplate, Named};
+use super::names::{Names, archive_name};
 use super::selection::{Selection, target};
 use crate::archive;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::inventory::{File, Image};
-use crate::io::{Output, Sink};
-use crate::scan::{self, Part};
+use crate::inventory::{Container, File, Image};
+use crate::io::{Input, Output, Sink};
+use crate::scan::{self, ClosedPart, LookAtNumber, Part};
 
 /// What to take out, and where to.
 #[derive(Debug, Clone)]
 pub struct ExtractOptions {
     pub selection: Selection,
     pub destination: Destination,
+    /// What files in a folder are called; as [`NameTemplate::DEFAULT`] says where it is absent.
+    pub names: Option<NameTemplate>,
+    /// A name that stays free for what is not written here.
+    pub index: Option<&'static str>,
     /// Leave images that are stored compressed as they are stored.
     pub stored: bool,
     pub scan: scan::Options,
@@ -40,12 +49,40 @@ pub enum Destination {
 
 /// A file that was looked into.
 pub struct Scanned {
-    pub part: Part,
+    pub part: ClosedPart,
     pub file: File,
 }
 
-/// An image that was chosen, by its file, and its number among the file's device images.
-type Chosen = (usize, usize);
+impl Scanned {
+    /// Opens the file again for the images that are `wanted`; see [`scan::reopen`].
+    pub fn reopen(
+        &self,
+        options: scan::Options,
+        wanted: &dyn Fn(usize) -> bool,
+        look: &mut LookAtNumber<'_>,
+    ) -> Result<()> {
+        if !(0..self.file.device_images().count()).any(wanted) {
+            return Ok(());
+        }
+        scan::reopen(&self.part.open()?, &self.file, options, wanted, look)
+    }
+}
+
+/// An image that was taken out.
+pub struct Written<'a> {
+    pub scanned: &'a Scanned,
+    /// Its number among the device images of its file.
+    pub number: usize,
+    pub image: &'a Image,
+    /// From the outermost to its own.
+    pub containers: &'a [&'a Container],
+    /// What it was written to, below the folder.
+    pub name: &'a Path,
+    /// The number of bytes that were written.
+    pub size: u64,
+    /// Of these bytes, where there is to be an index.
+    pub sha256: Option<[u8; 32]>,
+}
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -54,63 +91,40 @@ pub struct Extracted {
     pub images: usize,
     /// Those that were not, each with its reason.
     pub refused: Vec<Error>,
+    /// Images that may have been meant.
+    pub unknown: Vec<Error>,
 }
 
-/// Writes the selected device images of all files, and calls `written` with the path of each output. Host code in bundles
-/// is no device image and is left out.
-pub fn extract(files: &[Scanned], options: &ExtractOptions, mut written: impl FnMut(&Path)) -> Result<Extracted> {
-    let (chosen, refused) = choose(files, options)?;
-    let extraction = Extraction { files, chosen: &chosen, options };
+/// What is told on the way.
+pub trait Told {
+    /// The sizes of all images that are to be written, in bytes, before the first.
+    fn begins(&mut self, size: u64);
+
+    /// An image is in its file.
+    fn image(&mut self, written: &Written<'_>);
+
+    /// A static library is there.
+    fn library(&mut self, name: &str);
+}
+
+/// Writes the selected device images of all files. Host code in bundles is no device image and is left out. What is wrong
+/// with one image does not keep the others; that something cannot be written does.
+pub fn extract(files: &[Scanned], options: &ExtractOptions, told: &mut dyn Told) -> Result<Extracted> {
+    let Choice { chosen, failed: mut refused, unknown } = choose(files, &options.selection, options.scan)?;
+    let extraction = Extraction::new(files, chosen, options, &mut refused);
+    let images = extraction.images.len() + refused.len();
+    told.begins(extraction.images.iter().filter_map(|image| image.image.whole_size()).sum());
     match &options.destination {
-        _ if chosen.is_empty() => {}
-        Destination::Directory(directory) => {
-            make_directory(directory)?;
-            let mut names = Names::default();
-            extraction.each(|index, image, bytes| {
-                let part = &files[index.0].part;
-                let name = names.take(&extraction.name(index, image));
-                write(part, bytes, Output::create_in(directory, &name)?)?;
-                written(&directory.join(name));
-                Ok(())
-            })?;
-        }
+        _ if extraction.images.is_empty() => {}
+        Destination::Directory(directory) => extraction.to_files(directory, told, &mut refused)?,
         Destination::File(path) => {
-            extraction.each(|index, _, bytes| write(&files[index.0].part, bytes, Output::create(path)?))?;
+            extraction.check_alone(path)?;
+            let mut write = |_: usize, part: &Part, bytes: &[u8]| write(part, bytes, Output::create(path)?);
+            extraction.each(&mut refused, &mut write)?;
         }
-        Destination::Archives(directory) => {
-            make_directory(directory)?;
-            archives(&extraction, directory, written)?;
-        }
+        Destination::Archives(directory) => extraction.to_archives(directory, told, &mut refused)?,
     }
-    Ok(Extracted { images: chosen.len() + refused.len(), refused })
-}
-
-/// The images that are meant and can be had, and why others cannot.
-fn choose(files: &[Scanned], options: &ExtractOptions) -> Result<(Vec<Chosen>, Vec<Error>)> {
-    let all: Vec<&Image> = files.iter().flat_map(|it| it.file.device_images()).collect();
-    options.selection.check(&all)?;
-    let (mut chosen, mut refused) = (Vec::new(), Vec::new());
-    let mut descriptions = Vec::new();
-    for (file, scanned) in files.iter().enumerate() {
-        for (index, image) in scanned.file.device_images().enumerate() {
-            if !options.selection.accepts(image) {
-                continue;
-            }
-            if image.codec == Some(Codec::Opaque) && !options.stored {
-                let (path, offset) = (PathBuf::from(&scanned.file.path), image.offset.unwrap_or_default());
-                refused.push(Error::Opaque { path, offset });
-                continue;
-            }
-            chosen.push((file, index));
-            descriptions.push(format!("{} {}", scanned.file.path, target(image)));
-        }
-    }
-    match &options.destination {
-        Destination::File(path) if chosen.len() > 1 => {
-            Err(Error::SeveralMatches { path: path.clone(), matches: shortened(&descriptions) })
-        }
-        _ => Ok((chosen, refused)),
-    }
+    Ok(Extracted { images, refused, unknown })
 }
 
 /// As many as fit into a message.
@@ -125,34 +139,187 @@ fn shortened(descriptions: &[String]) -> String {
     }
 }
 
+/// An image that is to be taken out.
+struct ToExtract<'a> {
+    chosen: Chosen,
+    image: &'a Image,
+    containers: Vec<&'a Container>,
+}
+
 struct Extraction<'a> {
     files: &'a [Scanned],
-    chosen: &'a [Chosen],
+    /// In the order of `chosen`.
+    images: Vec<ToExtract<'a>>,
     options: &'a ExtractOptions,
 }
 
-impl Extraction<'_> {
-    /// Calls `take` with every chosen image and its bytes.
-    fn each(&self, mut take: impl FnMut(Chosen, &Image, &[u8]) -> Result<()>) -> Result<()> {
-        let scan = self.options.scan;
-        for (number, Scanned { part, file }) in self.files.iter().enumerate() {
-            let wanted = |index| self.chosen.binary_search(&(number, index)).is_ok();
-            scan::reopen(part, file, scan, &wanted, &mut |index, image, itself| {
-                if self.options.stored {
-                    return take((number, index), image, itself.view.data());
+/// Called with the index of an image among those that are to be taken out, with its file, and with its bytes.
+type Take<'a> = dyn FnMut(usize, &Part, &[u8]) -> Result<()> + 'a;
+
+impl<'a> Extraction<'a> {
+    /// The images that can be had; why others cannot is added to `refused`.
+    fn new(
+        files: &'a [Scanned],
+        chosen: Vec<Chosen>,
+        options: &'a ExtractOptions,
+        refused: &mut Vec<Error>,
+    ) -> Extraction<'a> {
+        let mut images = Vec::new();
+        for (file, scanned) in files.iter().enumerate() {
+            for (number, (containers, image)) in scanned.file.device_images_in_containers().into_iter().enumerate() {
+                if chosen.binary_search(&(file, number)).is_err() {
+                    continue;
                 }
-                let bytes = itself.bytes(scan.limit).map_err(|malformed| malformed.in_file(Path::new(&file.path)))?;
-                take((number, index), image, &bytes)
-            })?;
+                if image.codec == Some(Codec::Opaque) && !options.stored {
+                    let (path, offset) = (PathBuf::from(&scanned.file.path), image.offset.unwrap_or_default());
+                    refused.push(Error::Opaque { path, offset });
+                    continue;
+                }
+                images.push(ToExtract { chosen: (file, number), image, containers });
+            }
+        }
+        Extraction { files, images, options }
+    }
+
+    /// That there is one image for one file.
+    fn check_alone(&self, path: &Path) -> Result<()> {
+        if self.images.len() <= 1 {
+            return Ok(());
+        }
+        let described = self.images.iter().map(|it| format!("{} {}", self.file(it).file.path, target(it.image)));
+        let matches = shortened(&described.collect::<Vec<_>>());
+        Err(Error::SeveralMatches { path: path.to_owned(), matches })
+    }
+
+    fn file(&self, image: &ToExtract<'_>) -> &'a Scanned {
+        &self.files[image.chosen.0]
+    }
+
+    /// Calls `take` with every image. What cannot be read is added to `refused`.
+    fn each(&self, refused: &mut Vec<Error>, take: &mut Take<'_>) -> Result<()> {
+        let index = |chosen: Chosen| self.images.binary_search_by_key(&chosen, |image| image.chosen).ok();
+        let files: BTreeSet<usize> = self.images.iter().map(|image| image.chosen.0).collect();
+        for file in files {
+            let scanned = &self.files[file];
+            let part = match scanned.part.open() {
+                Ok(part) => part,
+                Err(error) => {
+                    refused.push(error);
+                    continue;
+                }
+            };
+            let mut failed = None;
+            let wanted = |number| index((file, number)).is_some();
+            let read = scan::reopen(&part, &scanned.file, self.options.scan, &wanted, &mut |number, _, itself| {
+                let Some(index) = index((file, number)).filter(|_| failed.is_none()) else { return Ok(()) };
+                let stored = itself.view.data();
+                let bytes = match self.options.stored {
+                    true => Ok(Cow::Borrowed(stored)),
+                    false => itself.bytes(self.options.scan.limit),
+                };
+                match bytes {
+                    Ok(bytes) => failed = take(index, &part, &bytes).err(),
+                    Err(malformed) => refused.push(malformed.in_file(Path::new(&scanned.file.path))),
+                }
+                Ok(())
+            });
+            failed.map_or(Ok(()), Err)?;
+            refused.extend(read.err());
         }
         Ok(())
     }
 
-    fn name(&self, (file, index): Chosen, image: &Image) -> String {
-        let name = image_name(&self.files[file].part.path, index, image);
-        match image.codec {
-            Some(codec) if self.options.stored && codec != Codec::None => format!("{name}.{}", codec.name()),
-            _ => name,
+    /// What each image is called.
+    fn names(&self, template: Option<&NameTemplate>) -> Result<Vec<PathBuf>> {
+        let named = self.images.iter().map(|it| {
+            let scanned = self.file(it);
+            Named {
+                path: &scanned.part.path,
+                is_member: scanned.part.member.is_some(),
+                number: it.chosen.1,
+                image: it.image,
+                containers: it.containers.clone(),
+                codec: it.image.codec.filter(|_| self.options.stored),
+            }
+        });
+        let taken: Vec<&str> = self.options.index.into_iter().collect();
+        Names::of_all(template, &named.collect::<Vec<_>>(), &taken)
+    }
+
+    fn to_files(&self, directory: &Path, told: &mut dyn Told, refused: &mut Vec<Error>) -> Result<()> {
+        let names = self.names(self.options.names.as_ref())?;
+        make_directory(directory)?;
+        self.each(refused, &mut |index, part, bytes| {
+            let (it, name) = (&self.images[index], &names[index]);
+            let path = directory.join(name);
+            let folder = path.parent().unwrap_or(directory);
+            if folder != directory {
+                make_directory(folder)?;
+            }
+            write(part, bytes, Output::create_in(folder, path.file_name().unwrap_or(name.as_os_str()))?)?;
+            told.image(&Written {
+                scanned: self.file(it),
+                number: it.chosen.1,
+                image: it.image,
+                containers: &it.containers,
+                name,
+                size: bytes.len() as u64,
+                sha256: self.options.index.map(|_| Sha256::digest(bytes).into()),
+            });
+            Ok(())
+        })
+    }
+
+    /// A static library for each target, in the order of their names, with its images in the order of the files.
+    fn to_archives(&self, directory: &Path, told: &mut dyn Told, refused: &mut Vec<Error>) -> Result<()> {
+        make_directory(directory)?;
+        let names = self.names(None)?;
+        let mut libraries: BTreeMap<String, Vec<Member>> = BTreeMap::new();
+        self.each(refused, &mut |index, part, bytes| {
+            // A library is written at once, so here all files that have something for one stay open.
+            let bytes = part.input().offset_of(bytes).map_or(Bytes::Made(bytes.to_vec()), |offset| {
+                let start = offset as usize;
+                Bytes::InFile(part.clone(), start..start + bytes.len())
+            });
+            let member = (names[index].display().to_string(), bytes);
+            libraries.entry(archive_name(self.images[index].image)).or_default().push(member);
+            Ok(())
+        })?;
+        for (name, members) in &libraries {
+            let mut sink = Sink::new(members.iter().filter_map(|(_, bytes)| bytes.input()));
+            let path = directory.join(name);
+            let members = members.iter().map(|(name, bytes)| (name.clone(), bytes.all()));
+            archive::write(members, &mut sink).map_err(Error::io(&path, "write"))?;
+            let mut output = Output::create_in(directory, name)?;
+            sink.write_to(&mut output)?;
+            output.commit()?;
+            told.library(name);
+        }
+        Ok(())
+    }
+}
+
+/// A name and bytes.
+type Member = (String, Bytes);
+
+/// The bytes of an image: a part of a file, or what was made of one.
+enum Bytes {
+    InFile(Part, Range<usize>),
+    Made(Vec<u8>),
+}
+
+impl Bytes {
+    fn all(&self) -> &[u8] {
+        match self {
+            Bytes::InFile(part, range) => &part.input().view().data()[range.clone()],
+            Bytes::Made(bytes) => bytes,
+        }
+    }
+
+    fn input(&self) -> Option<&Input> {
+        match self {
+            Bytes::InFile(part, _) => Some(part.input()),
+            Bytes::Made(_) => None,
         }
     }
 }
@@ -167,28 +334,4 @@ fn write(part: &Part, bytes: &[u8], mut output: Output) -> Result<()> {
 
 fn make_directory(directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory).map_err(Error::io(directory, "create"))
-}
-
-/// Names and bytes.
-type Members<'a> = Vec<(String, Cow<'a, [u8]>)>;
-
-/// A static library for each target, in the order of their names, with its images in the order of the files.
-fn archives(extraction: &Extraction<'_>, directory: &Path, mut written: impl FnMut(&Path)) -> Result<()> {
-    let mut libraries: BTreeMap<String, Members> = BTreeMap::new();
-    extraction.each(|index, image, bytes| {
-        let member = (extraction.name(index, image), extraction.files[index.0].part.keep(bytes));
-        libraries.entry(archive_name(image)).or_default().push(member);
-        Ok(())
-    })?;
-    for (name, members) in &libraries {
-        let mut sink = Sink::new(extraction.files.iter().map(|it| it.part.input()));
-        let path = directory.join(name);
-        let members = members.iter().map(|(name, bytes)| (name.clone(), bytes.as_ref()));
-        archive::write(members, &mut sink).map_err(Error::io(&path, "write"))?;
-        let mut output = Output::create_in(directory, name)?;
-        sink.write_to(&mut output)?;
-        output.commit()?;
-        written(&path);
-    }
-    Ok(())
 }

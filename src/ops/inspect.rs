@@ -4,38 +4,60 @@
 
 use std::path::Path;
 
+use super::choose::choose;
 use super::extract::Scanned;
 use super::selection::Selection;
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Error, Malformed, Result};
-use crate::format;
+use crate::format::ImageKind;
 use crate::inspect::{self, Inspection};
 use crate::inventory::Image;
-use crate::scan;
+use crate::scan::{self, Itself};
 
 /// Called with the number of a file, the number of an image among its device images, and what is inside.
-pub type Take<'a> = dyn FnMut(usize, usize, Inspection) -> Result<()> + 'a;
+pub type Take<'a> = dyn FnMut(usize, usize, Inspection) + 'a;
 
-/// Looks into the selected device images of all files, in their order.
-pub fn inspect(files: &[Scanned], selection: &Selection, options: scan::Options, take: &mut Take<'_>) -> Result<()> {
-    let all: Vec<&Image> = files.iter().flat_map(|scanned| scanned.file.device_images()).collect();
-    selection.check(&all)?;
-    for (file, scanned) in files.iter().enumerate() {
-        let wanted: Vec<bool> = scanned.file.device_images().map(|image| selection.accepts(image)).collect();
-        scan::reopen(&scanned.part, &scanned.file, options, &|number| wanted[number], &mut |number, _, itself| {
-            take(file, number, inspection(itself, options))
-        })?;
-    }
-    Ok(())
+/// What is missing from what was told.
+#[derive(Debug, Default)]
+pub struct Unseen {
+    /// What could not be read.
+    pub failed: Vec<Error>,
+    /// Images that may hold a kernel that was asked for.
+    pub unknown: Vec<Error>,
 }
 
-/// What is inside an image, whose bytes are decompressed for it.
-pub fn inspection(image: &format::Image<'_>, options: scan::Options) -> Inspection {
+/// Looks into the selected device images of all files, in their order. What was in the way of some is
+/// returned, and of which images nobody knows whether they are meant.
+pub fn inspect(
+    files: &[Scanned],
+    selection: &Selection,
+    options: scan::Options,
+    take: &mut Take<'_>,
+) -> Result<Unseen> {
+    let mut choice = choose(files, selection, options)?;
+    for (file, scanned) in files.iter().enumerate() {
+        let wanted = |number| choice.chosen.binary_search(&(file, number)).is_ok();
+        let looked = scanned.reopen(options, &wanted, &mut |number, _, itself| {
+            take(file, number, inspection(itself, options, |kind, view| inspect::inspect(kind, view, options.limit)));
+            Ok(())
+        });
+        choice.failed.extend(looked.err());
+    }
+    Ok(Unseen { failed: choice.failed, unknown: choice.unknown })
+}
+
+/// What `look` finds in an image.
+pub fn inspection(
+    image: &mut Itself<'_, '_>,
+    options: scan::Options,
+    look: impl FnOnce(ImageKind, View<'_>) -> Inspection,
+) -> Inspection {
     if image.codec == Some(Codec::Opaque) {
         return Inspection { not_inspected: Some("stored in a way that is not known"), ..Default::default() };
     }
-    match with_bytes(image, options, |view| inspect::inspect(image.image_kind, view, options.limit)) {
+    let kind = image.image_kind;
+    match with_bytes(image, options, |view| look(kind, view)) {
         Ok(inspection) => inspection,
         Err(problem) => Inspection { problems: vec![problem], ..Default::default() },
     }
@@ -44,12 +66,13 @@ pub fn inspection(image: &format::Image<'_>, options: scan::Options) -> Inspecti
 /// Calls `look` with an image, decompressed. What is not compressed is seen where it stands, and then offsets in messages
 /// are those of the file.
 pub fn with_bytes<R>(
-    image: &format::Image<'_>,
+    image: &mut Itself<'_, '_>,
     options: scan::Options,
     look: impl FnOnce(View<'_>) -> R,
 ) -> Result<R, Malformed> {
+    let stored = image.view;
     let bytes = image.bytes(options.limit)?;
-    let of_file = image.view.part("image", 0, 0, bytes.len() as u64).ok();
+    let of_file = stored.part("image", 0, 0, bytes.len() as u64).ok();
     Ok(look(of_file.filter(|view| view.data().as_ptr() == bytes.as_ptr()).unwrap_or(View::new(&bytes))))
 }
 

@@ -3,8 +3,11 @@
 //! Criteria of one kind are alternatives (two archs: either), criteria of different kinds must all hold. And each must be
 //! met by something: a release that asks for two archs and silently gets one is the failure that nobody notices.
 
+use regex::Regex;
+
 use crate::error::{Error, Result};
-use crate::format::ImageKind;
+use crate::format::{ContainerType, ImageKind};
+use crate::inspect::Kernel;
 use crate::inventory::Image;
 use crate::target::{OffloadKind, TargetId, compatibility, nvptx};
 
@@ -19,6 +22,47 @@ pub enum Criterion {
     CompatibleWith(String),
     /// A key of the container with this value.
     Key(String, String),
+    /// In a container of this type, at any depth.
+    Container(ContainerType),
+    /// Holds a kernel that is called so.
+    Kernel(KernelName),
+}
+
+/// A kernel's name, or a regular expression for it.
+#[derive(Debug, Clone)]
+pub struct KernelName {
+    text: String,
+    pattern: Regex,
+}
+
+impl KernelName {
+    /// A regular expression in the syntax of the `regex` crate. It may match anywhere in a name.
+    pub fn parse(text: &str) -> Result<Self, regex::Error> {
+        Ok(KernelName { text: text.to_owned(), pattern: Regex::new(text)? })
+    }
+
+    /// Whether one of the kernel's names, mangled or demangled, is this text or matches it as a pattern.
+    pub fn is_met_by(&self, kernel: &Kernel) -> bool {
+        let names = [Some(&kernel.name), kernel.demangled.as_ref()];
+        names.into_iter().flatten().any(|name| *name == self.text || self.pattern.is_match(name))
+    }
+}
+
+impl PartialEq for KernelName {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for KernelName {}
+
+/// An image and what else a criterion may be about.
+pub struct Candidate<'a> {
+    pub image: &'a Image,
+    /// The types of the containers around it.
+    pub containers: Vec<ContainerType>,
+    /// Which of the selection's criteria about kernels it meets; nothing is known before it was looked into.
+    pub kernels: Option<Vec<&'a KernelName>>,
 }
 
 /// Whether two archs are one, however they are written.
@@ -41,7 +85,8 @@ fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
 pub struct Selection(pub Vec<Criterion>);
 
 impl Criterion {
-    fn is_met_by(&self, image: &Image) -> bool {
+    fn is_met_by(&self, candidate: &Candidate<'_>) -> bool {
+        let image = candidate.image;
         match self {
             Criterion::Kind(kind) => image.kind == Some(*kind),
             Criterion::Triple(triple) => image.triple.as_ref() == Some(triple),
@@ -51,6 +96,8 @@ impl Criterion {
                 image.arch.as_ref().is_some_and(|own| serves(own, is_ptx, arch))
             }
             Criterion::Key(key, value) => image.string(key) == Some(value),
+            Criterion::Container(container) => candidate.containers.contains(container),
+            Criterion::Kernel(name) => candidate.kernels.as_ref().is_none_or(|met| met.contains(&name)),
         }
     }
 
@@ -72,27 +119,37 @@ impl std::fmt::Display for Criterion {
             Criterion::Arch(arch) => write!(formatter, "arch {arch}"),
             Criterion::CompatibleWith(arch) => write!(formatter, "an arch compatible with {arch}"),
             Criterion::Key(key, value) => write!(formatter, "{key}={value}"),
+            Criterion::Container(container) => write!(formatter, "container {}", container.name()),
+            Criterion::Kernel(name) => write!(formatter, "kernel {}", name.text),
         }
     }
 }
 
 impl Selection {
-    /// Whether the image is meant.
-    pub fn accepts(&self, image: &Image) -> bool {
+    /// Whether the image is meant; whether it may be, where it was not looked into for kernels.
+    pub fn accepts(&self, candidate: &Candidate<'_>) -> bool {
         self.0.iter().all(|criterion| {
             let mut alternatives = self.0.iter().filter(|other| criterion.is_alternative_to(other));
-            alternatives.any(|alternative| alternative.is_met_by(image))
+            alternatives.any(|alternative| alternative.is_met_by(candidate))
+        })
+    }
+
+    /// What is asked of kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelName> {
+        self.0.iter().filter_map(|criterion| match criterion {
+            Criterion::Kernel(name) => Some(name),
+            _ => None,
         })
     }
 
     /// The criteria that none of the images that are meant meets.
-    pub fn unmet<'a>(&'a self, images: &[&Image]) -> Vec<&'a Criterion> {
-        let meant: Vec<&&Image> = images.iter().filter(|image| self.accepts(image)).collect();
+    fn unmet(&self, images: &[Candidate<'_>]) -> Vec<&Criterion> {
+        let meant: Vec<&Candidate> = images.iter().filter(|image| self.accepts(image)).collect();
         self.0.iter().filter(|criterion| !meant.iter().any(|image| criterion.is_met_by(image))).collect()
     }
 
     /// An error if any criterion is met by none of the images.
-    pub fn check(&self, images: &[&Image]) -> Result<()> {
+    pub fn check(&self, images: &[Candidate<'_>]) -> Result<()> {
         let unmet: Vec<String> = self.unmet(images).iter().map(ToString::to_string).collect();
         if unmet.is_empty() {
             return Ok(());
@@ -102,8 +159,8 @@ impl Selection {
 }
 
 /// What there is instead, without repetition.
-fn describe(images: &[&Image]) -> String {
-    let mut there: Vec<String> = images.iter().map(|image| target(image)).collect();
+fn describe(images: &[Candidate<'_>]) -> String {
+    let mut there: Vec<String> = images.iter().map(|candidate| target(candidate.image)).collect();
     there.sort_unstable();
     there.dedup();
     if there.is_empty() { "no device images".to_owned() } else { there.join(", ") }

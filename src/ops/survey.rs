@@ -15,12 +15,15 @@ pub fn survey(source: &impl Source, file: File, options: Options, wanted: Wanted
     if wanted.is_anything() {
         scan::reopen(source, &file, options, &|_| true, &mut |number, _, image| {
             let inside = &mut insides[number];
-            inside.inspection = wanted.inspection.then(|| inspection(image, options));
+            inside.inspection = wanted
+                .inspection
+                .then(|| inspection(image, options, |kind, view| inspect::inspect(kind, view, options.limit)));
             if wanted.code_hash || wanted.build_paths {
+                let kind = image.image_kind;
                 // What is wrong with the bytes is a problem that the inspection tells.
                 let _ = with_bytes(image, options, |view| {
-                    inside.code_hash = wanted.code_hash.then(|| inspect::code_hash(image.image_kind, view));
-                    let paths = || inspect::build_paths(image.image_kind, view, options.limit).ok();
+                    inside.code_hash = wanted.code_hash.then(|| inspect::code_hash(kind, view));
+                    let paths = || inspect::build_paths(kind, view, options.limit).ok();
                     inside.build_paths = wanted.build_paths.then(paths).flatten();
                 });
             }

@@ -134,6 +134,22 @@ struct Unknown {
     value: u64,
 }
 
+/// Which image is spoken of, in documents about images and not about their containers.
+#[derive(Serialize)]
+pub struct Named<'a> {
+    /// Its number among the device images of its file, which `fatbin extract` puts into the name.
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    image: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    triple: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+}
+
 /// Something that could not be read.
 #[derive(Serialize)]
 pub struct Problem {
@@ -225,6 +241,19 @@ impl<'a> Image<'a> {
             strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
             unknown: image.unknown.iter().map(|&format::Unknown { field, value }| Unknown { field, value }).collect(),
             containers: image.containers.iter().map(|it| Container::new(file, it, codec)).collect(),
+        }
+    }
+}
+
+impl<'a> Named<'a> {
+    pub fn new(index: usize, image: &'a inventory::Image) -> Self {
+        Named {
+            index,
+            kind: image.kind.map(|kind| kind.name()),
+            image: image.image_kind.name(),
+            triple: image.triple.as_deref(),
+            arch: image.arch.as_deref(),
+            offset: image.offset,
         }
     }
 }

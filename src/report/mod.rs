@@ -1,16 +1,24 @@
 //! Inventories as text: for people as a table, for programs as JSON. Where an inventory came from is not known here.
 
 mod difference;
+mod extraction;
 mod inspection;
 mod json;
+mod schemas;
+mod screen;
+mod selection;
 mod table;
 mod text;
 mod verdict;
 
 pub use difference::{Differences, differences_json, differences_table};
+pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
     Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
 };
 pub use json::{json, json_line};
+pub use schemas::{SCHEMAS, Schema};
+pub use screen::Screen;
+pub use selection::{Answered, AnsweredFile, selection_json, selection_summary, selection_text};
 pub use table::table;
 pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};

@@ -1,5 +1,6 @@
 //! `scan` for people: a line for each file and under it a row for each image.
 
+use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::format::{ImageKind, Unknown};
 use crate::inventory::{Container, File, Image, PointsTo, Section, Wrapper, WrapperKind};
@@ -13,7 +14,7 @@ fn headings() -> [Column; 8] {
 /// What was found in one file, as lines that end in a newline. What the sections for containers consist of is told when
 /// `verbose`, and wherever some of it is not explained; where each image is, and with which number it is extracted, when
 /// `verbose`.
-pub fn table(file: &File, verbose: bool) -> String {
+pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
     let count = match file.device_images().count() {
         0 => "no device images".to_owned(),
         1 => "1 device image".to_owned(),
@@ -22,7 +23,7 @@ pub fn table(file: &File, verbose: bool) -> String {
     let format = file.format.map_or("unreadable", |format| format.name());
     let mut text = format!("{}: {}, {} bytes, {count}\n", printable(&file.path), format, file.size);
     if !file.containers.is_empty() {
-        text += &images(file);
+        text += &images(file, screen);
     }
     for section in file.sections.iter().filter(|section| verbose || section.unexplained > 0) {
         text += &accounting(section);
@@ -55,12 +56,13 @@ pub fn table(file: &File, verbose: bool) -> String {
 }
 
 /// A row for each image, under headings, and behind them what is not known of them.
-fn images(file: &File) -> String {
-    let (mut rows, mut unknown) = (Vec::new(), String::new());
+fn images(file: &File, screen: &Screen) -> String {
+    let (mut rows, mut unknown) = (Vec::new(), Vec::new());
     for container in &file.containers {
         add_rows(&mut rows, &mut unknown, "", container);
     }
-    columns(&headings(), rows.into_iter()) + &unknown
+    let unknown = unknown.iter().map(|line| format!("  {}\n", screen.flagged(line)));
+    columns(&headings(), rows.into_iter(), screen) + &unknown.collect::<String>()
 }
 
 /// What it is of an image that its version is told of.
@@ -109,7 +111,7 @@ fn unreferenced(file: &File, container: &Container) -> String {
 }
 
 /// A row for each image that holds no others; the containers around one are named from the outermost to its own.
-fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut String, outer: &str, container: &Container) {
+fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut Vec<String>, outer: &str, container: &Container) {
     let name = format!("{outer}{}", container.container_type.name());
     for image in &container.images {
         if image.containers.is_empty() {
@@ -118,10 +120,10 @@ fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut String, outer: &str, cont
         let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
         if let Some(own) = &image.own_arch {
             let (own, stated) = (printable(own), printable(image.arch.as_deref().unwrap_or_default()));
-            *unknown += &format!("  image{offset}: its container says {stated}, its own header {own}\n");
+            unknown.push(format!("image{offset}: its container says {stated}, its own header {own}"));
         }
         for Unknown { field, value } in &image.unknown {
-            *unknown += &format!("  image{offset}: {field} {value:#x} is not known\n");
+            unknown.push(format!("image{offset}: {field} {value:#x} is not known"));
         }
         for inner in &image.containers {
             add_rows(rows, unknown, &format!("{name} > "), inner);
@@ -179,12 +181,12 @@ app: elf, 20000 bytes, 1 device image
   CONTAINER       SECTION           KIND    TRIPLE             ARCH  IMAGE  OFFSET   SIZE
   offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  -     elf    0x1092  15720
 ";
-        assert_eq!(table(&file("amdgcn-amd-amdhsa"), false), text);
+        assert_eq!(table(&file("amdgcn-amd-amdhsa"), false, &Screen::default()), text);
     }
 
     #[test]
     fn text_from_a_file_cannot_command_the_terminal() {
-        let text = table(&file("\u{1b}]0;title\u{7}\n"), false);
+        let text = table(&file("\u{1b}]0;title\u{7}\n"), false, &Screen::default());
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert_eq!(text.lines().count(), 3);
     }

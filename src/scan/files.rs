@@ -1,23 +1,24 @@
 //! From a path to the files that it stands for: the file itself, or of an archive the members.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::Source;
 use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::inventory::OnDisk;
-use crate::io::Input;
+use crate::io::{FileUri, Input};
 
 /// Archives in archives in archives: as deep as this is looked, for a file that contains itself never ends.
 const DEEPEST: usize = 4;
 
 /// A file, or a part of one that is a file by itself.
+#[derive(Clone)]
 pub struct Part {
     /// What people call it: `ARCHIVE!MEMBER` for a member.
     pub path: String,
@@ -34,17 +35,73 @@ impl Part {
         Part { path, member: None, input: Arc::new(input), range }
     }
 
-    /// These bytes for as long as the file is open: still borrowed if they are a part of it, a copy if they were made of it.
-    pub fn keep(&self, bytes: &[u8]) -> Cow<'_, [u8]> {
-        match self.input.offset_of(bytes) {
-            Some(offset) => Cow::Borrowed(&self.input.view().data()[offset as usize..][..bytes.len()]),
-            None => Cow::Owned(bytes.to_vec()),
-        }
-    }
-
     /// The file on disk.
     pub fn input(&self) -> &Input {
         &self.input
+    }
+
+    /// These bytes of it, which are to be called `path`.
+    fn cut(self, path: String, offset: u64, size: u64) -> Result<Part> {
+        let limit = self.range.end - self.range.start;
+        if offset.checked_add(size).is_none_or(|end| end > limit) {
+            let why = Cause::OutOfBounds { offset, size, limit }.to_string();
+            return Err(Error::Address { address: path, why });
+        }
+        let start = self.range.start + offset;
+        Ok(Part { path, range: start..start + size, ..self })
+    }
+
+    /// Lets go of the file where it can be opened again.
+    pub fn close(self) -> ClosedPart {
+        let Part { path, member, input, range } = self;
+        let metadata = input.file().metadata().ok().filter(|_| input.is_on_disk());
+        let file = match metadata {
+            Some(metadata) => {
+                let modified = metadata.modified().ok();
+                FileOfPart::OnDisk { path: input.path().to_owned(), size: metadata.len(), modified }
+            }
+            None => FileOfPart::Open(input),
+        };
+        ClosedPart { path, member, file, range }
+    }
+}
+
+/// A part whose file is not kept open: of thousands of files, no system lets a program have all open at once.
+pub struct ClosedPart {
+    /// As of [`Part`].
+    pub path: String,
+    /// As of [`Part`].
+    pub member: Option<String>,
+    file: FileOfPart,
+    range: Range<u64>,
+}
+
+/// Where a closed part's bytes are.
+enum FileOfPart {
+    OnDisk {
+        path: PathBuf,
+        size: u64,
+        modified: Option<SystemTime>,
+    },
+    /// In a file without a name, which would be gone.
+    Open(Arc<Input>),
+}
+
+impl ClosedPart {
+    /// Opens the file again. That it is no longer the one that it was is an error.
+    pub fn open(&self) -> Result<Part> {
+        let input = match &self.file {
+            FileOfPart::OnDisk { path, size, modified } => {
+                let input = Input::open_file(path.clone())?;
+                let now = input.file().metadata().map_err(Error::io(path, "read"))?;
+                if now.len() != *size || input.size() != *size || now.modified().ok() != *modified {
+                    return Err(Error::Changed { path: path.clone() });
+                }
+                Arc::new(input)
+            }
+            FileOfPart::Open(input) => Arc::clone(input),
+        };
+        Ok(Part { path: self.path.clone(), member: self.member.clone(), input, range: self.range.clone() })
     }
 }
 
@@ -82,10 +139,21 @@ pub struct Opening {
     pub limit: Limit,
 }
 
-/// Calls `found` with each file that `path` stands for. A member that cannot be had is an error among the others. Packed
-/// members take room on disk for as long as their part is kept.
+/// Calls `found` with each file that `path` stands for; instead of a path it may be a `file://` address of some bytes of
+/// one. A member that cannot be had is an error among the others. Packed members take room on disk for as long as their
+/// part is kept.
 pub fn each_part(path: &Path, how: Opening, found: &mut dyn FnMut(Result<Part>)) -> Result<()> {
-    each_part_of(Input::open(path)?, path, how, found);
+    let Some(uri) = FileUri::parse(path).transpose()? else {
+        each_part_of(Input::open(path)?, path, how, found);
+        return Ok(());
+    };
+    let name = path.to_string_lossy().into_owned();
+    let whole = Part::whole(name.clone(), Input::open_file(uri.path.clone())?);
+    let part = match uri.range {
+        Some((offset, size)) => whole.cut(name, offset, size)?,
+        None => whole,
+    };
+    expand(part, &uri.path, 0, how, found);
     Ok(())
 }
 

@@ -162,6 +162,13 @@ fn a_broken_container_is_told_once_although_a_section_and_a_wrapper_lead_to_it()
 }
 
 #[test]
+fn no_more_wrappers_are_kept_than_there_can_be() {
+    let mut host = Host::elf();
+    host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(wrappers::MOST + 10));
+    assert_eq!(host.scan().wrappers.len(), wrappers::MOST);
+}
+
+#[test]
 fn sections_of_mach_o_files_of_every_form_are_walked() {
     let machines = [
         (Architecture::X86_64, Endianness::Little),
@@ -179,6 +186,20 @@ fn sections_of_mach_o_files_of_every_form_are_walked() {
         assert_eq!(file.format.map(|format| format.name()), Some("mach-o"), "{architecture:?}");
         assert_eq!((archs(&file), file.errors.len()), (vec!["gfx906", "sm_90"], 0), "{architecture:?}");
         assert_eq!(file.containers[0].section_name(), Some("__hip_fatbin"));
+    }
+}
+
+#[test]
+fn a_small_host_file_with_ptx_in_it_is_not_taken_for_ptx_as_a_whole() {
+    let ptx = std::fs::read(format!("{}/fixtures/answer-sm_80.ptx", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let bundle = bundle::write(&[("cuda-nvptx64-nvidia-cuda--sm_80", &ptx[..])], 1).unwrap().to_vec();
+    for (format, segment, name) in
+        [(BinaryFormat::MachO, "__HIP", "__hip_fatbin"), (BinaryFormat::Coff, "", ".hip_fatbin")]
+    {
+        let mut host = Host(Object::new(format, Architecture::X86_64, Endianness::Little));
+        host.section(segment, name, &bundle);
+        let types: Vec<_> = host.scan().containers.iter().map(|it| it.container_type).collect();
+        assert_eq!(types, [ContainerType::Bundle], "{format:?}");
     }
 }
 

@@ -1,7 +1,8 @@
 //! Finding device images in a file: by structure first, then by magic in whatever structure did not explain.
 //!
 //! A host file's headers lead to the sections that tools keep containers in, so a library of gigabytes costs the
-//! reading of some kilobytes. But real libraries also keep containers in `.rodata`, linkers rename sections, and files
+//! reading of some kilobytes; so do the structures by which host code registers containers, wherever those stand. But real
+//! libraries also keep containers in `.rodata` without any of that, linkers rename sections, and files
 //! lose their section headers. Hence the second pass over all other bytes, where a container counts only when
 //! everything that it states holds: four bytes that look like a magic occur in any large file.
 
@@ -26,8 +27,8 @@ use crate::inventory::{Container, File, FileFormat, Image, InSection, OnDisk, Se
 use crate::io::Input;
 use record::Record;
 
-pub use files::{Archives, Opening, Part, each_part, each_part_of};
-pub use record::Look;
+pub use files::{Archives, ClosedPart, Opening, Part, each_part, each_part_of};
+pub use record::{Itself, Look};
 pub use strict::offload_binaries;
 
 /// How to look.
@@ -92,7 +93,9 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
     let view = source.view();
     let structure = structure::read(view);
     let mut findings = Findings { options, look, containers: Vec::new(), sections: Vec::new(), errors: Vec::new() };
-    if let Some(image) = format::bare_device_file(view) {
+    // No device image is one of these, whatever text stands near its beginning.
+    let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
+    if !is_host && let Some(image) = format::bare_device_file(view) {
         findings.add(&image, None)?;
     }
     for section in &structure.sections {
@@ -119,7 +122,7 @@ fn accounted(name: &str, view: View<'_>, padding: u64) -> Section {
 }
 
 /// Called with the number of an image, what is known of it, and the image itself.
-pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &format::Image<'_>) -> Result<()> + 'a;
+pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &mut Itself<'_, '_>) -> Result<()> + 'a;
 
 /// Calls `look` with the number of each device image that is `wanted`, counted as [`File::device_images`] does, with what
 /// is known of it and with the image itself. Containers without any are not opened again.
@@ -146,7 +149,7 @@ pub fn reopen(
         let again = format::read_in_section(name, view);
         let again = again.unwrap_or_else(|| Err(format::not_a_container("container", view)));
         let mut errors = Vec::new();
-        let mut number_and_look = |image: &Image, itself: &format::Image<'_>| {
+        let mut number_and_look = |image: &Image, itself: &mut Itself<'_, '_>| {
             if !image.is_for_a_device() {
                 return Ok(());
             }

@@ -15,6 +15,9 @@ use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 
 use crate::bytes::View;
 
+/// As many relocations are kept; a bound for hostile files, far above what real wrappers and tables have.
+const MOST: usize = 1 << 18;
+
 /// What a pointer leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target<'data> {
@@ -124,6 +127,9 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         relocation: &Relocation,
         symbol: impl FnOnce(SymbolIndex) -> Option<S>,
     ) {
+        if self.relocated.len() == MOST {
+            return;
+        }
         let stored = if relocation.has_implicit_addend() { self.word(place).unwrap_or_default() } else { 0 };
         let addend = stored.wrapping_add_signed(relocation.addend());
         let is_pointer = relocation.kind() == RelocationKind::Absolute;

@@ -4,20 +4,44 @@
 //! live only as long as this looks at them. So whoever wants the bytes of an image, and not only what is known of it, is
 //! called while they are there.
 
+use std::borrow::Cow;
+use std::ops::Deref;
+
 use sha2::{Digest, Sha256};
 
 use super::Options;
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::{Codec, Limit};
 use crate::error::{Cause, Malformed, Result};
-use crate::format::{self, Contents};
+use crate::format::{self, Contents, Group};
 use crate::inventory::{Container, Image, InSection};
 
 /// Containers in containers: as deep as this is looked. Real files have three.
 const DEEPEST: usize = 8;
 
 /// Called with what is known of every image that holds no other, and with the image itself.
-pub type Look<'a> = dyn FnMut(&Image, &format::Image<'_>) -> Result<()> + 'a;
+pub type Look<'a> = dyn FnMut(&Image, &mut Itself<'_, '_>) -> Result<()> + 'a;
+
+/// An image while its bytes are there.
+pub struct Itself<'a, 'data> {
+    image: &'a format::Image<'data>,
+    group: &'a mut Group<'data>,
+}
+
+impl Itself<'_, '_> {
+    /// As [`format::Image::bytes`], but images that are compressed as one are decompressed once.
+    pub fn bytes(&mut self, limit: Limit) -> Result<Cow<'_, [u8]>, Malformed> {
+        self.group.bytes(self.image, limit)
+    }
+}
+
+impl<'data> Deref for Itself<'_, 'data> {
+    type Target = format::Image<'data>;
+
+    fn deref(&self) -> &Self::Target {
+        self.image
+    }
+}
 
 /// Makes the inventory of containers.
 pub struct Record<'a, 'look> {
@@ -83,10 +107,11 @@ impl Record<'_, '_> {
     }
 
     fn images(&mut self, images: &[format::Image<'_>], place: Place<'_>) -> Result<Vec<Image>> {
-        images.iter().map(|image| self.image(image, place)).collect()
+        let mut group = Group::default();
+        images.iter().map(|image| self.image(&mut Itself { image, group: &mut group }, place)).collect()
     }
 
-    fn image(&mut self, image: &format::Image<'_>, place: Place<'_>) -> Result<Image> {
+    fn image(&mut self, image: &mut Itself<'_, '_>, place: Place<'_>) -> Result<Image> {
         let mut recorded = Image {
             kind: image.kind,
             image_kind: image.image_kind,
@@ -110,13 +135,14 @@ impl Record<'_, '_> {
         if recorded.containers.is_empty() {
             let mut origin = image.origin();
             if self.options.hash {
+                let (codec, image_kind) = (image.codec, image.image_kind);
                 match image.bytes(self.options.limit) {
                     Ok(bytes) => {
                         recorded.sha256 = Some(Sha256::digest(&bytes).into());
-                        origin = format::origin(image.image_kind, View::new(&bytes));
+                        origin = format::origin(image_kind, View::new(&bytes));
                     }
                     // Nobody knows what its bytes are, and the codec says so.
-                    Err(_) if image.codec == Some(Codec::Opaque) => {}
+                    Err(_) if codec == Some(Codec::Opaque) => {}
                     Err(error) => drop(self.error(error, place)),
                 }
             }

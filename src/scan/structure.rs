@@ -110,9 +110,17 @@ fn apart<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -> Vec<T> {
     sections
 }
 
+/// The longest name of a section that is kept; each container in it has a copy.
+const LONGEST_NAME: usize = 1 << 10;
+
 /// The name of a section, empty where it cannot be read.
 fn name<'data>(section: &object::Section<'data, '_>) -> &'data str {
-    section.name_bytes().ok().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
+    section
+        .name_bytes()
+        .ok()
+        .filter(|name| name.len() <= LONGEST_NAME)
+        .and_then(|name| std::str::from_utf8(name).ok())
+        .unwrap_or_default()
 }
 
 impl Section<'_> {
@@ -156,10 +164,12 @@ impl<'data> Structure<'data> {
         let pointers = Pointers::read(file, view, registering.iter().chain(&tables).map(|(section, _)| section));
         for (section, range) in registering {
             let place = InSection { name: name(&section).to_owned(), offset: view.start() + range.start };
-            self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers));
+            let room = wrappers::MOST - self.wrappers.len();
+            self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers).take(room));
         }
         for (_, range) in tables {
-            self.images.extend(image_table::read(range, view.start(), &pointers));
+            let room = image_table::MOST.saturating_sub(self.images.len());
+            self.images.extend(image_table::read(range, view.start(), &pointers).take(room));
         }
     }
 

@@ -26,6 +26,9 @@ const MAGICS: [(u64, WrapperKind); 3] =
     [(0x4662_43b1, WrapperKind::Cuda), (0x4849_5046, WrapperKind::Hip), (0x4b50_4948, WrapperKind::HipSplitByKpack)];
 const VERSIONS: [u64; 2] = [1, 2];
 
+/// More than any real file has, which are some thousands; a bound for hostile ones.
+pub const MOST: usize = 1 << 16;
+
 /// Offset of the pointer.
 const DATA: u64 = 8;
 
@@ -37,23 +40,22 @@ pub struct Found<'data> {
     target: Target<'data>,
 }
 
-/// All wrappers in a section, which begins at `start` of its host file and that at `base` of the file.
-pub fn read<'data>(
+/// All wrappers in a section, which has this range in its host file, and that begins at `base` of the file.
+pub fn read<'a, 'data>(
     section: InSection,
     range: Range<u64>,
     base: u64,
-    pointers: &Pointers<'_, 'data>,
-) -> Vec<Found<'data>> {
+    pointers: &'a Pointers<'_, 'data>,
+) -> impl Iterator<Item = Found<'data>> + 'a {
     let places = range.clone().step_by(pointers.size() as usize);
-    let found = places.filter_map(|place| {
+    places.filter_map(move |place| {
         let kind = kind_at(place, pointers).filter(|_| place + DATA + pointers.size() <= range.end)?;
         let target = match pointers.at(place + DATA) {
             Target::Offset(offset) => Target::Offset(base.checked_add(offset)?),
             elsewhere => elsewhere,
         };
         Some(Found { kind, section: section.clone(), offset: base + place, target })
-    });
-    found.collect()
+    })
 }
 
 fn kind_at(place: u64, pointers: &Pointers) -> Option<WrapperKind> {

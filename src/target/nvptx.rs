@@ -41,26 +41,66 @@ const EMBEDDED: [u32; 6] = [53, 62, 72, 87, 101, 110];
 /// Families of Blackwell, within which code with the suffix `f` runs on the later members.
 const FAMILIES: [&[u32]; 3] = [&[100, 103], &[101, 110], &[120, 121]];
 
+/// Why code for one architecture does not run on a device of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    #[error("it is for {own} and later, the device is {device}")]
+    Later { own: Capability, device: Capability },
+    #[error("it is for {own}, the device is {device}: another major version")]
+    Major { own: Capability, device: Capability },
+    #[error("it is for {own}, the device is {device}: code for desktop and for embedded parts does not mix")]
+    Embedded { own: Capability, device: Capability },
+    #[error("it is for {own} with the suffix a, that is for {own} and nothing else; the device is {device}")]
+    Specific { own: Capability, device: Capability },
+    #[error("it is for {own} with the suffix f, that is for later members of its family; the device is {device}")]
+    Family { own: Capability, device: Capability },
+}
+
+/// The number of an architecture as NVIDIA writes it for devices: 90 is 9.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capability(pub u32);
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 10, self.0 % 10)
+    }
+}
+
 impl Arch {
     /// Whether code for this architecture, PTX or machine code, runs on a device of another.
+    pub fn runs_on(self, device: Arch, is_ptx: bool) -> bool {
+        self.check(device, is_ptx).is_ok()
+    }
+
+    /// The same with the reason.
     ///
     /// Machine code runs on later minor versions of its own major version and never across the border between desktop
     /// and embedded parts; PTX is compiled when it is loaded, on anything later. The suffixes narrow that down.
     /// Sources: CUDA C programming guide (application compatibility), Blackwell compatibility guide.
-    pub fn runs_on(self, device: Arch, is_ptx: bool) -> bool {
-        let (own, other) = (self.number, device.number);
-        match self.suffix {
-            Some(Suffix::Specific) => own == other,
+    pub fn check(self, device: Arch, is_ptx: bool) -> Result<(), Mismatch> {
+        let (own, other) = (Capability(self.number), Capability(device.number));
+        let mismatch = match self.suffix {
+            Some(Suffix::Specific) => (own != other).then_some(Mismatch::Specific { own, device: other }),
             Some(Suffix::Family) => {
-                let family = FAMILIES.iter().find(|family| family.contains(&own));
-                own == other || own < other && family.is_some_and(|family| family.contains(&other))
+                let family = FAMILIES.iter().find(|family| family.contains(&own.0));
+                let is_member = own.0 < other.0 && family.is_some_and(|family| family.contains(&other.0));
+                (own != other && !is_member).then_some(Mismatch::Family { own, device: other })
             }
-            None if is_ptx => own <= other,
+            None if is_ptx => (own.0 > other.0).then_some(Mismatch::Later { own, device: other }),
             None => {
                 let is_embedded = |number| EMBEDDED.contains(&number);
-                own / 10 == other / 10 && own <= other && is_embedded(own) == is_embedded(other)
+                if own.0 / 10 != other.0 / 10 {
+                    Some(Mismatch::Major { own, device: other })
+                } else if own.0 > other.0 {
+                    Some(Mismatch::Later { own, device: other })
+                } else if is_embedded(own.0) != is_embedded(other.0) {
+                    Some(Mismatch::Embedded { own, device: other })
+                } else {
+                    None
+                }
             }
-        }
+        };
+        mismatch.map_or(Ok(()), Err)
     }
 }
 

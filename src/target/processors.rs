@@ -109,6 +109,12 @@ impl Processor {
         PROCESSORS.iter().find(|processor| processor.name == name || processor.alternatives.contains(&name))
     }
 
+    /// The processors that a generic one stands for; none for any other.
+    pub fn members(generic: &str) -> Vec<&'static str> {
+        let members = PROCESSORS.iter().filter(|member| member.generic == Some(generic));
+        members.map(|member| member.name).collect()
+    }
+
     /// The processor with this machine number in its code objects.
     pub fn of_machine(machine: u8) -> Option<&'static Processor> {
         PROCESSORS.iter().find(|processor| processor.machine == machine)

@@ -6,11 +6,16 @@ mod bundle_archives;
 mod check;
 mod dropin;
 mod extract;
+mod extract_index;
 mod inspect;
+mod library;
 mod pack;
 mod packager;
 mod readme;
 mod scan;
+mod schema;
+mod select;
+mod terminal;
 mod wrap;
 
 use std::path::{Path, PathBuf};

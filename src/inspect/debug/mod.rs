@@ -14,7 +14,6 @@ pub use sections::each_compressed;
 use std::collections::BTreeMap;
 
 use gimli::{DwarfSections, SectionId};
-use object::ObjectSection;
 
 use super::elf::Elf;
 use super::kernel::{Found, SourceLine};
@@ -125,9 +124,10 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [Found], limit: Limit, problems: &mut V
     debug
 }
 
-/// What stopped the reading, as an error about the section that leads to all others; `gimli` knows no files.
+/// What stopped the reading, as an error about the section that leads to all others; `gimli` knows no files. A section may
+/// state a place behind the end of the file, which is a problem of its own.
 fn malformed(elf: &Elf<'_>, stop: &Stop) -> Malformed {
-    let section = [".debug_info", ".debug_line"].into_iter().find_map(|name| elf.section(name));
-    let offset = section.and_then(|section| section.file_range()).map_or(0, |(offset, _)| offset);
-    elf.view.malformed("debug information", offset, Cause::HostFile(stop.to_string()))
+    let stored = |name: &&str| elf.bytes(&elf.section(name)?).ok();
+    let section = [".debug_info", ".debug_line"].iter().find_map(stored);
+    section.unwrap_or(elf.view).malformed("debug information", 0, Cause::HostFile(stop.to_string()))
 }

@@ -6,6 +6,7 @@ use super::Differences;
 use crate::lock::{
     Change, FileDifference, KernelDifference, LockedKernel, Measure, SCRATCH, Side, TargetDifference, Verdict, growth,
 };
+use crate::report::screen::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 
 /// As many files, and kernels of each, are told if not all are asked for.
@@ -131,7 +132,7 @@ fn targets(targets: &[TargetDifference<'_>]) -> String {
             what_of_target(it),
         ]
     });
-    columns(&[arch, kind, image, old, new, change, what], rows)
+    columns(&[arch, kind, image, old, new, change, what], rows, &Screen::default())
 }
 
 fn what_of_target(difference: &TargetDifference<'_>) -> String {
@@ -179,7 +180,7 @@ fn kernel_table(kernels: &[(&TargetDifference<'_>, &KernelDifference<'_>)], all:
             if all { name } else { shortened(&name) },
         ]
     });
-    columns(&[arch, old, new, change, what, kernel], rows)
+    columns(&[arch, old, new, change, what, kernel], rows, &Screen::default())
 }
 
 /// The figures that changed, without the size of the code, which has a column.

@@ -34,7 +34,7 @@ use super::matrix::{Cell, Left, Matrix, Row};
 use super::{Inspected, InspectedFile};
 use crate::inspect::{CompileUnit, Kernel, Parameter};
 use crate::inventory;
-use crate::report::json::Problem;
+use crate::report::json::{Named, Problem};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";
@@ -57,17 +57,8 @@ struct File<'a> {
 
 #[derive(Serialize)]
 struct Image<'a> {
-    /// The number that `fatbin extract` puts into the name.
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    image: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    triple: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
+    #[serde(flatten)]
+    named: Named<'a>,
     /// What ROCm's tools call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
@@ -171,12 +162,7 @@ impl<'a> Image<'a> {
     fn new(file: &inventory::File, inspected: &'a Inspected<'a>) -> Self {
         let Inspected { number, image, inspection } = inspected;
         Image {
-            index: *number,
-            kind: image.kind.map(|kind| kind.name()),
-            image: image.image_kind.name(),
-            triple: image.triple.as_deref(),
-            arch: image.arch.as_deref(),
-            offset: image.offset,
+            named: Named::new(*number, image),
             address: file.uri_of(image),
             not_inspected: inspection.not_inspected,
             kernels: inspection.kernels.iter().map(KernelEntry).collect(),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Inspected, InspectedFile};
 use crate::format::ImageKind;
+use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::target::order;
 
@@ -116,7 +117,7 @@ impl Row {
 }
 
 /// The matrix for people.
-pub fn matrix_table(matrix: &Matrix) -> String {
+pub fn matrix_table(matrix: &Matrix, screen: &Screen) -> String {
     let (kernels, archs) = (counted(matrix.rows.len(), "kernel"), counted(matrix.archs.len(), "arch"));
     let incomplete = matrix.rows.iter().filter(|row| row.missing() > 0).count();
     let mut text = match incomplete {
@@ -136,7 +137,7 @@ pub fn matrix_table(matrix: &Matrix) -> String {
             let name = printable(row.demangled.as_ref().unwrap_or(&row.name));
             marks.chain([name]).collect()
         });
-        text += &columns(&headings, rows);
+        text += &columns(&headings, rows, screen);
     }
     for (Left { arch, reason }, images) in &matrix.not_inspected {
         text += &format!("  not looked into: {} ({}): {reason}\n", printable(arch), counted(*images, "image"));
@@ -185,7 +186,7 @@ mod tests {
   yes                                c
   not looked into: sm_90 nvvm (1 image): NVVM
 ";
-        assert_eq!(matrix_table(&matrix), text);
+        assert_eq!(matrix_table(&matrix, &Screen::default()), text);
         let b = &matrix.rows[0];
         assert_eq!(matrix.archs_where(b, Cell::Missing).collect::<Vec<_>>(), ["sm_100"]);
         assert_eq!(matrix.archs_where(b, Cell::There).collect::<Vec<_>>(), ["sm_90", "sm_100 ptx"]);

@@ -9,10 +9,11 @@ use super::Inspected;
 use super::figures::{FIGURES, Figure, SCRATCH};
 use crate::inspect::{Debug, DebugLevel, Kernel};
 use crate::inventory::File;
+use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 
 /// What is in one image of the file `path`, as lines that end in a newline.
-pub fn inspection_table(path: &str, inspected: &Inspected<'_>) -> String {
+pub fn inspection_table(path: &str, inspected: &Inspected<'_>, screen: &Screen) -> String {
     let Inspected { number, image, inspection } = inspected;
     let said = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
     let said = said.into_iter().flatten().chain([image.image_kind.name()]);
@@ -29,7 +30,7 @@ pub fn inspection_table(path: &str, inspected: &Inspected<'_>) -> String {
     };
     let mut text = format!("{}: image {number}: {}, {kernels}{debug}\n", printable(path), said.join(" "));
     if !inspection.kernels.is_empty() {
-        text += &table(&inspection.kernels);
+        text += &table(&inspection.kernels, screen);
     }
     text + &compilers(&inspection.debug)
 }
@@ -40,7 +41,7 @@ pub fn without_images<'a>(files: impl Iterator<Item = &'a File>) -> String {
     empty.map(|file| format!("{}: no device images\n", printable(&file.path))).collect()
 }
 
-fn table(kernels: &[Kernel]) -> String {
+fn table(kernels: &[Kernel], screen: &Screen) -> String {
     let figures: Vec<&Figure> =
         FIGURES.iter().filter(|figure| kernels.iter().any(|kernel| cell(figure, kernel).is_some())).collect();
     let has_source = kernels.iter().any(|kernel| kernel.source.is_some());
@@ -54,7 +55,7 @@ fn table(kernels: &[Kernel]) -> String {
         let name = printable(kernel.demangled.as_ref().unwrap_or(&kernel.name));
         figures.chain(source).chain([name]).collect()
     });
-    columns(&headings, rows)
+    columns(&headings, rows, screen)
 }
 
 /// A figure as it is told: what is a minimum has a plus sign, and a shape that is required stands for the number of threads.

@@ -28,6 +28,11 @@ const TRIPLES: [(elf::Machine, bool, &str); 9] = [
     (elf::EM_LOONGARCH, true, "loongarch64-unknown-linux-gnu"),
 ];
 
+/// The architecture that a triple begins with, under the first of its names; `None` where it is not known.
+pub fn architecture(triple: &str) -> Option<&str> {
+    names::architecture(triple.split('-').next()?)
+}
+
 /// The triple for a 64-bit ELF file of this machine and byte order.
 pub fn of_machine(machine: elf::Machine, little_endian: bool) -> Option<&'static str> {
     TRIPLES.iter().find(|row| row.0 == machine && row.1 == little_endian).map(|row| row.2)

@@ -21,6 +21,9 @@ fn report(scene: &Scene, format: &str, files: &str) -> String {
 fn json_has_every_finding_and_every_rule_that_was_judged() {
     let scene = Scene::with_device_code();
     let document: Value = serde_json::from_str(&report(&scene, "json", "cuda.o v2.hipfb")).unwrap();
+    let schema: Value = serde_json::from_str(&scene.fatbin("schema check").ok()).unwrap();
+    assert!(jsonschema::meta::is_valid(&schema));
+    jsonschema::validate(&schema, &document).unwrap();
     assert_eq!((&document["schema"], &document["outcome"]), (&json!("fatbin.check/1"), &json!("undecided")));
     let finding = json!({
         "rule": "required-archs", "outcome": "violated", "path": "cuda.o",

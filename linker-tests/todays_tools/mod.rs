@@ -1,0 +1,105 @@
+//! What today's tools do wrong on well-formed files, and ours right.
+//!
+//! Each trial first shows the failure, on a file that it makes, so that we notice when a release mends it and stop saying so;
+//! then it takes every image out with our program and compares the bytes. LLVM's are of release 22.1, cuobjdump of CUDA 13.5.
+
+mod cuobjdump;
+mod llvm;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use libtest_mimic::Trial;
+
+use crate::directives::fixture;
+use crate::step::{Done, Step};
+use crate::tools::Tool;
+use crate::trial::{completion, fresh_folder};
+
+pub fn trials() -> Vec<Trial> {
+    llvm::trials().into_iter().chain(cuobjdump::trials()).collect()
+}
+
+fn trial(name: &str, test: fn(&Path) -> Result<()>) -> Trial {
+    let folder = name.replace('/', "-");
+    Trial::ignorable_test(format!("todays_tools/{name}"), move || {
+        completion(fresh_folder("todays_tools", &folder).and_then(|folder| test(&folder)))
+    })
+}
+
+const LINUX: &str = "x86_64-unknown-linux-gnu";
+const WINDOWS: &str = "x86_64-pc-windows-msvc";
+
+/// Makes `name`, an object that has `content` as its section `section`.
+fn object(folder: &Path, name: &str, target: &str, section: &str, content: &str) -> Result<()> {
+    // The one letter that both assemblers have for read-only data.
+    let flags = if target == LINUX { "a" } else { "dr" };
+    let text = format!(".section {section},\"{flags}\"\n.balign 8\n.incbin \"{content}\"\n");
+    std::fs::write(folder.join("section.s"), text)?;
+    let step = Step::new(folder, Tool::Clang.path()?).arg(format!("--target={target}"));
+    step.args(["-c", "-o", name, "section.s"]).run()?;
+    Ok(())
+}
+
+/// The words of a command that is to fail, as it does.
+fn failing(step: Step) -> Result<String> {
+    match step.run() {
+        Ok(done) => Err(done.complain("this was to fail, and no longer does")),
+        Err(error) => Ok(error.to_string()),
+    }
+}
+
+/// Whether today's tool fails still, for this reason.
+fn fails_with(step: Step, reason: &str) -> Result<()> {
+    let words = failing(step)?;
+    ensure!(words.contains(reason), "this was to fail for another reason: {reason}\n{words}");
+    Ok(())
+}
+
+fn ours(folder: &Path, arguments: &[&str]) -> Result<Done> {
+    Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+}
+
+/// Whether our program takes exactly these images out of a file, in this order.
+fn ours_takes_out(folder: &Path, file: &str, images: &[PathBuf]) -> Result<()> {
+    let done = ours(folder, &["extract", file, "-o", "ours"])?;
+    let written: Vec<&str> = done.stdout.lines().collect();
+    ensure!(written.len() == images.len(), "{}", done.complain(format!("should be {}", images.len())));
+    for (own, image) in written.iter().zip(images) {
+        ensure!(same(&folder.join(own), &folder.join(image))?, "{}", done.complain(format!("{own} is another image")));
+    }
+    Ok(())
+}
+
+fn same(one: &Path, other: &Path) -> Result<bool> {
+    let read = |path: &Path| std::fs::read(path).with_context(|| path.display().to_string());
+    Ok(read(one)? == read(other)?)
+}
+
+/// The files in a folder whose names begin like this, in their order.
+fn files_beginning(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) => bail!("{}: {error}", path.display()),
+    }
+}
+
+fn hsaco() -> Result<PathBuf> {
+    fixture("answer-gfx90a.hsaco")
+}
+
+fn cubin() -> Result<PathBuf> {
+    fixture("answer-sm_90.cubin")
+}

@@ -1,0 +1,79 @@
+//! `fatbin select`.
+
+use std::io::Write;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+
+use super::inputs::{InputArguments, Outcome};
+use super::limit::LimitArgument;
+use super::{Status, status, terminal};
+use crate::inventory::File;
+use crate::report::{self, AnsweredFile};
+use crate::target::Device;
+
+/// Tell which image each runtime would take on a device, and why it would take no other
+///
+/// No device and no driver is asked: the answers are those of the documented rules and of the runtimes' own order. A
+/// device is named with all that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for
+/// what the name leaves open all answers are given where they differ.
+///
+/// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or there is
+/// no such code at all, 2 for trouble.
+#[derive(Args)]
+pub struct Arguments {
+    /// The device
+    #[arg(long, value_name = "DEVICE")]
+    device: String,
+
+    /// Print one JSON document (schema fatbin.select/1) instead of tables
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    limit: LimitArgument,
+
+    #[command(flatten)]
+    inputs: InputArguments,
+}
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let name = &arguments.device;
+    let devices = Device::parse(name).map_err(|error| anyhow!("--device {name}: {error}"))?;
+    let mut is_trouble = false;
+    let mut files = Vec::new();
+    arguments.inputs.scan(arguments.limit.options(), &mut |outcome| {
+        files.push(match outcome {
+            Outcome::Scanned(scanned) => scanned.file,
+            Outcome::Nothing(file) => file,
+            Outcome::Unreadable(path, error) => {
+                let file = File::unreadable(path, error.to_string());
+                status::report(&error.into());
+                file
+            }
+        });
+        is_trouble |= files.last().is_some_and(|file| !file.errors.is_empty() || file.failure.is_some());
+    })?;
+    let answered: Vec<AnsweredFile> = files.iter().map(|file| AnsweredFile::new(file, &devices)).collect();
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
+    if arguments.json {
+        out.write_all(report::selection_json(name, &devices, &answered).as_bytes())?;
+    } else {
+        let readable = || answered.iter().filter(|it| it.file.failure.is_none());
+        for it in readable() {
+            out.write_all(report::selection_text(it, name, &screen).as_bytes())?;
+        }
+        for it in readable() {
+            out.write_all(report::selection_summary(it, name, &devices[0]).as_bytes())?;
+        }
+    }
+    out.flush()?;
+    let mut concerned = answered.iter().flat_map(AnsweredFile::concerned).peekable();
+    let is_served = concerned.peek().is_some() && concerned.all(|choices| choices.has_an_image());
+    Ok(match (is_trouble, is_served) {
+        (true, _) => Status::Trouble,
+        (false, true) => Status::Yes,
+        (false, false) => Status::No,
+    })
+}

@@ -1,0 +1,64 @@
+//! Images that are compressed as one: the bytes of all of them at hand, for as long as one after another is asked for.
+
+use std::borrow::Cow;
+
+use super::Image;
+use crate::bytes::View;
+use crate::codec::Limit;
+use crate::error::Malformed;
+
+/// What the last group decompressed to. Images of a group follow each other, so one is enough, and no more than one is
+/// held in memory.
+#[derive(Debug, Default)]
+pub struct Group<'data> {
+    of: Option<View<'data>>,
+    full: Vec<u8>,
+    /// How often something had to be decompressed.
+    times: usize,
+}
+
+impl<'data> Group<'data> {
+    /// The same as [`Image::bytes`]. All images that this is asked for have to be of one container.
+    pub fn bytes<'a>(&'a mut self, image: &Image<'data>, limit: Limit) -> Result<Cow<'a, [u8]>, Malformed> {
+        if image.part.is_none() {
+            return image.bytes(limit);
+        }
+        // In one container two streams do not begin in one place.
+        if self.of.is_none_or(|view| (view.start(), view.size()) != (image.view.start(), image.view.size())) {
+            self.of = None;
+            self.full = image.decompressed(limit)?;
+            self.of = Some(image.view);
+            self.times += 1;
+        }
+        Ok(Cow::Borrowed(&self.full[image.own_range(&self.full)?]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::Codec;
+    use crate::format::{ImageKind, Part};
+
+    #[test]
+    fn a_group_is_decompressed_once_for_all_of_its_images() {
+        let payload = b"first image, second image";
+        let stored = zstd::bulk::compress(payload, 3).unwrap();
+        let image = |offset, size| Image {
+            image_kind: ImageKind::Unknown,
+            codec: Some(Codec::Zstd),
+            full_size: Some(size),
+            part: Some(Part { offset, whole: payload.len() as u64 }),
+            ..Image::new(View::new(&stored), None, None, None)
+        };
+        let mut group = Group::default();
+        for (offset, size) in [(0, 11), (13, 12), (0, 11)] {
+            let image = image(offset, size);
+            let own = image.bytes(Limit::default()).unwrap();
+            assert_eq!(&*own, &payload[offset as usize..][..size as usize]);
+            assert_eq!(group.bytes(&image, Limit::default()).unwrap(), own);
+        }
+        assert_eq!(group.times, 1);
+        assert!(group.bytes(&image(20, 6), Limit::default()).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! `extract --index`: what the files are that images were written to, with the stated schema `fatbin.extract/1`, to which
+//! fields are only ever added.
+//!
+//! Numbers are bytes. A field that is absent is unknown or does not apply. `schemas/fatbin.extract-1.schema.json` says what
+//! each is.
+
+use serde::Serialize;
+
+use super::text::hexadecimal;
+use crate::inventory::{Container, File, Image};
+
+/// Name and number of the schema.
+const SCHEMA: &str = "fatbin.extract/1";
+
+/// A file that an image was written to.
+pub struct ExtractedImage<'a> {
+    pub file: &'a File,
+    /// The image's number among the device images of the file.
+    pub number: usize,
+    pub image: &'a Image,
+    /// The containers around it, from the outermost to its own.
+    pub containers: &'a [&'a Container],
+    /// The name of what was written, as seen from the index.
+    pub name: String,
+    /// Of what was written.
+    pub size: u64,
+    pub sha256: Option<[u8; 32]>,
+}
+
+/// What was written so far.
+#[derive(Serialize)]
+pub struct Index {
+    schema: &'static str,
+    images: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    file: String,
+    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    image: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    triple: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    source: Source,
+}
+
+/// Where an image comes from.
+#[derive(Serialize)]
+struct Source {
+    path: String,
+    number: usize,
+    containers: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    codec: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container_address: Option<String>,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Index { schema: SCHEMA, images: Vec::new() }
+    }
+}
+
+impl Index {
+    /// One more image was written.
+    pub fn add(&mut self, written: ExtractedImage<'_>) {
+        let ExtractedImage { file, image, containers, .. } = written;
+        let source = Source {
+            path: file.path.clone(),
+            number: written.number,
+            containers: containers.iter().map(|it| it.container_type.name()).collect(),
+            section: containers.first().and_then(|it| it.section_name()).map(str::to_owned),
+            offset: image.offset,
+            size: image.size,
+            codec: image.codec.or(containers.iter().rev().find_map(|it| it.codec)).map(|codec| codec.name()),
+            address: file.uri_of(image),
+            container_address: containers.iter().rev().find_map(|it| file.uri(it.offset?, it.size)),
+        };
+        self.images.push(Entry {
+            file: written.name,
+            size: written.size,
+            sha256: written.sha256.map(hexadecimal),
+            kind: image.kind.map(|kind| kind.name()),
+            image: image.image_kind.name(),
+            triple: image.triple.clone(),
+            arch: image.arch.clone(),
+            id: image.id.clone(),
+            source,
+        });
+    }
+
+    /// The document, with a final newline.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("strings and numbers always serialise") + "\n"
+    }
+}

@@ -1,0 +1,219 @@
+//! Containers as they are found in files, and what is taken from each.
+
+use super::*;
+use crate::inventory::{FileFormat, InSection};
+
+/// An image in a word: `sm_90`, `sm_90.ptx`, `gfx90a:xnack+`, `x86_64`.
+fn image(kind: OffloadKind, word: &str) -> Image {
+    let (arch, image_kind) = match word.split_once('.') {
+        Some((arch, "ptx")) => (arch, ImageKind::Ptx),
+        Some((arch, "bc")) => (arch, ImageKind::Bitcode),
+        Some((arch, "nvvm")) => (arch, ImageKind::Nvvm),
+        Some((arch, "spv")) => (arch, ImageKind::SpirV),
+        _ => (word, ImageKind::Elf),
+    };
+    let (triple, arch) = match arch {
+        "x86_64" => ("x86_64-unknown-linux-gnu", None),
+        "spir64" => ("spir64-unknown-unknown", None),
+        "amdgcnspirv" => ("spirv64-amd-amdhsa", Some(arch)),
+        arch if arch.starts_with("sm_") => (crate::target::triple::NVPTX64, Some(arch)),
+        arch => (crate::target::triple::AMDGCN, Some(arch)),
+    };
+    Image {
+        kind: Some(kind),
+        image_kind,
+        triple: Some(triple.to_owned()),
+        arch: arch.map(str::to_owned),
+        offset: Some(0),
+        size: Some(1),
+        ..Default::default()
+    }
+}
+
+fn container(container_type: ContainerType, images: Vec<Image>) -> Container {
+    let (version, section, offset, codec) = Default::default();
+    Container { container_type, version, section, offset, size: 1, codec, images }
+}
+
+fn file(containers: Vec<Container>) -> File {
+    File { format: Some(FileFormat::Elf), containers, ..File::empty("app".to_owned()) }
+}
+
+/// What is taken of the words on a device: `word by way`, or `nothing`.
+fn taken(kind: OffloadKind, words: &str, device: &str) -> String {
+    let container_type = match kind {
+        OffloadKind::Cuda => ContainerType::CudaFatbin,
+        OffloadKind::Hip => ContainerType::Bundle,
+        _ => ContainerType::OffloadBinary,
+    };
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let file = file(vec![container(container_type, words.iter().map(|word| image(kind, word)).collect())]);
+    let choices = choices(&file);
+    let choice = choices[0].on(&Device::parse(device).unwrap()[0]);
+    assert_eq!(
+        choice.rejected.len() + choice.beside.len() + usize::from(choice.chosen.is_some()),
+        words.len(),
+        "each image has its answer"
+    );
+    choice.chosen.map_or("nothing".to_owned(), |(index, way)| format!("{} {way:?}", words[index]))
+}
+
+#[test]
+fn the_driver_of_cuda_takes_the_nearest_cubin_and_without_one_the_nearest_ptx() {
+    let cases = [
+        ("sm_80 sm_86 sm_90.ptx", "sm_86", "sm_86 Exact"),
+        ("sm_80 sm_86 sm_86.ptx", "sm_89", "sm_86 Compatible"),
+        ("sm_80 sm_89.ptx", "sm_89", "sm_80 Compatible"),
+        ("sm_70.ptx sm_80.ptx sm_86", "sm_90", "sm_80.ptx FromPtx"),
+        ("sm_90 sm_90a sm_90.ptx", "sm_90", "sm_90a Exact"),
+        ("sm_100 sm_100f sm_100a", "sm_103", "sm_100f Compatible"),
+        ("sm_90a sm_90a.ptx", "sm_100", "nothing"),
+        ("sm_80 sm_86", "sm_90", "nothing"),
+        ("sm_90.nvvm sm_80.ptx", "sm_90", "sm_80.ptx FromPtx"),
+        ("sm_80 sm_80", "sm_80", "sm_80 Exact"),
+    ];
+    for (words, device, expected) in cases {
+        assert_eq!(taken(OffloadKind::Cuda, words, device), expected, "{words} on {device}");
+    }
+}
+
+#[test]
+fn hip_takes_the_first_that_is_compatible_before_generic_code_and_that_before_spirv() {
+    let cases = [
+        ("gfx908 gfx90a gfx942", "gfx90a:sramecc+:xnack-", "gfx90a Exact"),
+        ("gfx90a gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack-", "gfx90a Exact"),
+        ("gfx90a:xnack+ gfx90a:xnack-", "gfx90a:sramecc+:xnack-", "gfx90a:xnack- Exact"),
+        ("gfx9-4-generic gfx942:xnack-", "gfx942:sramecc+:xnack-", "gfx942:xnack- Exact"),
+        ("amdgcnspirv.spv gfx9-4-generic", "gfx942:sramecc+:xnack-", "gfx9-4-generic Generic"),
+        ("amdgcnspirv.spv gfx908", "gfx1100", "amdgcnspirv.spv FromSpirV"),
+        ("gfx90a:xnack+", "gfx90a:sramecc+:xnack-", "nothing"),
+        ("gfx1030 gfx10-3-generic", "gfx1031", "gfx10-3-generic Generic"),
+    ];
+    for (words, device, expected) in cases {
+        assert_eq!(taken(OffloadKind::Hip, words, device), expected, "{words} on {device}");
+    }
+}
+
+#[test]
+fn libomptarget_takes_the_first_that_its_plugin_accepts() {
+    let cases = [
+        ("x86_64 sm_80 sm_86", "sm_86", "sm_80 Compatible"),
+        ("sm_86 sm_80", "sm_86", "sm_86 Exact"),
+        ("gfx9-4-generic gfx942", "gfx942:sramecc+:xnack-", "gfx9-4-generic Generic"),
+        ("sm_80.ptx", "sm_90", "nothing"),
+        ("sm_80.bc", "sm_90", "sm_80.bc FromBitcode"),
+        ("sm_90 x86_64 x86_64", "x86_64", "x86_64 Exact"),
+        ("sm_100a sm_103", "sm_103", "nothing"),
+    ];
+    for (words, device, expected) in cases {
+        assert_eq!(taken(OffloadKind::OpenMp, words, device), expected, "{words} on {device}");
+    }
+}
+
+#[test]
+fn an_image_that_libomptarget_takes_in_vain_keeps_out_those_behind_it() {
+    let words = ["sm_100a", "sm_103", "sm_101a"];
+    let images = words.iter().map(|word| image(OffloadKind::OpenMp, word)).collect();
+    let file = file(vec![container(ContainerType::OffloadBinary, images)]);
+    let choice = choices(&file)[0].on(&Device::Nvidia(103));
+    let reasons: Vec<String> = choice.rejected.iter().map(|(_, reason)| reason.to_string()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "libomptarget takes it, and then it cannot be loaded: it is for 10.0 with the suffix a, that is for 10.0 and \
+             nothing else; the device is 10.3",
+            "it would run too, but image 0 is taken",
+            "it is for 10.1 with the suffix a, that is for 10.1 and nothing else; the device is 10.3",
+        ]
+    );
+}
+
+#[test]
+fn libomptarget_took_the_last_before_llvm_21() {
+    let chosen = |words: &[&str], device: Device| {
+        let images = words.iter().map(|word| image(OffloadKind::OpenMp, word)).collect();
+        let file = file(vec![container(ContainerType::OffloadBinary, images)]);
+        choices(&file)[0].earlier_on(&device).map(|(_, choice)| choice.chosen.map(|(index, _)| index))
+    };
+    assert_eq!(chosen(&["sm_80", "sm_86", "x86_64"], Device::Nvidia(86)), Some(Some(1)));
+    assert_eq!(chosen(&["sm_103", "sm_100a"], Device::Nvidia(103)), Some(None), "taken in vain");
+    assert_eq!(chosen(&["sm_80", "x86_64"], Device::Nvidia(86)), None, "the same");
+}
+
+#[test]
+fn libomptarget_looks_into_an_image_and_the_others_take_it_in_vain() {
+    let device = &Device::parse("gfx90a:sramecc+:xnack-").unwrap()[0];
+    let reason = |kind| {
+        let mislabelled = Image { own_arch: Some("gfx90a:xnack+".to_owned()), ..image(kind, "gfx90a:xnack-") };
+        let file = file(vec![container(ContainerType::OffloadBinary, vec![mislabelled])]);
+        choices(&file)[0].on(device).rejected[0].1.to_string()
+    };
+    assert_eq!(reason(OffloadKind::OpenMp), "it needs xnack+, not xnack-");
+    let in_vain = "HIP takes it, and then it cannot be loaded: it needs xnack+, not xnack-";
+    assert_eq!(reason(OffloadKind::Hip), in_vain);
+}
+
+#[test]
+fn of_equal_cubins_the_first_is_taken_and_of_equal_ptx_the_last() {
+    for (words, expected) in [(["sm_80", "sm_80"], 0), (["sm_80.ptx", "sm_80.ptx"], 1)] {
+        let images = words.iter().map(|word| image(OffloadKind::Cuda, word)).collect();
+        let file = file(vec![container(ContainerType::CudaFatbin, images)]);
+        let chosen = choices(&file)[0].on(&Device::Nvidia(80)).chosen;
+        assert_eq!(chosen.map(|(index, _)| index), Some(expected), "{words:?}");
+    }
+}
+
+#[test]
+fn sycl_takes_spirv_where_nothing_was_compiled_ahead() {
+    assert_eq!(taken(OffloadKind::Sycl, "spir64.spv", "intel_gpu_pvc"), "spir64.spv FromSpirV");
+    assert_eq!(taken(OffloadKind::Sycl, "spir64.spv sm_80", "sm_86"), "sm_80 Compatible");
+    assert_eq!(taken(OffloadKind::Sycl, "spir64.spv", "sm_86"), "nothing");
+}
+
+#[test]
+fn sycl_takes_all_images_of_one_target_since_each_has_some_of_the_kernels() {
+    let words = ["sm_80", "spir64.spv", "spir64.spv"];
+    let images = words.iter().map(|word| image(OffloadKind::Sycl, word)).collect();
+    let file = file(vec![container(ContainerType::SyclImage, images)]);
+    let choice = choices(&file)[0].on(&Device::SpirV(None));
+    assert_eq!((choice.chosen, choice.beside), (Some((1, Way::FromSpirV)), vec![2]));
+}
+
+#[test]
+fn offload_binaries_of_one_kind_are_one_choice_and_every_fat_binary_is_its_own() {
+    use ContainerType::{CudaFatbin, OffloadBinary};
+    let one = |container_type, kind, word| container(container_type, vec![image(kind, word)]);
+    let file = file(vec![
+        one(OffloadBinary, OffloadKind::OpenMp, "sm_80"),
+        one(CudaFatbin, OffloadKind::Cuda, "sm_80"),
+        one(OffloadBinary, OffloadKind::OpenMp, "gfx90a"),
+        one(CudaFatbin, OffloadKind::Cuda, "sm_90"),
+    ]);
+    let numbers: Vec<Vec<usize>> = choices(&file)
+        .iter()
+        .map(|choices| choices.candidates.iter().map(|candidate| candidate.number).collect())
+        .collect();
+    assert_eq!(numbers, [vec![0, 2], vec![1], vec![3]]);
+}
+
+#[test]
+fn a_container_inside_another_is_a_choice_and_the_hosts_entry_is_none() {
+    let inner = container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")]);
+    let outer = Image { containers: vec![inner], ..image(OffloadKind::Cuda, "sm_80") };
+    let host = image(OffloadKind::Host, "x86_64");
+    let file = file(vec![container(ContainerType::Bundle, vec![host, outer])]);
+    let choices = choices(&file);
+    assert_eq!((choices.len(), choices[0].candidates[0].number), (1, 0));
+    assert_eq!(choices[0].container.container_type, ContainerType::CudaFatbin);
+}
+
+#[test]
+fn what_waits_for_the_device_linker_concerns_no_runtime() {
+    let section = Some(InSection { name: "__nv_relfatbin".to_owned(), offset: 0 });
+    let waiting =
+        Container { section, ..container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")]) };
+    let file = file(vec![waiting]);
+    let device = Device::Nvidia(80);
+    assert!(!choices(&file)[0].concern(&device));
+    assert_eq!(choices(&file)[0].on(&device).rejected, [(0, Reason::ToBeLinked)]);
+}

@@ -1,0 +1,234 @@
+//! Devices as people name them: `gfx90a:sramecc+:xnack-`, `sm_90`, `x86_64`, `spir64`, `intel_gpu_pvc`.
+//!
+//! A name says what a device is and not what code for it may need: a device has every feature that it supports switched
+//! on or off, and no suffix. What a name leaves open is several devices, and an answer has to hold for each.
+
+use std::fmt;
+
+use super::nvptx;
+use super::processors::Processor;
+use super::target_id::{InvalidTargetId, TargetId};
+use super::triple;
+
+/// What the images of one platform have in common: the driver underneath, whatever runtime is above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Platform {
+    Amd,
+    Nvidia,
+    /// Level Zero and OpenCL, which take SPIR-V.
+    SpirV,
+    /// A processor that runs its own code.
+    Host,
+}
+
+impl Platform {
+    /// As in "code for AMD devices".
+    pub fn name(self) -> &'static str {
+        match self {
+            Platform::Amd => "AMD",
+            Platform::Nvidia => "NVIDIA",
+            Platform::SpirV => "SPIR-V",
+            Platform::Host => "host",
+        }
+    }
+
+    /// The platform that code with this triple or this arch is for; `None` where neither tells.
+    pub fn of(triple: Option<&str>, arch: Option<&str>) -> Option<Platform> {
+        let said = triple.and_then(|triple| {
+            let mut parts = triple.split('-');
+            let (architecture, vendor) = (parts.next()?, parts.next());
+            Some(match architecture {
+                "amdgcn" => Platform::Amd,
+                // AMD's own SPIR-V, which its runtime compiles.
+                "spirv64" if vendor == Some("amd") => Platform::Amd,
+                "nvptx64" | "nvptx" => Platform::Nvidia,
+                // spir64_gen and spir64_x86_64 are compiled for a device, and still loaded by these drivers.
+                word if word.starts_with("spir") => Platform::SpirV,
+                _ => triple::architecture(triple).map(|_| Platform::Host)?,
+            })
+        });
+        said.or_else(|| {
+            let processor = super::amdgpu::processor(arch?);
+            let is_amd = processor == "amdgcnspirv" || Processor::named(processor).is_some();
+            let nvidia = || nvptx::Arch::parse(processor).map(|_| Platform::Nvidia);
+            if is_amd { Some(Platform::Amd) } else { nvidia() }
+        })
+    }
+}
+
+/// A device, with everything settled that code can depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Device {
+    /// A canonical target id that sets every feature of its processor.
+    Amd(String),
+    /// A compute capability times ten: 90 is 9.0.
+    Nvidia(u32),
+    /// A device whose driver takes SPIR-V, and its name where one was given: `pvc`.
+    SpirV(Option<String>),
+    /// A host's processor, as the first part of a triple.
+    Host(String),
+}
+
+/// Why a text names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidDevice {
+    #[error("{0}")]
+    TargetId(#[from] InvalidTargetId),
+    #[error("{name} is code for several processors, and no device; name one of them: {}", .members.join(", "))]
+    Generic { name: String, members: Vec<&'static str> },
+    #[error("{name} is a form of code, and no device; name the device: gfx942:sramecc+:xnack-")]
+    Form { name: String },
+    #[error("a device has no suffix: {name} is code for a device that is named {device}")]
+    Suffix { name: String, device: String },
+    #[error("{name:?} names no device: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64 and intel_gpu_pvc do")]
+    Unknown { name: String },
+}
+
+/// The name of a SPIR-V device, of which nothing else is known, and what the names of Intel's GPUs begin with (DPC++,
+/// `-fsycl-targets`).
+const SPIRV: &str = "spir64";
+const INTEL: &str = "intel_gpu_";
+
+impl Device {
+    /// The devices that a name stands for: one, or where it leaves open a feature of an AMD processor one for each
+    /// setting.
+    pub fn parse(name: &str) -> Result<Vec<Device>, InvalidDevice> {
+        let owned = || name.to_owned();
+        if let Some(arch) = nvptx::Arch::parse(name) {
+            let device = nvptx::Arch { suffix: None, ..arch };
+            return match arch.suffix {
+                Some(_) => Err(InvalidDevice::Suffix { name: owned(), device: device.to_string() }),
+                None => Ok(vec![Device::Nvidia(arch.number)]),
+            };
+        }
+        if name == "amdgcnspirv" {
+            return Err(InvalidDevice::Form { name: owned() });
+        }
+        if name == SPIRV {
+            return Ok(vec![Device::SpirV(None)]);
+        }
+        if let Some(model) = name.strip_prefix(INTEL).filter(|model| !model.is_empty()) {
+            return Ok(vec![Device::SpirV(Some(model.to_owned()))]);
+        }
+        if Platform::of(Some(name), None) == Some(Platform::Host) {
+            return Ok(vec![Device::Host(triple::architecture(name).unwrap_or(name).to_owned())]);
+        }
+        match TargetId::parse(name) {
+            Ok(id) => amd(&id),
+            Err(InvalidTargetId::UnknownProcessor { closest: None, .. }) if !name.starts_with("gfx") => {
+                Err(InvalidDevice::Unknown { name: owned() })
+            }
+            Err(cause) => Err(cause.into()),
+        }
+    }
+
+    pub fn platform(&self) -> Platform {
+        match self {
+            Device::Amd(_) => Platform::Amd,
+            Device::Nvidia(_) => Platform::Nvidia,
+            Device::SpirV(_) => Platform::SpirV,
+            Device::Host(_) => Platform::Host,
+        }
+    }
+}
+
+/// Every setting of the features that an id leaves open.
+fn amd(id: &TargetId<'_>) -> Result<Vec<Device>, InvalidDevice> {
+    let Some(processor) = Processor::named(id.processor()) else {
+        return Err(InvalidDevice::Unknown { name: id.to_string() });
+    };
+    let members = Processor::members(processor.name);
+    if !members.is_empty() {
+        return Err(InvalidDevice::Generic { name: processor.name.to_owned(), members });
+    }
+    let mut names = vec![processor.name.to_owned()];
+    for feature in processor.features {
+        let settings = match id.feature(feature) {
+            Some(true) => &["+"][..],
+            Some(false) => &["-"],
+            None => &["+", "-"],
+        };
+        let with = |name: &String| settings.iter().map(|sign| format!("{name}:{feature}{sign}")).collect::<Vec<_>>();
+        names = names.iter().flat_map(with).collect();
+    }
+    Ok(names.into_iter().map(Device::Amd).collect())
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Amd(name) | Device::Host(name) => f.write_str(name),
+            Device::Nvidia(number) => write!(f, "sm_{number}"),
+            Device::SpirV(None) => f.write_str(SPIRV),
+            Device::SpirV(Some(model)) => write!(f, "{INTEL}{model}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_every_device_that_it_leaves_possible() {
+        let cases = [
+            ("gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack-"),
+            ("gfx90a:xnack-:sramecc+", "gfx90a:sramecc+:xnack-"),
+            ("gfx90a:xnack-", "gfx90a:sramecc+:xnack- gfx90a:sramecc-:xnack-"),
+            ("gfx900", "gfx900:xnack+ gfx900:xnack-"),
+            ("gfx942", "gfx942:sramecc+:xnack+ gfx942:sramecc+:xnack- gfx942:sramecc-:xnack+ gfx942:sramecc-:xnack-"),
+            ("gfx1100", "gfx1100"),
+            ("fiji", "gfx803"),
+            ("sm_90", "sm_90"),
+            ("x86_64", "x86_64"),
+            ("x86_64-unknown-linux-gnu", "x86_64"),
+            ("arm64", "aarch64"),
+            ("spir64", "spir64"),
+            ("intel_gpu_pvc", "intel_gpu_pvc"),
+        ];
+        for (name, devices) in cases {
+            let parsed: Vec<String> = Device::parse(name).unwrap().iter().map(ToString::to_string).collect();
+            assert_eq!(parsed.join(" "), devices, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_code_is_no_name_of_a_device() {
+        let cases = [
+            ("sm_90a", "a device has no suffix: sm_90a is code for a device that is named sm_90"),
+            (
+                "gfx12-generic",
+                "gfx12-generic is code for several processors, and no device; name one of them: gfx1200, gfx1201",
+            ),
+            ("amdgcnspirv", "amdgcnspirv is a form of code, and no device; name the device: gfx942:sramecc+:xnack-"),
+            ("gfx9O6", "\"gfx9O6\" is no processor that is known; did you mean gfx906?"),
+            ("gfx1100:xnack+", "gfx1100 has no feature \"xnack\" to set; it has none"),
+            (
+                "hopper",
+                "\"hopper\" names no device: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64 and intel_gpu_pvc do",
+            ),
+        ];
+        for (name, message) in cases {
+            assert_eq!(Device::parse(name).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn the_triple_tells_the_platform_and_else_the_arch() {
+        let cases = [
+            (Some("amdgcn-amd-amdhsa"), None, Some(Platform::Amd)),
+            (Some("spirv64-amd-amdhsa"), Some("amdgcnspirv"), Some(Platform::Amd)),
+            (Some("spirv64-intel"), None, Some(Platform::SpirV)),
+            (Some("spir64_gen-unknown-unknown"), None, Some(Platform::SpirV)),
+            (Some("nvptx64-nvidia-cuda"), Some("sm_90"), Some(Platform::Nvidia)),
+            (Some("x86_64-pc-linux-gnu"), None, Some(Platform::Host)),
+            (None, Some("gfx9-generic:xnack-"), Some(Platform::Amd)),
+            (None, Some("sm_90a"), Some(Platform::Nvidia)),
+            (Some("nonsense"), None, None),
+            (None, None, None),
+        ];
+        for (triple, arch, platform) in cases {
+            assert_eq!(Platform::of(triple, arch), platform, "{triple:?} {arch:?}");
+        }
+    }
+}

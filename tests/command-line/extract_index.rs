@@ -1,0 +1,224 @@
+//! `fatbin extract`: names by template, the index, selection by container and kernel, and addresses as inputs.
+
+use serde_json::Value;
+
+use crate::{Scene, run};
+
+/// Two images in an object.
+fn object() -> Scene {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
+    scene
+}
+
+#[test]
+fn files_are_called_as_a_template_says_and_a_slash_makes_a_folder() {
+    let scene = object();
+    let out = scene.fatbin("extract w.o -o out --name {file}/{kind}:{arch}.{member}.{number}.{extension}").ok();
+    assert_eq!(out, "out/w.o/openmp_gfx90a_xnack+.0.elf\nout/w.o/openmp_sm_90.1.elf\n");
+    assert_eq!(scene.read("out/w.o/openmp_sm_90.1.elf"), scene.read("b"));
+}
+
+#[test]
+fn two_images_of_one_name_are_an_error_that_names_both_and_nothing_is_written() {
+    let scene = object();
+    let run = scene.fatbin("extract w.o -o out --name {file}.{EXTENSION}");
+    assert_eq!(run.status, 2);
+    let fields =
+        "\"EXTENSION\" is no field; fields are file, member, name, number, kind, triple, arch, container, extension";
+    assert!(run.err.contains(fields), "{}", run.err);
+    let run = scene.fatbin("extract w.o -o out --name {file}.{extension}");
+    let message =
+        "fatbin: w.o.elf: is the name of two images, w.o image 0 and w.o image 1; put {number} and {file} into it\n";
+    assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
+    assert!(!scene.path("out").exists());
+}
+
+#[test]
+fn the_index_tells_of_each_file_where_it_is_from_what_it_is_and_its_hash() {
+    let scene = object();
+    let out = scene.fatbin("extract w.o -o out --index").ok();
+    assert_eq!(out.lines().last(), Some("out/index.json"));
+    let index: Value = serde_json::from_slice(&scene.read("out/index.json")).unwrap();
+    assert_eq!(index["schema"], "fatbin.extract/1");
+    for (number, image) in ["a", "b"].into_iter().enumerate() {
+        let entry = &index["images"][number];
+        let file = format!("out/{}", entry["file"].as_str().unwrap());
+        assert_eq!(entry["size"], scene.read(image).len());
+        let sum = run(std::process::Command::new("sha256sum").arg(scene.path(&file))).ok();
+        assert_eq!(entry["sha256"], sum.split_whitespace().next().unwrap());
+        assert_eq!((&entry["source"]["path"], &entry["source"]["number"]), (&"w.o".into(), &number.into()));
+        let address = entry["source"]["address"].as_str().unwrap();
+        scene.fatbin(&format!("extract {address} --to image")).ok();
+        assert_eq!(scene.read("image"), scene.read(image), "{address}");
+    }
+    assert_eq!(index["images"][1]["arch"], "sm_90");
+}
+
+#[test]
+fn an_image_in_a_compressed_container_has_the_address_of_that() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("pack --compress -o packed a").ok();
+    scene.fatbin("extract packed -o out --index").ok();
+    let index: Value = serde_json::from_slice(&scene.read("out/index.json")).unwrap();
+    let source = &index["images"][0]["source"];
+    assert_eq!((&source["address"], &source["codec"]), (&Value::Null, &"zstd".into()));
+    let address = source["container_address"].as_str().unwrap();
+    scene.fatbin(&format!("extract {address} --to image")).ok();
+    assert_eq!(scene.read("image"), scene.read("a"));
+}
+
+#[test]
+fn an_address_is_an_input_of_scan_and_inspect_as_well() {
+    let scene = object();
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
+    let address = document["files"][0]["containers"][1]["images"][0]["address"].as_str().unwrap();
+    let out = scene.fatbin(&format!("scan --json {address}")).ok();
+    let again: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(again["files"][0]["path"], address);
+    assert_eq!(again["files"][0]["containers"][0]["images"][0]["address"], address);
+    assert!(scene.fatbin(&format!("inspect {address}")).ok().contains("answer_kernel"));
+    for (address, why) in [
+        ("memory://77#offset=1&size=2", "is in the memory of a process; only files can be read"),
+        ("file://w.o#offset=1&size=99999999", "offset 1 with size 99999999 does not fit into"),
+        ("file://w.o#size=1", "is no address; file://PATH#offset=N&size=M is one"),
+    ] {
+        let run = scene.fatbin(&format!("scan {address}"));
+        assert_eq!(run.status, 2);
+        assert!(run.err.starts_with(&format!("fatbin: {address}: {why}")), "{}", run.err);
+    }
+}
+
+#[test]
+fn an_address_leads_back_to_its_file_whatever_that_is_called() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.path("folder")).unwrap();
+    scene.fixture("answer-sm_90.cubin", "folder/a b#c%20?d&e.cubin");
+    let document: Value = serde_json::from_str(&scene.fatbin("scan --json folder").ok()).unwrap();
+    let address = document["files"][0]["containers"][0]["images"][0]["address"].as_str().unwrap();
+    assert!(address.starts_with("file://folder/a%20b%23c%2520%3Fd%26e.cubin#offset=0&size="), "{address}");
+    scene.fatbin(&format!("extract {address} --to image")).ok();
+    assert_eq!(scene.read("image"), crate::fixture("answer-sm_90.cubin"));
+}
+
+#[test]
+fn images_are_selected_by_the_kernels_in_them_and_by_the_container() {
+    let scene = object();
+    let ptx = ".version 8.1\n.target sm_90\n.address_size 64\n.entry _Z4morePi() { ret; }";
+    scene.file("more.ptx", ptx);
+    let count =
+        |selection: &str| scene.fatbin(&format!("extract w.o more.ptx -o out {selection}")).ok().lines().count();
+    assert_eq!(count("--kernel answer"), 2);
+    assert_eq!(count("--kernel ^answer_kernel$ --arch sm_90"), 1);
+    assert_eq!(count("--kernel ^more\\(int"), 1);
+    assert_eq!(count("--kernel more(int*)"), 1, "a name as it is, though as a pattern it means something else");
+    assert_eq!(count("--kernel _Z4morePi --kernel answer_k"), 3);
+    assert_eq!(count("--container offload-binary"), 2);
+    assert_eq!(count("--container ptx"), 1);
+    let run = scene.fatbin("extract w.o -o other --kernel answer --kernel nothing");
+    assert_eq!(run.status, 1);
+    assert!(run.err.starts_with("fatbin: no image for kernel nothing; there is openmp"), "{}", run.err);
+    assert!(!scene.path("other").exists());
+    let table = scene.fatbin("inspect w.o more.ptx --kernel more").ok();
+    assert!(table.starts_with("more.ptx: image 0: ") && !table.contains("answer"), "{table}");
+}
+
+#[test]
+fn an_image_that_may_hold_the_kernel_and_cannot_be_looked_into_is_told() {
+    let scene = object();
+    scene.file("m.bc", b"BC\xc0\xde and so on");
+    scene.fatbin("pack -o p b --image file=m.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
+    let run = scene.fatbin("extract p -o out --kernel answer");
+    assert_eq!((run.status, run.out.lines().count()), (0, 1));
+    let front = "fatbin: warning: p: image 0: not looked into for kernels: LLVM bitcode";
+    assert!(run.err.starts_with(front), "{}", run.err);
+    let run = scene.fatbin("inspect p --kernel answer");
+    assert!(run.status == 0 && run.err.starts_with(front) && run.out.contains("answer_kernel"), "{run:?}");
+}
+
+#[test]
+fn one_broken_image_does_not_keep_the_others_of_its_file() {
+    use fatbin::bytes::View;
+    use fatbin::format::cuda_fatbin::{Member, write};
+    let scene = Scene::new();
+    let (cubin, ptx) = (crate::fixture("answer-sm_90.cubin"), crate::fixture("answer-sm_80.ptx"));
+    let members = [&cubin, &ptx].map(|image| Member::new(View::new(image), None).unwrap());
+    let mut fatbin = write(&members).unwrap().to_vec();
+    // The first entry says that it is compressed with LZ4, and is not.
+    for (at, value) in [(16, 500_u64), (41, 0x20), (56, 9000)] {
+        fatbin[16 + at..][..2].copy_from_slice(&value.to_le_bytes()[..2]);
+    }
+    scene.file("a", fatbin).fixture("answer-gfx90a.hsaco", "b");
+    for command in ["extract -o out --index", "extract -o libraries --archive", "inspect"] {
+        let run = scene.fatbin(&format!("{command} a b"));
+        assert_eq!((run.status, run.err.lines().count()), (2, 1), "{command}: {}", run.err);
+        assert!(run.err.contains("cannot be decompressed"), "{command}: {}", run.err);
+        let told = run.out.lines().filter(|line| line.contains("sm_80") || line.contains("gfx90a")).count();
+        assert_eq!(told, 2, "{command}: {}", run.out);
+    }
+    assert_eq!(scene.read("out/a.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx").len(), ptx.len());
+}
+
+#[test]
+fn one_broken_file_does_not_keep_the_others_of_a_folder_or_a_list() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    scene.fatbin("pack --compress -o one a").ok();
+    scene.fatbin("pack -o two b").ok();
+    std::fs::create_dir(scene.path("folder")).unwrap();
+    scene.file("folder/broken", [0x10, 0xff, 0x10, 0xad]).file("folder/one", scene.read("one"));
+    scene.file("folder/two", scene.read("two")).file("list", "one\nmissing\nfolder/broken\ntwo\n");
+    for (inputs, problems) in [("folder", 1), ("--files-from list", 2)] {
+        for (command, count) in [("scan", 2), ("inspect", 2), ("extract -o out", 2)] {
+            let run = scene.fatbin(&format!("{command} {inputs}"));
+            assert_eq!((run.status, run.err.lines().count()), (2, problems), "{command} {inputs}: {}", run.err);
+            let told = run.out.lines().filter(|line| line.contains("one") || line.contains("two")).count();
+            assert_eq!(told, count, "{command} {inputs}: {}", run.out);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_may_have_names_in_any_encoding_and_one_that_is_missing_does_not_keep_the_files() {
+    use std::os::unix::ffi::OsStrExt;
+    let scene = Scene::new();
+    let name = std::ffi::OsStr::from_bytes(b"a\xff");
+    std::fs::write(scene.path(".").join(name), crate::fixture("answer-sm_90.cubin")).unwrap();
+    let out = scene.file("list", b"a\xff\n").fatbin("scan --files-from list").ok();
+    assert!(out.contains("1 device image"), "{out}");
+    let run = scene.fixture("answer-sm_90.cubin", "b").fatbin("scan b --files-from missing");
+    assert_eq!(
+        (run.status, run.err.as_str()),
+        (2, "fatbin: missing: cannot open: No such file or directory (os error 2)\n")
+    );
+    assert!(run.out.starts_with("b: elf, "), "{}", run.out);
+}
+
+#[cfg(unix)]
+#[test]
+fn more_files_are_extracted_than_may_be_open_at_once() {
+    let scene = Scene::new();
+    for number in 0..100 {
+        scene.fixture("answer-sm_90.cubin", &format!("{number}.cubin"));
+    }
+    let script = format!("ulimit -n 24; {} extract *.cubin -o out | wc -l", env!("CARGO_BIN_EXE_fatbin"));
+    let run = run(std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.path(".")));
+    assert_eq!((run.out.trim(), run.err.as_str()), ("100", ""));
+}
+
+#[test]
+fn a_file_that_changes_between_the_look_and_the_taking_out_is_refused() {
+    use fatbin::io::Input;
+    use fatbin::scan::{Archives, Opening, each_part};
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "a");
+    let how = Opening { archives: Archives::All, limit: Default::default() };
+    let mut parts = Vec::new();
+    each_part(&scene.path("a"), how, &mut |part| parts.push(part.unwrap().close())).unwrap();
+    assert_eq!(parts[0].open().unwrap().input().size(), Input::open(scene.path("a")).unwrap().size());
+    scene.file("a", b"something else");
+    let error = parts[0].open().err().unwrap().to_string();
+    assert!(error.ends_with("a: has changed since it was looked into"), "{error}");
+}

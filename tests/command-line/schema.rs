@@ -1,0 +1,97 @@
+//! `fatbin schema`: what commands print follows the schema that is published, and says nothing that is not in it.
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::Scene;
+
+/// Forbids every object whose fields a schema names to have others: whoever reads a document may meet new fields, but
+/// whoever adds one has to document it.
+fn closed(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.values_mut().for_each(closed);
+            if map.get("properties").is_some_and(Value::is_object) && map.contains_key("type") {
+                map.insert("additionalProperties".to_owned(), false.into());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(closed),
+        _ => {}
+    }
+}
+
+fn validator(scene: &Scene, command: &str) -> Validator {
+    let mut schema: Value = serde_json::from_str(&scene.fatbin(&format!("schema {command}")).ok()).unwrap();
+    assert!(jsonschema::meta::is_valid(&schema), "{command}");
+    closed(&mut schema);
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+fn check(validator: &Validator, document: &Value) {
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+/// Files of many kinds, broken and missing ones among them.
+fn scene() -> (Scene, &'static str) {
+    let scene = Scene::new();
+    for (fixture, name) in [
+        ("answer-gfx90a-debug.hsaco", "a"),
+        ("answer-sm_90-debug.cubin", "b"),
+        ("answer-sm_80.ptx", "c.ptx"),
+        ("answer-gfx90a.hsaco", "g"),
+    ] {
+        scene.fixture(fixture, name);
+    }
+    scene.fatbin("wrap --kind openmp -o openmp.o a b").ok();
+    scene.fatbin("wrap --kind hip -o hip.o g").ok();
+    scene.fatbin("wrap --kind cuda -o cuda.o b").ok();
+    scene.fatbin("pack --compress -o packed --image file=a,kind=hip,note=first b").ok();
+    scene.fatbin("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx908=g").ok();
+    scene.file("broken", [0x10, 0xff, 0x10, 0xad]).file("text", "nothing").file("m.bc", b"BC\xc0\xde and so on");
+    (scene, "openmp.o hip.o cuda.o packed bundle a c.ptx broken text m.bc missing")
+}
+
+#[test]
+fn what_scan_prints_follows_its_schema() {
+    let (scene, files) = scene();
+    let validator = validator(&scene, "scan");
+    for options in ["", "--hash", "--fast"] {
+        let document: Value =
+            serde_json::from_str(&scene.fatbin(&format!("scan --json {options} {files}")).out).unwrap();
+        assert_eq!(document["files"].as_array().unwrap().len(), 11);
+        check(&validator, &document);
+    }
+    let mut document: Value = serde_json::from_str(&scene.fatbin("scan --json a").ok()).unwrap();
+    document["files"][0]["surprise"] = 1.into();
+    assert!(!validator.is_valid(&document), "the test would not see a field that is not documented");
+}
+
+#[test]
+fn what_inspect_prints_follows_its_schema() {
+    let (scene, files) = scene();
+    let validator = validator(&scene, "inspect");
+    for options in ["", "--matrix"] {
+        let out = scene.fatbin(&format!("inspect --json {options} {files}")).out;
+        check(&validator, &serde_json::from_str(&out).unwrap());
+    }
+}
+
+#[test]
+fn the_index_of_extract_follows_its_schema() {
+    let (scene, files) = scene();
+    let validator = validator(&scene, "extract");
+    for options in ["", "--stored"] {
+        scene.fatbin(&format!("extract --index -o out {options} {files}"));
+        let index: Value = serde_json::from_slice(&scene.read("out/index.json")).unwrap();
+        assert!(index["images"].as_array().unwrap().len() > 6);
+        check(&validator, &index);
+    }
+}
+
+#[test]
+fn a_schema_that_is_not_there_is_wrong_usage() {
+    let run = Scene::new().fatbin("schema wrap");
+    assert!(run.status == 2 && run.err.contains("[possible values: scan, inspect, extract"), "{}", run.err);
+}

@@ -1,0 +1,208 @@
+//! `fatbin select`: which image is taken, why no other is, and the exit status.
+
+use serde_json::{Value, json};
+
+use crate::Scene;
+
+const GPU: &str = "answer-gfx90a.hsaco";
+const DEVICE: &str = "gfx90a:sramecc+:xnack-";
+
+/// Processors and the `e_flags` of their code, with every feature left open.
+const FLAGS: [(&str, u32); 4] = [("gfx906", 0x52f), ("gfx90a", 0x53f), ("gfx942", 0x54c), ("gfx9-generic", 0x100_0151)];
+
+/// `bundle`, with these target ids in their order, each with code whose header says the same.
+fn bundle(ids: &[&str]) -> Scene {
+    let scene = Scene::new();
+    let mut targets = String::new();
+    for (number, id) in ids.iter().enumerate() {
+        let processor = id.split(':').next().unwrap();
+        let (_, flags) = FLAGS.iter().find(|(name, _)| *name == processor).unwrap();
+        let mut code = crate::fixture(GPU);
+        code[48..52].copy_from_slice(&flags.to_le_bytes());
+        scene.file(&format!("code{number}"), code);
+        targets += &format!(" --target hipv4-amdgcn-amd-amdhsa--{id}=code{number}");
+    }
+    scene.file("none", "");
+    scene.fatbin(&format!("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=none{targets}")).ok();
+    scene
+}
+
+/// An object with a fat binary of a cubin for 9.0 and PTX for 8.0.
+fn fat_binary() -> Scene {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_80.ptx", "b.ptx");
+    scene.fatbin("wrap --kind cuda --entry kernel=stub -o cuda.o a b.ptx").ok();
+    scene
+}
+
+fn document(scene: &Scene, arguments: &str) -> Value {
+    serde_json::from_str(&scene.fatbin(&format!("select --json {arguments}")).out).unwrap()
+}
+
+/// What the first answer of the first choice is, and which image.
+fn answer(scene: &Scene, arguments: &str) -> (String, Option<u64>) {
+    let document = document(scene, arguments);
+    let answer = &document["files"][0]["choices"][0]["answers"][0];
+    (answer["answer"].as_str().unwrap().to_owned(), answer["chosen"].as_u64())
+}
+
+#[test]
+fn the_chosen_image_and_the_reason_against_every_other_are_told() {
+    let scene = bundle(&["gfx90a:xnack+", "gfx90a:xnack-", "gfx942"]);
+    let table = "\
+bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- takes image 1
+  NUMBER  ARCH           IMAGE  VERDICT   REASON
+       0  gfx90a:xnack+  elf    rejected  it needs xnack+, not xnack-
+       1  gfx90a:xnack-  elf    taken     it is for this processor
+       2  gfx942         elf    rejected  it is for gfx942, not for gfx90a
+bundle: gfx90a:sramecc+:xnack-: 1 choice: 1 native
+";
+    assert_eq!(scene.fatbin(&format!("select --device {DEVICE} bundle")).ok(), table);
+}
+
+#[test]
+fn to_be_compiled_from_ptx_is_an_answer_of_its_own() {
+    let scene = fat_binary();
+    let cases = [
+        ("sm_90", "native", Some(0), 0, "CUDA on sm_90 takes image 0"),
+        ("sm_89", "jit-ptx", Some(1), 0, "CUDA on sm_89 would JIT from PTX, image 1"),
+        ("sm_100", "jit-ptx", Some(1), 0, "CUDA on sm_100 would JIT from PTX, image 1"),
+        ("sm_75", "nothing", None, 1, "CUDA on sm_75 takes nothing"),
+    ];
+    for (device, word, chosen, status, told) in cases {
+        let run = scene.fatbin(&format!("select --device {device} cuda.o"));
+        assert_eq!((run.status, run.err.as_str()), (status, ""));
+        assert!(run.out.contains(told), "{}", run.out);
+        assert_eq!(answer(&scene, &format!("--device {device} cuda.o")), (word.to_owned(), chosen));
+    }
+}
+
+#[test]
+fn generic_code_is_taken_where_there_is_none_for_the_processor() {
+    let scene = bundle(&["gfx9-generic", "gfx906"]);
+    assert_eq!(answer(&scene, "--device gfx906:sramecc+:xnack- bundle"), ("native".to_owned(), Some(1)));
+    assert_eq!(answer(&scene, "--device gfx900:xnack- bundle"), ("generic".to_owned(), Some(0)));
+    assert_eq!(answer(&scene, "--device gfx90a:sramecc+:xnack- bundle"), ("nothing".to_owned(), None));
+}
+
+#[test]
+fn code_that_is_not_what_its_id_says_is_taken_in_vain() {
+    let scene = bundle(&["gfx90a"]);
+    let mut bytes = scene.read("bundle");
+    let id = bytes.windows(6).position(|bytes| bytes == b"gfx90a").unwrap();
+    bytes[id..id + 6].copy_from_slice(b"gfx942");
+    let run = scene.file("bundle", bytes).fatbin("select --device gfx942:sramecc+:xnack- bundle");
+    let told = "HIP takes it, and then it cannot be loaded: it is for gfx90a, not for gfx942\n";
+    assert_eq!(run.status, 1);
+    assert!(run.out.contains(told), "{}", run.out);
+}
+
+#[test]
+fn ids_in_a_compressed_bundle_are_looked_at_too() {
+    let scene = Scene::new();
+    scene.fixture(GPU, "code").file("none", "");
+    let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=code";
+    scene.fatbin(&format!("bundle --type o --compress -o bundle {targets}")).ok();
+    let document = document(&scene, &format!("--device {DEVICE} bundle"));
+    let choice = &document["files"][0]["choices"][0];
+    assert_eq!((&choice["type"], &choice["answers"][0]["chosen"]), (&json!("ccob"), &json!(0)));
+}
+
+#[test]
+fn what_the_name_of_the_device_leaves_open_is_answered_for_each_setting_that_matters() {
+    let scene = bundle(&["gfx90a:xnack+"]);
+    let run = scene.fatbin("select --device gfx90a:sramecc+ bundle");
+    assert_eq!(run.status, 1, "on one of the devices there is nothing");
+    assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack+ takes image 0\n"), "{}", run.out);
+    assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack- takes nothing\n"), "{}", run.out);
+    assert!(run.out.ends_with("bundle: gfx90a:sramecc+: 1 choice: 1 nothing\n"), "{}", run.out);
+    let run = bundle(&["gfx90a"]).fatbin("select --device gfx90a bundle").ok();
+    assert!(run.starts_with("bundle: bundle at 0x0: HIP on gfx90a takes image 0\n"), "{run}");
+}
+
+#[test]
+fn where_releases_of_libomptarget_differ_both_answers_are_told() {
+    let scene = Scene::new();
+    scene.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b").fixture(GPU, "c");
+    scene.fatbin("wrap --kind openmp -o w.o a b c").ok();
+    let out = scene.fatbin("select --device x86_64 w.o").ok();
+    assert!(out.contains("libomptarget on x86_64 takes image 0\n"), "{out}");
+    assert!(out.contains("\n  libomptarget of LLVM 15 to 20 takes image 1: the last image that its plugin accepts\n"));
+    let expected = json!({
+        "release": "LLVM 15 to 20", "order": "the last image that its plugin accepts", "answer": "native", "chosen": 1
+    });
+    let document = document(&scene, "--device x86_64 w.o");
+    assert_eq!(document["files"][0]["choices"][0]["answers"][0]["earlier"], expected);
+}
+
+#[test]
+fn the_document_follows_its_schema() {
+    let scene = fat_binary();
+    let image = |index, image, arch, offset, chosen, reason| {
+        json!({
+            "index": index, "kind": "cuda", "image": image, "triple": "nvptx64-nvidia-cuda", "arch": arch,
+            "offset": offset, "chosen": chosen, "reason": reason
+        })
+    };
+    let mut found = document(&scene, "--device sm_100 cuda.o missing");
+    let choice = found["files"][0]["choices"][0].clone();
+    let images = choice["answers"][0]["images"].clone();
+    let expected = json!({
+        "type": "cuda-fatbin", "section": ".nv_fatbin", "offset": choice["offset"],
+        "runtime": {
+            "name": "CUDA", "release": "CUDA 11 to 13", "order": "the nearest compatible cubin, else the nearest PTX"
+        },
+        "concerned": true,
+        "answers": [{
+            "devices": ["sm_100"], "answer": "jit-ptx", "chosen": 1,
+            "images": [
+                image(0, "elf", "sm_90", &images[0]["offset"], false, "it is for 9.0, the device is 10.0: another major version"),
+                image(1, "ptx", "sm_80", &images[1]["offset"], true, "it is compiled from PTX when it is loaded"),
+            ]
+        }]
+    });
+    assert_eq!(choice, expected);
+    found["files"][0]["choices"] = json!([]);
+    let error = json!({"message": "missing: cannot open: No such file or directory (os error 2)"});
+    let files = json!([
+        {"path": "cuda.o", "choices": [], "errors": []}, {"path": "missing", "choices": [], "errors": [error]}
+    ]);
+    assert_eq!(found, json!({"schema": "fatbin.select/1", "device": "sm_100", "devices": ["sm_100"], "files": files}));
+}
+
+#[test]
+fn a_whole_application_has_a_line_for_each_of_its_files() {
+    let scene = fat_binary();
+    scene.fixture(GPU, "gpu").file("text", "nothing here\n");
+    let run = scene.fatbin("select --device sm_90 cuda.o gpu text");
+    let lines: Vec<&str> = run.out.lines().rev().take(3).collect();
+    let expected =
+        ["text: no code for NVIDIA devices", "gpu: no code for NVIDIA devices", "cuda.o: sm_90: 1 choice: 1 native"];
+    assert_eq!(
+        (run.status, lines.as_slice()),
+        (0, &expected[..]),
+        "libraries without code for such devices are no failure"
+    );
+    let run = scene.fatbin("select --device sm_90 gpu text");
+    assert_eq!(run.status, 1, "there is nothing at all");
+}
+
+#[test]
+fn a_device_that_is_none_and_a_file_that_cannot_be_read_are_trouble() {
+    let scene = fat_binary();
+    let run = scene.fatbin("select --device sm_90a cuda.o");
+    let message = "fatbin: --device sm_90a: a device has no suffix: sm_90a is code for a device that is named sm_90\n";
+    assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
+    let run = scene.fatbin("select --device sm_90 missing cuda.o");
+    assert_eq!(run.status, 2);
+    assert!(run.out.contains("takes image 0"), "the others are still told: {}", run.out);
+}
+
+#[test]
+fn many_containers_with_the_same_answer_are_told_once() {
+    let scene = bundle(&["gfx90a", "gfx942"]);
+    let twice = [scene.read("bundle"), scene.read("bundle")].concat();
+    let out = scene.file("twice", twice).fatbin(&format!("select --device {DEVICE} twice")).ok();
+    assert!(out.contains("\n  and 1 more choice like this\n"), "{out}");
+    assert!(out.ends_with("twice: gfx90a:sramecc+:xnack-: 2 choices: 2 native\n"), "{out}");
+}

@@ -1,0 +1,97 @@
+//! What is printed where somebody watches, and what is not printed where nobody does.
+
+use crate::Scene;
+
+/// An object with an image for another processor than its container says.
+fn contradicting() -> Scene {
+    let scene = Scene::new();
+    let image = crate::fixture("answer-gfx90a.hsaco");
+    let entries = [("hip-amdgcn-amd-amdhsa--gfx908", image.as_slice())];
+    scene.file("bundle", fatbin::format::bundle::write(&entries, 1).unwrap().to_vec());
+    scene
+}
+
+#[test]
+fn color_is_for_what_asks_for_attention_and_only_on_demand_where_nobody_watches() {
+    let scene = contradicting();
+    let plain = scene.fatbin("scan bundle").ok();
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let colored = scene.fatbin("scan --color always bundle").ok();
+    assert!(colored.contains("\u{1b}[33mimage at 0x"), "{colored:?}");
+    let run = scene.fatbin("--color=always scan missing");
+    assert!(run.err.starts_with("\u{1b}[1m\u{1b}[31mfatbin:\u{1b}[0m missing: cannot open"), "{:?}", run.err);
+    assert_eq!(scene.fatbin("scan --color never bundle").ok(), plain);
+}
+
+#[test]
+fn a_table_in_a_pipe_is_as_wide_as_it_is() {
+    let scene = Scene::new();
+    let long = "long_".repeat(60);
+    scene.file("a.ptx", format!(".version 8.1\n.target sm_90\n.address_size 64\n.entry {long}() {{ ret; }}"));
+    assert!(scene.fatbin("inspect a.ptx").ok().contains(&long));
+}
+
+#[cfg(target_os = "linux")]
+mod at_a_terminal {
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::process::Command;
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
+
+    use super::{Scene, contradicting};
+
+    /// A terminal of so many columns: the end that a person has, and the one that programs have.
+    fn terminal(columns: u16) -> (File, OwnedFd) {
+        let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&person).unwrap();
+        unlockpt(&person).unwrap();
+        let name = ptsname(&person, Vec::new()).unwrap();
+        let program = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        tcsetwinsize(&person, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        (File::from(person), OwnedFd::from(program))
+    }
+
+    /// What a terminal shows of a command in a shell, with all that commands it.
+    fn shown(scene: &Scene, columns: u16, script: &str, variable: (&str, &str)) -> String {
+        let (mut person, program) = terminal(columns);
+        let script = script.replace("fatbin", env!("CARGO_BIN_EXE_fatbin"));
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(scene.path(".")).env("TERM", "xterm").env_remove("NO_COLOR");
+        command.env(variable.0, variable.1).stdout(program.try_clone().unwrap()).stderr(program);
+        let mut child = command.spawn().unwrap();
+        // The program's end has to be closed here, or there is no end to read to.
+        drop(command);
+        let mut text = Vec::new();
+        // Linux says EIO where the other end is gone.
+        let _ = person.read_to_end(&mut text);
+        child.wait().unwrap();
+        String::from_utf8(text).unwrap().replace("\r\n", "\n")
+    }
+
+    #[test]
+    fn a_table_fits_the_terminal_and_contradictions_are_yellow() {
+        let scene = contradicting();
+        let text = shown(&scene, 70, "fatbin scan bundle", ("A", "b"));
+        assert!(text.contains('…') && text.contains("\u{1b}[33mimage at 0x"), "{text}");
+        let rows: Vec<&str> = text.lines().skip(1).take(2).collect();
+        assert!(rows.iter().all(|row| row.chars().count() <= 70) && rows[1].ends_with("3456"), "{text}");
+        let wide = shown(&scene, 200, "fatbin scan bundle", ("NO_COLOR", "1"));
+        assert_eq!(wide, scene.fatbin("scan bundle").ok());
+    }
+
+    #[test]
+    fn a_bar_is_there_while_somebody_has_to_wait_and_gone_in_the_end() {
+        let scene = Scene::new();
+        scene.fixture("answer-gfx90a.hsaco", "a");
+        let script = "(sleep 0.8; cat a) | fatbin scan - a a";
+        let text = shown(&scene, 80, &format!("{script} >table"), ("A", "b"));
+        assert!(text.contains("3/3 files") || text.contains("2/3 files") || text.contains("1/3 files"), "{text:?}");
+        assert!(text.ends_with("\u{1b}[2K") || text.ends_with('\r'), "the line is cleared: {text:?}");
+        let text = shown(&scene, 80, &format!("({script}) 2>errors"), ("A", "b"));
+        assert!(text.starts_with("standard input: elf, "), "{text:?}");
+        assert_eq!(scene.read("errors"), b"");
+    }
+}

@@ -77,7 +77,12 @@ fn follows(validator: &Validator, document: &Value) -> Result<()> {
 }
 
 fn sarif_follows_its_schema(folder: &Path) -> Result<()> {
-    let validator = jsonschema::validator_for(&schema("sarif-2.1.0.schema.json")?)?;
+    // One pattern of the published schema is no regular expression: a bracket closes that nothing has opened.
+    let text = schema("sarif-2.1.0.schema.json")?.to_string();
+    let mended = text.replace("^[a-zA-Z]{2}|^[a-zA-Z]{2}-[a-zA-Z]{2}]?$", "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$");
+    ensure!(mended != text, "the schema has been mended; so this can go");
+    let schema: Value = serde_json::from_str(&mended)?;
+    let validator = jsonschema::validator_for(&schema)?;
     let document = report(folder, "sarif")?;
     follows(&validator, &document)?;
     let results = document["runs"][0]["results"].as_array().context("no results")?;
@@ -134,7 +139,11 @@ fn each_library_of_a_wheel_is_judged_by_itself(folder: &Path) -> Result<()> {
     let told = "no machine code that runs on sm_100 (only PTX, to be compiled there); there is compute_90, sm_60,";
     ensure!(checked.out.contains(told), "{}", checked.out);
     ensure!(found_in(&checked, "required-archs") == ["rocm64"], "{}", checked.out);
-    ensure!(checked.out.contains("required-archs: no code for gfx950; there is gfx908, gfx90a,"), "{}", checked.out);
+    ensure!(
+        checked.out.contains("required-archs: no code for gfx950; there is gfx90a, gfx908, gfx942,"),
+        "{}",
+        checked.out
+    );
     // Whoever takes PTX for an answer has nothing left to complain of but ROCm 6.4.
     let with_ptx = policy.replace("'sm_100']\n", "'sm_100']\nptx-fallback = 'compute_90'\n");
     let checked = check(folder, &with_ptx, &[path])?;

@@ -150,7 +150,7 @@ impl Resolver<'_> {
 
     fn arch_sizes(&self, sizes: &BTreeMap<Text, Text>) -> Result<Vec<(Target, Size)>> {
         let one = |(arch, size): (&Text, &Text)| {
-            Ok(self.size(Some(size))?.map(|size| self.target(arch).map(|arch| (arch, size))).transpose()?)
+            self.size(Some(size))?.map(|size| self.target(arch).map(|arch| (arch, size))).transpose()
         };
         sizes.iter().filter_map(|pair| one(pair).transpose()).collect()
     }

@@ -37,6 +37,8 @@
 //!
 //! What registers containers is followed in files of every format: [`wrappers`].
 //!
+//! The reports of `fatbin check` follow their published schemas, and its policies hold for real files: [`check`].
+//!
 //! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
 //! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`todays_tools`].
 //!
@@ -46,6 +48,7 @@
 
 mod build;
 mod bundle_archives;
+mod check;
 mod ci;
 mod citizen;
 mod directives;
@@ -110,6 +113,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(bundle_archives::trials());
     trials.extend(page::trials());
     trials.extend(wrappers::trials());
+    trials.extend(check::trials());
     trials.extend(real_files::trials());
     trials.extend(todays_tools::trials());
     trials.extend(ci::trials());

@@ -113,7 +113,7 @@ impl InputArguments {
     /// The same with every path that a list names, so that the list is read once.
     pub fn with_listed(self) -> Result<InputArguments> {
         let (files, failed) = self.paths();
-        match failed.into_iter().next() {
+        match failed {
             Some((_, error)) => Err(error.into()),
             None => Ok(InputArguments { files, files_from: None }),
         }
@@ -128,9 +128,9 @@ impl InputArguments {
         self.files.iter().map(name).collect()
     }
 
-    /// What the user named, in order, and a list that cannot be read.
-    fn paths(&self) -> (Vec<PathBuf>, Vec<Unreadable>) {
-        let (mut paths, mut failed) = (self.files.clone(), Vec::new());
+    /// What the user named, in order, and the list that cannot be read.
+    fn paths(&self) -> (Vec<PathBuf>, Option<Unreadable>) {
+        let (mut paths, mut failed) = (self.files.clone(), None);
         if let Some(list) = &self.files_from {
             match Input::open(list) {
                 Ok(input) => {
@@ -138,7 +138,7 @@ impl InputArguments {
                     let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
                     paths.extend(lines.filter(|line| !line.is_empty()).map(path_of));
                 }
-                Err(error) => failed.push((list.to_string_lossy().into_owned(), error)),
+                Err(error) => failed = Some((list.to_string_lossy().into_owned(), error)),
             }
         }
         (paths, failed)
@@ -146,8 +146,8 @@ impl InputArguments {
 
     /// All paths in order, and the folders and lists that cannot be read.
     fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
-        let (paths, mut failed) = self.paths();
-        let mut named = Vec::new();
+        let (paths, failed) = self.paths();
+        let (mut named, mut failed) = (Vec::new(), Vec::from_iter(failed));
         for path in paths {
             if !path.is_dir() {
                 named.push(Named { path, by_user: true });

@@ -5,14 +5,17 @@
 
 /// A document's schema.
 pub struct Schema {
-    /// The command that makes such documents.
+    /// The command that makes such documents, or what they are.
     pub command: &'static str,
     pub text: &'static str,
 }
 
 /// One for each command that makes JSON.
-pub const SCHEMAS: [Schema; 3] = [
+pub const SCHEMAS: [Schema; 5] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
+    Schema { command: "check", text: include_str!("schemas/fatbin.check-1.schema.json") },
+    // What check reads: the policy, which is TOML, and to a schema the same as JSON.
+    Schema { command: "policy", text: include_str!("../check/policy-1.schema.json") },
 ];

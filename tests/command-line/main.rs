@@ -3,6 +3,7 @@
 mod bad_input;
 mod bundle;
 mod bundle_archives;
+mod check;
 mod diff;
 mod dropin;
 mod extract;

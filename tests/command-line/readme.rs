@@ -14,8 +14,15 @@ struct Example {
 fn examples(readme: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut inside = false;
-    for line in readme.lines() {
-        if let Some(language) = line.strip_prefix("```") {
+    let mut lines = readme.lines();
+    while let Some(line) = lines.next() {
+        if line == "```toml" {
+            // A file, whose name stands in its first line.
+            let name = lines.next().unwrap().trim_start_matches("# ");
+            let text: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            let command = format!("cat >{name} <<'END'\n{}\nEND\n", text.join("\n"));
+            examples.push(Example { command, output: String::new() });
+        } else if let Some(language) = line.strip_prefix("```") {
             inside = language == "console";
         } else if let (true, Some(command)) = (inside, line.strip_prefix("$ ")) {
             examples.push(Example { command: command.to_owned(), output: String::new() });
@@ -49,7 +56,7 @@ fn every_example_in_the_readme_prints_what_it_says() {
     let examples = examples(&std::fs::read_to_string(root.join("README.md")).unwrap());
     assert!(examples.len() > 5);
     for Example { command, output } in examples {
-        let both = format!("{{ {command}; }} 2>&1");
+        let both = format!("{{ {command}\n}} 2>&1");
         let run = crate::run(Command::new("sh").args(["-c", &both]).env("PATH", &path).current_dir(scene.path(".")));
         assert_eq!(without_linkers_numbers(&run.out), without_linkers_numbers(&output), "$ {command}\n{}", run.out);
     }

@@ -70,8 +70,9 @@ pub fn check(policy: &Policy, inputs: &[String], subjects: &[Subject]) -> Verdic
     let facts: Vec<Facts<'_>> = judged.iter().map(|subject| Facts::new(&subject.survey)).collect();
     for facts in &facts {
         let demands = policy.demands_of(facts.path());
-        // Of what holds no device code there is nothing to judge but that it could be read.
-        let rules = FILE_RULES.iter().filter(|it| it.rule == Rule::Readable || !facts.images.is_empty());
+        // Of what holds no device code there is nothing to judge but whether that is because it is broken.
+        let is_for_all = |rule| [Rule::Readable, Rule::ValidImages].contains(&rule);
+        let rules = FILE_RULES.iter().filter(|it| is_for_all(it.rule) || !facts.images.is_empty());
         for FileRule { rule, judge, .. } in rules.filter(|it| (it.applies)(&demands)) {
             bench.apply(*rule, facts.path(), |findings| judge(facts, &demands, findings));
         }

@@ -46,11 +46,15 @@ pub fn judge(bench: &mut Bench<'_>, inputs: &[String], subjects: &[Subject], fac
 /// Each input that the user named has device code, or is one that is not judged.
 fn holds_code(policy: &Policy, input: usize, subjects: &[Subject], findings: &mut Findings) {
     let mut own = subjects.iter().filter(|subject| subject.input == input).map(|subject| &subject.survey.file);
-    let is_enough =
-        |file: &File| file.device_images().next().is_some() || file.failure.is_some() || policy.skips(&file.path);
+    let is_enough = |file: &File| file.device_images().next().is_some() || is_broken(file) || policy.skips(&file.path);
+    // What is broken has been told, and may hold some.
     if !own.any(is_enough) {
         findings.add(violated("no device code"));
     }
+}
+
+fn is_broken(file: &File) -> bool {
+    file.failure.is_some() || !file.errors.is_empty()
 }
 
 /// A pattern that is about no file is a mistake, or the file is gone.

@@ -41,7 +41,7 @@ fn escaped(text: &str) -> String {
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",
             '|' => escaped += "&#124;",
-            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '!' | '#' | '$' => escaped.extend(['\\', c]),
+            '\\' | '(' | ')' | '`' | '*' | '_' | '[' | ']' | '~' | '!' | '#' | '$' => escaped.extend(['\\', c]),
             // GitHub makes links to people and of addresses.
             '@' => escaped += "&#64;",
             ':' => escaped += "&#58;",

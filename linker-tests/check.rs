@@ -1,0 +1,162 @@
+//! `fatbin check` beside what it is not ours to define: the published schemas of the reports that other programs read, and
+//! files that people install.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use jsonschema::{Registry, Validator};
+use libtest_mimic::Trial;
+use serde_json::Value;
+
+use crate::tools::{fetched, find_in, not_fetched};
+use crate::trial::{completion, fresh_folder};
+
+/// A trial's name, and what it does in a folder of its own.
+type Test = (&'static str, fn(&Path) -> Result<()>);
+
+const TRIALS: [Test; 4] = [
+    ("sarif-schema", sarif_follows_its_schema),
+    ("cyclonedx-schema", cyclonedx_follows_its_schema),
+    ("libraries-of-a-wheel", each_library_of_a_wheel_is_judged_by_itself),
+    ("wheel-passes-its-own-policy", a_wheel_passes_the_policy_that_is_written_from_it),
+];
+
+/// A wheel with libraries for eight releases of CUDA and seven of ROCm, which do not all have the same processors.
+const WHEEL: &str = "bitsandbytes-0.50.2-py3-none-manylinux_2_24_x86_64";
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |&(name, test): &Test| {
+        Trial::ignorable_test(format!("check/{name}"), move || {
+            completion(fresh_folder("check", name).and_then(|folder| test(&folder)))
+        })
+    };
+    TRIALS.iter().map(trial).collect()
+}
+
+/// What a run gave; every exit status is an answer here.
+struct Checked {
+    status: Option<i32>,
+    out: String,
+}
+
+/// Checks files by a policy.
+fn check(folder: &Path, policy: &str, arguments: &[&str]) -> Result<Checked> {
+    std::fs::write(folder.join("policy.toml"), policy)?;
+    fatbin(folder, &[&["check", "--policy", "policy.toml"], arguments].concat())
+}
+
+fn fatbin(folder: &Path, arguments: &[&str]) -> Result<Checked> {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fatbin"));
+    let output = command.args(arguments).current_dir(folder).output()?;
+    Ok(Checked { status: output.status.code(), out: String::from_utf8(output.stdout)? })
+}
+
+fn schema(name: &str) -> Result<Value> {
+    let path = fetched("report-schemas").join(name);
+    let text = std::fs::read(&path).map_err(|_| not_fetched(name))?;
+    serde_json::from_slice(&text).with_context(|| path.display().to_string())
+}
+
+/// A report that has findings of every outcome, with images and kernels, and names that have to be encoded.
+fn report(folder: &Path, format: &str) -> Result<Value> {
+    let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+    std::fs::copy(fixture("answer-sm_90.cubin"), folder.join("a <b> c%20.cubin"))?;
+    std::fs::copy(fixture("answer-gfx90a-debug.hsaco"), folder.join("debug.hsaco"))?;
+    let policy = "warn = ['only-archs']\narchs = { require = ['gfx90a'], only = ['gfx90a'] }\n\
+                  kernels = [{ max-registers = 1, max-spills = 0 }]\nimages.debug = 'none'\n";
+    let checked = check(folder, policy, &["--format", format, "a <b> c%20.cubin", "debug.hsaco", "missing"])?;
+    ensure!(checked.status == Some(2), "{:?}: {}", checked.status, checked.out);
+    Ok(serde_json::from_str(&checked.out)?)
+}
+
+fn follows(validator: &Validator, document: &Value) -> Result<()> {
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    ensure!(errors.is_empty(), "{errors:#?}\n{document:#}");
+    Ok(())
+}
+
+fn sarif_follows_its_schema(folder: &Path) -> Result<()> {
+    // One pattern of the published schema is no regular expression: a bracket closes that nothing has opened.
+    let text = schema("sarif-2.1.0.schema.json")?.to_string();
+    let mended = text.replace("^[a-zA-Z]{2}|^[a-zA-Z]{2}-[a-zA-Z]{2}]?$", "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$");
+    ensure!(mended != text, "the schema has been mended; so this can go");
+    let schema: Value = serde_json::from_str(&mended)?;
+    let validator = jsonschema::validator_for(&schema)?;
+    let document = report(folder, "sarif")?;
+    follows(&validator, &document)?;
+    let results = document["runs"][0]["results"].as_array().context("no results")?;
+    for rule in ["required-archs", "only-archs", "kernel-limits", "debug-information", "readable"] {
+        ensure!(results.iter().any(|result| result["ruleId"] == rule), "nothing of {rule}: {document:#}");
+    }
+    // A schema that takes anything would have taken this one too.
+    let mut wrong = document.clone();
+    wrong["runs"][0]["results"][0]["level"] = "bad".into();
+    ensure!(!validator.is_valid(&wrong), "the schema takes what is wrong");
+    Ok(())
+}
+
+fn cyclonedx_follows_its_schema(folder: &Path) -> Result<()> {
+    let base = "http://cyclonedx.org/schema/";
+    let mut registry = Registry::new();
+    for name in ["spdx.SNAPSHOT.schema.json", "jsf-0.82.SNAPSHOT.schema.json"] {
+        registry = registry.add(format!("{base}{name}"), schema(name)?)?;
+    }
+    let registry = registry.prepare()?;
+    let main = schema("bom-1.6.SNAPSHOT.schema.json")?;
+    let validator = jsonschema::options().with_registry(&registry).build(&main)?;
+    let document = report(folder, "cyclonedx")?;
+    follows(&validator, &document)?;
+    ensure!(document["components"].as_array().is_some_and(|it| it.len() == 2), "{document:#}");
+    let mut wrong = document.clone();
+    wrong["components"][0]["type"] = "bad".into();
+    ensure!(!validator.is_valid(&wrong), "the schema takes what is wrong");
+    Ok(())
+}
+
+fn wheel() -> Result<PathBuf> {
+    Ok(find_in(&fetched("real-files"), WHEEL).ok_or_else(|| not_fetched(WHEEL))?)
+}
+
+/// The libraries that a rule finds something in, by the numbers in their names.
+fn found_in(checked: &Checked, rule: &str) -> Vec<String> {
+    let lines = checked.out.lines().filter(|line| line.contains(&format!(".so: {rule}: ")));
+    let name = |line: &str| Some(line.split(".so: ").next()?.rsplit("libbitsandbytes_").next()?.to_owned());
+    lines.filter_map(name).collect()
+}
+
+/// The union of the wheel has code for sm_100 and for gfx950; a user of CUDA 12.6 or of ROCm 6.4 has neither.
+fn each_library_of_a_wheel_is_judged_by_itself(folder: &Path) -> Result<()> {
+    let path = wheel()?;
+    let path = path.to_str().context("a path that is no text")?;
+    let policy = "skip = ['*_xpu*']\n[files.'libbitsandbytes_cuda*'.archs]\n\
+                  devices = ['sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100']\n\
+                  [files.'libbitsandbytes_rocm*'.archs]\nrequire = ['gfx90a', 'gfx942', 'gfx950', 'gfx1100']\n";
+    let checked = check(folder, policy, &[path])?;
+    ensure!(checked.status == Some(1), "{:?}: {}", checked.status, checked.out);
+    let only_ptx = found_in(&checked, "devices");
+    ensure!(only_ptx == ["cuda118", "cuda121", "cuda124", "cuda126"], "{only_ptx:?}\n{}", checked.out);
+    let told = "no machine code that runs on sm_100 (only PTX, to be compiled there); there is compute_90, sm_60,";
+    ensure!(checked.out.contains(told), "{}", checked.out);
+    ensure!(found_in(&checked, "required-archs") == ["rocm64"], "{}", checked.out);
+    ensure!(
+        checked.out.contains("required-archs: no code for gfx950; there is gfx90a, gfx908, gfx942,"),
+        "{}",
+        checked.out
+    );
+    // Whoever takes PTX for an answer has nothing left to complain of but ROCm 6.4.
+    let with_ptx = policy.replace("'sm_100']\n", "'sm_100']\nptx-fallback = 'compute_90'\n");
+    let checked = check(folder, &with_ptx, &[path])?;
+    ensure!(found_in(&checked, "devices").is_empty(), "{}", checked.out);
+    Ok(())
+}
+
+fn a_wheel_passes_the_policy_that_is_written_from_it(folder: &Path) -> Result<()> {
+    let path = wheel()?;
+    let path = path.to_str().context("a path that is no text")?;
+    let policy = fatbin(folder, &["check", "--init", path])?;
+    ensure!(policy.status == Some(0), "{:?}: {}", policy.status, policy.out);
+    let checked = check(folder, &policy.out, &[path])?;
+    ensure!(checked.status == Some(0), "{:?}: {}\n{}", checked.status, checked.out, policy.out);
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! A table: what a policy says of some files, and what comes of it.
+
+use super::Scene;
+
+/// A policy, the files, the exit status, and what stands in the output.
+type Case = (&'static str, &'static str, i32, &'static [&'static str]);
+
+#[rustfmt::skip]
+pub const CASES: &[Case] = &[
+    // Required: passes, violates, and what a cubin by itself cannot say.
+    ("archs.require = ['gfx90a', 'sm_90']", "both.o", 0, &[]),
+    ("archs.require = ['sm_90', 'compute_80']", "cuda.o", 0, &[]),
+    ("archs.require = ['sm_89']", "both.o", 1, &["both.o: required-archs: no code for sm_89; there is gfx90a, sm_90"]),
+    ("archs.require = ['compute_90']", "cuda.o", 1, &["required-archs: no code for compute_90; there is compute_80, sm_90"]),
+    ("archs.require = ['gfx90a']", "xnack", 1, &["required-archs: no code for gfx90a; there is gfx90a:xnack+"]),
+    ("archs.require = ['gfx90a:xnack+']", "amd", 0, &[]),
+    ("archs.require = ['sm_100f']", "sm100", 2, &["undecided: required-archs: image 0 (sm_100) at 0x0: cannot tell whether there is code for sm_100f"]),
+    ("archs.require = ['sm_80']", "nameless", 2, &["undecided: required-archs: image 0", "does not say what it is for"]),
+    // PTX in place of machine code, from a version on.
+    ("archs = { require = ['sm_90', 'sm_86'], ptx-fallback = 'compute_80' }", "cuda.o", 0, &[]),
+    ("archs = { require = ['sm_90', 'sm_86'], ptx-fallback = 'compute_86' }", "cuda.o", 1, &["no code for sm_86"]),
+    // Devices: what runs there, whatever it was built for.
+    ("archs.devices = ['sm_90', 'gfx90a:sramecc+:xnack-']", "both.o", 0, &[]),
+    ("archs.devices = ['sm_86']", "cuda.o", 1, &["devices: no machine code that runs on sm_86 (only PTX, to be compiled there)"]),
+    ("archs = { devices = ['sm_86'], ptx-fallback = 'compute_80' }", "cuda.o", 0, &[]),
+    ("archs.devices = ['gfx90a:xnack-']", "xnack", 1, &["devices: no code that runs on gfx90a:xnack-; there is gfx90a:xnack+"]),
+    ("archs.devices = ['sm_80']", "nameless", 2, &["undecided: devices: "]),
+    // Forbidden and only.
+    ("archs.forbid = ['sm_50', 'gfx906']", "both.o", 0, &[]),
+    ("archs.forbid = ['gfx90a']", "xnack", 1, &["forbidden-archs: image 0 (gfx90a:xnack+) at 0x0: code for gfx90a:xnack+, which is forbidden"]),
+    ("archs.forbid = ['ptx']", "cuda.o", 1, &["forbidden-archs: image 1 (compute_80)"]),
+    ("archs.forbid = ['sm_50']", "nameless", 2, &["undecided: forbidden-archs: image 0"]),
+    ("archs.only = ['gfx90a', 'sm_90']", "both.o", 0, &[]),
+    ("archs.only = ['sm_90']", "cuda.o", 1, &["only-archs: image 1 (compute_80)", "and only sm_90 may be there"]),
+    ("archs.only = ['sm_90']", "nameless", 2, &["undecided: only-archs: image 0"]),
+    ("warn = ['only-archs']\narchs.only = ['sm_90']", "cuda.o", 0, &["cuda.o: warning: only-archs: "]),
+    // Features, over all files.
+    ("archs.consistent-features = true", "amd hip.o", 0, &[]),
+    ("archs.consistent-features = true", "amd hip.o xnack", 1, &["xnack: consistent-features: code for gfx90a:xnack+ and not for what other files have; gfx90a in amd, hip.o"]),
+    // Kernels.
+    ("kernels = [{ match = '^answer', archs = ['gfx90a', 'sm_90'] }]", "both.o", 0, &[]),
+    ("kernels = [{ match = '^answer', archs = ['sm_89'] }]", "both.o", 1, &["kernel-coverage: kernel answer_kernel: is not there for sm_89; it is there for gfx90a, sm_90"]),
+    ("kernels = [{ match = 'answer', archs = ['sm_90'] }]", "opaque.o", 2, &["undecided: kernel-coverage: kernel answer_kernel: cannot tell whether it is there for sm_90: image 0: stored in a way that is not known"]),
+    ("kernels = [{ archs = 'all' }]", "both.o", 0, &[]),
+    ("kernels = [{ archs = 'all' }]", "more.o", 1, &["kernel-coverage: kernel more: is not there for sm_90; it is there for compute_90"]),
+    ("kernels = [{ match = 'no such', archs = 'all' }]", "both.o", 1, &["policy.toml: matches-something: no kernel matches \"no such\" (line 1)"]),
+    ("kernels = [{ max-registers = 8, max-scratch = 0, max-shared = '48 KiB' }]", "both.o", 0, &[]),
+    ("kernels = [{ max-registers = 4 }]", "both.o", 1, &["kernel-limits: image 1 (sm_90) at ", "kernel answer_kernel: 8 registers, at most 4 allowed"]),
+    ("kernels = [{ max-spills = 0 }]", "amd", 0, &[]),
+    ("kernels = [{ max-spills = 0 }]", "sm90", 2, &["undecided: kernel-limits: ", "does not state spilled registers", "see max-scratch"]),
+    ("kernels = [{ max-scratch = 0 }]", "bitcode", 1, &["matches-something: there is no kernel that could be looked at"]),
+    // Sizes, as they are stored.
+    ("sizes = { total = '20 kB', file = '8 kB', arch = { sm_90 = '4 kB' } }", "both.o amd", 0, &[]),
+    ("sizes.total = '8 kB'", "both.o amd", 1, &["policy.toml: total-size: 10.51 kB of device code, at most 8 kB allowed; 7.05 kB in both.o, 3.45 kB in amd"]),
+    ("sizes.file = '5 kB'", "both.o amd", 1, &["both.o: file-size: 7.05 kB of device code, at most 5 kB allowed; 3.45 kB for gfx90a"]),
+    ("sizes.arch.gfx90a = '1 kB'", "amd", 1, &["amd: arch-size: 3.45 kB of code for gfx90a, at most 1 kB allowed"]),
+    ("sizes.arch.gfx90a = '1100 B'", "v2.hipfb", 0, &[]),
+    ("sizes.arch.gfx90a = '500 B'", "two.hipfb", 2, &["undecided: arch-size: cannot tell how much room code for gfx90a takes", "compressed together with other code"]),
+    ("sizes.arch.sm_80 = '1 kB'", "amd", 1, &["matches-something: no code for sm_80, whose size is limited"]),
+    // Debug information and paths.
+    ("images.debug = 'none'", "both.o", 0, &[]),
+    ("images.debug = 'none'", "with-debug", 1, &["debug-information: image 0 (gfx90a) at ", "has full debug information, and none is allowed"]),
+    ("images.debug = 'lines'", "with-debug", 1, &["has full debug information, and only line tables are allowed"]),
+    ("images.debug = 'full'", "with-debug", 0, &[]),
+    ("images.debug = 'none'", "opaque.o", 2, &["undecided: debug-information: image 0", "stored in a way that is not known"]),
+    ("images.build-paths = false", "both.o", 0, &[]),
+    ("images.build-paths = false", "more.o", 1, &["build-paths: image 1 (compute_90)", "such as /home/me/kernel.cu"]),
+    ("images.build-paths = false", "opaque.o", 2, &["undecided: build-paths: image 0", "cannot be decompressed"]),
+    // How images are stored, and who can read that.
+    ("images.compressed = true", "v2.hipfb", 0, &[]),
+    ("images.compressed = true", "cuda.o", 1, &["compression: 2 of 2 images not compressed, 3.81 kB; these are for compute_80, sm_90"]),
+    ("images.compressed = true", "opaque.o", 1, &["1 of 2 images not compressed"]),
+    ("images.compressed = false", "plain.hipfb", 0, &[]),
+    ("images.compressed = false", "v3.hipfb", 1, &["compression: 1 of 1 images compressed"]),
+    ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v2.hipfb plain.hipfb", 0, &[]),
+    ("images.readable-by = ['rocm-6.1']", "v2.hipfb", 1, &["readable-by: ROCm 6.1 cannot read a ccob of version 2 (at 0x0); ROCm 6.2 is the first that can"]),
+    ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v3.hipfb", 1, &["ROCm 6.2 cannot read a ccob of version 3", "LLVM 19 cannot read a ccob of version 3"]),
+    // Whole, registered, and there once.
+    ("images.intact = true", "both.o v3.hipfb", 0, &[]),
+    ("images.intact = true", "cut", 1, &["cut: valid-images: image 0 (gfx90a) at "]),
+    ("images.intact = true", "opaque.o", 2, &["undecided: valid-images: image 0", "stored in a way that is not known"]),
+    ("", "wrong-hash.hipfb", 1, &["valid-images: compressed bundle hash at 0x18: is "]),
+    ("", "wrong-arch", 1, &["valid-images: image 0 (gfx906) at ", "its container says gfx906, its own header gfx90a"]),
+    ("images.registered = true", "cuda.o hip.o", 0, &[]),
+    ("images.registered = true", "v2.hipfb", 2, &["undecided: wrappers: no wrapper was found"]),
+    ("images.duplicates = false", "both.o", 0, &[]),
+    ("images.duplicates = false", "twice", 1, &["duplicate-images: image 0 (gfx90a) at ", "is stored twice, also as image 1: 3.45 kB too much"]),
+    ("warn = ['duplicate-images']\nimages.duplicates = false", "twice", 0, &["warning: duplicate-images"]),
+    ("images.duplicates = false", "opaque.o", 2, &["undecided: duplicate-images: image 0"]),
+    // Nothing found, nothing readable, nothing matched.
+    ("", "both.o", 0, &[]),
+    ("", "text", 1, &["text: holds-device-code: no device code"]),
+    ("", "both.o text", 1, &["text: holds-device-code: no device code"]),
+    ("skip = ['text']", "both.o text", 0, &[]),
+    ("skip = ['other']", "both.o", 1, &["policy.toml: matches-something: no file that holds device code matches \"other\"; there is both.o"]),
+    ("must-hold = ['both.*']", "both.o", 0, &[]),
+    ("must-hold = ['lib/*.so']", "both.o", 1, &["policy.toml: holds-device-code: no file that holds device code matches \"lib/*.so\"; there is both.o"]),
+    ("files.'*.so'.archs.require = ['sm_90']", "both.o", 1, &["no file that holds device code matches \"*.so\""]),
+    ("", "both.o broken", 2, &["broken: undecided: readable: offload binary version at 0x4"]),
+    ("", "both.o missing", 2, &["missing: undecided: readable: cannot open: No such file"]),
+    // What holds for one file does not have to for another.
+    ("archs.require = ['sm_90']\nfiles.amd.archs.require = ['gfx90a']", "amd sm90", 0, &[]),
+    ("archs.require = ['sm_90']", "amd sm90", 1, &["amd: required-archs: no code for sm_90; there is gfx90a"]),
+];
+
+#[test]
+fn every_rule_passes_is_violated_and_cannot_decide_where_it_should() {
+    let scene = Scene::with_device_code();
+    let mut wrong = String::new();
+    for (policy, files, status, told) in CASES {
+        let run = scene.check(policy, files);
+        let summary = run.out.lines().last().unwrap_or_default();
+        let is_right = run.status == *status
+            && told.iter().all(|part| run.out.contains(part))
+            && summary.contains(" checks: ")
+            && (summary.contains("violated") || summary.contains("undecided")) == (*status != 0);
+        if !is_right {
+            let (expected, got, out, err) = (status, run.status, &run.out, &run.err);
+            wrong += &format!("{policy}\n  on {files}: {got}, not {expected} {told:?}\n{out}{err}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

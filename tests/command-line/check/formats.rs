@@ -1,0 +1,125 @@
+//! The reports of a check, and names of files that try to be more than names.
+
+use roxmltree::Document;
+use serde_json::{Value, json};
+
+use super::Scene;
+
+const POLICY: &str = "warn = ['only-archs']\n\
+                      archs = { require = ['sm_89'], only = ['gfx90a', 'sm_89'], forbid = ['sm_50'] }\nimages.registered = true\n";
+
+/// A name that ends whatever it may stand in.
+const HOSTILE: &str = "a]]>\"'<script>&amp;|`x`](y)\u{1b}[31m\n## @all \u{fffe}";
+
+fn report(scene: &Scene, format: &str, files: &str) -> String {
+    let run = scene.check(POLICY, &format!("--format {format} {files}"));
+    assert_eq!((run.status, run.err.as_str()), (2, ""), "{}", run.out);
+    run.out
+}
+
+#[test]
+fn json_has_every_finding_and_every_rule_that_was_judged() {
+    let scene = Scene::with_device_code();
+    let document: Value = serde_json::from_str(&report(&scene, "json", "cuda.o v2.hipfb")).unwrap();
+    let schema: Value = serde_json::from_str(&scene.fatbin("schema check").ok()).unwrap();
+    assert!(jsonschema::meta::is_valid(&schema));
+    jsonschema::validate(&schema, &document).unwrap();
+    assert_eq!((&document["schema"], &document["outcome"]), (&json!("fatbin.check/1"), &json!("undecided")));
+    let finding = json!({
+        "rule": "required-archs", "outcome": "violated", "path": "cuda.o",
+        "message": "no code for sm_89", "there": "there is compute_80, sm_90"
+    });
+    assert_eq!(document["findings"][0], finding);
+    let second = &document["findings"][1];
+    assert_eq!((&second["outcome"], &second["image"]["arch"]), (&json!("warned"), &json!("sm_90")));
+    let judged = document["judged"].as_array().unwrap();
+    let passed = json!({ "path": "cuda.o", "rule": "wrappers", "outcome": "passed" });
+    let undecided = json!({ "path": "v2.hipfb", "rule": "wrappers", "outcome": "undecided" });
+    assert!(judged.contains(&passed) && judged.contains(&undecided), "{judged:?}");
+}
+
+#[test]
+fn junit_has_a_suite_for_each_file_and_a_case_for_each_rule() {
+    let scene = Scene::with_device_code();
+    let text = report(&scene, "junit", "cuda.o v2.hipfb");
+    let document = Document::parse(&text).unwrap();
+    let suite = |name: &str| {
+        document.descendants().find(|it| it.has_tag_name("testsuite") && it.attribute("name") == Some(name)).unwrap()
+    };
+    let counts =
+        |name: &str| ["tests", "failures", "errors"].map(|count| suite(name).attribute(count).unwrap().to_owned());
+    assert_eq!(counts("cuda.o"), ["7", "1", "0"]);
+    assert_eq!(counts("v2.hipfb"), ["7", "1", "1"]);
+    let failure = suite("cuda.o").descendants().find(|it| it.has_tag_name("failure")).unwrap();
+    assert_eq!(failure.text(), Some("no code for sm_89; there is compute_80, sm_90"));
+    assert_eq!(failure.parent().unwrap().attribute("name"), Some("required-archs"));
+    assert_eq!(suite("cuda.o").children().filter(|it| it.has_tag_name("testcase")).count(), 7);
+}
+
+#[test]
+fn sarif_points_into_the_repository_and_keeps_its_fingerprints_when_offsets_change() {
+    let scene = Scene::with_device_code();
+    let results = |scene: &Scene| -> Value {
+        let document: Value = serde_json::from_str(&report(scene, "sarif", "cuda.o v2.hipfb")).unwrap();
+        assert_eq!(document["version"], "2.1.0");
+        document["runs"][0]["results"].clone()
+    };
+    let before = results(&scene);
+    assert_eq!((&before[0]["ruleId"], &before[0]["level"]), (&json!("required-archs"), &json!("error")));
+    assert_eq!(before[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "cuda.o");
+    assert_eq!((&before[1]["ruleId"], &before[1]["level"]), (&json!("only-archs"), &json!("warning")));
+    // The same with another image in front of it.
+    scene.fatbin("wrap --kind cuda -o cuda.o sm80.ptx sm90").ok();
+    let after = results(&scene);
+    let fingerprints = |results: &Value| -> Vec<Value> {
+        let mut all: Vec<Value> =
+            results.as_array().unwrap().iter().map(|it| it["partialFingerprints"].clone()).collect();
+        all.sort_by_key(Value::to_string);
+        all
+    };
+    assert_ne!(before, after);
+    assert_eq!(fingerprints(&before), fingerprints(&after));
+}
+
+#[test]
+fn cyclonedx_has_files_and_in_them_their_images_with_hashes() {
+    let scene = Scene::with_device_code();
+    let document: Value = serde_json::from_str(&report(&scene, "cyclonedx", "cuda.o v2.hipfb")).unwrap();
+    assert_eq!((&document["bomFormat"], &document["specVersion"]), (&json!("CycloneDX"), &json!("1.6")));
+    let image = &document["components"][0]["components"][0];
+    assert_eq!(
+        (&document["components"][0]["name"], &image["name"]),
+        (&json!("cuda.o"), &json!("nvptx64-nvidia-cuda sm_90 elf"))
+    );
+    let sum = crate::run(std::process::Command::new("sha256sum").arg(scene.path("sm90"))).ok();
+    assert_eq!(image["hashes"], json!([{ "alg": "SHA-256", "content": sum.split_whitespace().next().unwrap() }]));
+}
+
+#[test]
+fn a_name_cannot_break_out_of_any_report() {
+    let scene = Scene::with_device_code();
+    std::fs::create_dir(scene.path("dist")).unwrap();
+    scene.file(&format!("dist/{HOSTILE}"), scene.read("v2.hipfb"));
+    let text = report(&scene, "junit", "dist");
+    let document = Document::parse(&text).unwrap();
+    let known = ["testsuites", "testsuite", "testcase", "failure", "error", "system-out"];
+    assert!(
+        document.descendants().filter(|it| it.is_element()).all(|it| known.contains(&it.tag_name().name())),
+        "{text}"
+    );
+    for format in ["human", "markdown"] {
+        let text = report(&scene, format, "dist");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        assert!(!text.contains("\n## @"), "{text}");
+    }
+    let text = report(&scene, "markdown", "dist");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| dist")).collect();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row.matches('|').count() == 5), "{text}");
+    assert!(!text.contains("<script>") && !text.contains("@all") && !text.contains("](y)"), "{text}");
+    for format in ["json", "sarif", "cyclonedx"] {
+        serde_json::from_str::<Value>(&report(&scene, format, "dist")).unwrap();
+    }
+    let document: Value = serde_json::from_str(&report(&scene, "sarif", "dist")).unwrap();
+    let uri = &document["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert!(uri.as_str().unwrap().starts_with("dist/a%5D%5D%3E%22%27%3Cscript%3E%26amp%3B%7C%60x"), "{uri}");
+}

@@ -1,0 +1,91 @@
+//! `fatbin check`: each rule as it passes, is violated and cannot decide; policies that cannot be meant; every report.
+
+mod cases;
+mod formats;
+mod init;
+mod policies;
+mod situations;
+
+use crate::{Run, Scene};
+
+/// Where bytes begin in a file.
+fn position(file: &[u8], bytes: &[u8]) -> usize {
+    file.windows(bytes.len()).position(|window| window == bytes).unwrap()
+}
+
+impl Scene {
+    /// A folder with files of every kind that policies are about.
+    fn with_device_code() -> Scene {
+        let scene = Scene::new();
+        scene.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
+        scene.fixture("answer-sm_90.cubin", "sm90").fixture("answer-sm_80.ptx", "sm80.ptx");
+        scene.fixture("answer-gfx90a-debug.hsaco", "debug").file("text", "nothing here\n");
+        scene.fatbin("wrap --kind openmp -o both.o amd sm90").ok();
+        scene.fatbin("wrap --kind cuda -o cuda.o sm90 sm80.ptx").ok();
+        scene.fatbin("wrap --kind hip -o hip.o amd").ok();
+        let host = "--target host-x86_64-unknown-linux-gnu=/dev/null";
+        let ids = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd";
+        scene.fatbin(&format!("bundle --type o {host} {ids} -o plain.hipfb")).ok();
+        for version in [2, 3] {
+            let arguments = format!("--compress --format-version {version} {host} {ids} -o v{version}.hipfb");
+            scene.fatbin(&format!("bundle --type o {arguments}")).ok();
+        }
+        let two = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd --target hipv4-amdgcn-amd-amdhsa--gfx942=amd";
+        scene.fatbin(&format!("bundle --type o --compress {two} -o two.hipfb")).ok();
+        scene.fatbin("pack -o twice amd amd").ok();
+        scene.fatbin("pack -o with-debug debug").ok();
+        scene.file("bits.bc", b"BC\xc0\xde and so on").file("junk", "what is this");
+        scene.fatbin("pack -o bitcode --image file=bits.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
+        scene.fatbin("pack -o nameless --image file=junk,triple=nvptx64-nvidia-cuda sm90").ok();
+        let ptx =
+            ".version 8.1\n.target sm_90\n.address_size 64\n.file 1 \"/home/me/kernel.cu\"\n.entry more() { ret; }\n";
+        scene.file("more.ptx", ptx).fatbin("wrap --kind cuda -o more.o sm90 more.ptx").ok();
+        scene.damaged();
+        scene
+    }
+
+    /// Files in which one thing is wrong.
+    fn damaged(&self) {
+        let patch = |from: &str, to: &str, change: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = self.read(from);
+            change(&mut bytes);
+            self.file(to, bytes);
+        };
+        // The stored hash of a compressed bundle of version 3.
+        patch("v3.hipfb", "wrong-hash.hipfb", &|bytes| bytes[24] ^= 1);
+        // What the container says the image is for.
+        self.fatbin("pack -o packed amd").ok();
+        patch("packed", "wrong-arch", &|bytes| {
+            let at = position(bytes, b"gfx90a\0");
+            bytes[at + 5] = b'6';
+        });
+        // Where the image's section headers are.
+        patch("packed", "cut", &|bytes| {
+            let at = position(bytes, b"\x7fELF");
+            bytes[at + 0x28..at + 0x30].copy_from_slice(&0x10_0000_u64.to_le_bytes());
+        });
+        // A flag of the first entry that nobody knows how to read.
+        patch("cuda.o", "opaque.o", &|bytes| {
+            let at = position(bytes, &[0x50, 0xed, 0x55, 0xba]);
+            bytes[at + 16 + 42] |= 1;
+        });
+        // The architecture in a cubin's header.
+        patch("sm90", "sm100", &|bytes| bytes[0x31] = 100);
+        self.file("broken", [0x10, 0xff, 0x10, 0xad]);
+    }
+
+    /// Checks files by a policy.
+    fn check(&self, policy: &str, files: &str) -> Run {
+        self.file("policy.toml", policy).fatbin(&format!("check --policy policy.toml {files}"))
+    }
+}
+
+/// A wheel with these files.
+fn wheel(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut writer, bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}

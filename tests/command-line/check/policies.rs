@@ -1,0 +1,91 @@
+//! Policies that cannot be meant as they stand: one clear error, with line and column, and exit status 2. And the schema
+//! of policies, which says the same as far as a schema can.
+
+use serde_json::Value;
+
+use super::Scene;
+
+/// A policy and what is said of it. Those that only a reader of the whole policy can refuse are marked: to a schema an
+/// architecture is a string, and it compares nothing.
+#[rustfmt::skip]
+const WRONG: &[(&str, &str, Refusal)] = &[
+    ("archs.requires = []", "1:7: there is no key \"requires\" here; did you mean require? (there is devices,", Refusal::BySchema),
+    ("\n[imges]\n", "2:2: there is no key \"imges\" here; did you mean images?", Refusal::BySchema),
+    ("[files.'*']\nsizes.total = '1 MB'", "2:7: there is no key \"total\" here", Refusal::BySchema),
+    ("archs.require = 'sm_90'", "1:17: invalid type: string \"sm_90\", expected a sequence", Refusal::BySchema),
+    ("images.debug = 'no'", "1:16: unknown variant `no`, expected one of `none`, `lines`, `full`", Refusal::BySchema),
+    ("images.debug = 'ful'", "; did you mean full?", Refusal::BySchema),
+    ("kernels = [{}]", "1:12: demands nothing of these kernels", Refusal::BySchema),
+    ("kernels = [{ match = 'a' }]", "1:12: demands nothing of these kernels", Refusal::BySchema),
+    ("kernels = [{ max-scratch = -1 }]", "1:28: invalid value: integer `-1`, expected a number of bytes or a size", Refusal::BySchema),
+    ("kernels = [{ archs = 'most' }]", "1:22: \"most\" is neither \"all\" nor a list of architectures", Refusal::BySchema),
+    ("sizes.total = '850'", "1:15: \"850\" is no size such as \"850 MB\" or \"1.5 GiB\"", Refusal::BySchema),
+    ("warn = ['only-arch']", "1:9: there is no rule \"only-arch\"; did you mean only-archs?", Refusal::BySchema),
+    ("images.readable-by = ['cuda-12']", "1:23: \"cuda-12\" is no release such as \"rocm-6.2\" or \"llvm-19\"", Refusal::BySchema),
+    ("[archs]\nrequire = [\n  'sm_80',\n  'sm_09',\n]", "4:3: there is no architecture \"sm_09\"; did you mean sm_89 or sm_90?", Refusal::InWhole),
+    ("archs.forbid = ['gfx9O6']", "1:17: there is no architecture \"gfx9O6\"; did you mean gfx906?", Refusal::InWhole),
+    ("archs.only = ['gfx900:sramecc+']", "1:15: gfx900 has no feature \"sramecc\" to set; it has xnack", Refusal::InWhole),
+    ("archs.devices = ['sm_90a']", "1:18: sm_90a is no device", Refusal::InWhole),
+    ("archs.devices = ['gfx9-4-generic']", "1:18: gfx9-4-generic is no device", Refusal::InWhole),
+    ("archs.ptx-fallback = '8.0'", "1:22: \"8.0\" is no PTX such as \"compute_80\"; did you mean compute_80?", Refusal::InWhole),
+    ("archs.require = ['sm_80', 'sm_80']", "1:27: sm_80 is given twice", Refusal::BySchema),
+    ("archs = { require = ['sm_80'], forbid = ['sm_80'] }", "1:22: sm_80 is required and forbidden", Refusal::InWhole),
+    ("archs = { require = ['gfx90a:xnack+'], forbid = ['gfx90a'] }", "gfx90a:xnack+ is required and forbidden", Refusal::InWhole),
+    ("archs = { require = ['sm_80'], only = ['sm_90'] }", "1:22: sm_80 is required and not among the only ones allowed", Refusal::InWhole),
+    ("archs = { only = ['sm_80'], forbid = ['sm_80'] }", "1:19: sm_80 is allowed and forbidden", Refusal::InWhole),
+    ("archs = { devices = ['gfx90a'], only = ['sm_80'] }", "1:22: nothing that may be there (only) runs on gfx90a", Refusal::InWhole),
+    ("sizes = { total = '1 MB', file = '2 MB' }", "1:34: 2 MB is more than total allows, 1 MB", Refusal::InWhole),
+    ("sizes = { file = '1 MB', arch = { sm_90 = '2 MB' } }", "1:43: 2 MB is more than file allows, 1 MB", Refusal::InWhole),
+    ("sizes.total = '0 B'", "1:15: no code fits into that", Refusal::InWhole),
+    ("kernels = [{ match = '(', archs = 'all' }]", "1:22: no regular expression: unclosed group", Refusal::InWhole),
+    ("must-hold = ['[']", "1:14: no pattern: unclosed character class; missing ']'", Refusal::InWhole),
+    ("archs.require = [", "1:18: ", Refusal::InWhole),
+];
+
+#[derive(PartialEq)]
+enum Refusal {
+    BySchema,
+    InWhole,
+}
+
+#[test]
+fn a_policy_that_cannot_be_meant_is_one_error_with_its_place() {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "sm90");
+    for (policy, message, _) in WRONG {
+        let run = scene.check(policy, "sm90");
+        assert_eq!((run.status, run.out.as_str()), (2, ""), "{policy}: {}", run.err);
+        assert!(run.err.starts_with("fatbin: policy.toml:") && run.err.contains(message), "{policy}: {}", run.err);
+        assert_eq!(run.err.lines().count(), 1, "{policy}: {}", run.err);
+    }
+}
+
+#[test]
+fn a_policy_that_is_gone_or_no_text_is_trouble() {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "sm90").file("bytes.toml", b"\xff\xfe");
+    let run = scene.fatbin("check --policy missing.toml sm90");
+    assert_eq!((run.status, run.out.as_str()), (2, ""));
+    assert_eq!(run.err, "fatbin: missing.toml: cannot open: No such file or directory (os error 2)\n");
+    let run = scene.fatbin("check --policy bytes.toml sm90");
+    assert_eq!(run.status, 2);
+    assert!(run.err.starts_with("fatbin: bytes.toml: is no text: "), "{}", run.err);
+}
+
+fn schema() -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(&Scene::new().fatbin("schema policy").ok()).unwrap();
+    assert!(jsonschema::meta::is_valid(&schema));
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[test]
+fn the_schema_takes_every_policy_that_is_one_and_no_other_of_a_wrong_form() {
+    let schema = schema();
+    let accepts = |policy: &str| schema.is_valid(&toml::from_str::<Value>(policy).unwrap());
+    for (policy, ..) in super::cases::CASES {
+        assert!(accepts(policy), "{policy}: {:?}", schema.validate(&toml::from_str(policy).unwrap()));
+    }
+    for (policy, _, refusal) in WRONG.iter().filter(|(policy, ..)| toml::from_str::<Value>(policy).is_ok()) {
+        assert_eq!(accepts(policy), *refusal == Refusal::InWhole, "{policy}");
+    }
+}

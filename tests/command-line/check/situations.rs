@@ -1,0 +1,78 @@
+//! What projects have shipped and complained of, as policies: the verdict, and a message that names the file, the rule and
+//! what is there instead.
+
+use super::{Scene, position, wheel};
+
+/// A delegate in a wheel had code for the machine that built it; the wheel installs, and the model fails at its first
+/// launch (pytorch/executorch #21567, #21668). All libraries together have everything, so their union would have passed.
+#[test]
+fn a_wheel_that_lacks_code_for_a_gpu_that_it_claims_is_told_by_library() {
+    let scene = Scene::with_device_code();
+    let files = [
+        ("executorch/__init__.py", b"pass".to_vec()),
+        ("executorch/lib/libaoti_cuda_backend.so", scene.read("cuda.o")),
+        ("executorch/lib/libextension_cuda.so", scene.read("both.o")),
+    ];
+    scene.file("executorch.whl", wheel(&files)).file("cpu.whl", wheel(&files[..1]));
+    let policy = "must-hold = ['libaoti_cuda_backend.so', 'libextension_cuda.so']\n\
+                  archs = { devices = ['sm_80', 'sm_90'], ptx-fallback = 'compute_80' }\n";
+    let run = scene.check(policy, "executorch.whl");
+    let told = "executorch.whl!executorch/lib/libextension_cuda.so: devices: no code that runs on sm_80; there is gfx90a, sm_90\n";
+    assert_eq!((run.status, run.out.lines().count()), (1, 2), "{}", run.out);
+    assert!(run.out.starts_with(told), "{}", run.out);
+
+    // One that was built without the delegate is no wheel for GPUs that has nothing wrong in it.
+    let run = scene.check(policy, "cpu.whl");
+    assert_eq!(run.status, 1);
+    assert!(run.out.contains("cpu.whl: holds-device-code: no device code\n"), "{}", run.out);
+    assert!(
+        run.out.contains("no file that holds device code matches \"libaoti_cuda_backend.so\"; there is none at all")
+    );
+}
+
+/// What EasyBuild asks of an installation (easybuild-framework #4692, #5008): machine code for each compute capability that
+/// was asked for or PTX that becomes it, a warning for more, files that are let off; all of it by cuobjdump's text, which
+/// misses PTX in separable code.
+#[test]
+fn an_installation_has_code_for_each_capability_and_a_warning_for_more() {
+    let scene = Scene::with_device_code();
+    std::fs::create_dir(scene.path("bin")).unwrap();
+    for (from, to) in [("cuda.o", "bin/app"), ("both.o", "bin/nvrtc-sample"), ("sm90", "bin/kernels.cubin")] {
+        scene.file(to, scene.read(from));
+    }
+    let policy = "warn = ['only-archs']\nskip = ['nvrtc-sample']\n\
+                  [archs]\nrequire = ['sm_90', 'sm_86']\nptx-fallback = 'compute_80'\nonly = ['sm_90', 'sm_86']\n";
+    let run = scene.check(policy, "bin");
+    assert_eq!(run.status, 1);
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert!(lines[0].starts_with("bin/app: warning: only-archs: image 1 (compute_80)"), "{}", run.out);
+    assert_eq!(lines[1], "bin/kernels.cubin: required-archs: no code for sm_86; there is sm_90");
+    assert!(!run.out.contains("nvrtc-sample"), "{}", run.out);
+    let excepted = format!("{policy}[files.'*.cubin'.archs]\nrequire = ['sm_90']\n");
+    assert_eq!(scene.check(&excepted, "bin").status, 0);
+}
+
+/// `-a 107-real` was folded into sm_100 without a word, and cuobjdump says sm_100 for code of the family too
+/// (NVIDIA/TensorRT-LLM #19067, #19069). A container says which it is; where there is none, nobody can.
+#[test]
+fn code_for_a_family_is_not_code_for_its_first_member() {
+    let scene = Scene::with_device_code();
+    let container = |suffix: u8| {
+        let mut object = scene.read("cuda.o");
+        let entry = position(&object, &[0x50, 0xed, 0x55, 0xba]) + 16;
+        object[entry + 28] = 100;
+        object[entry + 42] |= suffix;
+        let cubin = position(&object, b"\x7fELF\x02\x01\x01\x41");
+        object[cubin + 0x31] = 100;
+        object
+    };
+    scene.file("libtensorrt_llm.so", container(0)).file("family.so", container(0x20));
+    let run = scene.check("archs.require = ['sm_107']", "libtensorrt_llm.so");
+    let told = "libtensorrt_llm.so: required-archs: no code for sm_107; there is compute_80, sm_100\n";
+    assert!(run.status == 1 && run.out.starts_with(told), "{}", run.out);
+    assert_eq!(scene.check("archs.require = ['sm_100f']", "family.so").status, 0);
+    let run = scene.check("archs.require = ['sm_100f']", "libtensorrt_llm.so");
+    assert!(run.status == 1 && run.out.contains("no code for sm_100f; there is compute_80, sm_100"), "{}", run.out);
+    let run = scene.check("archs.require = ['sm_100f']", "sm100");
+    assert!(run.status == 2 && run.out.contains("cubins for it and without the suffix look alike"), "{}", run.out);
+}

@@ -3,7 +3,7 @@
 use super::rule::Rule;
 
 /// How a rule came out; the worse, the greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     Passed,
     /// It is violated, and the policy says that this is only worth a warning.

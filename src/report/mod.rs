@@ -1,5 +1,6 @@
 //! Inventories as text: for people as a table or a page, for programs as JSON. Where an inventory came from is not known here.
 
+mod alike;
 mod difference;
 mod extraction;
 mod inspection;

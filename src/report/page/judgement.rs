@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::harmless::visible;
-use crate::check::{self, ImagePlace, Rule};
+use crate::check::{self, Rule};
+use crate::report::alike::{Alike, alike};
 
 #[derive(Serialize)]
 pub struct Verdict {
@@ -37,14 +38,17 @@ struct Judged {
 impl Verdict {
     pub fn new(verdict: &check::Verdict) -> Self {
         let optional = |text: &Option<String>| text.as_deref().map(visible);
-        let finding = |finding: &check::Finding| Finding {
-            outcome: finding.outcome.name(),
-            rule: finding.rule.name(),
-            path: visible(&finding.path),
-            image: finding.image.as_ref().map(place),
-            kernel: optional(&finding.kernel),
-            message: visible(&finding.message),
-            there: optional(&finding.there),
+        let finding = |alike: &Alike<'_>| {
+            let finding = alike.finding;
+            Finding {
+                outcome: finding.outcome.name(),
+                rule: finding.rule.name(),
+                path: visible(&finding.path),
+                image: alike.place().map(|place| visible(&place)),
+                kernel: optional(&finding.kernel),
+                message: visible(&finding.message),
+                there: optional(&finding.there),
+            }
         };
         let judged = |judged: &check::Judged| Judged {
             outcome: judged.outcome.name(),
@@ -54,16 +58,9 @@ impl Verdict {
         let rules: BTreeSet<Rule> = verdict.judged.iter().map(|judged| judged.rule).collect();
         Verdict {
             outcome: verdict.outcome().name(),
-            findings: verdict.findings.iter().map(finding).collect(),
+            findings: alike(&verdict.findings).iter().map(finding).collect(),
             rules: rules.into_iter().map(|rule| (rule.name(), rule.demand())).collect(),
             judged: verdict.judged.iter().map(judged).collect(),
         }
     }
-}
-
-/// Which image it is, in words.
-fn place(image: &ImagePlace) -> String {
-    let arch = image.arch.as_deref().map(|arch| format!(" {}", visible(arch)));
-    let offset = image.offset.map(|offset| format!(" at {offset:#x}"));
-    format!("image {}{}{}", image.number, arch.unwrap_or_default(), offset.unwrap_or_default())
 }

@@ -204,7 +204,7 @@ fn a_verdict_is_told_with_its_findings_and_with_what_passed() {
     let data = data(&page(&[], Some(&Verdict { findings: vec![finding], judged })));
     let verdict = &data["verdict"];
     assert_eq!(verdict["outcome"], "violated");
-    assert_eq!(verdict["findings"][0]["image"], "image 3 sm_80 at 0x1000");
+    assert_eq!(verdict["findings"][0]["image"], "image 3 (sm_80) at 0x1000");
     assert_eq!(verdict["rules"][0][0], "readable");
     assert_eq!(verdict["judged"][0]["outcome"], "passed");
 }

@@ -1,6 +1,6 @@
 //! A verdict as Markdown: a table for the summary page of a CI job.
 
-use super::{sentence, summary};
+use super::{alike, sentence_of, summary};
 use crate::check::{Outcome, Verdict};
 use crate::report::text::printable;
 
@@ -20,11 +20,13 @@ pub fn verdict_markdown(verdict: &Verdict) -> String {
         return text;
     }
     text += "\n| file | rule | outcome | what |\n|---|---|---|---|\n";
-    for finding in verdict.findings.iter().take(MOST_ROWS) {
+    let findings = alike(&verdict.findings);
+    for alike in findings.iter().take(MOST_ROWS) {
+        let finding = alike.finding;
         let (path, rule, outcome) = (escaped(&finding.path), finding.rule.name(), finding.outcome.name());
-        text += &format!("| {path} | {rule} | {outcome} | {} |\n", escaped(&sentence(finding)));
+        text += &format!("| {path} | {rule} | {outcome} | {} |\n", escaped(&sentence_of(alike)));
     }
-    let more = verdict.findings.len().saturating_sub(MOST_ROWS);
+    let more = findings.len().saturating_sub(MOST_ROWS);
     if more > 0 {
         text += &format!("\nand {more} more\n");
     }

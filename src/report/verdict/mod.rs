@@ -15,16 +15,19 @@ pub use junit::verdict_junit;
 pub use markdown::verdict_markdown;
 pub use sarif::verdict_sarif;
 
+use super::alike::{Alike, alike};
 use super::text::{counted, printable};
 use crate::check::{Finding, Outcome, Verdict};
 
 /// What was found, as a sentence without its file and its rule.
 fn sentence(finding: &Finding) -> String {
-    let image = finding.image.as_ref().map(|image| {
-        let arch = image.arch.as_deref().map(|arch| format!(" ({arch})")).unwrap_or_default();
-        let offset = image.offset.map(|offset| format!(" at {offset:#x}")).unwrap_or_default();
-        format!("image {}{arch}{offset}: ", image.number)
-    });
+    sentence_of(&Alike { finding, images: finding.image.iter().collect() })
+}
+
+/// What was found of one or several images.
+fn sentence_of(alike: &Alike<'_>) -> String {
+    let finding = alike.finding;
+    let image = alike.place().map(|place| format!("{place}: "));
     let kernel = finding.kernel.as_ref().map(|kernel| format!("kernel {kernel}: "));
     let there = finding.there.as_ref().map(|there| format!("; {there}"));
     let parts = [image, kernel, Some(finding.message.clone()), there];

@@ -97,12 +97,22 @@ fn main() -> io::Result<()> {
             save(&folder, "scan", &format!("{name}.fatbin"), &container)?;
         }
     }
+    save(&folder, "lock", "one", LOCK.as_bytes())?;
+    save(&folder, "lock", "two", [LOCK, LOCK].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;
     save(&folder, "host_object", "small.obj", COFF)?;
     save(&folder, "host_object", "big.obj", BIG_COFF)?;
     let texts = bundle::text::write(&[(HOST_ID, b"int a;"), ("hip-amdgcn-amd-amdhsa--gfx906", b"int b;\n")], "//");
     save(&folder, "bundle", "text.ii", &texts.to_vec())?;
     Ok(())
 }
+
+/// One of everything that a lock can say.
+const LOCK: &str = "fatbin.lock/1\n# note\n\nfile x-1.0-cp312-cp312-any.whl!x/libx.so.1 size=77 stored=7\n\
+    image sm_80 kind=cuda image=elf triple=\"t t\" in=a>b codec=zstd stored=1 size=2 debug=none \
+    sha256=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff \
+    code=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n  \
+    kernel _Z1kPi code_size=1 registers=2 vgprs=3 agprs=4 sgprs=5 vgpr_spills=6 sgpr_spills=7 scratch=8+ shared=9 \
+    demangled=\"k(int*)\"\nimage - image=ptx\n";
 
 /// Objects with one section of four bytes and a long name, one symbol and a string table, in either form of the header.
 #[rustfmt::skip]

@@ -38,6 +38,8 @@
 //! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
 //! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`todays_tools`].
 //!
+//! Where other projects call the program from, an action, a hook and a function of CMake: [`ci`].
+//!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
 //! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
 //! machine which is to prove something cannot pass by having nothing installed.
@@ -45,6 +47,7 @@
 mod build;
 mod bundle_archives;
 mod check;
+mod ci;
 mod citizen;
 mod directives;
 mod dropin;
@@ -109,6 +112,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(check::trials());
     trials.extend(real_files::trials());
     trials.extend(todays_tools::trials());
+    trials.extend(ci::trials());
     Ok(trials)
 }
 

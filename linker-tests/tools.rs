@@ -35,6 +35,11 @@ pub enum Tool {
     Ptxas,
     Cuobjdump,
     Wild,
+    Cmake,
+    Make,
+    Ninja,
+    Git,
+    PreCommit,
 }
 
 /// A tool that is not on this machine.
@@ -80,6 +85,11 @@ impl Tool {
             Tool::Gold => in_path("ld.gold"),
             Tool::Mold => in_path("ld.mold"),
             Tool::Wild => in_path("wild"),
+            Tool::Cmake => in_path("cmake"),
+            Tool::Make => in_path("make"),
+            Tool::Ninja => in_path("ninja"),
+            Tool::Git => in_path("git"),
+            Tool::PreCommit => in_path("pre-commit"),
             // A linker's release does not matter to us, and `cc -fuse-ld=lld` wants this very name.
             Tool::Lld => {
                 in_path("ld.lld").or_else(|| newest_llvm_folders().find_map(|folder| file(&folder, "bin/ld.lld")))
@@ -128,6 +138,11 @@ impl Tool {
             Tool::Libomp => ("libomp.so of LLVM 22", "libomp-22-dev"),
             Tool::LibLlvm => ("libLLVM.so.22", "libllvm22"),
             Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),
+            Tool::Cmake => ("cmake", "cmake"),
+            Tool::Make => ("make", "make"),
+            Tool::Ninja => ("ninja", "ninja-build"),
+            Tool::Git => ("git", "git"),
+            Tool::PreCommit => ("pre-commit", "pre-commit"),
         };
         Missing::new(name, package)
     }

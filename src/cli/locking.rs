@@ -11,7 +11,7 @@ use crate::io::Input;
 use crate::lock::{self, Lock, LockedFile};
 use crate::ops::{self, Scanned};
 use crate::scan::Options;
-use crate::survey::Wanted;
+use crate::survey::{SurveyedFile, Wanted};
 
 /// A lock of all device code in the inputs, and what their reading means for the exit status. Whatever is not right is
 /// reported.
@@ -37,7 +37,10 @@ fn look(outcome: Outcome, options: Options) -> Looked {
     let failed = |error| Looked { file: None, errors: vec![error], status: Status::Trouble };
     match outcome {
         Outcome::Unreadable(_, error) => failed(error),
-        Outcome::Nothing(_) => Looked { file: None, errors: Vec::new(), status: Status::No },
+        Outcome::Nothing(file) => {
+            let nothing = SurveyedFile { file, insides: Vec::new() };
+            Looked { file: Some(lock::locked_file(&nothing)), errors: Vec::new(), status: Status::No }
+        }
         Outcome::Scanned(scanned) => look_into(scanned, options).unwrap_or_else(failed),
     }
 }
@@ -52,8 +55,8 @@ fn look_into(scanned: Scanned, options: Options) -> FileResult<Looked> {
         let problems = inside.inspection.iter().flat_map(|inspection| &inspection.problems);
         errors.extend(problems.map(|problem| ops::problem(&surveyed.file.path, number, image, problem.clone())));
     }
-    let has_images = !surveyed.insides.is_empty();
-    Ok(Looked { file: has_images.then(|| lock::locked_file(&surveyed)), errors, status })
+    // A file that was named and has no device code is there as well, so that a reviewer sees it.
+    Ok(Looked { file: Some(lock::locked_file(&surveyed)), errors, status })
 }
 
 /// One side of a comparison: the lock that stands in the file `path`, or one of what is there. Of the latter, paths begin

@@ -15,14 +15,14 @@ pub enum KernelDifference<'a> {
 }
 
 impl<'a> KernelDifference<'a> {
-    pub fn old(&self) -> Option<&'a LockedKernel> {
+    pub fn before(&self) -> Option<&'a LockedKernel> {
         match *self {
             KernelDifference::Added(_) => None,
             KernelDifference::Removed(old) | KernelDifference::Changed(old, _) => Some(old),
         }
     }
 
-    pub fn new(&self) -> Option<&'a LockedKernel> {
+    pub fn after(&self) -> Option<&'a LockedKernel> {
         match *self {
             KernelDifference::Removed(_) => None,
             KernelDifference::Added(new) | KernelDifference::Changed(_, new) => Some(new),
@@ -41,7 +41,7 @@ impl<'a> KernelDifference<'a> {
     /// By how many bytes its code grew.
     pub fn growth(&self) -> i64 {
         let size = |kernel: Option<&LockedKernel>| kernel.and_then(LockedKernel::code_size).unwrap_or(0);
-        growth(size(self.old()), size(self.new()))
+        growth(size(self.before()), size(self.after()))
     }
 }
 

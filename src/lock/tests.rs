@@ -209,3 +209,28 @@ fn lost_compression_exceeds_a_budget_though_no_image_grew() {
     let verdicts = judge(&old, &new, &budget).unwrap();
     assert_eq!(verdicts.iter().map(|it| it.exceeded).collect::<Vec<_>>(), [false, true]);
 }
+
+#[test]
+fn no_prefix_and_no_broken_byte_of_a_lock_is_a_panic_and_what_is_read_comes_back() {
+    let mut kernel = kernel("two \"words\u{7}", 1);
+    (kernel.figures[7], kernel.scratch_is_minimum) = (Some(16), true);
+    kernel.demangled = Some("k(int*)".to_owned());
+    let text = write(&lock(&[image("gfx90a:xnack+", 0xa5, &[kernel])]));
+    let mut read_back = 0;
+    let mut check = |bytes: &[u8]| {
+        if let Ok(lock) = read(bytes) {
+            assert_eq!(read(write(&lock).as_bytes()).unwrap(), lock, "{}", String::from_utf8_lossy(bytes));
+            assert!(compare(&lock, &lock, false).files.is_empty());
+            read_back += 1;
+        }
+    };
+    (0..text.len()).for_each(|end| check(&text.as_bytes()[..end]));
+    for at in 0..text.len() {
+        for byte in *b"\0\n \"\\-=+9\xff" {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] = byte;
+            check(&bytes);
+        }
+    }
+    assert!(read_back > 100, "{read_back}");
+}

@@ -234,8 +234,8 @@ impl<'a> Kernel<'a> {
                 KernelDifference::Removed(_) => "removed",
                 KernelDifference::Changed(..) => "changed",
             },
-            old: difference.old().map(Figures),
-            new: difference.new().map(Figures),
+            old: difference.before().map(Figures),
+            new: difference.after().map(Figures),
         }
     }
 }

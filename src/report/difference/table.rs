@@ -173,8 +173,8 @@ fn kernel_table(kernels: &[(&TargetDifference<'_>, &KernelDifference<'_>)], all:
         let name = printable(it.kernel().readable_name());
         vec![
             or_dash(target.target.arch.as_deref()),
-            size(it.old()),
-            size(it.new()),
+            size(it.before()),
+            size(it.after()),
             format!("{:+}", it.growth()),
             what_of_kernel(it),
             if all { name } else { shortened(&name) },
@@ -186,7 +186,7 @@ fn kernel_table(kernels: &[(&TargetDifference<'_>, &KernelDifference<'_>)], all:
 /// The figures that changed, without the size of the code, which has a column.
 fn what_of_kernel(difference: &KernelDifference<'_>) -> String {
     let &KernelDifference::Changed(old, new) = difference else {
-        return if difference.new().is_some() { "added".to_owned() } else { "removed".to_owned() };
+        return if difference.after().is_some() { "added".to_owned() } else { "removed".to_owned() };
     };
     let told = |kernel: &LockedKernel, index: usize, key: &str| {
         let plus = if key == SCRATCH && kernel.scratch_is_minimum { "+" } else { "" };

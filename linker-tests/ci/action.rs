@@ -1,0 +1,149 @@
+//! The action, its steps run one after another the way GitHub's runner does it: the program that a step names as its shell,
+//! the environment that it asks for, a file for its outputs. Steps that are actions of others are left out, and what they
+//! would have been given is told.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use yaml_rust2::{Yaml, YamlLoader};
+
+use super::{Ended, end, project, root};
+
+/// What came of a run.
+struct Job {
+    /// Of the last step that was run.
+    last: Ended,
+    /// What code scanning would have been given, if its step would have been run.
+    uploaded: Option<PathBuf>,
+    log: String,
+    summary: String,
+    outputs: HashMap<String, String>,
+}
+
+/// Runs the action in `folder` with these inputs.
+fn run(folder: &Path, inputs: &[(&str, &str)]) -> Result<Job> {
+    let text = std::fs::read_to_string(root().join("action.yml"))?;
+    let action = YamlLoader::load_from_str(&text)?.pop().context("action.yml is empty")?;
+    let mut values = HashMap::from([("github.action_path".to_owned(), root().display().to_string())]);
+    let stated = action["inputs"].as_hash().context("no inputs")?;
+    for (name, input) in stated {
+        let name = name.as_str().context("an input has a name")?;
+        let given = inputs.iter().find(|(given, _)| *given == name).map(|(_, value)| *value);
+        ensure!(given.is_some() || !input["required"].as_bool().unwrap_or(false), "{name} is required");
+        values.insert(format!("inputs.{name}"), given.or(input["default"].as_str()).unwrap_or_default().to_owned());
+    }
+    ensure!(inputs.iter().all(|(name, _)| values.contains_key(&format!("inputs.{name}"))), "an input is not known");
+    std::fs::create_dir_all(folder.join("runner"))?;
+    std::fs::write(folder.join("summary"), "")?;
+    let (mut log, mut uploaded, mut last) = (String::new(), None, None);
+    for step in action["runs"]["steps"].as_vec().context("no steps")? {
+        if step["uses"].as_str().is_some() {
+            let file =
+                with_values(step["with"]["sarif_file"].as_str().context("only one step is an action")?, &values)?;
+            // Its condition: there is something, and it is wanted.
+            ensure!(step["if"].as_str() == Some("inputs.upload-sarif == 'true' && steps.check.outputs.sarif != ''"));
+            uploaded = (values["inputs.upload-sarif"] == "true" && !file.is_empty()).then(|| folder.join(file));
+            continue;
+        }
+        let ended = run_step(step, folder, &mut values)?;
+        log += &ended.text;
+        let failed = ended.status != 0;
+        last = Some(ended);
+        if failed {
+            break;
+        }
+    }
+    let mut outputs = HashMap::new();
+    for (name, output) in action["outputs"].as_hash().context("no outputs")? {
+        let value = with_values(output["value"].as_str().context("a value")?, &values)?;
+        outputs.insert(name.as_str().context("a name")?.to_owned(), value);
+    }
+    let summary = std::fs::read_to_string(folder.join("summary"))?;
+    Ok(Job { last: last.context("no step was run")?, uploaded, log, summary, outputs })
+}
+
+fn run_step(step: &Yaml, folder: &Path, values: &mut HashMap<String, String>) -> Result<Ended> {
+    let script = with_values(step["run"].as_str().context("a step runs something")?, values)?;
+    ensure!(step["shell"].as_str() == Some("bash"), "a composite action has to say its shell");
+    let output = folder.join("output");
+    std::fs::write(&output, "")?;
+    let mut command = Command::new("bash");
+    command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]).current_dir(folder);
+    for (name, value) in step["env"].as_hash().into_iter().flatten() {
+        let (name, value) = (name.as_str().context("a name")?, value.as_str().context("a value")?);
+        command.env(name, with_values(value, values)?);
+    }
+    command.env("GITHUB_OUTPUT", &output).env("GITHUB_STEP_SUMMARY", folder.join("summary"));
+    let ended = end(command.env("RUNNER_TEMP", folder.join("runner")))?;
+    for line in std::fs::read_to_string(&output)?.lines() {
+        let (name, value) = line.split_once('=').context("outputs are NAME=VALUE")?;
+        let step = step["id"].as_str().context("a step with outputs has an id")?;
+        values.insert(format!("steps.{step}.outputs.{name}"), value.to_owned());
+    }
+    Ok(ended)
+}
+
+/// A text with every `${{ ... }}` replaced; what no step has put out is empty, as it is on GitHub.
+fn with_values(text: &str, values: &HashMap<String, String>) -> Result<String> {
+    let (mut done, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = rest.split_once("${{") {
+        let (expression, after) = behind.split_once("}}").context("an expression ends")?;
+        let name = expression.trim();
+        done += before;
+        match values.get(name) {
+            Some(value) => done += value,
+            None if name.starts_with("steps.") => {}
+            None => bail!("{name} is no value"),
+        }
+        rest = after;
+    }
+    Ok(done + rest)
+}
+
+const INPUTS: [(&str, &str); 3] =
+    [("policy", "gpu.toml"), ("files", "dist/**/*.hsaco\n"), ("fatbin", env!("CARGO_BIN_EXE_fatbin"))];
+
+pub fn a_policy_that_is_kept_passes_and_is_told_everywhere(folder: &Path) -> Result<()> {
+    project(folder, "gfx90a")?;
+    let job = run(folder, &[&INPUTS[..], &[("report", "junit.xml")]].concat())?;
+    job.last.must_be(0, "")?;
+    ensure!(job.outputs["status"] == "0" && job.log.contains("fatbin "), "{}", job.log);
+    ensure!(!job.summary.is_empty() && job.uploaded.is_some_and(|file| file.exists()), "{}", job.log);
+    ensure!(std::fs::read_to_string(folder.join("junit.xml"))?.contains("<testsuite"), "no JUnit");
+    Ok(())
+}
+
+pub fn a_policy_that_is_not_kept_fails_behind_the_reports(folder: &Path) -> Result<()> {
+    project(folder, "gfx942")?;
+    let job = run(folder, &INPUTS)?;
+    job.last.must_be(1, "")?;
+    ensure!(job.log.contains("::error title=fatbin check::device code is not as gpu.toml demands"), "{}", job.log);
+    ensure!(job.log.contains("dist/in here/a.hsaco") && job.summary.contains("gfx942"), "{}{}", job.log, job.summary);
+    let sarif = std::fs::read(job.uploaded.context("nothing for code scanning")?)?;
+    let sarif: serde_json::Value = serde_json::from_slice(&sarif)?;
+    ensure!(sarif["runs"][0]["results"].as_array().is_some_and(|results| !results.is_empty()), "{sarif}");
+    let job = run(folder, &[&INPUTS[..], &[("upload-sarif", "false")]].concat())?;
+    ensure!(job.uploaded.is_none() && job.outputs["sarif"] == "fatbin.sarif", "it is written and not handed on");
+    Ok(())
+}
+
+pub fn a_pattern_that_matches_nothing_fails(folder: &Path) -> Result<()> {
+    project(folder, "gfx90a")?;
+    for files in ["dist/**/*.hsaco\nwheels/*.whl", " \n", "missing.so"] {
+        let job = run(folder, &[("files", files), INPUTS[0], INPUTS[2]])?;
+        job.last.must_be(2, "")?;
+        ensure!(job.outputs["status"] == "2" && job.log.contains("::error "), "{}", job.log);
+    }
+    Ok(())
+}
+
+pub fn a_policy_that_cannot_be_read_leaves_nothing_for_code_scanning(folder: &Path) -> Result<()> {
+    project(folder, "gfx90a")?;
+    std::fs::write(folder.join("gpu.toml"), "archs = what\n")?;
+    let job = run(folder, &INPUTS)?;
+    job.last.must_be(2, "")?;
+    ensure!(job.uploaded.is_none() && job.log.contains("gpu.toml"), "{}", job.log);
+    Ok(())
+}

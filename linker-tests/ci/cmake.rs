@@ -1,0 +1,58 @@
+//! `fatbin_check` in a real build: what is linked against the policy fails the build, and is judged again when the policy
+//! changes.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use super::{end, policy, root};
+use crate::directives::fixture;
+use crate::step::Step;
+use crate::tools::Tool;
+
+const PROJECT: &str = "\
+cmake_minimum_required(VERSION 3.16)
+project(kernels C)
+list(APPEND CMAKE_MODULE_PATH \"${MODULES}\")
+include(Fatbin)
+add_library(kernels SHARED host.c image.o)
+fatbin_check(TARGET kernels POLICY gpu.toml)
+";
+
+pub fn a_build_with_makefiles_fails_with_the_policy(folder: &Path) -> Result<()> {
+    build(folder, "Unix Makefiles", "make")
+}
+
+pub fn a_build_with_ninja_fails_with_the_policy(folder: &Path) -> Result<()> {
+    build(folder, "Ninja", "ninja")
+}
+
+fn build(folder: &Path, generator: &str, program: &str) -> Result<()> {
+    let (cmake, program) = (Tool::Cmake.path()?, if program == "ninja" { Tool::Ninja } else { Tool::Make }.path()?);
+    let fatbin = env!("CARGO_BIN_EXE_fatbin");
+    let set_policy = |arch: &str| std::fs::write(folder.join("gpu.toml"), policy(arch));
+    std::fs::write(folder.join("CMakeLists.txt"), PROJECT)?;
+    std::fs::write(folder.join("host.c"), "int host;\n")?;
+    set_policy("gfx90a")?;
+    let image = fixture("answer-gfx90a.hsaco")?;
+    Step::new(folder, fatbin).args(["wrap", "--kind", "openmp", "-o", "image.o"]).arg(image).run()?;
+    Step::new(folder, &cmake)
+        .args(["-S", ".", "-B", "build", "-G", generator])
+        .arg(format!("-DCMAKE_MAKE_PROGRAM={}", program.display()))
+        .arg(format!("-DCMAKE_C_COMPILER={}", Tool::Cc.path()?.display()))
+        .arg(format!("-DMODULES={}", root().join("scripts/cmake").display()))
+        .arg(format!("-DFATBIN_PROGRAM={fatbin}"))
+        .run()?;
+    let build = || end(Command::new(&cmake).args(["--build", "build"]).current_dir(folder));
+    build()?.must_be(0, "Checking the device code in kernels")?;
+    build()?.must_be(0, "")?;
+    // The policy changes, and nothing else does. Twice, for a build that failed must not be held for done.
+    set_policy("gfx942")?;
+    for _ in 0..2 {
+        let ended = build()?;
+        ensure!(ended.status != 0 && ended.text.contains("gfx942"), "{}: {}", ended.status, ended.text);
+    }
+    set_policy("gfx90a")?;
+    build()?.must_be(0, "Checking the device code in kernels")
+}

@@ -1,0 +1,83 @@
+//! The places that other projects call the program from: a GitHub action ([`action`]), a hook of pre-commit
+//! ([`pre_commit`]), a function of CMake ([`cmake`]). Each is called as its users do, with a policy that is kept and one
+//! that is not.
+
+mod action;
+mod cmake;
+mod pre_commit;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+
+use crate::directives::fixture;
+use crate::trial::{completion, fresh_folder};
+
+pub fn trials() -> Vec<Trial> {
+    type Test = fn(&Path) -> Result<()>;
+    let tests: [(&str, Test); 7] = [
+        ("action/kept", action::a_policy_that_is_kept_passes_and_is_told_everywhere),
+        ("action/broken", action::a_policy_that_is_not_kept_fails_behind_the_reports),
+        ("action/nothing", action::a_pattern_that_matches_nothing_fails),
+        ("action/unreadable", action::a_policy_that_cannot_be_read_leaves_nothing_for_code_scanning),
+        ("pre-commit", pre_commit::the_hook_judges_what_is_committed),
+        ("cmake/makefiles", cmake::a_build_with_makefiles_fails_with_the_policy),
+        ("cmake/ninja", cmake::a_build_with_ninja_fails_with_the_policy),
+    ];
+    let trial = |(name, test): (&str, Test)| {
+        let name = name.to_owned();
+        Trial::ignorable_test(format!("ci/{name}"), move || completion(test(&fresh_folder("ci", &name)?)))
+    };
+    tests.into_iter().map(trial).collect()
+}
+
+/// A policy that demands code for a processor; that of the fixture is gfx90a.
+fn policy(arch: &str) -> String {
+    format!("[archs]\nrequire = [\"{arch}\"]\n")
+}
+
+/// A folder with a code object under a name with a space, and a policy.
+fn project(folder: &Path, arch: &str) -> Result<()> {
+    std::fs::create_dir_all(folder.join("dist/in here"))?;
+    std::fs::copy(fixture("answer-gfx90a.hsaco")?, folder.join("dist/in here/a.hsaco"))?;
+    std::fs::write(folder.join("gpu.toml"), policy(arch))?;
+    Ok(())
+}
+
+/// The folder of the program under test, and the path of programs with it in front.
+fn path_with_program() -> Result<std::ffi::OsString> {
+    let folder = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().context("the program is in a folder")?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+    Ok(std::env::join_paths(folders)?)
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// How a command ended, and all that it printed.
+struct Ended {
+    status: i32,
+    text: String,
+}
+
+fn end(command: &mut Command) -> Result<Ended> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    Ok(Ended { status: output.status.code().context("ended by a signal")?, text })
+}
+
+impl Ended {
+    fn must_be(&self, status: i32, said: &str) -> Result<()> {
+        ensure!(
+            self.status == status && self.text.contains(said),
+            "status {}, not {status} with {said:?}:\n{}",
+            self.status,
+            self.text
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! The hook, run by pre-commit from a repository that holds nothing but its description.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::{end, path_with_program, policy, project, root};
+use crate::step::Step;
+use crate::tools::Tool;
+
+const HOOKS: &str = ".pre-commit-hooks.yaml";
+
+pub fn the_hook_judges_what_is_committed(folder: &Path) -> Result<()> {
+    let (program, git) = (Tool::PreCommit.path()?, Tool::Git.path()?);
+    let (hooks, work) = (folder.join("hooks"), folder.join("work"));
+    std::fs::create_dir_all(&hooks)?;
+    std::fs::copy(root().join(HOOKS), hooks.join(HOOKS))?;
+    project(&work, "gfx90a")?;
+    std::fs::write(work.join("kernels.txt"), "no device code, and no file for the hook")?;
+    for repository in [&hooks, &work] {
+        Step::new(repository, &git).args(["init", "--quiet"]).run()?;
+        Step::new(repository, &git).args(["add", "."]).run()?;
+        let author = ["-c", "user.name=test", "-c", "user.email=test@example.org"];
+        Step::new(repository, &git).args(author).args(["commit", "--quiet", "--message", "all"]).run()?;
+    }
+    let path = path_with_program()?;
+    let run = || {
+        let mut command = Command::new(&program);
+        command.arg("try-repo").arg(&hooks).args(["fatbin-check-installed", "--all-files", "--color", "never"]);
+        end(command.current_dir(&work).env("PATH", &path).env("PRE_COMMIT_HOME", folder.join("home")))
+    };
+    run()?.must_be(0, "Passed")?;
+    std::fs::write(work.join("gpu.toml"), policy("gfx942"))?;
+    let ended = run()?;
+    ended.must_be(1, "Failed")?;
+    ended.must_be(1, "dist/in here/a.hsaco")?;
+    ended.must_be(1, "exit code: 1")
+}

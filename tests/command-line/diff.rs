@@ -1,0 +1,219 @@
+//! `fatbin diff`: what became of a made library from one build to the next.
+
+use serde_json::Value;
+
+use crate::{Run, Scene, fixture};
+
+/// A library in each folder, whose images are files of these contents.
+fn builds(old: &[&[u8]], new: &[&[u8]]) -> Scene {
+    let scene = Scene::new();
+    for (folder, images) in [("old", old), ("new", new)] {
+        std::fs::create_dir(scene.path(folder)).unwrap();
+        library(&scene, &format!("{folder}/lib.so"), images);
+    }
+    scene
+}
+
+fn library(scene: &Scene, path: &str, images: &[&[u8]]) {
+    let mut names = String::new();
+    for (number, image) in images.iter().enumerate() {
+        scene.file(&format!("image-{number}"), image);
+        names += &format!(" image-{number}");
+    }
+    scene.fatbin(&format!("wrap --kind openmp -o {path}{names}")).ok();
+}
+
+fn gfx90a() -> Vec<u8> {
+    fixture("answer-gfx90a.hsaco")
+}
+
+/// The code object with a kernel that is said to be larger than its 32 bytes.
+fn grown() -> Vec<u8> {
+    let mut image = gfx90a();
+    let size = |image: &[u8], at: usize| u64::from_le_bytes(image[at..at + 8].try_into().unwrap());
+    // The sizes of global functions; there is one, and its table is the only one.
+    let places: Vec<usize> =
+        (16..image.len() - 8).filter(|&at| size(&image, at) == 32 && image[at - 12] == 0x12).collect();
+    assert_eq!(places.len(), 1);
+    image[places[0]] = 96;
+    image
+}
+
+fn differs(run: Run) -> String {
+    assert_eq!((run.status, run.err.as_str()), (1, ""), "{}", run.out);
+    run.out
+}
+
+#[test]
+fn equal_builds_are_equal_whatever_they_are_called_and_however_they_are_given() {
+    let scene = builds(&[&gfx90a()], &[&gfx90a()]);
+    scene.fatbin("lock old -o old.lock").ok();
+    scene.fatbin("lock new/lib.so --code-only -o code.lock").ok();
+    std::fs::copy(scene.path("new/lib.so"), scene.path("another")).unwrap();
+    let sides =
+        ["old new", "old/lib.so another", "old.lock new", "old.lock new/lib.so", "new old.lock", "old code.lock"];
+    for sides in sides {
+        let out = scene.fatbin(&format!("diff {sides}")).ok();
+        assert!(out.starts_with("the device code is the same\n"), "{sides}: {out}");
+    }
+}
+
+#[test]
+fn an_added_arch_and_debug_information_are_told_as_what_they_are() {
+    let scene = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco"), &fixture("answer-sm_90.cubin")]);
+    let sizes = ["old", "new"].map(|it| scene.read(&format!("{it}/lib.so")).len() as i64);
+    let (old, new, grown) = (sizes[0], sizes[1], sizes[1] - sizes[0]);
+    let percent = 100.0 * grown as f64 / old as f64;
+    let expected = format!(
+        "\
+the device code differs
+  device code: 3456 -> 8528 bytes (+5072, +146.8 %), 1 -> 2 images, 1 -> 2 kernels
+  stored: 3600 -> 8816 bytes (+5216, +144.9 %)
+  archs added: sm_90
+lib.so: {old} -> {new} bytes (+{grown}, +{percent:.1} %)
+  ARCH    KIND    IMAGE   OLD   NEW  CHANGE  WHAT
+  sm_90   openmp  elf       -  3312   +3312  added: 1 image, 1 kernel
+  gfx90a  openmp  elf    3456  5216   +1760  only debug information or notes: none -> full
+"
+    );
+    assert_eq!(differs(scene.fatbin("diff old new")), expected);
+}
+
+#[test]
+fn a_kernel_that_grew_is_named_and_a_lock_says_the_same_as_the_files() {
+    let scene = builds(&[&gfx90a(), &fixture("answer-sm_90.cubin")], &[&grown()]);
+    let out = differs(scene.fatbin("diff old new"));
+    let size = |it: &str| scene.read(&format!("{it}/lib.so")).len();
+    let kernel = "  ARCH    OLD  NEW  CHANGE  WHAT  KERNEL\n  gfx90a   32   96     +64  code  answer_kernel\n";
+    assert!(out.ends_with(kernel), "{out}");
+    assert!(out.contains("\n  archs removed: sm_90\n"), "{out}");
+    assert!(out.contains("  sm_90   openmp  elf    3312     -   -3312  removed: 1 image, 1 kernel\n"), "{out}");
+    assert!(out.contains(&format!("\nlib.so: {} -> {} bytes", size("old"), size("new"))), "{out}");
+    scene.fatbin("lock old -o old.lock").ok();
+    scene.fatbin("lock new/lib.so -o new.lock").ok();
+    let of_locks = differs(scene.fatbin("diff old.lock new.lock"));
+    assert_eq!(of_locks.replace("new/lib.so (was old/lib.so)", "lib.so"), out);
+}
+
+#[test]
+fn only_code_counts_if_nothing_else_is_to() {
+    let scene = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco")]);
+    differs(scene.fatbin("diff old new"));
+    scene.fatbin("diff --code-only old new").ok();
+    library(&scene, "new/lib.so", &[&grown()]);
+    differs(scene.fatbin("diff --code-only old new"));
+}
+
+#[test]
+fn a_lost_compression_is_a_difference_in_the_way_of_storing() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a");
+    scene.fatbin("pack --compress -o old a").ok();
+    scene.fatbin("pack --format-version 3 -o new a").ok();
+    let out = differs(scene.fatbin("diff old new"));
+    assert!(out.contains("only the way of storing, zstd -> plain"), "{out}");
+    assert_eq!(scene.fatbin("diff --max-growth 5% old new").status, 1, "stored, it grew");
+    scene.fatbin("diff --code-only old new").ok();
+}
+
+#[test]
+fn a_limit_on_growth_decides_the_exit_status() {
+    let scene = builds(&[&gfx90a()], &[&gfx90a(), &fixture("answer-sm_90.cubin")]);
+    let status = |limits: &str| scene.fatbin(&format!("diff old new {limits}")).status;
+    let cases = [
+        ("--max-growth 10M", 0),
+        ("--max-growth 3456", 0),
+        ("--max-growth 3455", 1),
+        ("--max-growth 5%", 1),
+        ("--max-growth 500%", 0),
+        ("--max-growth gfx90a=0%", 0),
+        ("--max-growth sm_90=500%", 1),
+        ("--max-growth gfx90a=0 --max-growth sm_90=1K", 1),
+        ("--max-growth gfx942=5%", 2),
+        ("--max-growth five", 2),
+    ];
+    for (limits, expected) in cases {
+        assert_eq!(status(limits), expected, "{limits}");
+    }
+    let out = differs(scene.fatbin("diff --max-growth 5% old new"));
+    assert!(out.contains("  limit of 5 %: EXCEEDED, +3312, +95.8 %\n"), "{out}");
+    let run = scene.fatbin("diff --max-growth gfx942=5% old new");
+    assert_eq!(run.err, "fatbin: neither side has code for gfx942, whose growth is to be limited\n");
+    scene.fatbin("lock --code-only old -o code.lock").ok();
+    let run = scene.fatbin("diff --max-growth 5% code.lock new");
+    assert_eq!((run.status, run.out.as_str()), (2, ""));
+    assert_eq!(run.err, "fatbin: OLD does not state the sizes that --max-growth needs\n");
+}
+
+#[test]
+fn the_document_follows_its_schema() {
+    let scene = builds(&[&gfx90a()], &[&grown(), &fixture("answer-sm_90.cubin")]);
+    let run = scene.fatbin("diff --json --max-growth 5% old new");
+    assert_eq!(run.status, 1);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((&document["schema"], &document["equal"]), (&"fatbin.diff/1".into(), &false.into()));
+    assert_eq!(document["added_archs"], serde_json::json!(["sm_90"]));
+    assert_eq!(document["budgets"][0]["exceeded"], true);
+    assert_eq!((&document["old"]["size"], &document["new"]["kernels"]), (&3456.into(), &2.into()));
+    let file = &document["files"][0];
+    assert_eq!((&file["path"], &file["change"]), (&"lib.so".into(), &"changed".into()));
+    let changes = |index: usize| (file["targets"][index]["arch"].clone(), file["targets"][index]["change"].clone());
+    assert_eq!([changes(0), changes(1)], [("sm_90".into(), "added".into()), ("gfx90a".into(), "code".into())]);
+    let kernel = &file["targets"][1]["kernels"][0];
+    assert_eq!((&kernel["name"], &kernel["change"]), (&"answer_kernel".into(), &"changed".into()));
+    assert_eq!((&kernel["old"]["code_size"], &kernel["new"]["code_size"]), (&32.into(), &96.into()));
+}
+
+#[test]
+fn members_of_wheels_of_two_versions_belong_together() {
+    let scene = Scene::new();
+    for (version, image) in [("1.0", gfx90a()), ("1.1", grown())] {
+        let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        for folder in ["x", &format!("x-{version}.data/purelib")] {
+            writer.start_file(format!("{folder}/x.hsaco"), zip::write::SimpleFileOptions::default()).unwrap();
+            std::io::Write::write_all(&mut writer, &image).unwrap();
+        }
+        scene.file(&format!("x-{version}-cp312-cp312-linux_x86_64.whl"), writer.finish().unwrap().into_inner());
+    }
+    let [old, new] = ["1.0", "1.1"].map(|version| format!("x-{version}-cp312-cp312-linux_x86_64.whl"));
+    scene.fatbin(&format!("lock {old} -o old.lock")).ok();
+    for old in [old.as_str(), "old.lock"] {
+        let out = differs(scene.fatbin(&format!("diff {old} {new}")));
+        assert_eq!(out.matches("  gfx90a   32   96     +64  code  answer_kernel\n").count(), 2, "{out}");
+        assert!(!out.contains("added") && !out.contains("removed"), "{out}");
+    }
+}
+
+#[test]
+fn trouble_is_told_and_is_no_difference() {
+    let scene = builds(&[&gfx90a()], &[&gfx90a()]);
+    scene
+        .file("text", "no code")
+        .file("bad.lock", "fatbin.lock/1\nfile a size=x\n")
+        .file("new.lock", "fatbin.lock/2\n");
+    let cases = [
+        ("missing old", "missing: cannot open: No such file or directory (os error 2)"),
+        ("old bad.lock", "bad.lock: line 2: size is \"x\", should be a number"),
+        ("new.lock old", "new.lock: line 1: is \"fatbin.lock/2\", should be \"fatbin.lock/1\""),
+        ("text text", "no device code to compare on either side"),
+    ];
+    for (sides, message) in cases {
+        let run = scene.fatbin(&format!("diff {sides}"));
+        assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (2, "", format!("fatbin: {message}\n").as_str()));
+    }
+    assert!(differs(scene.fatbin("diff text old/lib.so")).contains("archs added: gfx90a"));
+}
+
+#[test]
+fn names_from_a_lock_do_not_command_the_terminal_and_long_ones_are_cut() {
+    let scene = Scene::new();
+    let long = "k".repeat(300);
+    let lock = |size: u64| {
+        let kernels = format!("  kernel \"\\u001b]0;x\" code_size={size}\n  kernel {long} code_size={size}\n");
+        format!("fatbin.lock/1\nfile \"a\\nb\"\nimage sm_80 image=elf\n{kernels}")
+    };
+    let out = differs(scene.file("a", lock(1)).file("b", lock(9)).fatbin("diff a b"));
+    assert!(out.chars().all(|c| c == '\n' || !c.is_control()), "{out:?}");
+    assert!(out.lines().all(|line| line.chars().count() < 120), "{out}");
+    assert!(differs(scene.fatbin("diff --all a b")).contains(&long));
+}

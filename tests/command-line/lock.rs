@@ -1,0 +1,96 @@
+//! `fatbin lock`: what it writes, and when it does not.
+
+use crate::Scene;
+
+/// Hashes are long, and not what these tests are about.
+fn without_hashes(lock: &[u8]) -> String {
+    let lock = String::from_utf8(lock.to_vec()).unwrap();
+    let words = |line: &str| line.split(' ').filter(|it| !it.starts_with("sha256=")).collect::<Vec<_>>().join(" ");
+    lock.lines().map(|line| words(line) + "\n").collect()
+}
+
+#[test]
+fn a_lock_has_a_line_for_each_file_image_and_kernel() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
+    assert_eq!(scene.fatbin("lock w.o -o gpu.lock").ok(), "");
+    let code = |line: &str| line.split(" code=").next().unwrap().to_owned() + "\n";
+    let lock: String = without_hashes(&scene.read("gpu.lock")).lines().map(code).collect();
+    let size = scene.read("w.o").len();
+    let expected = format!(
+        "\
+fatbin.lock/1
+# The device code that is shipped, one line each; written by `fatbin lock`.
+
+file w.o size={size} stored=7056
+image gfx90a kind=openmp image=elf triple=amdgcn-amd-amdhsa in=offload-binary stored=3456 size=3456 debug=none
+  kernel answer_kernel code_size=32 vgprs=2 agprs=0 sgprs=10 vgpr_spills=0 sgpr_spills=0 scratch=0 shared=0
+image sm_90 kind=openmp image=elf triple=nvptx64-nvidia-cuda in=offload-binary stored=3312 size=3312 debug=none
+  kernel answer_kernel code_size=256 registers=8 scratch=0 shared=0
+"
+    );
+    assert_eq!(lock, expected);
+}
+
+#[test]
+fn sizes_are_those_of_images_decompressed_and_the_codec_is_that_of_the_container_around_them() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").file("host", "");
+    let ids = "--target host-x86_64-unknown-linux-gnu=host --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
+    scene.fatbin(&format!("bundle --type bc --compress {ids} -o bundle")).ok();
+    let lock = without_hashes(scene.fatbin("lock bundle -o -").ok().as_bytes());
+    let image = "image gfx90a kind=hip image=elf triple=amdgcn-amd-amdhsa in=ccob";
+    assert!(lock.contains(&format!("{image} codec=zstd size=3456 debug=none code=")), "{lock}");
+    assert!(lock.contains("  kernel answer_kernel "), "{lock}");
+}
+
+#[test]
+fn a_lock_does_not_depend_on_the_order_of_files_and_images() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b").fixture("answer-sm_80.ptx", "c");
+    std::fs::create_dir(scene.path("lib")).unwrap();
+    scene.fatbin("pack -o lib/x --image file=a,kind=hip b").ok();
+    scene.fatbin("pack -o lib/y b c").ok();
+    let lock = |arguments: &str| scene.fatbin(&format!("lock {arguments} -o -")).ok();
+    assert_eq!(lock("lib/x lib/y"), lock("lib/y lib/x"));
+    assert_eq!(lock("lib/x lib/y"), lock("lib"));
+    let before = lock("lib/x");
+    scene.fatbin("pack -o lib/x b --image file=a,kind=hip").ok();
+    assert_eq!(before, lock("lib/x"));
+}
+
+#[test]
+fn two_builds_that_differ_in_debug_information_have_one_lock_of_code() {
+    let scene = Scene::new();
+    let lock = |name: &str, options: &str| {
+        scene.fixture(name, "a").fatbin("pack -o x --image file=a,kind=hip").ok();
+        scene.fatbin(&format!("lock {options} x -o -")).ok()
+    };
+    let plain = lock("answer-gfx90a.hsaco", "--code-only").replace("debug=none", "debug=full");
+    assert_eq!(plain, lock("answer-gfx90a-debug.hsaco", "--code-only"));
+    assert!(!plain.contains("sha256") && !plain.contains("stored="), "{plain}");
+    assert_ne!(lock("answer-gfx90a.hsaco", ""), lock("answer-gfx90a-debug.hsaco", ""));
+}
+
+#[test]
+fn a_lock_that_would_not_hold_everything_is_not_written_and_the_old_one_stays() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").file("cut", b"\x10\xff\x10\xad").file("text", "no code");
+    scene.file("gpu.lock", "old");
+    let run = scene.fatbin("lock a missing -o gpu.lock");
+    assert_eq!((run.status, run.out.as_str()), (2, ""));
+    assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");
+    assert_eq!(scene.fatbin("lock a cut -o gpu.lock").status, 2);
+    let run = scene.fatbin("lock text -o gpu.lock");
+    assert_eq!((run.status, run.err.as_str()), (1, "fatbin: no device images; gpu.lock is not written\n"));
+    assert_eq!(scene.read("gpu.lock"), b"old");
+}
+
+#[test]
+fn a_named_file_without_device_code_is_there_for_the_reviewer_to_see() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").file("lib.so", "no code any more");
+    let lock = scene.fatbin("lock a lib.so -o -").ok();
+    assert!(lock.ends_with("\n\nfile lib.so size=16 stored=0\n"), "{lock}");
+}

@@ -31,14 +31,16 @@
 //!
 //! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
 //!
+//! The page of `--html` is opened in a browser: [`page`].
+//!
+//! Where other projects call the program from, an action, a hook and a function of CMake: [`ci`].
+//!
 //! What registers containers is followed in files of every format: [`wrappers`].
 //!
 //! The reports of `fatbin check` follow their published schemas, and its policies hold for real files: [`check`].
 //!
 //! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
 //! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`todays_tools`].
-//!
-//! Where other projects call the program from, an action, a hook and a function of CMake: [`ci`].
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
 //! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
@@ -55,6 +57,7 @@ mod false_magics;
 mod inspect;
 mod linker_wrapper;
 mod matrix;
+mod page;
 mod real_files;
 mod runtimes;
 mod step;
@@ -108,6 +111,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
+    trials.extend(page::trials());
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
     trials.extend(real_files::trials());

@@ -27,7 +27,7 @@
 //! | [`check`] | a policy, its rules, and what they find in that | where it came from, how it is printed |
 //! | [`lock`] | a reviewable record of device code, and what became of an old one | whether it is files or a record |
 //! | [`ops`] | what a command does with files | command-line syntax |
-//! | [`report`] | an inventory as table or JSON | where it came from |
+//! | [`report`] | an inventory as table, JSON or page | where it came from |
 //! | [`cli`] | subcommands, messages, exit statuses | |
 //!
 //! # Listing a file

@@ -70,13 +70,15 @@ fn compiled(folder: &Path, processor: &str, options: &[&str], level: &str) -> Re
     let step = clang(folder)?.args(["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpuinc"]);
     let step = step.arg(format!("--offload-arch={processor}")).args(options);
     step.args(["-o", "image"]).arg(source("kernels.cu")).run()?;
-    compare(folder, level)
+    let ours = compare(folder, level)?;
+    ours.has_names_of_cxxfilt(folder)?;
+    Ok(ours)
 }
 
 fn opencl(folder: &Path, options: &[&str]) -> Result<()> {
     let step = clang(folder)?.args(["-x", "cl", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-g"]).args(options);
     step.args(["-o", "image"]).arg(source("kernels.cl")).run()?;
-    compare(folder, "full").map(drop)
+    compare(folder, "full")?.has_names_of_cxxfilt(folder)
 }
 
 /// Releases before LLVM 15 wrote it still; nobody reads its metadata here, and that has to be said.
@@ -90,7 +92,7 @@ fn version_2(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn compare(folder: &Path, level: &str) -> Result<Ours> {
+pub fn compare(folder: &Path, level: &str) -> Result<Ours> {
     let ours = Ours::of(folder, "image")?;
     let notes = Step::new(folder, Tool::Readelf.path()?).args(["--notes", "image"]).run()?;
     let theirs = kernels_of_notes(&notes.stdout);
@@ -117,7 +119,6 @@ fn compare(folder: &Path, level: &str) -> Result<Ours> {
             ours.complain(format!("{name}: {sizes:?}"))
         );
     }
-    ours.has_names_of_cxxfilt(folder)?;
     ensure!(text(&ours.image["debug"]["level"]) == level, "{}", ours.complain(format!("should be {level}")));
     dwarf::compare(folder, &ours, "image")?;
     Ok(ours)

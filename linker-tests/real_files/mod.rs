@@ -54,6 +54,11 @@ fn trial(file: &'static RealFile, what: &'static str, test: fn(&Path, &RealFile)
     })
 }
 
+/// Where the file is, by its name in the table.
+pub fn path_of(name: &'static str) -> Result<PathBuf> {
+    named([name]).next().expect("one for one").path()
+}
+
 fn named<const N: usize>(names: [&'static str; N]) -> impl Iterator<Item = &'static RealFile> {
     names.into_iter().map(|name| FILES.iter().find(|file| file.name == name).expect("a file of the table"))
 }

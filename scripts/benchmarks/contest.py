@@ -87,7 +87,8 @@ class Contestant:
 
     def run(self, bench):
         for output in self.outputs:
-            (bench.folder / output).unlink(missing_ok=True)
+            path = bench.folder / output
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         # Otherwise this one pays for writing back what the one before it left in the cache.
         os.sync()
         costs = [bench.measure(*command) for command in self.commands]
@@ -96,7 +97,10 @@ class Contestant:
         self.output = costs[-1].output
 
     def written(self, bench):
-        return sum((bench.folder / output).stat().st_size for output in self.outputs)
+        """How many bytes; of a folder, those of the files in it."""
+        paths = [bench.folder / output for output in self.outputs]
+        files = [file for path in paths for file in (path.iterdir() if path.is_dir() else [path])]
+        return sum(file.lstat().st_size for file in files)
 
 
 def compete(bench, title, contestants, rounds, limit):

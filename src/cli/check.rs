@@ -38,6 +38,10 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
 
+    /// Write also one HTML page with findings, sizes, kernels by arch and tables; it loads nothing
+    #[arg(long, value_name = "OUT.html", conflicts_with = "init")]
+    html: Option<PathBuf>,
+
     #[command(flatten)]
     limit: LimitArgument,
 
@@ -68,17 +72,24 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let policy = read_policy(&path)?;
     let format = arguments.format;
     let options = Options { hash: policy.wants_hashes() || format == Format::Cyclonedx, ..options };
-    let subjects = survey(&inputs, options, &|path| policy.wanted(path))?;
+    let wanted = |path: &str| {
+        let wanted = policy.wanted(path);
+        // A page shows kernels also where nothing is demanded of them.
+        Wanted { inspection: wanted.inspection || arguments.html.is_some(), ..wanted }
+    };
+    let subjects = survey(&inputs, options, &wanted)?;
     let verdict = check::check(&policy, &inputs.names(), &subjects);
+    let surveys = || subjects.iter().map(|subject| &subject.survey).collect::<Vec<_>>();
+    if let Some(path) = &arguments.html {
+        super::page::write(path, &surveys(), Some(&verdict))?;
+    }
     let text = match format {
         Format::Human => report::verdict_text(&verdict),
         Format::Json => report::verdict_json(&verdict),
         Format::Junit => report::verdict_junit(&verdict),
         Format::Sarif => report::verdict_sarif(&verdict),
         Format::Markdown => report::verdict_markdown(&verdict),
-        Format::Cyclonedx => {
-            report::verdict_cyclonedx(&verdict, &subjects.iter().map(|it| &it.survey).collect::<Vec<_>>())
-        }
+        Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys()),
     };
     print(&text)?;
     Ok(status_of(&verdict))
@@ -148,9 +159,9 @@ fn survey_one(
     match outcome {
         Outcome::Nothing(file) => (nothing_inside(file), None),
         Outcome::Unreadable(path, error) => unreadable(path, error),
-        Outcome::Scanned(ops::Scanned { part, file }) => {
-            let path = file.path.clone();
-            match part.open().and_then(|part| ops::survey(&part, file, options, wanted(&path))) {
+        Outcome::Scanned(scanned) => {
+            let path = scanned.file.path.clone();
+            match ops::survey(scanned, options, wanted(&path)) {
                 Ok(survey) => (survey, None),
                 Err(error) => unreadable(path, error),
             }

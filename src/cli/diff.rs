@@ -1,14 +1,14 @@
 //! `fatbin diff`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use super::Status;
 use super::limit::{LimitArgument, parse_size};
 use super::locking::side;
+use super::{Status, terminal};
 use crate::lock::{self, Budget, Most};
 use crate::report::{self, Differences};
 
@@ -61,12 +61,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let verdicts = lock::judge(&old, &new, &arguments.max_growth)?;
     let names = [&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned());
     let differences = Differences { names: &names, comparison: &comparison, verdicts: &verdicts };
+    let screen = terminal::screen();
     let text = if arguments.json {
         report::differences_json(&differences)
     } else {
-        report::differences_table(&differences, arguments.all)
+        report::differences_table(&differences, arguments.all, &screen)
     };
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(&screen);
     out.write_all(text.as_bytes())?;
     out.flush()?;
     let is_trouble = [old_status, new_status].contains(&Status::Trouble);

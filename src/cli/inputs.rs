@@ -144,7 +144,7 @@ impl InputArguments {
         (paths, failed)
     }
 
-    /// All paths in order, and the folders that cannot be read.
+    /// All paths in order, and the folders and lists that cannot be read.
     fn named(&self) -> Result<(Vec<Named>, Vec<Unreadable>)> {
         let (paths, failed) = self.paths();
         let (mut named, mut failed) = (Vec::new(), Vec::from_iter(failed));

@@ -1,6 +1,7 @@
 //! `fatbin inspect`.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -12,6 +13,7 @@ use super::{Status, status, terminal};
 use crate::inventory::{File, Image};
 use crate::ops::{self, Scanned};
 use crate::report::{self, Inspected, InspectedFile, Matrix};
+use crate::survey::{Inside, SurveyedFile};
 
 /// Tell which kernels are inside device images, what they take of a device, and where they come from
 ///
@@ -29,6 +31,10 @@ pub struct Arguments {
     /// Tell which kernel is there for which arch, over all files
     #[arg(long)]
     matrix: bool,
+
+    /// Write one HTML page with everything instead: sizes, kernels by arch, tables; it loads nothing
+    #[arg(long, value_name = "OUT.html", conflicts_with_all = ["json", "matrix"])]
+    html: Option<PathBuf>,
 
     #[command(flatten)]
     selection: SelectionArguments,
@@ -63,7 +69,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
-    let is_table = !arguments.json && !arguments.matrix;
+    let is_table = !arguments.json && !arguments.matrix && arguments.html.is_none();
     let mut images: Vec<Vec<Inspected<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
     let device_images: Vec<Vec<&Image>> = scanned.iter().map(|it| it.file.device_images().collect()).collect();
     let unseen = ops::inspect(&scanned, &arguments.selection.selection(), options, &mut |file, number, inspection| {
@@ -85,6 +91,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     unseen.unknown.into_iter().for_each(|error| status::warn(&error.into()));
     let mut images = images.into_iter();
+    if let Some(path) = &arguments.html {
+        let files: Vec<SurveyedFile> = order.into_iter().map(|place| place.surveyed(&scanned, &mut images)).collect();
+        super::page::write(path, &files.iter().collect::<Vec<_>>(), None)?;
+        return Ok(status);
+    }
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
     let text = match (arguments.matrix, arguments.json) {
         (true, true) => report::matrix_json(&Matrix::new(&files)),
@@ -118,5 +129,23 @@ impl Place {
             }
             Place::Empty(file) => InspectedFile { file, images: Vec::new() },
         }
+    }
+
+    /// `images` are those of the scanned files, in order.
+    fn surveyed<'a>(
+        self,
+        scanned: &'a [Scanned],
+        images: &mut impl Iterator<Item = Vec<Inspected<'a>>>,
+    ) -> SurveyedFile {
+        let index = match self {
+            Place::Scanned(index) => index,
+            Place::Empty(file) => return SurveyedFile { file, insides: Vec::new() },
+        };
+        let file = scanned[index].file.clone();
+        let mut insides = vec![Inside::default(); file.device_images().count()];
+        for inspected in images.next().unwrap_or_default() {
+            insides[inspected.number].inspection = Some(inspected.inspection);
+        }
+        SurveyedFile { file, insides }
     }
 }

@@ -46,10 +46,9 @@ fn look(outcome: Outcome, options: Options) -> Looked {
 }
 
 fn look_into(scanned: Scanned, options: Options) -> FileResult<Looked> {
-    let Scanned { part, file } = scanned;
-    let status = found(&file);
+    let status = found(&scanned.file);
     let wanted = Wanted { inspection: true, code_hash: true, build_paths: false };
-    let surveyed = ops::survey(&part.open()?, file, options, wanted)?;
+    let surveyed = ops::survey(scanned, options, wanted)?;
     let mut errors = Vec::new();
     for (number, (image, inside)) in surveyed.images().enumerate() {
         let problems = inside.inspection.iter().flat_map(|inspection| &inspection.problems);

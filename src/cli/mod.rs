@@ -16,6 +16,7 @@ mod list;
 mod lock;
 mod locking;
 mod pack;
+mod page;
 mod progress;
 mod scan;
 mod schema;
@@ -56,10 +57,10 @@ enum Command {
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
+    Select(select::Arguments),
     Check(check::Arguments),
     Lock(lock::Arguments),
     Diff(diff::Arguments),
-    Select(select::Arguments),
     Schema(schema::Arguments),
     InstallLinks(install_links::Arguments),
 }
@@ -81,10 +82,10 @@ pub fn run() -> ExitCode {
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Select(arguments) => select::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Lock(arguments) => lock::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
-        Command::Select(arguments) => select::run(arguments),
         Command::Schema(arguments) => schema::run(arguments),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };

@@ -125,6 +125,18 @@ impl Input {
         unsafe { options.map(&self.file) }.map_err(Error::io(&self.path, "map"))
     }
 
+    /// Gives back the pages that were looked at through the lasting mapping; whatever is looked at again comes back. They
+    /// stay in the system's cache, but as long as they are mapped they count as memory of this process, and the kernel maps
+    /// sixteen for each that is looked at.
+    pub fn release(&self) {
+        #[cfg(unix)]
+        if !self.map.is_empty() {
+            // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
+            // That it cannot be given back is no failure.
+            let _ = unsafe { self.map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+
     /// Where `part` lies in this file, if it is a slice of its mapping.
     pub fn offset_of(&self, part: &[u8]) -> Option<u64> {
         let file = self.map.as_ptr_range();

@@ -2,18 +2,18 @@
 //!
 //! Images are looked into one after another, each while its bytes are there, so no more than one is decompressed at a time.
 
+use super::extract::Scanned;
 use super::inspect::{inspection, with_bytes};
 use crate::error::Result;
 use crate::inspect;
-use crate::inventory::File;
-use crate::scan::{self, Options, Source};
+use crate::scan::Options;
 use crate::survey::{Inside, SurveyedFile, Wanted};
 
-/// What is `wanted` of the device images in `file`, which is what a scan of `source` with these options has found.
-pub fn survey(source: &impl Source, file: File, options: Options, wanted: Wanted) -> Result<SurveyedFile> {
-    let mut insides = vec![Inside::default(); file.device_images().count()];
+/// What is `wanted` of the device images in a file that was scanned with these options.
+pub fn survey(scanned: Scanned, options: Options, wanted: Wanted) -> Result<SurveyedFile> {
+    let mut insides = vec![Inside::default(); scanned.file.device_images().count()];
     if wanted.is_anything() {
-        scan::reopen(source, &file, options, &|_| true, &mut |number, _, image| {
+        scanned.reopen(options, &|_| true, &mut |number, _, image| {
             let inside = &mut insides[number];
             inside.inspection = wanted
                 .inspection
@@ -30,5 +30,5 @@ pub fn survey(source: &impl Source, file: File, options: Options, wanted: Wanted
             Ok(())
         })?;
     }
-    Ok(SurveyedFile { file, insides })
+    Ok(SurveyedFile { file: scanned.file, insides })
 }

@@ -1,9 +1,10 @@
-//! Inventories as text: for people as a table, for programs as JSON. Where an inventory came from is not known here.
+//! Inventories as text: for people as a table or a page, for programs as JSON. Where an inventory came from is not known here.
 
 mod difference;
 mod extraction;
 mod inspection;
 mod json;
+mod page;
 mod schemas;
 mod screen;
 mod selection;
@@ -17,6 +18,7 @@ pub use inspection::{
     Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
 };
 pub use json::{json, json_line};
+pub use page::page;
 pub use schemas::{SCHEMAS, Schema};
 pub use screen::Screen;
 pub use selection::{Answered, AnsweredFile, selection_json, selection_summary, selection_text};

@@ -117,6 +117,10 @@ impl Source for Part {
         self.input.blocks(start + range.start..start + range.end, overlap, |offset, bytes| look(offset - start, bytes))
     }
 
+    fn release(&self) {
+        self.input.release();
+    }
+
     fn on_disk(&self) -> Option<OnDisk> {
         self.input.on_disk().map(|it| OnDisk { offset: self.range.start, ..it })
     }

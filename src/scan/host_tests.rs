@@ -428,3 +428,19 @@ fn thousands_of_false_magics_are_no_images() {
     let file = scan("file", &View::new(&bytes)).unwrap();
     assert_eq!((file.containers.len(), file.errors.len()), (0, 0));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn false_magics_all_over_a_file_do_not_keep_it_in_memory() {
+    const SIZE: usize = 96 << 20;
+    let (mut bytes, file) = (vec![0; SIZE], tempfile::NamedTempFile::new().unwrap());
+    for page in bytes.chunks_mut(4096) {
+        page[..4].copy_from_slice(b"\x10\xff\x10\xad");
+    }
+    std::fs::write(file.path(), bytes).unwrap();
+    let input = Input::open(file.path()).unwrap();
+    let found = scan("file", &input).unwrap();
+    assert_eq!((found.containers.len(), found.unsearched), (0, 0));
+    let kept = resident(file.path());
+    assert!(kept <= 32 << 20, "{kept} bytes of {SIZE}");
+}

@@ -57,7 +57,10 @@ pub fn search(source: &impl Source, range: Range<u64>, structure: &Structure, fi
                     offset + container.view.size()
                 }
                 // Only one byte on, because a magic can begin inside another: the bundle's ends as it begins.
-                Err(_) => offset + 1,
+                Err(_) => {
+                    findings.looked_at(1);
+                    offset + 1
+                }
             };
         }
     })?;

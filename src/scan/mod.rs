@@ -22,7 +22,7 @@ use std::path::Path;
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Malformed, Result};
-use crate::format::{self, ContainerType};
+use crate::format::{self, ContainerType, Contents};
 use crate::inventory::{Container, File, FileFormat, Image, InSection, OnDisk, Section};
 use crate::io::Input;
 use record::Record;
@@ -51,6 +51,9 @@ pub trait Source {
     /// the one before.
     fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 
+    /// Gives back memory that looking through the view took, where there is any.
+    fn release(&self) {}
+
     /// Where in a file on disk the bytes stand as they are, if they do.
     fn on_disk(&self) -> Option<OnDisk> {
         None
@@ -64,6 +67,10 @@ impl Source for Input {
 
     fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         Input::blocks(self, range, overlap, look)
+    }
+
+    fn release(&self) {
+        Input::release(self);
     }
 
     fn on_disk(&self) -> Option<OnDisk> {
@@ -92,7 +99,15 @@ pub fn scan(path: &str, source: &impl Source) -> Result<File> {
 pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut Look) -> Result<File> {
     let view = source.view();
     let structure = structure::read(view);
-    let mut findings = Findings { options, look, containers: Vec::new(), sections: Vec::new(), errors: Vec::new() };
+    let mut findings = Findings {
+        options,
+        look,
+        release: &|| source.release(),
+        looked_at: 0,
+        containers: Vec::new(),
+        sections: Vec::new(),
+        errors: Vec::new(),
+    };
     // No device image is one of these, whatever text stands near its beginning.
     let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
     if !is_host && let Some(image) = format::bare_device_file(view) {
@@ -134,7 +149,7 @@ pub fn reopen(
     look: &mut LookAtNumber,
 ) -> Result<()> {
     let broken = |error: Malformed| error.in_file(Path::new(&file.path));
-    let mut number = 0;
+    let (mut number, mut looked_at) = (0, 0);
     for container in &file.containers {
         let behind = number + container.images().filter(|image| image.is_for_a_device()).count();
         if !(number..behind).any(wanted) {
@@ -158,14 +173,28 @@ pub fn reopen(
         };
         let mut record = Record { options, errors: &mut errors, look: &mut number_and_look };
         record.container(&again.map_err(broken)?, container.section.as_ref())?;
+        looked_at += container.size;
+        if looked_at >= RELEASED_AT_ONCE {
+            looked_at = 0;
+            source.release();
+        }
     }
     Ok(())
 }
+
+/// How many bytes are looked at before their pages are given back: with less, the same pages would come back and back.
+const RELEASED_AT_ONCE: u64 = 16 << 20;
+
+/// What the kernel maps around a page that is looked at (Linux's `fault_around_bytes`).
+const AROUND_A_PAGE: u64 = 64 << 10;
 
 /// What was found so far.
 struct Findings<'look, 'a> {
     options: Options,
     look: &'look mut Look<'a>,
+    release: &'look dyn Fn(),
+    /// About how many bytes were since pages were given back.
+    looked_at: u64,
     containers: Vec<Container>,
     sections: Vec<Section>,
     errors: Vec<Malformed>,
@@ -175,7 +204,22 @@ impl Findings<'_, '_> {
     fn add(&mut self, container: &format::Container, section: Option<&InSection>) -> Result<()> {
         let mut record = Record { options: self.options, errors: &mut self.errors, look: &mut *self.look };
         self.containers.push(record.container(container, section)?);
+        let places = match &container.contents {
+            Contents::Images(images) if !self.options.hash => 1 + images.len() as u64,
+            _ => container.view.size() / AROUND_A_PAGE + 1,
+        };
+        self.looked_at(places);
         Ok(())
+    }
+
+    /// Notes that the source was looked at in so many places. Files of gigabytes have thousands of containers, and as many
+    /// false magics as somebody likes.
+    fn looked_at(&mut self, places: u64) {
+        self.looked_at = self.looked_at.saturating_add(places.saturating_mul(AROUND_A_PAGE));
+        if self.looked_at >= RELEASED_AT_ONCE {
+            self.looked_at = 0;
+            (self.release)();
+        }
     }
 
     /// The ranges of a file of `size` bytes that no container covers.

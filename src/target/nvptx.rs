@@ -178,24 +178,49 @@ pub struct Ptx<'text> {
 }
 
 impl<'text> Ptx<'text> {
-    /// Reads the directives, which come in this order with comments around them. `None` where `text` is not PTX.
+    /// Reads the directives, which a text begins with in this order (PTX ISA, PTX Module Directives), with nothing but
+    /// comments around them. `None` where `text` is not PTX: many a file has lines of it somewhere.
     pub fn read(text: &'text [u8]) -> Option<Self> {
         // Enough for a generated header with a licence above it, and little enough to look at in any file.
         let text = &text[..text.len().min(16 << 10)];
-        let mut lines = text.split(|&byte| byte == b'\n');
-        let (major, minor) = operand(&mut lines, ".version")?.split_once('.')?;
+        let (version, rest) = directive(text, ".version")?;
+        let (major, minor) = version.split_once('.')?;
         let version = (major.parse().ok()?, minor.parse().ok()?);
-        let target = operand(&mut lines, ".target").filter(|target| target.starts_with("sm_"))?;
-        let address_size = operand(&mut lines, ".address_size").and_then(|bits| bits.parse().ok());
+        let (target, mut rest) = directive(rest, ".target").filter(|(target, _)| target.starts_with("sm_"))?;
+        while let Some(more) = without_comments(rest).strip_prefix(b",") {
+            rest = word(without_comments(more)).1;
+        }
+        let address_size = directive(rest, ".address_size").and_then(|(bits, _)| bits.parse().ok());
         Some(Ptx { version, target, address_size })
     }
 }
 
-/// The first operand of the next line that begins with a directive.
-fn operand<'text>(lines: &mut impl Iterator<Item = &'text [u8]>, directive: &str) -> Option<&'text str> {
-    let operands = lines.find_map(|line| line.trim_ascii_start().strip_prefix(directive.as_bytes()))?;
-    let first = operands.trim_ascii().split(|byte| b", \t/".contains(byte)).next()?;
-    std::str::from_utf8(first).ok()
+/// The first operand of a directive that the text begins with, and what stands behind it.
+fn directive<'text>(text: &'text [u8], name: &str) -> Option<(&'text str, &'text [u8])> {
+    let operands = without_comments(text).strip_prefix(name.as_bytes())?;
+    let (first, rest) = word(without_comments(operands));
+    Some((std::str::from_utf8(first).ok().filter(|first| !first.is_empty())?, rest))
+}
+
+/// What stands before the next space, comma or comment, and what is behind it.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let ends = |&byte: &u8| byte.is_ascii_whitespace() || b",/".contains(&byte);
+    text.split_at(text.iter().position(ends).unwrap_or(text.len()))
+}
+
+/// Without the space and the comments that it begins with.
+fn without_comments(mut text: &[u8]) -> &[u8] {
+    loop {
+        text = text.trim_ascii_start();
+        let end: &[u8] = match text {
+            [b'/', b'/', ..] => b"\n",
+            [b'/', b'*', ..] => b"*/",
+            _ => return text,
+        };
+        let behind = &text[2..];
+        let at = behind.windows(end.len()).position(|window| window == end);
+        text = at.map_or(&[], |at| &behind[at + end.len()..]);
+    }
 }
 
 #[cfg(test)]
@@ -262,6 +287,16 @@ mod tests {
         assert_eq!(target(b".version eight\n.target sm_80\n"), None);
         assert_eq!(target(b".version 8.0\r\n.target sm_80\r\n"), Some("sm_80"));
         assert_eq!(Ptx::read(b".version 8.10 // new\n.target sm_80\n").unwrap().version, (8, 10));
+        assert_eq!(Ptx::read(b"/* a\n * licence */ .version 8.0 .target sm_80").unwrap().address_size, None);
+    }
+
+    #[test]
+    fn a_file_with_ptx_somewhere_in_it_is_not_ptx() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n";
+        for before in ["neither ", "\x7fELF\n", "\n; __CLANG_OFFLOAD_BUNDLE____START__ cuda-nvptx64\n", "/* "] {
+            assert_eq!(Ptx::read(format!("{before}{text}").as_bytes()), None, "{before}");
+        }
+        assert_eq!(Ptx::read(b".version 8.0\nint a;\n.target sm_80\n"), None);
     }
 
     #[test]

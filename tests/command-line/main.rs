@@ -13,6 +13,7 @@ mod library;
 mod lock;
 mod pack;
 mod packager;
+mod page;
 mod readme;
 mod scan;
 mod schema;

@@ -6,7 +6,7 @@ use super::Differences;
 use crate::lock::{
     Change, FileDifference, KernelDifference, LockedKernel, Measure, SCRATCH, Side, TargetDifference, Verdict, growth,
 };
-use crate::report::screen::Screen;
+use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 
 /// As many files, and kernels of each, are told if not all are asked for.
@@ -16,7 +16,7 @@ const MOST: usize = 20;
 const LONGEST_NAME: usize = 64;
 
 /// What differs, as lines that end in a newline; with `all`, nothing is left out or cut.
-pub fn differences_table(differences: &Differences<'_>, all: bool) -> String {
+pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Screen) -> String {
     let comparison = differences.comparison;
     let (old, new) = (comparison.old, comparison.new);
     let mut text = match comparison.files.is_empty() {
@@ -39,7 +39,7 @@ pub fn differences_table(differences: &Differences<'_>, all: bool) -> String {
     }
     differences.verdicts.iter().for_each(|verdict| text += &told_verdict(verdict));
     let told = if all { usize::MAX } else { MOST };
-    comparison.files.iter().take(told).for_each(|file| text += &told_file(file, all));
+    comparison.files.iter().take(told).for_each(|file| text += &told_file(file, all, screen));
     text + &left_out(comparison.files.len(), told, "file")
 }
 
@@ -79,7 +79,7 @@ fn left_out(count: usize, told: usize, what: &str) -> String {
     }
 }
 
-fn told_file(file: &FileDifference<'_>, all: bool) -> String {
+fn told_file(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
     let was = file.old_path().map(|old| format!(" (was {})", printable(old))).unwrap_or_default();
     let what = match (file.old, file.new) {
         (None, _) => "added".to_owned(),
@@ -94,7 +94,7 @@ fn told_file(file: &FileDifference<'_>, all: bool) -> String {
     };
     let mut text = format!("{}{was}: {what}\n", printable(file.path()));
     if !file.targets.is_empty() {
-        text += &targets(&file.targets);
+        text += &targets(&file.targets, screen);
     }
     // All kernels of an arch that came or went say nothing that its own line does not say.
     let is_told = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
@@ -103,7 +103,7 @@ fn told_file(file: &FileDifference<'_>, all: bool) -> String {
     kernels.sort_by_key(|(_, kernel)| std::cmp::Reverse(kernel.growth().unsigned_abs()));
     if !kernels.is_empty() {
         let told = if all { kernels.len() } else { MOST };
-        text += &kernel_table(&kernels[..told.min(kernels.len())], all);
+        text += &kernel_table(&kernels[..told.min(kernels.len())], all, screen);
         text += &left_out(kernels.len(), told, "kernel");
     }
     text
@@ -117,7 +117,7 @@ fn cell(value: Option<u64>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
-fn targets(targets: &[TargetDifference<'_>]) -> String {
+fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {
     let [arch, kind, image, what] = ["ARCH", "KIND", "IMAGE", "WHAT"].map(Column::left);
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
     let rows = targets.iter().map(|it| {
@@ -132,7 +132,7 @@ fn targets(targets: &[TargetDifference<'_>]) -> String {
             what_of_target(it),
         ]
     });
-    columns(&[arch, kind, image, old, new, change, what], rows, &Screen::default())
+    columns(&[arch, kind, image, old, new, change, what], rows, screen)
 }
 
 fn what_of_target(difference: &TargetDifference<'_>) -> String {
@@ -165,7 +165,7 @@ fn what_of_target(difference: &TargetDifference<'_>) -> String {
     }
 }
 
-fn kernel_table(kernels: &[(&TargetDifference<'_>, &KernelDifference<'_>)], all: bool) -> String {
+fn kernel_table(kernels: &[(&TargetDifference<'_>, &KernelDifference<'_>)], all: bool, screen: &Screen) -> String {
     let [arch, what, kernel] = ["ARCH", "WHAT", "KERNEL"].map(Column::left);
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
     let size = |kernel: Option<&LockedKernel>| cell(kernel.and_then(LockedKernel::code_size));
@@ -180,7 +180,7 @@ fn kernel_table(kernels: &[(&TargetDifference<'_>, &KernelDifference<'_>)], all:
             if all { name } else { shortened(&name) },
         ]
     });
-    columns(&[arch, old, new, change, what, kernel], rows, &Screen::default())
+    columns(&[arch, old, new, change, what, kernel], rows, screen)
 }
 
 /// The figures that changed, without the size of the code, which has a column.

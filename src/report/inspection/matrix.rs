@@ -7,8 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Inspected, InspectedFile};
+use super::InspectedFile;
 use crate::format::ImageKind;
+use crate::inspect::Inspection;
+use crate::inventory::Image;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::target::order;
@@ -34,7 +36,7 @@ pub struct Row {
 }
 
 /// A column.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Arch {
     pub label: String,
     triple: Option<String>,
@@ -57,8 +59,7 @@ pub struct Left {
 }
 
 /// What a column is called: the arch, of an image that is no machine code with what it is, and if need be the triple.
-fn label(inspected: &Inspected<'_>) -> String {
-    let image = &inspected.image;
+fn label(image: &Image) -> String {
     let arch = image.arch.as_deref().or(image.triple.as_deref());
     match (arch, image.image_kind) {
         (Some(arch), ImageKind::Elf) => arch.to_owned(),
@@ -67,18 +68,31 @@ fn label(inspected: &Inspected<'_>) -> String {
     }
 }
 
+impl Arch {
+    /// The column that an image belongs to.
+    pub fn of(image: &Image) -> Self {
+        Arch { label: label(image), triple: image.triple.clone() }
+    }
+}
+
 impl Matrix {
     pub fn new(files: &[InspectedFile<'_>]) -> Self {
+        let images = files.iter().flat_map(|file| &file.images);
+        Matrix::of(images.map(|inspected| (inspected.image, &inspected.inspection)))
+    }
+
+    /// The matrix of all images with what is in them.
+    pub fn of<'a>(images: impl Iterator<Item = (&'a Image, &'a Inspection)>) -> Self {
         let mut kernels: HashMap<&str, (Option<&String>, BTreeSet<Arch>)> = HashMap::new();
         let mut archs = BTreeSet::new();
         let mut not_inspected = BTreeMap::new();
-        for inspected in files.iter().flat_map(|file| &file.images) {
-            let arch = Arch { label: label(inspected), triple: inspected.image.triple.clone() };
-            if let Some(reason) = inspected.inspection.not_inspected {
+        for (image, inspection) in images {
+            let arch = Arch::of(image);
+            if let Some(reason) = inspection.not_inspected {
                 *not_inspected.entry(Left { arch: arch.label, reason }).or_default() += 1;
                 continue;
             }
-            for kernel in &inspected.inspection.kernels {
+            for kernel in &inspection.kernels {
                 let (demangled, there) = kernels.entry(&kernel.name).or_default();
                 *demangled = kernel.demangled.as_ref();
                 if !there.contains(&arch) {
@@ -148,8 +162,9 @@ pub fn matrix_table(matrix: &Matrix, screen: &Screen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inspect::{Inspection, Kernel};
-    use crate::inventory::{File, Image};
+    use crate::inspect::Kernel;
+    use crate::inventory::File;
+    use crate::report::Inspected;
 
     fn image(image_kind: ImageKind, triple: &str, arch: &str) -> Image {
         Image { image_kind, triple: Some(triple.to_owned()), arch: Some(arch.to_owned()), ..Image::default() }

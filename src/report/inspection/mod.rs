@@ -6,7 +6,7 @@ mod matrix;
 mod table;
 
 pub use json::{inspection_json, matrix_json};
-pub use matrix::{Matrix, matrix_table};
+pub use matrix::{Arch, Cell, Matrix, matrix_table};
 pub use table::{inspection_table, without_images};
 
 use crate::inspect::Inspection;

@@ -1,0 +1,89 @@
+//! The page of `--html` in a real browser: Chromium without a window, which clicks, types and takes pictures.
+//!
+//! What is on the page is made of real images, and of two code objects whose kernels have markup for names. Each trial
+//! also demands that the browser complains of nothing and asks for nothing but the page. The pictures, of two widths, light
+//! and dark, stay in the folder of the trial `looks`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use libtest_mimic::Trial;
+
+use crate::directives::fixture;
+use crate::step::Step;
+use crate::tools::{Missing, Tool, in_path};
+use crate::trial::{completion, fresh_folder};
+
+const REAL: [&str; 6] = [
+    "answer-gfx90a-debug.hsaco",
+    "answer-gfx90a.hsaco",
+    "answer-gfx90a-xnack+.hsaco",
+    "answer-sm_90.cubin",
+    "answer-sm_90-debug.cubin",
+    "answer-sm_80.ptx",
+];
+
+/// A name, and others of its length that are markup.
+const NAME: &[u8; 13] = b"answer_kernel";
+const HOSTILE: [&[u8; 13]; 2] = [b"<img onerror>", b"</script><b>x"];
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |name| Trial::ignorable_test(format!("page/{name}"), move || completion(is_usable(name)));
+    ["map", "tables", "long", "findings", "keyboard", "looks"].into_iter().map(trial).collect()
+}
+
+fn is_usable(name: &str) -> Result<()> {
+    let (driver, chromium) = (Tool::Chromedriver.path()?, Tool::Chromium.path()?);
+    let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
+    let folder = fresh_folder("page", name)?;
+    make_page(&folder, name)?;
+    let visit = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/page/visit.py");
+    let visit = Step::new(&folder, python).arg("-B").arg(visit).arg(name).arg(driver).arg(chromium);
+    visit.args(["page.html", "."]).run()?;
+    Ok(())
+}
+
+/// What the trials of findings demand: more than there is, and less debug information as a wish.
+const POLICY: &str = "warn = [\"debug-information\"]\n[archs]\nrequire = [\"sm_89\"]\n[images]\ndebug = \"none\"\n";
+
+/// A check that says no and says so to a file, as a command that ends well.
+const SAYS_NO: &str = "\"$0\" \"$@\" >said; test $? -eq 1";
+
+/// Puts `page.html` into the folder.
+fn make_page(folder: &Path, name: &str) -> Result<()> {
+    let fatbin = env!("CARGO_BIN_EXE_fatbin");
+    let mut step = match name {
+        "findings" => {
+            fs::write(folder.join("policy.toml"), POLICY)?;
+            Step::new(folder, "sh").args(["-c", SAYS_NO, fatbin, "check", "--policy", "policy.toml"])
+        }
+        _ => Step::new(folder, fatbin).arg("inspect"),
+    };
+    step = step.args(["--html", "page.html"]);
+    for real in REAL {
+        step = step.arg(fixture(real)?);
+    }
+    for (number, hostile) in HOSTILE.into_iter().enumerate() {
+        let file = format!("hostile-{number}.hsaco");
+        fs::write(folder.join(&file), renamed(&fs::read(fixture(REAL[1])?)?, hostile))?;
+        step = step.arg(file);
+    }
+    if name == "long" {
+        let kernels: String = (0..3000).map(|number| format!(".entry k{number}() {{ ret; }}\n")).collect();
+        fs::write(folder.join("many.ptx"), format!(".version 8.1\n.target sm_80\n.address_size 64\n{kernels}"))?;
+        step = step.arg("many.ptx");
+    }
+    let made = step.run()?;
+    ensure!(made.stdout.is_empty(), "{}", made.complain("prints something"));
+    Ok(())
+}
+
+/// An image whose kernel has another name, wherever the image says it.
+fn renamed(image: &[u8], name: &[u8; 13]) -> Vec<u8> {
+    let mut image = image.to_vec();
+    while let Some(at) = image.windows(NAME.len()).position(|bytes| bytes == NAME) {
+        image[at..at + NAME.len()].copy_from_slice(name);
+    }
+    image
+}

@@ -1,0 +1,157 @@
+"""Visits a page as somebody would: visit.py TRIAL CHROMEDRIVER CHROMIUM PAGE FOLDER. Fails with what it saw; what it saw
+is kept as pictures in the folder."""
+
+import sys
+from pathlib import Path
+
+from browser import Browser
+
+LABELS = "return [...document.querySelectorAll('#treemap > button')].map((cell) => cell.getAttribute('aria-label'))"
+FOCUSED = "return document.activeElement.getAttribute('aria-label')"
+LEVEL = "return document.querySelector('#crumbs [aria-current]').textContent"
+COLUMN = """const at = [...document.querySelector(`#${arguments[0]} table`).querySelectorAll('thead th')].findIndex((th) => th.textContent === arguments[1]);
+return [...document.querySelector(`#${arguments[0]} table`).querySelectorAll('tbody tr')].map((row) => row.children[at].textContent)"""
+
+
+def same(seen, expected):
+    if seen != expected:
+        sys.exit(f"seen:     {seen!r}\nexpected: {expected!r}")
+
+
+def the_map_opens_by_mouse_and_closes_by_keyboard(browser):
+    same(browser.script(LEVEL), "All files")
+    first = browser.script(LABELS)[0]
+    browser.click("#treemap > button")
+    inside = browser.script(LEVEL)
+    same(first.split(",")[0], inside)
+    browser.type("Backspace")
+    same(browser.script(LEVEL), "All files")
+    same(browser.script(FOCUSED), first)
+
+
+def the_map_is_walked_by_keyboard(browser):
+    browser.click("#crumbs")
+    browser.script("document.querySelector('#treemap > button').focus()")
+    labels = browser.script(LABELS)
+    seen = set()
+    for key in ["Right", "Down"] * len(labels) + ["Left", "Up"] * len(labels):
+        browser.type(key)
+        seen.add(browser.script(FOCUSED))
+    same(len(seen) > 2 and seen <= set(labels), True)
+    browser.type("Home")
+    same(browser.script(FOCUSED), labels[0])
+    browser.type("End")
+    same(browser.script(FOCUSED), labels[-1])
+    same(browser.script("return document.getElementById('tooltip').hidden"), False)
+    same(browser.script("return getComputedStyle(document.activeElement).outlineStyle"), "solid")
+    browser.type("Home", "Enter", "Enter")
+    kernel = browser.script("return [...document.querySelectorAll('#treemap > .is-kernel')].length")
+    same(kernel, 1)
+    browser.script("document.querySelector('#treemap > .is-kernel').focus()")
+    browser.type("Enter")
+    same(browser.script(FOCUSED), "Filter kernels")
+    same(set(browser.script(COLUMN, "kernels", "Kernel")), {"answer_kernel"})
+
+
+def tables_sort_and_filter(browser):
+    sizes = [int(size.replace(",", "")) for size in browser.script(COLUMN, "images", "Size")]
+    heading = "#images thead th:has(button[title='Bytes, decompressed'])"
+    for order, is_falling in [("descending", True), ("ascending", False)]:
+        browser.click(heading + " button")
+        same(browser.script(COLUMN, "images", "Size"), [f"{size:,}" for size in sorted(sizes, reverse=is_falling)])
+        same(browser.script("return document.querySelector(arguments[0]).ariaSort", heading), order)
+    browser.script("document.querySelector('#kernels input').focus()")
+    browser.type("SM_90 answer")
+    same(set(browser.script(COLUMN, "kernels", "Arch")), {"sm_90"})
+    browser.script("document.querySelector('#coverage input[type=checkbox]').focus()")
+    browser.type(" ")
+    same(browser.script(COLUMN, "coverage", "Kernel"), ["</script><b>x", "<img onerror>"])
+    same("missing" in browser.script("return document.querySelector('#coverage tbody').textContent"), True)
+
+
+def findings_come_first(browser):
+    same(browser.script("return document.querySelector('main > section:not([hidden]) h2').textContent"), "Findings")
+    same(browser.script("return document.querySelector('.verdict > .badge').lastChild.textContent"), "Violated")
+    outcomes = browser.script(COLUMN, "findings", "Outcome")
+    same(set(outcomes), {"✕Violated", "!Warned"})
+    same(outcomes, sorted(outcomes, key=["✕Violated", "!Warned"].index))
+    browser.script("document.querySelector('#findings summary').focus()")
+    browser.type("Enter")
+    same("✓Passed" in browser.script("return document.querySelector('#findings details').textContent"), True)
+
+
+def a_long_table_is_walked_to_its_end(browser):
+    kernels = "return [...document.querySelectorAll('#kernels tbody tr:not(.room)')].map((row) => [row.ariaRowIndex, row.cells[0].textContent])"
+    same(browser.script("return document.querySelector('#kernels .foot').textContent"), "3,008 kernels")
+    browser.click("#kernels thead button")
+    first = browser.script(kernels)
+    same((len(first), first[0]), (200, ["2", "</script><b>x"]))
+    browser.script("document.querySelector('#kernels .frame').focus()")
+    browser.type("End")
+    browser.until("return document.querySelector('#kernels tbody').lastChild.ariaRowIndex === '3009'")
+    same(browser.script(kernels)[-1], ["3009", "k999"])
+    seen = browser.script("""const frame = document.querySelector('#kernels .frame').getBoundingClientRect();
+        const last = document.querySelector('#kernels tbody').lastChild.getBoundingClientRect();
+        return Math.abs(last.bottom - frame.bottom) < 3""")
+    same(seen, True)
+
+
+def hostile_names_stay_text(browser):
+    same(browser.script("return document.querySelectorAll('img, b, script:not([type])').length"), 1)
+    kernels = browser.script(COLUMN, "kernels", "Kernel")
+    same([name for name in kernels if name != "answer_kernel"], ["<img onerror>", "</script><b>x"])
+    same(browser.script("return document.querySelectorAll('[style*=url], [onerror]').length"), 0)
+
+
+def everything_is_reached_by_tab(browser):
+    names = []
+    for _ in range(60):
+        browser.type("Tab")
+        name, outline, width = browser.script("""const at = document.activeElement;
+            return [at === document.body ? null : at.getAttribute('aria-label') || at.textContent,
+                getComputedStyle(at).outlineStyle, at.getBoundingClientRect().width]""")
+        if name is None:
+            break
+        same((name, outline, width > 0), (name, "solid", True))
+        names.append(name)
+    wanted = {"Skip to the contents", "Dark", "Filter kernels", "What the cells tell", "Kernels by arch", "Registers"}
+    same(wanted - set(names), set())
+
+
+def it_is_dark_when_asked_and_fits(browser, folder, size):
+    colours = []
+    for name in ["light", "dark"]:
+        colours.append(browser.script("return getComputedStyle(document.body).backgroundColor"))
+        browser.screenshot(folder / f"{size[0]}-{name}.png")
+        browser.click("#theme")
+    same((len(set(colours)), browser.script("return document.getElementById('theme').ariaPressed")), (2, "false"))
+    width = browser.script("return document.documentElement.scrollWidth")
+    same(width, size[0])
+
+
+VISITS = {
+    "map": [the_map_opens_by_mouse_and_closes_by_keyboard, the_map_is_walked_by_keyboard],
+    "tables": [hostile_names_stay_text, tables_sort_and_filter],
+    "findings": [findings_come_first],
+    "long": [a_long_table_is_walked_to_its_end],
+    "keyboard": [everything_is_reached_by_tab],
+}
+
+
+def main():
+    trial, driver, chromium, page, folder = sys.argv[1:]
+    address = Path(page).resolve().as_uri()
+    sizes = [(1280, 900), (390, 844)] if trial == "looks" else [(1280, 900)]
+    for size in sizes:
+        with Browser(driver, chromium, size) as browser:
+            browser.open(address)
+            if trial == "looks":
+                it_is_dark_when_asked_and_fits(browser, Path(folder), size)
+            for visit in VISITS.get(trial, []):
+                visit(browser)
+            browser.screenshot(Path(folder) / f"{size[0]}-end.png")
+            same(browser.console(), [])
+            same(browser.requests(), [address])
+
+
+main()

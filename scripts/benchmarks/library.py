@@ -1,0 +1,159 @@
+"""Whole libraries: how long it takes to search one that nothing explains, to list one by its headers alone, and to take all
+images out of one, beside a plain read of the file and the vendors' tools."""
+
+import os
+import random
+import shutil
+import struct
+import zipfile
+
+from benchmarks.contest import LLVM, MIB, ROOT, Contestant, Failure, compete, installed, run, wall_ratio
+
+# What is demanded: the time of reading the file, whatever is in it, and no memory; from vendors' tools a distance.
+MOST_SEARCH_RATIO = 1.25
+MOST_SEARCH_MEMORY = 64 * MIB
+MOST_FAST_SECONDS = 0.010
+LEAST_EXTRACT_RATIO = 5
+
+MAGICS = [b"\x10\xff\x10\xad", b"\x50\xed\x55\xba", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB", b"\x7fELF"]
+
+RUNTIMES = ROOT / "target/runtimes"
+CUOBJDUMP = RUNTIMES / "cuda-tools/cuobjdump"
+
+
+def search(bench):
+    """Finding one image in a large file in which no header leads to it."""
+    image = bench.image(64_000_000 if bench.quick else 1_000_000_000)
+    run(bench.fatbin, "pack", "-o", bench.folder / "packed", ROOT / "fixtures/answer-gfx90a.hsaco")
+    with open(bench.folder / "plain", "wb") as file:
+        for path in [image, bench.folder / "packed"]:
+            with open(path, "rb") as part:
+                shutil.copyfileobj(part, file, MIB)
+    size = (bench.folder / "plain").stat().st_size
+    bench.forget(image)
+    read = Contestant("dd, a read loop", [["dd", "if=plain", "of=/dev/null", "bs=1M", "status=none"]])
+    pipe = Contestant("cat | wc -c", [["sh", "-c", "cat plain | wc -c"]])
+    ours = Contestant("fatbin scan", [[bench.fatbin, "scan", "plain"]])
+    magics = Contestant("the same, many false magics", [[bench.fatbin, "scan", "magics"]])
+    count = strew(bench.folder / "plain", bench.folder / "magics", size)
+    for contestant in [read, ours, magics]:
+        contestant.run(bench)
+        contestant.seconds.clear()
+    compete(bench, f"search: {size:,} bytes, {count:,} false magics", [ours, magics, read, pipe], bench.rounds, read)
+    for contestant in [ours, magics]:
+        if "1 device image" not in contestant.output:
+            raise Failure(f"{contestant.name} should have found one image:\n{contestant.output}")
+        bench.gate(f"peak memory {contestant.memory / MIB:.1f} MiB, less than {MOST_SEARCH_MEMORY // MIB}",
+                   contestant.memory < MOST_SEARCH_MEMORY)
+        if not bench.quick:
+            for limit in [read, ours]:
+                ratio = wall_ratio(contestant, limit)
+                bench.gate(f"{contestant.name}: wall time {ratio:.2f} of {limit.name}, at most {MOST_SEARCH_RATIO}",
+                           ratio <= MOST_SEARCH_RATIO)
+    for name in ["plain", "magics", "packed"]:
+        (bench.folder / name).unlink()
+
+
+def strew(source, target, size):
+    """A copy with false magics at random places, one in a kilobyte; the same ones each time. Returns how many."""
+    chance = random.Random(1)
+    with open(source, "rb") as plain, open(target, "wb") as file:
+        left, count = size, 0
+        while left > 0:
+            block = bytearray(plain.read(MIB))
+            # The image is at the end.
+            for at in range(4096, len(block) - 8192, 1024):
+                magic = chance.choice(MAGICS)
+                start = at + chance.randrange(512)
+                block[start:start + len(magic)] = magic
+                count += 1
+            file.write(block)
+            left -= len(block)
+    return count
+
+
+def library(bench):
+    """Everything out of real libraries, and out of a large one made of them."""
+    wheels = {path.name.split("-")[0]: path for path in sorted((RUNTIMES / "real-files").glob("*.whl"), reverse=True)}
+    tools = [CUOBJDUMP, LLVM / "llvm-objdump"]
+    if not installed(*tools, RUNTIMES / "real-files"):
+        return
+    cuda = [take(bench, wheels["nvidia_nvjpeg_cu12"], "libnvjpeg.so.12"),
+            take(bench, wheels["bitsandbytes"], "libbitsandbytes_cuda118.so"),
+            take(bench, wheels["bitsandbytes"], "libbitsandbytes_cuda132.so")]
+    hip = [take(bench, wheels["bitsandbytes"], "libbitsandbytes_rocm715.so"),
+           take(bench, wheels["pennylane_lightning_amdgpu"], "lightning_amdgpu_ops.cpython-312-x86_64-linux-gnu.so")]
+    large = bench.folder / "large.so"
+    make_large(bench, cuda, large, 64_000_000 if bench.quick else 1_000_000_000)
+    fast(bench, large)
+    for path in [*cuda, large]:
+        extract(bench, path, f"{CUOBJDUMP} -all -xelf all ../{path.name}", "cuobjdump -xelf all")
+    for path in hip:
+        # It writes beside its input.
+        objdump = f"ln -s ../{path.name} . && {LLVM / 'llvm-objdump'} --offloading {path.name}"
+        extract(bench, path, objdump, "llvm-objdump --offloading")
+
+
+def fast(bench, path):
+    """The list that headers alone lead to."""
+    ours = Contestant("fatbin scan --fast", [[bench.fatbin, "scan", "--fast", "--json", path.name]])
+    full = Contestant("fatbin scan", [[bench.fatbin, "scan", "--json", path.name]])
+    read = Contestant("dd, a read loop", [["dd", f"if={path.name}", "of=/dev/null", "bs=1M", "status=none"]])
+    compete(bench, f"list: a library of {path.stat().st_size:,} bytes", [ours, full, read], bench.rounds, read)
+    images = ours.output.count('"sha256"') or ours.output.count('"codec"')
+    print(f"  {images:,} images")
+    if not bench.quick:
+        best = min(ours.seconds)
+        bench.gate(f"--fast takes {best * 1000:.1f} ms, less than {MOST_FAST_SECONDS * 1000:.0f}",
+                   best < MOST_FAST_SECONDS)
+        for contestant in [ours, full]:
+            bench.gate(f"peak memory {contestant.memory / MIB:.1f} MiB, less than {MOST_SEARCH_MEMORY // MIB}",
+                       contestant.memory < MOST_SEARCH_MEMORY)
+
+
+def extract(bench, path, command, name):
+    ours = Contestant("fatbin extract", [[bench.fatbin, "extract", path.name, "-o", "ours"]], ["ours"])
+    theirs = Contestant(name, [["sh", "-c", f"mkdir theirs && cd theirs && {command}"]], ["theirs"])
+    compete(bench, f"extract: {path.name}, {path.stat().st_size:,} bytes", [ours, theirs], bench.rounds, theirs)
+    if not any((bench.folder / "ours").iterdir()):
+        raise Failure(f"nothing came out of {path.name}")
+    for output in ["ours", "theirs"]:
+        shutil.rmtree(bench.folder / output)
+    if not bench.quick:
+        ratio = 1 / wall_ratio(ours, theirs)
+        bench.gate(f"{ratio:.1f} times as fast as {name}, at least {LEAST_EXTRACT_RATIO}",
+                   ratio >= LEAST_EXTRACT_RATIO)
+
+
+def take(bench, wheel, name):
+    with zipfile.ZipFile(wheel) as archive:
+        member = next(member for member in archive.namelist() if member.endswith("/" + name))
+        path = bench.folder / name
+        path.write_bytes(archive.read(member))
+    return path
+
+
+def make_large(bench, libraries, large, size):
+    """One library with all of their fat binaries, over and over, in a section of the name that NVIDIA gives it."""
+    containers = b"".join(section(path.read_bytes(), b".nv_fatbin") for path in libraries)
+    with open(bench.folder / "containers", "wb") as file:
+        while file.tell() < size:
+            file.write(containers)
+    (bench.folder / "large.s").write_text('.section .nv_fatbin,"a"\n.balign 8\n.incbin "containers"\n'
+                                          '.section .note.GNU-stack,"",@progbits\n')
+    os.environ["TMPDIR"] = str(bench.folder)
+    run("cc", "-shared", "-nostdlib", "-o", large, "-Wa,-I" + str(bench.folder), bench.folder / "large.s")
+    for name in ["containers", "large.s"]:
+        (bench.folder / name).unlink()
+
+
+def section(data, name):
+    """The bytes of a section of a 64-bit little-endian ELF file."""
+    table, = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, table + size * index) for index in range(count)]
+    for header in headers:
+        start = headers[names][4] + header[0]
+        if data[start:data.index(0, start)] == name:
+            return data[header[4]:header[4] + header[5]]
+    raise Failure(f"no section {name}")

@@ -1,0 +1,286 @@
+//! What the page knows, as one compact document: a name that a hundred images have is in it once, and a kernel is a row of
+//! numbers. It is written for the scripts beside it and for nobody else; those who want data take `--json`.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::harmless::visible;
+use super::judgement::Verdict;
+use crate::check;
+use crate::format::ImageKind;
+use crate::inspect::{DebugLevel, Inspection, Kernel};
+use crate::inventory::{self, Container};
+use crate::report::inspection::{Arch, Cell, Matrix};
+use crate::survey::SurveyedFile;
+
+/// A number that kernels have.
+#[derive(Serialize)]
+struct Figure {
+    key: &'static str,
+    heading: &'static str,
+    /// What the heading means.
+    title: &'static str,
+    /// `bytes` or `count`.
+    unit: &'static str,
+    #[serde(skip)]
+    of: fn(&Kernel) -> Option<u64>,
+}
+
+const fn figure([key, heading, unit, title]: [&'static str; 4], of: fn(&Kernel) -> Option<u64>) -> Figure {
+    Figure { key, heading, title, unit, of }
+}
+
+/// In the order of the columns. Vendors' words for one thing are one figure here, so that a table of all fits a page.
+const FIGURES: [Figure; 8] = [
+    figure(["code", "Code", "bytes", "Size of the machine code"], |kernel| kernel.code_size),
+    figure(["registers", "Registers", "count", "Vector registers of a thread or work-item"], |kernel| {
+        kernel.registers.or(kernel.vgprs)
+    }),
+    figure(["scalar", "Scalar", "count", "Scalar registers of a wavefront (AMD)"], |kernel| kernel.sgprs),
+    figure(["spills", "Spills", "count", "Registers that did not fit (AMD)"], spills),
+    figure(["scratch", "Scratch", "bytes", "Private memory of a thread: scratch, stack"], |kernel| kernel.scratch),
+    figure(["shared", "Shared", "bytes", "Memory of a work-group: shared memory, LDS"], |kernel| kernel.shared),
+    figure(["parameters", "Params", "bytes", "Memory of all parameters"], |kernel| kernel.parameter_size),
+    figure(["threads", "Threads", "count", "The most threads of a work-group"], |kernel| kernel.max_threads),
+];
+
+fn spills(kernel: &Kernel) -> Option<u64> {
+    match (kernel.vgpr_spills, kernel.sgpr_spills) {
+        (None, None) => None,
+        (vector, scalar) => Some(vector.unwrap_or(0).saturating_add(scalar.unwrap_or(0))),
+    }
+}
+
+#[derive(Serialize)]
+pub struct Data {
+    program: &'static str,
+    verdict: Option<Verdict>,
+    figures: &'static [Figure],
+    /// Names of kernels, and as the runtime knows them where that is something else.
+    names: Vec<(String, Option<String>)>,
+    /// Source files.
+    sources: Vec<String>,
+    archs: Vec<Column>,
+    /// Kernels that are missing somewhere first: a name, and a letter for each arch: `y`es, `n`o, `-` not to be expected.
+    matrix: Vec<(usize, String)>,
+    files: Vec<File>,
+}
+
+/// Images of one arch and one form.
+#[derive(Serialize)]
+struct Column {
+    label: String,
+    vendor: &'static str,
+    /// Machine code, and not what becomes machine code later.
+    is_native: bool,
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    size: u64,
+    /// What its containers take, compressed as they are.
+    stored: u64,
+    padding: u64,
+    unexplained: u64,
+    images: Vec<Image>,
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Image {
+    /// Its number among the device images of the file.
+    index: usize,
+    arch: usize,
+    kind: &'static str,
+    form: &'static str,
+    container: &'static str,
+    offset: Option<u64>,
+    /// Decompressed.
+    size: Option<u64>,
+    stored: Option<u64>,
+    codec: Option<&'static str>,
+    debug: &'static str,
+    producer: Option<String>,
+    not_inspected: Option<&'static str>,
+    problems: Vec<String>,
+    kernels: Vec<Row>,
+}
+
+/// A kernel: its name, a number for each figure, its source file and line, and whether it may need more scratch.
+#[derive(Serialize)]
+struct Row(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8);
+
+/// Texts that are told apart, each once.
+#[derive(Default)]
+struct Known<'a> {
+    numbers: HashMap<&'a str, usize>,
+}
+
+impl<'a> Known<'a> {
+    /// The number of a text, and whether it is new.
+    fn number(&mut self, text: &'a str) -> (usize, bool) {
+        let next = self.numbers.len();
+        let number = *self.numbers.entry(text).or_insert(next);
+        (number, number == next)
+    }
+}
+
+/// What images have in common while the document is made.
+struct Shared<'a> {
+    names: Vec<(String, Option<String>)>,
+    known_names: Known<'a>,
+    sources: Vec<String>,
+    known_sources: Known<'a>,
+    archs: HashMap<Arch, usize>,
+}
+
+impl Data {
+    pub fn new(files: &[&SurveyedFile], verdict: Option<&check::Verdict>) -> Self {
+        let images = files.iter().flat_map(|file| file.images());
+        let matrix = Matrix::of(images.filter_map(|(image, inside)| Some((image, inside.inspection.as_ref()?))));
+        let (columns, numbers) = columns(files, &matrix);
+        let mut shared = Shared {
+            names: Vec::new(),
+            known_names: Known::default(),
+            sources: Vec::new(),
+            known_sources: Known::default(),
+            archs: numbers,
+        };
+        let files = files.iter().map(|file| shared.file(file)).collect();
+        let rows = matrix.rows.iter().map(|row| {
+            let cells = row.there.iter().map(|cell| match cell {
+                Cell::There => 'y',
+                Cell::Missing => 'n',
+                Cell::Elsewhere => '-',
+            });
+            (shared.known_names.numbers[row.name.as_str()], cells.collect())
+        });
+        Data {
+            program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
+            verdict: verdict.map(Verdict::new),
+            figures: &FIGURES,
+            matrix: rows.collect(),
+            names: shared.names,
+            sources: shared.sources,
+            archs: columns,
+            files,
+        }
+    }
+}
+
+/// The columns of the matrix, and behind them the archs of images in which nobody looks for kernels.
+fn columns(files: &[&SurveyedFile], matrix: &Matrix) -> (Vec<Column>, HashMap<Arch, usize>) {
+    let mut numbers: HashMap<Arch, usize> = matrix.archs.iter().cloned().zip(0..).collect();
+    let mut columns: Vec<Option<Column>> = matrix.archs.iter().map(|_| None).collect();
+    for (image, _) in files.iter().flat_map(|file| file.images()).filter(|(_, inside)| inside.inspection.is_some()) {
+        let arch = Arch::of(image);
+        let column = Column {
+            label: visible(&arch.label),
+            vendor: vendor(image),
+            is_native: matches!(image.image_kind, ImageKind::Elf),
+        };
+        let next = numbers.len();
+        match *numbers.entry(arch).or_insert(next) {
+            number if number < columns.len() => columns[number] = Some(column),
+            _ => columns.push(Some(column)),
+        }
+    }
+    (columns.into_iter().flatten().collect(), numbers)
+}
+
+/// Whose device an image is for, as far as colours go.
+fn vendor(image: &inventory::Image) -> &'static str {
+    let triple = image.triple.as_deref().unwrap_or_default();
+    let begins = |word| triple.starts_with(word);
+    match image.image_kind {
+        ImageKind::Ptx | ImageKind::Nvvm => "nvidia",
+        _ if begins("nvptx") => "nvidia",
+        _ if begins("amdgcn") => "amd",
+        ImageKind::SpirV => "spirv",
+        _ if begins("spir") => "spirv",
+        _ => "other",
+    }
+}
+
+impl<'a> Shared<'a> {
+    fn file(&mut self, surveyed: &'a SurveyedFile) -> File {
+        let file = &surveyed.file;
+        let mut containers = Vec::new();
+        file.containers.iter().for_each(|container| holders(container, &mut containers));
+        let images = surveyed.images().zip(containers).enumerate();
+        let images = images.filter_map(|(index, ((image, inside), container))| {
+            Some(self.image(index, image, inside.inspection.as_ref()?, container))
+        });
+        File {
+            path: visible(&file.path),
+            size: file.size,
+            stored: file.containers.iter().map(|container| container.size).fold(0, u64::saturating_add),
+            images: images.collect(),
+            padding: file.sections.iter().map(|section| section.padding).fold(0, u64::saturating_add),
+            unexplained: file.sections.iter().map(|section| section.unexplained).fold(0, u64::saturating_add),
+            problems: file
+                .errors
+                .iter()
+                .map(|error| visible(&error.to_string()))
+                .chain(file.failure.as_deref().map(visible))
+                .collect(),
+        }
+    }
+
+    fn image(
+        &mut self,
+        index: usize,
+        image: &'a inventory::Image,
+        inspection: &'a Inspection,
+        container: &Container,
+    ) -> Image {
+        Image {
+            index,
+            arch: self.archs[&Arch::of(image)],
+            kind: image.kind.map_or("", |kind| kind.name()),
+            form: image.image_kind.name(),
+            container: container.container_type.name(),
+            offset: image.offset,
+            size: image.whole_size(),
+            stored: image.size,
+            codec: image.codec.or(container.codec).map(|codec| codec.name()),
+            debug: match inspection.debug.level {
+                DebugLevel::None => "",
+                level => level.name(),
+            },
+            producer: image.producer.as_deref().map(visible),
+            not_inspected: inspection.not_inspected,
+            problems: inspection.problems.iter().map(|problem| visible(&problem.to_string())).collect(),
+            kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),
+        }
+    }
+
+    fn kernel(&mut self, kernel: &'a Kernel) -> Row {
+        let (name, is_new) = self.known_names.number(&kernel.name);
+        if is_new {
+            let shown = kernel.demangled.as_ref().map(|shown| (visible(shown), Some(visible(&kernel.name))));
+            self.names.push(shown.unwrap_or_else(|| (visible(&kernel.name), None)));
+        }
+        let source = kernel.source.as_ref().map(|source| {
+            let (number, is_new) = self.known_sources.number(&source.file);
+            if is_new {
+                self.sources.push(visible(&source.file));
+            }
+            (number, source.line)
+        });
+        let numbers = FIGURES.each_ref().map(|figure| (figure.of)(kernel));
+        Row(name, numbers, source, kernel.scratch_is_minimum.into())
+    }
+}
+
+/// For each device image in a container, in order, the container that holds it.
+fn holders<'a>(container: &'a Container, found: &mut Vec<&'a Container>) {
+    for image in &container.images {
+        if image.containers.is_empty() {
+            found.extend(image.is_for_a_device().then_some(container));
+        }
+        image.containers.iter().for_each(|inner| holders(inner, found));
+    }
+}

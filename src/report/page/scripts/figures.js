@@ -1,0 +1,77 @@
+// What is known, unpacked, and how its numbers are written.
+
+const data = JSON.parse(byId("data").textContent);
+
+const grouped = new Intl.NumberFormat("en", { useGrouping: true });
+const rounded = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+const exact = (number) => grouped.format(number);
+const counted = (number, noun) => `${exact(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/// Bytes as one reads them: "12.4 KiB".
+function bytes(number) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  while (number >= 1024 && unit < units.length - 1) {
+    number /= 1024;
+    unit += 1;
+  }
+  return `${number >= 1000 ? exact(Math.round(number)) : rounded.format(number)} ${units[unit]}`;
+}
+
+function share(part, whole) {
+  const percent = whole > 0 ? (100 * part) / whole : 0;
+  return percent > 0 && percent < 0.1 ? "under 0.1 %" : `${rounded.format(percent)} %`;
+}
+
+/// What all paths begin with, up to the end of a folder or an archive, tells nobody anything.
+function commonFolder(paths) {
+  if (paths.length === 0) return 0;
+  let end = 0;
+  const [first] = paths;
+  for (let at = 0; at < first.length; at += 1) {
+    if (!paths.every((path) => path[at] === first[at])) break;
+    if (first[at] === "/" || first[at] === "\\" || first[at] === "!") end = at + 1;
+  }
+  return end;
+}
+
+const lastPart = (path) => path.split(/[/\\!]/).at(-1);
+
+/// Files by the last part of their paths where that tells them apart, else by what their paths do not have in common.
+function nameFiles(files) {
+  const isEnough = new Set(files.map((file) => lastPart(file.path))).size === files.length;
+  const common = commonFolder(files.map((file) => file.path));
+  files.forEach((file) => { file.name = (isEnough ? lastPart(file.path) : file.path.slice(common)) || file.path; });
+}
+
+nameFiles(data.files);
+
+const columnOf = Object.fromEntries(data.figures.map((figure, index) => [figure.key, index]));
+
+/// Every image of every file, with what it belongs to.
+const images = data.files.flatMap((file) => file.images.map((image) => {
+  image.file = file;
+  image.column = data.archs[image.arch];
+  return image;
+}));
+
+/// Every kernel of every image.
+const kernels = images.flatMap((image) => image.kernels.map(([name, numbers, source, more]) => ({
+  image,
+  name: data.names[name][0],
+  symbol: data.names[name][1],
+  nameIndex: name,
+  numbers,
+  source: source && { path: data.sources[source[0]], line: source[1] },
+  mayTakeMore: more === 1,
+  code: numbers[columnOf.code],
+})));
+
+const VENDORS = { nvidia: "NVIDIA", amd: "AMD", spirv: "SPIR-V", other: "Other" };
+
+// Archs of one vendor differ in lightness, from 0 to 1, in the order of the columns.
+for (const vendor of Object.keys(VENDORS)) {
+  const archs = data.archs.filter((arch) => arch.vendor === vendor);
+  archs.forEach((arch, index) => { arch.step = archs.length > 1 ? index / (archs.length - 1) : 0.5; });
+}

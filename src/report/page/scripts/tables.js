@@ -1,0 +1,201 @@
+// The tables: findings and what was judged, kernels by archs, images, kernels.
+
+const tables = {};
+let shownNames = null;
+
+function drawFindings() {
+  const { verdict } = data;
+  if (!verdict) return;
+  const section = byId("findings");
+  section.hidden = false;
+  const RANKS = ["violated", "undecided", "warned", "passed"];
+  const numbers = RANKS.map((outcome) => [outcome, verdict.judged.filter((judged) => judged.outcome === outcome).length]);
+  const counts = numbers.filter(([, number]) => number > 0)
+    .map(([outcome, number]) => element("li", {}, badge(outcome), element("span", { text: `${counted(number, "rule")}` })));
+  section.append(element("div", { class: `verdict is-${verdict.outcome}` }, badge(verdict.outcome),
+    element("ul", { "aria-label": "Rules by outcome, for each file" }, ...counts)));
+  const outcome = {
+    heading: "Outcome", value: (row) => RANKS.indexOf(row.outcome), show: (row) => OUTCOMES[row.outcome].word, draw: (row) => badge(row.outcome), hint: () => null, signs: 16,
+  };
+  const short = new Map(data.files.map((file) => [file.path, file.name]));
+  const file = { heading: "File", value: (row) => short.get(row.path) ?? row.path, hint: (row) => row.path, most: 34 };
+  if (verdict.findings.length > 0) {
+    tables.findings = new Table(section, {
+      noun: "finding", label: "Findings", rows: verdict.findings, sort: { index: 0, descending: false },
+      words: (row) => [row.outcome, row.rule, row.path, row.image, row.kernel, row.message, row.there].join(" "),
+      columns: [outcome,
+        { heading: "Finding", isKey: true, value: (row) => row.message, draw: (row) => findingText(row) },
+        { heading: "Rule", value: (row) => row.rule }, file,
+        { heading: "Where", value: (row) => [row.image, shownName(row.kernel)].filter(Boolean).join(", "), most: 34 },
+      ],
+    });
+  }
+  const judged = element("details", { open: verdict.findings.length === 0 }, element("summary", { text: "What was judged" }));
+  section.append(judged);
+  const demands = new Map(verdict.rules);
+  tables.judged = new Table(judged, {
+    noun: "judgement", label: "What was judged", rows: verdict.judged, sort: { index: 0, descending: false },
+    words: (row) => [row.outcome, row.rule, row.path, demands.get(row.rule)].join(" "),
+    columns: [outcome, { heading: "Rule", value: (row) => row.rule },
+      { heading: "Demand", isKey: true, value: (row) => demands.get(row.rule) }, file],
+  });
+}
+
+/// A finding has the name that the runtime knows.
+function shownName(symbol) {
+  shownNames ??= new Map(data.names.map(([name, of]) => [of ?? name, name]));
+  return shownNames.get(symbol) ?? symbol;
+}
+
+function findingText(row) {
+  const there = row.there ? element("span", { class: "there", text: `; ${row.there}` }) : null;
+  return element("span", { class: "wraps" }, row.message, there);
+}
+
+const KERNEL = { heading: "Kernel", isKey: true, isCode: true, value: (row) => row.name, hint: (row) => namesOf(row) };
+
+/// A row for each kernel, and in it for each arch the images that have it.
+function matrixRows() {
+  const rows = data.matrix.map(([name, cells]) => ({
+    name: data.names[name][0], symbol: data.names[name][1], cells, there: data.archs.map(() => []),
+    gaps: [...cells].filter((cell) => cell === "n").length,
+  }));
+  const byName = new Map(data.matrix.map(([name], index) => [name, rows[index]]));
+  kernels.forEach((kernel) => byName.get(kernel.nameIndex)?.there[kernel.image.arch].push(kernel));
+  return rows;
+}
+
+function matrixColumns(figure) {
+  const index = columnOf[figure];
+  const largest = (row, arch) => row.there[arch].reduce((most, kernel) => Math.max(most, kernel.numbers[index] ?? -1), -1);
+  const archs = data.archs.map((arch, number) => ({ arch, number }));
+  const isThere = ({ number }) => data.matrix.some(([, cells]) => number < cells.length && cells[number] !== "-");
+  const columns = archs.filter(isThere).map(({ arch, number }) => ({
+    heading: arch.label, isNumber: true, least: 8, most: 22,
+    title: `Sort by ${arch.label}`,
+    value: (row) => ({ y: largest(row, number), n: -2 })[row.cells[number]] ?? null,
+    show: (row) => {
+      if (row.cells[number] === "n") return "missing";
+      if (row.cells[number] === "-") return "";
+      const value = largest(row, number);
+      return value < 0 ? "yes" : exact(value);
+    },
+    look: (row) => ({ n: "is-missing", y: `is-there of-${arch.vendor}` })[row.cells[number]] ?? "is-elsewhere",
+    hint: (row) => hintOf(row, arch, number),
+  }));
+  const gaps = { heading: "Gaps", isNumber: true, title: "For how many archs it is missing", value: (row) => row.gaps, show: (row) => (row.gaps > 0 ? row.gaps : "") };
+  const hasGaps = data.matrix.some(([, cells]) => cells.includes("n"));
+  return [KERNEL, ...(hasGaps ? [gaps] : []), ...columns];
+}
+
+function namesOf(row) {
+  return row.symbol ? `${row.name}\n${row.symbol}` : row.name;
+}
+
+function hintOf(row, arch, number) {
+  if (row.cells[number] === "n") {
+    const others = data.archs.filter((_, other) => row.cells[other] === "y").map((other) => other.label);
+    return `Exists for ${others.join(", ")}; missing for ${arch.label}`;
+  }
+  if (row.cells[number] === "-") return `Not to be expected for ${arch.label}`;
+  const many = row.there[number].length > 1 ? `, in ${row.there[number].length} images; the largest is shown` : "";
+  return `There for ${arch.label}${many}`;
+}
+
+function drawCoverage() {
+  const section = byId("coverage");
+  const all = matrixRows();
+  const incomplete = all.filter((row) => row.gaps > 0);
+  const figures = data.figures.filter((figure, index) => kernels.some((kernel) => kernel.numbers[index] !== null));
+  const chosen = element("select", { "aria-label": "What the cells tell" },
+    ...figures.map((figure) => element("option", { value: figure.key, text: figure.heading })));
+  const only = element("input", { type: "checkbox", disabled: incomplete.length === 0 });
+  chosen.addEventListener("change", () => tables.coverage.setColumns(matrixColumns(chosen.value)));
+  only.addEventListener("change", () => {
+    tables.coverage.rows = only.checked ? incomplete : all;
+    tables.coverage.update(true);
+  });
+  const said = incomplete.length === 0 ? "Every kernel is there for every arch where it has to be."
+    : `${counted(incomplete.length, "kernel")} of ${exact(all.length)} ${incomplete.length === 1 ? "is" : "are"} missing for some arch.`;
+  section.append(element("p", { class: "lead", text: said }));
+  tables.coverage = new Table(section, {
+    noun: "kernel", label: "Kernels by arch", rows: all, columns: matrixColumns("code"),
+    controls: [element("label", {}, "Cells ", chosen), element("label", {}, only, " Only with gaps")],
+    words: (row) => `${row.name} ${row.symbol ?? ""}`,
+  });
+}
+
+/// The columns that any row has something for.
+function used(rows, columns) {
+  return columns.filter((column) => column.isKey || rows.some((row) => ![null, undefined, ""].includes(column.value(row))));
+}
+
+/// What could not be read, which is in no table.
+function drawProblems() {
+  const problems = data.files.flatMap((file) => file.problems.map((problem) => [file.path, problem]));
+  if (problems.length === 0) return;
+  const entries = problems.slice(0, MOST_AT_ONCE).map(([path, problem]) =>
+    element("li", {}, element("span", { class: "path", text: path }), " ", problem));
+  const left = problems.length - entries.length;
+  if (left > 0) entries.push(element("li", { text: `and ${exact(left)} more` }));
+  byId("images").append(element("div", { class: "problems" },
+    element("p", { text: `${counted(problems.length, "problem")}: what follows may not be all` }), element("ul", {}, ...entries)));
+}
+
+function drawImages() {
+  drawProblems();
+  const hexadecimal = (offset) => (offset === null ? "" : `0x${offset.toString(16)}`);
+  tables.images = new Table(byId("images"), {
+    noun: "image", label: "Images", rows: images,
+    words: (row) => [row.file.path, row.kind, row.column.label, row.form, row.container, row.codec, row.debug, row.producer, row.not_inspected, ...row.problems].join(" "),
+    columns: used(images, [
+      { heading: "File", isKey: true, value: (row) => row.file.name, hint: (row) => row.file.path },
+      { heading: "No.", isNumber: true, value: (row) => row.index, title: "Its number in the file" },
+      { heading: "Arch", value: (row) => row.column.label, draw: (row) => archText(row.column), most: 24, signs: 18 },
+      { heading: "Kind", value: (row) => row.kind },
+      { heading: "Container", value: (row) => row.container },
+      { heading: "Offset", isNumber: true, value: (row) => row.offset, show: (row) => hexadecimal(row.offset) },
+      { heading: "Size", isNumber: true, value: (row) => row.size, title: "Bytes, decompressed" },
+      { heading: "Stored", isNumber: true, value: (row) => row.stored, title: "Bytes as they are in the file" },
+      { heading: "Codec", value: (row) => (row.codec === "none" ? "" : row.codec) },
+      { heading: "Debug", value: (row) => row.debug, title: "Debug information" },
+      { heading: "Kernels", isNumber: true, value: (row) => row.kernels.length },
+      { heading: "Made by", value: (row) => row.producer },
+      { heading: "Remarks", value: (row) => [row.not_inspected, ...row.problems].filter(Boolean).join("; ") || null, most: 40 },
+    ]),
+  });
+}
+
+function archText(arch) {
+  const made = element("span", { class: "arch" }, element("span", { class: `dot cell of-${arch.vendor}`, "aria-hidden": true }), arch.label);
+  made.firstChild.style.setProperty("--step", arch.step);
+  return made;
+}
+
+function drawKernels() {
+  const figures = data.figures.map((figure, index) => ({
+    heading: figure.heading, title: figure.unit === "bytes" ? `${figure.title}, bytes` : figure.title, isNumber: true,
+    value: (row) => row.numbers[index],
+    show: figure.key !== "scratch" ? undefined
+      : (row) => (row.numbers[index] === null ? null : exact(row.numbers[index]) + (row.mayTakeMore ? "+" : "")),
+  }));
+  const sourceName = (row) => row.source && `${lastPart(row.source.path)}:${row.source.line}`;
+  tables.kernels = new Table(byId("kernels"), {
+    noun: "kernel", label: "Kernels", rows: kernels, sort: null,
+    words: (row) => [row.name, row.symbol, row.image.column.label, row.image.file.path, row.source?.path].join(" "),
+    columns: used(kernels, [
+      KERNEL,
+      { heading: "Arch", value: (row) => row.image.column.label, draw: (row) => archText(row.image.column), most: 24, signs: 18 },
+      ...figures,
+      { heading: "Source", value: (row) => sourceName(row), hint: (row) => row.source && `${row.source.path}:${row.source.line}`, most: 26 },
+      ...(data.files.length > 1 ? [{ heading: "File", value: (row) => row.image.file.name, hint: (row) => row.image.file.path, most: 26 }] : []),
+    ]),
+  });
+}
+
+/// Shows the kernels that a cell of the map stands for.
+function showKernels(words) {
+  tables.kernels.setFilter(words);
+  byId("kernels").scrollIntoView();
+  tables.kernels.filter.focus({ preventScroll: true });
+}

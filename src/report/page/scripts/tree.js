@@ -1,0 +1,70 @@
+// The bytes as a tree: files, in them archs, in them kernels. What is left of an arch when all its kernels are counted is
+// a node too, so that areas add up and nothing is hidden.
+
+/// A node of the tree. `kind` is all, file, arch, kernel, more (what is too small to be drawn by itself) or rest.
+function node(kind, label, size, properties = {}) {
+  return { kind, label, size, children: [], ...properties };
+}
+
+function adopt(parent, children) {
+  parent.children = children.filter((child) => child.size > 0).sort((a, b) => b.size - a.size);
+  parent.children.forEach((child) => { child.parent = parent; });
+  return parent;
+}
+
+/// What the bytes of an image are that are in no kernel.
+function nameOfRest(image) {
+  if (image.not_inspected) return `not looked into: ${image.not_inspected}`;
+  return image.form === "elf" ? "not in kernels: metadata, symbols, functions, padding" : `${image.form}, not divided by kernel`;
+}
+
+function archNode(arch, imagesOfArch) {
+  const byName = new Map();
+  const rests = new Map();
+  let total = 0;
+  for (const image of imagesOfArch) {
+    let inKernels = 0;
+    for (const [name, numbers] of image.kernels) {
+      const size = numbers[columnOf.code] ?? 0;
+      inKernels += size;
+      const known = byName.get(name) ?? { size: 0, copies: 0 };
+      byName.set(name, { size: known.size + size, copies: known.copies + 1 });
+    }
+    const rest = Math.max(0, (image.size ?? 0) - inKernels);
+    const label = nameOfRest(image);
+    rests.set(label, (rests.get(label) ?? 0) + rest);
+    total += inKernels + rest;
+  }
+  const look = { arch, vendor: arch.vendor, step: arch.step, isNative: arch.is_native };
+  const ofKernels = [...byName].map(([name, { size, copies }]) =>
+    node("kernel", data.names[name][0], size, { ...look, copies, nameIndex: name }));
+  const ofRests = [...rests].map(([label, size]) => node("rest", label, size, look));
+  const made = node("arch", arch.label, total, { ...look, images: imagesOfArch.length, kernels: byName.size });
+  return adopt(made, [...ofKernels, ...ofRests]);
+}
+
+function fileNode(file) {
+  const byArch = new Map();
+  for (const image of file.images) {
+    if (!byArch.has(image.arch)) byArch.set(image.arch, []);
+    byArch.get(image.arch).push(image);
+  }
+  const children = [...byArch].map(([arch, of]) => archNode(data.archs[arch], of));
+  children.push(node("rest", "padding between containers", file.padding));
+  children.push(node("rest", "bytes that nothing explains", file.unexplained));
+  const size = children.reduce((sum, child) => sum + child.size, 0);
+  return adopt(node("file", file.name, size, { title: file.path, images: file.images.length }), children);
+}
+
+/// The whole tree; of one file alone it is that file.
+function wholeTree() {
+  const files = data.files.map(fileNode).filter((file) => file.size > 0);
+  if (files.length === 1) return files[0];
+  const size = files.reduce((sum, file) => sum + file.size, 0);
+  return adopt(node("all", "All files", size), files);
+}
+
+/// Whether there is more to see inside.
+function opens(of) {
+  return of.children.some((child) => child.kind !== "rest");
+}

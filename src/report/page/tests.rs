@@ -1,0 +1,210 @@
+//! What the page is, as text; what it does is tested in a browser (`linker-tests/page`).
+
+use serde_json::Value;
+
+use super::page;
+use crate::check::{Finding, ImagePlace, Judged, Outcome, Rule, Verdict};
+use crate::codec::Codec;
+use crate::error::Cause;
+use crate::format::{ContainerType, ImageKind};
+use crate::inspect::{Inspection, Kernel, SourceLine};
+use crate::inventory::{Container, File, Image};
+use crate::survey::{Inside, SurveyedFile};
+
+fn image(triple: &str, arch: &str, image_kind: ImageKind) -> Image {
+    Image {
+        kind: None,
+        image_kind,
+        triple: Some(triple.to_owned()),
+        arch: Some(arch.to_owned()),
+        own_arch: None,
+        id: None,
+        strings: Vec::new(),
+        unknown: Vec::new(),
+        offset: Some(64),
+        size: Some(100),
+        codec: Some(Codec::Zstd),
+        full_size: Some(1000),
+        sha256: None,
+        format_version: None,
+        producer: None,
+        containers: Vec::new(),
+    }
+}
+
+fn container(images: Vec<Image>) -> Container {
+    Container {
+        container_type: ContainerType::CudaFatbin,
+        version: None,
+        section: None,
+        offset: Some(0),
+        size: 200,
+        codec: None,
+        images,
+    }
+}
+
+fn kernel(name: &str) -> Kernel {
+    Kernel { name: name.to_owned(), code_size: Some(16), registers: Some(8), ..Default::default() }
+}
+
+fn inside(kernels: Vec<Kernel>) -> Inside {
+    Inside { inspection: Some(Inspection { kernels, ..Default::default() }), ..Default::default() }
+}
+
+fn surveyed(path: &str, images: Vec<(Image, Inside)>) -> SurveyedFile {
+    let (images, insides) = images.into_iter().unzip();
+    SurveyedFile { file: File { containers: vec![container(images)], ..File::empty(path.to_owned()) }, insides }
+}
+
+fn cubin(arch: &str) -> Image {
+    image("nvptx64-nvidia-cuda", arch, ImageKind::Elf)
+}
+
+fn with_kernel(name: &str) -> String {
+    page(&[&surveyed("lib.so", vec![(cubin("sm_90"), inside(vec![kernel(name)]))])], None)
+}
+
+/// What stands between the tags of the document, as a browser finds it.
+fn document(page: &str) -> &str {
+    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+    rest.split_once("</script>").unwrap().0
+}
+
+fn data(page: &str) -> Value {
+    serde_json::from_str(document(page)).unwrap()
+}
+
+#[test]
+fn a_hostile_name_cannot_leave_the_document() {
+    let usual = with_kernel("k");
+    for name in
+        ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "{{script}}", "\"}],\"x\":[", "\\\u{0}\n'&amp;"]
+    {
+        let page = with_kernel(name);
+        assert!(!document(&page).contains(['<', '>', '&']), "{name}");
+        assert_eq!(page.replace(document(&page), ""), usual.replace(document(&usual), ""), "{name}");
+        let shown = data(&page)["names"][0][0].as_str().unwrap().to_owned();
+        assert_eq!(shown, name.replace('\u{0}', "\\u{0}").replace('\n', "\\u{a}"));
+    }
+}
+
+#[test]
+fn what_would_not_be_seen_is_written_out() {
+    let page = with_kernel("a\u{202e}b\u{2066}c\u{200b}d\u{2028}e\u{feff}f\u{7f}g\u{1b}[31m é");
+    assert_eq!(data(&page)["names"][0][0], "a\\u{202e}b\\u{2066}c\\u{200b}d\\u{2028}e\\u{feff}f\\u{7f}g\\u{1b}[31m é");
+}
+
+#[test]
+fn hostile_text_is_harmless_wherever_it_stands() {
+    let evil = "\u{202e}</script><img src=x>";
+    let mut file = surveyed(evil, vec![(cubin(evil), inside(vec![kernel(evil)]))]);
+    let inspection = file.insides[0].inspection.as_mut().unwrap();
+    inspection.kernels[0].demangled = Some(evil.to_owned());
+    inspection.kernels[0].source = Some(SourceLine { file: evil.to_owned(), line: 1 });
+    file.file.failure = Some(evil.to_owned());
+    file.file.errors.push(crate::bytes::View::new(b"").malformed("x", 0, Cause::HostFile(evil.to_owned())));
+    let place = ImagePlace { number: 0, offset: Some(64), arch: Some(evil.to_owned()) };
+    let finding = Finding {
+        rule: Rule::RequiredArchs,
+        outcome: Outcome::Violated,
+        path: evil.to_owned(),
+        image: Some(place),
+        kernel: Some(evil.to_owned()),
+        message: evil.to_owned(),
+        there: Some(evil.to_owned()),
+    };
+    let judged = Judged { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
+    let page = page(&[&file], Some(&Verdict { findings: vec![finding], judged: vec![judged] }));
+    assert!(!document(&page).contains('<') && !page.contains('\u{202e}'));
+    assert!(data(&page).to_string().matches("\\\\u{202e}").count() >= 10, "{}", document(&page));
+}
+
+#[test]
+fn the_page_names_no_address_and_allows_only_its_own_style_and_script() {
+    let page = with_kernel("k");
+    for address in ["http:", "https:", "url(", "@import", "//www", "src=", "<link"] {
+        assert!(!page.contains(address), "{address}");
+    }
+    assert!(page.contains("default-src 'none'; script-src 'sha256-") && page.contains("; style-src 'sha256-"));
+    assert!(!page.contains("unsafe-inline") && !page.contains(" style=\"") && !page.contains("innerHTML"));
+}
+
+#[test]
+fn the_same_files_give_the_same_page() {
+    let files = || {
+        let kernels = || (0..50).map(|number| kernel(&format!("k{number}"))).collect::<Vec<_>>();
+        let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
+        vec![surveyed("a", vec![(cubin("sm_90"), inside(kernels())), (amd, inside(kernels()))])]
+    };
+    assert_eq!(page(&files().iter().collect::<Vec<_>>(), None), page(&files().iter().collect::<Vec<_>>(), None));
+}
+
+#[test]
+fn a_gap_is_where_the_kernel_is_there_for_another_arch() {
+    let both = || inside(vec![kernel("a"), kernel("b")]);
+    let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
+    let images = vec![(cubin("sm_89"), inside(vec![kernel("a")])), (cubin("sm_80"), both()), (amd, inside(vec![]))];
+    let data = data(&page(&[&surveyed("lib.so", images)], None));
+    let archs: Vec<&str> = data["archs"].as_array().unwrap().iter().map(|it| it["label"].as_str().unwrap()).collect();
+    assert_eq!(archs, ["gfx90a", "sm_80", "sm_89"]);
+    assert_eq!(data["names"], serde_json::json!([["a", null], ["b", null]]));
+    assert_eq!(data["matrix"], serde_json::json!([[1, "-yn"], [0, "-yy"]]));
+    let columns: Vec<u64> =
+        data["files"][0]["images"].as_array().unwrap().iter().map(|it| it["arch"].as_u64().unwrap()).collect();
+    assert_eq!(columns, [2, 1, 0]);
+}
+
+#[test]
+fn sizes_are_those_of_decompressed_images_and_what_is_stored_is_told_beside() {
+    let data = data(&with_kernel("k"));
+    let file = &data["files"][0];
+    assert_eq!(
+        (&file["stored"], &file["images"][0]["size"], &file["images"][0]["stored"]),
+        (&200.into(), &1000.into(), &100.into())
+    );
+    let code = data["figures"].as_array().unwrap().iter().position(|figure| figure["key"] == "code").unwrap();
+    assert_eq!(file["images"][0]["kernels"][0][1][code], 16);
+}
+
+#[test]
+fn images_that_nobody_asked_for_are_not_on_the_page() {
+    let images = vec![(cubin("sm_80"), Inside::default()), (cubin("sm_90"), inside(vec![kernel("k")]))];
+    let data = data(&page(&[&surveyed("lib.so", images)], None));
+    let images = data["files"][0]["images"].as_array().unwrap();
+    assert_eq!((images.len(), &images[0]["index"], data["archs"].as_array().unwrap().len()), (1, &1.into(), 1));
+}
+
+#[test]
+fn images_in_containers_in_images_have_the_container_that_holds_them() {
+    let mut outer = image("", "", ImageKind::Fatbin);
+    outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
+    let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
+    let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
+    let file = SurveyedFile { file, insides: vec![inside(vec![]), inside(vec![])] };
+    let data = data(&page(&[&file], None));
+    let containers: Vec<&Value> =
+        data["files"][0]["images"].as_array().unwrap().iter().map(|it| &it["container"]).collect();
+    assert_eq!(containers, ["ccob", "cuda-fatbin"]);
+}
+
+#[test]
+fn a_verdict_is_told_with_its_findings_and_with_what_passed() {
+    let judged = |rule, outcome| Judged { path: "lib.so".to_owned(), rule, outcome };
+    let finding = Finding {
+        rule: Rule::RequiredArchs,
+        outcome: Outcome::Violated,
+        path: "lib.so".to_owned(),
+        image: Some(ImagePlace { number: 3, offset: Some(4096), arch: Some("sm_80".to_owned()) }),
+        kernel: None,
+        message: "no code for sm_89".to_owned(),
+        there: Some("sm_80".to_owned()),
+    };
+    let judged = vec![judged(Rule::Readable, Outcome::Passed), judged(Rule::RequiredArchs, Outcome::Violated)];
+    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], judged })));
+    let verdict = &data["verdict"];
+    assert_eq!(verdict["outcome"], "violated");
+    assert_eq!(verdict["findings"][0]["image"], "image 3 sm_80 at 0x1000");
+    assert_eq!(verdict["rules"][0][0], "readable");
+    assert_eq!(verdict["judged"][0]["outcome"], "passed");
+}

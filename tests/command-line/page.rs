@@ -1,0 +1,32 @@
+//! The page of `--html`: when it is written, and what is on it. How it behaves is tested in a browser.
+
+use crate::Scene;
+
+#[test]
+fn a_page_appears_whole_with_the_images_that_are_selected() {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
+    assert_eq!(scene.fatbin("inspect --html page.html --arch sm_90 w.o").ok(), "");
+    let page = String::from_utf8(scene.read("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{page}");
+    assert!(page.contains("\"label\":\"sm_90\"") && !page.contains("gfx90a"), "{page}");
+    let run = scene.fatbin("inspect --html nowhere/page.html w.o");
+    assert_eq!((run.status, run.out.as_str()), (2, ""));
+    let run = scene.fatbin("inspect --html page.html missing");
+    assert_eq!(run.status, 2, "{}", run.err);
+    assert!(String::from_utf8(scene.read("page.html")).unwrap().contains("missing: cannot open"));
+}
+
+#[test]
+fn the_page_of_a_check_has_its_findings_and_the_check_says_and_ends_as_without_it() {
+    let scene = Scene::new();
+    scene.fixture("answer-sm_90.cubin", "a").file("policy.toml", "[archs]\nrequire = [\"sm_89\"]\n");
+    let without = scene.fatbin("check --policy policy.toml a");
+    let with = scene.fatbin("check --policy policy.toml --html page.html a");
+    assert_eq!(without, with);
+    assert_eq!(with.status, 1, "{}", with.out);
+    let page = String::from_utf8(scene.read("page.html")).unwrap();
+    assert!(page.contains("\"verdict\":{\"outcome\":\"violated\""), "{page}");
+    assert!(page.contains("answer_kernel"), "kernels are shown although nothing is demanded of them: {page}");
+}

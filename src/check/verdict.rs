@@ -77,9 +77,4 @@ impl Verdict {
     pub fn outcome(&self) -> Outcome {
         self.judged.iter().map(|judged| judged.outcome).max().unwrap_or(Outcome::Undecided)
     }
-
-    /// What was found by applying a rule to a file.
-    pub fn findings_of<'a>(&'a self, judged: &'a Judged) -> impl Iterator<Item = &'a Finding> {
-        self.findings.iter().filter(|finding| finding.rule == judged.rule && finding.path == judged.path)
-    }
 }

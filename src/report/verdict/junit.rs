@@ -3,11 +3,13 @@
 //!
 //! JUnit's XML has no specification; this keeps to what the schema of Jenkins' xUnit plugin allows.
 
+use std::collections::HashMap;
+
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use super::sentence;
-use crate::check::{Judged, Outcome, Verdict};
+use crate::check::{Finding, Judged, Outcome, Rule, Verdict};
 use crate::report::text::printable;
 
 type Result = std::io::Result<()>;
@@ -22,11 +24,16 @@ pub fn verdict_junit(verdict: &Verdict) -> String {
 fn document(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result {
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let all: Vec<&Judged> = verdict.judged.iter().collect();
+    let mut findings: HashMap<(&str, Rule), Vec<&Finding>> = HashMap::new();
+    for finding in &verdict.findings {
+        findings.entry((&finding.path, finding.rule)).or_default().push(finding);
+    }
     writer.write_event(Event::Start(with_counts("testsuites", "fatbin check", &all)))?;
     for suite in all.chunk_by(|a, b| a.path == b.path) {
         writer.write_event(Event::Start(with_counts("testsuite", &suite[0].path, suite)))?;
         for judged in suite {
-            case(writer, verdict, judged)?;
+            let own = findings.get(&(judged.path.as_str(), judged.rule));
+            case(writer, judged, own.map_or(&[], Vec::as_slice))?;
         }
         writer.write_event(Event::End(BytesEnd::new("testsuite")))?;
     }
@@ -43,11 +50,11 @@ fn with_counts(element: &'static str, name: &str, judged: &[&Judged]) -> BytesSt
     start
 }
 
-fn case(writer: &mut Writer<Vec<u8>>, verdict: &Verdict, judged: &Judged) -> Result {
+fn case(writer: &mut Writer<Vec<u8>>, judged: &Judged, findings: &[&Finding]) -> Result {
     let mut start = BytesStart::new("testcase");
     start.push_attribute(("name", judged.rule.name()));
     start.push_attribute(("classname", allowed(&judged.path).as_str()));
-    let sentences: Vec<String> = verdict.findings_of(judged).map(|finding| allowed(&sentence(finding))).collect();
+    let sentences: Vec<String> = findings.iter().map(|finding| allowed(&sentence(finding))).collect();
     let element = match judged.outcome {
         Outcome::Passed => return writer.write_event(Event::Empty(start)),
         Outcome::Warned => "system-out",

@@ -6,7 +6,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 use clap::Args;
@@ -17,7 +16,7 @@ use super::status::{self, Status};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
 use crate::io::Input;
-use crate::ops::Scanned;
+use crate::ops::{Scanned, in_parallel, processors};
 use crate::scan::{self, Archives, Opening, Options, Part};
 
 #[derive(Args)]
@@ -76,11 +75,13 @@ impl InputArguments {
         failed.into_iter().for_each(|(path, error)| take(Outcome::Unreadable(path, error)));
         let progress = Mutex::new(Progress::of_files(named.iter().map(Named::size).sum(), named.len()));
         for some in named.chunks(AT_A_TIME) {
-            let outcomes = in_parallel(some, |named| {
+            let mut outcomes = Vec::new();
+            let work = |named: &Named| {
                 let outcomes = scan_path(named, options);
                 progress.lock().expect("no worker panics").file_done(named.size());
                 outcomes
-            });
+            };
+            in_parallel(some, processors(), work, &mut |some| outcomes.push(some));
             let progress = progress.lock().expect("no worker panics");
             progress.suspend(|| outcomes.into_iter().flatten().for_each(|outcome| tell(outcome, take)));
         }
@@ -122,28 +123,6 @@ impl InputArguments {
         }
         Ok((named, failed))
     }
-}
-
-/// The results of `work` in the order of the items.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    let workers = std::thread::available_parallelism().map_or(1, |count| count.get()).min(items.len());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { break };
-                    let result = work(item);
-                    results.lock().expect("no worker panics").push((index, result));
-                }
-            });
-        }
-    });
-    let mut results = results.into_inner().expect("no worker panics");
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Reports what is broken in a file, and hands on what came of it.

@@ -107,6 +107,7 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         containers: Vec::new(),
         sections: Vec::new(),
         errors: Vec::new(),
+        room: Vec::new(),
     };
     // No device image is one of these, whatever text stands near its beginning.
     let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
@@ -140,7 +141,8 @@ fn accounted(name: &str, view: View<'_>, padding: u64) -> Section {
 pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &mut Itself<'_, '_>) -> Result<()> + 'a;
 
 /// Calls `look` with the number of each device image that is `wanted`, counted as [`File::device_images`] does, with what
-/// is known of it and with the image itself. Containers without any are not opened again.
+/// is known of it and with the image itself. Containers without any are not opened again, and hashes that the scan has
+/// verified are not looked at again: `file` has to be what a scan of these very bytes has found.
 pub fn reopen(
     source: &impl Source,
     file: &File,
@@ -149,7 +151,7 @@ pub fn reopen(
     look: &mut LookAtNumber,
 ) -> Result<()> {
     let broken = |error: Malformed| error.in_file(Path::new(&file.path));
-    let (mut number, mut looked_at) = (0, 0);
+    let (mut number, mut looked_at, mut room) = (0, 0, Vec::new());
     for container in &file.containers {
         let behind = number + container.images().filter(|image| image.is_for_a_device()).count();
         if !(number..behind).any(wanted) {
@@ -171,8 +173,10 @@ pub fn reopen(
             number += 1;
             if wanted(number - 1) { look(number - 1, image, itself) } else { Ok(()) }
         };
-        let mut record = Record { options, errors: &mut errors, look: &mut number_and_look };
+        let (errors, look) = (&mut errors, &mut number_and_look);
+        let mut record = Record { options, errors, look, again: true, room: std::mem::take(&mut room) };
         record.container(&again.map_err(broken)?, container.section.as_ref())?;
+        room = record.room;
         looked_at += container.size;
         if looked_at >= RELEASED_AT_ONCE {
             looked_at = 0;
@@ -198,12 +202,16 @@ struct Findings<'look, 'a> {
     containers: Vec<Container>,
     sections: Vec<Section>,
     errors: Vec<Malformed>,
+    /// As of [`Record`].
+    room: Vec<u8>,
 }
 
 impl Findings<'_, '_> {
     fn add(&mut self, container: &format::Container, section: Option<&InSection>) -> Result<()> {
-        let mut record = Record { options: self.options, errors: &mut self.errors, look: &mut *self.look };
+        let (errors, look, room) = (&mut self.errors, &mut *self.look, std::mem::take(&mut self.room));
+        let mut record = Record { options: self.options, errors, look, again: false, room };
         self.containers.push(record.container(container, section)?);
+        self.room = record.room;
         let places = match &container.contents {
             Contents::Images(images) if !self.options.hash => 1 + images.len() as u64,
             _ => container.view.size() / AROUND_A_PAGE + 1,

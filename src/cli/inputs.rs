@@ -16,7 +16,8 @@ use super::status::{self, Status};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
 use crate::io::Input;
-use crate::ops::{Scanned, in_parallel, processors};
+use crate::ops::Scanned;
+use crate::parallel::{in_parallel, processors};
 use crate::scan::{self, Archives, Opening, Options, Part};
 
 #[derive(Args)]

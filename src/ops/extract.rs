@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use super::choose::{Choice, Chosen, choose};
 use super::name_template::{NameTemplate, Named};
 use super::names::{Names, archive_name};
-use super::parallel::{in_parallel, processors};
 use super::selection::{Selection, target};
 use super::shares::deal;
 use crate::archive;
@@ -23,6 +22,7 @@ use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::inventory::{Container, File, Image};
 use crate::io::{Input, Output, Sink};
+use crate::parallel::{in_parallel, processors};
 use crate::scan::{self, ClosedPart, LookAtNumber, Part};
 
 /// What to take out, and where to.

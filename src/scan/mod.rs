@@ -6,6 +6,7 @@
 //! lose their section headers. Hence the second pass over all other bytes, where a container counts only when
 //! everything that it states holds: four bytes that look like a magic occur in any large file.
 
+mod ahead;
 mod files;
 mod image_table;
 mod magic;
@@ -25,7 +26,8 @@ use crate::error::{Malformed, Result};
 use crate::format::{self, ContainerType, Contents};
 use crate::inventory::{Container, File, FileFormat, Image, InSection, OnDisk, Section};
 use crate::io::Input;
-use record::Record;
+use ahead::Ahead;
+use record::{Before, Record};
 
 pub use files::{Archives, ClosedPart, Opening, Part, each_part, each_part_of};
 pub use record::{Itself, Look};
@@ -108,6 +110,7 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         sections: Vec::new(),
         errors: Vec::new(),
         room: Vec::new(),
+        ahead: Ahead::default(),
     };
     // No device image is one of these, whatever text stands near its beginning.
     let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
@@ -174,7 +177,7 @@ pub fn reopen(
             if wanted(number - 1) { look(number - 1, image, itself) } else { Ok(()) }
         };
         let (errors, look) = (&mut errors, &mut number_and_look);
-        let mut record = Record { options, errors, look, again: true, room: std::mem::take(&mut room) };
+        let mut record = Record { options, errors, look, before: Before::Verified, room: std::mem::take(&mut room) };
         record.container(&again.map_err(broken)?, container.section.as_ref())?;
         room = record.room;
         looked_at += container.size;
@@ -204,12 +207,14 @@ struct Findings<'look, 'a> {
     errors: Vec<Malformed>,
     /// As of [`Record`].
     room: Vec<u8>,
+    ahead: Ahead,
 }
 
 impl Findings<'_, '_> {
     fn add(&mut self, container: &format::Container, section: Option<&InSection>) -> Result<()> {
         let (errors, look, room) = (&mut self.errors, &mut *self.look, std::mem::take(&mut self.room));
-        let mut record = Record { options: self.options, errors, look, again: false, room };
+        let before = Before::Restored(self.ahead.take(&container.contents));
+        let mut record = Record { options: self.options, errors, look, before, room };
         self.containers.push(record.container(container, section)?);
         self.room = record.room;
         let places = match &container.contents {

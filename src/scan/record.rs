@@ -49,10 +49,17 @@ pub struct Record<'a, 'look> {
     /// What could not be read.
     pub errors: &'a mut Vec<Malformed>,
     pub look: &'a mut Look<'look>,
-    /// Whether all that is restored has been restored before, and its hash verified.
-    pub again: bool,
+    pub before: Before,
     /// To decompress images to, one after another.
     pub room: Vec<u8>,
+}
+
+/// What was done before.
+pub enum Before {
+    /// All that is compressed was restored and its hash verified.
+    Verified,
+    /// The container itself may have been restored.
+    Restored(Option<Result<Vec<u8>, Malformed>>),
 }
 
 /// Where a container is found.
@@ -75,9 +82,11 @@ impl Record<'_, '_> {
             Contents::Images(images) => (None, self.images(images, place)?),
             Contents::Compressed(compressed) => {
                 let restored_from = place.restored_from.or(Some(compressed.stored.start()));
-                let restored = match self.again {
-                    true => compressed.restore_again(self.options.limit),
-                    false => compressed.restore(self.options.limit),
+                let restored = match &mut self.before {
+                    Before::Verified => compressed.restore_again(self.options.limit),
+                    Before::Restored(restored) => {
+                        restored.take().unwrap_or_else(|| compressed.restore(self.options.limit))
+                    }
                 };
                 let images = match restored {
                     Ok(restored) => {

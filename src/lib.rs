@@ -12,6 +12,7 @@
 //! | room | what lives there | it knows nothing of |
 //! |---|---|---|
 //! | [`error`], [`bytes`], [`content`] | what can go wrong; views of untrusted bytes; bytes on their way out | everything else |
+//! | [`parallel`] | work on several items at a time, told in order | what the work is |
 //! | [`codec`] | compression, and decompression to a stated size | what is compressed |
 //! | [`io`] | mapped inputs, the sink that moves payloads, outputs that appear whole or not at all | formats |
 //! | [`archive`] | members of archives, as views | formats, paths |
@@ -58,6 +59,7 @@ pub mod inventory;
 pub mod io;
 pub mod lock;
 pub mod ops;
+pub mod parallel;
 pub mod report;
 pub mod scan;
 pub mod select;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// floor but itself.
 const FLOORS: [&[&str]; 9] = [
     &["error"],
-    &["bytes", "content"],
+    &["bytes", "content", "parallel"],
     &["archive", "codec", "io", "target"],
     &["format"],
     &["host", "inspect", "inventory"],

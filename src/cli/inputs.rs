@@ -6,7 +6,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 use clap::Args;
@@ -18,6 +17,7 @@ use crate::error::Error;
 use crate::inventory::{File, FileFormat};
 use crate::io::{Input, STANDARD_INPUT};
 use crate::ops::Scanned;
+use crate::parallel::{in_parallel, processors};
 use crate::scan::{self, Archives, Opening, Options, Part};
 
 #[derive(Args)]
@@ -87,11 +87,13 @@ impl InputArguments {
         let progress = Mutex::new(Progress::of_files(named.iter().map(Named::size).sum(), named.len()));
         let work = |outcome| (broken(&outcome), work(outcome));
         for some in named.chunks(AT_A_TIME) {
-            let done = in_parallel(some, |named| {
+            let mut done = Vec::new();
+            let one = |named: &Named| {
                 let done: Vec<_> = scan_path(named, options).into_iter().map(work).collect();
                 progress.lock().expect("no worker panics").file_done(named.size());
                 done
-            });
+            };
+            in_parallel(some, processors(), one, &mut |some| done.push(some));
             let progress = progress.lock().expect("no worker panics");
             progress.suspend(|| {
                 for (errors, result) in done.into_iter().flatten() {
@@ -175,28 +177,6 @@ impl InputArguments {
 fn broken(outcome: &Outcome) -> Vec<Error> {
     let Outcome::Scanned(Scanned { part, file }) = outcome else { return Vec::new() };
     file.errors.iter().map(|error| error.clone().in_file(Path::new(&part.path))).collect()
-}
-
-/// The results of `work` in the order of the items.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    let workers = std::thread::available_parallelism().map_or(1, |count| count.get()).min(items.len());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { break };
-                    let result = work(item);
-                    results.lock().expect("no worker panics").push((index, result));
-                }
-            });
-        }
-    });
-    let mut results = results.into_inner().expect("no worker panics");
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 fn scan_path(named: &Named, options: Options) -> Vec<Outcome> {

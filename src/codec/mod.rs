@@ -9,7 +9,7 @@ mod decompress;
 mod stream;
 
 pub use compress::{Compression, Counted, compress};
-pub use decompress::{Limit, decompress, decompress_start};
+pub use decompress::{Limit, decompress, decompress_into, decompress_start};
 pub use stream::{Stream, check_start, frame_content_size, stream_size};
 
 /// A way of storing; the names are those of `fatbin scan --json`.

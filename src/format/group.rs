@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::Image;
 use crate::bytes::View;
-use crate::codec::Limit;
+use crate::codec::{Codec, Limit};
 use crate::error::Malformed;
 
-/// What the last group decompressed to. Images of a group follow each other, so one is enough, and no more than one is
-/// held in memory.
+/// What was decompressed last: an image, or all images of a group. Those follow each other, so one is enough, and no more
+/// than one is held in memory.
 #[derive(Debug, Default)]
 pub struct Group<'data> {
     of: Option<View<'data>>,
@@ -18,15 +18,30 @@ pub struct Group<'data> {
 }
 
 impl<'data> Group<'data> {
+    /// With room that something else was decompressed to before.
+    pub fn reusing(room: Vec<u8>) -> Self {
+        Group { full: room, ..Group::default() }
+    }
+
+    /// The room, for the next.
+    pub fn into_room(self) -> Vec<u8> {
+        self.full
+    }
+
     /// The same as [`Image::bytes`]. All images that this is asked for have to be of one container.
     pub fn bytes<'a>(&'a mut self, image: &Image<'data>, limit: Limit) -> Result<Cow<'a, [u8]>, Malformed> {
-        if image.part.is_none() {
+        if matches!(image.codec, None | Some(Codec::None)) {
             return image.bytes(limit);
+        }
+        if image.part.is_none() {
+            self.of = None;
+            image.decompress_into(&mut self.full, limit)?;
+            return Ok(Cow::Borrowed(&self.full[image.own_range(&self.full)?]));
         }
         // In one container two streams do not begin in one place.
         if self.of.is_none_or(|view| (view.start(), view.size()) != (image.view.start(), image.view.size())) {
             self.of = None;
-            self.full = image.decompressed(limit)?;
+            image.decompress_into(&mut self.full, limit)?;
             self.of = Some(image.view);
             self.times += 1;
         }
@@ -37,7 +52,6 @@ impl<'data> Group<'data> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Codec;
     use crate::format::{ImageKind, Part};
 
     #[test]

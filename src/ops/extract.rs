@@ -5,9 +5,10 @@
 //! asked for that is not there, several images for one output.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
 
@@ -15,11 +16,13 @@ use super::choose::{Choice, Chosen, choose};
 use super::name_template::{NameTemplate, Named};
 use super::names::{Names, archive_name};
 use super::selection::{Selection, target};
+use super::shares::deal;
 use crate::archive;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::inventory::{Container, File, Image};
 use crate::io::{Input, Output, Sink};
+use crate::parallel::{in_parallel, processors};
 use crate::scan::{self, ClosedPart, LookAtNumber, Part};
 
 /// What to take out, and where to.
@@ -113,7 +116,7 @@ pub fn extract(files: &[Scanned], options: &ExtractOptions, told: &mut dyn Told)
     let Choice { chosen, failed: mut refused, unknown } = choose(files, &options.selection, options.scan)?;
     let extraction = Extraction::new(files, chosen, options, &mut refused);
     let images = extraction.images.len() + refused.len();
-    told.begins(extraction.images.iter().filter_map(|image| image.image.whole_size()).sum());
+    told.begins(whole_size(&extraction.images));
     match &options.destination {
         _ if extraction.images.is_empty() => {}
         Destination::Directory(directory) => extraction.to_files(directory, told, &mut refused)?,
@@ -140,10 +143,25 @@ fn shortened(descriptions: &[String]) -> String {
 }
 
 /// An image that is to be taken out.
-struct ToExtract<'a> {
-    chosen: Chosen,
-    image: &'a Image,
-    containers: Vec<&'a Container>,
+pub struct ToExtract<'a> {
+    pub chosen: Chosen,
+    pub image: &'a Image,
+    /// From the outermost to its own.
+    pub containers: Vec<&'a Container>,
+}
+
+/// The sizes of images together. They may state whatever they like.
+pub fn whole_size(images: &[ToExtract<'_>]) -> u64 {
+    images.iter().filter_map(|it| it.image.whole_size()).fold(0, u64::saturating_add)
+}
+
+/// What came of some images of one file.
+struct Taken {
+    /// Indices, sizes and hashes.
+    written: Vec<(usize, u64, Option<[u8; 32]>)>,
+    refused: Vec<Error>,
+    /// What could not be written.
+    failed: Option<Error>,
 }
 
 struct Extraction<'a> {
@@ -197,35 +215,48 @@ impl<'a> Extraction<'a> {
 
     /// Calls `take` with every image. What cannot be read is added to `refused`.
     fn each(&self, refused: &mut Vec<Error>, take: &mut Take<'_>) -> Result<()> {
-        let index = |chosen: Chosen| self.images.binary_search_by_key(&chosen, |image| image.chosen).ok();
-        let files: BTreeSet<usize> = self.images.iter().map(|image| image.chosen.0).collect();
-        for file in files {
-            let scanned = &self.files[file];
-            let part = match scanned.part.open() {
-                Ok(part) => part,
-                Err(error) => {
-                    refused.push(error);
-                    continue;
-                }
-            };
-            let mut failed = None;
-            let wanted = |number| index((file, number)).is_some();
-            let read = scan::reopen(&part, &scanned.file, self.options.scan, &wanted, &mut |number, _, itself| {
-                let Some(index) = index((file, number)).filter(|_| failed.is_none()) else { return Ok(()) };
-                let stored = itself.view.data();
-                let bytes = match self.options.stored {
-                    true => Ok(Cow::Borrowed(stored)),
-                    false => itself.bytes(self.options.scan.limit),
-                };
-                match bytes {
-                    Ok(bytes) => failed = take(index, &part, &bytes).err(),
-                    Err(malformed) => refused.push(malformed.in_file(Path::new(&scanned.file.path))),
-                }
-                Ok(())
-            });
-            failed.map_or(Ok(()), Err)?;
-            refused.extend(read.err());
+        for images in self.of_each_file() {
+            match self.file(&self.images[images.start]).part.open() {
+                Ok(part) => self.some(images, &part, refused, take)?,
+                Err(error) => refused.push(error),
+            }
         }
+        Ok(())
+    }
+
+    /// The images of one file after another.
+    fn of_each_file(&self) -> Vec<Range<usize>> {
+        let files = self.images.chunk_by(|one, next| one.chosen.0 == next.chosen.0);
+        let ends = files.scan(0, |end, images| {
+            *end += images.len();
+            Some(*end - images.len()..*end)
+        });
+        ends.collect()
+    }
+
+    /// Calls `take` with these images, which are all of one file.
+    fn some(&self, images: Range<usize>, part: &Part, refused: &mut Vec<Error>, take: &mut Take<'_>) -> Result<()> {
+        let Range { start, .. } = images;
+        let images = &self.images[images];
+        let scanned = self.file(&images[0]);
+        let index = |number| images.binary_search_by_key(&number, |image| image.chosen.1).ok();
+        let wanted = |number| index(number).is_some();
+        let mut failed = None;
+        let read = scan::reopen(part, &scanned.file, self.options.scan, &wanted, &mut |number, _, itself| {
+            let Some(index) = index(number).filter(|_| failed.is_none()) else { return Ok(()) };
+            let stored = itself.view.data();
+            let bytes = match self.options.stored {
+                true => Ok(Cow::Borrowed(stored)),
+                false => itself.bytes(self.options.scan.limit),
+            };
+            match bytes {
+                Ok(bytes) => failed = take(start + index, part, &bytes).err(),
+                Err(malformed) => refused.push(malformed.in_file(Path::new(&scanned.file.path))),
+            }
+            Ok(())
+        });
+        failed.map_or(Ok(()), Err)?;
+        refused.extend(read.err());
         Ok(())
     }
 
@@ -246,28 +277,71 @@ impl<'a> Extraction<'a> {
         Names::of_all(template, &named.collect::<Vec<_>>(), &taken)
     }
 
+    /// Names are fixed before anything is written, so files of one file are written by several threads, and told in order.
     fn to_files(&self, directory: &Path, told: &mut dyn Told, refused: &mut Vec<Error>) -> Result<()> {
         let names = self.names(self.options.names.as_ref())?;
         make_directory(directory)?;
-        self.each(refused, &mut |index, part, bytes| {
-            let (it, name) = (&self.images[index], &names[index]);
+        let processors = processors();
+        for images in self.of_each_file() {
+            let part = match self.file(&self.images[images.start]).part.open() {
+                Ok(part) => part,
+                Err(error) => {
+                    refused.push(error);
+                    continue;
+                }
+            };
+            let (workers, shares) = deal(&self.images[images.clone()], processors);
+            let has_failed = AtomicBool::new(false);
+            let work = |share: &Range<usize>| {
+                let share = images.start + share.start..images.start + share.end;
+                self.write_some(share, &part, directory, &names, &has_failed)
+            };
+            let mut failed = None;
+            in_parallel(&shares, workers, work, &mut |taken| {
+                for (index, size, sha256) in taken.written {
+                    self.tell(index, &names[index], size, sha256, told);
+                }
+                refused.extend(taken.refused);
+                failed = failed.take().or(taken.failed);
+            });
+            failed.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    }
+
+    /// Writes these images of one file, until something has failed here or elsewhere.
+    fn write_some(
+        &self,
+        images: Range<usize>,
+        part: &Part,
+        directory: &Path,
+        names: &[PathBuf],
+        has_failed: &AtomicBool,
+    ) -> Taken {
+        let (mut written, mut refused) = (Vec::new(), Vec::new());
+        let result = self.some(images, part, &mut refused, &mut |index, part, bytes| {
+            if has_failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let name = &names[index];
             let path = directory.join(name);
             let folder = path.parent().unwrap_or(directory);
             if folder != directory {
                 make_directory(folder)?;
             }
             write(part, bytes, Output::create_in(folder, path.file_name().unwrap_or(name.as_os_str()))?)?;
-            told.image(&Written {
-                scanned: self.file(it),
-                number: it.chosen.1,
-                image: it.image,
-                containers: &it.containers,
-                name,
-                size: bytes.len() as u64,
-                sha256: self.options.index.map(|_| Sha256::digest(bytes).into()),
-            });
+            let sha256 = self.options.index.map(|_| Sha256::digest(bytes).into());
+            written.push((index, bytes.len() as u64, sha256));
             Ok(())
-        })
+        });
+        has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
+        Taken { written, refused, failed: result.err() }
+    }
+
+    fn tell(&self, index: usize, name: &Path, size: u64, sha256: Option<[u8; 32]>, told: &mut dyn Told) {
+        let it = &self.images[index];
+        let (number, containers) = (it.chosen.1, &it.containers[..]);
+        told.image(&Written { scanned: self.file(it), number, image: it.image, containers, name, size, sha256 });
     }
 
     /// A static library for each target, in the order of their names, with its images in the order of the files.
@@ -324,11 +398,16 @@ impl Bytes {
     }
 }
 
-/// Moves bytes from file to file where they are a part of one; what was decompressed is written from memory.
+/// Moves bytes from file to file where they are a part of one; what was decompressed is written from memory, at once, for
+/// which no room needs to be reserved.
 fn write(part: &Part, bytes: &[u8], mut output: Output) -> Result<()> {
-    let mut sink = Sink::new([part.input()]);
-    sink.push(bytes);
-    sink.write_to(&mut output)?;
+    match part.input().offset_of(bytes) {
+        Some(offset) => {
+            output.reserve(bytes.len() as u64)?;
+            output.copy(part.input(), offset, bytes.len() as u64)?;
+        }
+        None => output.write(bytes)?,
+    }
     output.commit()
 }
 

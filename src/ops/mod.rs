@@ -12,6 +12,7 @@ mod name_template;
 mod names;
 mod pack;
 mod selection;
+mod shares;
 mod survey;
 mod unbundle;
 mod unbundle_archive;

@@ -6,6 +6,7 @@
 //! lose their section headers. Hence the second pass over all other bytes, where a container counts only when
 //! everything that it states holds: four bytes that look like a magic occur in any large file.
 
+mod ahead;
 mod files;
 mod image_table;
 mod magic;
@@ -25,7 +26,8 @@ use crate::error::{Malformed, Result};
 use crate::format::{self, ContainerType, Contents};
 use crate::inventory::{Container, File, FileFormat, Image, InSection, OnDisk, Section};
 use crate::io::Input;
-use record::Record;
+use ahead::Ahead;
+use record::{Before, Record};
 
 pub use files::{Archives, ClosedPart, Opening, Part, each_part, each_part_of};
 pub use record::{Itself, Look};
@@ -107,6 +109,8 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         containers: Vec::new(),
         sections: Vec::new(),
         errors: Vec::new(),
+        room: Vec::new(),
+        ahead: Ahead::default(),
     };
     // No device image is one of these, whatever text stands near its beginning.
     let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
@@ -140,7 +144,8 @@ fn accounted(name: &str, view: View<'_>, padding: u64) -> Section {
 pub type LookAtNumber<'a> = dyn FnMut(usize, &Image, &mut Itself<'_, '_>) -> Result<()> + 'a;
 
 /// Calls `look` with the number of each device image that is `wanted`, counted as [`File::device_images`] does, with what
-/// is known of it and with the image itself. Containers without any are not opened again.
+/// is known of it and with the image itself. Containers without any are not opened again, and hashes that the scan has
+/// verified are not looked at again: `file` has to be what a scan of these very bytes has found.
 pub fn reopen(
     source: &impl Source,
     file: &File,
@@ -149,7 +154,7 @@ pub fn reopen(
     look: &mut LookAtNumber,
 ) -> Result<()> {
     let broken = |error: Malformed| error.in_file(Path::new(&file.path));
-    let (mut number, mut looked_at) = (0, 0);
+    let (mut number, mut looked_at, mut room) = (0, 0, Vec::new());
     for container in &file.containers {
         let behind = number + container.images().filter(|image| image.is_for_a_device()).count();
         if !(number..behind).any(wanted) {
@@ -171,8 +176,10 @@ pub fn reopen(
             number += 1;
             if wanted(number - 1) { look(number - 1, image, itself) } else { Ok(()) }
         };
-        let mut record = Record { options, errors: &mut errors, look: &mut number_and_look };
+        let (errors, look) = (&mut errors, &mut number_and_look);
+        let mut record = Record { options, errors, look, before: Before::Verified, room: std::mem::take(&mut room) };
         record.container(&again.map_err(broken)?, container.section.as_ref())?;
+        room = record.room;
         looked_at += container.size;
         if looked_at >= RELEASED_AT_ONCE {
             looked_at = 0;
@@ -198,12 +205,18 @@ struct Findings<'look, 'a> {
     containers: Vec<Container>,
     sections: Vec<Section>,
     errors: Vec<Malformed>,
+    /// As of [`Record`].
+    room: Vec<u8>,
+    ahead: Ahead,
 }
 
 impl Findings<'_, '_> {
     fn add(&mut self, container: &format::Container, section: Option<&InSection>) -> Result<()> {
-        let mut record = Record { options: self.options, errors: &mut self.errors, look: &mut *self.look };
+        let (errors, look, room) = (&mut self.errors, &mut *self.look, std::mem::take(&mut self.room));
+        let before = Before::Restored(self.ahead.take(&container.contents));
+        let mut record = Record { options: self.options, errors, look, before, room };
         self.containers.push(record.container(container, section)?);
+        self.room = record.room;
         let places = match &container.contents {
             Contents::Images(images) if !self.options.hash => 1 + images.len() as u64,
             _ => container.view.size() / AROUND_A_PAGE + 1,

@@ -49,6 +49,17 @@ pub struct Record<'a, 'look> {
     /// What could not be read.
     pub errors: &'a mut Vec<Malformed>,
     pub look: &'a mut Look<'look>,
+    pub before: Before,
+    /// To decompress images to, one after another.
+    pub room: Vec<u8>,
+}
+
+/// What was done before.
+pub enum Before {
+    /// All that is compressed was restored and its hash verified.
+    Verified,
+    /// The container itself may have been restored.
+    Restored(Option<Result<Vec<u8>, Malformed>>),
 }
 
 /// Where a container is found.
@@ -71,7 +82,13 @@ impl Record<'_, '_> {
             Contents::Images(images) => (None, self.images(images, place)?),
             Contents::Compressed(compressed) => {
                 let restored_from = place.restored_from.or(Some(compressed.stored.start()));
-                let images = match compressed.restore(self.options.limit) {
+                let restored = match &mut self.before {
+                    Before::Verified => compressed.restore_again(self.options.limit),
+                    Before::Restored(restored) => {
+                        restored.take().unwrap_or_else(|| compressed.restore(self.options.limit))
+                    }
+                };
+                let images = match restored {
                     Ok(restored) => {
                         self.restored(&restored, Place { restored_from, depth: place.depth + 1, ..place })?
                     }
@@ -107,8 +124,10 @@ impl Record<'_, '_> {
     }
 
     fn images(&mut self, images: &[format::Image<'_>], place: Place<'_>) -> Result<Vec<Image>> {
-        let mut group = Group::default();
-        images.iter().map(|image| self.image(&mut Itself { image, group: &mut group }, place)).collect()
+        let mut group = Group::reusing(std::mem::take(&mut self.room));
+        let recorded = images.iter().map(|image| self.image(&mut Itself { image, group: &mut group }, place)).collect();
+        self.room = group.into_room();
+        recorded
     }
 
     fn image(&mut self, image: &mut Itself<'_, '_>, place: Place<'_>) -> Result<Image> {

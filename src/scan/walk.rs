@@ -34,6 +34,7 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
         }
         match format::read_in_section(name, first(rest, &images)) {
             Some(Ok(container)) => {
+                findings.ahead.restore(name, &container.contents, rest, findings.options.limit);
                 findings.add(&container, place.as_ref())?;
                 // No reader accepts a container of no size, so this always goes on.
                 rest = rest.from(container.view.size());

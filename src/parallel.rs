@@ -1,0 +1,79 @@
+//! Work on several items at a time, told in the order of the items whatever finished first.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+/// As many threads as can run at a time.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get())
+}
+
+/// Calls `take` with the result of `work` on each item, in the order of the items and as soon as those before it are
+/// there. With one worker, or one item, nothing is started for it.
+pub fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    workers: usize,
+    work: impl Fn(&T) -> R + Sync,
+    take: &mut dyn FnMut(R),
+) {
+    let workers = workers.min(items.len());
+    if workers <= 1 {
+        return items.iter().for_each(|item| take(work(item)));
+    }
+    let next = AtomicUsize::new(0);
+    let (to_take, results) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            let (to_take, next, work) = (to_take.clone(), &next, &work);
+            scope.spawn(move || {
+                while let index = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(item) = items.get(index)
+                {
+                    // Nobody listens any more where `take` has panicked.
+                    let _ = to_take.send((index, work(item)));
+                }
+            });
+        }
+        drop(to_take);
+        let (mut waiting, mut turn) = (BTreeMap::new(), 0);
+        for (index, result) in results {
+            waiting.insert(index, result);
+            while let Some(result) = waiting.remove(&turn) {
+                take(result);
+                turn += 1;
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_items_and_each_once() {
+        let items: Vec<u64> = (0..200).collect();
+        for workers in [0, 1, 2, 7, 1000] {
+            let mut results = Vec::new();
+            in_parallel(&items, workers, |item| (0..(200 - item) * 50).fold(*item, |sum, _| sum), &mut |result| {
+                results.push(result);
+            });
+            assert_eq!(results, items, "{workers} workers");
+        }
+    }
+
+    #[test]
+    fn the_first_result_is_told_before_the_last_item_is_begun() {
+        let (told, wait) = (AtomicUsize::new(0), [false, false, true]);
+        let work = |&wait: &bool| {
+            while wait && told.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+        };
+        in_parallel(&wait, 2, work, &mut |()| {
+            told.fetch_add(1, Ordering::SeqCst);
+        });
+        assert_eq!(told.into_inner(), 3);
+    }
+}

@@ -109,8 +109,10 @@ fn a_kernel_that_grew_for_every_arch_has_one_row_and_leaves_the_others_theirs() 
         text
     };
     let out = differs(scene.file("a", lock(0)).file("b", lock(1)).fatbin("diff a b"));
-    let large = "sm_80, sm_90, sm_100  3000  3300    +300  sm_80, sm_90: code; sm_100: registers 32 -> 33  large\n";
+    let large = "sm_80, sm_90, sm_100  3000  3300    +300  registers 32 -> 32..33  large\n";
     assert!(out.contains(large), "{out}");
+    let all = differs(scene.fatbin("diff --all a b"));
+    assert!(all.contains("  sm_80, sm_90: code; sm_100: registers 32 -> 33  large\n"), "{all}");
     assert!(out.contains("  sm_80, sm_90, sm_100   300   303      +3  code "), "{out}");
     assert!(!out.contains("more kernel"), "20 kernels fit, whatever number of archs: {out}");
 }

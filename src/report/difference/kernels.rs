@@ -38,7 +38,7 @@ pub fn kernels(targets: &[&TargetDifference<'_>], all: bool, screen: &Screen) ->
             cell(row.size(KernelDifference::before)),
             cell(row.size(KernelDifference::after)),
             format!("{:+}", row.growth()),
-            few(row.changes(), "; ", all),
+            few(row.changes(all), "; ", all),
             if all { name } else { shortened(&name) },
         ]
     });
@@ -79,19 +79,24 @@ impl<'a> Row<'a> {
         self.archs.iter().map(|(_, it)| it.growth()).fold(0, i64::saturating_add)
     }
 
-    /// Every different change once, with its archs where there are several.
-    fn changes(&self) -> Vec<String> {
+    /// What became of it: the figures that changed for any arch. With `all`, and where it was added for some archs or removed
+    /// and changed for others, every different change once with its archs.
+    fn changes(&self, all: bool) -> Vec<String> {
         let mut changes: Vec<(String, Vec<&str>)> = Vec::new();
         for (arch, difference) in &self.archs {
-            let what = what(difference);
+            let what = what(&[difference]);
             match changes.iter_mut().find(|(known, _)| *known == what) {
                 Some((_, archs)) if archs.last() == Some(&arch.as_str()) => {}
                 Some((_, archs)) => archs.push(arch),
                 None => changes.push((what, vec![arch])),
             }
         }
+        let is_changed = |(_, it): &(String, &KernelDifference<'_>)| matches!(it, KernelDifference::Changed(..));
         match changes.as_slice() {
             [(what, _)] => vec![what.clone()],
+            _ if !all && self.archs.iter().all(is_changed) => {
+                vec![what(&self.archs.iter().map(|(_, it)| *it).collect::<Vec<_>>())]
+            }
             several => several.iter().map(|(what, archs)| format!("{}: {what}", archs.join(", "))).collect(),
         }
     }
@@ -106,18 +111,32 @@ fn few(parts: Vec<String>, between: &str, all: bool) -> String {
     format!("{} and {} more", parts[..MOST_OF_ONE].join(between), parts.len() - MOST_OF_ONE)
 }
 
-/// The figures that changed, without the size of the code, which has a column.
-fn what(difference: &KernelDifference<'_>) -> String {
-    let &KernelDifference::Changed(old, new) = difference else {
-        return if difference.after().is_some() { "added".to_owned() } else { "removed".to_owned() };
-    };
-    let told = |kernel: &LockedKernel, index: usize, key: &str| {
-        let plus = if key == SCRATCH && kernel.scratch_is_minimum { "+" } else { "" };
-        kernel.figures[index].map_or("-".to_owned(), |value| format!("{value}{plus}"))
+/// What happened to a kernel in the same way several times: the figures that changed, from the least to the most, without
+/// the size of the code, which has a column.
+fn what(differences: &[&KernelDifference<'_>]) -> String {
+    let pairs: Vec<_> = differences.iter().filter_map(|it| it.before().zip(it.after())).collect();
+    if pairs.is_empty() {
+        let is_added = differences.iter().any(|it| it.after().is_some());
+        return if is_added { "added".to_owned() } else { "removed".to_owned() };
+    }
+    let is_minimum = |kernel: &LockedKernel, key: &str| key == SCRATCH && kernel.scratch_is_minimum;
+    let told = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, key: &str| {
+        let (mut values, mut plus) = (Vec::new(), "");
+        for kernel in kernels {
+            values.push(kernel.figures[index]);
+            plus = if is_minimum(kernel, key) { "+" } else { plus };
+        }
+        match (cell(values.iter().min().copied().flatten()), cell(values.iter().max().copied().flatten())) {
+            (least, most) if least == most => format!("{least}{plus}"),
+            (least, most) => format!("{least}..{most}{plus}"),
+        }
     };
     let changes = FIGURES.iter().enumerate().skip(1).filter_map(|(index, figure)| {
-        let (old, new) = (told(old, index, figure.key), told(new, index, figure.key));
-        (old != new).then(|| format!("{} {old} -> {new}", figure.key))
+        let value = |kernel: &LockedKernel| (kernel.figures[index], is_minimum(kernel, figure.key));
+        let is_changed = pairs.iter().any(|(old, new)| value(old) != value(new));
+        let old = told(&mut pairs.iter().map(|(old, _)| *old), index, figure.key);
+        let new = told(&mut pairs.iter().map(|(_, new)| *new), index, figure.key);
+        is_changed.then(|| format!("{} {old} -> {new}", figure.key))
     });
     let changes: Vec<String> = changes.collect();
     if changes.is_empty() { "code".to_owned() } else { changes.join(", ") }

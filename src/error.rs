@@ -112,6 +112,8 @@ pub enum Error {
     Opaque { path: PathBuf, offset: u64 },
     #[error("{}: image {number}: not looked into for kernels: {why}", path.display())]
     KernelsUnknown { path: PathBuf, number: usize, why: &'static str },
+    #[error("{}: image {number}: {why}", path.display())]
+    NotAsStated { path: PathBuf, number: usize, why: String },
     #[error("{template}: {why}; fields are {fields}")]
     NameTemplate { template: String, why: String, fields: String },
     #[error("{}: is the name of two images, {one} and {other}; put {{number}} and {{file}} into it", path.display())]

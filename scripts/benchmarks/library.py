@@ -89,7 +89,8 @@ def library(bench):
     hip = [take(bench, wheels["bitsandbytes"], "libbitsandbytes_rocm715.so"),
            take(bench, wheels["pennylane_lightning_amdgpu"], "lightning_amdgpu_ops.cpython-312-x86_64-linux-gnu.so")]
     large = bench.folder / "large.so"
-    make_large(bench, cuda, large, 64_000_000 if bench.quick else 1_000_000_000)
+    containers = b"".join(section(path.read_bytes(), b".nv_fatbin") for path in cuda)
+    make_large(bench, containers, large, 64_000_000 if bench.quick else 1_000_000_000)
     fast(bench, large)
     for path in [*cuda, large]:
         # Without -xptx it leaves the PTX, which we take.
@@ -159,9 +160,8 @@ def take(bench, wheel, name):
     return path
 
 
-def make_large(bench, libraries, large, size):
-    """One library with all of their fat binaries, over and over, in a section of the name that NVIDIA gives it."""
-    containers = b"".join(section(path.read_bytes(), b".nv_fatbin") for path in libraries)
+def make_large(bench, containers, large, size):
+    """One library with all of these fat binaries, over and over, in a section of the name that NVIDIA gives it."""
     with open(bench.folder / "containers", "wb") as file:
         while file.tell() < size:
             file.write(containers)

@@ -9,6 +9,9 @@ use super::{Member, MemberContent, Members};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
+/// What archives begin with: those that hold their members, and thin ones.
+pub const MAGICS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
+
 /// The members without the symbol table and the table of long names.
 pub fn members(view: View<'_>) -> Members<'_> {
     let broken = |at, error: object::Error| view.malformed("archive", at, Cause::HostFile(error.to_string()));

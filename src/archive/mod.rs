@@ -7,6 +7,7 @@
 mod ar;
 mod compressed;
 mod tar;
+mod universal;
 mod write;
 mod zip;
 
@@ -46,28 +47,41 @@ pub type Members<'data> = Result<Vec<Member<'data>>, Malformed>;
 pub struct Form {
     magic: &'static [u8],
     offset: u64,
+    /// Whether it is one, where other files have that magic too.
+    is_one: fn(View<'_>) -> bool,
     /// The members of an archive in its order.
     pub members: for<'data> fn(View<'data>) -> Members<'data>,
 }
 
-const FORMS: [Form; 8] = [
-    Form { magic: b"!<arch>\n", offset: 0, members: ar::members },
-    Form { magic: b"!<thin>\n", offset: 0, members: ar::members },
-    Form { magic: b"PK\x03\x04", offset: 0, members: zip::members },
+/// A form whose magic no other files have.
+const fn form(magic: &'static [u8], offset: u64, members: for<'data> fn(View<'data>) -> Members<'data>) -> Form {
+    Form { magic, offset, is_one: |_| true, members }
+}
+
+const fn universal_form(magic: &'static [u8]) -> Form {
+    Form { is_one: universal::holds_archives, ..form(magic, 0, universal::members) }
+}
+
+const FORMS: [Form; 10] = [
+    form(ar::MAGICS[0], 0, ar::members),
+    form(ar::MAGICS[1], 0, ar::members),
+    form(b"PK\x03\x04", 0, zip::members),
     // A zip file without any file in it.
-    Form { magic: b"PK\x05\x06", offset: 0, members: zip::members },
+    form(b"PK\x05\x06", 0, zip::members),
     // POSIX and GNU have a version behind it that differs.
-    Form { magic: b"ustar", offset: 257, members: tar::members },
-    Form { magic: b"\x1f\x8b\x08", offset: 0, members: compressed::gzip },
-    Form { magic: b"\x28\xb5\x2f\xfd", offset: 0, members: compressed::zstd },
+    form(b"ustar", 257, tar::members),
+    form(b"\x1f\x8b\x08", 0, compressed::gzip),
+    form(b"\x28\xb5\x2f\xfd", 0, compressed::zstd),
     // A skippable frame, which parallel compressors begin with.
-    Form { magic: b"\x50\x2a\x4d\x18", offset: 0, members: compressed::zstd },
+    form(b"\x50\x2a\x4d\x18", 0, compressed::zstd),
+    universal_form(universal::MAGIC_32),
+    universal_form(universal::MAGIC_64),
 ];
 
 impl Form {
     /// The form that the view begins as.
     pub fn of(view: View) -> Option<&'static Form> {
-        FORMS.iter().find(|form| view.from(form.offset).starts_with(form.magic))
+        FORMS.iter().find(|form| view.from(form.offset).starts_with(form.magic) && (form.is_one)(view))
     }
 
     /// Whether it is the form of static libraries.

@@ -99,6 +99,34 @@ fn members_of_zip_and_tar_files_are_found_whether_they_are_packed_or_not() {
     }
 }
 
+/// A universal file for x86_64, arm64 and a machine without a name (mach-o/fat.h: numbers are big-endian).
+fn universal_of(slices: [&[u8]; 3]) -> Vec<u8> {
+    let mut bytes = [0xcafe_babe_u32, 3].map(u32::to_be_bytes).concat();
+    let mut offset = 128;
+    for (machine, slice) in [0x0100_0007, 0x0100_000c, 77].into_iter().zip(slices) {
+        bytes.extend([machine, 0, offset, slice.len() as u32, 3].map(u32::to_be_bytes).concat());
+        offset += slice.len() as u32;
+    }
+    bytes.resize(128, 0);
+    bytes.extend(slices.concat());
+    bytes
+}
+
+#[test]
+fn the_slices_of_a_universal_static_library_are_its_members() {
+    let library = ["!<arch>\n", &ar_header("b.o/", 2), "ab"].concat();
+    let slices = [library.as_bytes(), b"!<arch>\n", b"no archive"];
+    let bytes = universal_of(slices);
+    let [one, two, three] = slices;
+    assert_eq!(listed(&bytes), expected(&[("x86_64", one), ("arm64", two), ("machine 77", three)]));
+    let cut = members(View::new(&bytes[..bytes.len() - 1])).unwrap().err().unwrap().to_string();
+    assert_eq!(cut, "universal file offset at 0x38: offset 206 with size 10 does not fit into 215 bytes");
+    let mut twice = bytes.clone();
+    twice[36..40].copy_from_slice(&128_u32.to_be_bytes());
+    assert!(members(View::new(&twice)).unwrap().is_err(), "the same bytes twice");
+    assert!(members(View::new(&universal_of([b"\xcf\xfa\xed\xfe", b"a", b"b"]))).is_none(), "a universal program");
+}
+
 #[test]
 fn what_is_no_archive_is_none() {
     for bytes in [&b""[..], b"!<arch", b"PK", b"\x7fELF", &[0; 600]] {

@@ -14,6 +14,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    pub const ALL: [Outcome; 4] = [Outcome::Passed, Outcome::Warned, Outcome::Violated, Outcome::Undecided];
+
     /// The name that users see.
     pub fn name(self) -> &'static str {
         match self {
@@ -76,5 +78,10 @@ impl Verdict {
     /// The worst outcome of all. Where nothing was judged, nothing has passed.
     pub fn outcome(&self) -> Outcome {
         self.judged.iter().map(|judged| judged.outcome).max().unwrap_or(Outcome::Undecided)
+    }
+
+    /// How many rules came out so, counted for each file that they were applied to.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.judged.iter().filter(|judged| judged.outcome == outcome).count()
     }
 }

@@ -19,6 +19,8 @@ use crate::target::BundleEntryId;
 /// An id is KIND-ARCH-VENDOR-OS-ENVIRONMENT[-TARGETID], such as host-x86_64-unknown-linux-gnu and
 /// hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+. Parts of the triple may be left out, a processor may go by its other names and
 /// its features stand in any order; what is written is the canonical form.
+///
+/// Exit status: 0 if it was written, 2 if not.
 #[derive(Args)]
 pub struct Arguments {
     /// What the files are

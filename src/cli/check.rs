@@ -20,13 +20,13 @@ use crate::survey::{SurveyedFile, Wanted};
 
 /// Judge device code by a policy: architectures, kernels, sizes, debug information and more
 ///
-/// A policy is a TOML file; --init writes one from a good build, and the README says what it can demand. Every file is judged by itself,
-/// and nothing found is a failure.
+/// A policy is a TOML file: --init writes one from a good build, `fatbin schema policy` has everything that it can demand.
+/// Every file is judged by itself, and nothing found is a failure.
 ///
 /// Exit status: 0 if everything is as demanded, 1 if something is not, 2 if that could not be decided or for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// What is demanded
+    /// A TOML file with what is demanded
     #[arg(long, value_name = "POLICY", required_unless_present = "init")]
     policy: Option<PathBuf>,
 

@@ -13,6 +13,8 @@ use super::{Status, dropin};
 /// A clang that is told to look there first (-B DIR, or DIR at the front of PATH) then calls it instead of them. Links that
 /// are there already are made anew; any other file of such a name is left alone and is an error. The path of each link is
 /// printed.
+///
+/// Exit status: 0 if all links were made, 2 if not.
 #[derive(Args)]
 pub struct Arguments {
     /// The folder; it is made if need be

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod check;
+mod completions;
 mod compression;
 mod diff;
 mod dropin;
@@ -15,6 +16,7 @@ mod limit;
 mod list;
 mod lock;
 mod locking;
+mod man;
 mod pack;
 mod page;
 mod progress;
@@ -25,11 +27,12 @@ mod selection;
 mod status;
 mod terminal;
 mod unbundle;
+mod verify;
 mod wrap;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use status::Status;
 
@@ -37,8 +40,8 @@ use status::Status;
 #[command(name = "fatbin", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
 /// Put device images into host objects, find them in finished programs, and take them out again
 ///
-/// Exit status: 0 yes (done, found), 1 no (nothing found), 2 trouble (wrong usage, an input that cannot be read or
-/// understood, an output that cannot be written).
+/// Exit status: 0 yes (done, found, as demanded, equal), 1 no (nothing found, not as demanded, different), 2 trouble (wrong
+/// usage, an input that cannot be read or understood, an output that cannot be written, nothing that could be decided).
 struct Arguments {
     #[command(flatten)]
     color: terminal::ColorArgument,
@@ -57,11 +60,14 @@ enum Command {
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
+    Verify(verify::Arguments),
     Select(select::Arguments),
     Check(check::Arguments),
     Lock(lock::Arguments),
     Diff(diff::Arguments),
     Schema(schema::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
     InstallLinks(install_links::Arguments),
 }
 
@@ -82,11 +88,14 @@ pub fn run() -> ExitCode {
         Command::Scan(arguments) => scan::run(arguments),
         Command::Extract(arguments) => extract::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
         Command::Select(arguments) => select::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Lock(arguments) => lock::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::Schema(arguments) => schema::run(arguments),
+        Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
+        Command::Man(arguments) => man::run(arguments, Arguments::command()),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };
     let status = result.unwrap_or_else(|error| status::report(&error));

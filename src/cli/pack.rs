@@ -15,6 +15,8 @@ use crate::target::OffloadKind;
 /// Put device images into an offload binary, the container of clang-offload-packager
 ///
 /// Triple and arch are read from an image's own header where they are not given.
+///
+/// Exit status: 0 if it was written, 2 if not.
 #[derive(Args)]
 pub struct Arguments {
     /// The file to write; - is standard output

@@ -9,12 +9,12 @@ use clap::builder::PossibleValuesParser;
 use super::Status;
 use crate::report::SCHEMAS;
 
-/// Print the JSON Schema of the documents that a command makes
+/// Print the JSON Schema of the documents that a command makes, or of policies
 ///
 /// Exit status: 0, or 2 if there is no such schema.
 #[derive(Args)]
 pub struct Arguments {
-    /// The command
+    /// The command; policy is what check reads
     #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(SCHEMAS.iter().map(|schema| schema.command)))]
     command: String,
 }

@@ -22,7 +22,7 @@ use crate::target::Device;
 /// no such code at all, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// The device
+    /// The device, such as gfx90a:sramecc+:xnack- or sm_90
     #[arg(long, value_name = "DEVICE")]
     device: String,
 

@@ -22,6 +22,8 @@ use crate::target::compatibility::{Fit, KindRules};
 ///
 /// Of an archive of bundles (a static library) each file is an archive of all code that serves its target, for device
 /// linkers. Members that are no bundle are left out.
+///
+/// Exit status: 0 if everything was written, 1 if a target that was asked for is not there, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
     /// What the bundle is of; its content tells where this is not given

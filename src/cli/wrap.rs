@@ -18,6 +18,8 @@ use crate::wrap::{Entry, Form, Stated};
 /// The object is ELF for Linux, ready for any system linker. What the images are for is read from their own headers.
 /// OpenMP and SYCL take any number of images, each embedded inside an offload binary, so that `fatbin scan` and
 /// `llvm-objdump --offloading` can list it. CUDA and HIP take one fat binary, or images to make one of.
+///
+/// Exit status: 0 if it was written, 2 if not.
 #[derive(Args)]
 pub struct Arguments {
     /// The runtime that the images are registered with

@@ -49,6 +49,14 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, cubin, size })
 }
 
+/// What is wrong with an ELF file that is for a device, by the first fields of its header. `None` for one that is whole and
+/// for any other bytes.
+pub fn broken(view: View<'_>) -> Option<Malformed> {
+    let machine = view.u16("ELF machine", E_MACHINE).ok().map(elf::Machine)?;
+    let is_for_a_device = [elf::EM_AMDGPU, elf::EM_CUDA].contains(&machine) && view.starts_with(LITTLE_ENDIAN_64);
+    read(view).err().filter(|_| is_for_a_device)
+}
+
 /// What a header says whose tables have been checked.
 fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'data>) -> nvptx::Cubin<'data> {
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
@@ -57,8 +65,13 @@ fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: Vie
     nvptx::Cubin { abi_version: header.e_ident().abi_version, e_flags: header.e_flags(endian).0, compat }
 }
 
-/// Size of the header, and offsets of the fields in it that point to the tables (System V ABI, ELF header).
+/// What files for devices begin with: magic, class and byte order (System V ABI, ELF identification).
+const LITTLE_ENDIAN_64: &[u8] = b"\x7fELF\x02\x01";
+
+/// Size of the header, and offsets of the fields in it that name the machine and point to the tables (System V ABI, ELF
+/// header).
 const HEADER_SIZE: u64 = 64;
+const E_MACHINE: u64 = 0x12;
 const E_PHOFF: u64 = 0x20;
 const E_SHOFF: u64 = 0x28;
 

@@ -351,12 +351,13 @@ pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
 }
 
 /// A file that is a device image and nothing else. ELF files for host machines are programs and libraries here, whatever
-/// they are elsewhere.
-pub fn bare_device_file(view: View<'_>) -> Option<Container<'_>> {
-    let container = bare_image(view)?;
+/// they are elsewhere. One for a device whose headers do not hold, as of a download that was cut short, is an error: inside
+/// a container it would be the runtime's to judge, but here nothing else would say that there is any device code.
+pub fn bare_device_file(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
+    let Some(container) = bare_image(view) else { return device_elf::broken(view).map(Err) };
     let for_a_device = |image: &Image| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
     let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(for_a_device);
-    is_one.then_some(container)
+    is_one.then_some(Ok(container))
 }
 
 /// The device ELF file that begins at the view's first byte, as a container of one image; `None` for any other bytes

@@ -16,6 +16,7 @@ mod shares;
 mod survey;
 mod unbundle;
 mod unbundle_archive;
+mod verify;
 mod wrap;
 
 pub use bundle::{BundleOptions, Bundled, Figures, FileToBundle, bundle, check_composition};
@@ -29,4 +30,5 @@ pub use selection::{Candidate, Criterion, KernelName, Selection};
 pub use survey::survey;
 pub use unbundle::{Explain, UnbundleOptions, WantedFile, unbundle};
 pub use unbundle_archive::check_archive;
+pub use verify::verify;
 pub use wrap::{Chosen, ImageFile, LargeImages, WrapOptions, wrap};

@@ -12,6 +12,7 @@ mod selection;
 mod table;
 mod text;
 mod verdict;
+mod verified;
 
 pub use difference::{Differences, differences_json, differences_table};
 pub use extraction::{ExtractedImage, Index};
@@ -25,3 +26,4 @@ pub use screen::Screen;
 pub use selection::{Answered, AnsweredFile, selection_json, selection_summary, selection_text};
 pub use table::table;
 pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};
+pub use verified::verified_text;

@@ -11,10 +11,12 @@ pub struct Schema {
 }
 
 /// One for each command that makes JSON.
-pub const SCHEMAS: [Schema; 5] = [
+pub const SCHEMAS: [Schema; 7] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
+    Schema { command: "select", text: include_str!("schemas/fatbin.select-1.schema.json") },
+    Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
     Schema { command: "check", text: include_str!("schemas/fatbin.check-1.schema.json") },
     // What check reads: the policy, which is TOML, and to a schema the same as JSON.
     Schema { command: "policy", text: include_str!("../check/policy-1.schema.json") },

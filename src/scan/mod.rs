@@ -114,8 +114,10 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
     };
     // No device image is one of these, whatever text stands near its beginning.
     let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
-    if !is_host && let Some(image) = format::bare_device_file(view) {
-        findings.add(&image, None)?;
+    match format::bare_device_file(view).filter(|_| !is_host) {
+        Some(Ok(image)) => findings.add(&image, None)?,
+        Some(Err(error)) => findings.errors.push(error),
+        None => {}
     }
     for section in &structure.sections {
         let padding = walk::walk(section, &structure.images, &mut findings)?;

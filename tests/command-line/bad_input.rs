@@ -108,6 +108,26 @@ fn an_offload_binary_that_is_broken_or_for_another_runtime_is_refused() {
 }
 
 #[test]
+fn a_device_image_that_was_cut_short_is_trouble_and_not_a_file_without_device_code() {
+    let scene = scene();
+    let all = fixture("answer-gfx90a.hsaco");
+    scene.file("cubin", &fixture("answer-sm_90.cubin")[..1000]).file("policy", "[archs]\ndevices = [\"gfx90a\"]\n");
+    let cut =
+        "fatbin: cut: ELF section header offset at 0x28: offset 2624 with size 832 does not fit into 2000 bytes\n";
+    for command in
+        ["scan", "inspect", "lock -o new.lock", "extract -o out", "check --policy policy", "select --device gfx90a"]
+    {
+        let run = scene.fatbin(&format!("{command} cut"));
+        assert_eq!((run.status, run.err.as_str()), (2, cut), "{command}: {}", run.out);
+        assert_eq!(scene.fatbin(&format!("{command} cubin")).status, 2, "{command}");
+    }
+    for size in [20, 63, 64, 2624, all.len() - 1] {
+        assert_eq!(scene.file("cut", &all[..size]).fatbin("scan cut").status, 2, "{size}");
+    }
+    assert_eq!(scene.file("cut", &all[..19]).fatbin("scan cut").status, 1, "these bytes do not say what they are");
+}
+
+#[test]
 fn no_damage_to_an_elf_image_or_host_file_is_a_crash() {
     let scene = Scene::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();

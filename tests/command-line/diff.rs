@@ -96,6 +96,28 @@ fn a_kernel_that_grew_is_named_and_a_lock_says_the_same_as_the_files() {
 }
 
 #[test]
+fn a_kernel_that_grew_for_every_arch_has_one_row_and_leaves_the_others_theirs() {
+    let scene = Scene::new();
+    let lock = |extra: u64| {
+        let mut text = "fatbin.lock/1\nfile a.so\n".to_owned();
+        for arch in ["sm_80", "sm_90", "sm_100"] {
+            text += &format!("image {arch} image=elf\n");
+            let registers = if arch == "sm_100" { 32 + extra } else { 32 };
+            text += &format!("  kernel large code_size={} registers={registers}\n", 1000 + extra * 100);
+            (0..19).for_each(|k| text += &format!("  kernel k{k:02} code_size={}\n", 100 + extra * (k + 1)));
+        }
+        text
+    };
+    let out = differs(scene.file("a", lock(0)).file("b", lock(1)).fatbin("diff a b"));
+    let large = "sm_80, sm_90, sm_100  3000  3300    +300  registers 32 -> 32..33  large\n";
+    assert!(out.contains(large), "{out}");
+    let all = differs(scene.fatbin("diff --all a b"));
+    assert!(all.contains("  sm_80, sm_90: code; sm_100: registers 32 -> 33  large\n"), "{all}");
+    assert!(out.contains("  sm_80, sm_90, sm_100   300   303      +3  code "), "{out}");
+    assert!(!out.contains("more kernel"), "20 kernels fit, whatever number of archs: {out}");
+}
+
+#[test]
 fn only_code_counts_if_nothing_else_is_to() {
     let scene = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco")]);
     differs(scene.fatbin("diff old new"));

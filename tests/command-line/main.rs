@@ -18,7 +18,9 @@ mod readme;
 mod scan;
 mod schema;
 mod select;
+mod shells;
 mod terminal;
+mod verify;
 mod wrap;
 
 use std::path::{Path, PathBuf};

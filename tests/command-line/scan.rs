@@ -106,6 +106,25 @@ fn a_wheel_is_a_folder_of_files() {
 }
 
 #[test]
+fn a_static_library_for_several_machines_is_opened_to_its_members() {
+    let scene = Scene::new();
+    let image = crate::fixture("answer-gfx90a.hsaco");
+    let header = format!("!<arch>\n{:<16}{:<24}{:<8}{:<10}`\n", "a.hsaco/", 0, 644, image.len());
+    let library = [header.as_bytes(), &image].concat();
+    // mach-o/fat.h: numbers are big-endian.
+    let size = library.len() as u32;
+    let mut bytes = [0xcafe_babe_u32, 2].map(u32::to_be_bytes).concat();
+    bytes.extend([0x0100_0007, 3, 64, size, 3, 0x0100_000c, 0, 64 + size, size, 3].map(u32::to_be_bytes).concat());
+    bytes.resize(64, 0);
+    scene.file("libkernels.a", [bytes, library.clone(), library].concat());
+    let out = scene.fatbin("scan --ndjson libkernels.a").ok();
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let paths: Vec<&Value> = lines.iter().map(|line| &line["path"]).collect();
+    assert_eq!(paths, ["libkernels.a!x86_64!a.hsaco", "libkernels.a!arm64!a.hsaco"]);
+    assert_eq!(lines[1]["containers"][0]["images"][0]["arch"], "gfx90a");
+}
+
+#[test]
 fn a_hash_is_that_of_the_image_itself_however_it_is_stored() {
     let scene = Scene::new();
     scene.fixture("answer-gfx90a.hsaco", "a");

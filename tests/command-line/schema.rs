@@ -1,5 +1,7 @@
 //! `fatbin schema`: what commands print follows the schema that is published, and says nothing that is not in it.
 
+use std::collections::BTreeSet;
+
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -88,6 +90,55 @@ fn the_index_of_extract_follows_its_schema() {
         assert!(index["images"].as_array().unwrap().len() > 6);
         check(&validator, &index);
     }
+}
+
+/// The fields of objects in a document, wherever they stand.
+fn fields(document: &Value, into: &mut BTreeSet<String>) {
+    match document {
+        Value::Object(map) => map.iter().for_each(|(key, value)| {
+            into.insert(key.clone());
+            fields(value, into);
+        }),
+        Value::Array(items) => items.iter().for_each(|item| fields(item, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn what_select_prints_follows_its_schema() {
+    let (scene, files) = scene();
+    scene.fixture("answer-x86_64.so", "h1").fixture("answer-x86_64.so", "h2");
+    scene.fatbin("wrap --kind openmp -o twice.o h1 h2").ok();
+    let (validator, mut seen) = (validator(&scene, "select"), BTreeSet::new());
+    for device in ["gfx90a", "gfx908:xnack+:sramecc-", "sm_90", "sm_120", "x86_64", "spir64"] {
+        let out = scene.fatbin(&format!("select --json --device {device} {files} twice.o")).out;
+        let document = serde_json::from_str(&out).unwrap();
+        check(&validator, &document);
+        fields(&document, &mut seen);
+    }
+    assert!(["earlier", "chosen", "id", "section", "message"].iter().all(|field| seen.contains(*field)), "{seen:?}");
+}
+
+#[test]
+fn what_diff_prints_follows_its_schema() {
+    let (scene, _) = scene();
+    let lock = |code: u32, stored: &str| {
+        let image = format!("image gfx90a kind=hip image=elf {stored}size=3456\n");
+        format!(
+            "fatbin.lock/1\nfile a.so size=9000 stored=3600\n{image}  kernel k code_size={code} scratch=8+ vgprs={code}\n"
+        )
+    };
+    scene.file("one", lock(32, "")).file("two", lock(64, "codec=zstd stored=900 ")).fixture("answer-gfx90a.hsaco", "c");
+    let (validator, mut seen) = (validator(&scene, "diff"), BTreeSet::new());
+    let limits = "--max-growth 5% --max-growth gfx90a=10M";
+    for sides in ["one two", "openmp.o hip.o", "a c", "a a", "packed bundle", "cuda.o openmp.o"] {
+        let run = scene.fatbin(&format!("diff --json {} {sides}", if sides == "a c" { limits } else { "" }));
+        let document = serde_json::from_str(&run.out).unwrap_or_else(|_| panic!("{sides}: {}", run.err));
+        check(&validator, &document);
+        fields(&document, &mut seen);
+    }
+    let expected = ["max_percent", "max_bytes", "old_path", "codecs", "debug", "scratch_is_minimum", "vgprs"];
+    assert!(expected.iter().all(|field| seen.contains(*field)), "{seen:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What became of device code, as text: the sums first, then by file, arch and kernel, the largest difference first.
 
 mod json;
+mod kernels;
 mod table;
 
 pub use json::differences_json;

@@ -3,17 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::Differences;
-use crate::lock::{
-    Change, FileDifference, KernelDifference, LockedKernel, Measure, SCRATCH, Side, TargetDifference, Verdict, growth,
-};
+use super::kernels::kernels;
+use crate::lock::{Change, FileDifference, Measure, Side, TargetDifference, Verdict, growth};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 
 /// As many files, and kernels of each, are told if not all are asked for.
-const MOST: usize = 20;
-
-/// Longer names of kernels are cut in the middle: templates begin alike and differ in their arguments.
-const LONGEST_NAME: usize = 64;
+pub const MOST: usize = 20;
 
 /// What differs, as lines that end in a newline; with `all`, nothing is left out or cut.
 pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Screen) -> String {
@@ -72,7 +68,7 @@ fn percent(old: u64, grown: i64) -> Option<f64> {
     (old > 0).then(|| 100.0 * grown as f64 / old as f64)
 }
 
-fn left_out(count: usize, told: usize, what: &str) -> String {
+pub fn left_out(count: usize, told: usize, what: &str) -> String {
     match count.saturating_sub(told) {
         0 => String::new(),
         more => format!("  and {} more; --all tells them\n", counted(more, what)),
@@ -98,22 +94,15 @@ fn told_file(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
     }
     // All kernels of an arch that came or went say nothing that its own line does not say.
     let is_told = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
-    let changed = file.targets.iter().filter(is_told);
-    let mut kernels: Vec<_> = changed.flat_map(|it| it.kernels.iter().map(move |kernel| (it, kernel))).collect();
-    kernels.sort_by_key(|(_, kernel)| std::cmp::Reverse(kernel.growth().unsigned_abs()));
-    if !kernels.is_empty() {
-        let told = if all { kernels.len() } else { MOST };
-        text += &kernel_table(&kernels[..told.min(kernels.len())], all, screen);
-        text += &left_out(kernels.len(), told, "kernel");
-    }
-    text
+    let changed: Vec<_> = file.targets.iter().filter(is_told).collect();
+    text + &kernels(&changed, all, screen)
 }
 
-fn or_dash(text: Option<&str>) -> String {
+pub fn or_dash(text: Option<&str>) -> String {
     text.map_or("-".to_owned(), printable)
 }
 
-fn cell(value: Option<u64>) -> String {
+pub fn cell(value: Option<u64>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
@@ -163,50 +152,4 @@ fn what_of_target(difference: &TargetDifference<'_>) -> String {
         Change::Storage => format!("{what}, {} -> {} bytes", cell(old.stored), cell(new.stored)),
         _ => what,
     }
-}
-
-fn kernel_table(kernels: &[(&TargetDifference<'_>, &KernelDifference<'_>)], all: bool, screen: &Screen) -> String {
-    let [arch, what, kernel] = ["ARCH", "WHAT", "KERNEL"].map(Column::left);
-    let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
-    let size = |kernel: Option<&LockedKernel>| cell(kernel.and_then(LockedKernel::code_size));
-    let rows = kernels.iter().map(|(target, it)| {
-        let name = printable(it.kernel().readable_name());
-        vec![
-            or_dash(target.target.arch.as_deref()),
-            size(it.before()),
-            size(it.after()),
-            format!("{:+}", it.growth()),
-            what_of_kernel(it),
-            if all { name } else { shortened(&name) },
-        ]
-    });
-    columns(&[arch, old, new, change, what, kernel], rows, screen)
-}
-
-/// The figures that changed, without the size of the code, which has a column.
-fn what_of_kernel(difference: &KernelDifference<'_>) -> String {
-    let &KernelDifference::Changed(old, new) = difference else {
-        return if difference.after().is_some() { "added".to_owned() } else { "removed".to_owned() };
-    };
-    let told = |kernel: &LockedKernel, index: usize, key: &str| {
-        let plus = if key == SCRATCH && kernel.scratch_is_minimum { "+" } else { "" };
-        kernel.figures[index].map_or("-".to_owned(), |value| format!("{value}{plus}"))
-    };
-    let changes = crate::lock::FIGURES.iter().enumerate().skip(1).filter_map(|(index, figure)| {
-        let (old, new) = (told(old, index, figure.key), told(new, index, figure.key));
-        (old != new).then(|| format!("{} {old} -> {new}", figure.key))
-    });
-    let changes: Vec<String> = changes.collect();
-    if changes.is_empty() { "code".to_owned() } else { changes.join(", ") }
-}
-
-/// A name without its middle, if it is long.
-fn shortened(name: &str) -> String {
-    let count = name.chars().count();
-    if count <= LONGEST_NAME {
-        return name.to_owned();
-    }
-    let half = (LONGEST_NAME - 1) / 2;
-    let (start, end): (String, String) = (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
-    format!("{start}…{end}")
 }

@@ -1,8 +1,10 @@
 //! A verdict for programs, under the schema `fatbin.check/1`. Fields are only ever added under one schema number.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::check::{self, Verdict};
+use crate::check::{self, Outcome, Verdict};
 
 const SCHEMA: &str = "fatbin.check/1";
 
@@ -10,6 +12,7 @@ const SCHEMA: &str = "fatbin.check/1";
 struct Document<'a> {
     schema: &'static str,
     outcome: &'static str,
+    counts: BTreeMap<&'static str, usize>,
     findings: Vec<Finding<'a>>,
     judged: Vec<Judged<'a>>,
 }
@@ -49,6 +52,7 @@ pub fn verdict_json(verdict: &Verdict) -> String {
     let document = Document {
         schema: SCHEMA,
         outcome: verdict.outcome().name(),
+        counts: Outcome::ALL.map(|outcome| (outcome.name(), verdict.count(outcome))).into(),
         findings: verdict.findings.iter().map(Finding::new).collect(),
         judged: verdict.judged.iter().map(Judged::new).collect(),
     };

@@ -13,6 +13,9 @@ pub fn verdict_markdown(verdict: &Verdict) -> String {
         Outcome::Passed => "Device code is as demanded",
         Outcome::Warned => "Device code is as demanded, with warnings",
         Outcome::Violated => "Device code is not as demanded",
+        Outcome::Undecided if verdict.count(Outcome::Violated) > 0 => {
+            "Device code is not as demanded, and not all of it could be judged"
+        }
         Outcome::Undecided => "Whether device code is as demanded cannot be told",
     };
     let mut text = format!("## {heading}\n\n{}\n", summary(verdict));

@@ -36,9 +36,8 @@ fn sentence_of(alike: &Alike<'_>) -> String {
 
 /// How many of what was judged came out how, as words.
 fn summary(verdict: &Verdict) -> String {
-    let count = |outcome| verdict.judged.iter().filter(|judged| judged.outcome == outcome).count();
-    let outcomes = [Outcome::Passed, Outcome::Warned, Outcome::Violated, Outcome::Undecided];
-    let told = outcomes.into_iter().filter(|&outcome| count(outcome) > 0 || outcome == Outcome::Passed);
-    let told: Vec<String> = told.map(|outcome| format!("{} {}", count(outcome), outcome.name())).collect();
+    let counts = Outcome::ALL.map(|outcome| (outcome, verdict.count(outcome))).into_iter();
+    let told = counts.filter(|&(outcome, count)| count > 0 || outcome == Outcome::Passed);
+    let told: Vec<String> = told.map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
     format!("{}: {}", counted(verdict.judged.len(), "check"), told.join(", "))
 }

@@ -96,6 +96,28 @@ fn cyclonedx_has_files_and_in_them_their_images_with_hashes() {
 }
 
 #[test]
+fn what_cannot_be_decided_hides_no_violation_in_any_report() {
+    let scene = Scene::with_device_code();
+    let of = |format: &str| report(&scene, format, "cuda.o v2.hipfb");
+    assert!(of("human").ends_with("\n15 checks: 11 passed, 1 warned, 2 violated, 1 undecided\n"), "{}", of("human"));
+    let markdown = of("markdown");
+    let heading = "## Device code is not as demanded, and not all of it could be judged\n\n15 checks: 11 passed, ";
+    assert!(markdown.starts_with(heading), "{markdown}");
+    let parsed = |format: &str| -> Value { serde_json::from_str(&of(format)).unwrap() };
+    assert_eq!(parsed("json")["counts"], json!({ "passed": 11, "warned": 1, "violated": 2, "undecided": 1 }));
+    let text = of("junit");
+    let document = Document::parse(&text).unwrap();
+    let counts = ["tests", "failures", "errors"].map(|count| document.root_element().attribute(count).unwrap());
+    assert_eq!(counts, ["15", "2", "1"]);
+    let sarif = parsed("sarif");
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let with = |outcome: &str| results.iter().filter(|it| it["properties"]["outcome"] == outcome).count();
+    assert_eq!([with("violated"), with("undecided")], [2, 1]);
+    let components = parsed("cyclonedx").to_string();
+    assert!(components.contains("violated") && components.contains("undecided"), "{components}");
+}
+
+#[test]
 fn a_name_cannot_break_out_of_any_report() {
     let scene = Scene::with_device_code();
     std::fs::create_dir(scene.path("dist")).unwrap();

@@ -12,7 +12,10 @@ function drawFindings() {
   const numbers = RANKS.map((outcome) => [outcome, verdict.judged.filter((judged) => judged.outcome === outcome).length]);
   const counts = numbers.filter(([, number]) => number > 0)
     .map(([outcome, number]) => element("li", {}, badge(outcome), element("span", { text: `${counted(number, "rule")}` })));
-  section.append(element("div", { class: `verdict is-${verdict.outcome}` }, badge(verdict.outcome),
+  // What cannot be told does not hide what is known to be wrong.
+  const bad = numbers.filter(([outcome, number]) => number > 0 && ["violated", "undecided"].includes(outcome));
+  const told = bad.length > 0 ? bad.map(([outcome]) => outcome) : [verdict.outcome];
+  section.append(element("div", { class: `verdict is-${told[0]}` }, ...told.map(badge),
     element("ul", { "aria-label": "Rules by outcome, for each file" }, ...counts)));
   const outcome = {
     heading: "Outcome", value: (row) => RANKS.indexOf(row.outcome), show: (row) => OUTCOMES[row.outcome].word, draw: (row) => badge(row.outcome), hint: () => null, signs: 16,

@@ -1,0 +1,74 @@
+//! Static libraries for several machines of macOS, as lipo makes them: a universal file whose slices are archives. One whose
+//! slices are programs is a host file like any other, and none of this.
+
+use object::macho;
+use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
+
+use super::{Member, MemberContent, Members, ar};
+use crate::bytes::View;
+use crate::error::Cause;
+
+/// Magics of the two forms, which differ in the size of offsets (mach-o/fat.h).
+pub const MAGIC_32: &[u8] = b"\xca\xfe\xba\xbe";
+pub const MAGIC_64: &[u8] = b"\xca\xfe\xba\xbf";
+
+/// Machines by the names that lipo has for them.
+const MACHINES: [(macho::CpuType, &str); 4] = [
+    (macho::CPU_TYPE_X86_64, "x86_64"),
+    (macho::CPU_TYPE_ARM64, "arm64"),
+    (macho::CPU_TYPE_X86, "i386"),
+    (macho::CPU_TYPE_ARM, "arm"),
+];
+
+/// Where the first machine's entry begins, and where in an entry the offset of its slice stands.
+const ENTRIES: u64 = 8;
+const OFFSET: u64 = 8;
+
+/// Whether any of its slices is an archive. Class files of Java begin with the same four bytes.
+pub fn holds_archives(view: View<'_>) -> bool {
+    let is_archive = |place: &Place| ar::MAGICS.iter().any(|magic| view.from(place.offset).starts_with(magic));
+    places(view).iter().any(is_archive)
+}
+
+/// The slices in the order of the file, each by the name of its machine. None begins inside another: only a hostile file has
+/// that, and it would have the same bytes looked through as often as it has slices.
+pub fn members(view: View<'_>) -> Members<'_> {
+    let mut places = places(view);
+    places.sort_by_key(|place| place.offset);
+    let (mut members, mut end) = (Vec::new(), 0);
+    for Place { machine, stated_at, offset, size } in places {
+        if offset < end {
+            return Err(view.malformed("universal file offset", stated_at, Cause::Overlap { offset, end }));
+        }
+        let slice = view.part("universal file offset", stated_at, offset, size)?;
+        end = offset + size;
+        let known = MACHINES.iter().find(|(known, _)| *known == machine);
+        let name = known.map_or_else(|| format!("machine {}", machine.0), |(_, name)| (*name).to_owned());
+        members.push(Member { name: Some(name), content: MemberContent::Here(slice) });
+    }
+    Ok(members)
+}
+
+/// A slice as the header has it.
+struct Place {
+    machine: macho::CpuType,
+    stated_at: u64,
+    offset: u64,
+    size: u64,
+}
+
+fn places(view: View<'_>) -> Vec<Place> {
+    fn of<Arch: FatArch>(arches: &[Arch]) -> Vec<Place> {
+        let place = |(index, arch): (usize, &Arch)| {
+            let (offset, size) = arch.file_range();
+            let stated_at = ENTRIES + (index * size_of::<Arch>()) as u64 + OFFSET;
+            Place { machine: arch.cputype(), stated_at, offset, size }
+        };
+        arches.iter().enumerate().map(place).collect()
+    }
+    let places = match view.starts_with(MAGIC_64) {
+        true => MachOFatFile64::parse(view.data()).map(|file| of(file.arches())),
+        false => MachOFatFile32::parse(view.data()).map(|file| of(file.arches())),
+    };
+    places.unwrap_or_default()
+}

@@ -1,0 +1,154 @@
+//! The kernels of a file that differ, for people: a row for each, whatever number of archs it is built for. A kernel that grew
+//! for ten archs would else take ten rows and leave none to the next.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::table::{MOST, cell, left_out, or_dash};
+use crate::lock::{FIGURES, KernelDifference, LockedKernel, SCRATCH, TargetDifference};
+use crate::report::Screen;
+use crate::report::text::{Column, columns, printable};
+use crate::target::order;
+
+/// Longer names of kernels are cut in the middle: templates begin alike and differ in their arguments.
+const LONGEST_NAME: usize = 64;
+
+/// As many archs, and different changes, of a kernel are told if not all are asked for.
+const MOST_OF_ONE: usize = 4;
+
+/// A kernel, and what became of it for each arch.
+struct Row<'a> {
+    name: &'a str,
+    archs: Vec<(String, &'a KernelDifference<'a>)>,
+}
+
+/// A table of the kernels that differ, the largest difference first, and how many are left out.
+pub fn kernels(targets: &[&TargetDifference<'_>], all: bool, screen: &Screen) -> String {
+    let rows = rows(targets);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let told = if all { rows.len() } else { MOST };
+    let [arch, what, kernel] = ["ARCH", "WHAT", "KERNEL"].map(Column::left);
+    let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
+    let cells = rows.iter().take(told).map(|row| {
+        let name = printable(row.name);
+        vec![
+            few(row.arch_names(), ", ", all),
+            cell(row.size(KernelDifference::before)),
+            cell(row.size(KernelDifference::after)),
+            format!("{:+}", row.growth()),
+            few(row.changes(all), "; ", all),
+            if all { name } else { shortened(&name) },
+        ]
+    });
+    columns(&[arch, old, new, change, what, kernel], cells, screen) + &left_out(rows.len(), told, "kernel")
+}
+
+fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
+    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
+    for target in targets {
+        let arch = or_dash(target.target.arch.as_deref());
+        for difference in &target.kernels {
+            let kernel = difference.kernel();
+            let row = rows.entry(&kernel.name);
+            let row = row.or_insert_with(|| Row { name: kernel.readable_name(), archs: Vec::new() });
+            row.archs.push((arch.clone(), difference));
+        }
+    }
+    let mut rows: Vec<_> = rows.into_values().collect();
+    rows.iter_mut().for_each(|row| row.archs.sort_by_cached_key(|(arch, _)| order(arch)));
+    rows.sort_by_key(|row| Reverse(row.growth().unsigned_abs()));
+    rows
+}
+
+impl<'a> Row<'a> {
+    fn arch_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.archs.iter().map(|(arch, _)| arch.clone()).collect();
+        names.dedup();
+        names
+    }
+
+    /// The code of one side for all archs together, as far as it is known.
+    fn size(&self, side: impl Fn(&KernelDifference<'a>) -> Option<&'a LockedKernel>) -> Option<u64> {
+        let sizes = self.archs.iter().filter_map(|(_, it)| side(it)?.code_size());
+        sizes.reduce(u64::saturating_add)
+    }
+
+    fn growth(&self) -> i64 {
+        self.archs.iter().map(|(_, it)| it.growth()).fold(0, i64::saturating_add)
+    }
+
+    /// What became of it: the figures that changed for any arch. With `all`, and where it was added for some archs or removed
+    /// and changed for others, every different change once with its archs.
+    fn changes(&self, all: bool) -> Vec<String> {
+        let mut changes: Vec<(String, Vec<&str>)> = Vec::new();
+        for (arch, difference) in &self.archs {
+            let what = what(&[difference]);
+            match changes.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, archs)) if archs.last() == Some(&arch.as_str()) => {}
+                Some((_, archs)) => archs.push(arch),
+                None => changes.push((what, vec![arch])),
+            }
+        }
+        let is_changed = |(_, it): &(String, &KernelDifference<'_>)| matches!(it, KernelDifference::Changed(..));
+        match changes.as_slice() {
+            [(what, _)] => vec![what.clone()],
+            _ if !all && self.archs.iter().all(is_changed) => {
+                vec![what(&self.archs.iter().map(|(_, it)| *it).collect::<Vec<_>>())]
+            }
+            several => several.iter().map(|(what, archs)| format!("{}: {what}", archs.join(", "))).collect(),
+        }
+    }
+}
+
+/// The first of many, and how many more there are.
+fn few(parts: Vec<String>, between: &str, all: bool) -> String {
+    // "and 1 more" takes the room of the one.
+    if all || parts.len() <= MOST_OF_ONE + 1 {
+        return parts.join(between);
+    }
+    format!("{} and {} more", parts[..MOST_OF_ONE].join(between), parts.len() - MOST_OF_ONE)
+}
+
+/// What happened to a kernel in the same way several times: the figures that changed, from the least to the most, without
+/// the size of the code, which has a column.
+fn what(differences: &[&KernelDifference<'_>]) -> String {
+    let pairs: Vec<_> = differences.iter().filter_map(|it| it.before().zip(it.after())).collect();
+    if pairs.is_empty() {
+        let is_added = differences.iter().any(|it| it.after().is_some());
+        return if is_added { "added".to_owned() } else { "removed".to_owned() };
+    }
+    let is_minimum = |kernel: &LockedKernel, key: &str| key == SCRATCH && kernel.scratch_is_minimum;
+    let told = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, key: &str| {
+        let (mut values, mut plus) = (Vec::new(), "");
+        for kernel in kernels {
+            values.push(kernel.figures[index]);
+            plus = if is_minimum(kernel, key) { "+" } else { plus };
+        }
+        match (cell(values.iter().min().copied().flatten()), cell(values.iter().max().copied().flatten())) {
+            (least, most) if least == most => format!("{least}{plus}"),
+            (least, most) => format!("{least}..{most}{plus}"),
+        }
+    };
+    let changes = FIGURES.iter().enumerate().skip(1).filter_map(|(index, figure)| {
+        let value = |kernel: &LockedKernel| (kernel.figures[index], is_minimum(kernel, figure.key));
+        let is_changed = pairs.iter().any(|(old, new)| value(old) != value(new));
+        let old = told(&mut pairs.iter().map(|(old, _)| *old), index, figure.key);
+        let new = told(&mut pairs.iter().map(|(_, new)| *new), index, figure.key);
+        is_changed.then(|| format!("{} {old} -> {new}", figure.key))
+    });
+    let changes: Vec<String> = changes.collect();
+    if changes.is_empty() { "code".to_owned() } else { changes.join(", ") }
+}
+
+/// A name without its middle, if it is long.
+fn shortened(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let half = (LONGEST_NAME - 1) / 2;
+    let (start, end): (String, String) = (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
+    format!("{start}…{end}")
+}

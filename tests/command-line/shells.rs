@@ -1,0 +1,49 @@
+//! `fatbin completions` and `fatbin man`: what packages of the program put beside it.
+
+use std::process::Command;
+
+use crate::Scene;
+
+#[test]
+fn completions_for_every_shell_name_every_command() {
+    let scene = Scene::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = scene.fatbin(&format!("completions {shell}")).ok();
+        for command in ["wrap", "check", "install-links", "completions"] {
+            assert!(text.contains(command), "{shell}: {command}");
+        }
+    }
+    assert_eq!(scene.fatbin("completions cmd").status, 2);
+}
+
+#[test]
+fn bash_completes_a_command_and_its_options() {
+    let scene = Scene::new();
+    scene.file("completions", scene.fatbin("completions bash").ok());
+    let complete = |words: &str| {
+        let script = format!(
+            ". ./completions; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _fatbin fatbin \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\""
+        );
+        crate::run(Command::new("bash").args(["-c", &script]).current_dir(scene.folder.path())).ok()
+    };
+    assert_eq!(complete("fatbin insp"), "inspect\n");
+    assert_eq!(complete("fatbin scan --nd"), "--ndjson\n");
+}
+
+#[test]
+fn there_is_a_manual_page_for_the_program_and_one_for_each_command() {
+    let scene = Scene::new();
+    scene.fatbin("man -o new/pages").ok();
+    let help = scene.fatbin("--help").ok();
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    assert!(commands.len() > 15, "{help}");
+    for command in commands.iter().filter(|command| !["", "help"].contains(command)) {
+        let page = String::from_utf8(scene.read(&format!("new/pages/fatbin-{command}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS") && page.contains("Exit status:"), "{command}: {page}");
+    }
+    let page = scene.read("new/pages/fatbin.1");
+    assert_eq!(page, scene.fatbin("man").ok().into_bytes());
+    assert!(scene.file("file", "").fatbin("man -o file/pages").err.starts_with("fatbin: file/pages: cannot create"));
+}

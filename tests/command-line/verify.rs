@@ -1,0 +1,72 @@
+//! `fatbin verify`: whether device code is whole.
+
+use crate::{Run, Scene};
+
+/// `good`: an object with two images, one of them in a compressed bundle.
+fn scene() -> Scene {
+    let scene = Scene::new();
+    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b").file("none", "");
+    let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
+    scene.fatbin(&format!("bundle --type o --compress -o bundle {targets}")).ok();
+    scene.fatbin("wrap --kind openmp -o good a b").ok();
+    scene
+}
+
+fn damaged(scene: &Scene, name: &str, bytes: Vec<u8>) -> String {
+    let Run { status, out, err } = scene.file(name, bytes).fatbin(&format!("verify {name}"));
+    assert_eq!((status, err.lines().count()), (2, 1), "{out}{err}");
+    assert!(out.ends_with(", 1 problem\n"), "{out}");
+    err
+}
+
+#[test]
+fn files_whose_images_are_whole_have_a_line_each() {
+    let scene = scene();
+    let expected = "good: 2 device images, whole\nbundle: 1 device image, whole\na: 1 device image, whole\n";
+    assert_eq!(scene.fatbin("verify good bundle a").ok(), expected);
+}
+
+#[test]
+fn nothing_found_is_no_and_what_cannot_be_read_is_trouble() {
+    let scene = scene();
+    let run = scene.file("text", "nothing").fatbin("verify text");
+    assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "text: no device images\n", ""));
+    assert_eq!(scene.fatbin("verify text good").status, 0);
+    let run = scene.fatbin("verify missing good");
+    assert_eq!((run.status, run.out.as_str()), (2, "good: 2 device images, whole\n"));
+}
+
+#[test]
+fn a_stored_hash_that_does_not_fit_is_told() {
+    let scene = scene();
+    let mut bytes = scene.read("bundle");
+    // Behind magic, version, method and two sizes of 64 bits (version 3).
+    bytes[24] ^= 1;
+    let message = damaged(&scene, "bad", bytes);
+    assert!(message.starts_with("fatbin: bad: compressed bundle hash at 0x18: is 0x"), "{message}");
+}
+
+#[test]
+fn an_image_whose_headers_lead_behind_its_end_is_told_with_its_place_in_the_file() {
+    let scene = scene();
+    scene.fatbin("pack -o packed --image file=a,kind=hip").ok();
+    let mut bytes = scene.read("packed");
+    let image = bytes.windows(4).position(|bytes| bytes == b"\x7fELF").unwrap();
+    bytes[image + 0x28..image + 0x30].copy_from_slice(&4000_u64.to_le_bytes());
+    scene.file("bad", &bytes);
+    assert_eq!(scene.fatbin("scan bad").status, 0, "what is in an image is not scanned");
+    let message = damaged(&scene, "bad", bytes);
+    let place = format!("ELF section header offset at {:#x}: offset 4000 with size 832", image + 0x28);
+    assert_eq!(message, format!("fatbin: bad: {place} does not fit into 3456 bytes\n"));
+}
+
+#[test]
+fn code_for_something_else_than_its_container_says_is_told() {
+    let scene = scene();
+    scene.fatbin("pack -o packed --image file=a,kind=hip").ok();
+    let mut bytes = scene.read("packed");
+    let arch = bytes.windows(7).position(|bytes| bytes == b"gfx90a\0").unwrap();
+    bytes[arch..arch + 6].copy_from_slice(b"gfx942");
+    let message = damaged(&scene, "bad", bytes);
+    assert_eq!(message, "fatbin: bad: image 0: its container says gfx942, its own header gfx90a\n");
+}

@@ -16,6 +16,7 @@ use crate::inventory::FileFormat;
 use crate::io::Output;
 use crate::ops::{self, Destination, ExtractOptions, NameTemplate, Scanned, Told, Written};
 use crate::report::{ExtractedImage, Index};
+use crate::scan;
 
 /// What `--index` writes.
 const INDEX: &str = "index.json";
@@ -76,7 +77,7 @@ fn name_help() -> String {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let scan = arguments.limit.options();
+    let scan = scan::Options { keep: true, ..arguments.limit.options() };
     let mut status = Status::No;
     let mut files = Vec::new();
     arguments.inputs.scan(scan, &mut |outcome| {

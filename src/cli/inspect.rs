@@ -13,6 +13,7 @@ use super::{Status, status, terminal};
 use crate::inventory::{File, Image};
 use crate::ops::{self, Scanned};
 use crate::report::{self, Inspected, InspectedFile, Matrix};
+use crate::scan::Options;
 use crate::survey::{Inside, SurveyedFile};
 
 /// Tell which kernels are inside device images, what they take of a device, and where they come from
@@ -47,7 +48,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = arguments.limit.options();
+    let options = Options { keep: true, ..arguments.limit.options() };
     let mut status = Status::No;
     let (mut scanned, mut order) = (Vec::new(), Vec::new());
     arguments.inputs.scan(options, &mut |outcome| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::Source;
+use super::{Kept, Source};
 use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
@@ -26,13 +26,14 @@ pub struct Part {
     pub member: Option<String>,
     input: Arc<Input>,
     range: Range<u64>,
+    kept: Arc<Kept>,
 }
 
 impl Part {
     /// All of a file.
     pub fn whole(path: String, input: Input) -> Part {
         let range = 0..input.size();
-        Part { path, member: None, input: Arc::new(input), range }
+        Part { path, member: None, input: Arc::new(input), range, kept: Arc::default() }
     }
 
     /// The file on disk.
@@ -53,7 +54,7 @@ impl Part {
 
     /// Lets go of the file where it can be opened again.
     pub fn close(self) -> ClosedPart {
-        let Part { path, member, input, range } = self;
+        let Part { path, member, input, range, kept } = self;
         let metadata = input.file().metadata().ok().filter(|_| input.is_on_disk());
         let file = match metadata {
             Some(metadata) => {
@@ -62,7 +63,7 @@ impl Part {
             }
             None => FileOfPart::Open(input),
         };
-        ClosedPart { path, member, file, range }
+        ClosedPart { path, member, file, range, kept }
     }
 }
 
@@ -74,6 +75,7 @@ pub struct ClosedPart {
     pub member: Option<String>,
     file: FileOfPart,
     range: Range<u64>,
+    kept: Arc<Kept>,
 }
 
 /// Where a closed part's bytes are.
@@ -101,7 +103,9 @@ impl ClosedPart {
             }
             FileOfPart::Open(input) => Arc::clone(input),
         };
-        Ok(Part { path: self.path.clone(), member: self.member.clone(), input, range: self.range.clone() })
+        let (path, member, range, kept) =
+            (self.path.clone(), self.member.clone(), self.range.clone(), Arc::clone(&self.kept));
+        Ok(Part { path, member, input, range, kept })
     }
 }
 
@@ -119,6 +123,10 @@ impl Source for Part {
 
     fn release(&self) {
         self.input.release();
+    }
+
+    fn kept(&self) -> Option<&Kept> {
+        Some(&self.kept)
     }
 
     fn on_disk(&self) -> Option<OnDisk> {
@@ -182,7 +190,8 @@ fn expand(part: Part, path: &Path, depth: usize, how: Opening, found: &mut dyn F
             MemberContent::Here(view) => {
                 let start = part.range.start + view.start();
                 let range = start..start + view.size();
-                let part = Part { path: name, member: None, input: Arc::clone(&part.input), range };
+                let input = Arc::clone(&part.input);
+                let part = Part { path: name, member: None, input, range, kept: Arc::default() };
                 expand(named(part), path, depth + 1, how, found);
             }
             MemberContent::Elsewhere(relative) => {

@@ -11,7 +11,7 @@ use crate::format::{bundle, cuda_fatbin};
 use crate::inventory::{PointsTo, WrapperKind};
 use crate::target::OffloadKind;
 
-const STRUCTURE_ONLY: Options = Options { limit: Limit(1 << 20), structure_only: true, hash: false };
+const STRUCTURE_ONLY: Options = Options { limit: Limit(1 << 20), structure_only: true, hash: false, keep: false };
 
 fn bundle() -> Vec<u8> {
     bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906", &b"device code"[..])], 1).unwrap().to_vec()

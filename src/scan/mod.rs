@@ -9,6 +9,7 @@
 mod ahead;
 mod files;
 mod image_table;
+mod kept;
 mod magic;
 mod pointers;
 mod record;
@@ -30,6 +31,7 @@ use ahead::Ahead;
 use record::{Before, Record};
 
 pub use files::{Archives, ClosedPart, Opening, Part, each_part, each_part_of};
+pub use kept::Kept;
 pub use record::{Itself, Look};
 pub use strict::offload_binaries;
 
@@ -42,6 +44,8 @@ pub struct Options {
     pub structure_only: bool,
     /// Take a hash of every image, which means to look at all of its bytes.
     pub hash: bool,
+    /// Keep what compressed containers were restored to until their images are asked for, as far as there is room.
+    pub keep: bool,
 }
 
 /// Something to search: headers are looked at through the view, the rest goes by block by block.
@@ -55,6 +59,11 @@ pub trait Source {
 
     /// Gives back memory that looking through the view took, where there is any.
     fn release(&self) {}
+
+    /// Where restored containers can be kept.
+    fn kept(&self) -> Option<&Kept> {
+        None
+    }
 
     /// Where in a file on disk the bytes stand as they are, if they do.
     fn on_disk(&self) -> Option<OnDisk> {
@@ -105,6 +114,7 @@ pub fn scan_with(path: &str, source: &impl Source, options: Options, look: &mut 
         options,
         look,
         release: &|| source.release(),
+        kept: source.kept(),
         looked_at: 0,
         containers: Vec::new(),
         sections: Vec::new(),
@@ -179,7 +189,8 @@ pub fn reopen(
             if wanted(number - 1) { look(number - 1, image, itself) } else { Ok(()) }
         };
         let (errors, look) = (&mut errors, &mut number_and_look);
-        let mut record = Record { options, errors, look, before: Before::Verified, room: std::mem::take(&mut room) };
+        let (kept, before) = (source.kept(), Before::Verified);
+        let mut record = Record { options, errors, look, before, kept, room: std::mem::take(&mut room) };
         record.container(&again.map_err(broken)?, container.section.as_ref())?;
         room = record.room;
         looked_at += container.size;
@@ -202,6 +213,7 @@ struct Findings<'look, 'a> {
     options: Options,
     look: &'look mut Look<'a>,
     release: &'look dyn Fn(),
+    kept: Option<&'look Kept>,
     /// About how many bytes were since pages were given back.
     looked_at: u64,
     containers: Vec<Container>,
@@ -216,7 +228,7 @@ impl Findings<'_, '_> {
     fn add(&mut self, container: &format::Container, section: Option<&InSection>) -> Result<()> {
         let (errors, look, room) = (&mut self.errors, &mut *self.look, std::mem::take(&mut self.room));
         let before = Before::Restored(self.ahead.take(&container.contents));
-        let mut record = Record { options: self.options, errors, look, before, room };
+        let mut record = Record { options: self.options, errors, look, before, kept: self.kept, room };
         self.containers.push(record.container(container, section)?);
         self.room = record.room;
         let places = match &container.contents {

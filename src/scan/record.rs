@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 use sha2::{Digest, Sha256};
 
-use super::Options;
+use super::{Kept, Options};
 use crate::bytes::View;
 use crate::codec::{Codec, Limit};
 use crate::error::{Cause, Malformed, Result};
@@ -50,6 +50,8 @@ pub struct Record<'a, 'look> {
     pub errors: &'a mut Vec<Malformed>,
     pub look: &'a mut Look<'look>,
     pub before: Before,
+    /// Where restored containers are kept from one time to the next.
+    pub kept: Option<&'a Kept>,
     /// To decompress images to, one after another.
     pub room: Vec<u8>,
 }
@@ -81,16 +83,26 @@ impl Record<'_, '_> {
         let (codec, images) = match &container.contents {
             Contents::Images(images) => (None, self.images(images, place)?),
             Contents::Compressed(compressed) => {
-                let restored_from = place.restored_from.or(Some(compressed.stored.start()));
-                let restored = match &mut self.before {
-                    Before::Verified => compressed.restore_again(self.options.limit),
-                    Before::Restored(restored) => {
-                        restored.take().unwrap_or_else(|| compressed.restore(self.options.limit))
+                let (start, limit) = (compressed.stored.start(), self.options.limit);
+                let restored_from = place.restored_from.or(Some(start));
+                // What is in another has offsets of its own.
+                let kept = self.kept.filter(|_| place.restored_from.is_none());
+                let (restored, keep) = match &mut self.before {
+                    Before::Verified => {
+                        let again = kept.and_then(|kept| kept.take(start));
+                        (again.map_or_else(|| compressed.restore_again(limit), Ok), None)
                     }
+                    Before::Restored(restored) => (
+                        restored.take().unwrap_or_else(|| compressed.restore(limit)),
+                        kept.filter(|_| self.options.keep),
+                    ),
                 };
                 let images = match restored {
-                    Ok(restored) => {
-                        self.restored(&restored, Place { restored_from, depth: place.depth + 1, ..place })?
+                    Ok(mut restored) => {
+                        let images =
+                            self.restored(&restored, Place { restored_from, depth: place.depth + 1, ..place })?;
+                        keep.into_iter().for_each(|kept| kept.put(start, std::mem::take(&mut restored)));
+                        images
                     }
                     // What cannot be restored stands where the container does.
                     Err(error) => self.error(error, place),

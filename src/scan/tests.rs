@@ -100,6 +100,31 @@ fn ccob_of(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn a_restored_container_is_kept_where_that_is_asked_for_and_until_its_images_are() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("file"), ccob_of(&bundle(b"image"))).unwrap();
+    let part = Part::whole("file".to_owned(), Input::open(directory.path().join("file")).unwrap());
+    let kept = part.kept().unwrap();
+    let stream = 32;
+    for keep in [false, true] {
+        let options = Options { keep, ..Options::default() };
+        let file = scan_with("file", &part, options, &mut |_, _| Ok(())).unwrap();
+        let restored = kept.take(stream);
+        assert_eq!(restored, keep.then(|| bundle(b"image")));
+        // So it is seen where the bytes come from.
+        restored.into_iter().for_each(|_| kept.put(stream, bundle(b"other")));
+        let mut seen = Vec::new();
+        reopen(&part, &file, options, &|_| true, &mut |_, _, itself| {
+            seen.extend_from_slice(itself.view.data());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, if keep { b"other" } else { b"image" });
+        assert!(kept.take(stream).is_none());
+    }
+}
+
+#[test]
 fn a_compressed_container_that_cannot_be_restored_is_an_error_where_it_says_so_and_not_silence() {
     let good = compressed(&[b"an image"]);
     let mut cut = good.clone();

@@ -27,6 +27,14 @@ fn files_whose_images_are_whole_have_a_line_each() {
 }
 
 #[test]
+fn an_image_of_unknown_form_is_not_said_to_be_whole_without_a_word() {
+    let scene = scene();
+    scene.file("bits", "some bits").fatbin("pack -o packed a --image file=bits,triple=spir64,kind=sycl").ok();
+    let expected = "packed: 2 device images, whole as far as can be told: 1 of unknown form\n";
+    assert_eq!(scene.fatbin("verify packed").ok(), expected);
+}
+
+#[test]
 fn nothing_found_is_no_and_what_cannot_be_read_is_trouble() {
     let scene = scene();
     let run = scene.file("text", "nothing").fatbin("verify text");

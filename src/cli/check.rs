@@ -71,7 +71,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let Some(path) = arguments.policy else { return init(&inputs, options) };
     let policy = read_policy(&path)?;
     let format = arguments.format;
-    let options = Options { hash: policy.wants_hashes() || format == Format::Cyclonedx, ..options };
+    let options = Options {
+        hash: policy.wants_hashes() || format == Format::Cyclonedx,
+        keep: policy.looks_inside() || arguments.html.is_some(),
+        ..options
+    };
     let wanted = |path: &str| {
         let wanted = policy.wanted(path);
         // A page shows kernels also where nothing is demanded of them.

@@ -16,7 +16,7 @@ use crate::survey::{SurveyedFile, Wanted};
 /// A lock of all device code in the inputs, and what their reading means for the exit status. Whatever is not right is
 /// reported.
 pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {
-    let options = Options { hash: true, ..options };
+    let options = Options { hash: true, keep: true, ..options };
     let (mut files, mut status) = (Vec::new(), Status::No);
     inputs.scan_and(options, |outcome| look(outcome, options), &mut |looked: Looked| {
         status = status.and(looked.status);

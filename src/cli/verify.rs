@@ -37,7 +37,7 @@ struct Verified {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = arguments.limit.options();
+    let options = Options { keep: true, ..arguments.limit.options() };
     let mut status = Status::No;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use super::extract::Scanned;
 use super::inspect::inspection;
+use super::scanned::Scanned;
 use super::selection::{Candidate, Selection};
 use crate::error::{Error, Result};
 use crate::format::ImageKind;

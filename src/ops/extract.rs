@@ -15,15 +15,16 @@ use sha2::{Digest, Sha256};
 use super::choose::{Choice, Chosen, choose};
 use super::name_template::{NameTemplate, Named};
 use super::names::{Names, archive_name};
+use super::scanned::Scanned;
 use super::selection::{Selection, target};
 use super::shares::deal;
 use crate::archive;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::inventory::{Container, File, Image};
+use crate::inventory::{Container, Image};
 use crate::io::{Input, Output, Sink};
 use crate::parallel::{in_parallel, processors};
-use crate::scan::{self, ClosedPart, LookAtNumber, Part};
+use crate::scan::{self, Part};
 
 /// What to take out, and where to.
 #[derive(Debug, Clone)]
@@ -48,27 +49,6 @@ pub enum Destination {
     File(PathBuf),
     /// Those of one kind, triple and arch into one static library in this folder.
     Archives(PathBuf),
-}
-
-/// A file that was looked into.
-pub struct Scanned {
-    pub part: ClosedPart,
-    pub file: File,
-}
-
-impl Scanned {
-    /// Opens the file again for the images that are `wanted`; see [`scan::reopen`].
-    pub fn reopen(
-        &self,
-        options: scan::Options,
-        wanted: &dyn Fn(usize) -> bool,
-        look: &mut LookAtNumber<'_>,
-    ) -> Result<()> {
-        if !(0..self.file.device_images().count()).any(wanted) {
-            return Ok(());
-        }
-        scan::reopen(&self.part.open()?, &self.file, options, wanted, look)
-    }
 }
 
 /// An image that was taken out.

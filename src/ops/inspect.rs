@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::choose::choose;
-use super::extract::Scanned;
+use super::scanned::Scanned;
 use super::selection::Selection;
 use crate::bytes::View;
 use crate::codec::Codec;

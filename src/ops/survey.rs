@@ -2,8 +2,8 @@
 //!
 //! Images are looked into one after another, each while its bytes are there, so no more than one is decompressed at a time.
 
-use super::extract::Scanned;
 use super::inspect::{inspection, with_bytes};
+use super::scanned::Scanned;
 use crate::error::Result;
 use crate::inspect;
 use crate::scan::Options;

@@ -1,7 +1,7 @@
 //! `verify`: every device image is decompressed and looked into, to find what is not whole.
 
-use super::extract::Scanned;
 use super::inspect::{problem, with_bytes};
+use super::scanned::Scanned;
 use crate::codec::Codec;
 use crate::error::{Error, Malformed, Result};
 use crate::format::{self, ImageKind};

@@ -152,26 +152,33 @@ impl Policy {
 
     /// What has to be known of the images of a file to judge it.
     pub fn wanted(&self, path: &str) -> Wanted {
-        let demands = self.demands_of(path);
-        let is_judged = !self.skips(path);
-        let inspection = demands.kernels.is_some()
-            || demands.intact == Some(true)
-            || demands.debug.is_some_and(|level| level < DebugLevel::Full);
-        Wanted {
-            inspection: is_judged && inspection,
-            build_paths: is_judged && demands.build_paths == Some(false),
-            ..Wanted::default()
-        }
+        if self.skips(path) { Wanted::default() } else { self.demands_of(path).wanted() }
+    }
+
+    /// Whether images of any file have to be looked into.
+    pub fn looks_inside(&self) -> bool {
+        self.all_demands().any(|demands| demands.wanted().is_anything())
     }
 
     /// Whether hashes of images are needed.
     pub fn wants_hashes(&self) -> bool {
-        let all = [&self.demands].into_iter().chain(self.exceptions.iter().map(|exception| &exception.demands));
-        all.into_iter().any(|demands| demands.duplicates == Some(false))
+        self.all_demands().any(|demands| demands.duplicates == Some(false))
+    }
+
+    fn all_demands(&self) -> impl Iterator<Item = &Demands> {
+        std::iter::once(&self.demands).chain(self.exceptions.iter().map(|exception| &exception.demands))
     }
 }
 
 impl Demands {
+    /// What has to be known of the images that they are about.
+    fn wanted(&self) -> Wanted {
+        let inspection = self.kernels.is_some()
+            || self.intact == Some(true)
+            || self.debug.is_some_and(|level| level < DebugLevel::Full);
+        Wanted { inspection, build_paths: self.build_paths == Some(false), ..Wanted::default() }
+    }
+
     /// These where they say something, else the others.
     fn over(self, other: Demands) -> Demands {
         Demands {

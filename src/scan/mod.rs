@@ -49,7 +49,7 @@ pub struct Options {
 }
 
 /// Something to search: headers are looked at through the view, the rest goes by block by block.
-pub trait Source {
+pub trait Source: Sync {
     /// All bytes.
     fn view(&self) -> View<'_>;
 

@@ -276,6 +276,20 @@ fn a_container_that_lies_across_two_blocks_of_a_file_is_found_once() {
 }
 
 #[test]
+fn a_container_that_lies_across_two_parts_that_threads_search_is_found_once_and_what_is_inside_it_not_again() {
+    let part = 4 << 20;
+    let inner = bundle(&[7; 1000]);
+    // What stands inside a container begins in the next part and is no other.
+    let outer = bundle(&[vec![0; 3000], inner.clone()].concat());
+    for before in [part - 2000, part - 24, part - 1, part, 2 * part - 5] {
+        let bytes = [vec![1; before], outer.clone(), vec![2; 5 << 20], inner.clone()].concat();
+        let found = scan("file", &View::new(&bytes)).unwrap();
+        let offsets: Vec<_> = found.containers.iter().map(|container| container.offset).collect();
+        assert_eq!(offsets, [Some(before as u64), Some((bytes.len() - inner.len()) as u64)], "{before}");
+    }
+}
+
+#[test]
 fn searching_by_block_and_searching_in_memory_agree_with_a_naive_search() {
     // A deterministic jumble of magics, containers and noise.
     let mut state = 1u64;

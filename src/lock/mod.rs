@@ -1,6 +1,6 @@
 //! A lock: what device code there is in a set of files, as plain data that is kept beside the source of a project.
 //!
-//! [`text`] has the form that people review, [`of_survey`] makes it of files, [`compare`] tells what became of an old one.
+//! `text` has the form that people review, `of_survey` makes it of files, `compare` tells what became of an old one.
 //! A value that is absent is not known, or was left out on purpose, and is then not compared.
 
 mod budget;

@@ -40,7 +40,7 @@ pub struct ImageFile {
 /// Whether images are put where large sections stand, out of the way of code and data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeImages {
-    /// If together they have at least [`LARGE`] bytes.
+    /// If together they have at least `LARGE` bytes.
     Auto,
     Always,
     Never,

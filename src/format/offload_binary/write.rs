@@ -53,7 +53,7 @@ pub fn write<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<W
     Some(all)
 }
 
-/// Compresses what [`write`] has made as version 3. The stream goes to `to`; returned are the header that belongs in front
+/// Compresses what [`write()`] has made as version 3. The stream goes to `to`; returned are the header that belongs in front
 /// of it, and the padding that belongs behind.
 ///
 /// # Panics

@@ -4,7 +4,7 @@
 //! Object Composition; AMDGPU usage guide, Generic Processor ABI. Every answer says why, so that a trace can be printed of
 //! what was chosen and what was not.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::target_id::{Feature, InvalidTargetId, TargetId, cut};
 use super::triple::Triple;
@@ -134,6 +134,18 @@ pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Opti
     ids.into_iter().find_map(|id| {
         let first = *first_of.entry(cut(id).0).or_insert(id);
         (names(first) != names(id)).then_some((first, id))
+    })
+}
+
+/// The first two ids that must not stand in one bundle, because one sets a feature that the other leaves open.
+pub fn conflicting_entries(ids: &[&str]) -> Option<(String, String)> {
+    let mut alike: BTreeMap<(&str, &str), Vec<BundleEntryId>> = BTreeMap::new();
+    for id in ids.iter().filter_map(|id| BundleEntryId::parse(id)) {
+        alike.entry((id.kind_name, id.triple)).or_default().push(id);
+    }
+    alike.into_values().find_map(|ids| {
+        let (one, other) = conflict(ids.iter().filter_map(|id| id.target_id))?;
+        Some((ids[0].with_target_id(one), ids[0].with_target_id(other)))
     })
 }
 

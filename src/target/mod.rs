@@ -6,7 +6,6 @@ pub mod compatibility;
 pub mod device;
 mod kind;
 pub mod nvptx;
-mod order;
 pub mod processors;
 pub mod runs_on;
 #[cfg(test)]
@@ -17,6 +16,13 @@ pub mod triple;
 pub use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
 pub use device::{Device, InvalidDevice, Platform};
 pub use kind::OffloadKind;
-pub use order::order;
 pub use target_id::{InvalidTargetId, TargetId};
 pub use triple::{Triple, names_architecture};
+
+/// What a name sorts by: numbers as numbers, so that `sm_100` comes behind `sm_90`.
+pub fn order(name: &str) -> (String, u64, String) {
+    let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let (front, rest) = name.split_at(digits);
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (front.to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
+}

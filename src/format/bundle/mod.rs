@@ -23,7 +23,7 @@ mod tests;
 mod text_tests;
 
 pub use file_type::{COMMENTS, FILE_TYPES, FileType, Form};
-pub use raw::MAGIC;
+pub use raw::{HOST_CONTENT, MAGIC, section_name};
 pub use read::{Bundle, Entry, Index, IndexEntry};
 pub use write::write;
 

@@ -41,3 +41,11 @@ impl EntryHeader {
         to.extend(self.id_length.to_le_bytes());
     }
 }
+
+/// What stands in the section for the host.
+pub const HOST_CONTENT: &[u8] = b"\0";
+
+/// The name of the section for an id.
+pub fn section_name(id: &str) -> String {
+    format!("{}{id}", std::str::from_utf8(MAGIC).expect("it is ASCII"))
+}

@@ -2,14 +2,43 @@
 
 use std::convert::Infallible;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::archive_members::each_member;
-use super::bundle::Figures;
+use super::members::each_member;
 use crate::bytes::View;
+use crate::codec::Codec;
 use crate::error::Result;
 use crate::format::ccob::{self, Ccob, Failure};
 use crate::io::Input;
+
+/// What compression or decompression has done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    pub version: u16,
+    pub codec: Codec,
+    /// Absent where it was decompressed.
+    pub level: Option<i32>,
+    pub full_size: u64,
+    /// Of the stream, without the header.
+    pub stored_size: u64,
+    pub hash: u64,
+    pub time: Duration,
+}
+
+impl Figures {
+    /// Of a compressed bundle that was decompressed in this time.
+    pub(super) fn restored(ccob: &ccob::Ccob, time: Duration) -> Figures {
+        Figures {
+            version: ccob.version.number(),
+            codec: ccob.codec,
+            level: None,
+            full_size: ccob.full_size,
+            stored_size: ccob.stored.size(),
+            hash: ccob.hash.value,
+            time,
+        }
+    }
+}
 
 /// The figures of each of the compressed bundles that a file begins with; none where it begins with something else.
 pub fn decompressed(input: &Input) -> Result<Vec<Figures>> {

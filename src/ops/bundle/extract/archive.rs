@@ -13,13 +13,15 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use super::archive_members::{Member, each_member};
-use super::bundle_file::{BundleFile, Entry, Place, restore_host};
-use super::unbundle::{Explain, UnbundleOptions, check_entries, serves};
+use super::matching::{check_entries, serves};
+use super::{Explain, UnbundleOptions};
 use crate::archive;
 use crate::codec::Limit;
 use crate::error::{Error, Result};
 use crate::io::{Input, Output, Sink};
+use crate::ops::bundle::file::{BundleFile, Entry, Place, each_piece_of, restore_host};
+use crate::ops::bundle::members::{Member, each_member};
+use crate::target::{BundleEntryId, compatibility};
 
 /// Refuses an archive that has a bundle with target ids that must not stand in one: code for both would be taken for one
 /// device.
@@ -27,7 +29,7 @@ pub fn check_archive(input: &Input, limit: Limit) -> Result<()> {
     each_member(input, &mut |member| {
         let check = &mut |bundle: BundleFile<'_>| {
             let ids: Vec<&str> = bundle.entries.iter().map(|entry| entry.id.as_str()).collect();
-            match super::bundle::conflict(&ids) {
+            match compatibility::conflicting_entries(&ids) {
                 Some((one, other)) => Err(Error::ConflictingEntries { path: member.path.clone(), one, other }),
                 None => Ok(()),
             }
@@ -149,13 +151,7 @@ impl Collection<'_> {
         let stream_at = self.aside.size;
         if let (Some(ccob), false) = (&bundle.ccob, in_stream.is_empty()) {
             let parts: Vec<_> = in_stream.iter().cloned().map(|range| (range, ())).collect();
-            super::bundle_file::each_piece_of(
-                ccob,
-                &member.path,
-                parts,
-                &mut |(), piece| self.aside.write(piece),
-                &mut |_| (),
-            )?;
+            each_piece_of(ccob, &member.path, parts, &mut |(), piece| self.aside.write(piece), &mut |_| ())?;
         }
         for (entry, targets) in wanted {
             let place = match &entry.place {
@@ -228,7 +224,7 @@ impl Aside<'_> {
 fn member_name(member: &str, id: &str) -> String {
     let file = member.rsplit(['/', '\\']).next().unwrap_or_default();
     let (stem, own_extension) = file.rfind('.').map_or((file, ""), |dot| file.split_at(dot));
-    let device = crate::target::BundleEntryId::parse(id).and_then(|id| id.target_id).unwrap_or_default();
+    let device = BundleEntryId::parse(id).and_then(|id| id.target_id).unwrap_or_default();
     let extension = match device {
         amd if amd.contains("gfx") => ".bc",
         nvidia if nvidia.contains("sm_") => ".cubin",

@@ -1,15 +1,15 @@
 //! `bundle`: files for several targets into one.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use memchr::memmem;
 
-use crate::codec::{Codec, Compression};
+use super::Figures;
+use crate::codec::Compression;
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::format::bundle::{self, FileType, Form, MAGIC, text};
+use crate::format::bundle::{self, FileType, Form, HOST_CONTENT, MAGIC, section_name, text};
 use crate::format::ccob;
 use crate::host::rewrite::{self, NewSection};
 use crate::io::{Input, Output, Sink};
@@ -41,35 +41,6 @@ pub struct Bundled {
     pub compressed: Option<Figures>,
 }
 
-/// What compression or decompression has done.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
-    pub version: u16,
-    pub codec: Codec,
-    /// Absent where it was decompressed.
-    pub level: Option<i32>,
-    pub full_size: u64,
-    /// Of the stream, without the header.
-    pub stored_size: u64,
-    pub hash: u64,
-    pub time: Duration,
-}
-
-impl Figures {
-    /// Of a compressed bundle that was decompressed in this time.
-    pub(super) fn restored(ccob: &ccob::Ccob, time: Duration) -> Figures {
-        Figures {
-            version: ccob.version.number(),
-            codec: ccob.codec,
-            level: None,
-            full_size: ccob.full_size,
-            stored_size: ccob.stored.size(),
-            hash: ccob.hash.value,
-            time,
-        }
-    }
-}
-
 /// Refuses ids that must not stand in one bundle: two that are equal, two hosts, and target ids of one processor of which
 /// one sets a feature that the other leaves open.
 pub fn check_composition(ids: &[String]) -> Result<()> {
@@ -82,22 +53,10 @@ pub fn check_composition(ids: &[String]) -> Result<()> {
     if let (Some(one), Some(other)) = (hosts.next(), hosts.next()) {
         return Err(Error::SeveralHosts { one, other });
     }
-    match conflict(&ids.iter().map(String::as_str).collect::<Vec<_>>()) {
+    match compatibility::conflicting_entries(&ids.iter().map(String::as_str).collect::<Vec<_>>()) {
         Some((one, other)) => Err(Error::ConflictingTargets { one, other }),
         None => Ok(()),
     }
-}
-
-/// The first two ids that must not stand in one bundle, because one sets a feature that the other leaves open.
-pub fn conflict(ids: &[&str]) -> Option<(String, String)> {
-    let mut alike: BTreeMap<(&str, &str), Vec<BundleEntryId>> = BTreeMap::new();
-    for id in ids.iter().filter_map(|id| BundleEntryId::parse(id)) {
-        alike.entry((id.kind_name, id.triple)).or_default().push(id);
-    }
-    alike.into_values().find_map(|ids| {
-        let (one, other) = compatibility::conflict(ids.iter().filter_map(|id| id.target_id))?;
-        Some((ids[0].with_target_id(one), ids[0].with_target_id(other)))
-    })
 }
 
 fn is_host(id: &str) -> bool {
@@ -209,12 +168,4 @@ fn object(files: &[FileToBundle], host: usize) -> Result<Content<'_>> {
         })
         .collect();
     rewrite::with_sections(object, &sections).map_err(broken)
-}
-
-/// What stands in the section for the host.
-pub const HOST_CONTENT: &[u8] = b"\0";
-
-/// The name of the section for an id.
-fn section_name(id: &str) -> String {
-    format!("{}{id}", std::str::from_utf8(MAGIC).expect("it is ASCII"))
 }

@@ -12,7 +12,7 @@ use memchr::memmem;
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Error, Malformed, Result};
-use crate::format::bundle::{Bundle, COMMENTS, FileType, Form, Index, MAGIC, text};
+use crate::format::bundle::{Bundle, COMMENTS, FileType, Form, HOST_CONTENT, Index, MAGIC, text};
 use crate::format::ccob::{self, Ccob, Failure};
 use crate::host::rewrite;
 use crate::io::Input;
@@ -243,7 +243,7 @@ fn object(view: View<'_>) -> Result<Option<Vec<Entry<'_>>>, Malformed> {
     let mut entries = Vec::new();
     for section in rewrite::sections_named(view, MAGIC)? {
         let id = String::from_utf8_lossy(&section.name[MAGIC.len()..]).into_owned();
-        let is_all_around = section.content.data() == super::bundle::HOST_CONTENT;
+        let is_all_around = section.content.data() == HOST_CONTENT;
         let place = if is_all_around { Place::AllAround(view) } else { Place::Here(section.content) };
         entries.push(Entry { id, place });
     }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::archive_members::{each_member, is_archive, is_library};
-use super::bundle_file::{BundleFile, Reader};
+use super::file::{BundleFile, Reader};
+use super::members::{each_member, is_archive, is_library};
 use crate::codec::Limit;
 use crate::error::Result;
 use crate::format::bundle::FileType;

@@ -1,60 +1,25 @@
-//! `unbundle`: the files of a bundle, each into a file of its own.
+//! `unbundle` of one bundle: for each target the file that serves it best.
 
-use std::collections::HashSet;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::archive_members::is_archive;
-use super::bundle::Figures;
-use super::bundle_file::{BundleFile, Entry, Place, Reader, each_piece_of, restore_host};
-use super::unbundle_archive::unbundle_archive;
-use crate::codec::Limit;
+use super::matching::{check_entries, serves};
+use super::{Explain, UnbundleOptions};
 use crate::error::{Error, Result};
-use crate::format::bundle::FileType;
 use crate::format::ccob::Ccob;
 use crate::io::{Input, Output, Sink};
-use crate::target::compatibility::{Fit, KindRules, Reason};
+use crate::ops::bundle::Figures;
+use crate::ops::bundle::file::{BundleFile, Entry, Place, Reader, each_piece_of, restore_host};
+use crate::target::compatibility::Fit;
 use crate::target::{BundleEntryId, OffloadKind};
 
-/// What to take out, and where to.
-#[derive(Debug, Clone)]
-pub struct UnbundleOptions {
-    /// What the bundle has to be of; else its content tells.
-    pub file_type: Option<FileType>,
-    pub targets: Vec<WantedFile>,
-    /// Whether a target that is not there gets an empty file. Then a file that is no bundle is the host's.
-    pub allow_missing: bool,
-    pub rules: KindRules,
-    pub limit: Limit,
-}
-
-/// A file that is asked for by the id that it stands under, or one that it serves.
-#[derive(Debug, Clone)]
-pub struct WantedFile {
-    pub id: String,
-    pub output: PathBuf,
-}
-
-/// Called with the path of a bundle, the id of an entry of it, the id that was asked for, and whether the one serves the
-/// other.
-pub type Explain<'a> = dyn FnMut(&Path, &str, &str, &Result<Fit, Reason>) + 'a;
-
-/// Takes files out of a bundle, or archives of files out of an archive of bundles. All outputs appear, or none.
-pub fn unbundle(
+/// Takes files out of a bundle. All outputs appear, or none.
+pub fn unbundle_file(
     input: &Input,
     options: &UnbundleOptions,
     explain: &mut Explain,
     moved: &mut dyn FnMut(u64),
 ) -> Result<Option<Figures>> {
-    for (index, target) in options.targets.iter().enumerate() {
-        if options.targets[..index].iter().any(|other| is_same_output(&other.output, &target.output)) {
-            return Err(Error::SameOutput { path: target.output.clone() });
-        }
-    }
-    if is_archive(input, options.file_type) {
-        return unbundle_archive(input, options, explain, moved).map(|()| None);
-    }
     let reader = Reader::of_input(input, options.file_type, options.limit);
     let Some(bundle) = reader.read()? else {
         return if options.allow_missing { pass_on(input, options).map(|()| None) } else { Err(reader.not_a_bundle()) };
@@ -107,24 +72,6 @@ fn choose<'a, 'data>(
         });
     }
     Ok(chosen)
-}
-
-/// Refuses a bundle that has an id twice: which one is meant nobody can say.
-pub fn check_entries(path: &Path, bundle: &BundleFile) -> Result<()> {
-    let mut ids = HashSet::new();
-    match bundle.entries.iter().find(|entry| !ids.insert(&entry.id)) {
-        Some(entry) => Err(Error::RepeatedEntry { path: path.to_owned(), id: entry.id.clone() }),
-        None => Ok(()),
-    }
-}
-
-/// Whether what stands under an id serves one that is asked for.
-pub fn serves(id: &str, wanted: &str, rules: KindRules) -> Result<Fit, Reason> {
-    match (BundleEntryId::parse(id), BundleEntryId::parse(wanted)) {
-        (Some(id), Some(wanted)) => id.serves(&wanted, rules),
-        _ if id == wanted => Ok(Fit::Exact),
-        _ => Err(Reason::Kind { found: id.to_owned(), requested: wanted.to_owned() }),
-    }
 }
 
 fn write(
@@ -187,11 +134,4 @@ fn pass_on(input: &Input, options: &UnbundleOptions) -> Result<()> {
         outputs.push(output);
     }
     outputs.into_iter().try_for_each(Output::commit)
-}
-
-/// Whether two paths are one file, or will be. What is written as it comes, as devices are, may be given twice.
-fn is_same_output(one: &Path, other: &Path) -> bool {
-    let place = |path: &Path| Some((path.parent()?.join(".").canonicalize().ok()?, path.file_name()?.to_owned()));
-    let is_special = std::fs::metadata(one).is_ok_and(|metadata| !metadata.is_file());
-    !is_special && (place(one) == place(other) || same_file::is_same_file(one, other).unwrap_or(false))
 }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::bundle_file::{BundleFile, Reader};
+use super::file::{BundleFile, Reader};
 use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;

@@ -14,6 +14,7 @@ mod lock;
 mod pack;
 mod packager;
 mod page;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod readme;
 mod scan;
 mod schema;

@@ -1,63 +1,95 @@
-//! Every example in the README is run, in one folder, in its order, and must print what stands there.
+//! Runs every example of the README and of the guide's pages and compares the output.
+//!
+//! Each page runs on its own, in a fresh directory with the sample files. Pages of the guide start with the commands under
+//! "Sample files" in `docs/guide/README.md`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{Scene, fixture};
 
-/// A command of the README and the lines under it.
+const SAMPLE_FILES: [&str; 5] =
+    ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "host.c", "runtime.c"];
+
+/// A command of a page and its expected output.
 struct Example {
     command: String,
     output: String,
 }
 
-fn examples(readme: &str) -> Vec<Example> {
+fn examples(page: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut inside = false;
-    let mut lines = readme.lines();
+    let mut lines = page.lines();
     while let Some(line) = lines.next() {
         if line == "```toml" {
-            // A file, whose name stands in its first line.
-            let name = lines.next().unwrap().trim_start_matches("# ");
-            let text: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-            let command = format!("cat >{name} <<'END'\n{}\nEND\n", text.join("\n"));
-            examples.push(Example { command, output: String::new() });
+            examples.extend(file_example(&mut lines));
         } else if let Some(language) = line.strip_prefix("```") {
             inside = language == "console";
         } else if let (true, Some(command)) = (inside, line.strip_prefix("$ ")) {
             examples.push(Example { command: command.to_owned(), output: String::new() });
         } else if inside {
-            let last = examples.last_mut().expect("an example begins with its command");
+            let last = examples.last_mut().expect("an example starts with a command");
             last.output += &format!("{line}\n");
         }
     }
     examples
 }
 
-/// The size of a linked program and the offsets in it are the linker's affair; everything else is ours.
-fn without_linkers_numbers(text: &str) -> String {
+/// Returns the command that writes a block of TOML to the file that its first line names in a comment, if it names one.
+fn file_example<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Example> {
+    let text: Vec<&str> = lines.take_while(|line| *line != "```").collect();
+    let name = text.first()?.strip_prefix("# ")?;
+    let command = format!("cat >{name} <<'END'\n{}\nEND\n", text[1..].join("\n"));
+    Some(Example { command, output: String::new() })
+}
+
+/// Masks the size of a linked program and the offsets in it, which depend on the linker.
+fn without_linker_numbers(text: &str) -> String {
     let words = text.split_inclusive([' ', '\n']).map(|word| {
-        let linkers = word.starts_with("0x") || (word.trim_end().len() == 5 && word.trim_end().parse::<u64>().is_ok());
-        if linkers { word.replace(|c: char| c.is_ascii_hexdigit(), "N") } else { word.to_owned() }
+        let masked = word.starts_with("0x") || (word.trim_end().len() == 5 && word.trim_end().parse::<u64>().is_ok());
+        if masked { word.replace(|c: char| c.is_ascii_hexdigit(), "N") } else { word.to_owned() }
     });
     words.collect()
 }
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-#[test]
-fn every_example_in_the_readme_prints_what_it_says() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let scene = Scene::new();
-    for name in ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "host.c", "runtime.c"] {
-        scene.file(name, fixture(name));
-    }
+fn run_examples(scene: &Scene, page: &Path) -> usize {
     let program = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
-    let examples = examples(&std::fs::read_to_string(root.join("README.md")).unwrap());
-    assert!(examples.len() > 5);
-    for Example { command, output } in examples {
+    let examples = examples(&std::fs::read_to_string(page).unwrap());
+    for Example { command, output } in &examples {
         let both = format!("{{ {command}\n}} 2>&1");
         let run = crate::run(Command::new("sh").args(["-c", &both]).env("PATH", &path).current_dir(scene.path(".")));
-        assert_eq!(without_linkers_numbers(&run.out), without_linkers_numbers(&output), "$ {command}\n{}", run.out);
+        let (found, expected) = (without_linker_numbers(&run.out), without_linker_numbers(output));
+        assert_eq!(found, expected, "{}: $ {command}\n{}", page.display(), run.out);
     }
+    examples.len()
+}
+
+fn sandbox() -> Scene {
+    let scene = Scene::new();
+    for name in SAMPLE_FILES {
+        scene.file(name, fixture(name));
+    }
+    scene
+}
+
+fn guide() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide")
+}
+
+#[test]
+fn readme_examples_print_the_documented_output() {
+    assert!(run_examples(&sandbox(), &guide().join("../../README.md")) > 5);
+}
+
+#[test]
+fn guide_examples_print_the_documented_output() {
+    let mut count = 0;
+    for page in std::fs::read_dir(guide()).unwrap() {
+        let sandbox = sandbox();
+        run_examples(&sandbox, &guide().join("README.md"));
+        count += run_examples(&sandbox, &page.unwrap().path());
+    }
+    assert!(count > 30, "{count}");
 }

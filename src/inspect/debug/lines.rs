@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use gimli::{DebugLineOffset, IncompleteLineProgram, LineProgramHeader, Reader as _, Section as _};
 
-use super::units::{Dwarf, UnitOf, text};
+use super::Sources;
+use super::reader::{Dwarf, Reader, UnitOf, text};
 use super::work::{Stop, Work};
-use super::{Reader, Sources};
 use crate::inspect::kernel::SourceLine;
 
 /// The line tables that were looked at.

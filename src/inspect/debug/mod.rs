@@ -5,6 +5,7 @@
 //! has for its first instruction: clang's `-gline-tables-only` and nvcc's `-lineinfo` leave only that.
 
 mod lines;
+mod reader;
 mod sections;
 mod units;
 mod work;
@@ -19,7 +20,7 @@ use super::elf::Elf;
 use super::kernel::{Found, SourceLine};
 use crate::codec::Limit;
 use crate::error::{Cause, Malformed};
-use sections::{Reader, Section};
+use sections::Section;
 use work::{Stop, Work};
 
 /// What there is of debug information.

@@ -2,15 +2,13 @@
 
 use std::collections::HashSet;
 
-use gimli::{AbbreviationsCacheStrategy, AttributeValue, DebuggingInformationEntry, Reader as _, Section as _, Unit};
+use gimli::{AbbreviationsCacheStrategy, AttributeValue, DebuggingInformationEntry, Reader as _, Section as _};
 
 use super::lines::{self, Lines};
+use super::reader::{Dwarf, Reader, UnitOf, text};
 use super::work::{Stop, Work};
-use super::{CompileUnit, Debug, DebugLevel, Reader, Sources};
+use super::{CompileUnit, Debug, DebugLevel, Sources};
 use crate::inspect::kernel::SourceLine;
-
-pub type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
-pub type UnitOf<'a> = Unit<Reader<'a>>;
 
 /// Reads all units, and then what line tables there are besides.
 pub fn read(dwarf: &mut Dwarf<'_>, debug: &mut Debug, sources: &mut Sources, work: &mut Work) -> Result<(), Stop> {
@@ -83,12 +81,6 @@ fn compile_unit(dwarf: &Dwarf<'_>, unit: &UnitOf<'_>, work: &mut Work) -> Result
         producer: text(producer.as_ref())?,
         version: unit.encoding().version,
     })
-}
-
-/// A string of the file.
-pub fn text(reader: &Reader<'_>, work: &mut Work) -> Result<String, Stop> {
-    work.spend(reader.len())?;
-    Ok(reader.to_string_lossy()?.into_owned())
 }
 
 /// Notes the sources of kernels among the functions of a unit; true if the unit has more than lines. A unit for lines only

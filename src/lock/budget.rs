@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::compare::growth;
+use super::size::growth;
 use super::{Lock, LockedImage};
 
 /// A limit on the growth of all device code, or of that for one processor.

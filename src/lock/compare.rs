@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::kernels::{KernelDifference, differences};
 use super::pairs::pairs;
+use super::size::{differ, growth, sum};
 use super::{Lock, LockedFile, LockedImage, LockedTarget};
 
 /// All that differs, with what it was and what it is together.
@@ -178,21 +179,6 @@ fn unmatched<'a, T: Ord>(
     }
     let gone = counts.values().map(|(old, new)| old.saturating_sub(*new)).sum::<usize>();
     Some(gone.max(counts.values().map(|(old, new)| new.saturating_sub(*old)).sum()))
-}
-
-fn differ(old: Option<u64>, new: Option<u64>) -> bool {
-    old.zip(new).is_some_and(|(old, new)| old != new)
-}
-
-/// By how many bytes something grew.
-pub fn growth(old: u64, new: u64) -> i64 {
-    let difference = i128::from(new) - i128::from(old);
-    difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-}
-
-/// The sum, where every part is known.
-fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    parts.into_iter().try_fold(0, |sum: u64, part| Some(sum.saturating_add(part?)))
 }
 
 impl Totals {

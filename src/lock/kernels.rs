@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::compare::growth;
+use super::size::growth;
 use super::{LockedImage, LockedKernel};
 
 /// A kernel that is not what it was; of several of one name, one of them.

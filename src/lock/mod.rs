@@ -9,13 +9,15 @@ mod kernels;
 mod of_survey;
 mod pairs;
 mod read;
+mod size;
 mod text;
 
 pub use budget::{Budget, Measure, Most, Undecidable, Verdict, judge};
-pub use compare::{Change, Comparison, FileDifference, Side, TargetDifference, Totals, compare, growth};
+pub use compare::{Change, Comparison, FileDifference, Side, TargetDifference, Totals, compare};
 pub use kernels::KernelDifference;
 pub use of_survey::locked_file;
 pub use read::{InvalidLine, InvalidLock, is_lock, read};
+pub use size::growth;
 pub use text::write;
 
 use crate::inspect::Kernel;

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::table::{MOST, cell, left_out, or_dash};
+use super::cells::{MOST, cell, left_out, or_dash};
 use crate::lock::{FIGURES, KernelDifference, LockedKernel, SCRATCH, TargetDifference};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, printable};

@@ -1,5 +1,6 @@
 //! What became of device code, as text: the sums first, then by file, arch and kernel, the largest difference first.
 
+mod cells;
 mod json;
 mod kernels;
 mod table;

@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::Differences;
+use super::cells::{MOST, cell, left_out, or_dash};
 use super::kernels::kernels;
 use crate::lock::{Change, FileDifference, Measure, Side, TargetDifference, Verdict, growth};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
-
-/// As many files, and kernels of each, are told if not all are asked for.
-pub const MOST: usize = 20;
 
 /// What differs, as lines that end in a newline; with `all`, nothing is left out or cut.
 pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Screen) -> String {
@@ -68,13 +66,6 @@ fn percent(old: u64, grown: i64) -> Option<f64> {
     (old > 0).then(|| 100.0 * grown as f64 / old as f64)
 }
 
-pub fn left_out(count: usize, told: usize, what: &str) -> String {
-    match count.saturating_sub(told) {
-        0 => String::new(),
-        more => format!("  and {} more; --all tells them\n", counted(more, what)),
-    }
-}
-
 fn told_file(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
     let was = file.old_path().map(|old| format!(" (was {})", printable(old))).unwrap_or_default();
     let what = match (file.old, file.new) {
@@ -96,14 +87,6 @@ fn told_file(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
     let is_told = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
     let changed: Vec<_> = file.targets.iter().filter(is_told).collect();
     text + &kernels(&changed, all, screen)
-}
-
-pub fn or_dash(text: Option<&str>) -> String {
-    text.map_or("-".to_owned(), printable)
-}
-
-pub fn cell(value: Option<u64>) -> String {
-    value.map_or("-".to_owned(), |value| value.to_string())
 }
 
 fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {

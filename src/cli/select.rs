@@ -9,7 +9,8 @@ use super::inputs::{InputArguments, Outcome};
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
 use crate::inventory::File;
-use crate::report::{self, AnsweredFile};
+use crate::report;
+use crate::select::AnsweredFile;
 use crate::target::Device;
 
 /// Tell which image each runtime would take on a device, and why it would take no other

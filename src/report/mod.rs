@@ -23,7 +23,7 @@ pub use json::{json, json_line};
 pub use page::page;
 pub use schemas::{SCHEMAS, Schema};
 pub use screen::Screen;
-pub use selection::{Answered, AnsweredFile, selection_json, selection_summary, selection_text};
+pub use selection::{selection_json, selection_summary, selection_text};
 pub use table::table;
 pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};
 pub use verified::verified_text;

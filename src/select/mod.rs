@@ -4,10 +4,12 @@
 //! What code runs on is one thing ([`crate::target::runs_on`]), in which order a runtime goes through what it has another
 //! ([`Runtime`]).
 
+mod answers;
 mod runtimes;
 #[cfg(test)]
 mod tests;
 
+pub use answers::{Answer, Answered, AnsweredFile};
 pub use runtimes::{Preference, Runtime};
 
 use std::cmp::Reverse;

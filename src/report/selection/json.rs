@@ -21,9 +21,8 @@
 
 use serde::Serialize;
 
-use super::{Answered, AnsweredFile};
 use crate::report::json::{Named, Problem};
-use crate::select::{Candidate, Choice};
+use crate::select::{self, Answered, AnsweredFile, Candidate, Choice};
 use crate::target::Device;
 
 /// Name and number of the schema.
@@ -124,7 +123,7 @@ impl<'a> Entry<'a> {
         let runtime = choices.runtime;
         let name = |choice: &Choice| choice.chosen.map_or("nothing", |(_, way)| way.name());
         let number = |choice: &Choice| choice.chosen.map(|(index, _)| choices.candidates[index].number);
-        let answer = |it: &'a super::Answer<'a>| Answer {
+        let answer = |it: &'a select::Answer<'a>| Answer {
             devices: it.devices.iter().map(ToString::to_string).collect(),
             answer: name(&it.choice),
             chosen: number(&it.choice),

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Answer, Answered, AnsweredFile};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
-use crate::select::{Choice, Choices};
+use crate::select::{Answer, Answered, AnsweredFile, Choice, Choices};
 use crate::target::Device;
 
 /// A block for every choice that concerns the devices. Libraries hold hundreds of containers with the same answer: the

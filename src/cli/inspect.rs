@@ -12,9 +12,9 @@ use super::selection::SelectionArguments;
 use super::{Status, status, terminal};
 use crate::inventory::{File, Image};
 use crate::ops::{self, Scanned};
-use crate::report::{self, Inspected, InspectedFile, Matrix};
+use crate::report;
 use crate::scan::Options;
-use crate::survey::{Inside, SurveyedFile};
+use crate::survey::{Inside, Inspected, InspectedFile, Matrix, SurveyedFile};
 
 /// Tell which kernels are inside device images, what they take of a device, and where they come from
 ///

@@ -16,9 +16,7 @@ mod verified;
 
 pub use difference::{Differences, differences_json, differences_table};
 pub use extraction::{ExtractedImage, Index};
-pub use inspection::{
-    Inspected, InspectedFile, Matrix, inspection_json, inspection_table, matrix_json, matrix_table, without_images,
-};
+pub use inspection::{inspection_json, inspection_table, matrix_json, matrix_table, without_images};
 pub use json::{json, json_line};
 pub use page::page;
 pub use schemas::{SCHEMAS, Schema};

@@ -30,11 +30,10 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::figures::FIGURES;
-use super::matrix::{Cell, Left, Matrix, Row};
-use super::{Inspected, InspectedFile};
 use crate::inspect::{CompileUnit, Kernel, Parameter};
 use crate::inventory;
 use crate::report::json::{Named, Problem};
+use crate::survey::{Cell, Inspected, InspectedFile, Left, Matrix, Row};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";

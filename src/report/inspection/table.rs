@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 
-use super::Inspected;
 use super::figures::{FIGURES, Figure, SCRATCH};
 use crate::inspect::{Debug, DebugLevel, Kernel};
 use crate::inventory::File;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
+use crate::survey::Inspected;
 
 /// What is in one image of the file `path`, as lines that end in a newline.
 pub fn inspection_table(path: &str, inspected: &Inspected<'_>, screen: &Screen) -> String {

@@ -11,8 +11,7 @@ use crate::check;
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
-use crate::report::inspection::{Arch, Cell, Matrix};
-use crate::survey::SurveyedFile;
+use crate::survey::{Arch, Cell, Matrix, SurveyedFile};
 
 /// A number that kernels have.
 #[derive(Serialize)]

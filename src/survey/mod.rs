@@ -3,6 +3,10 @@
 //!
 //! Looking into images costs far more than listing them, so whoever asks says what for.
 
+mod matrix;
+
+pub use matrix::{Arch, Cell, Left, Matrix, Row};
+
 use crate::inspect::Inspection;
 use crate::inventory::{File, Image};
 
@@ -46,4 +50,20 @@ impl SurveyedFile {
     pub fn images(&self) -> impl Iterator<Item = (&Image, &Inside)> {
         self.file.device_images().zip(&self.insides)
     }
+}
+
+/// An image that was looked into.
+#[derive(Debug, Clone)]
+pub struct Inspected<'a> {
+    /// Its number among the device images of its file.
+    pub number: usize,
+    pub image: &'a Image,
+    pub inspection: Inspection,
+}
+
+/// A file and its images that were looked into.
+#[derive(Debug, Clone)]
+pub struct InspectedFile<'a> {
+    pub file: &'a File,
+    pub images: Vec<Inspected<'a>>,
 }

@@ -1,21 +1,22 @@
 //! A lock: what device code there is in a set of files, as plain data that is kept beside the source of a project.
 //!
-//! `text` has the form that people review, `of_survey` makes it of files, `compare` tells what became of an old one.
+//! `text` has the form that people review, `build` makes it of files, `compare` tells what became of an old one.
 //! A value that is absent is not known, or was left out on purpose, and is then not compared.
 
 mod budget;
+mod build;
 mod compare;
 mod kernels;
-mod of_survey;
+
 mod pairs;
 mod read;
 mod size;
 mod text;
 
 pub use budget::{Budget, Measure, Most, Undecidable, Verdict, judge};
+pub use build::locked_file;
 pub use compare::{Change, Comparison, FileDifference, Side, TargetDifference, Totals, compare};
 pub use kernels::KernelDifference;
-pub use of_survey::locked_file;
 pub use read::{InvalidLine, InvalidLock, is_lock, read};
 pub use size::growth;
 pub use text::write;

@@ -11,7 +11,7 @@ use fatbin::codec::{Codec, Compression};
 use fatbin::content::Content;
 use fatbin::format::ccob::{self, Version};
 use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
-use fatbin::host::rewrite::{NewSection, with_sections};
+use fatbin::rewrite::{NewSection, with_sections};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
 use fatbin::target::OffloadKind;
 use fatbin::wrap::{Form, Stated};

@@ -19,6 +19,7 @@
 //! | [`target`] | offload kinds, triples, processors, bundle entry ids | files |
 //! | [`mod@format`] | one folder per container: layout, reader, writer | paths, host files |
 //! | [`host`] | a host object as plain data, its emission as ELF, a file of code per architecture | offload ABIs |
+//! | [`rewrite`] | host objects with sections added or removed, images with notes added | offload ABIs |
 //! | [`wrap`] | ABI generations as a table, a file per offload kind | architectures, ELF |
 //! | [`inspect`] | what is inside an image: kernels, what they take of a device, debug information | containers, files |
 //! | [`inventory`] | the result model: file, container, image | how it is printed |
@@ -61,6 +62,7 @@ pub mod lock;
 pub mod ops;
 pub mod parallel;
 pub mod report;
+pub mod rewrite;
 pub mod scan;
 pub mod select;
 pub mod survey;

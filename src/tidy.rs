@@ -14,7 +14,7 @@ const FLOORS: [&[&str]; 9] = [
     &["bytes", "content", "parallel"],
     &["archive", "codec", "io", "target"],
     &["format"],
-    &["host", "inspect", "inventory"],
+    &["host", "inspect", "inventory", "rewrite"],
     &["wrap", "scan", "select", "survey"],
     &["check", "lock"],
     &["ops", "report"],

@@ -3,7 +3,7 @@
 #![no_main]
 
 use fatbin::bytes::View;
-use fatbin::host::rewrite::{NewSection, sections_named, with_sections, without_sections};
+use fatbin::rewrite::{NewSection, sections_named, with_sections, without_sections};
 use libfuzzer_sys::fuzz_target;
 
 /// A prefix of names that the input has, if any does, and one that none has.

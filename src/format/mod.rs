@@ -12,7 +12,6 @@ mod device_elf;
 mod device_image;
 mod group;
 pub mod offload_binary;
-pub mod openmp_notes;
 mod origin;
 
 pub use device_image::{DeviceImage, ImageKind};

@@ -1,4 +1,4 @@
-//! Host objects: a plan of plain data, and its emission as an ELF relocatable; and existing ones, rewritten ([`rewrite`]).
+//! Host objects: a plan of plain data, and its emission as an ELF relocatable.
 //!
 //! A plan says *what* an object holds: sections with pointers in them, symbols, functions that call other functions with
 //! addresses. It says nothing of machines. An [`Architecture`] turns the functions into code, relocations and unwind
@@ -16,7 +16,6 @@ mod elf;
 mod loongarch64;
 mod plan;
 mod powerpc64le;
-pub mod rewrite;
 mod riscv64;
 mod s390x;
 mod stack_frame;

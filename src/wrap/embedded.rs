@@ -7,8 +7,9 @@ use std::path::Path;
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::format::offload_binary::{self, Contents, Member, OffloadBinary, Version, Written};
-use crate::format::{self, ContainerType, DeviceImage, ImageKind, openmp_notes};
+use crate::format::{self, ContainerType, DeviceImage, ImageKind};
 use crate::io::Input;
+use crate::rewrite::openmp_notes;
 use crate::target::{OffloadKind, amdgpu, nvptx};
 
 /// What the user said of an image. What was not said is read from the image's own header.

@@ -11,8 +11,8 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::format::bundle::{self, FileType, Form, HOST_CONTENT, MAGIC, section_name, text};
 use crate::format::ccob;
-use crate::host::rewrite::{self, NewSection};
 use crate::io::{Input, Output, Sink};
+use crate::rewrite::{self, NewSection};
 use crate::target::{BundleEntryId, OffloadKind, compatibility};
 
 /// How to write a bundle.

@@ -14,8 +14,8 @@ use crate::codec::Limit;
 use crate::error::{Error, Malformed, Result};
 use crate::format::bundle::{Bundle, COMMENTS, FileType, Form, HOST_CONTENT, Index, MAGIC, text};
 use crate::format::ccob::{self, Ccob, Failure};
-use crate::host::rewrite;
 use crate::io::Input;
+use crate::rewrite;
 
 /// The first bundle of a file.
 pub struct BundleFile<'data> {

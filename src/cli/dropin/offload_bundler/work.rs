@@ -9,9 +9,9 @@ use crate::cli::dropin::said::cause;
 use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::bundle::{FileType, Form};
-use crate::host::rewrite;
 use crate::io::Input;
 use crate::ops::{self, BundleOptions, FileToBundle, UnbundleOptions, WantedFile};
+use crate::rewrite;
 use crate::target::compatibility::KindRules;
 
 /// Does what is asked for; what comes back goes to standard output.

@@ -9,7 +9,7 @@ use super::{Elf, INDEX_ELSEWHERE, Layout, MOST_IN_HEADER, SH_NAME, SH_TYPE};
 use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
-use crate::host::rewrite::broken;
+use crate::rewrite::broken;
 
 pub fn without_sections<'data>(
     file: View<'data>,

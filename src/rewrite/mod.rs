@@ -10,6 +10,7 @@
 
 mod coff;
 mod elf;
+pub mod openmp_notes;
 
 #[cfg(test)]
 mod tests;

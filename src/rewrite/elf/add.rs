@@ -11,7 +11,7 @@ use super::{Elf, Layout, SH_FLAGS, SH_NAME, SH_TYPE};
 use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
-use crate::host::rewrite::{NewSection, broken};
+use crate::rewrite::{NewSection, broken};
 
 pub fn with_sections<'data>(
     file: View<'data>,

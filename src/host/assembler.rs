@@ -5,8 +5,8 @@
 
 use object::elf;
 
-use super::address::{Address, SymbolId};
 use super::code::Width;
+use super::symbol::{Address, SymbolId};
 
 /// A register by what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

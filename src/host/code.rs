@@ -4,7 +4,7 @@
 //! that a constructor does, so this is all that there is: no expressions, no types, two locals. [`super::compile`] walks
 //! the steps, an architecture's assembler has an instruction or two for each.
 
-use super::address::{Address, SymbolId};
+use super::symbol::{Address, SymbolId};
 
 /// A function without arguments and result.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -5,29 +5,20 @@
 //! information, and names the relocation numbers; [`emit`] writes the file. So what registers an image (`wrap`) and
 //! what a machine looks like (here) meet in data, and their combinations cost a sum and not a product.
 
-mod aarch64;
-mod address;
 mod architecture;
 mod assembler;
 mod code;
 mod compile;
 mod eh_frame;
 mod elf;
-mod loongarch64;
+mod machines;
 mod plan;
-mod powerpc64le;
-mod riscv64;
-mod s390x;
-mod stack_frame;
-#[cfg(test)]
-mod tests;
+mod symbol;
 mod triple;
-mod words;
-mod x86_64;
 
-pub use address::{Address, SymbolId};
 pub use architecture::Architecture;
 pub use code::{Call, Comparison, Field as LoadedField, Function, Local, Part, Step, Value, Width};
 pub use elf::emit;
-pub use plan::{Data, Definition, Field, ObjectPlan, Section, SectionId, SectionKind};
+pub use plan::{Data, Field, ObjectPlan, Section, SectionKind};
+pub use symbol::{Address, Definition, SectionId, Symbol, SymbolId};
 pub use triple::{for_triple, native, native_triple};

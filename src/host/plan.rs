@@ -1,7 +1,7 @@
 //! The plan of a host object, as plain data that tests can compare.
 
-use super::address::{Address, SymbolId};
 use super::code::{Function, Step};
+use super::symbol::{Address, Definition, SectionId, Symbol, SymbolId};
 use crate::content::Content;
 
 /// Everything that goes into one host object, independent of machine and file format.
@@ -13,10 +13,6 @@ pub struct ObjectPlan<'data> {
     pub functions: Vec<Function>,
     pub symbols: Vec<Symbol>,
 }
-
-/// Index of a section in its plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SectionId(pub usize);
 
 /// A section of data.
 #[derive(Debug)]
@@ -70,29 +66,6 @@ pub enum SectionKind {
     Constructors,
     /// An array of functions that are called when the program ends or the library is closed.
     Destructors,
-}
-
-/// A name in the object.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Symbol {
-    pub name: String,
-    pub definition: Definition,
-}
-
-/// Where a symbol's address comes from. What is defined here is local: two wrapped objects in one link never collide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Definition {
-    /// Some other object or library.
-    Undefined,
-    /// Some other object or library, or nobody: then its address is 0.
-    UndefinedWeak,
-    /// The linker or some other object of the same program or library, never another one: with default visibility
-    /// `__start_…` of one library would bind to the range of another.
-    UndefinedHidden,
-    /// `size` bytes at `offset` of a section of this plan.
-    Data { section: SectionId, offset: u64, size: u64 },
-    /// A function of this plan, by its index.
-    Function(usize),
 }
 
 impl<'data> ObjectPlan<'data> {

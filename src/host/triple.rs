@@ -2,13 +2,8 @@
 
 use object::Endianness;
 
-use super::aarch64::AARCH64;
 use super::architecture::Architecture;
-use super::loongarch64::LOONGARCH64;
-use super::powerpc64le::POWERPC64LE;
-use super::riscv64::RISCV64;
-use super::s390x::S390X;
-use super::x86_64::X86_64;
+use super::machines::{AARCH64, LOONGARCH64, POWERPC64LE, RISCV64, S390X, X86_64};
 use crate::error::{Error, Result};
 use crate::target::triple;
 

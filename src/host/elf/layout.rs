@@ -8,11 +8,11 @@ use object::{Endianness, elf};
 
 use crate::content::Content;
 use crate::format::offload_binary;
-use crate::host::address::{Address, SymbolId};
 use crate::host::architecture::Architecture;
 use crate::host::assembler::{Code, CodeRelocation, CodeTarget};
 use crate::host::eh_frame;
-use crate::host::plan::{Data, Definition, Field, ObjectPlan, Section, SectionId, SectionKind};
+use crate::host::plan::{Data, Field, ObjectPlan, Section, SectionKind};
+use crate::host::symbol::{Address, Definition, SectionId, SymbolId};
 
 /// `R_<machine>_NONE`, the same number on every machine.
 const R_NONE: elf::RelocationType = elf::RelocationType(0);

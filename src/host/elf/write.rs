@@ -9,9 +9,9 @@ use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, SinglePha
 
 use super::layout::{ElfSection, Layout, Target};
 use crate::content::Content;
-use crate::host::address::SymbolId;
 use crate::host::architecture::Architecture;
-use crate::host::plan::{Definition, ObjectPlan, Symbol};
+use crate::host::plan::ObjectPlan;
+use crate::host::symbol::{Definition, Symbol, SymbolId};
 use crate::io::Sink;
 
 /// The tables stand first, behind the null section, so that their indices are known when others refer to them.

@@ -3,11 +3,11 @@
 use object::Endianness;
 use object::elf;
 
-use super::address::{Address, SymbolId};
-use super::architecture::{Architecture, CallFrame};
-use super::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
-use super::code::Width;
-use super::compile::compile;
+use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
+use crate::host::code::Width;
+use crate::host::compile::compile;
+use crate::host::symbol::{Address, SymbolId};
 
 /// The machine: s390x ELF Application Binary Interface Supplement. Its instructions are those of z9 and later; Linux
 /// distributions ask for more.

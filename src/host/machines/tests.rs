@@ -1,12 +1,12 @@
 //! Jumps of every architecture, as far as they go, against the bytes of `llvm-mc` 22.
 
 use super::aarch64::A64Assembler;
-use super::assembler::{Assembler, Buffer, Label, Register};
 use super::loongarch64::LoongArchAssembler;
 use super::powerpc64le::PowerAssembler;
 use super::riscv64::RiscvAssembler;
 use super::s390x::ZAssembler;
 use super::x86_64::X86Assembler;
+use crate::host::assembler::{Assembler, Buffer, Label, Register};
 
 /// How far from its own start a jump goes, and its bytes.
 type Case = (isize, &'static [u8]);

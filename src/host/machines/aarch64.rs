@@ -3,13 +3,13 @@
 use object::Endianness;
 use object::elf;
 
-use super::address::{Address, SymbolId};
-use super::architecture::{Architecture, CallFrame};
-use super::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
-use super::code::Width;
-use super::compile::compile;
+use super::fixed_width::{distance, fill_in, unsigned, word};
 use super::stack_frame::StackFrame;
-use super::words::{distance, fill_in, unsigned, word};
+use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
+use crate::host::code::Width;
+use crate::host::compile::compile;
+use crate::host::symbol::{Address, SymbolId};
 
 /// The machine. Register numbers: DWARF for the Arm 64-bit Architecture; relocations and the mapping symbol `$x`: ELF for
 /// the Arm 64-bit Architecture.

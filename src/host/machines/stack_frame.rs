@@ -9,7 +9,7 @@
 //! | `size` - 8 | return address |
 //! | `size` | the caller's frame; the canonical frame address |
 
-use super::assembler::{Assembler, Frame, UnwindRule};
+use crate::host::assembler::{Assembler, Frame, UnwindRule};
 
 /// What a machine adds to the vocabulary to get this frame.
 pub trait StackFrame: Assembler {

@@ -3,13 +3,13 @@
 use object::Endianness;
 use object::elf;
 
-use super::address::{Address, SymbolId};
-use super::architecture::{Architecture, CallFrame};
-use super::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register};
-use super::code::Width;
-use super::compile::compile;
+use super::fixed_width::{distance, fill_in, signed, word};
 use super::stack_frame::StackFrame;
-use super::words::{distance, fill_in, signed, word};
+use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register};
+use crate::host::code::Width;
+use crate::host::compile::compile;
+use crate::host::symbol::{Address, SymbolId};
 
 /// The machine: LoongArch ABI, with its parts on ELF (laelf), procedure calls (lapcs) and DWARF (ladwarf). The linker may
 /// relax nothing.

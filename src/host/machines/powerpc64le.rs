@@ -3,12 +3,12 @@
 use object::Endianness;
 use object::elf;
 
-use super::address::{Address, SymbolId};
-use super::architecture::{Architecture, CallFrame};
-use super::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
-use super::code::Width;
-use super::compile::compile;
-use super::words::{distance, fill_in, signed, word};
+use super::fixed_width::{distance, fill_in, signed, word};
+use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
+use crate::host::code::Width;
+use crate::host::compile::compile;
+use crate::host::symbol::{Address, SymbolId};
 
 /// The machine: 64-Bit ELF V2 ABI Specification, Power Architecture.
 pub const POWERPC64LE: Architecture = Architecture {

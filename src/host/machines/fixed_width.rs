@@ -1,7 +1,7 @@
 //! Machines whose instructions are words of 32 bits: A64, RISC-V without compressed instructions, LoongArch and
 //! little-endian Power.
 
-use super::assembler::Buffer;
+use crate::host::assembler::Buffer;
 
 impl Buffer {
     /// Appends an instruction.

@@ -10,6 +10,7 @@ pub mod ccob;
 pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
+pub mod fat_binary_wrapper;
 mod group;
 pub mod offload_binary;
 mod origin;

@@ -10,17 +10,23 @@ use object::read::{File, FileKind, Object, ObjectSection};
 use super::pointers::Pointers;
 use super::{image_table, wrappers};
 use crate::bytes::View;
+use crate::format::fat_binary_wrapper::{CUDA, HIP};
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
 use crate::inventory::{FileFormat, InSection};
 
 /// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper and for its `-r` links,
 /// HIP's bundles, CUDA's fat binaries and those of CUDA code that is still to be linked.
-const SECTIONS: [&str; 5] =
-    [".llvm.offloading", ".llvm.offloading.relocatable", ".hip_fatbin", ".nv_fatbin", "__nv_relfatbin"];
+const SECTIONS: [&str; 5] = [
+    ".llvm.offloading",
+    ".llvm.offloading.relocatable",
+    HIP.container_section,
+    CUDA.container_section,
+    "__nv_relfatbin",
+];
 
 /// The same in Mach-O files: the segment and the section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.
 const MACH_O_SECTIONS: [(&str, &str); 3] =
-    [("__HIP", "__hip_fatbin"), ("__NV_CUDA", "__nv_fatbin"), ("__NV_CUDA", "__nv_relfatbin")];
+    [HIP.mach_o_container_section, CUDA.mach_o_container_section, ("__NV_CUDA", "__nv_relfatbin")];
 
 /// A PE file has room for so many bytes of a section's name (PE format, section headers).
 const PE_NAME: usize = 8;

@@ -1,8 +1,7 @@
 //! The structures that host code hands to the CUDA and HIP runtimes, each with a pointer to a container.
 //!
-//! `__fatBinC_Wrapper_t` in CUDA's fatbinary_section.h and `__CudaFatBinaryWrapper` in HIP's sources: a magic and a version
-//! of 32 bits each, a pointer to the container, a pointer that is not of interest here. Linkers put those of all objects
-//! into one section. They are not walked by their size: the address sanitizer puts red zones between them.
+//! Linkers put the structures of all objects into one section; [`fat_binary_wrapper`] has their layout. They are not walked
+//! by their size: the address sanitizer puts red zones between them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,24 +12,20 @@ use super::structure::Structure;
 use crate::bytes::View;
 use crate::error::Result;
 use crate::format;
+use crate::format::fat_binary_wrapper::{self, CONTAINER_OFFSET, CUDA, HIP, HIP_KPACK_MAGIC};
 use crate::inventory::{InSection, PointsTo, Wrapper, WrapperKind};
 
-/// The sections that they stand in, and in Mach-O files these two names: the segment, the section.
-pub const SECTIONS: [&str; 2] = [".nvFatBinSegment", ".hipFatBinSegment"];
-pub const MACH_O_SECTIONS: [(&str, &str); 2] = [("__NV_CUDA", "__fatbin"), ("__HIP", "__fatbin")];
+/// Sections of the structures.
+pub const SECTIONS: [&str; 2] = [CUDA.section, HIP.section];
+/// Sections of the structures in Mach-O files: segment and section.
+pub const MACH_O_SECTIONS: [(&str, &str); 2] = [CUDA.mach_o_section, HIP.mach_o_section];
 
-/// What they begin with, and the versions that there are. rocm-kpack changes HIP's magic when it moves the containers of a
-/// file into an archive of its own; the pointer then leads to the name of that. Source: rocm-kpack,
-/// `kpack_transform.py`.
-const MAGICS: [(u64, WrapperKind); 3] =
-    [(0x4662_43b1, WrapperKind::Cuda), (0x4849_5046, WrapperKind::Hip), (0x4b50_4948, WrapperKind::HipSplitByKpack)];
-const VERSIONS: [u64; 2] = [1, 2];
+/// First words of the structures.
+const MAGICS: [(u32, WrapperKind); 3] =
+    [(CUDA.magic, WrapperKind::Cuda), (HIP.magic, WrapperKind::Hip), (HIP_KPACK_MAGIC, WrapperKind::HipSplitByKpack)];
 
 /// More than any real file has, which are some thousands; a bound for hostile ones.
 pub const MOST: usize = 1 << 16;
-
-/// Offset of the pointer.
-const DATA: u64 = 8;
 
 /// A wrapper as it stands in the file.
 pub struct Found<'data> {
@@ -49,8 +44,8 @@ pub fn read<'a, 'data>(
 ) -> impl Iterator<Item = Found<'data>> + 'a {
     let places = range.clone().step_by(pointers.size() as usize);
     places.filter_map(move |place| {
-        let kind = kind_at(place, pointers).filter(|_| place + DATA + pointers.size() <= range.end)?;
-        let target = match pointers.at(place + DATA) {
+        let kind = kind_at(place, pointers).filter(|_| place + CONTAINER_OFFSET + pointers.size() <= range.end)?;
+        let target = match pointers.at(place + CONTAINER_OFFSET) {
             Target::Offset(offset) => Target::Offset(base.checked_add(offset)?),
             elsewhere => elsewhere,
         };
@@ -60,8 +55,9 @@ pub fn read<'a, 'data>(
 
 fn kind_at(place: u64, pointers: &Pointers) -> Option<WrapperKind> {
     let magic = pointers.number(place, 4)?;
-    let &(_, kind) = MAGICS.iter().find(|(known, _)| *known == magic)?;
-    VERSIONS.contains(&pointers.number(place + 4, 4)?).then_some(kind)
+    let &(_, kind) = MAGICS.iter().find(|(known, _)| u64::from(*known) == magic)?;
+    let version = pointers.number(place + 4, 4)?;
+    fat_binary_wrapper::VERSIONS.iter().any(|known| u64::from(*known) == version).then_some(kind)
 }
 
 /// What the wrappers of a file point to. A container that no section has led to yet is added to the findings.

@@ -1,12 +1,13 @@
 //! The CUDA and HIP wrapper: one fat binary, registered by a constructor that then registers every kernel and variable.
 //!
-//! The two are the same but for names, a magic, and a call that only CUDA has. The wrapper structure is 24 bytes: i32
-//! magic, i32 version = 1, pointer to the fat binary, null.
+//! The two are the same but for names, a magic, and a call that only CUDA has. The wrapper structure is 24 bytes, see
+//! [`fat_binary_wrapper`].
 //! Source: objects made by clang-linker-wrapper and llvm-offload-wrapper of LLVM 15 to 22; prototypes in
 //! `clang/lib/CodeGen/CGCUDANV.cpp`.
 
 use super::abi::{FlagRules, Generation, Unregister};
 use super::{Request, entries, registration};
+use crate::format::fat_binary_wrapper::{self, FatBinaryWrapper};
 use crate::host::{
     Call, Comparison, Data, Definition, Field, Local, ObjectPlan, Part, Section, SectionKind, Step, SymbolId, Value,
 };
@@ -18,10 +19,7 @@ struct Names {
     local: &'static str,
     /// Before the names of the runtime's functions: `__cudaRegisterFatBinary`.
     runtime: &'static str,
-    fat_binary_section: &'static str,
-    wrapper_section: &'static str,
-    /// The first word of the wrapper structure.
-    magic: u32,
+    wrapper: FatBinaryWrapper,
     /// Alignment of the fat binary in bytes. The wrapper library of LLVM says nothing, which makes it 16; clang aligns
     /// what it makes for a single file, and HIP's loader maps pages.
     alignment: u64,
@@ -34,9 +32,7 @@ struct Names {
 const CUDA: Names = Names {
     local: "cuda",
     runtime: "__cuda",
-    fat_binary_section: ".nv_fatbin",
-    wrapper_section: ".nvFatBinSegment",
-    magic: 0x4662_43b1,
+    wrapper: fat_binary_wrapper::CUDA,
     alignment: 16,
     has_end: true,
     has_surfaces: false,
@@ -45,9 +41,7 @@ const CUDA: Names = Names {
 const HIP: Names = Names {
     local: "hip",
     runtime: "__hip",
-    fat_binary_section: ".hip_fatbin",
-    wrapper_section: ".hipFatBinSegment",
-    magic: 0x4849_5046, // "HIPF"
+    wrapper: fat_binary_wrapper::HIP,
     alignment: 4096,
     has_end: false,
     has_surfaces: true,
@@ -63,15 +57,16 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     let section = plan.next_section();
     let definition = Definition::Data { section, offset: 0, size: content.size() };
     let fat_binary = plan.symbol(".fatbin_image", definition);
-    let section = Section::new(names.fat_binary_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
+    let section =
+        Section::new(names.wrapper.container_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
     plan.section(Section { large: request.large, ..section });
 
     let keep = super::kept(plan, &request.keep);
     let section = plan.next_section();
     let wrapper = plan.symbol(".fatbin_wrapper", Definition::Data { section, offset: 0, size: 24 });
-    let version = Field::U32(1);
-    let fields = vec![Field::U32(names.magic), version, Field::Pointer(fat_binary.start()), Field::U64(0)];
-    let section = Section::new(names.wrapper_section, SectionKind::Writable, 8, Data::Fields(fields));
+    let version = Field::U32(fat_binary_wrapper::VERSION);
+    let fields = vec![Field::U32(names.wrapper.magic), version, Field::Pointer(fat_binary.start()), Field::U64(0)];
+    let section = Section::new(names.wrapper.section, SectionKind::Writable, 8, Data::Fields(fields));
     plan.section(Section { keep, ..section });
 
     let section = plan.next_section();

@@ -8,15 +8,12 @@ use std::path::Path;
 use super::embedded::{EmbeddedImage, Stated};
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::format::{self, ContainerType, DeviceImage, ImageKind, bundle, cuda_fatbin};
+use crate::format::{self, ContainerType, DeviceImage, ImageKind, bundle, ccob, cuda_fatbin};
 use crate::io::Input;
 use crate::target::{OffloadKind, nvptx, triple};
 
 /// What code objects in a bundle for HIP are aligned to, in bytes; its loader maps pages.
 const BUNDLE_ALIGNMENT: u64 = 4096;
-
-/// A compressed bundle begins with this; HIP's runtime decompresses it.
-const COMPRESSED_BUNDLE: &[u8] = b"CCOB";
 
 /// The fat binary for `kind`, CUDA or HIP, of these inputs; `host` is the triple of the host's entry in a bundle. With
 /// `raw` a single input is taken for one whatever it is: the runtimes look at it only when something is launched.
@@ -43,7 +40,8 @@ fn is_fat_binary(input: &Input, kind: OffloadKind) -> bool {
         OffloadKind::Cuda => DeviceImage::identify(view).image_kind == ImageKind::Fatbin,
         _ => {
             let found = format::of_magic(view).map(|format| format.container_type);
-            found == Some(ContainerType::Bundle) || view.starts_with(COMPRESSED_BUNDLE)
+            // HIP's runtime decompresses a compressed bundle, whatever its version.
+            found == Some(ContainerType::Bundle) || view.starts_with(&ccob::MAGIC)
         }
     }
 }

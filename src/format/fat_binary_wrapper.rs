@@ -1,0 +1,50 @@
+//! Layout of the structures that host code passes to the CUDA and HIP runtimes, each with a pointer to a container.
+//!
+//! `__fatBinC_Wrapper_t` in CUDA's `fatbinary_section.h` and `__CudaFatBinaryWrapper` in HIP's sources: a magic and a
+//! version of 32 bits each, a pointer to the container, and a pointer that is unused here.
+
+/// Magic and section names of one runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FatBinaryWrapper {
+    /// First word of the structure.
+    pub magic: u32,
+    /// Section of the structures.
+    pub section: &'static str,
+    /// Section of the structures in Mach-O files: segment and section.
+    pub mach_o_section: (&'static str, &'static str),
+    /// Section of the containers.
+    pub container_section: &'static str,
+    /// Section of the containers in Mach-O files: segment and section.
+    pub mach_o_container_section: (&'static str, &'static str),
+}
+
+/// CUDA's wrapper.
+pub const CUDA: FatBinaryWrapper = FatBinaryWrapper {
+    magic: 0x4662_43b1,
+    section: ".nvFatBinSegment",
+    mach_o_section: ("__NV_CUDA", "__fatbin"),
+    container_section: ".nv_fatbin",
+    mach_o_container_section: ("__NV_CUDA", "__nv_fatbin"),
+};
+
+/// HIP's wrapper.
+pub const HIP: FatBinaryWrapper = FatBinaryWrapper {
+    magic: 0x4849_5046, // "HIPF"
+    section: ".hipFatBinSegment",
+    mach_o_section: ("__HIP", "__fatbin"),
+    container_section: ".hip_fatbin",
+    mach_o_container_section: ("__HIP", "__hip_fatbin"),
+};
+
+/// Magic that rocm-kpack writes over HIP's when it moves the containers of a file into an archive of its own; the pointer
+/// then leads to the archive's name. Source: rocm-kpack, `kpack_transform.py`.
+pub const HIP_KPACK_MAGIC: u32 = 0x4b50_4948; // "HIPK"
+
+/// Version that compilers write.
+pub const VERSION: u32 = 1;
+
+/// Every version in use.
+pub const VERSIONS: [u32; 2] = [VERSION, 2];
+
+/// Offset of the pointer to the container, in bytes.
+pub const CONTAINER_OFFSET: u64 = 8;

@@ -17,7 +17,6 @@ pub fn verdict_sarif(verdict: &Verdict) -> String {
     let driver = json!({
         "name": "fatbin",
         "semanticVersion": env!("CARGO_PKG_VERSION"),
-        "informationUri": env!("CARGO_PKG_REPOSITORY"),
         "rules": rules,
     });
     let results: Vec<Value> = verdict.findings.iter().map(result).collect();

@@ -1,8 +1,8 @@
-/* measure DESCRIPTOR COMMAND...: runs the command and writes what it cost to the open file descriptor: seconds of wall
- * time, and the peak of its resident memory in KiB (the largest process, where it starts several).
+/* measure DESCRIPTOR COMMAND...: runs the command and writes its wall time in seconds and its peak resident memory in KiB
+ * (of the largest process, if it starts several) to the open file descriptor.
  *
- * A program of its own, because Linux starts a child's peak at the memory of the process that it was forked from: forked
- * from an interpreter of 10 MiB, every command would seem to take at least that. This one is as small as they come. */
+ * This is a separate program because Linux initializes the peak of a child with the memory of its parent: forked from an
+ * interpreter of 10 MiB, every command would seem to use at least as much. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

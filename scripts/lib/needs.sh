@@ -1,13 +1,13 @@
-# What the scripts need of the system, and how they get it. Sourced by bash scripts, which set `name` to their own.
+# Finds and installs the tools that the scripts need. Sourced by bash scripts, which set `name` to their own name.
 #
-# A need is written `THING=PACKAGE`: a program, or a pattern of a file's path, and the Debian package that has it.
+# A need is written `THING=PACKAGE`: a program or a path pattern, and the Debian package that provides it.
 # shellcheck shell=bash disable=SC2034
 
-# The release whose tools and runtime are compared with and run against; see linker-tests/tools.rs.
+# The LLVM release whose tools and runtime the tests use; see linker-tests/tools.rs.
 readonly llvm=22
-readonly llvm_folder=/usr/lib/llvm-$llvm
+readonly llvm_directory=/usr/lib/llvm-$llvm
 
-# rustup puts its folder into PATH for login shells only.
+# rustup adds its directory to PATH for login shells only.
 [[ -d ${HOME:-}/.cargo/bin ]] && PATH=$PATH:$HOME/.cargo/bin
 
 fail() {
@@ -15,18 +15,18 @@ fail() {
     exit 1
 }
 
-# Whether this machine is to prove something, so that leaving anything out is a failure.
+# Succeeds in strict mode, in which leaving anything out is a failure.
 strict() {
     [[ ${FATBIN_STRICT:-} == 1 ]]
 }
 
-# Says that something is not done and why; in strict mode that is the end.
+# Prints what is skipped and why; fails in strict mode.
 leave_out() {
-    strict && fail "$* (and FATBIN_STRICT=1 lets nothing be left out)"
+    strict && fail "$* (FATBIN_STRICT=1 makes this an error)"
     printf '%s: left out: %s\n' "$name" "$*"
 }
 
-# Whether a program or a file is there. A pattern stands for any file that it matches.
+# Succeeds if a program exists, or any file that matches a pattern.
 there() {
     case $1 in
     */*) compgen -G "$1" >/dev/null ;;
@@ -34,7 +34,7 @@ there() {
     esac
 }
 
-# The packages of those needs that are not there, one a line.
+# Prints the packages of the missing needs, one per line.
 lacking() {
     local need
     for need; do
@@ -42,12 +42,12 @@ lacking() {
     done | sort -u
 }
 
-# Sets `why_not` and fails where packages cannot be installed at all.
+# Fails and sets `why_not` where packages cannot be installed.
 may_install() {
     if [[ ${FATBIN_NO_INSTALL:-} == 1 ]]; then
         why_not='FATBIN_NO_INSTALL=1 forbids installing'
     elif ! there apt-get; then
-        why_not='there is no apt-get to install them with'
+        why_not='apt-get is not available'
     elif ((EUID != 0)); then
         why_not='only root can install them'
     else
@@ -56,12 +56,12 @@ may_install() {
     return 1
 }
 
-# Installs Debian packages. Where that cannot be done, sets `why_not` and fails.
+# Installs Debian packages, or fails and sets `why_not`.
 install_packages() {
     may_install || return 1
     printf '%s: installing with apt-get: %s\n' "$name" "$*"
     apt-get -qq update || { why_not='apt-get update failed'; return 1; }
-    # Nothing of the user's may go: these packages conflict with the same ones of other LLVM releases.
+    # The user's packages must stay: these conflict with the same packages of other LLVM releases.
     DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-remove --no-install-recommends "$@" </dev/null ||
         { why_not='apt-get install failed'; return 1; }
 }

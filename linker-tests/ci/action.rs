@@ -119,7 +119,7 @@ pub fn a_policy_that_is_not_kept_fails_behind_the_reports(folder: &Path) -> Resu
     project(folder, "gfx942")?;
     let job = run(folder, &INPUTS)?;
     job.last.must_be(1, "")?;
-    ensure!(job.log.contains("::error title=fatbin check::device code is not as gpu.toml demands"), "{}", job.log);
+    ensure!(job.log.contains("::error title=fatbin check::device code violates gpu.toml"), "{}", job.log);
     ensure!(job.log.contains("dist/in here/a.hsaco") && job.summary.contains("gfx942"), "{}{}", job.log, job.summary);
     let sarif = std::fs::read(job.uploaded.context("nothing for code scanning")?)?;
     let sarif: serde_json::Value = serde_json::from_slice(&sarif)?;

@@ -1,11 +1,11 @@
-# Judges device code as a part of the build:
+# Checks device code as a part of the build:
 #
 #   include(Fatbin)
 #   fatbin_check(TARGET kernels POLICY gpu.toml)
 #
-# After TARGET is linked, `fatbin check` looks at it, and what is not as the policy demands is a failure of the build; the
-# target is then made again next time. The program is the one that FATBIN_PROGRAM names, or the first in the PATH. Call it
-# in the folder that adds the target: CMake takes commands after a link from nowhere else.
+# After TARGET is linked, `fatbin check` reads it; a violation fails the build, and the target is built again next time. The
+# program is FATBIN_PROGRAM, or the first `fatbin` in PATH. Call the function in the directory that adds the target: CMake
+# accepts commands after a link only there.
 cmake_minimum_required(VERSION 3.16)
 include_guard(GLOBAL)
 
@@ -17,10 +17,10 @@ function(fatbin_check)
     endif()
   endforeach()
   if(argument_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "fatbin_check: ${argument_UNPARSED_ARGUMENTS} is not known; it takes TARGET and POLICY")
+    message(FATAL_ERROR "fatbin_check: unknown argument ${argument_UNPARSED_ARGUMENTS}; expected TARGET and POLICY")
   endif()
   if(NOT TARGET ${argument_TARGET})
-    message(FATAL_ERROR "fatbin_check: ${argument_TARGET} is no target")
+    message(FATAL_ERROR "fatbin_check: ${argument_TARGET} is not a target")
   endif()
   get_filename_component(policy "${argument_POLICY}" ABSOLUTE)
   if(NOT EXISTS "${policy}")
@@ -28,9 +28,9 @@ function(fatbin_check)
   endif()
   find_program(FATBIN_PROGRAM fatbin)
   if(NOT FATBIN_PROGRAM)
-    message(FATAL_ERROR "fatbin_check: fatbin is not in the PATH, and FATBIN_PROGRAM does not name it")
+    message(FATAL_ERROR "fatbin_check: fatbin not found: add it to PATH or set FATBIN_PROGRAM")
   endif()
-  # A policy that changes is a reason to link, and so to judge, again.
+  # A changed policy requires a new link, and so a new check.
   set_property(TARGET ${argument_TARGET} APPEND PROPERTY LINK_DEPENDS "${policy}")
   add_custom_command(
     TARGET ${argument_TARGET}

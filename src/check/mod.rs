@@ -7,19 +7,19 @@
 //! found that out gets the verdict ([`check`]). Every rule is judged file by file: what is missing in one library is not
 //! made up for by another.
 
+mod coverage;
 mod facts;
 mod init;
 mod input;
-mod judge;
 mod policy;
 mod readers;
 mod rule;
-mod serving;
+mod rules;
 mod verdict;
 
 pub use init::init;
 pub use input::input_of;
-pub use judge::{Subject, check};
 pub use policy::{Policy, PolicyError, Size};
 pub use rule::Rule;
+pub use rules::{Subject, check};
 pub use verdict::{Finding, ImagePlace, Judged, Outcome, Verdict};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::findings::{Findings, undecided, violated};
+use crate::check::coverage::is_there;
 use crate::check::facts::{Code, Facts, ImageFacts, each_once};
 use crate::check::policy::{Demands, KernelArchs, KernelDemand, Limit, Target};
-use crate::check::serving::is_there;
 use crate::inspect::Kernel;
 
 pub fn covers(demands: &Demands) -> bool {

@@ -1,9 +1,9 @@
 //! Which architectures there is code for.
 
 use super::findings::{Findings, Found, undecided, violated};
+use crate::check::coverage::{allows, is_served, is_there};
 use crate::check::facts::{Code, Facts};
 use crate::check::policy::{Demands, Target};
-use crate::check::serving::{allows, is_served, is_there};
 use crate::target::nvptx::{self, Suffix};
 
 /// There is code for exactly these.

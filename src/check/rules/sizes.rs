@@ -4,9 +4,9 @@
 //! them at their largest fit, and broken if those of known size do not.
 
 use super::findings::{Findings, undecided, violated};
+use crate::check::coverage::allows;
 use crate::check::facts::{Code, Facts};
 use crate::check::policy::{Demands, Size};
-use crate::check::serving::allows;
 
 /// The device code of a file.
 pub fn file(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {

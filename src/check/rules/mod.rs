@@ -1,10 +1,10 @@
 //! A policy applied to files: every rule that it asks for, and those that always hold, file by file and then over all.
 
 mod archs;
+mod cross_file;
 mod findings;
 mod images;
 mod kernels;
-mod over_all;
 mod sizes;
 mod wrappers;
 
@@ -77,7 +77,7 @@ pub fn check(policy: &Policy, inputs: &[String], subjects: &[Subject]) -> Verdic
             bench.apply(*rule, facts.path(), |findings| judge(facts, &demands, findings));
         }
     }
-    over_all::judge(&mut bench, inputs, subjects, &facts);
+    cross_file::judge(&mut bench, inputs, subjects, &facts);
     bench.finish(subjects)
 }
 

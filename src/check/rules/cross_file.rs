@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{Findings, violated};
 use super::{Bench, Subject};
+use crate::check::coverage::allows;
 use crate::check::facts::{Code, Facts};
 use crate::check::policy::{Demands, Pattern, Policy, Size, Target};
 use crate::check::rule::Rule;
-use crate::check::serving::allows;
 use crate::inventory::File;
 use crate::target::{TargetId, processors::Processor};
 

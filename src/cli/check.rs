@@ -85,7 +85,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let verdict = check::check(&policy, &inputs.names(), &subjects);
     let surveys = || subjects.iter().map(|subject| &subject.survey).collect::<Vec<_>>();
     if let Some(path) = &arguments.html {
-        super::page::write(path, &surveys(), Some(&verdict))?;
+        report::write_page(path, &surveys(), Some(&verdict))?;
     }
     let text = match format {
         Format::Human => report::verdict_text(&verdict),

@@ -94,7 +94,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut images = images.into_iter();
     if let Some(path) = &arguments.html {
         let files: Vec<SurveyedFile> = order.into_iter().map(|place| place.surveyed(&scanned, &mut images)).collect();
-        super::page::write(path, &files.iter().collect::<Vec<_>>(), None)?;
+        report::write_page(path, &files.iter().collect::<Vec<_>>(), None)?;
         return Ok(status);
     }
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();

@@ -18,7 +18,6 @@ mod lock;
 mod locking;
 mod man;
 mod pack;
-mod page;
 mod progress;
 mod scan;
 mod schema;

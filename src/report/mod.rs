@@ -1,27 +1,24 @@
 //! Inventories as text: for people as a table or a page, for programs as JSON. Where an inventory came from is not known here.
 
-mod alike;
 mod difference;
 mod extraction;
+mod findings;
 mod inspection;
 mod json;
 mod page;
 mod schemas;
-mod screen;
 mod selection;
 mod table;
 mod text;
 mod verdict;
-mod verified;
 
 pub use difference::{Differences, differences_json, differences_table};
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{inspection_json, inspection_table, matrix_json, matrix_table, without_images};
 pub use json::{json, json_line};
-pub use page::page;
+pub use page::write_page;
 pub use schemas::{SCHEMAS, Schema};
-pub use screen::Screen;
 pub use selection::{selection_json, selection_summary, selection_text};
-pub use table::table;
+pub use table::{table, verified_text};
+pub use text::Screen;
 pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};
-pub use verified::verified_text;

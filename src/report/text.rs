@@ -1,9 +1,24 @@
 //! Text for people: columns, and what files say made harmless.
 
+use anstyle::AnsiColor;
 use comfy_table::{CellAlignment, Table, presets};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::Screen;
+/// Where text goes. By default nobody looks: lines are as long as they are, and without color.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// How many characters a line has room for; whoever reads a file or a pipe wants all of it.
+    pub width: Option<usize>,
+    pub color: bool,
+}
+
+impl Screen {
+    /// A text that asks for attention: two things in a file that contradict each other.
+    pub fn flagged(&self, text: &str) -> String {
+        let style = AnsiColor::Yellow.on_default();
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
 
 /// A column's heading, and on which side its cells stand.
 pub struct Column {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::harmless::visible;
+use super::escape::visible;
 use super::judgement::Verdict;
 use crate::check;
 use crate::format::ImageKind;

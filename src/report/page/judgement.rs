@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::harmless::visible;
+use super::escape::visible;
 use crate::check::{self, Rule};
-use crate::report::alike::{Alike, alike};
+use crate::report::findings::{Alike, alike};
 
 #[derive(Serialize)]
 pub struct Verdict {

@@ -6,16 +6,20 @@
 //! holds no `<`, and a script that came out of it would not run. The scripts put text into the page as text only.
 
 mod data;
-mod harmless;
+mod escape;
 mod judgement;
 #[cfg(test)]
 mod tests;
+
+use std::path::Path;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
 use crate::check::Verdict;
+use crate::error::Result;
+use crate::io::Output;
 use crate::survey::SurveyedFile;
 use data::Data;
 
@@ -35,9 +39,16 @@ const SCRIPTS: [&str; 9] = [
     include_str!("scripts/start.js"),
 ];
 
+/// Writes the page of files, and of what a check said of them.
+pub fn write_page(path: &Path, files: &[&SurveyedFile], verdict: Option<&Verdict>) -> Result<()> {
+    let mut output = Output::create(path)?;
+    output.write(page(files, verdict).as_bytes())?;
+    output.commit()
+}
+
 /// The whole page: what is in the files, and what a check said of them, where there was one. Images that were not looked
 /// into, because nobody asked for them, are not on it.
-pub fn page(files: &[&SurveyedFile], verdict: Option<&Verdict>) -> String {
+fn page(files: &[&SurveyedFile], verdict: Option<&Verdict>) -> String {
     let script = format!("(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
@@ -46,7 +57,7 @@ pub fn page(files: &[&SurveyedFile], verdict: Option<&Verdict>) -> String {
     );
     let data = serde_json::to_string(&Data::new(files, verdict)).expect("strings and numbers always serialise");
     let parts =
-        [("policy", policy.as_str()), ("style", STYLE), ("data", &harmless::in_markup(&data)), ("script", &script)];
+        [("policy", policy.as_str()), ("style", STYLE), ("data", &escape::in_markup(&data)), ("script", &script)];
     filled(TEMPLATE, &parts)
 }
 

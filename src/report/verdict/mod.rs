@@ -2,22 +2,36 @@
 //! them come from files and may try to be more than names.
 
 mod cyclonedx;
-mod human;
 mod json;
 mod junit;
 mod markdown;
 mod sarif;
 
 pub use cyclonedx::verdict_cyclonedx;
-pub use human::verdict_text;
 pub use json::verdict_json;
 pub use junit::verdict_junit;
 pub use markdown::verdict_markdown;
 pub use sarif::verdict_sarif;
 
-use super::alike::{Alike, alike};
+use super::findings::{Alike, alike};
 use super::text::{counted, printable};
 use crate::check::{Finding, Outcome, Verdict};
+
+/// Lines that each end in a newline.
+pub fn verdict_text(verdict: &Verdict) -> String {
+    let mut text = String::new();
+    for alike in alike(&verdict.findings) {
+        let finding = alike.finding;
+        let outcome = match finding.outcome {
+            Outcome::Violated | Outcome::Passed => "",
+            Outcome::Warned => "warning: ",
+            Outcome::Undecided => "undecided: ",
+        };
+        let (path, rule) = (printable(&finding.path), finding.rule.name());
+        text += &format!("{path}: {outcome}{rule}: {}\n", sentence_of(&alike));
+    }
+    text + &summary(verdict) + "\n"
+}
 
 /// What was found, as a sentence without its file and its rule.
 fn sentence(finding: &Finding) -> String {

@@ -1,7 +1,7 @@
 //! What rules ask of a file: its device images in a row, each with what it is code for and what its containers say.
 
-use super::policy::{Target, compute};
-use super::verdict::ImagePlace;
+use super::policy::{PolicyTarget, compute};
+use super::verdict::ImageLocation;
 use crate::codec::Codec;
 use crate::format::{ContainerType, ImageKind};
 use crate::inventory::{Container, Image};
@@ -9,7 +9,7 @@ use crate::survey::{Inside, SurveyedFile};
 use crate::target::{TargetId, nvptx, order};
 
 /// A file as rules see it.
-pub struct Facts<'a> {
+pub struct FileFacts<'a> {
     pub survey: &'a SurveyedFile,
     pub images: Vec<ImageFacts<'a>>,
 }
@@ -19,7 +19,7 @@ pub struct ImageFacts<'a> {
     pub number: usize,
     pub image: &'a Image,
     pub inside: &'a Inside,
-    pub code: Code,
+    pub code: ImageCode,
     /// How it is stored: by itself, or the container that it is in.
     pub codec: Option<Codec>,
     /// At least so much room it takes in the file, and at most so much: several images that are compressed as one have no
@@ -31,9 +31,9 @@ pub struct ImageFacts<'a> {
 
 /// What an image is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Code {
+pub enum ImageCode {
     /// Something that a policy has a name for: machine code, PTX, code for a triple.
-    For(Target),
+    For(PolicyTarget),
     /// To be compiled or linked further, for a processor: bitcode and NVVM.
     Intermediate(String),
     /// It does not say what it is for, or is of unknown form.
@@ -41,42 +41,42 @@ pub enum Code {
     Empty,
 }
 
-impl Code {
-    fn of(image: &Image) -> Code {
+impl ImageCode {
+    fn of(image: &Image) -> ImageCode {
         let triple = image.triple.as_deref().and_then(|triple| triple.split('-').next()).unwrap_or_default();
         let arch = image.arch.as_deref().filter(|arch| !arch.is_empty());
         let canonical = |arch: &str| TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string());
         match (image.image_kind, arch) {
-            (ImageKind::Empty, _) => Code::Empty,
+            (ImageKind::Empty, _) => ImageCode::Empty,
             (ImageKind::Ptx, arch) => match arch.and_then(nvptx::Arch::parse) {
-                Some(arch) => Code::For(Target::Ptx(arch)),
-                None => Code::Unknown,
+                Some(arch) => ImageCode::For(PolicyTarget::Ptx(arch)),
+                None => ImageCode::Unknown,
             },
-            (ImageKind::Elf | ImageKind::SpirV, Some(arch)) => Code::For(Target::Native(canonical(arch))),
-            (ImageKind::SpirV, None) if triple.is_empty() => Code::For(Target::Triple("spirv64")),
-            (ImageKind::Elf | ImageKind::SpirV, None) => match Target::parse(triple) {
-                Ok(target @ Target::Triple(_)) => Code::For(target),
-                _ => Code::Unknown,
+            (ImageKind::Elf | ImageKind::SpirV, Some(arch)) => ImageCode::For(PolicyTarget::Native(canonical(arch))),
+            (ImageKind::SpirV, None) if triple.is_empty() => ImageCode::For(PolicyTarget::Triple("spirv64")),
+            (ImageKind::Elf | ImageKind::SpirV, None) => match PolicyTarget::parse(triple) {
+                Ok(target @ PolicyTarget::Triple(_)) => ImageCode::For(target),
+                _ => ImageCode::Unknown,
             },
             (ImageKind::Bitcode | ImageKind::Nvvm, arch) => {
-                Code::Intermediate(arch.unwrap_or(image.image_kind.name()).to_owned())
+                ImageCode::Intermediate(arch.unwrap_or(image.image_kind.name()).to_owned())
             }
-            _ => Code::Unknown,
+            _ => ImageCode::Unknown,
         }
     }
 
     /// The name that reports have.
     pub fn label(&self) -> Option<String> {
         match self {
-            Code::For(target) => Some(target.to_string()),
-            Code::Intermediate(arch) => Some(format!("{arch} to be linked")),
-            Code::Unknown => Some("code that does not say what it is for".to_owned()),
-            Code::Empty => None,
+            ImageCode::For(target) => Some(target.to_string()),
+            ImageCode::Intermediate(arch) => Some(format!("{arch} to be linked")),
+            ImageCode::Unknown => Some("code that does not say what it is for".to_owned()),
+            ImageCode::Empty => None,
         }
     }
 }
 
-impl<'a> Facts<'a> {
+impl<'a> FileFacts<'a> {
     pub fn new(survey: &'a SurveyedFile) -> Self {
         let mut images = Vec::new();
         let mut insides = survey.insides.iter();
@@ -90,11 +90,11 @@ impl<'a> Facts<'a> {
                     None if around.is_alone => (around.size, around.size),
                     None => (0, at_most),
                 };
-                let (number, code, is_named) = (images.len(), Code::of(image), around.is_named);
+                let (number, code, is_named) = (images.len(), ImageCode::of(image), around.is_named);
                 images.push(ImageFacts { number, image, inside, code, codec, stored, is_named });
             });
         }
-        Facts { survey, images }
+        FileFacts { survey, images }
     }
 
     pub fn path(&self) -> &'a str {
@@ -102,9 +102,9 @@ impl<'a> Facts<'a> {
     }
 
     /// The target ids of its machine code.
-    pub fn native(&self) -> Vec<&str> {
+    pub fn native_targets(&self) -> Vec<&str> {
         let native = self.images.iter().filter_map(|image| match &image.code {
-            Code::For(Target::Native(id)) => Some(id.as_str()),
+            ImageCode::For(PolicyTarget::Native(id)) => Some(id.as_str()),
             _ => None,
         });
         native.collect()
@@ -113,7 +113,7 @@ impl<'a> Facts<'a> {
     /// The architectures of its PTX.
     pub fn ptx(&self) -> impl Iterator<Item = nvptx::Arch> {
         self.images.iter().filter_map(|image| match image.code {
-            Code::For(Target::Ptx(arch)) => Some(arch),
+            ImageCode::For(PolicyTarget::Ptx(arch)) => Some(arch),
             _ => None,
         })
     }
@@ -140,26 +140,26 @@ impl<'a> Facts<'a> {
 }
 
 impl ImageFacts<'_> {
-    pub fn place(&self) -> ImagePlace {
-        ImagePlace { number: self.number, offset: self.image.offset, arch: self.arch() }
+    pub fn place(&self) -> ImageLocation {
+        ImageLocation { number: self.number, offset: self.image.offset, arch: self.arch() }
     }
 
     /// What it is for, by the name that policies have.
     pub fn arch(&self) -> Option<String> {
         match &self.code {
-            Code::For(Target::Ptx(arch)) => Some(compute(*arch)),
+            ImageCode::For(PolicyTarget::Ptx(arch)) => Some(compute(*arch)),
             _ => self.image.arch.clone(),
         }
     }
 
     /// Whether it is machine code or may be.
     pub fn is_machine_code(&self) -> bool {
-        matches!(self.code, Code::For(Target::Native(_)) | Code::Unknown)
+        matches!(self.code, ImageCode::For(PolicyTarget::Native(_)) | ImageCode::Unknown)
     }
 }
 
 /// Names of architectures as a reader expects them, each once.
-pub fn each_once(labels: &[String]) -> String {
+pub fn unique_list(labels: &[String]) -> String {
     sorted(labels.to_vec()).join(", ")
 }
 

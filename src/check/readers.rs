@@ -26,37 +26,42 @@ enum Product {
 }
 
 /// From which release on a product reads what.
-struct Row {
+struct SupportRow {
     product: Product,
     container: ContainerType,
     version: u32,
     since: Option<(u32, u32)>,
 }
 
-const fn row(product: Product, container: ContainerType, version: u32, since: Option<(u32, u32)>) -> Row {
-    Row { product, container, version, since }
+const fn support_row(
+    product: Product,
+    container: ContainerType,
+    version: u32,
+    since: Option<(u32, u32)>,
+) -> SupportRow {
+    SupportRow { product, container, version, since }
 }
 
-const ROWS: [Row; 9] = [
-    row(Product::Llvm, ContainerType::Ccob, 1, Some((18, 0))),
-    row(Product::Llvm, ContainerType::Ccob, 2, Some((19, 0))),
-    row(Product::Llvm, ContainerType::Ccob, 3, Some((20, 0))),
-    row(Product::Rocm, ContainerType::Ccob, 1, None),
-    row(Product::Rocm, ContainerType::Ccob, 2, Some((6, 2))),
-    row(Product::Rocm, ContainerType::Ccob, 3, Some((7, 0))),
-    row(Product::Llvm, ContainerType::OffloadBinary, 1, Some((14, 0))),
-    row(Product::Llvm, ContainerType::OffloadBinary, 2, Some((23, 0))),
-    row(Product::Llvm, ContainerType::OffloadBinary, 3, None),
+const SUPPORT: [SupportRow; 9] = [
+    support_row(Product::Llvm, ContainerType::Ccob, 1, Some((18, 0))),
+    support_row(Product::Llvm, ContainerType::Ccob, 2, Some((19, 0))),
+    support_row(Product::Llvm, ContainerType::Ccob, 3, Some((20, 0))),
+    support_row(Product::Rocm, ContainerType::Ccob, 1, None),
+    support_row(Product::Rocm, ContainerType::Ccob, 2, Some((6, 2))),
+    support_row(Product::Rocm, ContainerType::Ccob, 3, Some((7, 0))),
+    support_row(Product::Llvm, ContainerType::OffloadBinary, 1, Some((14, 0))),
+    support_row(Product::Llvm, ContainerType::OffloadBinary, 2, Some((23, 0))),
+    support_row(Product::Llvm, ContainerType::OffloadBinary, 3, None),
 ];
 
 /// Whether a reader reads a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum Support {
     Yes,
     /// The first release that does, where there is one.
     No(Option<Reader>),
     /// It has nothing to do with such containers.
-    NotItsAffair,
+    NotApplicable,
 }
 
 impl Reader {
@@ -75,14 +80,15 @@ impl Reader {
     }
 
     /// Whether it reads containers of a type and version.
-    pub fn reads(self, container: ContainerType, version: Option<u32>) -> Answer {
-        let mut rows = ROWS.iter().filter(|row| row.product == self.product && row.container == container).peekable();
+    pub fn reads(self, container: ContainerType, version: Option<u32>) -> Support {
+        let mut rows =
+            SUPPORT.iter().filter(|row| row.product == self.product && row.container == container).peekable();
         if rows.peek().is_none() {
-            return Answer::NotItsAffair;
+            return Support::NotApplicable;
         }
         match rows.find(|row| Some(row.version) == version).and_then(|row| row.since) {
-            Some(since) if since <= self.release => Answer::Yes,
-            since => Answer::No(since.map(|release| Reader { release, ..self })),
+            Some(since) if since <= self.release => Support::Yes,
+            since => Support::No(since.map(|release| Reader { release, ..self })),
         }
     }
 }
@@ -103,15 +109,15 @@ mod tests {
     #[test]
     fn a_release_reads_what_came_before_it() {
         let reads = |reader: &str, version| Reader::parse(reader).unwrap().reads(ContainerType::Ccob, Some(version));
-        let first = |reader: &str| Answer::No(Reader::parse(reader));
+        let first = |reader: &str| Support::No(Reader::parse(reader));
         assert_eq!(reads("rocm-6.1", 2), first("rocm-6.2"));
-        assert_eq!(reads("rocm-6.2.3", 2), Answer::Yes);
+        assert_eq!(reads("rocm-6.2.3", 2), Support::Yes);
         assert_eq!(reads("rocm-6.4", 3), first("rocm-7.0"));
-        assert_eq!(reads("rocm-10", 3), Answer::Yes);
-        assert_eq!(reads("rocm-7.2", 1), Answer::No(None));
+        assert_eq!(reads("rocm-10", 3), Support::Yes);
+        assert_eq!(reads("rocm-7.2", 1), Support::No(None));
         assert_eq!(reads("llvm-18", 2), first("llvm-19"));
         let cuda = Reader::parse("rocm-7").unwrap().reads(ContainerType::CudaFatbin, Some(1));
-        assert_eq!(cuda, Answer::NotItsAffair);
+        assert_eq!(cuda, Support::NotApplicable);
     }
 
     #[test]

@@ -29,11 +29,11 @@ pub enum Rule {
 struct Row {
     rule: Rule,
     name: &'static str,
-    demand: &'static str,
+    requirement: &'static str,
 }
 
-const fn row(rule: Rule, name: &'static str, demand: &'static str) -> Row {
-    Row { rule, name, demand }
+const fn row(rule: Rule, name: &'static str, requirement: &'static str) -> Row {
+    Row { rule, name, requirement }
 }
 
 const ROWS: [Row; 20] = [
@@ -71,8 +71,8 @@ impl Rule {
     }
 
     /// What it demands, as a sentence.
-    pub fn demand(self) -> &'static str {
-        self.row().demand
+    pub fn description(self) -> &'static str {
+        self.row().requirement
     }
 
     /// The rule with this name.

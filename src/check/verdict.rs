@@ -36,7 +36,7 @@ pub struct Finding {
     /// The file, as inventories call it; of all files together, or of the policy itself, that of the policy.
     pub path: String,
     /// The image that it is about, where it is about one.
-    pub image: Option<ImagePlace>,
+    pub image: Option<ImageLocation>,
     /// The name of the kernel that it is about, where it is about one.
     pub kernel: Option<String>,
     /// What is wrong: "no code for sm_89".
@@ -47,7 +47,7 @@ pub struct Finding {
 
 /// Which image of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImagePlace {
+pub struct ImageLocation {
     /// Its number among the device images of its file.
     pub number: usize,
     /// Absent inside a compressed container.
@@ -57,7 +57,7 @@ pub struct ImagePlace {
 
 /// A rule and a file that it was applied to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct Evaluation {
     /// As in [`Finding::path`].
     pub path: String,
     pub rule: Rule,
@@ -71,17 +71,17 @@ pub struct Verdict {
     /// By file in their order, then by rule; what is about all files comes last.
     pub findings: Vec<Finding>,
     /// In the same order; every rule that was applied to a file stands here once.
-    pub judged: Vec<Judged>,
+    pub evaluations: Vec<Evaluation>,
 }
 
 impl Verdict {
     /// The worst outcome of all. Where nothing was judged, nothing has passed.
     pub fn outcome(&self) -> Outcome {
-        self.judged.iter().map(|judged| judged.outcome).max().unwrap_or(Outcome::Undecided)
+        self.evaluations.iter().map(|judged| judged.outcome).max().unwrap_or(Outcome::Undecided)
     }
 
     /// How many rules came out so, counted for each file that they were applied to.
     pub fn count(&self, outcome: Outcome) -> usize {
-        self.judged.iter().filter(|judged| judged.outcome == outcome).count()
+        self.evaluations.iter().filter(|judged| judged.outcome == outcome).count()
     }
 }

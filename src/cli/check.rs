@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::inputs::{InputArguments, Outcome};
 use super::limit::LimitArgument;
 use super::{Status, status};
-use crate::check::{self, Policy, Subject, Verdict};
+use crate::check::{self, CheckedFile, Policy, Verdict};
 use crate::error::Error;
 use crate::inventory::File;
 use crate::io::Input;
@@ -72,12 +72,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let policy = read_policy(&path)?;
     let format = arguments.format;
     let options = Options {
-        hash: policy.wants_hashes() || format == Format::Cyclonedx,
-        keep: policy.looks_inside() || arguments.html.is_some(),
+        hash: policy.needs_hashes() || format == Format::Cyclonedx,
+        keep: policy.needs_inspection() || arguments.html.is_some(),
         ..options
     };
     let wanted = |path: &str| {
-        let wanted = policy.wanted(path);
+        let wanted = policy.analysis_options(path);
         // A page shows kernels also where nothing is demanded of them.
         Wanted { inspection: wanted.inspection || arguments.html.is_some(), ..wanted }
     };
@@ -114,7 +114,7 @@ fn init(inputs: &InputArguments, options: Options) -> Result<Status> {
     let is_readable = |file: &File| file.failure.is_none() && file.errors.is_empty();
     let readable = subjects.iter().all(|subject| is_readable(&subject.survey.file));
     let files: Vec<&SurveyedFile> = subjects.iter().map(|subject| &subject.survey).collect();
-    let Some(policy) = check::init(&files).filter(|_| readable) else {
+    let Some(policy) = check::generate_policy(&files).filter(|_| readable) else {
         // What cannot be read has been told.
         return Ok(if readable { Status::No } else { Status::Trouble });
     };
@@ -135,7 +135,11 @@ fn print(text: &str) -> Result<()> {
 }
 
 /// Surveys all inputs, several files at a time.
-fn survey(inputs: &InputArguments, options: Options, wanted: &(dyn Fn(&str) -> Wanted + Sync)) -> Result<Vec<Subject>> {
+fn survey(
+    inputs: &InputArguments,
+    options: Options,
+    wanted: &(dyn Fn(&str) -> Wanted + Sync),
+) -> Result<Vec<CheckedFile>> {
     let names = inputs.names();
     let mut subjects = Vec::new();
     inputs.scan_and(options, |outcome| survey_one(outcome, options, wanted), &mut |(survey, error): (
@@ -147,7 +151,7 @@ fn survey(inputs: &InputArguments, options: Options, wanted: &(dyn Fn(&str) -> W
         }
         // Every path begins with the one that it was found by.
         let input = check::input_of(&survey.file.path, &names).unwrap_or_default();
-        subjects.push(Subject { survey, input });
+        subjects.push(CheckedFile { survey, input });
     })?;
     Ok(subjects)
 }

@@ -31,11 +31,11 @@ pub struct ExtractedImage<'a> {
 #[derive(Serialize)]
 pub struct Index {
     schema: &'static str,
-    images: Vec<Entry>,
+    images: Vec<IndexEntry>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct IndexEntry {
     file: String,
     size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,12 +49,12 @@ struct Entry {
     arch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    source: Source,
+    source: IndexSource,
 }
 
 /// Where an image comes from.
 #[derive(Serialize)]
-struct Source {
+struct IndexSource {
     path: String,
     number: usize,
     containers: Vec<&'static str>,
@@ -82,7 +82,7 @@ impl Index {
     /// One more image was written.
     pub fn add(&mut self, written: ExtractedImage<'_>) {
         let ExtractedImage { file, image, containers, .. } = written;
-        let source = Source {
+        let source = IndexSource {
             path: file.path.clone(),
             number: written.number,
             containers: containers.iter().map(|it| it.container_type.name()).collect(),
@@ -93,7 +93,7 @@ impl Index {
             address: file.uri_of(image),
             container_address: containers.iter().rev().find_map(|it| file.uri(it.offset?, it.size)),
         };
-        self.images.push(Entry {
+        self.images.push(IndexEntry {
             file: written.name,
             size: written.size,
             sha256: written.sha256.map(hexadecimal),

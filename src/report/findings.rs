@@ -2,34 +2,34 @@
 
 use std::collections::HashMap;
 
-use crate::check::{Finding, ImagePlace};
+use crate::check::{Finding, ImageLocation};
 use crate::target::order;
 
 /// Findings of one file and rule in the same words.
-pub struct Alike<'a> {
+pub struct FindingGroup<'a> {
     /// The first of them, which speaks for all.
     pub finding: &'a Finding,
     /// The images that they are about, where they are about images.
-    pub images: Vec<&'a ImagePlace>,
+    pub images: Vec<&'a ImageLocation>,
 }
 
 /// The findings in the order in which the first of each kind stands.
-pub fn alike(findings: &[Finding]) -> Vec<Alike<'_>> {
-    let mut groups: Vec<Alike<'_>> = Vec::new();
+pub fn group_findings(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
+    let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     let mut known = HashMap::new();
     for finding in findings {
         let Finding { rule, outcome, path, image, kernel, message, there } = finding;
         let words = (rule, outcome, path, image.is_some(), kernel, message, there);
         let group = *known.entry(words).or_insert(groups.len());
         if group == groups.len() {
-            groups.push(Alike { finding, images: Vec::new() });
+            groups.push(FindingGroup { finding, images: Vec::new() });
         }
         groups[group].images.extend(image);
     }
     groups
 }
 
-impl Alike<'_> {
+impl FindingGroup<'_> {
     /// Which images it is about, in words.
     pub fn place(&self) -> Option<String> {
         match self.images.as_slice() {
@@ -60,7 +60,7 @@ mod tests {
             rule: Rule::Readable,
             outcome: Outcome::Violated,
             path: "a.so".to_owned(),
-            image: Some(ImagePlace { number, offset: None, arch: Some(arch.to_owned()) }),
+            image: Some(ImageLocation { number, offset: None, arch: Some(arch.to_owned()) }),
             kernel: None,
             message: message.to_owned(),
             there: None,
@@ -71,7 +71,7 @@ mod tests {
     fn what_is_wrong_with_several_images_in_the_same_words_is_told_once() {
         let findings =
             [finding(0, "sm_90", "x"), finding(1, "sm_80", "y"), finding(2, "sm_100", "x"), finding(3, "sm_90", "x")];
-        let groups = alike(&findings);
+        let groups = group_findings(&findings);
         let told: Vec<_> = groups.iter().map(|it| (it.finding.message.as_str(), it.place().unwrap())).collect();
         assert_eq!(told, [("x", "each of 3 images (sm_90, sm_100)".to_owned()), ("y", "image 1 (sm_80)".to_owned())]);
     }
@@ -81,7 +81,7 @@ mod tests {
         let about_the_file = Finding { image: None, ..finding(0, "sm_90", "x") };
         let findings = [finding(0, "sm_90", "x"), about_the_file];
         assert_eq!(
-            alike(&findings).iter().map(Alike::place).collect::<Vec<_>>(),
+            group_findings(&findings).iter().map(FindingGroup::place).collect::<Vec<_>>(),
             [Some("image 0 (sm_90)".to_owned()), None]
         );
     }

@@ -4,7 +4,7 @@
 use super::Size;
 use super::error::PolicyError;
 use super::resolve::Resolver;
-use super::written::{Archs, List, Sizes};
+use super::syntax::{Archs, List, Sizes};
 use crate::check::coverage::{allows, may_run_on};
 
 type Result<T> = std::result::Result<T, PolicyError>;

@@ -1,14 +1,14 @@
 //! A policy: what is demanded of which files.
 //!
-//! Its author writes TOML (`written`), which is checked as a whole before any file is looked at (`resolve`): a policy that
+//! Its author writes TOML (`syntax`), which is checked as a whole before any file is looked at (`resolve`): a policy that
 //! cannot be meant as it stands must not pass anything.
 
 mod contradiction;
 mod error;
 mod resolve;
 mod size;
+mod syntax;
 mod target;
-mod written;
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::survey::Wanted;
 
 pub use error::PolicyError;
 pub use size::Size;
-pub use target::{Target, compute};
+pub use target::{PolicyTarget, compute};
 
 /// Everything that a policy says.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct Policy {
     pub total: Option<Size>,
     /// Whether all files have to fix the same features of a processor.
     pub consistent_features: bool,
-    pub demands: Demands,
+    pub requirements: Requirements,
     /// In the order of the policy; later ones win.
     pub exceptions: Vec<Exception>,
 }
@@ -55,20 +55,20 @@ pub struct Pattern {
 #[derive(Debug)]
 pub struct Exception {
     pub pattern: Pattern,
-    pub demands: Demands,
+    pub requirements: Requirements,
 }
 
 /// What is demanded of a file. Absent is what nothing is said of.
 #[derive(Debug, Clone, Default)]
-pub struct Demands {
-    pub devices: Option<Vec<Target>>,
+pub struct Requirements {
+    pub devices: Option<Vec<PolicyTarget>>,
     /// The lowest PTX that does where machine code is missing.
-    pub ptx_fallback: Option<Target>,
-    pub require: Option<Vec<Target>>,
-    pub forbid: Option<Vec<Target>>,
-    pub only: Option<Vec<Target>>,
+    pub ptx_fallback: Option<PolicyTarget>,
+    pub require: Option<Vec<PolicyTarget>>,
+    pub forbid: Option<Vec<PolicyTarget>>,
+    pub only: Option<Vec<PolicyTarget>>,
     pub file_size: Option<Size>,
-    pub arch_sizes: Option<Vec<(Target, Size)>>,
+    pub arch_sizes: Option<Vec<(PolicyTarget, Size)>>,
     /// The most that there may be.
     pub debug: Option<DebugLevel>,
     /// Whether there may be any.
@@ -81,17 +81,17 @@ pub struct Demands {
     pub registered: Option<bool>,
     /// Whether an image may be stored twice.
     pub duplicates: Option<bool>,
-    pub kernels: Option<Vec<KernelDemand>>,
+    pub kernels: Option<Vec<KernelRequirement>>,
 }
 
 /// What is demanded of kernels.
 #[derive(Debug, Clone)]
-pub struct KernelDemand {
+pub struct KernelRequirement {
     /// Which ones; all of them where it says nothing.
     pub matching: Option<Regex>,
     pub archs: Option<KernelArchs>,
     /// The most that each may take.
-    pub limits: Vec<(Limit, u64)>,
+    pub limits: Vec<(KernelLimit, u64)>,
     /// The line of the policy.
     pub line: usize,
 }
@@ -101,26 +101,26 @@ pub struct KernelDemand {
 pub enum KernelArchs {
     /// Those of the file.
     All,
-    These(Vec<Target>),
+    Listed(Vec<PolicyTarget>),
 }
 
 /// Something that a kernel takes of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub enum KernelLimit {
     Registers,
     Spills,
     Scratch,
     Shared,
 }
 
-impl Limit {
+impl KernelLimit {
     /// What messages call it.
     pub fn name(self) -> &'static str {
         match self {
-            Limit::Registers => "registers",
-            Limit::Spills => "spilled registers",
-            Limit::Scratch => "bytes of scratch",
-            Limit::Shared => "bytes of shared memory",
+            KernelLimit::Registers => "registers",
+            KernelLimit::Spills => "spilled registers",
+            KernelLimit::Scratch => "bytes of scratch",
+            KernelLimit::Shared => "bytes of shared memory",
         }
     }
 }
@@ -145,34 +145,36 @@ impl Policy {
     }
 
     /// What is demanded of a file.
-    pub fn demands_of(&self, path: &str) -> Demands {
+    pub fn requirements_for(&self, path: &str) -> Requirements {
         let own = self.exceptions.iter().filter(|exception| exception.pattern.matches(path));
-        own.fold(self.demands.clone(), |demands, exception| exception.demands.clone().over(demands))
+        own.fold(self.requirements.clone(), |requirements, exception| {
+            exception.requirements.clone().overriding(requirements)
+        })
     }
 
     /// What has to be known of the images of a file to judge it.
-    pub fn wanted(&self, path: &str) -> Wanted {
-        if self.skips(path) { Wanted::default() } else { self.demands_of(path).wanted() }
+    pub fn analysis_options(&self, path: &str) -> Wanted {
+        if self.skips(path) { Wanted::default() } else { self.requirements_for(path).analysis_options() }
     }
 
     /// Whether images of any file have to be looked into.
-    pub fn looks_inside(&self) -> bool {
-        self.all_demands().any(|demands| demands.wanted().is_anything())
+    pub fn needs_inspection(&self) -> bool {
+        self.all_requirements().any(|requirements| requirements.analysis_options().is_anything())
     }
 
     /// Whether hashes of images are needed.
-    pub fn wants_hashes(&self) -> bool {
-        self.all_demands().any(|demands| demands.duplicates == Some(false))
+    pub fn needs_hashes(&self) -> bool {
+        self.all_requirements().any(|requirements| requirements.duplicates == Some(false))
     }
 
-    fn all_demands(&self) -> impl Iterator<Item = &Demands> {
-        std::iter::once(&self.demands).chain(self.exceptions.iter().map(|exception| &exception.demands))
+    fn all_requirements(&self) -> impl Iterator<Item = &Requirements> {
+        std::iter::once(&self.requirements).chain(self.exceptions.iter().map(|exception| &exception.requirements))
     }
 }
 
-impl Demands {
+impl Requirements {
     /// What has to be known of the images that they are about.
-    fn wanted(&self) -> Wanted {
+    fn analysis_options(&self) -> Wanted {
         let inspection = self.kernels.is_some()
             || self.intact == Some(true)
             || self.debug.is_some_and(|level| level < DebugLevel::Full);
@@ -180,8 +182,8 @@ impl Demands {
     }
 
     /// These where they say something, else the others.
-    fn over(self, other: Demands) -> Demands {
-        Demands {
+    fn overriding(self, other: Requirements) -> Requirements {
+        Requirements {
             devices: self.devices.or(other.devices),
             ptx_fallback: self.ptx_fallback.or(other.ptx_fallback),
             require: self.require.or(other.require),

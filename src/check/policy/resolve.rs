@@ -9,9 +9,12 @@ use regex::Regex;
 use toml::Spanned;
 
 use super::error::PolicyError;
+use super::syntax::{self, ByteCount, List, Text};
 use super::target::did_you_mean;
-use super::written::{self, Bytes, List, Text};
-use super::{Demands, Exception, KernelArchs, KernelDemand, Limit, Pattern, Policy, Size, Target, contradiction};
+use super::{
+    Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, PolicyTarget, Requirements, Size,
+    contradiction,
+};
 use crate::check::readers::Reader;
 use crate::check::rule::Rule;
 use crate::inspect::DebugLevel;
@@ -21,7 +24,7 @@ type Result<T> = std::result::Result<T, PolicyError>;
 
 /// Reads and resolves a policy.
 pub fn policy(path: &str, text: &str) -> Result<Policy> {
-    let written: written::Policy = toml::from_str(text).map_err(|error| PolicyError::of_toml(path, text, &error))?;
+    let written: syntax::Policy = toml::from_str(text).map_err(|error| PolicyError::of_toml(path, text, &error))?;
     Resolver { path, text }.policy(written)
 }
 
@@ -36,41 +39,41 @@ impl Resolver<'_> {
         Err(PolicyError::new(self.path, self.text, span, what))
     }
 
-    fn policy(&self, written: written::Policy) -> Result<Policy> {
+    fn policy(&self, written: syntax::Policy) -> Result<Policy> {
         let consistent_features = written.archs.consistent_features == Some(true);
         let total = self.size(written.sizes.total.as_ref())?;
         contradiction::sizes(self, &written.sizes)?;
-        let demands = self.demands(written.archs, written.sizes, written.images, written.kernels)?;
-        let mut files: Vec<(Text, written::Exception)> = written.files.into_iter().collect();
+        let requirements = self.requirements(written.archs, written.sizes, written.images, written.kernels)?;
+        let mut files: Vec<(Text, syntax::Exception)> = written.files.into_iter().collect();
         files.sort_by_key(|(pattern, _)| pattern.span().start);
-        let exception = |(pattern, own): (Text, written::Exception)| {
-            let demands = self.demands(own.archs.into(), own.sizes.into(), own.images, own.kernels)?;
-            Ok(Exception { pattern: self.pattern(&pattern)?, demands })
+        let exception = |(pattern, own): (Text, syntax::Exception)| {
+            let requirements = self.requirements(own.archs.into(), own.sizes.into(), own.images, own.kernels)?;
+            Ok(Exception { pattern: self.pattern(&pattern)?, requirements })
         };
         let exceptions = files.into_iter().map(exception).collect::<Result<_>>()?;
         let warn = written.warn.iter().map(|name| self.rule(name)).collect::<Result<_>>()?;
         let patterns = |texts: &[Text]| texts.iter().map(|text| self.pattern(text)).collect::<Result<Vec<_>>>();
         let (must_hold, skip) = (patterns(&written.must_hold)?, patterns(&written.skip)?);
         let path = self.path.to_owned();
-        Ok(Policy { path, must_hold, skip, warn, total, consistent_features, demands, exceptions })
+        Ok(Policy { path, must_hold, skip, warn, total, consistent_features, requirements, exceptions })
     }
 
-    fn demands(
+    fn requirements(
         &self,
-        archs: written::Archs,
-        sizes: written::Sizes,
-        images: written::Images,
-        kernels: Option<Vec<Spanned<written::Kernels>>>,
-    ) -> Result<Demands> {
+        archs: syntax::Archs,
+        sizes: syntax::Sizes,
+        images: syntax::Images,
+        kernels: Option<Vec<Spanned<syntax::Kernels>>>,
+    ) -> Result<Requirements> {
         contradiction::archs(self, &archs)?;
         let readers = images.readable_by.map(|names| names.iter().map(|name| self.reader(name)).collect());
         let kernels = kernels.map(|kernels| kernels.iter().map(|it| self.kernels(it)).collect());
         let debug = |level| match level {
-            written::Debug::None => DebugLevel::None,
-            written::Debug::Lines => DebugLevel::Lines,
-            written::Debug::Full => DebugLevel::Full,
+            syntax::DebugKeyword::None => DebugLevel::None,
+            syntax::DebugKeyword::Lines => DebugLevel::Lines,
+            syntax::DebugKeyword::Full => DebugLevel::Full,
         };
-        Ok(Demands {
+        Ok(Requirements {
             devices: archs.devices.as_ref().map(|list| self.devices(list)).transpose()?,
             ptx_fallback: archs.ptx_fallback.as_ref().map(|text| self.ptx(text)).transpose()?,
             require: archs.require.as_ref().map(|list| self.targets(list)).transpose()?,
@@ -90,15 +93,15 @@ impl Resolver<'_> {
     }
 
     /// The architecture that a text names.
-    pub fn target(&self, text: &Text) -> Result<Target> {
-        Target::parse(text.get_ref()).or_else(|what| self.error(text.span(), what))
+    pub fn target(&self, text: &Text) -> Result<PolicyTarget> {
+        PolicyTarget::parse(text.get_ref()).or_else(|what| self.error(text.span(), what))
     }
 
-    pub fn targets(&self, list: &List) -> Result<Vec<Target>> {
-        self.each_once(list.get_ref())
+    pub fn targets(&self, list: &List) -> Result<Vec<PolicyTarget>> {
+        self.unique_targets(list.get_ref())
     }
 
-    fn each_once(&self, texts: &[Text]) -> Result<Vec<Target>> {
+    fn unique_targets(&self, texts: &[Text]) -> Result<Vec<PolicyTarget>> {
         let mut targets = Vec::new();
         for text in texts {
             let target = self.target(text)?;
@@ -111,10 +114,10 @@ impl Resolver<'_> {
     }
 
     /// A device has a processor; PTX is no device.
-    fn devices(&self, list: &List) -> Result<Vec<Target>> {
+    fn devices(&self, list: &List) -> Result<Vec<PolicyTarget>> {
         for text in list.get_ref() {
             match self.target(text)? {
-                Target::Native(id) if is_device(&id) => {}
+                PolicyTarget::Native(id) if is_device(&id) => {}
                 target => {
                     let what = format!("{target} is no device; say what it is, such as \"sm_90\" or \"gfx90a\"");
                     return self.error(text.span(), what);
@@ -124,13 +127,13 @@ impl Resolver<'_> {
         self.targets(list)
     }
 
-    fn ptx(&self, text: &Text) -> Result<Target> {
-        match Target::parse(text.get_ref()) {
-            Ok(target @ Target::Ptx(_)) => Ok(target),
+    fn ptx(&self, text: &Text) -> Result<PolicyTarget> {
+        match PolicyTarget::parse(text.get_ref()) {
+            Ok(target @ PolicyTarget::Ptx(_)) => Ok(target),
             _ => {
                 let number = text.get_ref().trim_start_matches("sm_").replace('.', "");
                 let meant = format!("compute_{number}");
-                let hint = match Target::parse(&meant) {
+                let hint = match PolicyTarget::parse(&meant) {
                     Ok(_) => format!("; did you mean {meant}?"),
                     Err(_) => String::new(),
                 };
@@ -144,11 +147,11 @@ impl Resolver<'_> {
         match Size::parse(text.get_ref()) {
             Some(size) if size.0 > 0 => Ok(Some(size)),
             Some(_) => self.error(text.span(), "no code fits into that".to_owned()),
-            None => self.error(text.span(), no_size(text.get_ref())),
+            None => self.error(text.span(), invalid_size(text.get_ref())),
         }
     }
 
-    fn arch_sizes(&self, sizes: &BTreeMap<Text, Text>) -> Result<Vec<(Target, Size)>> {
+    fn arch_sizes(&self, sizes: &BTreeMap<Text, Text>) -> Result<Vec<(PolicyTarget, Size)>> {
         let one = |(arch, size): (&Text, &Text)| {
             self.size(Some(size))?.map(|size| self.target(arch).map(|arch| (arch, size))).transpose()
         };
@@ -178,9 +181,8 @@ impl Resolver<'_> {
         Reader::parse(text.get_ref()).map_or_else(|| self.error(text.span(), unknown()), Ok)
     }
 
-    fn kernels(&self, written: &Spanned<written::Kernels>) -> Result<KernelDemand> {
-        let written::Kernels { matching, archs, max_registers, max_spills, max_scratch, max_shared } =
-            written.get_ref();
+    fn kernels(&self, written: &Spanned<syntax::Kernels>) -> Result<KernelRequirement> {
+        let syntax::Kernels { matching, archs, max_registers, max_spills, max_scratch, max_shared } = written.get_ref();
         let regex = |text: &Text| match Regex::new(text.get_ref()) {
             Ok(regex) => Ok(regex),
             // Its own message is a drawing of several lines, of which the last says what is wrong.
@@ -191,35 +193,36 @@ impl Resolver<'_> {
             }
         };
         let archs = archs.as_ref().map(|archs| match archs.get_ref() {
-            written::KernelArchs::These(texts) => self.each_once(texts).map(KernelArchs::These),
-            written::KernelArchs::Word(word) if word == "all" => Ok(KernelArchs::All),
-            written::KernelArchs::Word(word) => {
+            syntax::KernelArchs::Listed(texts) => self.unique_targets(texts).map(KernelArchs::Listed),
+            syntax::KernelArchs::Keyword(word) if word == "all" => Ok(KernelArchs::All),
+            syntax::KernelArchs::Keyword(word) => {
                 self.error(archs.span(), format!("{word:?} is neither \"all\" nor a list of architectures"))
             }
         });
-        let bytes = |bytes: &Option<Spanned<Bytes>>| {
+        let bytes = |bytes: &Option<Spanned<ByteCount>>| {
             let Some(bytes) = bytes else { return Ok(None) };
             match bytes.get_ref() {
-                Bytes::Number(number) => Ok(Some(*number)),
-                Bytes::Size(text) => match Size::parse(text) {
+                ByteCount::Number(number) => Ok(Some(*number)),
+                ByteCount::Size(text) => match Size::parse(text) {
                     Some(size) => Ok(Some(size.0)),
-                    None => self.error(bytes.span(), no_size(text)),
+                    None => self.error(bytes.span(), invalid_size(text)),
                 },
             }
         };
         let limits = [
-            (Limit::Registers, *max_registers),
-            (Limit::Spills, *max_spills),
-            (Limit::Scratch, bytes(max_scratch)?),
-            (Limit::Shared, bytes(max_shared)?),
+            (KernelLimit::Registers, *max_registers),
+            (KernelLimit::Spills, *max_spills),
+            (KernelLimit::Scratch, bytes(max_scratch)?),
+            (KernelLimit::Shared, bytes(max_shared)?),
         ];
-        let limits: Vec<(Limit, u64)> = limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect();
+        let limits: Vec<(KernelLimit, u64)> =
+            limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect();
         if archs.is_none() && limits.is_empty() {
             return self.error(written.span(), "demands nothing of these kernels".to_owned());
         }
         let matching = matching.as_ref().map(regex).transpose()?;
         let line = PolicyError::new(self.path, self.text, written.span(), String::new()).line;
-        Ok(KernelDemand { matching, archs: archs.transpose()?, limits, line })
+        Ok(KernelRequirement { matching, archs: archs.transpose()?, limits, line })
     }
 }
 
@@ -231,6 +234,6 @@ fn is_device(id: &str) -> bool {
     }
 }
 
-fn no_size(text: &str) -> String {
+fn invalid_size(text: &str) -> String {
     format!("{text:?} is no size such as \"850 MB\" or \"1.5 GiB\"")
 }

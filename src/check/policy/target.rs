@@ -10,7 +10,7 @@ use crate::target::{InvalidTargetId, TargetId, nvptx, nvptx::Suffix, processors:
 
 /// An architecture that code can be for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum PolicyTarget {
     /// Machine code; a canonical target id.
     Native(String),
     Ptx(nvptx::Arch),
@@ -33,14 +33,14 @@ const NUMBERS: [u32; 28] = [
 const FIRST_SPECIFIC: u32 = 90;
 const FIRST_FAMILY: u32 = 100;
 
-impl Target {
+impl PolicyTarget {
     /// Reads a name, or says what is wrong with it.
-    pub fn parse(name: &str) -> Result<Target, String> {
+    pub fn parse(name: &str) -> Result<PolicyTarget, String> {
         if name == "ptx" {
-            return Ok(Target::AnyPtx);
+            return Ok(PolicyTarget::AnyPtx);
         }
         if let Some(&triple) = TRIPLES.iter().find(|&&triple| triple == name) {
-            return Ok(Target::Triple(triple));
+            return Ok(PolicyTarget::Triple(triple));
         }
         let number = name.strip_prefix("compute_").map(|number| format!("sm_{number}"));
         if let Some(arch) = nvptx::Arch::parse(number.as_deref().unwrap_or(name)) {
@@ -52,12 +52,12 @@ impl Target {
                 };
             return match (exists, number) {
                 (false, _) => Err(unknown(name)),
-                (true, Some(_)) => Ok(Target::Ptx(arch)),
-                (true, None) => Ok(Target::Native(arch.to_string())),
+                (true, Some(_)) => Ok(PolicyTarget::Ptx(arch)),
+                (true, None) => Ok(PolicyTarget::Native(arch.to_string())),
             };
         }
         match TargetId::parse(name) {
-            Ok(id) => Ok(Target::Native(id.to_string())),
+            Ok(id) => Ok(PolicyTarget::Native(id.to_string())),
             Err(InvalidTargetId::UnknownProcessor { .. }) => Err(unknown(name)),
             Err(error) => Err(error.to_string()),
         }
@@ -90,13 +90,13 @@ pub fn compute(arch: nvptx::Arch) -> String {
     arch.to_string().replacen("sm_", "compute_", 1)
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for PolicyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Native(id) => f.write_str(id),
-            Target::Ptx(arch) => f.write_str(&compute(*arch)),
-            Target::AnyPtx => f.write_str("ptx"),
-            Target::Triple(triple) => f.write_str(triple),
+            PolicyTarget::Native(id) => f.write_str(id),
+            PolicyTarget::Ptx(arch) => f.write_str(&compute(*arch)),
+            PolicyTarget::AnyPtx => f.write_str("ptx"),
+            PolicyTarget::Triple(triple) => f.write_str(triple),
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
             ("gfx9-4-generic", "gfx9-4-generic"),
         ];
         for (name, canonical) in names {
-            assert_eq!(Target::parse(name).map(|target| target.to_string()), Ok(canonical.to_owned()));
+            assert_eq!(PolicyTarget::parse(name).map(|target| target.to_string()), Ok(canonical.to_owned()));
         }
     }
 
@@ -137,7 +137,7 @@ mod tests {
             ("gfx906:xnack", "feature \"xnack\" ends in neither + nor -"),
         ];
         for (name, message) in wrong {
-            assert_eq!(Target::parse(name).unwrap_err(), message);
+            assert_eq!(PolicyTarget::parse(name).unwrap_err(), message);
         }
     }
 }

@@ -1,16 +1,18 @@
 //! Which architectures there is code for.
 
-use super::findings::{Findings, Found, undecided, violated};
-use crate::check::coverage::{allows, is_served, is_there};
-use crate::check::facts::{Code, Facts};
-use crate::check::policy::{Demands, Target};
+use super::findings::{Findings, RuleFinding, undecided, violated};
+use crate::check::coverage::{allows, has_exact_code, runs_on_device};
+use crate::check::facts::{FileFacts, ImageCode};
+use crate::check::policy::{PolicyTarget, Requirements};
 use crate::target::nvptx::{self, Suffix};
 
 /// There is code for exactly these.
-pub fn required(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    for target in demands.require.iter().flatten() {
+pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    for target in requirements.require.iter().flatten() {
         let is_there = match target {
-            Target::Native(id) => is_there(&facts.native(), id) || fallback_serves(facts, demands, id),
+            PolicyTarget::Native(id) => {
+                has_exact_code(&facts.native_targets(), id) || fallback_serves(facts, requirements, id)
+            }
             target => facts.images.iter().any(|image| is_listed(target, &image.code)),
         };
         if !is_there {
@@ -20,10 +22,10 @@ pub fn required(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
 }
 
 /// There is code that runs on these.
-pub fn devices(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    for target in demands.devices.iter().flatten() {
-        let Target::Native(device) = target else { continue };
-        if !is_served(&facts.native(), device) && !fallback_serves(facts, demands, device) {
+pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    for target in requirements.devices.iter().flatten() {
+        let PolicyTarget::Native(device) = target else { continue };
+        if !runs_on_device(&facts.native_targets(), device) && !fallback_serves(facts, requirements, device) {
             let ptx =
                 facts.ptx().find(|ptx| nvptx::Arch::parse(device).is_some_and(|device| ptx.runs_on(device, true)));
             let what = match ptx {
@@ -36,14 +38,14 @@ pub fn devices(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
 }
 
 /// There is no code for these.
-pub fn forbidden(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    let forbidden = demands.forbid.as_deref().unwrap_or_default();
+pub fn forbidden(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    let forbidden = requirements.forbid.as_deref().unwrap_or_default();
     for image in &facts.images {
         match &image.code {
-            Code::For(target) if forbidden.iter().any(|listed| allows(listed, target)) => {
+            ImageCode::For(target) if forbidden.iter().any(|listed| allows(listed, target)) => {
                 findings.add(violated(format!("code for {target}, which is forbidden")).image(image));
             }
-            Code::Unknown if !forbidden.is_empty() => {
+            ImageCode::Unknown if !forbidden.is_empty() => {
                 findings.add(undecided("does not say what it is for, which may be forbidden").image(image));
             }
             _ => {}
@@ -52,17 +54,17 @@ pub fn forbidden(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) 
 }
 
 /// There is no code for any other.
-pub fn only(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    let only = demands.only.as_deref().unwrap_or_default();
-    let names: Vec<String> = only.iter().map(Target::to_string).collect();
+pub fn only(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    let only = requirements.only.as_deref().unwrap_or_default();
+    let names: Vec<String> = only.iter().map(PolicyTarget::to_string).collect();
     for image in &facts.images {
         match &image.code {
-            Code::For(target) if !only.iter().any(|listed| allows(listed, target)) => {
+            ImageCode::For(target) if !only.iter().any(|listed| allows(listed, target)) => {
                 findings.add(
                     violated(format!("code for {target}, and only {} may be there", names.join(", "))).image(image),
                 );
             }
-            Code::Unknown => {
+            ImageCode::Unknown => {
                 findings.add(undecided("does not say what it is for, which may be something else").image(image));
             }
             _ => {}
@@ -70,21 +72,22 @@ pub fn only(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
     }
 }
 
-fn is_listed(listed: &Target, code: &Code) -> bool {
-    matches!(code, Code::For(target) if allows(listed, target))
+fn is_listed(listed: &PolicyTarget, code: &ImageCode) -> bool {
+    matches!(code, ImageCode::For(target) if allows(listed, target))
 }
 
 /// Whether there is PTX that does where machine code for a device of NVIDIA's is missing.
-fn fallback_serves(facts: &Facts<'_>, demands: &Demands, device: &str) -> bool {
-    let (Some(Target::Ptx(least)), Some(device)) = (&demands.ptx_fallback, nvptx::Arch::parse(device)) else {
+fn fallback_serves(facts: &FileFacts<'_>, requirements: &Requirements, device: &str) -> bool {
+    let (Some(PolicyTarget::Ptx(least)), Some(device)) = (&requirements.ptx_fallback, nvptx::Arch::parse(device))
+    else {
         return false;
     };
     facts.ptx().any(|ptx| ptx.number >= least.number && ptx.runs_on(device, true))
 }
 
 /// Code is missing; or it may be what cannot be told apart or read.
-fn missing(facts: &Facts<'_>, target: &Target, what: String) -> Found {
-    if let Some(image) = facts.images.iter().find(|image| image.code == Code::Unknown) {
+fn missing(facts: &FileFacts<'_>, target: &PolicyTarget, what: String) -> RuleFinding {
+    if let Some(image) = facts.images.iter().find(|image| image.code == ImageCode::Unknown) {
         return undecided(format!("cannot tell whether there is {what}: this image does not say what it is for"))
             .image(image)
             .there(facts.there());
@@ -104,8 +107,10 @@ fn missing(facts: &Facts<'_>, target: &Target, what: String) -> Found {
 
 /// Whether machine code by itself may be for a target with a suffix that its header cannot state: `f` for none, and for
 /// CUDA 12's cubins of Blackwell neither `a`.
-fn hides_suffix(code: &Code, target: &Target) -> bool {
-    let (Code::For(Target::Native(code)), Target::Native(target)) = (code, target) else { return false };
+fn hides_suffix(code: &ImageCode, target: &PolicyTarget) -> bool {
+    let (ImageCode::For(PolicyTarget::Native(code)), PolicyTarget::Native(target)) = (code, target) else {
+        return false;
+    };
     match (nvptx::Arch::parse(code), nvptx::Arch::parse(target)) {
         (Some(code), Some(target)) => {
             let first = if target.suffix == Some(Suffix::Family) { 0 } else { 100 };

@@ -4,81 +4,89 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{Findings, violated};
-use super::{Bench, Subject};
+use super::{CheckedFile, Evaluator};
 use crate::check::coverage::allows;
-use crate::check::facts::{Code, Facts};
-use crate::check::policy::{Demands, Pattern, Policy, Size, Target};
+use crate::check::facts::{FileFacts, ImageCode};
+use crate::check::policy::{Pattern, Policy, PolicyTarget, Requirements, Size};
 use crate::check::rule::Rule;
 use crate::inventory::File;
 use crate::target::{TargetId, processors::Processor};
 
-pub fn judge(bench: &mut Bench<'_>, inputs: &[String], subjects: &[Subject], facts: &[Facts<'_>]) {
-    let policy = bench.policy;
+pub fn judge(evaluator: &mut Evaluator<'_>, inputs: &[String], files: &[CheckedFile], facts: &[FileFacts<'_>]) {
+    let policy = evaluator.policy;
     for (number, input) in inputs.iter().enumerate() {
-        bench.apply(Rule::HoldsDeviceCode, input, |findings| holds_code(policy, number, subjects, findings));
+        evaluator.apply(Rule::HoldsDeviceCode, input, |findings| require_device_code(policy, number, files, findings));
     }
     if !policy.must_hold.is_empty() {
-        bench.apply(Rule::HoldsDeviceCode, &policy.path, |findings| {
-            let with_code: Vec<&str> = facts.iter().filter(|it| !it.images.is_empty()).map(Facts::path).collect();
-            policy.must_hold.iter().for_each(|pattern| unmatched(pattern, &with_code, findings));
+        evaluator.apply(Rule::HoldsDeviceCode, &policy.path, |findings| {
+            let with_code: Vec<&str> = facts.iter().filter(|it| !it.images.is_empty()).map(FileFacts::path).collect();
+            policy.must_hold.iter().for_each(|pattern| require_match(pattern, &with_code, findings));
         });
     }
-    let matched = bench.matched.clone();
-    bench.apply(Rule::MatchesSomething, &policy.path, |findings| {
-        let paths: Vec<&str> = subjects.iter().map(|subject| subject.survey.file.path.as_str()).collect();
+    let matched = evaluator.matched.clone();
+    evaluator.apply(Rule::MatchesSomething, &policy.path, |findings| {
+        let paths: Vec<&str> = files.iter().map(|file| file.survey.file.path.as_str()).collect();
         let exceptions = policy.exceptions.iter().map(|exception| &exception.pattern);
         for pattern in policy.skip.iter().chain(exceptions) {
-            unmatched(pattern, &paths, findings);
+            require_match(pattern, &paths, findings);
         }
-        let all = [&policy.demands].into_iter().chain(policy.exceptions.iter().map(|exception| &exception.demands));
-        for demands in all {
-            unused(demands, facts, &matched, findings);
+        let all =
+            [&policy.requirements].into_iter().chain(policy.exceptions.iter().map(|exception| &exception.requirements));
+        for requirements in all {
+            unused_requirements(requirements, facts, &matched, findings);
         }
     });
     if let Some(most) = policy.total {
-        bench.apply(Rule::TotalSize, &policy.path, |findings| total(most, facts, findings));
+        evaluator.apply(Rule::TotalSize, &policy.path, |findings| total_size(most, facts, findings));
     }
     if policy.consistent_features {
-        consistent(bench, facts);
+        consistent_features(evaluator, facts);
     }
 }
 
 /// Each input that the user named has device code, or is one that is not judged.
-fn holds_code(policy: &Policy, input: usize, subjects: &[Subject], findings: &mut Findings) {
-    let mut own = subjects.iter().filter(|subject| subject.input == input).map(|subject| &subject.survey.file);
-    let is_enough = |file: &File| file.device_images().next().is_some() || is_broken(file) || policy.skips(&file.path);
+fn require_device_code(policy: &Policy, input: usize, files: &[CheckedFile], findings: &mut Findings) {
+    let mut own = files.iter().filter(|file| file.input == input).map(|file| &file.survey.file);
+    let is_enough =
+        |file: &File| file.device_images().next().is_some() || is_unreadable(file) || policy.skips(&file.path);
     // What is broken has been told, and may hold some.
     if !own.any(is_enough) {
         findings.add(violated("no device code"));
     }
 }
 
-fn is_broken(file: &File) -> bool {
+fn is_unreadable(file: &File) -> bool {
     file.failure.is_some() || !file.errors.is_empty()
 }
 
 /// A pattern that is about no file is a mistake, or the file is gone.
-fn unmatched(pattern: &Pattern, paths: &[&str], findings: &mut Findings) {
+fn require_match(pattern: &Pattern, paths: &[&str], findings: &mut Findings) {
     if !paths.iter().any(|path| pattern.matches(path)) {
         findings.add(
             violated(format!("no file that holds device code matches {:?}", pattern.text))
-                .there(format!("there is {}", some(paths))),
+                .there(format!("there is {}", abbreviated(paths))),
         );
     }
 }
 
 /// Demands that no file had anything for.
-fn unused(demands: &Demands, facts: &[Facts<'_>], matched: &BTreeSet<usize>, findings: &mut Findings) {
-    for demand in demands.kernels.iter().flatten().filter(|demand| !matched.contains(&demand.line)) {
-        let which = match &demand.matching {
+fn unused_requirements(
+    requirements: &Requirements,
+    facts: &[FileFacts<'_>],
+    matched: &BTreeSet<usize>,
+    findings: &mut Findings,
+) {
+    for requirement in requirements.kernels.iter().flatten().filter(|requirement| !matched.contains(&requirement.line))
+    {
+        let which = match &requirement.matching {
             Some(regex) => format!("no kernel matches {:?}", regex.as_str()),
             None => "there is no kernel that could be looked at".to_owned(),
         };
-        findings.add(violated(format!("{which} (line {})", demand.line)));
+        findings.add(violated(format!("{which} (line {})", requirement.line)));
     }
-    for (target, _) in demands.arch_sizes.iter().flatten() {
-        let is_there = |facts: &Facts<'_>| {
-            facts.images.iter().any(|image| matches!(&image.code, Code::For(own) if allows(target, own)))
+    for (target, _) in requirements.arch_sizes.iter().flatten() {
+        let is_there = |facts: &FileFacts<'_>| {
+            facts.images.iter().any(|image| matches!(&image.code, ImageCode::For(own) if allows(target, own)))
         };
         if !facts.iter().any(is_there) {
             findings.add(violated(format!("no code for {target}, whose size is limited")));
@@ -86,8 +94,8 @@ fn unused(demands: &Demands, facts: &[Facts<'_>], matched: &BTreeSet<usize>, fin
     }
 }
 
-fn total(most: Size, facts: &[Facts<'_>], findings: &mut Findings) {
-    let size = Size(facts.iter().map(Facts::stored).fold(0, u64::saturating_add));
+fn total_size(most: Size, facts: &[FileFacts<'_>], findings: &mut Findings) {
+    let size = Size(facts.iter().map(FileFacts::stored).fold(0, u64::saturating_add));
     if size > most {
         let mut files: Vec<(u64, &str)> = facts.iter().map(|facts| (facts.stored(), facts.path())).collect();
         files.sort_by(|a, b| b.cmp(a));
@@ -102,12 +110,12 @@ type Settings<'f> = BTreeMap<BTreeSet<String>, Vec<&'f str>>;
 
 /// All files with code for a processor have it for the same settings of its features, else a program that loads two of
 /// them finds a device that one serves and the other does not.
-fn consistent(bench: &mut Bench<'_>, facts: &[Facts<'_>]) {
+fn consistent_features(evaluator: &mut Evaluator<'_>, facts: &[FileFacts<'_>]) {
     let mut processors: BTreeMap<String, Settings<'_>> = BTreeMap::new();
     for facts in facts {
         let mut own: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for image in &facts.images {
-            let Code::For(Target::Native(id)) = &image.code else { continue };
+            let ImageCode::For(PolicyTarget::Native(id)) = &image.code else { continue };
             let Ok(target) = TargetId::parse(id) else { continue };
             if Processor::named(target.processor()).is_some() {
                 own.entry(target.processor().to_owned()).or_default().insert(id.clone());
@@ -120,19 +128,19 @@ fn consistent(bench: &mut Bench<'_>, facts: &[Facts<'_>]) {
     let mut found: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
     for settings in processors.values() {
         // What most files have is taken for what is meant.
-        let Some((meant, most)) = settings.iter().max_by_key(|(_, files)| files.len()) else { continue };
+        let Some((expected, majority)) = settings.iter().max_by_key(|(_, files)| files.len()) else { continue };
         for (ids, files) in settings {
             for file in files {
                 let findings = found.entry(file).or_default();
-                if ids != meant {
-                    let others = format!("{} in {}", list(meant), some(most));
+                if ids != expected {
+                    let others = format!("{} in {}", list(expected), abbreviated(majority));
                     findings.push((format!("code for {} and not for what other files have", list(ids)), others));
                 }
             }
         }
     }
     for (path, messages) in found {
-        bench.apply(Rule::ConsistentFeatures, path, |findings| {
+        evaluator.apply(Rule::ConsistentFeatures, path, |findings| {
             messages.into_iter().for_each(|(message, others)| findings.add(violated(message).there(others)));
         });
     }
@@ -143,7 +151,7 @@ fn list(ids: &BTreeSet<String>) -> String {
 }
 
 /// The first few names of many.
-fn some(names: &[&str]) -> String {
+fn abbreviated(names: &[&str]) -> String {
     match names {
         [] => "none at all".to_owned(),
         [a, b, c, _, ..] => format!("{a}, {b}, {c} and {} more", names.len() - 3),

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::check::facts::ImageFacts;
-use crate::check::verdict::{ImagePlace, Outcome};
+use crate::check::verdict::{ImageLocation, Outcome};
 
 /// Something that a rule found.
-pub struct Found {
+pub struct RuleFinding {
     pub outcome: Outcome,
-    pub image: Option<ImagePlace>,
+    pub image: Option<ImageLocation>,
     pub kernel: Option<String>,
     pub message: String,
     pub there: Option<String>,
@@ -17,17 +17,17 @@ pub struct Found {
 /// All that a rule found in one file.
 #[derive(Default)]
 pub struct Findings {
-    found: Vec<Found>,
+    found: Vec<RuleFinding>,
     /// How many there are above the bound, and the worst of their outcomes.
-    more: usize,
-    worst_of_more: Option<Outcome>,
+    omitted: usize,
+    worst_omitted: Option<Outcome>,
     matched: BTreeSet<usize>,
 }
 
 /// Nobody reads more of one rule in one file, and a library has kernels by the ten thousand.
-const MOST: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
-impl Found {
+impl RuleFinding {
     /// About an image.
     pub fn image(mut self, image: &ImageFacts<'_>) -> Self {
         self.image = Some(image.place());
@@ -48,22 +48,22 @@ impl Found {
 }
 
 /// A demand is not met.
-pub fn violated(message: impl Into<String>) -> Found {
-    Found { outcome: Outcome::Violated, image: None, kernel: None, message: message.into(), there: None }
+pub fn violated(message: impl Into<String>) -> RuleFinding {
+    RuleFinding { outcome: Outcome::Violated, image: None, kernel: None, message: message.into(), there: None }
 }
 
 /// It cannot be told whether a demand is met.
-pub fn undecided(message: impl Into<String>) -> Found {
-    Found { outcome: Outcome::Undecided, ..violated(message) }
+pub fn undecided(message: impl Into<String>) -> RuleFinding {
+    RuleFinding { outcome: Outcome::Undecided, ..violated(message) }
 }
 
 impl Findings {
-    pub fn add(&mut self, found: Found) {
-        if self.found.len() < MOST {
+    pub fn add(&mut self, found: RuleFinding) {
+        if self.found.len() < MAX_FINDINGS {
             self.found.push(found);
         } else {
-            self.more += 1;
-            self.worst_of_more = self.worst_of_more.max(Some(found.outcome));
+            self.omitted += 1;
+            self.worst_omitted = self.worst_omitted.max(Some(found.outcome));
         }
     }
 
@@ -77,9 +77,9 @@ impl Findings {
     }
 
     /// All, the last of which tells how many were left out.
-    pub fn into_found(mut self) -> Vec<Found> {
-        if let Some(outcome) = self.worst_of_more {
-            self.found.push(Found { outcome, ..violated(format!("the same of {} more", self.more)) });
+    pub fn into_vec(mut self) -> Vec<RuleFinding> {
+        if let Some(outcome) = self.worst_omitted {
+            self.found.push(RuleFinding { outcome, ..violated(format!("the same of {} more", self.omitted)) });
         }
         self.found
     }

@@ -3,30 +3,30 @@
 use std::collections::BTreeMap;
 
 use super::findings::{Findings, undecided, violated};
-use crate::check::facts::{Code, Facts, ImageFacts, each_once};
-use crate::check::policy::{Demands, Size};
-use crate::check::readers::Answer;
+use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
+use crate::check::policy::{Requirements, Size};
+use crate::check::readers::Support;
 use crate::codec::Codec;
 use crate::error::Cause;
 use crate::inspect::DebugLevel;
 use crate::inventory::Container;
 
 /// Everything can be read.
-pub fn readable(facts: &Facts<'_>, _: &Demands, findings: &mut Findings) {
+pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
     let file = &facts.survey.file;
     if let Some(failure) = &file.failure {
         // It begins with the path, which every finding has.
         let failure = failure.strip_prefix(&format!("{}: ", file.path)).unwrap_or(failure);
         findings.add(undecided(failure.to_owned()));
     }
-    for error in file.errors.iter().filter(|error| !is_damage(&error.cause)) {
+    for error in file.errors.iter().filter(|error| !is_corruption(&error.cause)) {
         findings.add(undecided(error.to_string()));
     }
 }
 
 /// Stored hashes are right, and images are what their containers say.
-pub fn valid(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    for error in facts.survey.file.errors.iter().filter(|error| is_damage(&error.cause)) {
+pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    for error in facts.survey.file.errors.iter().filter(|error| is_corruption(&error.cause)) {
         findings.add(violated(error.to_string()));
     }
     for image in &facts.images {
@@ -34,7 +34,7 @@ pub fn valid(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
             let stated = image.image.arch.as_deref().unwrap_or_default();
             findings.add(violated(format!("its container says {stated}, its own header {own}")).image(image));
         }
-        if demands.intact != Some(true) {
+        if requirements.intact != Some(true) {
             continue;
         }
         match &image.inside.inspection {
@@ -52,18 +52,18 @@ pub fn valid(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
 }
 
 /// Whether bytes are not those that were stored; anything else may be more than this program knows.
-fn is_damage(cause: &Cause) -> bool {
+fn is_corruption(cause: &Cause) -> bool {
     matches!(cause, Cause::OtherHash { .. } | Cause::OtherSize { .. } | Cause::Compressed(_))
 }
 
 /// Images have no more debug information than they may.
-pub fn debug_information(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    let Some(most) = demands.debug else { return };
+pub fn debug_information(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    let Some(most) = requirements.debug else { return };
     let allowed = match most {
         DebugLevel::None => "none is allowed",
         _ => "only line tables are allowed",
     };
-    for image in with_content(facts) {
+    for image in non_empty_images(facts) {
         let inspection = image.inside.inspection.as_ref();
         match inspection.map(|inspection| (inspection.debug.level, inspection)) {
             Some((level, _)) if level > most => {
@@ -87,8 +87,8 @@ pub fn debug_information(facts: &Facts<'_>, demands: &Demands, findings: &mut Fi
 }
 
 /// Images hold no paths of the machine that they were built on.
-pub fn build_paths(facts: &Facts<'_>, _: &Demands, findings: &mut Findings) {
-    for image in with_content(facts) {
+pub fn build_paths(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
+    for image in non_empty_images(facts) {
         match &image.inside.build_paths {
             Some(paths) if paths.is_empty() => {}
             Some(paths) => {
@@ -104,9 +104,9 @@ pub fn build_paths(facts: &Facts<'_>, _: &Demands, findings: &mut Findings) {
 }
 
 /// Images are stored compressed, or are not.
-pub fn compression(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    let Some(demanded) = demands.compressed else { return };
-    let images: Vec<&ImageFacts<'_>> = with_content(facts).collect();
+pub fn compression(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    let Some(demanded) = requirements.compressed else { return };
+    let images: Vec<&ImageFacts<'_>> = non_empty_images(facts).collect();
     let wrong: Vec<&&ImageFacts<'_>> = images.iter().filter(|image| image.codec.is_some() != demanded).collect();
     let unknown = images.iter().find(|image| image.codec == Some(Codec::Opaque));
     if !wrong.is_empty() {
@@ -114,21 +114,21 @@ pub fn compression(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings
         let (is, of) = (if demanded { "not compressed" } else { "compressed" }, images.len());
         let archs: Vec<String> = wrong.iter().filter_map(|image| image.code.label()).collect();
         let message = format!("{} of {of} images {is}, {size}", wrong.len());
-        findings.add(violated(message).there(format!("these are for {}", each_once(&archs))));
+        findings.add(violated(message).there(format!("these are for {}", unique_list(&archs))));
     } else if let (true, Some(image)) = (demanded, unknown) {
         findings.add(undecided("is stored in a way that is not known").image(image));
     }
 }
 
 /// The runtime can read the containers.
-pub fn readable_by(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
+pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
     let mut versions: BTreeMap<(&str, Option<u32>), &Container> = BTreeMap::new();
-    each_container(&facts.survey.file.containers, &mut |container| {
+    visit_containers(&facts.survey.file.containers, &mut |container| {
         versions.entry((container.container_type.name(), container.version)).or_insert(container);
     });
-    for reader in demands.readable_by.iter().flatten() {
+    for reader in requirements.readable_by.iter().flatten() {
         for ((name, version), container) in &versions {
-            let Answer::No(first) = reader.reads(container.container_type, *version) else { continue };
+            let Support::No(first) = reader.reads(container.container_type, *version) else { continue };
             let version = version.map_or("of no version".to_owned(), |version| format!("of version {version}"));
             let at = container.offset.map_or(String::new(), |offset| format!(" (at {offset:#x})"));
             let message = format!("{reader} cannot read a {name} {version}{at}");
@@ -140,17 +140,17 @@ pub fn readable_by(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings
     }
 }
 
-fn each_container<'a>(containers: &'a [Container], look: &mut dyn FnMut(&'a Container)) {
+fn visit_containers<'a>(containers: &'a [Container], look: &mut dyn FnMut(&'a Container)) {
     for container in containers {
         look(container);
-        container.images.iter().for_each(|image| each_container(&image.containers, look));
+        container.images.iter().for_each(|image| visit_containers(&image.containers, look));
     }
 }
 
 /// No image is stored twice.
-pub fn duplicates(facts: &Facts<'_>, _: &Demands, findings: &mut Findings) {
+pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
     let mut same: BTreeMap<[u8; 32], Vec<&ImageFacts<'_>>> = BTreeMap::new();
-    for image in with_content(facts) {
+    for image in non_empty_images(facts) {
         match image.image.sha256 {
             Some(hash) => same.entry(hash).or_default().push(image),
             None => findings.add(undecided("cannot be compared: it cannot be decompressed").image(image)),
@@ -168,6 +168,6 @@ pub fn duplicates(facts: &Facts<'_>, _: &Demands, findings: &mut Findings) {
 }
 
 /// Images that there is anything in.
-fn with_content<'f, 'a>(facts: &'f Facts<'a>) -> impl Iterator<Item = &'f ImageFacts<'a>> {
-    facts.images.iter().filter(|image| image.code != Code::Empty)
+fn non_empty_images<'f, 'a>(facts: &'f FileFacts<'a>) -> impl Iterator<Item = &'f ImageFacts<'a>> {
+    facts.images.iter().filter(|image| image.code != ImageCode::Empty)
 }

@@ -5,12 +5,12 @@
 
 use super::findings::{Findings, undecided, violated};
 use crate::check::coverage::allows;
-use crate::check::facts::{Code, Facts};
-use crate::check::policy::{Demands, Size};
+use crate::check::facts::{FileFacts, ImageCode};
+use crate::check::policy::{Requirements, Size};
 
 /// The device code of a file.
-pub fn file(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    let Some(most) = demands.file_size else { return };
+pub fn file(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    let Some(most) = requirements.file_size else { return };
     let size = Size(facts.stored());
     if size > most {
         findings.add(violated(format!("{size} of device code, at most {most} allowed")).there(largest(facts)));
@@ -18,11 +18,11 @@ pub fn file(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
 }
 
 /// The code of a file for an architecture.
-pub fn archs(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
-    for (target, most) in demands.arch_sizes.iter().flatten() {
+pub fn archs(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+    for (target, most) in requirements.arch_sizes.iter().flatten() {
         let mut bounds = (0_u64, 0_u64);
         for image in &facts.images {
-            if matches!(&image.code, Code::For(own) if allows(target, own)) {
+            if matches!(&image.code, ImageCode::For(own) if allows(target, own)) {
                 bounds = (bounds.0.saturating_add(image.stored.0), bounds.1.saturating_add(image.stored.1));
             }
         }
@@ -41,7 +41,7 @@ pub fn archs(facts: &Facts<'_>, demands: &Demands, findings: &mut Findings) {
 }
 
 /// What takes most of the room.
-fn largest(facts: &Facts<'_>) -> String {
+fn largest(facts: &FileFacts<'_>) -> String {
     let mut sizes: Vec<(u64, String)> = Vec::new();
     for image in &facts.images {
         let Some(label) = image.code.label() else { continue };

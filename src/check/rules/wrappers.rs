@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::findings::{Findings, undecided, violated};
-use crate::check::facts::Facts;
-use crate::check::policy::Demands;
+use crate::check::facts::FileFacts;
+use crate::check::policy::Requirements;
 use crate::format::ContainerType;
 use crate::inventory::{PointsTo, Wrapper};
 
 /// Containers that host code has to register, for a program to find its kernels in them.
 const REGISTERED: [ContainerType; 3] = [ContainerType::CudaFatbin, ContainerType::Bundle, ContainerType::Ccob];
 
-pub fn registered(facts: &Facts<'_>, _: &Demands, findings: &mut Findings) {
+pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
     let file = &facts.survey.file;
     let mut registered: BTreeMap<u64, Vec<&Wrapper>> = BTreeMap::new();
     for wrapper in &file.wrappers {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::escape::visible;
-use super::judgement::Verdict;
+use super::escape::escape_invisible;
+use super::verdict::VerdictData;
 use crate::check;
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
@@ -15,7 +15,7 @@ use crate::survey::{Arch, Cell, Matrix, SurveyedFile};
 
 /// A number that kernels have.
 #[derive(Serialize)]
-struct Figure {
+struct KernelFigure {
     key: &'static str,
     heading: &'static str,
     /// What the heading means.
@@ -26,12 +26,12 @@ struct Figure {
     of: fn(&Kernel) -> Option<u64>,
 }
 
-const fn figure([key, heading, unit, title]: [&'static str; 4], of: fn(&Kernel) -> Option<u64>) -> Figure {
-    Figure { key, heading, title, unit, of }
+const fn figure([key, heading, unit, title]: [&'static str; 4], of: fn(&Kernel) -> Option<u64>) -> KernelFigure {
+    KernelFigure { key, heading, title, unit, of }
 }
 
 /// In the order of the columns. Vendors' words for one thing are one figure here, so that a table of all fits a page.
-const FIGURES: [Figure; 8] = [
+const FIGURES: [KernelFigure; 8] = [
     figure(["code", "Code", "bytes", "Size of the machine code"], |kernel| kernel.code_size),
     figure(["registers", "Registers", "count", "Vector registers of a thread or work-item"], |kernel| {
         kernel.registers.or(kernel.vgprs)
@@ -39,7 +39,7 @@ const FIGURES: [Figure; 8] = [
     figure(["scalar", "Scalar", "count", "Scalar registers of a wavefront (AMD)"], |kernel| kernel.sgprs),
     figure(["spills", "Spills", "count", "Registers that did not fit (AMD)"], spills),
     figure(["scratch", "Scratch", "bytes", "Private memory of a thread: scratch, stack"], |kernel| kernel.scratch),
-    figure(["shared", "Shared", "bytes", "Memory of a work-group: shared memory, LDS"], |kernel| kernel.shared),
+    figure(["shared", "DataBuilder", "bytes", "Memory of a work-group: builder memory, LDS"], |kernel| kernel.shared),
     figure(["parameters", "Params", "bytes", "Memory of all parameters"], |kernel| kernel.parameter_size),
     figure(["threads", "Threads", "count", "The most threads of a work-group"], |kernel| kernel.max_threads),
 ];
@@ -52,23 +52,23 @@ fn spills(kernel: &Kernel) -> Option<u64> {
 }
 
 #[derive(Serialize)]
-pub struct Data {
+pub struct PageData {
     program: &'static str,
-    verdict: Option<Verdict>,
-    figures: &'static [Figure],
+    verdict: Option<VerdictData>,
+    figures: &'static [KernelFigure],
     /// Names of kernels, and as the runtime knows them where that is something else.
     names: Vec<(String, Option<String>)>,
     /// Source files.
     sources: Vec<String>,
-    archs: Vec<Column>,
+    archs: Vec<ArchColumn>,
     /// Kernels that are missing somewhere first: a name, and a letter for each arch: `y`es, `n`o, `-` not to be expected.
     matrix: Vec<(usize, String)>,
-    files: Vec<File>,
+    files: Vec<FileData>,
 }
 
 /// Images of one arch and one form.
 #[derive(Serialize)]
-struct Column {
+struct ArchColumn {
     label: String,
     vendor: &'static str,
     /// Machine code, and not what becomes machine code later.
@@ -76,19 +76,19 @@ struct Column {
 }
 
 #[derive(Serialize)]
-struct File {
+struct FileData {
     path: String,
     size: u64,
     /// What its containers take, compressed as they are.
     stored: u64,
     padding: u64,
     unexplained: u64,
-    images: Vec<Image>,
+    images: Vec<ImageData>,
     problems: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Image {
+struct ImageData {
     /// Its number among the device images of the file.
     index: usize,
     arch: usize,
@@ -104,20 +104,20 @@ struct Image {
     producer: Option<String>,
     not_inspected: Option<&'static str>,
     problems: Vec<String>,
-    kernels: Vec<Row>,
+    kernels: Vec<KernelRow>,
 }
 
 /// A kernel: its name, a number for each figure, its source file and line, and whether it may need more scratch.
 #[derive(Serialize)]
-struct Row(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8);
+struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8);
 
 /// Texts that are told apart, each once.
 #[derive(Default)]
-struct Known<'a> {
+struct Interner<'a> {
     numbers: HashMap<&'a str, usize>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> Interner<'a> {
     /// The number of a text, and whether it is new.
     fn number(&mut self, text: &'a str) -> (usize, bool) {
         let next = self.numbers.len();
@@ -127,42 +127,42 @@ impl<'a> Known<'a> {
 }
 
 /// What images have in common while the document is made.
-struct Shared<'a> {
+struct DataBuilder<'a> {
     names: Vec<(String, Option<String>)>,
-    known_names: Known<'a>,
+    known_names: Interner<'a>,
     sources: Vec<String>,
-    known_sources: Known<'a>,
+    known_sources: Interner<'a>,
     archs: HashMap<Arch, usize>,
 }
 
-impl Data {
+impl PageData {
     pub fn new(files: &[&SurveyedFile], verdict: Option<&check::Verdict>) -> Self {
         let images = files.iter().flat_map(|file| file.images());
         let matrix = Matrix::of(images.filter_map(|(image, inside)| Some((image, inside.inspection.as_ref()?))));
         let (columns, numbers) = columns(files, &matrix);
-        let mut shared = Shared {
+        let mut builder = DataBuilder {
             names: Vec::new(),
-            known_names: Known::default(),
+            known_names: Interner::default(),
             sources: Vec::new(),
-            known_sources: Known::default(),
+            known_sources: Interner::default(),
             archs: numbers,
         };
-        let files = files.iter().map(|file| shared.file(file)).collect();
+        let files = files.iter().map(|file| builder.file(file)).collect();
         let rows = matrix.rows.iter().map(|row| {
             let cells = row.there.iter().map(|cell| match cell {
                 Cell::There => 'y',
                 Cell::Missing => 'n',
                 Cell::Elsewhere => '-',
             });
-            (shared.known_names.numbers[row.name.as_str()], cells.collect())
+            (builder.known_names.numbers[row.name.as_str()], cells.collect())
         });
-        Data {
+        PageData {
             program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
-            verdict: verdict.map(Verdict::new),
+            verdict: verdict.map(VerdictData::new),
             figures: &FIGURES,
             matrix: rows.collect(),
-            names: shared.names,
-            sources: shared.sources,
+            names: builder.names,
+            sources: builder.sources,
             archs: columns,
             files,
         }
@@ -170,13 +170,13 @@ impl Data {
 }
 
 /// The columns of the matrix, and behind them the archs of images in which nobody looks for kernels.
-fn columns(files: &[&SurveyedFile], matrix: &Matrix) -> (Vec<Column>, HashMap<Arch, usize>) {
+fn columns(files: &[&SurveyedFile], matrix: &Matrix) -> (Vec<ArchColumn>, HashMap<Arch, usize>) {
     let mut numbers: HashMap<Arch, usize> = matrix.archs.iter().cloned().zip(0..).collect();
-    let mut columns: Vec<Option<Column>> = matrix.archs.iter().map(|_| None).collect();
+    let mut columns: Vec<Option<ArchColumn>> = matrix.archs.iter().map(|_| None).collect();
     for (image, _) in files.iter().flat_map(|file| file.images()).filter(|(_, inside)| inside.inspection.is_some()) {
         let arch = Arch::of(image);
-        let column = Column {
-            label: visible(&arch.label),
+        let column = ArchColumn {
+            label: escape_invisible(&arch.label),
             vendor: vendor(image),
             is_native: matches!(image.image_kind, ImageKind::Elf),
         };
@@ -203,8 +203,8 @@ fn vendor(image: &inventory::Image) -> &'static str {
     }
 }
 
-impl<'a> Shared<'a> {
-    fn file(&mut self, surveyed: &'a SurveyedFile) -> File {
+impl<'a> DataBuilder<'a> {
+    fn file(&mut self, surveyed: &'a SurveyedFile) -> FileData {
         let file = &surveyed.file;
         let mut containers = Vec::new();
         file.containers.iter().for_each(|container| holders(container, &mut containers));
@@ -212,8 +212,8 @@ impl<'a> Shared<'a> {
         let images = images.filter_map(|(index, ((image, inside), container))| {
             Some(self.image(index, image, inside.inspection.as_ref()?, container))
         });
-        File {
-            path: visible(&file.path),
+        FileData {
+            path: escape_invisible(&file.path),
             size: file.size,
             stored: file.containers.iter().map(|container| container.size).fold(0, u64::saturating_add),
             images: images.collect(),
@@ -222,8 +222,8 @@ impl<'a> Shared<'a> {
             problems: file
                 .errors
                 .iter()
-                .map(|error| visible(&error.to_string()))
-                .chain(file.failure.as_deref().map(visible))
+                .map(|error| escape_invisible(&error.to_string()))
+                .chain(file.failure.as_deref().map(escape_invisible))
                 .collect(),
         }
     }
@@ -234,8 +234,8 @@ impl<'a> Shared<'a> {
         image: &'a inventory::Image,
         inspection: &'a Inspection,
         container: &Container,
-    ) -> Image {
-        Image {
+    ) -> ImageData {
+        ImageData {
             index,
             arch: self.archs[&Arch::of(image)],
             kind: image.kind.map_or("", |kind| kind.name()),
@@ -249,28 +249,29 @@ impl<'a> Shared<'a> {
                 DebugLevel::None => "",
                 level => level.name(),
             },
-            producer: image.producer.as_deref().map(visible),
+            producer: image.producer.as_deref().map(escape_invisible),
             not_inspected: inspection.not_inspected,
-            problems: inspection.problems.iter().map(|problem| visible(&problem.to_string())).collect(),
+            problems: inspection.problems.iter().map(|problem| escape_invisible(&problem.to_string())).collect(),
             kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),
         }
     }
 
-    fn kernel(&mut self, kernel: &'a Kernel) -> Row {
+    fn kernel(&mut self, kernel: &'a Kernel) -> KernelRow {
         let (name, is_new) = self.known_names.number(&kernel.name);
         if is_new {
-            let shown = kernel.demangled.as_ref().map(|shown| (visible(shown), Some(visible(&kernel.name))));
-            self.names.push(shown.unwrap_or_else(|| (visible(&kernel.name), None)));
+            let shown =
+                kernel.demangled.as_ref().map(|shown| (escape_invisible(shown), Some(escape_invisible(&kernel.name))));
+            self.names.push(shown.unwrap_or_else(|| (escape_invisible(&kernel.name), None)));
         }
         let source = kernel.source.as_ref().map(|source| {
             let (number, is_new) = self.known_sources.number(&source.file);
             if is_new {
-                self.sources.push(visible(&source.file));
+                self.sources.push(escape_invisible(&source.file));
             }
             (number, source.line)
         });
         let numbers = FIGURES.each_ref().map(|figure| (figure.of)(kernel));
-        Row(name, numbers, source, kernel.scratch_is_minimum.into())
+        KernelRow(name, numbers, source, kernel.scratch_is_minimum.into())
     }
 }
 

@@ -5,7 +5,7 @@
 
 /// JSON as the content of a `script` element, where nothing but `</script` and `<!--` means anything to HTML. The others
 /// are written out for whoever copies the document elsewhere, and the two line ends that JavaScript once had beyond JSON's.
-pub fn in_markup(json: &str) -> String {
+pub fn escape_json_for_script(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
@@ -18,7 +18,7 @@ pub fn in_markup(json: &str) -> String {
 }
 
 /// A text with everything in it that would not be seen as what it is written out, as in Rust's strings.
-pub fn visible(text: &str) -> String {
+pub fn escape_invisible(text: &str) -> String {
     text.chars().flat_map(|c| if is_invisible(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 

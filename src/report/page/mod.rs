@@ -7,9 +7,9 @@
 
 mod data;
 mod escape;
-mod judgement;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::check::Verdict;
 use crate::error::Result;
 use crate::io::Output;
 use crate::survey::SurveyedFile;
-use data::Data;
+use data::PageData;
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -55,9 +55,13 @@ fn page(files: &[&SurveyedFile], verdict: Option<&Verdict>) -> String {
         source(&script),
         source(STYLE)
     );
-    let data = serde_json::to_string(&Data::new(files, verdict)).expect("strings and numbers always serialise");
-    let parts =
-        [("policy", policy.as_str()), ("style", STYLE), ("data", &escape::in_markup(&data)), ("script", &script)];
+    let data = serde_json::to_string(&PageData::new(files, verdict)).expect("strings and numbers always serialise");
+    let parts = [
+        ("policy", policy.as_str()),
+        ("style", STYLE),
+        ("data", &escape::escape_json_for_script(&data)),
+        ("script", &script),
+    ];
     filled(TEMPLATE, &parts)
 }
 

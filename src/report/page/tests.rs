@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::page;
-use crate::check::{Finding, ImagePlace, Judged, Outcome, Rule, Verdict};
+use crate::check::{Evaluation, Finding, ImageLocation, Outcome, Rule, Verdict};
 use crate::codec::Codec;
 use crate::error::Cause;
 use crate::format::{ContainerType, ImageKind};
@@ -104,7 +104,7 @@ fn hostile_text_is_harmless_wherever_it_stands() {
     inspection.kernels[0].source = Some(SourceLine { file: evil.to_owned(), line: 1 });
     file.file.failure = Some(evil.to_owned());
     file.file.errors.push(crate::bytes::View::new(b"").malformed("x", 0, Cause::HostFile(evil.to_owned())));
-    let place = ImagePlace { number: 0, offset: Some(64), arch: Some(evil.to_owned()) };
+    let place = ImageLocation { number: 0, offset: Some(64), arch: Some(evil.to_owned()) };
     let finding = Finding {
         rule: Rule::RequiredArchs,
         outcome: Outcome::Violated,
@@ -114,8 +114,8 @@ fn hostile_text_is_harmless_wherever_it_stands() {
         message: evil.to_owned(),
         there: Some(evil.to_owned()),
     };
-    let judged = Judged { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
-    let page = page(&[&file], Some(&Verdict { findings: vec![finding], judged: vec![judged] }));
+    let judged = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
+    let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![judged] }));
     assert!(!document(&page).contains('<') && !page.contains('\u{202e}'));
     assert!(data(&page).to_string().matches("\\\\u{202e}").count() >= 10, "{}", document(&page));
 }
@@ -190,18 +190,18 @@ fn images_in_containers_in_images_have_the_container_that_holds_them() {
 
 #[test]
 fn a_verdict_is_told_with_its_findings_and_with_what_passed() {
-    let judged = |rule, outcome| Judged { path: "lib.so".to_owned(), rule, outcome };
+    let judged = |rule, outcome| Evaluation { path: "lib.so".to_owned(), rule, outcome };
     let finding = Finding {
         rule: Rule::RequiredArchs,
         outcome: Outcome::Violated,
         path: "lib.so".to_owned(),
-        image: Some(ImagePlace { number: 3, offset: Some(4096), arch: Some("sm_80".to_owned()) }),
+        image: Some(ImageLocation { number: 3, offset: Some(4096), arch: Some("sm_80".to_owned()) }),
         kernel: None,
         message: "no code for sm_89".to_owned(),
         there: Some("sm_80".to_owned()),
     };
     let judged = vec![judged(Rule::Readable, Outcome::Passed), judged(Rule::RequiredArchs, Outcome::Violated)];
-    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], judged })));
+    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], evaluations: judged })));
     let verdict = &data["verdict"];
     assert_eq!(verdict["outcome"], "violated");
     assert_eq!(verdict["findings"][0]["image"], "image 3 (sm_80) at 0x1000");

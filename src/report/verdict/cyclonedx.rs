@@ -35,7 +35,7 @@ pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&SurveyedFile]) -> String {
 fn file(number: usize, survey: &SurveyedFile, verdict: &Verdict) -> Value {
     let file = &survey.file;
     let images = survey.images().enumerate().map(|(index, (image, _))| component(number, index, image));
-    let judged = verdict.judged.iter().filter(|judged| judged.path == file.path);
+    let judged = verdict.evaluations.iter().filter(|judged| judged.path == file.path);
     let rules = judged.map(|it| property(&format!("fatbin:check:{}", it.rule.name()), it.outcome.name().to_owned()));
     let findings = verdict.findings.iter().filter(|finding| finding.path == file.path);
     let findings = findings.map(|it| property("fatbin:finding", format!("{}: {}", it.rule.name(), sentence(it))));

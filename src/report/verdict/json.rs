@@ -9,21 +9,21 @@ use crate::check::{self, Outcome, Verdict};
 const SCHEMA: &str = "fatbin.check/1";
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct JsonDocument<'a> {
     schema: &'static str,
     outcome: &'static str,
     counts: BTreeMap<&'static str, usize>,
-    findings: Vec<Finding<'a>>,
-    judged: Vec<Judged<'a>>,
+    findings: Vec<JsonFinding<'a>>,
+    judged: Vec<JsonEvaluation<'a>>,
 }
 
 #[derive(Serialize)]
-struct Finding<'a> {
+struct JsonFinding<'a> {
     rule: &'static str,
     outcome: &'static str,
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    image: Option<Image<'a>>,
+    image: Option<JsonImage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<&'a str>,
     message: &'a str,
@@ -32,7 +32,7 @@ struct Finding<'a> {
 }
 
 #[derive(Serialize)]
-struct Image<'a> {
+struct JsonImage<'a> {
     index: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
@@ -41,7 +41,7 @@ struct Image<'a> {
 }
 
 #[derive(Serialize)]
-struct Judged<'a> {
+struct JsonEvaluation<'a> {
     path: &'a str,
     rule: &'static str,
     outcome: &'static str,
@@ -49,24 +49,24 @@ struct Judged<'a> {
 
 /// The document, with a final newline.
 pub fn verdict_json(verdict: &Verdict) -> String {
-    let document = Document {
+    let document = JsonDocument {
         schema: SCHEMA,
         outcome: verdict.outcome().name(),
         counts: Outcome::ALL.map(|outcome| (outcome.name(), verdict.count(outcome))).into(),
-        findings: verdict.findings.iter().map(Finding::new).collect(),
-        judged: verdict.judged.iter().map(Judged::new).collect(),
+        findings: verdict.findings.iter().map(JsonFinding::new).collect(),
+        judged: verdict.evaluations.iter().map(JsonEvaluation::new).collect(),
     };
     serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
 }
 
-impl<'a> Finding<'a> {
+impl<'a> JsonFinding<'a> {
     fn new(finding: &'a check::Finding) -> Self {
-        let image = |image: &'a check::ImagePlace| Image {
+        let image = |image: &'a check::ImageLocation| JsonImage {
             index: image.number,
             offset: image.offset,
             arch: image.arch.as_deref(),
         };
-        Finding {
+        JsonFinding {
             rule: finding.rule.name(),
             outcome: finding.outcome.name(),
             path: &finding.path,
@@ -78,8 +78,8 @@ impl<'a> Finding<'a> {
     }
 }
 
-impl<'a> Judged<'a> {
-    fn new(judged: &'a check::Judged) -> Self {
-        Judged { path: &judged.path, rule: judged.rule.name(), outcome: judged.outcome.name() }
+impl<'a> JsonEvaluation<'a> {
+    fn new(judged: &'a check::Evaluation) -> Self {
+        JsonEvaluation { path: &judged.path, rule: judged.rule.name(), outcome: judged.outcome.name() }
     }
 }

@@ -9,7 +9,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use super::sentence;
-use crate::check::{Finding, Judged, Outcome, Rule, Verdict};
+use crate::check::{Evaluation, Finding, Outcome, Rule, Verdict};
 use crate::report::text::printable;
 
 type Result = std::io::Result<()>;
@@ -23,7 +23,7 @@ pub fn verdict_junit(verdict: &Verdict) -> String {
 
 fn document(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result {
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let all: Vec<&Judged> = verdict.judged.iter().collect();
+    let all: Vec<&Evaluation> = verdict.evaluations.iter().collect();
     let mut findings: HashMap<(&str, Rule), Vec<&Finding>> = HashMap::new();
     for finding in &verdict.findings {
         findings.entry((&finding.path, finding.rule)).or_default().push(finding);
@@ -31,31 +31,31 @@ fn document(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result {
     writer.write_event(Event::Start(with_counts("testsuites", "fatbin check", &all)))?;
     for suite in all.chunk_by(|a, b| a.path == b.path) {
         writer.write_event(Event::Start(with_counts("testsuite", &suite[0].path, suite)))?;
-        for judged in suite {
-            let own = findings.get(&(judged.path.as_str(), judged.rule));
-            case(writer, judged, own.map_or(&[], Vec::as_slice))?;
+        for evaluation in suite {
+            let own = findings.get(&(evaluation.path.as_str(), evaluation.rule));
+            case(writer, evaluation, own.map_or(&[], Vec::as_slice))?;
         }
         writer.write_event(Event::End(BytesEnd::new("testsuite")))?;
     }
     writer.write_event(Event::End(BytesEnd::new("testsuites")))
 }
 
-fn with_counts(element: &'static str, name: &str, judged: &[&Judged]) -> BytesStart<'static> {
-    let count = |outcome| judged.iter().filter(|judged| judged.outcome == outcome).count().to_string();
+fn with_counts(element: &'static str, name: &str, evaluations: &[&Evaluation]) -> BytesStart<'static> {
+    let count = |outcome| evaluations.iter().filter(|it| it.outcome == outcome).count().to_string();
     let mut start = BytesStart::new(element);
     start.push_attribute(("name", allowed(name).as_str()));
-    start.push_attribute(("tests", judged.len().to_string().as_str()));
+    start.push_attribute(("tests", evaluations.len().to_string().as_str()));
     start.push_attribute(("failures", count(Outcome::Violated).as_str()));
     start.push_attribute(("errors", count(Outcome::Undecided).as_str()));
     start
 }
 
-fn case(writer: &mut Writer<Vec<u8>>, judged: &Judged, findings: &[&Finding]) -> Result {
+fn case(writer: &mut Writer<Vec<u8>>, evaluation: &Evaluation, findings: &[&Finding]) -> Result {
     let mut start = BytesStart::new("testcase");
-    start.push_attribute(("name", judged.rule.name()));
-    start.push_attribute(("classname", allowed(&judged.path).as_str()));
+    start.push_attribute(("name", evaluation.rule.name()));
+    start.push_attribute(("classname", allowed(&evaluation.path).as_str()));
     let sentences: Vec<String> = findings.iter().map(|finding| allowed(&sentence(finding))).collect();
-    let element = match judged.outcome {
+    let element = match evaluation.outcome {
         Outcome::Passed => return writer.write_event(Event::Empty(start)),
         Outcome::Warned => "system-out",
         Outcome::Violated => "failure",
@@ -65,7 +65,7 @@ fn case(writer: &mut Writer<Vec<u8>>, judged: &Judged, findings: &[&Finding]) ->
     let mut what = BytesStart::new(element);
     if element != "system-out" {
         what.push_attribute(("message", sentences.first().map_or("", String::as_str)));
-        what.push_attribute(("type", judged.rule.name()));
+        what.push_attribute(("type", evaluation.rule.name()));
     }
     writer.write_event(Event::Start(what))?;
     writer.write_event(Event::Text(BytesText::new(&sentences.join("\n"))))?;

@@ -1,6 +1,6 @@
 //! A verdict as Markdown: a table for the summary page of a CI job.
 
-use super::{alike, sentence_of, summary};
+use super::{group_findings, sentence_of, summary};
 use crate::check::{Outcome, Verdict};
 use crate::report::text::printable;
 
@@ -23,11 +23,11 @@ pub fn verdict_markdown(verdict: &Verdict) -> String {
         return text;
     }
     text += "\n| file | rule | outcome | what |\n|---|---|---|---|\n";
-    let findings = alike(&verdict.findings);
-    for alike in findings.iter().take(MOST_ROWS) {
-        let finding = alike.finding;
+    let findings = group_findings(&verdict.findings);
+    for group in findings.iter().take(MOST_ROWS) {
+        let finding = group.finding;
         let (path, rule, outcome) = (escaped(&finding.path), finding.rule.name(), finding.outcome.name());
-        text += &format!("| {path} | {rule} | {outcome} | {} |\n", escaped(&sentence_of(alike)));
+        text += &format!("| {path} | {rule} | {outcome} | {} |\n", escaped(&sentence_of(group)));
     }
     let more = findings.len().saturating_sub(MOST_ROWS);
     if more > 0 {

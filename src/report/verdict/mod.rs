@@ -13,35 +13,35 @@ pub use junit::verdict_junit;
 pub use markdown::verdict_markdown;
 pub use sarif::verdict_sarif;
 
-use super::findings::{Alike, alike};
+use super::findings::{FindingGroup, group_findings};
 use super::text::{counted, printable};
 use crate::check::{Finding, Outcome, Verdict};
 
 /// Lines that each end in a newline.
 pub fn verdict_text(verdict: &Verdict) -> String {
     let mut text = String::new();
-    for alike in alike(&verdict.findings) {
-        let finding = alike.finding;
+    for group in group_findings(&verdict.findings) {
+        let finding = group.finding;
         let outcome = match finding.outcome {
             Outcome::Violated | Outcome::Passed => "",
             Outcome::Warned => "warning: ",
             Outcome::Undecided => "undecided: ",
         };
         let (path, rule) = (printable(&finding.path), finding.rule.name());
-        text += &format!("{path}: {outcome}{rule}: {}\n", sentence_of(&alike));
+        text += &format!("{path}: {outcome}{rule}: {}\n", sentence_of(&group));
     }
     text + &summary(verdict) + "\n"
 }
 
 /// What was found, as a sentence without its file and its rule.
 fn sentence(finding: &Finding) -> String {
-    sentence_of(&Alike { finding, images: finding.image.iter().collect() })
+    sentence_of(&FindingGroup { finding, images: finding.image.iter().collect() })
 }
 
 /// What was found of one or several images.
-fn sentence_of(alike: &Alike<'_>) -> String {
-    let finding = alike.finding;
-    let image = alike.place().map(|place| format!("{place}: "));
+fn sentence_of(group: &FindingGroup<'_>) -> String {
+    let finding = group.finding;
+    let image = group.place().map(|place| format!("{place}: "));
     let kernel = finding.kernel.as_ref().map(|kernel| format!("kernel {kernel}: "));
     let there = finding.there.as_ref().map(|there| format!("; {there}"));
     let parts = [image, kernel, Some(finding.message.clone()), there];
@@ -53,5 +53,5 @@ fn summary(verdict: &Verdict) -> String {
     let counts = Outcome::ALL.map(|outcome| (outcome, verdict.count(outcome))).into_iter();
     let told = counts.filter(|&(outcome, count)| count > 0 || outcome == Outcome::Passed);
     let told: Vec<String> = told.map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
-    format!("{}: {}", counted(verdict.judged.len(), "check"), told.join(", "))
+    format!("{}: {}", counted(verdict.evaluations.len(), "check"), told.join(", "))
 }

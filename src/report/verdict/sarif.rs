@@ -28,8 +28,8 @@ pub fn verdict_sarif(verdict: &Verdict) -> String {
 fn rule(rule: Rule) -> Value {
     json!({
         "id": rule.name(),
-        "shortDescription": { "text": rule.demand() },
-        "fullDescription": { "text": rule.demand() },
+        "shortDescription": { "text": rule.description() },
+        "fullDescription": { "text": rule.description() },
         "defaultConfiguration": { "level": "error" },
     })
 }

@@ -83,7 +83,7 @@ pub struct FileSizes {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Images {
-    pub debug: Option<Debug>,
+    pub debug: Option<DebugKeyword>,
     pub build_paths: Option<bool>,
     pub compressed: Option<bool>,
     pub readable_by: Option<Vec<Text>>,
@@ -94,7 +94,7 @@ pub struct Images {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Debug {
+pub enum DebugKeyword {
     None,
     Lines,
     Full,
@@ -108,20 +108,20 @@ pub struct Kernels {
     pub archs: Option<Spanned<KernelArchs>>,
     pub max_registers: Option<u64>,
     pub max_spills: Option<u64>,
-    pub max_scratch: Option<Spanned<Bytes>>,
-    pub max_shared: Option<Spanned<Bytes>>,
+    pub max_scratch: Option<Spanned<ByteCount>>,
+    pub max_shared: Option<Spanned<ByteCount>>,
 }
 
 /// `"all"` or a list.
 #[derive(Debug)]
 pub enum KernelArchs {
-    Word(String),
-    These(Vec<Text>),
+    Keyword(String),
+    Listed(Vec<Text>),
 }
 
 /// A number of bytes, or a size with a unit.
 #[derive(Debug)]
-pub enum Bytes {
+pub enum ByteCount {
     Number(u64),
     Size(String),
 }
@@ -130,8 +130,8 @@ pub enum Bytes {
 
 impl<'de> Deserialize<'de> for KernelArchs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct ValueVisitor;
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = KernelArchs;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for KernelArchs {
             }
 
             fn visit_str<E: de::Error>(self, word: &str) -> Result<KernelArchs, E> {
-                Ok(KernelArchs::Word(word.to_owned()))
+                Ok(KernelArchs::Keyword(word.to_owned()))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<KernelArchs, A::Error> {
@@ -147,33 +147,33 @@ impl<'de> Deserialize<'de> for KernelArchs {
                 while let Some(item) = items.next_element()? {
                     these.push(item);
                 }
-                Ok(KernelArchs::These(these))
+                Ok(KernelArchs::Listed(these))
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for ByteCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Bytes;
+        struct ValueVisitor;
+        impl Visitor<'_> for ValueVisitor {
+            type Value = ByteCount;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number of bytes or a size such as \"48 KiB\"")
             }
 
-            fn visit_str<E: de::Error>(self, size: &str) -> Result<Bytes, E> {
-                Ok(Bytes::Size(size.to_owned()))
+            fn visit_str<E: de::Error>(self, size: &str) -> Result<ByteCount, E> {
+                Ok(ByteCount::Size(size.to_owned()))
             }
 
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Bytes, E> {
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<ByteCount, E> {
                 let unexpected = || E::invalid_value(de::Unexpected::Signed(number), &self);
-                u64::try_from(number).map(Bytes::Number).map_err(|_| unexpected())
+                u64::try_from(number).map(ByteCount::Number).map_err(|_| unexpected())
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 

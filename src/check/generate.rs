@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::facts::{Code, Facts, ImageFacts};
-use super::policy::{Size, Target};
+use super::facts::{FileFacts, ImageCode, ImageFacts};
+use super::policy::{PolicyTarget, Size};
 use crate::codec::Codec;
 use crate::inspect::DebugLevel;
 use crate::survey::SurveyedFile;
 use crate::target::order;
 
 /// More than there is by a tenth: a budget that has to be raised with every commit is soon ignored.
-const ROOM: u64 = 10;
+const HEADROOM_DIVISOR: u64 = 10;
 
 /// A policy that these files pass; `None` where there is no device code.
-pub fn init(files: &[&SurveyedFile]) -> Option<String> {
-    let facts: Vec<Facts<'_>> = files.iter().map(|file| Facts::new(file)).filter(|it| !it.images.is_empty()).collect();
+pub fn generate_policy(files: &[&SurveyedFile]) -> Option<String> {
+    let facts: Vec<FileFacts<'_>> =
+        files.iter().map(|file| FileFacts::new(file)).filter(|it| !it.images.is_empty()).collect();
     let common = common_archs(&facts)?;
     let mut text = "# Written by fatbin check --init from a build that was taken to be good.\n".to_owned();
     let paths: BTreeSet<String> = facts.iter().map(|facts| pattern(facts.path())).collect();
@@ -23,7 +24,7 @@ pub fn init(files: &[&SurveyedFile]) -> Option<String> {
     text += "\n[archs]\n# In every file.\n";
     text += &format!("require = {}\n", list(common.iter().cloned()));
     let mut codes = facts.iter().flat_map(|facts| &facts.images).map(|image| &image.code);
-    if codes.all(has_a_name) {
+    if codes.all(is_nameable) {
         let all: Vec<String> = sorted(facts.iter().flat_map(targets).collect());
         text += &format!("# In any file.\nonly = {}\n", list(all));
     }
@@ -34,7 +35,7 @@ pub fn init(files: &[&SurveyedFile]) -> Option<String> {
 }
 
 /// What each file has code for. Empty where files have nothing in common.
-fn common_archs(facts: &[Facts<'_>]) -> Option<Vec<String>> {
+fn common_archs(facts: &[FileFacts<'_>]) -> Option<Vec<String>> {
     let (first, others) = facts.split_first()?;
     let others: Vec<BTreeSet<String>> = others.iter().map(targets).collect();
     let mut common = targets(first);
@@ -43,29 +44,29 @@ fn common_archs(facts: &[Facts<'_>]) -> Option<Vec<String>> {
 }
 
 /// What a file has code for, as far as a policy has names for it.
-fn targets(facts: &Facts<'_>) -> BTreeSet<String> {
+fn targets(facts: &FileFacts<'_>) -> BTreeSet<String> {
     let named = facts.images.iter().filter_map(|image| match &image.code {
-        Code::For(target) => Target::parse(&target.to_string()).ok(),
+        ImageCode::For(target) => PolicyTarget::parse(&target.to_string()).ok(),
         _ => None,
     });
     named.map(|target| target.to_string()).collect()
 }
 
 /// Whether a policy can name it, if it has to.
-fn has_a_name(code: &Code) -> bool {
+fn is_nameable(code: &ImageCode) -> bool {
     match code {
-        Code::For(target) => Target::parse(&target.to_string()).is_ok(),
-        Code::Intermediate(_) | Code::Empty => true,
-        Code::Unknown => false,
+        ImageCode::For(target) => PolicyTarget::parse(&target.to_string()).is_ok(),
+        ImageCode::Intermediate(_) | ImageCode::Empty => true,
+        ImageCode::Unknown => false,
     }
 }
 
-fn sizes(facts: &[Facts<'_>]) -> String {
-    let with_room = |size: u64| Size(size.saturating_add(size / ROOM)).rounded_up();
-    let stored = facts.iter().map(Facts::stored);
+fn sizes(facts: &[FileFacts<'_>]) -> String {
+    let with_headroom = |size: u64| Size(size.saturating_add(size / HEADROOM_DIVISOR)).rounded_up();
+    let stored = facts.iter().map(FileFacts::stored);
     let (total, largest) = (stored.clone().fold(0, u64::saturating_add), stored.max().unwrap_or(0));
     let mut text = "\n[sizes]\n# A tenth more than there is.\n".to_owned();
-    text += &format!("total = \"{}\"\nfile = \"{}\"\n", exact(with_room(total)), exact(with_room(largest)));
+    text += &format!("total = \"{}\"\nfile = \"{}\"\n", exact(with_headroom(total)), exact(with_headroom(largest)));
     text
 }
 
@@ -75,9 +76,9 @@ fn exact(size: Size) -> String {
     if Size::parse(&text) == Some(size) { text } else { format!("{} B", size.0) }
 }
 
-fn images(facts: &[Facts<'_>]) -> String {
+fn images(facts: &[FileFacts<'_>]) -> String {
     let images: Vec<&ImageFacts<'_>> =
-        facts.iter().flat_map(|it| &it.images).filter(|it| it.code != Code::Empty).collect();
+        facts.iter().flat_map(|it| &it.images).filter(|it| it.code != ImageCode::Empty).collect();
     let mut text = String::new();
     let inspections = || images.iter().map(|image| image.inside.inspection.as_ref());
     let is_whole = |it: &crate::inspect::Inspection| it.not_inspected.is_none() && it.problems.is_empty();
@@ -99,7 +100,7 @@ fn images(facts: &[Facts<'_>]) -> String {
 }
 
 /// For each file what it has beyond what all have; of files that are called alike, what all of them have.
-fn exceptions(facts: &[Facts<'_>], common: &[String]) -> String {
+fn exceptions(facts: &[FileFacts<'_>], common: &[String]) -> String {
     let mut by_name: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for facts in facts {
         let own = targets(facts);

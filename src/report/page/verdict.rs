@@ -1,0 +1,66 @@
+//! What a check said of the files, for the top of the page: findings, and what was judged.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::escape::escape_invisible;
+use crate::check::{self, Rule};
+use crate::report::findings::{FindingGroup, group_findings};
+
+#[derive(Serialize)]
+pub struct VerdictData {
+    outcome: &'static str,
+    findings: Vec<FindingData>,
+    /// What each rule demands that was applied.
+    rules: Vec<(&'static str, &'static str)>,
+    judged: Vec<EvaluationData>,
+}
+
+#[derive(Serialize)]
+struct FindingData {
+    outcome: &'static str,
+    rule: &'static str,
+    path: String,
+    image: Option<String>,
+    kernel: Option<String>,
+    message: String,
+    there: Option<String>,
+}
+
+#[derive(Serialize)]
+struct EvaluationData {
+    outcome: &'static str,
+    rule: &'static str,
+    path: String,
+}
+
+impl VerdictData {
+    pub fn new(verdict: &check::Verdict) -> Self {
+        let optional = |text: &Option<String>| text.as_deref().map(escape_invisible);
+        let finding = |group: &FindingGroup<'_>| {
+            let finding = group.finding;
+            FindingData {
+                outcome: finding.outcome.name(),
+                rule: finding.rule.name(),
+                path: escape_invisible(&finding.path),
+                image: group.place().map(|place| escape_invisible(&place)),
+                kernel: optional(&finding.kernel),
+                message: escape_invisible(&finding.message),
+                there: optional(&finding.there),
+            }
+        };
+        let judged = |judged: &check::Evaluation| EvaluationData {
+            outcome: judged.outcome.name(),
+            rule: judged.rule.name(),
+            path: escape_invisible(&judged.path),
+        };
+        let rules: BTreeSet<Rule> = verdict.evaluations.iter().map(|judged| judged.rule).collect();
+        VerdictData {
+            outcome: verdict.outcome().name(),
+            findings: group_findings(&verdict.findings).iter().map(finding).collect(),
+            rules: rules.into_iter().map(|rule| (rule.name(), rule.description())).collect(),
+            judged: verdict.evaluations.iter().map(judged).collect(),
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod bundle;
 mod bundle_archives;
 mod check;
 mod diff;
+mod documents;
 mod dropin;
 mod extract;
 mod extract_index;

@@ -1,0 +1,186 @@
+//! The documents for contributors and users: links lead somewhere, listed files exist, workflows follow their schemas.
+
+use std::path::{Path, PathBuf};
+
+use yaml_rust2::{Yaml, YamlLoader};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn files_below(directory: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path, extension));
+        } else if path.extension().is_some_and(|found| found == extension) {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// All Markdown documents: those in the root directory, in `docs`, and that of the fixtures.
+fn documents() -> Vec<PathBuf> {
+    let mut documents = files_below(&root().join("docs"), "md");
+    for entry in std::fs::read_dir(root()).unwrap() {
+        documents.extend(Some(entry.unwrap().path()).filter(|path| path.extension().is_some_and(|it| it == "md")));
+    }
+    documents.push(root().join("fixtures/README.md"));
+    documents
+}
+
+/// The texts between `open` and `close`.
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
+    text.split(open).skip(1).filter_map(|rest| rest.split_once(close)).map(|(inner, _)| inner).collect()
+}
+
+#[test]
+fn links_between_documents_lead_to_files() {
+    let mut count = 0;
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for link in between(&text, "](", ")") {
+            let path = document.parent().unwrap().join(link.split('#').next().unwrap());
+            assert!(link.starts_with("https://") || path.exists(), "{}: {link} leads nowhere", document.display());
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count} links found");
+}
+
+#[test]
+fn every_page_of_the_guide_is_listed() {
+    let index = read("docs/guide/README.md");
+    for page in files_below(&root().join("docs/guide"), "md") {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(name == "README.md" || index.contains(&format!("]({name})")), "docs/guide/README.md lacks {name}");
+    }
+}
+
+#[test]
+fn readme_has_at_most_200_lines() {
+    assert!(read("README.md").lines().count() <= 200);
+}
+
+/// A section of `docs/adding.md`: its example, and its items, each a file with the words that it must contain.
+struct CheckList<'a> {
+    title: &'a str,
+    example: &'a str,
+    items: Vec<(&'a str, Vec<&'a str>)>,
+}
+
+fn check_lists(text: &str) -> Vec<CheckList<'_>> {
+    let sections = text.split("\n## ").skip(1);
+    let lists = sections.map(|section| {
+        let title = section.lines().next().unwrap();
+        let example = between(section, "\nExample: `", "`").pop().unwrap_or_else(|| panic!("{title}: no example"));
+        let items = section.split("\n- ").skip(1).flat_map(items_of).collect();
+        CheckList { title, example, items }
+    });
+    lists.collect()
+}
+
+/// The files of an item, each followed by its words in parentheses: `` `FILE` (`WORD`, `WORD`) and `FILE` (`WORD`): TEXT``.
+fn items_of(item: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut found = Vec::new();
+    let mut rest = item;
+    while let Some((file, after)) = rest.strip_prefix('`').and_then(|rest| rest.split_once("` (")) {
+        let (words, after) = after.split_once(')').unwrap();
+        found.push((file, words.split('`').skip(1).step_by(2).collect()));
+        rest = after.trim_start_matches([' ', '\n']).strip_prefix("and ").unwrap_or_default();
+    }
+    assert!(!found.is_empty(), "no file with words: {item}");
+    found
+}
+
+#[test]
+fn check_lists_name_existing_files_and_words() {
+    let text = read("docs/adding.md");
+    let lists = check_lists(&text);
+    assert_eq!(lists.len(), 6);
+    for CheckList { title, items, .. } in &lists {
+        assert!(items.len() >= 5, "{title}: {items:?}");
+        for (file, words) in items {
+            let content = read(file);
+            for word in words {
+                assert!(content.contains(word), "docs/adding.md, {title}: {file} does not contain {word}");
+            }
+        }
+    }
+}
+
+#[test]
+fn check_lists_name_every_file_of_their_example() {
+    let text = read("docs/adding.md");
+    for CheckList { title, example, items } in check_lists(&text) {
+        for file in files_below(&root().join("src"), "rs") {
+            let name = file.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/");
+            let is_test = name.ends_with("tests.rs");
+            if !is_test && std::fs::read_to_string(&file).unwrap().contains(example) {
+                let is_listed = items.iter().any(|(file, _)| *file == name);
+                assert!(is_listed, "docs/adding.md, {title}: {name} contains {example} and is not listed");
+            }
+        }
+    }
+}
+
+#[test]
+fn architecture_names_every_module() {
+    let text = read("ARCHITECTURE.md");
+    for entry in std::fs::read_dir(root().join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let is_module = !["lib", "main", "tidy"].contains(&name);
+        assert!(!is_module || text.contains(&format!("`{name}`")), "ARCHITECTURE.md lacks {name}");
+    }
+}
+
+fn to_json(yaml: &Yaml) -> serde_json::Value {
+    match yaml {
+        Yaml::String(text) => text.as_str().into(),
+        Yaml::Integer(number) => (*number).into(),
+        Yaml::Real(number) => number.parse::<f64>().unwrap().into(),
+        Yaml::Boolean(value) => (*value).into(),
+        Yaml::Array(items) => items.iter().map(to_json).collect(),
+        Yaml::Hash(entries) => {
+            let name = |key: &Yaml| key.as_str().unwrap_or_else(|| panic!("{key:?} is not a string")).to_owned();
+            entries.iter().map(|(key, value)| (name(key), to_json(value))).collect::<serde_json::Map<_, _>>().into()
+        }
+        Yaml::Null | Yaml::BadValue | Yaml::Alias(_) => serde_json::Value::Null,
+    }
+}
+
+/// `scripts/test` fetches the schemas. Without them, only strict mode fails.
+#[test]
+fn workflows_and_action_follow_the_published_schemas() {
+    let schemas = root().join("target/runtimes/workflow-schemas");
+    if !schemas.exists() {
+        assert!(std::env::var("FATBIN_STRICT").as_deref() != Ok("1"), "{} is missing", schemas.display());
+        eprintln!("ignored: {} is missing; run scripts/test --install", schemas.display());
+        return;
+    }
+    let workflows = [".github/workflows/ci.yml"].map(|name| (name, "github-workflows.json"));
+    for (name, schema) in workflows.into_iter().chain([("action.yml", "github-actions.json")]) {
+        let schema = std::fs::read(schemas.join(schema)).unwrap();
+        let schema = serde_json::from_slice(&schema).unwrap();
+        let document = to_json(&YamlLoader::load_from_str(&read(name)).unwrap()[0]);
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+    }
+}
+
+#[test]
+fn nothing_points_to_a_guessed_address() {
+    let guess = concat!("github.com/fatbin", "/fatbin");
+    let files = ["Cargo.toml", "action.yml", ".pre-commit-hooks.yaml"].map(|name| root().join(name));
+    for file in files.into_iter().chain(documents()).chain(files_below(&root().join("src"), "rs")) {
+        assert!(!std::fs::read_to_string(&file).unwrap().contains(guess), "{}: {guess}", file.display());
+    }
+}

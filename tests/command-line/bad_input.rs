@@ -1,10 +1,10 @@
 //! Everything that can be wrong with what the program is given: one line that says what, exit status 2, and on disk
 //! nothing new and nothing lost.
 
-use crate::{Run, Scene, fixture};
+use crate::{Run, Sandbox, fixture};
 
 /// Runs a command that must fail, and checks that it changed nothing in the folder.
-fn refused(scene: &Scene, arguments: &str) -> String {
+fn refused(scene: &Sandbox, arguments: &str) -> String {
     let before = (scene.names(), scene.path("old.o").exists().then(|| scene.read("old.o")));
     let Run { status, out, err } = scene.fatbin(arguments);
     assert_eq!((status, out.as_str()), (2, ""), "{arguments}: {err}");
@@ -14,8 +14,8 @@ fn refused(scene: &Scene, arguments: &str) -> String {
 }
 
 /// A folder with a good image, some bad ones and an output that exists already.
-fn scene() -> Scene {
-    let scene = Scene::new();
+fn scene() -> Sandbox {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "good").file("old.o", "old").file("empty", "");
     scene.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]).file("header", &fixture("answer-gfx90a.hsaco")[..40]);
     std::fs::create_dir(scene.path("folder")).unwrap();
@@ -23,7 +23,7 @@ fn scene() -> Scene {
 }
 
 #[test]
-fn each_mistake_is_one_line_with_file_and_cause_and_the_old_output_stays() {
+fn reports_each_mistake_on_one_line_and_keeps_the_old_output() {
     let scene = scene();
     let mistakes = [
         ("missing", "missing: cannot open: No such file or directory (os error 2)"),
@@ -46,7 +46,7 @@ fn each_mistake_is_one_line_with_file_and_cause_and_the_old_output_stays() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_named() {
+fn names_an_output_that_cannot_be_written() {
     let scene = scene();
     let cases = [
         ("missing/w.o", "missing/w.o: cannot create: No such file or directory (os error 2)"),
@@ -64,7 +64,7 @@ fn an_output_that_cannot_be_written_is_named() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_leaves_the_old_output() {
+fn keeps_the_old_output_when_the_disk_is_full() {
     let scene = scene();
     assert_eq!(
         refused(&scene, "wrap --kind openmp -o /dev/full good"),
@@ -73,7 +73,7 @@ fn a_full_disk_leaves_the_old_output() {
 }
 
 #[test]
-fn a_bundle_is_not_taken_for_an_image() {
+fn rejects_a_bundle_as_an_image() {
     let scene = scene();
     let bundle = fatbin::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1).unwrap();
     scene.file("bundle", bundle.to_vec());
@@ -84,7 +84,7 @@ fn a_bundle_is_not_taken_for_an_image() {
 }
 
 #[test]
-fn an_offload_binary_that_is_broken_or_for_another_runtime_is_refused() {
+fn rejects_a_damaged_offload_binary_or_one_for_another_runtime() {
     use fatbin::format::offload_binary::{Member, Version, write};
     let scene = scene();
     let binary = |offload_kind| {
@@ -108,7 +108,7 @@ fn an_offload_binary_that_is_broken_or_for_another_runtime_is_refused() {
 }
 
 #[test]
-fn a_device_image_that_was_cut_short_is_trouble_and_not_a_file_without_device_code() {
+fn reports_a_truncated_device_image_as_an_error() {
     let scene = scene();
     let all = fixture("answer-gfx90a.hsaco");
     scene.file("cubin", &fixture("answer-sm_90.cubin")[..1000]).file("policy", "[archs]\ndevices = [\"gfx90a\"]\n");
@@ -128,8 +128,8 @@ fn a_device_image_that_was_cut_short_is_trouble_and_not_a_file_without_device_co
 }
 
 #[test]
-fn no_damage_to_an_elf_image_or_host_file_is_a_crash() {
-    let scene = Scene::new();
+fn survives_any_damage_to_elf_images_and_host_files() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     for name in ["a", "w.o"] {
         let good = scene.read(name);
@@ -148,8 +148,8 @@ fn no_damage_to_an_elf_image_or_host_file_is_a_crash() {
 }
 
 #[test]
-fn a_name_with_control_characters_stays_on_one_line() {
-    let scene = Scene::new();
+fn escapes_control_characters_in_names() {
+    let scene = Sandbox::new();
     let run = crate::run(
         std::process::Command::new(env!("CARGO_BIN_EXE_fatbin"))
             .args(["scan", "two\nlines\u{1b}[31m"])
@@ -159,7 +159,7 @@ fn a_name_with_control_characters_stays_on_one_line() {
 }
 
 #[test]
-fn wrong_usage_is_trouble() {
+fn exits_with_2_on_wrong_usage() {
     let scene = scene();
     for arguments in
         ["", "frobnicate", "wrap", "wrap --kind vulkan -o x good", "scan", "extract", "scan --frobnicate x"]
@@ -171,8 +171,8 @@ fn wrong_usage_is_trouble() {
 }
 
 #[test]
-fn sections_that_claim_the_same_bytes_list_them_once() {
-    let scene = Scene::new();
+fn lists_bytes_of_overlapping_sections_once() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     let good = scene.read("w.o");
     let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap()) as usize;

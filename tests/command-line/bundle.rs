@@ -2,15 +2,15 @@
 
 use fatbin::format::bundle::{self, MAGIC};
 
-use crate::{Run, Scene, fixture};
+use crate::{Run, Sandbox, fixture};
 
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const ONE: &str = "hipv4-amdgcn-amd-amdhsa--gfx906";
 const TWO: &str = "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
 
 /// Files for a host and two devices; the host's is an object.
-fn scene() -> Scene {
-    let scene = Scene::new();
+fn scene() -> Sandbox {
+    let scene = Sandbox::new();
     scene.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
     scene.file("one", "code for one\n").file("two", [0, 1, 2, 0xff]).file("empty", "");
     scene
@@ -28,7 +28,7 @@ fn refused(run: Run, status: i32) -> String {
 }
 
 #[test]
-fn every_type_goes_in_and_comes_out_again_and_lists_its_ids() {
+fn bundles_lists_and_unbundles_every_type() {
     let scene = scene();
     for file_type in ["i", "ii", "cui", "hipi", "d", "ll", "bc", "s", "o", "gch", "ast"] {
         scene.fatbin(&format!("bundle --type {file_type} {} -o b", targets())).ok();
@@ -44,7 +44,7 @@ fn every_type_goes_in_and_comes_out_again_and_lists_its_ids() {
 }
 
 #[test]
-fn every_type_is_compressed_and_restored_but_for_objects() {
+fn compresses_and_decompresses_every_type_except_objects() {
     let scene = scene();
     for file_type in ["ii", "ll", "bc", "gch"] {
         for how in ["--compress", "--compress=zlib --format-version 2", "--compress=zstd --level 19"] {
@@ -60,7 +60,7 @@ fn every_type_is_compressed_and_restored_but_for_objects() {
 }
 
 #[test]
-fn what_is_written_is_the_canonical_id_in_the_order_of_the_command_line() {
+fn writes_canonical_ids_in_command_line_order() {
     let scene = scene();
     let targets = "--target hip-amdgcn-amd-amdhsa-gfx90a:xnack-:sramecc+=two --target openmp-nvptx64-nvidia-cuda-sm_70=one \
                    --target host-x86_64-linux-gnu=empty --target hip-amdgcn-amd-amdhsa-fiji=one";
@@ -71,7 +71,7 @@ fn what_is_written_is_the_canonical_id_in_the_order_of_the_command_line() {
 }
 
 #[test]
-fn objects_for_devices_alone_are_bundled_without_a_host() {
+fn bundles_device_objects_without_a_host() {
     let scene = scene();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
     scene.fatbin(&format!("bundle --type o --align 4096 --target {ONE}=a --target {TWO}=b -o out")).ok();
@@ -81,7 +81,7 @@ fn objects_for_devices_alone_are_bundled_without_a_host() {
 }
 
 #[test]
-fn an_empty_host_makes_the_bundle_that_hip_programs_hold() {
+fn writes_the_bundle_of_hip_programs_for_an_empty_host() {
     let scene = scene();
     scene.fatbin(&format!("bundle --type o --align 4096 --target {HOST}=/dev/null --target {ONE}=one -o b")).ok();
     let one = scene.read("one");
@@ -92,7 +92,7 @@ fn an_empty_host_makes_the_bundle_that_hip_programs_hold() {
 }
 
 #[test]
-fn an_input_may_be_the_output() {
+fn accepts_an_input_as_the_output() {
     let scene = scene();
     scene.fatbin(&format!("bundle --type bc {} -o one", targets())).ok();
     assert_eq!(scene.fatbin("list one").ok().lines().count(), 3);
@@ -101,7 +101,7 @@ fn an_input_may_be_the_output() {
 }
 
 #[test]
-fn a_bundle_comes_from_a_pipe_and_goes_into_one() {
+fn reads_a_bundle_from_a_pipe_and_writes_one_to_a_pipe() {
     let scene = scene();
     let line = format!(
         "{0} bundle --type bc {1} -o - | {0} unbundle --target {TWO}=- - | cmp - two && {0} bundle --type bc \
@@ -114,7 +114,7 @@ fn a_bundle_comes_from_a_pipe_and_goes_into_one() {
 }
 
 #[test]
-fn code_is_taken_by_what_it_serves_and_the_reasons_are_told() {
+fn unbundles_compatible_code_and_explains_the_choice() {
     let scene = scene();
     scene.fatbin(&format!("bundle --type bc --target {ONE}=one --target {TWO}=two -o b")).ok();
     let wanted = "hip-amdgcn-amd-amdhsa--gfx906:xnack+";
@@ -141,7 +141,7 @@ fn code_is_taken_by_what_it_serves_and_the_reasons_are_told() {
 }
 
 #[test]
-fn what_is_missing_may_be_allowed_and_what_is_no_bundle_is_then_the_hosts() {
+fn allows_missing_targets_and_treats_other_files_as_the_host_file() {
     let scene = scene();
     scene.fatbin(&format!("bundle --type bc --target {HOST}=host --target {ONE}=one -o b")).ok();
     scene.fatbin(&format!("unbundle --allow-missing --target {TWO}=x2 --target {ONE}=x1 b")).ok();
@@ -153,7 +153,7 @@ fn what_is_missing_may_be_allowed_and_what_is_no_bundle_is_then_the_hosts() {
 }
 
 #[test]
-fn verbose_says_sizes_ratio_speed_and_hash() {
+fn prints_sizes_ratio_speed_and_hash_when_verbose() {
     let scene = scene();
     scene.file("zeros", vec![0; 100_000]);
     let run = scene.fatbin(&format!("bundle -v --type bc --compress --target {ONE}=zeros -o b"));
@@ -169,7 +169,7 @@ fn verbose_says_sizes_ratio_speed_and_hash() {
 }
 
 #[test]
-fn several_bundles_in_one_file_are_listed_and_not_taken_for_one() {
+fn lists_several_bundles_in_one_file_and_rejects_them_as_one() {
     let scene = scene();
     scene.fatbin(&format!("bundle --type bc --target {ONE}=one -o a")).ok();
     scene.fatbin(&format!("bundle --type bc --compress --target {TWO}=two -o b")).ok();
@@ -188,7 +188,7 @@ fn several_bundles_in_one_file_are_listed_and_not_taken_for_one() {
 }
 
 #[test]
-fn a_list_of_nothing_has_an_exit_status_of_its_own() {
+fn exits_with_1_when_there_is_nothing_to_list() {
     let scene = scene();
     for nothing in ["one", "host", "empty"] {
         let run = scene.fatbin(&format!("list {nothing}"));
@@ -197,7 +197,7 @@ fn a_list_of_nothing_has_an_exit_status_of_its_own() {
 }
 
 #[test]
-fn every_mistake_in_a_bundle_that_is_to_be_made_is_one_line() {
+fn reports_each_mistake_in_a_new_bundle_on_one_line() {
     let scene = scene();
     scene.file("marked", format!("a\n// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
     scene.file("begins-marked", format!("// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
@@ -268,7 +268,7 @@ fn every_mistake_in_a_bundle_that_is_to_be_made_is_one_line() {
 }
 
 #[test]
-fn what_is_wrong_with_a_bundle_is_one_line_and_no_output_is_touched() {
+fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
     let scene = scene();
     scene.fatbin(&format!("bundle --type bc {} -o good", targets())).ok();
     scene.fatbin(&format!("bundle --type bc --compress {} -o packed", targets())).ok();
@@ -351,7 +351,7 @@ fn what_is_wrong_with_a_bundle_is_one_line_and_no_output_is_touched() {
 }
 
 #[test]
-fn the_same_id_twice_and_the_same_output_twice_are_refused() {
+fn rejects_duplicate_ids_and_duplicate_outputs() {
     let scene = scene();
     let bytes = bundle::write(&[(ONE, &b"1"[..]), (ONE, b"2")], 1).unwrap().to_vec();
     scene.file("b", bytes);
@@ -368,7 +368,7 @@ fn the_same_id_twice_and_the_same_output_twice_are_refused() {
 }
 
 #[test]
-fn a_type_that_the_bundle_is_not_of_is_refused() {
+fn rejects_a_type_that_the_bundle_does_not_have() {
     let scene = scene();
     scene.fatbin(&format!("bundle --type ii {} -o texts", targets())).ok();
     scene.fatbin(&format!("bundle --type bc {} -o binary", targets())).ok();
@@ -385,8 +385,8 @@ fn a_type_that_the_bundle_is_not_of_is_refused() {
 }
 
 #[test]
-fn a_host_object_with_device_code_links_as_if_it_had_none_and_is_restored_to_the_byte() {
-    let scene = Scene::new();
+fn links_a_bundled_host_object_and_unbundles_the_original_bytes() {
+    let scene = Sandbox::new();
     scene.file("host.c", fixture("host.c")).file("one", "code");
     let cc = |line: &str| {
         let run = crate::run(std::process::Command::new("cc").args(line.split(' ')).current_dir(scene.path(".")));

@@ -6,21 +6,21 @@ use fatbin::archive::{self, MemberContent};
 use fatbin::bytes::View;
 use fatbin::format::bundle;
 
-use crate::{Run, Scene};
+use crate::{Run, Sandbox};
 
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const ONE: &str = "hip-amdgcn-amd-amdhsa--gfx906";
 const TWO: &str = "hip-amdgcn-amd-amdhsa--gfx90a:xnack+";
 
 /// Files for a host, which is an object, and two devices.
-fn scene() -> Scene {
-    let scene = Scene::new();
+fn scene() -> Sandbox {
+    let scene = Sandbox::new();
     scene.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
     scene.file("one", "code for one\n").file("two", [0, 1, 2, 0xff]);
     scene
 }
 
-fn bundle(scene: &Scene, how: &str, output: &str) -> Vec<u8> {
+fn bundle(scene: &Sandbox, how: &str, output: &str) -> Vec<u8> {
     let targets = format!("--target {HOST}=host --target {ONE}=one --target {TWO}=two");
     scene.fatbin(&format!("bundle {how} {targets} -o {output}")).ok();
     scene.read(output)
@@ -62,7 +62,7 @@ fn thin(members: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 /// Names and contents of an archive in the folder.
-fn members(scene: &Scene, name: &str) -> Vec<(String, Vec<u8>)> {
+fn members(scene: &Sandbox, name: &str) -> Vec<(String, Vec<u8>)> {
     let bytes = scene.read(name);
     let members = archive::members(View::new(&bytes)).expect("an archive").unwrap();
     let read = members.into_iter().map(|member| {
@@ -83,7 +83,7 @@ fn in_one(stem: &str) -> String {
 }
 
 #[test]
-fn members_in_every_form_go_into_an_archive_for_each_target() {
+fn writes_an_archive_per_target_from_members_in_every_form() {
     let scene = scene();
     let forms = [
         ("binary.o", bundle(&scene, "--type bc", "b")),
@@ -124,7 +124,7 @@ fn members_in_every_form_go_into_an_archive_for_each_target() {
 }
 
 #[test]
-fn a_member_may_hold_several_bundles_one_behind_the_other() {
+fn reads_members_with_several_bundles_back_to_back() {
     let scene = scene();
     let zstd = bundle(&scene, "--type bc --compress", "b");
     let plain = bundle(&scene, "--type bc", "b");
@@ -141,7 +141,7 @@ fn a_member_may_hold_several_bundles_one_behind_the_other() {
 }
 
 #[test]
-fn members_of_one_name_all_come_out_in_their_order() {
+fn extracts_members_with_the_same_name_in_order() {
     let scene = scene();
     let one = bundle(&scene, "--type bc", "b");
     scene.file("one", "other\n");
@@ -153,7 +153,7 @@ fn members_of_one_name_all_come_out_in_their_order() {
 }
 
 #[test]
-fn all_code_that_serves_a_target_is_taken_and_the_reasons_are_told() {
+fn extracts_all_compatible_code_and_explains_the_choice() {
     let scene = scene();
     let a = bundle(&scene, "--type bc", "b");
     scene.fatbin("bundle --type bc --target hipv4-amdgcn-amd-amdhsa--gfx90a=two -o b").ok();
@@ -179,7 +179,7 @@ fn all_code_that_serves_a_target_is_taken_and_the_reasons_are_told() {
 }
 
 #[test]
-fn what_is_missing_is_told_with_what_is_there_and_leaves_no_archive_unless_it_is_allowed() {
+fn reports_missing_targets_and_writes_no_archive_unless_allowed() {
     let scene = scene();
     let a = bundle(&scene, "--type bc", "b");
     scene.file("all.a", gnu(&[("a.o", &a), ("b.o", &a)]));
@@ -205,7 +205,7 @@ fn what_is_missing_is_told_with_what_is_there_and_leaves_no_archive_unless_it_is
 }
 
 #[test]
-fn an_archive_is_checked_for_target_ids_that_must_not_stand_together_if_that_is_asked() {
+fn checks_for_conflicting_target_ids_on_request() {
     let scene = scene();
     let open = "hip-amdgcn-amd-amdhsa--gfx90a";
     let two = |one: &str, other: &str| bundle::write(&[(one, &b"1"[..]), (other, b"2")], 1).unwrap().to_vec();
@@ -227,7 +227,7 @@ fn an_archive_is_checked_for_target_ids_that_must_not_stand_together_if_that_is_
 }
 
 #[test]
-fn archives_with_something_wrong_in_them_are_one_line_and_no_output() {
+fn reports_a_damaged_archive_on_one_line_without_output() {
     let scene = scene();
     let plain = bundle(&scene, "--type bc", "b");
     let zstd = bundle(&scene, "--type bc --compress", "b");
@@ -262,7 +262,7 @@ fn archives_with_something_wrong_in_them_are_one_line_and_no_output() {
 }
 
 #[test]
-fn an_archive_may_be_its_own_output_and_comes_from_a_pipe() {
+fn accepts_an_archive_as_its_own_output_or_from_a_pipe() {
     let scene = scene();
     let a = bundle(&scene, "--type bc", "b");
     scene.file("all.a", gnu(&[("a.o", &a)]));

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::{Run, Scene, fixture};
+use crate::{Run, Sandbox, fixture};
 
 /// A library in each folder, whose images are files of these contents.
-fn builds(old: &[&[u8]], new: &[&[u8]]) -> Scene {
-    let scene = Scene::new();
+fn builds(old: &[&[u8]], new: &[&[u8]]) -> Sandbox {
+    let scene = Sandbox::new();
     for (folder, images) in [("old", old), ("new", new)] {
         std::fs::create_dir(scene.path(folder)).unwrap();
         library(&scene, &format!("{folder}/lib.so"), images);
@@ -14,7 +14,7 @@ fn builds(old: &[&[u8]], new: &[&[u8]]) -> Scene {
     scene
 }
 
-fn library(scene: &Scene, path: &str, images: &[&[u8]]) {
+fn library(scene: &Sandbox, path: &str, images: &[&[u8]]) {
     let mut names = String::new();
     for (number, image) in images.iter().enumerate() {
         scene.file(&format!("image-{number}"), image);
@@ -45,7 +45,7 @@ fn differs(run: Run) -> String {
 }
 
 #[test]
-fn equal_builds_are_equal_whatever_they_are_called_and_however_they_are_given() {
+fn equal_builds_do_not_differ_by_name_or_form() {
     let scene = builds(&[&gfx90a()], &[&gfx90a()]);
     scene.fatbin("lock old -o old.lock").ok();
     scene.fatbin("lock new/lib.so --code-only -o code.lock").ok();
@@ -59,7 +59,7 @@ fn equal_builds_are_equal_whatever_they_are_called_and_however_they_are_given() 
 }
 
 #[test]
-fn an_added_arch_and_debug_information_are_told_as_what_they_are() {
+fn distinguishes_an_added_arch_from_debug_information() {
     let scene = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco"), &fixture("answer-sm_90.cubin")]);
     let sizes = ["old", "new"].map(|it| scene.read(&format!("{it}/lib.so")).len() as i64);
     let (old, new, grown) = (sizes[0], sizes[1], sizes[1] - sizes[0]);
@@ -80,7 +80,7 @@ lib.so: {old} -> {new} bytes (+{grown}, +{percent:.1} %)
 }
 
 #[test]
-fn a_kernel_that_grew_is_named_and_a_lock_says_the_same_as_the_files() {
+fn names_a_kernel_that_grew_from_files_and_from_locks() {
     let scene = builds(&[&gfx90a(), &fixture("answer-sm_90.cubin")], &[&grown()]);
     let out = differs(scene.fatbin("diff old new"));
     let size = |it: &str| scene.read(&format!("{it}/lib.so")).len();
@@ -96,8 +96,8 @@ fn a_kernel_that_grew_is_named_and_a_lock_says_the_same_as_the_files() {
 }
 
 #[test]
-fn a_kernel_that_grew_for_every_arch_has_one_row_and_leaves_the_others_theirs() {
-    let scene = Scene::new();
+fn prints_one_row_for_a_kernel_that_grew_on_every_arch() {
+    let scene = Sandbox::new();
     let lock = |extra: u64| {
         let mut text = "fatbin.lock/1\nfile a.so\n".to_owned();
         for arch in ["sm_80", "sm_90", "sm_100"] {
@@ -118,7 +118,7 @@ fn a_kernel_that_grew_for_every_arch_has_one_row_and_leaves_the_others_theirs() 
 }
 
 #[test]
-fn only_code_counts_if_nothing_else_is_to() {
+fn compares_only_code_with_code_only() {
     let scene = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco")]);
     differs(scene.fatbin("diff old new"));
     scene.fatbin("diff --code-only old new").ok();
@@ -127,8 +127,8 @@ fn only_code_counts_if_nothing_else_is_to() {
 }
 
 #[test]
-fn a_lost_compression_is_a_difference_in_the_way_of_storing() {
-    let scene = Scene::new();
+fn reports_lost_compression_as_a_storage_difference() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     scene.fatbin("pack --compress -o old a").ok();
     scene.fatbin("pack --format-version 3 -o new a").ok();
@@ -139,7 +139,7 @@ fn a_lost_compression_is_a_difference_in_the_way_of_storing() {
 }
 
 #[test]
-fn a_limit_on_growth_decides_the_exit_status() {
+fn growth_limit_decides_the_exit_status() {
     let scene = builds(&[&gfx90a()], &[&gfx90a(), &fixture("answer-sm_90.cubin")]);
     let status = |limits: &str| scene.fatbin(&format!("diff old new {limits}")).status;
     let cases = [
@@ -168,7 +168,7 @@ fn a_limit_on_growth_decides_the_exit_status() {
 }
 
 #[test]
-fn the_document_follows_its_schema() {
+fn json_follows_its_schema() {
     let scene = builds(&[&gfx90a()], &[&grown(), &fixture("answer-sm_90.cubin")]);
     let run = scene.fatbin("diff --json --max-growth 5% old new");
     assert_eq!(run.status, 1);
@@ -187,8 +187,8 @@ fn the_document_follows_its_schema() {
 }
 
 #[test]
-fn members_of_wheels_of_two_versions_belong_together() {
-    let scene = Scene::new();
+fn pairs_members_of_two_versions_of_a_wheel() {
+    let scene = Sandbox::new();
     for (version, image) in [("1.0", gfx90a()), ("1.1", grown())] {
         let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
         for folder in ["x", &format!("x-{version}.data/purelib")] {
@@ -207,7 +207,7 @@ fn members_of_wheels_of_two_versions_belong_together() {
 }
 
 #[test]
-fn trouble_is_told_and_is_no_difference() {
+fn reports_errors_apart_from_differences() {
     let scene = builds(&[&gfx90a()], &[&gfx90a()]);
     scene
         .file("text", "no code")
@@ -227,8 +227,8 @@ fn trouble_is_told_and_is_no_difference() {
 }
 
 #[test]
-fn names_from_a_lock_do_not_command_the_terminal_and_long_ones_are_cut() {
-    let scene = Scene::new();
+fn escapes_and_shortens_names_from_a_lock() {
+    let scene = Sandbox::new();
     let long = "k".repeat(300);
     let lock = |size: u64| {
         let kernels = format!("  kernel \"\\u001b]0;x\" code_size={size}\n  kernel {long} code_size={size}\n");

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use crate::{Run, Scene};
+use crate::{Run, Sandbox};
 
 /// Runs the program under another name; arguments as one would type them.
-pub fn called(scene: &Scene, name: &str, arguments: &str) -> Run {
+pub fn called(scene: &Sandbox, name: &str, arguments: &str) -> Run {
     let link = scene.path(name);
     if !link.exists() {
         std::fs::hard_link(env!("CARGO_BIN_EXE_fatbin"), &link)
@@ -19,8 +19,8 @@ pub fn called(scene: &Scene, name: &str, arguments: &str) -> Run {
 }
 
 #[test]
-fn the_documented_call_of_clang_offload_wrapper_registers_each_target_id() {
-    let scene = Scene::new();
+fn clang_offload_wrapper_registers_each_target_id() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "gfx90a-binary.out").fixture("answer-gfx90a-xnack+.hsaco", "xnack-binary.out");
     let documented = "-target x86_64-unknown-linux-gnu -o host-wrapper.o --offload-arch=gfx90a gfx90a-binary.out \
                       --offload-arch=gfx90a:xnack+ xnack-binary.out";
@@ -34,8 +34,8 @@ fn the_documented_call_of_clang_offload_wrapper_registers_each_target_id() {
 }
 
 #[test]
-fn a_version_in_the_name_chooses_the_generation() {
-    let scene = Scene::new();
+fn version_suffix_selects_the_abi() {
+    let scene = Sandbox::new();
     scene.fixture("answer-x86_64.so", "a");
     let cases = [
         ("clang-offload-wrapper-10", "--target=x86_64-unknown-linux-gnu", "openmp", "llvm10"),
@@ -51,8 +51,8 @@ fn a_version_in_the_name_chooses_the_generation() {
 }
 
 #[test]
-fn help_and_version_are_there_and_mistakes_are_told_as_llvm_tells_them() {
-    let scene = Scene::new();
+fn prints_help_version_and_errors_like_llvm() {
+    let scene = Sandbox::new();
     scene.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b");
     let name = "llvm-offload-wrapper";
     let help = called(&scene, name, "--help").ok();
@@ -83,8 +83,8 @@ fn help_and_version_are_there_and_mistakes_are_told_as_llvm_tells_them() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_help_that_nobody_reads_or_has_room_for_ends_in_a_status_and_not_in_a_crash() {
-    let scene = Scene::new();
+fn help_survives_a_closed_pipe_and_a_full_disk() {
+    let scene = Sandbox::new();
     called(&scene, "llvm-offload-binary", "--version").ok();
     let help = |to: std::process::Stdio| {
         let mut command = Command::new(scene.path("llvm-offload-binary"));
@@ -101,8 +101,8 @@ fn a_help_that_nobody_reads_or_has_room_for_ends_in_a_status_and_not_in_a_crash(
 
 #[cfg(unix)]
 #[test]
-fn links_by_the_names_of_the_tools_are_made_and_made_again_but_nothing_else_is_touched() {
-    let scene = Scene::new();
+fn install_links_replaces_links_and_nothing_else() {
+    let scene = Sandbox::new();
     for _ in 0..2 {
         let out = scene.fatbin("install-links tools/bin").ok();
         assert!(out.lines().any(|line| line == "tools/bin/llvm-offload-binary"), "{out}");

@@ -1,10 +1,10 @@
 //! `fatbin extract`: names, bytes, and what happens when files meet.
 
-use crate::Scene;
+use crate::Sandbox;
 
 #[test]
-fn images_come_out_as_they_went_in_under_names_that_say_what_they_are() {
-    let scene = Scene::new();
+fn extracts_unchanged_images_under_descriptive_names() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     let out = scene.fatbin("extract w.o -o out").ok();
@@ -16,8 +16,8 @@ fn images_come_out_as_they_went_in_under_names_that_say_what_they_are() {
 }
 
 #[test]
-fn two_files_of_the_same_name_keep_their_images_apart() {
-    let scene = Scene::new();
+fn separates_images_of_files_with_the_same_name() {
+    let scene = Sandbox::new();
     for folder in ["one", "two"] {
         std::fs::create_dir(scene.path(folder)).unwrap();
     }
@@ -30,15 +30,15 @@ fn two_files_of_the_same_name_keep_their_images_apart() {
 }
 
 #[test]
-fn nothing_to_extract_has_an_exit_status_of_its_own() {
-    let scene = Scene::new();
+fn exits_with_1_when_there_is_nothing_to_extract() {
+    let scene = Sandbox::new();
     let run = scene.file("text", "nothing").fatbin("extract text -o out");
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "", ""));
 }
 
 #[test]
-fn the_hosts_entry_of_a_bundle_is_listed_but_not_extracted() {
-    let scene = Scene::new();
+fn does_not_extract_the_host_entry_of_a_bundle() {
+    let scene = Sandbox::new();
     let entries =
         [("host-x86_64-unknown-linux-gnu-", &b"\x7fELF host"[..]), ("hipv4-amdgcn-amd-amdhsa--gfx906", b"device code")];
     scene.file("bundle", fatbin::format::bundle::write(&entries, 4096).unwrap().to_vec());
@@ -51,8 +51,8 @@ fn the_hosts_entry_of_a_bundle_is_listed_but_not_extracted() {
 }
 
 /// Images of three targets, and one of them twice.
-fn packed() -> Scene {
-    let scene = Scene::new();
+fn packed() -> Sandbox {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "x");
     scene.fixture("answer-sm_90.cubin", "b").fixture("answer-sm_80.ptx", "p");
     let images = ["a,kind=hip", "x,kind=hip,note=first", "b,kind=cuda", "p,kind=cuda,note=second", "a,kind=openmp"];
@@ -62,7 +62,7 @@ fn packed() -> Scene {
 }
 
 #[test]
-fn each_way_to_select_takes_what_it_names() {
+fn each_filter_selects_matching_images() {
     let scene = packed();
     let cases = [
         ("--kind cuda", vec!["out.2", "out.3"]),
@@ -85,7 +85,7 @@ fn each_way_to_select_takes_what_it_names() {
 }
 
 #[test]
-fn what_was_asked_for_and_is_not_there_is_said_and_nothing_is_written() {
+fn reports_filters_without_match_and_writes_nothing() {
     let scene = packed();
     let there = "cuda nvptx64-nvidia-cuda sm_80, cuda nvptx64-nvidia-cuda sm_90, hip amdgcn-amd-amdhsa gfx90a, \
                  hip amdgcn-amd-amdhsa gfx90a:xnack+, openmp amdgcn-amd-amdhsa gfx90a";
@@ -108,7 +108,7 @@ fn what_was_asked_for_and_is_not_there_is_said_and_nothing_is_written() {
 }
 
 #[test]
-fn one_named_file_takes_one_image_and_names_those_that_would_fight_for_it() {
+fn writes_one_image_to_a_named_file_or_names_the_candidates() {
     let scene = packed();
     scene.fatbin("extract out --arch sm_90 --to image").ok();
     assert_eq!(scene.read("image"), scene.read("b"));
@@ -120,7 +120,7 @@ fn one_named_file_takes_one_image_and_names_those_that_would_fight_for_it() {
 }
 
 #[test]
-fn a_library_for_each_target_holds_its_images() {
+fn writes_a_library_per_target() {
     let scene = packed();
     let out = scene.fatbin("extract out --archive -o libraries").ok();
     let names = [
@@ -141,8 +141,8 @@ fn a_library_for_each_target_holds_its_images() {
 }
 
 #[test]
-fn images_in_the_members_of_a_library_come_out_under_its_name() {
-    let scene = Scene::new();
+fn names_images_of_library_members_after_the_library() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     scene.fatbin("wrap --kind openmp -o w.o a").ok();
     let mut library = std::io::Cursor::new(Vec::new());
@@ -159,7 +159,7 @@ fn images_in_the_members_of_a_library_come_out_under_its_name() {
 }
 
 #[test]
-fn a_broken_file_does_not_keep_the_others_from_being_extracted() {
+fn extracts_other_files_when_one_is_damaged() {
     let scene = packed();
     scene.file("bad", [0x10, 0xff, 0x10, 0xad, 0x0a]);
     let run = scene.fatbin("extract bad out -o images");

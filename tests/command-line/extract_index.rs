@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use crate::{Scene, run};
+use crate::{Sandbox, run};
 
 /// Two images in an object.
-fn object() -> Scene {
-    let scene = Scene::new();
+fn object() -> Sandbox {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     scene
 }
 
 #[test]
-fn files_are_called_as_a_template_says_and_a_slash_makes_a_folder() {
+fn names_files_by_template_with_directories() {
     let scene = object();
     let out = scene.fatbin("extract w.o -o out --name {file}/{kind}:{arch}.{member}.{number}.{extension}").ok();
     assert_eq!(out, "out/w.o/openmp_gfx90a_xnack+.0.elf\nout/w.o/openmp_sm_90.1.elf\n");
@@ -21,7 +21,7 @@ fn files_are_called_as_a_template_says_and_a_slash_makes_a_folder() {
 }
 
 #[test]
-fn two_images_of_one_name_are_an_error_that_names_both_and_nothing_is_written() {
+fn rejects_two_images_with_one_name() {
     let scene = object();
     let run = scene.fatbin("extract w.o -o out --name {file}.{EXTENSION}");
     assert_eq!(run.status, 2);
@@ -36,7 +36,7 @@ fn two_images_of_one_name_are_an_error_that_names_both_and_nothing_is_written() 
 }
 
 #[test]
-fn the_index_tells_of_each_file_where_it_is_from_what_it_is_and_its_hash() {
+fn index_lists_source_target_and_hash_of_each_file() {
     let scene = object();
     let out = scene.fatbin("extract w.o -o out --index").ok();
     assert_eq!(out.lines().last(), Some("out/index.json"));
@@ -57,8 +57,8 @@ fn the_index_tells_of_each_file_where_it_is_from_what_it_is_and_its_hash() {
 }
 
 #[test]
-fn an_image_in_a_compressed_container_has_the_address_of_that() {
-    let scene = Scene::new();
+fn address_of_a_compressed_image_is_that_of_its_container() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("pack --compress -o packed a").ok();
     scene.fatbin("extract packed -o out --index").ok();
     let index: Value = serde_json::from_slice(&scene.read("out/index.json")).unwrap();
@@ -70,7 +70,7 @@ fn an_image_in_a_compressed_container_has_the_address_of_that() {
 }
 
 #[test]
-fn an_address_is_an_input_of_scan_and_inspect_as_well() {
+fn scan_and_inspect_accept_addresses() {
     let scene = object();
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
     let address = document["files"][0]["containers"][1]["images"][0]["address"].as_str().unwrap();
@@ -91,8 +91,8 @@ fn an_address_is_an_input_of_scan_and_inspect_as_well() {
 }
 
 #[test]
-fn an_address_leads_back_to_its_file_whatever_that_is_called() {
-    let scene = Scene::new();
+fn addresses_round_trip_for_unusual_file_names() {
+    let scene = Sandbox::new();
     std::fs::create_dir(scene.path("folder")).unwrap();
     scene.fixture("answer-sm_90.cubin", "folder/a b#c%20?d&e.cubin");
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json folder").ok()).unwrap();
@@ -103,7 +103,7 @@ fn an_address_leads_back_to_its_file_whatever_that_is_called() {
 }
 
 #[test]
-fn images_are_selected_by_the_kernels_in_them_and_by_the_container() {
+fn filters_by_kernel_and_container() {
     let scene = object();
     let ptx = ".version 8.1\n.target sm_90\n.address_size 64\n.entry _Z4morePi() { ret; }";
     scene.file("more.ptx", ptx);
@@ -125,7 +125,7 @@ fn images_are_selected_by_the_kernels_in_them_and_by_the_container() {
 }
 
 #[test]
-fn an_image_that_may_hold_the_kernel_and_cannot_be_looked_into_is_told() {
+fn reports_images_that_cannot_be_searched_for_a_kernel() {
     let scene = object();
     scene.file("m.bc", b"BC\xc0\xde and so on");
     scene.fatbin("pack -o p b --image file=m.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
@@ -138,10 +138,10 @@ fn an_image_that_may_hold_the_kernel_and_cannot_be_looked_into_is_told() {
 }
 
 #[test]
-fn one_broken_image_does_not_keep_the_others_of_its_file() {
+fn extracts_other_images_when_one_is_damaged() {
     use fatbin::bytes::View;
     use fatbin::format::cuda_fatbin::{Member, write};
-    let scene = Scene::new();
+    let scene = Sandbox::new();
     let (cubin, ptx) = (crate::fixture("answer-sm_90.cubin"), crate::fixture("answer-sm_80.ptx"));
     let members = [&cubin, &ptx].map(|image| Member::new(View::new(image), None).unwrap());
     let mut fatbin = write(&members).unwrap().to_vec();
@@ -161,8 +161,8 @@ fn one_broken_image_does_not_keep_the_others_of_its_file() {
 }
 
 #[test]
-fn one_broken_file_does_not_keep_the_others_of_a_folder_or_a_list() {
-    let scene = Scene::new();
+fn extracts_other_files_of_a_directory_or_list_when_one_is_damaged() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("pack --compress -o one a").ok();
     scene.fatbin("pack -o two b").ok();
@@ -181,9 +181,9 @@ fn one_broken_file_does_not_keep_the_others_of_a_folder_or_a_list() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_list_may_have_names_in_any_encoding_and_one_that_is_missing_does_not_keep_the_files() {
+fn reads_lists_in_any_encoding_and_continues_after_a_missing_list() {
     use std::os::unix::ffi::OsStrExt;
-    let scene = Scene::new();
+    let scene = Sandbox::new();
     let name = std::ffi::OsStr::from_bytes(b"a\xff");
     std::fs::write(scene.path(".").join(name), crate::fixture("answer-sm_90.cubin")).unwrap();
     let out = scene.file("list", b"a\xff\n").fatbin("scan --files-from list").ok();
@@ -198,8 +198,8 @@ fn a_list_may_have_names_in_any_encoding_and_one_that_is_missing_does_not_keep_t
 
 #[cfg(unix)]
 #[test]
-fn more_files_are_extracted_than_may_be_open_at_once() {
-    let scene = Scene::new();
+fn extracts_more_files_than_may_be_open() {
+    let scene = Sandbox::new();
     for number in 0..100 {
         scene.fixture("answer-sm_90.cubin", &format!("{number}.cubin"));
     }
@@ -209,10 +209,10 @@ fn more_files_are_extracted_than_may_be_open_at_once() {
 }
 
 #[test]
-fn a_file_that_changes_between_the_look_and_the_taking_out_is_refused() {
+fn rejects_a_file_that_changes_during_extraction() {
     use fatbin::io::Input;
     use fatbin::scan::{Archives, Opening, each_part};
-    let scene = Scene::new();
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "a");
     let how = Opening { archives: Archives::All, limit: Default::default() };
     let mut parts = Vec::new();

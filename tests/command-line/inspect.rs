@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::Scene;
+use crate::Sandbox;
 
-fn document(scene: &Scene, arguments: &str) -> Value {
+fn document(scene: &Sandbox, arguments: &str) -> Value {
     serde_json::from_str(&scene.fatbin(arguments).ok()).unwrap()
 }
 
 #[test]
-fn a_table_has_the_columns_that_its_kernels_have() {
-    let scene = Scene::new();
+fn table_has_only_columns_with_values() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     let table = "\
@@ -25,8 +25,8 @@ w.o: image 1: openmp nvptx64-nvidia-cuda sm_90 elf, 1 kernel
 }
 
 #[test]
-fn the_document_follows_its_schema() {
-    let scene = Scene::new();
+fn json_follows_its_schema() {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "a").file("text", "nothing here\n");
     let expected = json!({
         "schema": "fatbin.inspect/1",
@@ -52,8 +52,8 @@ fn the_document_follows_its_schema() {
 }
 
 #[test]
-fn the_matrix_tells_which_kernel_is_missing_for_which_arch() {
-    let scene = Scene::new();
+fn matrix_shows_missing_kernels_by_arch() {
+    let scene = Sandbox::new();
     let ptx = |entries: &str| format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}");
     scene.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "g");
     scene.file("b.ptx", ptx(".entry answer_kernel() { ret; } .entry _Z4morePi() { ret; }"));
@@ -78,8 +78,8 @@ fn the_matrix_tells_which_kernel_is_missing_for_which_arch() {
 }
 
 #[test]
-fn images_are_selected_as_extract_selects_them() {
-    let scene = Scene::new();
+fn filters_images_like_extract() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     let images = |arguments: &str| document(&scene, arguments)["files"][0]["images"].clone();
@@ -91,8 +91,8 @@ fn images_are_selected_as_extract_selects_them() {
 }
 
 #[test]
-fn a_file_without_images_is_told_and_one_that_cannot_be_read_is_trouble() {
-    let scene = Scene::new();
+fn distinguishes_files_without_images_from_unreadable_files() {
+    let scene = Sandbox::new();
     let run = scene.file("text", "nothing here\n").fatbin("inspect text");
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "text: no device images\n", ""));
     let run = scene.fixture("answer-sm_90.cubin", "a").fatbin("inspect missing a");
@@ -102,8 +102,8 @@ fn a_file_without_images_is_told_and_one_that_cannot_be_read_is_trouble() {
 }
 
 #[test]
-fn what_is_broken_inside_an_image_is_told_with_its_offset_in_the_file() {
-    let scene = Scene::new();
+fn reports_damage_in_an_image_at_its_file_offset() {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     let mut object = scene.read("w.o");
     let image = object.windows(4).rposition(|bytes| bytes == b"\x7fELF").unwrap();
@@ -117,8 +117,8 @@ fn what_is_broken_inside_an_image_is_told_with_its_offset_in_the_file() {
 }
 
 #[test]
-fn images_in_compressed_containers_are_looked_into() {
-    let scene = Scene::new();
+fn inspects_images_in_compressed_containers() {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "b");
     scene.fatbin("pack --compress -o packed a b").ok();
     let table = scene.fatbin("inspect packed").ok();
@@ -126,8 +126,8 @@ fn images_in_compressed_containers_are_looked_into() {
 }
 
 #[test]
-fn bitcode_is_named_and_not_looked_into() {
-    let scene = Scene::new();
+fn lists_bitcode_without_inspecting_it() {
+    let scene = Sandbox::new();
     scene
         .file("a.bc", b"BC\xc0\xde and so on")
         .fatbin("pack -o p --image file=a.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a");

@@ -3,15 +3,15 @@
 use fatbin::bytes::View;
 use fatbin::scan::scan;
 
-use crate::Scene;
+use crate::Sandbox;
 
 #[allow(dead_code, reason = "main is for people")]
 #[path = "../../examples/list.rs"]
 mod example;
 
 #[test]
-fn the_example_lists_the_images_of_a_file() {
-    let scene = Scene::new();
+fn example_lists_the_images_of_a_file() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     let (path, mut text) = (scene.path("w.o"), Vec::new());
@@ -26,7 +26,7 @@ fn the_example_lists_the_images_of_a_file() {
 }
 
 #[test]
-fn bytes_in_memory_are_scanned_without_any_file() {
+fn scans_bytes_in_memory() {
     let bytes = crate::fixture("answer-sm_90.cubin");
     let file = scan("memory", &View::new(&bytes)).unwrap();
     let archs: Vec<_> = file.device_images().map(|image| image.arch.as_deref()).collect();

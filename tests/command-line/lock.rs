@@ -1,6 +1,6 @@
 //! `fatbin lock`: what it writes, and when it does not.
 
-use crate::Scene;
+use crate::Sandbox;
 
 /// Hashes are long, and not what these tests are about.
 fn without_hashes(lock: &[u8]) -> String {
@@ -10,8 +10,8 @@ fn without_hashes(lock: &[u8]) -> String {
 }
 
 #[test]
-fn a_lock_has_a_line_for_each_file_image_and_kernel() {
-    let scene = Scene::new();
+fn lock_has_a_line_per_file_image_and_kernel() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     assert_eq!(scene.fatbin("lock w.o -o gpu.lock").ok(), "");
@@ -34,8 +34,8 @@ image sm_90 kind=openmp image=elf triple=nvptx64-nvidia-cuda in=offload-binary s
 }
 
 #[test]
-fn sizes_are_those_of_images_decompressed_and_the_codec_is_that_of_the_container_around_them() {
-    let scene = Scene::new();
+fn records_decompressed_sizes_and_the_codec_of_the_container() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").file("host", "");
     let ids = "--target host-x86_64-unknown-linux-gnu=host --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
     scene.fatbin(&format!("bundle --type bc --compress {ids} -o bundle")).ok();
@@ -46,8 +46,8 @@ fn sizes_are_those_of_images_decompressed_and_the_codec_is_that_of_the_container
 }
 
 #[test]
-fn a_lock_does_not_depend_on_the_order_of_files_and_images() {
-    let scene = Scene::new();
+fn lock_is_independent_of_file_and_image_order() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b").fixture("answer-sm_80.ptx", "c");
     std::fs::create_dir(scene.path("lib")).unwrap();
     scene.fatbin("pack -o lib/x --image file=a,kind=hip b").ok();
@@ -61,8 +61,8 @@ fn a_lock_does_not_depend_on_the_order_of_files_and_images() {
 }
 
 #[test]
-fn two_builds_that_differ_in_debug_information_have_one_lock_of_code() {
-    let scene = Scene::new();
+fn code_only_lock_ignores_debug_information() {
+    let scene = Sandbox::new();
     let lock = |name: &str, options: &str| {
         scene.fixture(name, "a").fatbin("pack -o x --image file=a,kind=hip").ok();
         scene.fatbin(&format!("lock {options} x -o -")).ok()
@@ -74,8 +74,8 @@ fn two_builds_that_differ_in_debug_information_have_one_lock_of_code() {
 }
 
 #[test]
-fn a_lock_that_would_not_hold_everything_is_not_written_and_the_old_one_stays() {
-    let scene = Scene::new();
+fn does_not_write_an_incomplete_lock() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").file("cut", b"\x10\xff\x10\xad").file("text", "no code");
     scene.file("gpu.lock", "old");
     let run = scene.fatbin("lock a missing -o gpu.lock");
@@ -88,8 +88,8 @@ fn a_lock_that_would_not_hold_everything_is_not_written_and_the_old_one_stays() 
 }
 
 #[test]
-fn a_named_file_without_device_code_is_there_for_the_reviewer_to_see() {
-    let scene = Scene::new();
+fn lists_named_files_without_device_code() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").file("lib.so", "no code any more");
     let lock = scene.fatbin("lock a lib.so -o -").ok();
     assert!(lock.ends_with("\n\nfile lib.so size=16 stored=0\n"), "{lock}");

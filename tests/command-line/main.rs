@@ -31,7 +31,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// A folder of its own to run the program in.
-struct Scene {
+struct Sandbox {
     folder: TempDir,
 }
 
@@ -43,9 +43,9 @@ struct Run {
     err: String,
 }
 
-impl Scene {
+impl Sandbox {
     fn new() -> Self {
-        Scene { folder: tempfile::tempdir().unwrap() }
+        Sandbox { folder: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {

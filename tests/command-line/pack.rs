@@ -1,9 +1,9 @@
 //! `fatbin pack`: what it says of images that say little, and what comes out again.
 
-use crate::{Scene, fixture};
+use crate::{Sandbox, fixture};
 
 /// `path: KIND TRIPLE ARCH IMAGE` of each image that scan lists.
-fn listed(scene: &Scene, file: &str) -> Vec<String> {
+fn listed(scene: &Sandbox, file: &str) -> Vec<String> {
     let json: serde_json::Value = serde_json::from_str(&scene.fatbin(&format!("scan --json {file}")).ok()).unwrap();
     let containers = json["files"][0]["containers"].as_array().unwrap().iter();
     let images = containers.flat_map(|container| container["images"].as_array().unwrap().iter());
@@ -12,8 +12,8 @@ fn listed(scene: &Scene, file: &str) -> Vec<String> {
 }
 
 #[test]
-fn triple_and_arch_are_read_from_the_images_and_each_comes_out_again() {
-    let scene = Scene::new();
+fn reads_triple_and_arch_from_images() {
+    let scene = Sandbox::new();
     scene
         .fixture("answer-gfx90a-xnack+.hsaco", "a")
         .fixture("answer-sm_90.cubin", "b")
@@ -34,8 +34,8 @@ fn triple_and_arch_are_read_from_the_images_and_each_comes_out_again() {
 }
 
 #[test]
-fn a_compressed_binary_gives_its_images_back_and_takes_less_room() {
-    let scene = Scene::new();
+fn compressed_binary_is_smaller_and_extracts_the_same_images() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a.hsaco", "b");
     for codec in ["", "=zstd", "=zlib", "=zstd --level 19"] {
         scene.fatbin(&format!("pack --compress{codec} -o out a b")).ok();
@@ -52,8 +52,8 @@ fn a_compressed_binary_gives_its_images_back_and_takes_less_room() {
 }
 
 #[test]
-fn what_the_user_says_is_kept_in_order_and_repeated_keys_join() {
-    let scene = Scene::new();
+fn keeps_user_metadata_in_order_and_joins_repeated_keys() {
+    let scene = Sandbox::new();
     scene.file("a.bin", "one").file("b.bin", "two");
     let image = "file=a.bin,triple=t,feature=x,file=b.bin,arch=,feature=y,note=hello";
     scene.fatbin(&format!("pack -o out --image {image} --flags 0x10")).ok();
@@ -65,8 +65,8 @@ fn what_the_user_says_is_kept_in_order_and_repeated_keys_join() {
 }
 
 #[test]
-fn packing_over_an_input_and_into_a_pipe_is_no_trouble() {
-    let scene = Scene::new();
+fn packs_over_an_input_and_to_a_pipe() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     scene.fatbin("pack -o out a").ok();
     scene.fatbin("pack -o a a").ok();
@@ -80,8 +80,8 @@ fn packing_over_an_input_and_into_a_pipe_is_no_trouble() {
 }
 
 #[test]
-fn what_cannot_be_packed_is_refused_with_its_reason_and_the_old_output_stays() {
-    let scene = Scene::new();
+fn rejects_invalid_images_and_keeps_the_old_output() {
+    let scene = Sandbox::new();
     scene.file("text", "text").file("empty", "").file("old", "old").fixture("answer-gfx90a.hsaco", "a");
     scene.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]);
     let cases = [

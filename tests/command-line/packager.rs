@@ -1,14 +1,14 @@
 //! Called as llvm-offload-binary or clang-offload-packager: what can be said without the tool itself, which is beside it in
 //! `linker-tests/dropin`.
 
-use crate::Scene;
+use crate::Sandbox;
 use crate::dropin::called;
 
 const BINARY: &str = "llvm-offload-binary";
 
 /// A scene with a binary of four images in it, `in.bin`.
-fn packed() -> Scene {
-    let scene = Scene::new();
+fn packed() -> Sandbox {
+    let scene = Sandbox::new();
     scene.file("one.o", "image one").file("two.cubin", "image two").file("three.bc", "").file("four", "image four");
     let images = "--image=file=one.o,triple=t,arch=a1,kind=openmp --image=file=two.cubin,triple=t,arch=a2,kind=cuda \
                   --image=file=three.bc,triple=t,arch=a1 --image=file=four,triple=u";
@@ -17,13 +17,13 @@ fn packed() -> Scene {
 }
 
 /// What the scene holds besides what it was made of.
-fn new_names(scene: &Scene) -> Vec<String> {
+fn new_names(scene: &Sandbox) -> Vec<String> {
     let old = ["one.o", "two.cubin", "three.bc", "four", "in.bin", BINARY];
     scene.names().into_iter().filter(|name| !old.contains(&name.as_str())).collect()
 }
 
 #[test]
-fn what_was_packed_comes_out_again_under_telling_names() {
+fn extracts_packed_images_under_descriptive_names() {
     let scene = packed();
     called(&scene, BINARY, "in.bin --image=triple=t --image=triple=u,file=named").ok();
     assert_eq!(new_names(&scene), ["in-t-a1.0.o", "in-t-a1.2.bc", "in-t-a2.1.cubin", "named"]);
@@ -34,14 +34,14 @@ fn what_was_packed_comes_out_again_under_telling_names() {
 }
 
 #[test]
-fn fatbin_reads_what_its_stand_in_wrote() {
+fn fatbin_reads_the_output_of_the_drop_in() {
     let scene = packed();
     let listed = scene.fatbin("scan in.bin").ok();
     assert!(listed.contains("4 device images") && listed.contains("cuda") && listed.contains("a2"), "{listed}");
 }
 
 #[test]
-fn without_an_image_nothing_is_extracted_and_what_nothing_matches_is_no_error() {
+fn extracts_nothing_without_images_or_matches() {
     let scene = packed();
     for arguments in ["in.bin", "in.bin --archive", "in.bin --image=triple=none,file=out", "one.o --image="] {
         assert_eq!(called(&scene, BINARY, arguments).ok(), "", "{arguments}");
@@ -50,7 +50,7 @@ fn without_an_image_nothing_is_extracted_and_what_nothing_matches_is_no_error() 
 }
 
 #[test]
-fn of_several_images_for_one_file_the_last_one_stays_and_that_is_said() {
+fn keeps_the_last_of_several_images_for_one_file_with_a_warning() {
     let scene = packed();
     let run = called(&scene, BINARY, "in.bin --image=triple=t,file=out --image=kind=cuda,file=out");
     let warning = "llvm-offload-binary: warning: Multiple inputs match to a single file, 'out'\n";
@@ -59,7 +59,7 @@ fn of_several_images_for_one_file_the_last_one_stays_and_that_is_said() {
 }
 
 #[test]
-fn images_for_one_target_make_a_library_that_depends_on_nothing_else() {
+fn writes_a_library_for_one_target() {
     let scene = packed();
     for name in ["one.a", "two.a"] {
         called(&scene, BINARY, &format!("in.bin --archive --image=triple=t,file={name}")).ok();
@@ -72,7 +72,7 @@ fn images_for_one_target_make_a_library_that_depends_on_nothing_else() {
 }
 
 #[test]
-fn the_old_name_is_warned_of_and_only_that() {
+fn warns_of_the_deprecated_name_only() {
     let scene = packed();
     let warning = "warning: 'clang-offload-packager' is deprecated. Use 'llvm-offload-binary' instead.\n";
     for (name, expected) in [
@@ -89,7 +89,7 @@ fn the_old_name_is_warned_of_and_only_that() {
 }
 
 #[test]
-fn mistakes_are_told_as_llvm_tells_them_and_leave_nothing() {
+fn reports_errors_like_llvm_and_writes_nothing() {
     let scene = packed();
     let mistakes = [
         ("-o out --image=triple=x", "error: 'file' is a required image arguments"),
@@ -115,7 +115,7 @@ fn mistakes_are_told_as_llvm_tells_them_and_leave_nothing() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_is_told_with_file_offset_and_field() {
+fn reports_unreadable_inputs_with_file_offset_and_field() {
     let scene = packed();
     scene.file("cut.bin", &scene.read("in.bin")[..100]).file("host.bc", b"BC\xc0\xde");
     for (input, message) in
@@ -128,7 +128,7 @@ fn an_input_that_cannot_be_read_is_told_with_file_offset_and_field() {
 }
 
 #[test]
-fn no_text_in_a_binary_leads_out_of_the_folder() {
+fn names_from_a_binary_stay_in_the_directory() {
     let scene = packed();
     called(&scene, BINARY, "-o in.bin --image=file=one.o,triple=../../escaped,arch=/etc/passwd").ok();
     called(&scene, BINARY, "in.bin --image=").ok();
@@ -137,7 +137,7 @@ fn no_text_in_a_binary_leads_out_of_the_folder() {
 
 #[cfg(unix)]
 #[test]
-fn an_output_takes_the_place_of_a_link_and_leaves_what_it_named() {
+fn replaces_a_link_and_keeps_its_target() {
     let scene = packed();
     scene.file("target", "old");
     std::os::unix::fs::symlink("target", scene.path("link")).unwrap();

@@ -1,10 +1,10 @@
 //! The page of `--html`: when it is written, and what is on it. How it behaves is tested in a browser.
 
-use crate::Scene;
+use crate::Sandbox;
 
 #[test]
-fn a_page_appears_whole_with_the_images_that_are_selected() {
-    let scene = Scene::new();
+fn writes_a_page_with_the_selected_images() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     assert_eq!(scene.fatbin("inspect --html page.html --arch sm_90 w.o").ok(), "");
@@ -19,8 +19,8 @@ fn a_page_appears_whole_with_the_images_that_are_selected() {
 }
 
 #[test]
-fn the_page_of_a_check_has_its_findings_and_the_check_says_and_ends_as_without_it() {
-    let scene = Scene::new();
+fn check_page_has_findings_and_keeps_output_and_status() {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "a").file("policy.toml", "[archs]\nrequire = [\"sm_89\"]\n");
     let without = scene.fatbin("check --policy policy.toml a");
     let with = scene.fatbin("check --policy policy.toml --html page.html a");

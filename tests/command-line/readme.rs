@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Scene, fixture};
+use crate::{Sandbox, fixture};
 
 const SAMPLE_FILES: [&str; 5] =
     ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "host.c", "runtime.c"];
@@ -53,7 +53,7 @@ fn without_linker_numbers(text: &str) -> String {
     words.collect()
 }
 
-fn run_examples(scene: &Scene, page: &Path) -> usize {
+fn run_examples(scene: &Sandbox, page: &Path) -> usize {
     let program = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let examples = examples(&std::fs::read_to_string(page).unwrap());
@@ -66,8 +66,8 @@ fn run_examples(scene: &Scene, page: &Path) -> usize {
     examples.len()
 }
 
-fn sandbox() -> Scene {
-    let scene = Scene::new();
+fn sandbox() -> Sandbox {
+    let scene = Sandbox::new();
     for name in SAMPLE_FILES {
         scene.file(name, fixture(name));
     }

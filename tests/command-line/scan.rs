@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Scene, run};
+use crate::{Sandbox, run};
 
 /// Where the first offload binary of an object begins.
 fn container(object: &[u8]) -> usize {
@@ -10,8 +10,8 @@ fn container(object: &[u8]) -> usize {
 }
 
 #[test]
-fn the_table_has_a_row_for_each_image() {
-    let scene = Scene::new();
+fn table_has_a_row_per_image() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     let object = scene.read("w.o");
     let (size, image) = (object.len(), container(&object) + 0x90);
@@ -26,8 +26,8 @@ w.o: elf, {size} bytes, 1 device image
 }
 
 #[test]
-fn the_document_follows_its_schema() {
-    let scene = Scene::new();
+fn json_follows_its_schema() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     let object = scene.read("w.o");
     let (size, at) = (object.len(), container(&object));
@@ -56,8 +56,8 @@ fn the_document_follows_its_schema() {
 }
 
 #[test]
-fn a_folder_is_walked_in_the_order_of_names_and_only_what_holds_something_is_told() {
-    let scene = Scene::new();
+fn walks_directories_in_name_order_and_prints_files_with_images() {
+    let scene = Sandbox::new();
     std::fs::create_dir_all(scene.path("folder/b")).unwrap();
     scene.fixture("answer-gfx90a.hsaco", "folder/b/image").fixture("answer-sm_80.ptx", "folder/c.ptx");
     scene.file("folder/a.txt", "nothing").file("folder/d.bin", [0x10, 0xff, 0x10, 0xad]);
@@ -82,8 +82,8 @@ fn a_folder_is_walked_in_the_order_of_names_and_only_what_holds_something_is_tol
 }
 
 #[test]
-fn a_wheel_is_a_folder_of_files() {
-    let scene = Scene::new();
+fn lists_every_member_of_a_wheel() {
+    let scene = Sandbox::new();
     let archive = |files: &[(&str, Vec<u8>)]| {
         let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
         for (name, bytes) in files {
@@ -106,8 +106,8 @@ fn a_wheel_is_a_folder_of_files() {
 }
 
 #[test]
-fn a_static_library_for_several_machines_is_opened_to_its_members() {
-    let scene = Scene::new();
+fn lists_members_of_universal_static_libraries() {
+    let scene = Sandbox::new();
     let image = crate::fixture("answer-gfx90a.hsaco");
     let header = format!("!<arch>\n{:<16}{:<24}{:<8}{:<10}`\n", "a.hsaco/", 0, 644, image.len());
     let library = [header.as_bytes(), &image].concat();
@@ -125,8 +125,8 @@ fn a_static_library_for_several_machines_is_opened_to_its_members() {
 }
 
 #[test]
-fn a_hash_is_that_of_the_image_itself_however_it_is_stored() {
-    let scene = Scene::new();
+fn hash_is_that_of_the_decompressed_image() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     scene.fatbin("pack -o plain a").ok();
     scene.fatbin("pack --compress -o compressed a").ok();
@@ -140,8 +140,8 @@ fn a_hash_is_that_of_the_image_itself_however_it_is_stored() {
 }
 
 #[test]
-fn what_is_not_searched_and_what_is_not_explained_is_told() {
-    let scene = Scene::new();
+fn reports_skipped_and_unexplained_bytes() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     let object = scene.read("w.o");
     let size = object.len() - 3456 - 0x90;
@@ -165,16 +165,16 @@ fn what_is_not_searched_and_what_is_not_explained_is_told() {
 }
 
 #[test]
-fn nothing_found_has_an_exit_status_of_its_own() {
-    let scene = Scene::new();
+fn exits_with_1_when_nothing_is_found() {
+    let scene = Sandbox::new();
     let run = scene.file("text", "nothing here\n").fatbin("scan text");
     assert_eq!((run.status, run.err.as_str()), (1, ""));
     assert_eq!(run.out, "text: raw, 13 bytes, no device images\n");
 }
 
 #[test]
-fn one_file_with_an_image_is_enough_and_one_that_cannot_be_read_is_trouble() {
-    let scene = Scene::new();
+fn exits_with_0_for_one_image_and_with_2_for_an_unreadable_file() {
+    let scene = Sandbox::new();
     scene.file("text", "nothing here\n").fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     assert_eq!(scene.fatbin("scan text w.o").status, 0);
     let run = scene.fatbin("scan text missing w.o");
@@ -191,8 +191,8 @@ fn one_file_with_an_image_is_enough_and_one_that_cannot_be_read_is_trouble() {
 }
 
 #[test]
-fn a_broken_container_is_reported_with_its_offset_and_the_rest_is_listed() {
-    let scene = Scene::new();
+fn reports_a_damaged_container_and_lists_the_rest() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     let mut object = scene.read("w.o");
@@ -208,8 +208,8 @@ fn a_broken_container_is_reported_with_its_offset_and_the_rest_is_listed() {
 }
 
 #[test]
-fn a_file_without_section_headers_is_searched_by_content() {
-    let scene = Scene::new();
+fn searches_a_file_without_section_headers() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     let mut object = scene.read("w.o");
     object[0x28..0x30].fill(0);
@@ -219,8 +219,8 @@ fn a_file_without_section_headers_is_searched_by_content() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_not_an_error() {
-    let scene = Scene::new();
+fn ignores_a_closed_pipe() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     let fatbin = env!("CARGO_BIN_EXE_fatbin");
     let files = "a ".repeat(3000);
@@ -230,8 +230,8 @@ fn a_reader_that_leaves_early_is_not_an_error() {
 }
 
 #[test]
-fn a_section_for_images_that_is_not_understood_is_trouble_and_not_nothing() {
-    let scene = Scene::new();
+fn reports_an_image_section_that_cannot_be_read() {
+    let scene = Sandbox::new();
     scene.file("a", "HIPK and whatever a newer tool makes of it").fatbin("wrap --kind hip --raw -o w.o a").ok();
     let run = scene.fatbin("scan w.o");
     let at = scene.read("w.o").windows(4).position(|bytes| bytes == b"HIPK").unwrap();
@@ -245,8 +245,8 @@ fn a_section_for_images_that_is_not_understood_is_trouble_and_not_nothing() {
 }
 
 #[test]
-fn an_image_without_a_container_is_listed_as_what_it_is() {
-    let scene = Scene::new();
+fn lists_an_image_without_a_container() {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_80.ptx", "a").fatbin("wrap --kind openmp --raw -o w.o a").ok();
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
     let container = &document["files"][0]["containers"][0];
@@ -256,11 +256,11 @@ fn an_image_without_a_container_is_listed_as_what_it_is() {
 }
 
 #[test]
-fn compressed_bundles_are_opened_and_a_wrong_hash_is_told() {
+fn reads_compressed_bundles_and_reports_a_wrong_hash() {
     use fatbin::codec::{Codec, Compression};
     use fatbin::content::Content;
     use fatbin::format::{bundle, ccob};
-    let scene = Scene::new();
+    let scene = Sandbox::new();
     let bundle = bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906:xnack+", &b"device code"[..])], 4096).unwrap();
     let compressed = |codec, version| {
         let mut stream = Vec::new();
@@ -287,8 +287,8 @@ fn compressed_bundles_are_opened_and_a_wrong_hash_is_told() {
 }
 
 #[test]
-fn an_image_that_is_for_another_processor_than_its_container_says_is_flagged() {
-    let scene = Scene::new();
+fn flags_an_image_whose_container_states_another_processor() {
+    let scene = Sandbox::new();
     let (any, fixed) = (crate::fixture("answer-gfx90a.hsaco"), crate::fixture("answer-gfx90a-xnack+.hsaco"));
     let entries = [
         ("hip-amdgcn-amd-amdhsa--gfx908", any.as_slice()),
@@ -313,8 +313,8 @@ fn place(object: &[u8], bytes: &[u8]) -> usize {
 }
 
 #[test]
-fn what_registers_a_container_is_told() {
-    let scene = Scene::new();
+fn lists_registration_structures() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
     let object = scene.read("w.o");
     let (code, wrapper) = (place(&object, b"__CLANG_OFFLOAD_BUNDLE__"), place(&object, b"FPIH"));
@@ -335,8 +335,8 @@ fn what_registers_a_container_is_told() {
 }
 
 #[test]
-fn a_file_that_rocm_kpack_has_split_is_told_so_and_is_not_called_broken() {
-    let scene = Scene::new();
+fn identifies_files_split_by_rocm_kpack() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
     let mut object = scene.read("w.o");
     let (code, wrapper) = (place(&object, b"__CLANG_OFFLOAD_BUNDLE__"), place(&object, b"FPIH"));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::Scene;
+use crate::Sandbox;
 
 /// Forbids every object whose fields a schema names to have others: whoever reads a document may meet new fields, but
 /// whoever adds one has to document it.
@@ -22,7 +22,7 @@ fn closed(schema: &mut Value) {
     }
 }
 
-fn validator(scene: &Scene, command: &str) -> Validator {
+fn validator(scene: &Sandbox, command: &str) -> Validator {
     let mut schema: Value = serde_json::from_str(&scene.fatbin(&format!("schema {command}")).ok()).unwrap();
     assert!(jsonschema::meta::is_valid(&schema), "{command}");
     closed(&mut schema);
@@ -36,8 +36,8 @@ fn check(validator: &Validator, document: &Value) {
 }
 
 /// Files of many kinds, broken and missing ones among them.
-fn scene() -> (Scene, &'static str) {
-    let scene = Scene::new();
+fn scene() -> (Sandbox, &'static str) {
+    let scene = Sandbox::new();
     for (fixture, name) in [
         ("answer-gfx90a-debug.hsaco", "a"),
         ("answer-sm_90-debug.cubin", "b"),
@@ -56,7 +56,7 @@ fn scene() -> (Scene, &'static str) {
 }
 
 #[test]
-fn what_scan_prints_follows_its_schema() {
+fn scan_json_follows_its_schema() {
     let (scene, files) = scene();
     let validator = validator(&scene, "scan");
     for options in ["", "--hash", "--fast"] {
@@ -71,7 +71,7 @@ fn what_scan_prints_follows_its_schema() {
 }
 
 #[test]
-fn what_inspect_prints_follows_its_schema() {
+fn inspect_json_follows_its_schema() {
     let (scene, files) = scene();
     let validator = validator(&scene, "inspect");
     for options in ["", "--matrix"] {
@@ -81,7 +81,7 @@ fn what_inspect_prints_follows_its_schema() {
 }
 
 #[test]
-fn the_index_of_extract_follows_its_schema() {
+fn extract_index_follows_its_schema() {
     let (scene, files) = scene();
     let validator = validator(&scene, "extract");
     for options in ["", "--stored"] {
@@ -105,7 +105,7 @@ fn fields(document: &Value, into: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn what_select_prints_follows_its_schema() {
+fn select_json_follows_its_schema() {
     let (scene, files) = scene();
     scene.fixture("answer-x86_64.so", "h1").fixture("answer-x86_64.so", "h2");
     scene.fatbin("wrap --kind openmp -o twice.o h1 h2").ok();
@@ -120,7 +120,7 @@ fn what_select_prints_follows_its_schema() {
 }
 
 #[test]
-fn what_diff_prints_follows_its_schema() {
+fn diff_json_follows_its_schema() {
     let (scene, _) = scene();
     let lock = |code: u32, stored: &str| {
         let image = format!("image gfx90a kind=hip image=elf {stored}size=3456\n");
@@ -142,7 +142,7 @@ fn what_diff_prints_follows_its_schema() {
 }
 
 #[test]
-fn a_schema_that_is_not_there_is_wrong_usage() {
-    let run = Scene::new().fatbin("schema wrap");
+fn rejects_an_unknown_schema() {
+    let run = Sandbox::new().fatbin("schema wrap");
     assert!(run.status == 2 && run.err.contains("[possible values: scan, inspect, extract"), "{}", run.err);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::Scene;
+use crate::Sandbox;
 
 const GPU: &str = "answer-gfx90a.hsaco";
 const DEVICE: &str = "gfx90a:sramecc+:xnack-";
@@ -11,8 +11,8 @@ const DEVICE: &str = "gfx90a:sramecc+:xnack-";
 const FLAGS: [(&str, u32); 4] = [("gfx906", 0x52f), ("gfx90a", 0x53f), ("gfx942", 0x54c), ("gfx9-generic", 0x100_0151)];
 
 /// `bundle`, with these target ids in their order, each with code whose header says the same.
-fn bundle(ids: &[&str]) -> Scene {
-    let scene = Scene::new();
+fn bundle(ids: &[&str]) -> Sandbox {
+    let scene = Sandbox::new();
     let mut targets = String::new();
     for (number, id) in ids.iter().enumerate() {
         let processor = id.split(':').next().unwrap();
@@ -28,26 +28,26 @@ fn bundle(ids: &[&str]) -> Scene {
 }
 
 /// An object with a fat binary of a cubin for 9.0 and PTX for 8.0.
-fn fat_binary() -> Scene {
-    let scene = Scene::new();
+fn fat_binary() -> Sandbox {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_80.ptx", "b.ptx");
     scene.fatbin("wrap --kind cuda --entry kernel=stub -o cuda.o a b.ptx").ok();
     scene
 }
 
-fn document(scene: &Scene, arguments: &str) -> Value {
+fn document(scene: &Sandbox, arguments: &str) -> Value {
     serde_json::from_str(&scene.fatbin(&format!("select --json {arguments}")).out).unwrap()
 }
 
 /// What the first answer of the first choice is, and which image.
-fn answer(scene: &Scene, arguments: &str) -> (String, Option<u64>) {
+fn answer(scene: &Sandbox, arguments: &str) -> (String, Option<u64>) {
     let document = document(scene, arguments);
     let answer = &document["files"][0]["choices"][0]["answers"][0];
     (answer["answer"].as_str().unwrap().to_owned(), answer["chosen"].as_u64())
 }
 
 #[test]
-fn the_chosen_image_and_the_reason_against_every_other_are_told() {
+fn prints_the_selected_image_and_reasons_for_the_others() {
     let scene = bundle(&["gfx90a:xnack+", "gfx90a:xnack-", "gfx942"]);
     let table = "\
 bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- takes image 1
@@ -61,7 +61,7 @@ bundle: gfx90a:sramecc+:xnack-: 1 choice: 1 native
 }
 
 #[test]
-fn to_be_compiled_from_ptx_is_an_answer_of_its_own() {
+fn reports_compilation_from_ptx() {
     let scene = fat_binary();
     let cases = [
         ("sm_90", "native", Some(0), 0, "CUDA on sm_90 takes image 0"),
@@ -78,7 +78,7 @@ fn to_be_compiled_from_ptx_is_an_answer_of_its_own() {
 }
 
 #[test]
-fn generic_code_is_taken_where_there_is_none_for_the_processor() {
+fn falls_back_to_generic_code() {
     let scene = bundle(&["gfx9-generic", "gfx906"]);
     assert_eq!(answer(&scene, "--device gfx906:sramecc+:xnack- bundle"), ("native".to_owned(), Some(1)));
     assert_eq!(answer(&scene, "--device gfx900:xnack- bundle"), ("generic".to_owned(), Some(0)));
@@ -86,7 +86,7 @@ fn generic_code_is_taken_where_there_is_none_for_the_processor() {
 }
 
 #[test]
-fn code_that_is_not_what_its_id_says_is_taken_in_vain() {
+fn reports_code_that_is_selected_but_cannot_be_loaded() {
     let scene = bundle(&["gfx90a"]);
     let mut bytes = scene.read("bundle");
     let id = bytes.windows(6).position(|bytes| bytes == b"gfx90a").unwrap();
@@ -98,8 +98,8 @@ fn code_that_is_not_what_its_id_says_is_taken_in_vain() {
 }
 
 #[test]
-fn ids_in_a_compressed_bundle_are_looked_at_too() {
-    let scene = Scene::new();
+fn reads_ids_of_compressed_bundles() {
+    let scene = Sandbox::new();
     scene.fixture(GPU, "code").file("none", "");
     let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=code";
     scene.fatbin(&format!("bundle --type o --compress -o bundle {targets}")).ok();
@@ -109,7 +109,7 @@ fn ids_in_a_compressed_bundle_are_looked_at_too() {
 }
 
 #[test]
-fn what_the_name_of_the_device_leaves_open_is_answered_for_each_setting_that_matters() {
+fn answers_for_each_setting_that_the_device_name_leaves_open() {
     let scene = bundle(&["gfx90a:xnack+"]);
     let run = scene.fatbin("select --device gfx90a:sramecc+ bundle");
     assert_eq!(run.status, 1, "on one of the devices there is nothing");
@@ -121,8 +121,8 @@ fn what_the_name_of_the_device_leaves_open_is_answered_for_each_setting_that_mat
 }
 
 #[test]
-fn where_releases_of_libomptarget_differ_both_answers_are_told() {
-    let scene = Scene::new();
+fn prints_both_answers_where_releases_of_libomptarget_differ() {
+    let scene = Sandbox::new();
     scene.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b").fixture(GPU, "c");
     scene.fatbin("wrap --kind openmp -o w.o a b c").ok();
     let out = scene.fatbin("select --device x86_64 w.o").ok();
@@ -136,7 +136,7 @@ fn where_releases_of_libomptarget_differ_both_answers_are_told() {
 }
 
 #[test]
-fn the_document_follows_its_schema() {
+fn json_follows_its_schema() {
     let scene = fat_binary();
     let image = |index, image, arch, offset, chosen, reason| {
         json!({
@@ -171,7 +171,7 @@ fn the_document_follows_its_schema() {
 }
 
 #[test]
-fn a_whole_application_has_a_line_for_each_of_its_files() {
+fn summarizes_an_application_with_a_line_per_file() {
     let scene = fat_binary();
     scene.fixture(GPU, "gpu").file("text", "nothing here\n");
     let run = scene.fatbin("select --device sm_90 cuda.o gpu text");
@@ -188,7 +188,7 @@ fn a_whole_application_has_a_line_for_each_of_its_files() {
 }
 
 #[test]
-fn a_device_that_is_none_and_a_file_that_cannot_be_read_are_trouble() {
+fn rejects_unknown_devices_and_unreadable_files() {
     let scene = fat_binary();
     let run = scene.fatbin("select --device sm_90a cuda.o");
     let message = "fatbin: --device sm_90a: a device has no suffix: sm_90a is code for a device that is named sm_90\n";
@@ -199,7 +199,7 @@ fn a_device_that_is_none_and_a_file_that_cannot_be_read_are_trouble() {
 }
 
 #[test]
-fn many_containers_with_the_same_answer_are_told_once() {
+fn groups_containers_with_the_same_answer() {
     let scene = bundle(&["gfx90a", "gfx942"]);
     let twice = [scene.read("bundle"), scene.read("bundle")].concat();
     let out = scene.file("twice", twice).fatbin(&format!("select --device {DEVICE} twice")).ok();

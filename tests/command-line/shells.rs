@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-use crate::Scene;
+use crate::Sandbox;
 
 #[test]
-fn completions_for_every_shell_name_every_command() {
-    let scene = Scene::new();
+fn completions_list_every_command_for_every_shell() {
+    let scene = Sandbox::new();
     for shell in ["bash", "zsh", "fish"] {
         let text = scene.fatbin(&format!("completions {shell}")).ok();
         for command in ["wrap", "check", "install-links", "completions"] {
@@ -18,7 +18,7 @@ fn completions_for_every_shell_name_every_command() {
 
 #[test]
 fn bash_completes_a_command_and_its_options() {
-    let scene = Scene::new();
+    let scene = Sandbox::new();
     scene.file("completions", scene.fatbin("completions bash").ok());
     let complete = |words: &str| {
         let script = format!(
@@ -32,8 +32,8 @@ fn bash_completes_a_command_and_its_options() {
 }
 
 #[test]
-fn there_is_a_manual_page_for_the_program_and_one_for_each_command() {
-    let scene = Scene::new();
+fn writes_manual_pages_for_the_program_and_each_command() {
+    let scene = Sandbox::new();
     scene.fatbin("man -o new/pages").ok();
     let help = scene.fatbin("--help").ok();
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());

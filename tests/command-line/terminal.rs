@@ -1,10 +1,10 @@
 //! What is printed where somebody watches, and what is not printed where nobody does.
 
-use crate::Scene;
+use crate::Sandbox;
 
 /// An object with an image for another processor than its container says.
-fn contradicting() -> Scene {
-    let scene = Scene::new();
+fn contradicting() -> Sandbox {
+    let scene = Sandbox::new();
     let image = crate::fixture("answer-gfx90a.hsaco");
     let entries = [("hip-amdgcn-amd-amdhsa--gfx908", image.as_slice())];
     scene.file("bundle", fatbin::format::bundle::write(&entries, 1).unwrap().to_vec());
@@ -12,7 +12,7 @@ fn contradicting() -> Scene {
 }
 
 #[test]
-fn color_is_for_what_asks_for_attention_and_only_on_demand_where_nobody_watches() {
+fn colors_contradictions_and_only_on_request_in_a_pipe() {
     let scene = contradicting();
     let plain = scene.fatbin("scan bundle").ok();
     assert!(!plain.contains('\u{1b}'), "{plain}");
@@ -24,8 +24,8 @@ fn color_is_for_what_asks_for_attention_and_only_on_demand_where_nobody_watches(
 }
 
 #[test]
-fn a_table_in_a_pipe_is_as_wide_as_it_is() {
-    let scene = Scene::new();
+fn does_not_wrap_tables_in_a_pipe() {
+    let scene = Sandbox::new();
     let long = "long_".repeat(60);
     scene.file("a.ptx", format!(".version 8.1\n.target sm_90\n.address_size 64\n.entry {long}() {{ ret; }}"));
     assert!(scene.fatbin("inspect a.ptx").ok().contains(&long));
@@ -41,7 +41,7 @@ mod at_a_terminal {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::{Winsize, tcsetwinsize};
 
-    use super::{Scene, contradicting};
+    use super::{Sandbox, contradicting};
 
     /// A terminal of so many columns: the end that a person has, and the one that programs have.
     fn terminal(columns: u16) -> (File, OwnedFd) {
@@ -55,7 +55,7 @@ mod at_a_terminal {
     }
 
     /// What a terminal shows of a command in a shell, with all that commands it.
-    fn shown(scene: &Scene, columns: u16, script: &str, variable: (&str, &str)) -> String {
+    fn shown(scene: &Sandbox, columns: u16, script: &str, variable: (&str, &str)) -> String {
         let (mut person, program) = terminal(columns);
         let script = script.replace("fatbin", env!("CARGO_BIN_EXE_fatbin"));
         let mut command = Command::new("sh");
@@ -72,7 +72,7 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn a_table_fits_the_terminal_and_contradictions_are_yellow() {
+    fn fits_tables_to_the_terminal_with_yellow_contradictions() {
         let scene = contradicting();
         let text = shown(&scene, 70, "fatbin scan bundle", ("A", "b"));
         assert!(text.contains('…') && text.contains("\u{1b}[33mimage at 0x"), "{text}");
@@ -83,8 +83,8 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn a_bar_is_there_while_somebody_has_to_wait_and_gone_in_the_end() {
-        let scene = Scene::new();
+    fn shows_a_progress_bar_and_removes_it() {
+        let scene = Sandbox::new();
         scene.fixture("answer-gfx90a.hsaco", "a");
         let script = "(sleep 0.8; cat a) | fatbin scan - a a";
         let text = shown(&scene, 80, &format!("{script} >table"), ("A", "b"));

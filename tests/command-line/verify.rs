@@ -1,10 +1,10 @@
 //! `fatbin verify`: whether device code is whole.
 
-use crate::{Run, Scene};
+use crate::{Run, Sandbox};
 
 /// `good`: an object with two images, one of them in a compressed bundle.
-fn scene() -> Scene {
-    let scene = Scene::new();
+fn scene() -> Sandbox {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b").file("none", "");
     let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
     scene.fatbin(&format!("bundle --type o --compress -o bundle {targets}")).ok();
@@ -12,7 +12,7 @@ fn scene() -> Scene {
     scene
 }
 
-fn damaged(scene: &Scene, name: &str, bytes: Vec<u8>) -> String {
+fn damaged(scene: &Sandbox, name: &str, bytes: Vec<u8>) -> String {
     let Run { status, out, err } = scene.file(name, bytes).fatbin(&format!("verify {name}"));
     assert_eq!((status, err.lines().count()), (2, 1), "{out}{err}");
     assert!(out.ends_with(", 1 problem\n"), "{out}");
@@ -20,14 +20,14 @@ fn damaged(scene: &Scene, name: &str, bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn files_whose_images_are_whole_have_a_line_each() {
+fn prints_a_line_per_intact_file() {
     let scene = scene();
     let expected = "good: 2 device images, whole\nbundle: 1 device image, whole\na: 1 device image, whole\n";
     assert_eq!(scene.fatbin("verify good bundle a").ok(), expected);
 }
 
 #[test]
-fn an_image_of_unknown_form_is_not_said_to_be_whole_without_a_word() {
+fn reports_images_of_unknown_form() {
     let scene = scene();
     scene.file("bits", "some bits").fatbin("pack -o packed a --image file=bits,triple=spir64,kind=sycl").ok();
     let expected = "packed: 2 device images, whole as far as can be told: 1 of unknown form\n";
@@ -35,7 +35,7 @@ fn an_image_of_unknown_form_is_not_said_to_be_whole_without_a_word() {
 }
 
 #[test]
-fn nothing_found_is_no_and_what_cannot_be_read_is_trouble() {
+fn exits_with_1_for_no_images_and_with_2_for_unreadable_files() {
     let scene = scene();
     let run = scene.file("text", "nothing").fatbin("verify text");
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "text: no device images\n", ""));
@@ -45,7 +45,7 @@ fn nothing_found_is_no_and_what_cannot_be_read_is_trouble() {
 }
 
 #[test]
-fn a_stored_hash_that_does_not_fit_is_told() {
+fn reports_a_wrong_stored_hash() {
     let scene = scene();
     let mut bytes = scene.read("bundle");
     // Behind magic, version, method and two sizes of 64 bits (version 3).
@@ -55,7 +55,7 @@ fn a_stored_hash_that_does_not_fit_is_told() {
 }
 
 #[test]
-fn an_image_whose_headers_lead_behind_its_end_is_told_with_its_place_in_the_file() {
+fn reports_headers_beyond_the_end_of_an_image_at_their_file_offset() {
     let scene = scene();
     scene.fatbin("pack -o packed --image file=a,kind=hip").ok();
     let mut bytes = scene.read("packed");
@@ -69,7 +69,7 @@ fn an_image_whose_headers_lead_behind_its_end_is_told_with_its_place_in_the_file
 }
 
 #[test]
-fn code_for_something_else_than_its_container_says_is_told() {
+fn reports_code_for_another_target_than_the_container_states() {
     let scene = scene();
     scene.fatbin("pack -o packed --image file=a,kind=hip").ok();
     let mut bytes = scene.read("packed");

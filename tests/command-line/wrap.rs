@@ -1,10 +1,10 @@
 //! `fatbin wrap`: what it takes and what comes out.
 
-use crate::Scene;
+use crate::Sandbox;
 
 #[test]
-fn what_is_not_said_is_read_from_the_image() {
-    let scene = Scene::new();
+fn reads_unspecified_metadata_from_the_image() {
+    let scene = Sandbox::new();
     for image in ["answer-x86_64.so", "answer-gfx90a-xnack+.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx"] {
         scene.fixture(image, image);
     }
@@ -30,8 +30,8 @@ fn what_is_not_said_is_read_from_the_image() {
 }
 
 #[test]
-fn what_is_said_is_taken_over_what_the_image_says() {
-    let scene = Scene::new();
+fn specified_metadata_overrides_that_of_the_image() {
+    let scene = Sandbox::new();
     scene
         .fixture("answer-gfx90a.hsaco", "a")
         .fatbin("wrap --kind openmp -o w.o --image file=a,arch=gfx90a:sramecc+")
@@ -40,16 +40,16 @@ fn what_is_said_is_taken_over_what_the_image_says() {
 }
 
 #[test]
-fn the_same_images_give_the_same_bytes_whatever_the_paths_are() {
-    let (here, there) = (Scene::new(), Scene::new());
+fn output_is_independent_of_paths() {
+    let (here, there) = (Sandbox::new(), Sandbox::new());
     here.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     there.fixture("answer-gfx90a.hsaco", "other-name").fatbin("wrap --kind openmp -o x.o ./other-name").ok();
     assert_eq!(here.read("w.o"), there.read("x.o"));
 }
 
 #[test]
-fn a_file_of_offload_binaries_is_embedded_as_it_is() {
-    let scene = Scene::new();
+fn embeds_a_file_of_offload_binaries_unchanged() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
     // The section of an object is such a file: cut it out.
@@ -68,8 +68,8 @@ fn a_file_of_offload_binaries_is_embedded_as_it_is() {
 }
 
 #[test]
-fn raw_embeds_the_bytes_and_scan_still_finds_the_image() {
-    let scene = Scene::new();
+fn embeds_raw_bytes_that_scan_still_finds() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp --raw -o w.o a").ok();
     let table = scene.fatbin("scan w.o").ok();
     assert!(table.contains("device-elf"), "{table}");
@@ -78,8 +78,8 @@ fn raw_embeds_the_bytes_and_scan_still_finds_the_image() {
 }
 
 #[test]
-fn an_image_of_unknown_content_needs_its_triple_said_unless_it_is_embedded_raw() {
-    let scene = Scene::new();
+fn requires_a_triple_for_unknown_content_unless_raw() {
+    let scene = Sandbox::new();
     scene.file("a", "what is this");
     let run = scene.fatbin("wrap --kind openmp -o w.o a");
     assert_eq!(run.status, 2);
@@ -89,15 +89,15 @@ fn an_image_of_unknown_content_needs_its_triple_said_unless_it_is_embedded_raw()
 }
 
 #[test]
-fn an_object_can_be_written_to_a_device() {
-    let scene = Scene::new();
+fn writes_an_object_to_a_device() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o /dev/null a").ok();
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
 #[test]
-fn a_large_image_stands_where_the_kernel_moves_it_fastest() {
-    let scene = Scene::new();
+fn aligns_large_images_for_fast_copies() {
+    let scene = Sandbox::new();
     scene.file("large", vec![1; 3 << 20]);
     scene.fatbin("wrap --kind openmp -o w.o --image file=large,triple=amdgcn-amd-amdhsa").ok();
     let object = scene.read("w.o");
@@ -109,8 +109,8 @@ fn a_large_image_stands_where_the_kernel_moves_it_fastest() {
 }
 
 #[test]
-fn the_host_is_the_machine_of_the_object() {
-    let scene = Scene::new();
+fn host_option_sets_the_machine_of_the_object() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     // The machine numbers of the ELF specifications; that of IBM Z is in big-endian order.
     let hosts = [
@@ -129,8 +129,8 @@ fn the_host_is_the_machine_of_the_object() {
 }
 
 #[test]
-fn a_host_without_code_for_it_is_refused() {
-    let scene = Scene::new();
+fn rejects_unsupported_hosts() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     let run = scene.fatbin("wrap --kind openmp -o w.o --host mips64-unknown-linux-gnu a");
     assert_eq!(run.status, 2);
@@ -143,14 +143,14 @@ fn a_host_without_code_for_it_is_refused() {
 }
 
 /// Kind, triple, arch and image kind of each row that `scan` prints.
-fn images(scene: &Scene, file: &str) -> Vec<Vec<String>> {
+fn images(scene: &Sandbox, file: &str) -> Vec<Vec<String>> {
     let table = scene.fatbin(&format!("scan {file}")).ok();
     table.lines().skip(2).map(|line| line.split_whitespace().skip(2).take(4).map(str::to_owned).collect()).collect()
 }
 
 #[test]
-fn cuda_gets_one_fat_binary_of_cubins_and_ptx() {
-    let scene = Scene::new();
+fn cuda_registers_one_fat_binary_of_cubins_and_ptx() {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "cubin").fixture("answer-sm_80.ptx", "ptx");
     scene.fatbin("wrap --kind cuda -o w.o cubin ptx").ok();
     let nvptx = "nvptx64-nvidia-cuda";
@@ -161,8 +161,8 @@ fn cuda_gets_one_fat_binary_of_cubins_and_ptx() {
 }
 
 #[test]
-fn hip_gets_one_bundle_with_a_host_entry_and_aligned_code_objects() {
-    let scene = Scene::new();
+fn hip_registers_one_bundle_with_a_host_entry_and_aligned_code_objects() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
     // Without features fixed in one and left open in the other, which no runtime could choose between.
     scene.fatbin("wrap --kind hip --host x86_64-unknown-linux-gnu -o w.o --image file=a,arch=gfx90a:xnack- b").ok();
@@ -180,8 +180,8 @@ fn hip_gets_one_bundle_with_a_host_entry_and_aligned_code_objects() {
 }
 
 #[test]
-fn a_fat_binary_that_exists_is_taken_as_it_is() {
-    let scene = Scene::new();
+fn embeds_an_existing_fat_binary_unchanged() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     for (kind, image, magic) in [("hip", "a", &b"__CLANG_OFFLOAD_BUNDLE__"[..]), ("cuda", "b", b"\x50\xed\x55\xba")] {
         scene.fatbin(&format!("wrap --kind {kind} -o w.o {image}")).ok();
@@ -196,8 +196,8 @@ fn a_fat_binary_that_exists_is_taken_as_it_is() {
 }
 
 #[test]
-fn images_that_disagree_with_what_was_asked_for_are_refused_with_what_would_be_right() {
-    let scene = Scene::new();
+fn rejects_images_that_contradict_the_options() {
+    let scene = Sandbox::new();
     scene
         .fixture("answer-gfx90a.hsaco", "hsaco")
         .fixture("answer-sm_90.cubin", "cubin")
@@ -230,8 +230,8 @@ fn images_that_disagree_with_what_was_asked_for_are_refused_with_what_would_be_r
 }
 
 #[test]
-fn an_object_with_entries_of_our_own_is_matched_like_one_of_clangs() {
-    let scene = Scene::new();
+fn matches_objects_with_entries_written_by_fatbin() {
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     for (abi, host) in [
         ("llvm17", "aarch64-unknown-linux-gnu"),
@@ -248,8 +248,8 @@ fn an_object_with_entries_of_our_own_is_matched_like_one_of_clangs() {
 }
 
 #[test]
-fn entries_can_stand_in_a_file() {
-    let scene = Scene::new();
+fn reads_entries_from_a_file() {
+    let scene = Sandbox::new();
     scene
         .fixture("answer-gfx90a.hsaco", "a")
         .file("entries", "# kernels\nk1\n\nk2=host_k2\n# variables\nv,size=8,flags=0x10\n");
@@ -261,9 +261,9 @@ fn entries_can_stand_in_a_file() {
 }
 
 #[test]
-fn large_images_go_where_linkers_put_large_sections_when_asked() {
+fn places_images_in_large_sections_on_request() {
     use object::read::{Object, ObjectSection};
-    let scene = Scene::new();
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
     for (when, expected) in
         [("always", ".lrodata.llvm.offloading"), ("never", ".llvm.offloading"), ("auto", ".llvm.offloading")]
@@ -283,9 +283,9 @@ fn large_images_go_where_linkers_put_large_sections_when_asked() {
 }
 
 #[test]
-fn notes_say_in_the_image_who_made_it() {
+fn adds_producer_notes_to_images() {
     use object::read::{Object, ObjectSection};
-    let scene = Scene::new();
+    let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").file("text", "no ELF file");
     scene.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o w.o a").ok();
     // The generation keeps images in .rodata, with nothing around them but the object's own headers.

@@ -1,6 +1,6 @@
 //! A table: what a policy says of some files, and what comes of it.
 
-use super::Scene;
+use super::Sandbox;
 
 /// A policy, the files, the exit status, and what stands in the output.
 type Case = (&'static str, &'static str, i32, &'static [&'static str]);
@@ -104,8 +104,8 @@ pub const CASES: &[Case] = &[
 ];
 
 #[test]
-fn every_rule_passes_is_violated_and_cannot_decide_where_it_should() {
-    let scene = Scene::with_device_code();
+fn every_rule_passes_fails_and_stays_undecided_as_expected() {
+    let scene = Sandbox::with_device_code();
     let mut wrong = String::new();
     for (policy, files, status, told) in CASES {
         let run = scene.check(policy, files);

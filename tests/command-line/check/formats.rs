@@ -3,7 +3,7 @@
 use roxmltree::Document;
 use serde_json::{Value, json};
 
-use super::Scene;
+use super::Sandbox;
 
 const POLICY: &str = "warn = ['only-archs']\n\
                       archs = { require = ['sm_89'], only = ['gfx90a', 'sm_89'], forbid = ['sm_50'] }\nimages.registered = true\n";
@@ -11,15 +11,15 @@ const POLICY: &str = "warn = ['only-archs']\n\
 /// A name that ends whatever it may stand in.
 const HOSTILE: &str = "a]]>\"'<script>&amp;|`x`](y)\u{1b}[31m\n## @all \u{fffe}";
 
-fn report(scene: &Scene, format: &str, files: &str) -> String {
+fn report(scene: &Sandbox, format: &str, files: &str) -> String {
     let run = scene.check(POLICY, &format!("--format {format} {files}"));
     assert_eq!((run.status, run.err.as_str()), (2, ""), "{}", run.out);
     run.out
 }
 
 #[test]
-fn json_has_every_finding_and_every_rule_that_was_judged() {
-    let scene = Scene::with_device_code();
+fn json_has_every_finding_and_every_evaluated_rule() {
+    let scene = Sandbox::with_device_code();
     let document: Value = serde_json::from_str(&report(&scene, "json", "cuda.o v2.hipfb")).unwrap();
     let schema: Value = serde_json::from_str(&scene.fatbin("schema check").ok()).unwrap();
     assert!(jsonschema::meta::is_valid(&schema));
@@ -39,8 +39,8 @@ fn json_has_every_finding_and_every_rule_that_was_judged() {
 }
 
 #[test]
-fn junit_has_a_suite_for_each_file_and_a_case_for_each_rule() {
-    let scene = Scene::with_device_code();
+fn junit_has_a_suite_per_file_and_a_case_per_rule() {
+    let scene = Sandbox::with_device_code();
     let text = report(&scene, "junit", "cuda.o v2.hipfb");
     let document = Document::parse(&text).unwrap();
     let suite = |name: &str| {
@@ -58,8 +58,8 @@ fn junit_has_a_suite_for_each_file_and_a_case_for_each_rule() {
 
 #[test]
 fn sarif_points_into_the_repository_and_keeps_its_fingerprints_when_offsets_change() {
-    let scene = Scene::with_device_code();
-    let results = |scene: &Scene| -> Value {
+    let scene = Sandbox::with_device_code();
+    let results = |scene: &Sandbox| -> Value {
         let document: Value = serde_json::from_str(&report(scene, "sarif", "cuda.o v2.hipfb")).unwrap();
         assert_eq!(document["version"], "2.1.0");
         document["runs"][0]["results"].clone()
@@ -82,8 +82,8 @@ fn sarif_points_into_the_repository_and_keeps_its_fingerprints_when_offsets_chan
 }
 
 #[test]
-fn cyclonedx_has_files_and_in_them_their_images_with_hashes() {
-    let scene = Scene::with_device_code();
+fn cyclonedx_lists_files_and_their_images_with_hashes() {
+    let scene = Sandbox::with_device_code();
     let document: Value = serde_json::from_str(&report(&scene, "cyclonedx", "cuda.o v2.hipfb")).unwrap();
     assert_eq!((&document["bomFormat"], &document["specVersion"]), (&json!("CycloneDX"), &json!("1.6")));
     let image = &document["components"][0]["components"][0];
@@ -96,8 +96,8 @@ fn cyclonedx_has_files_and_in_them_their_images_with_hashes() {
 }
 
 #[test]
-fn what_cannot_be_decided_hides_no_violation_in_any_report() {
-    let scene = Scene::with_device_code();
+fn undecided_rules_hide_no_violation_in_any_report() {
+    let scene = Sandbox::with_device_code();
     let of = |format: &str| report(&scene, format, "cuda.o v2.hipfb");
     assert!(of("human").ends_with("\n15 checks: 11 passed, 1 warned, 2 violated, 1 undecided\n"), "{}", of("human"));
     let markdown = of("markdown");
@@ -118,8 +118,8 @@ fn what_cannot_be_decided_hides_no_violation_in_any_report() {
 }
 
 #[test]
-fn a_name_cannot_break_out_of_any_report() {
-    let scene = Scene::with_device_code();
+fn escapes_names_in_every_report() {
+    let scene = Sandbox::with_device_code();
     std::fs::create_dir(scene.path("dist")).unwrap();
     scene.file(&format!("dist/{HOSTILE}"), scene.read("v2.hipfb"));
     let text = report(&scene, "junit", "dist");

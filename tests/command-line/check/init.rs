@@ -1,10 +1,10 @@
 //! `fatbin check --init`: a policy from a good build.
 
-use super::{Scene, wheel};
+use super::{Sandbox, wheel};
 
 #[test]
-fn a_build_passes_the_policy_that_was_written_from_it() {
-    let scene = Scene::with_device_code();
+fn a_build_passes_its_generated_policy() {
+    let scene = Sandbox::with_device_code();
     scene.file("a.whl", wheel(&[("lib/one.so", scene.read("both.o")), ("lib/two [x].so", scene.read("cuda.o"))]));
     for files in ["both.o", "both.o cuda.o hip.o", "v2.hipfb", "with-debug", "nameless", "bitcode", "opaque.o", "a.whl"]
     {
@@ -15,8 +15,8 @@ fn a_build_passes_the_policy_that_was_written_from_it() {
 }
 
 #[test]
-fn a_build_that_lost_something_does_not_pass_it() {
-    let scene = Scene::with_device_code();
+fn a_reduced_build_fails_the_generated_policy() {
+    let scene = Sandbox::with_device_code();
     let policy = scene.fatbin("check --init both.o cuda.o").ok();
     let expected = "\
 # Written by fatbin check --init from a build that was taken to be good.
@@ -52,8 +52,8 @@ archs.require = [\"compute_80\", \"sm_90\"]
 }
 
 #[test]
-fn from_nothing_and_from_a_broken_build_no_policy_is_written() {
-    let scene = Scene::with_device_code();
+fn does_not_generate_a_policy_from_nothing_or_from_a_damaged_build() {
+    let scene = Sandbox::with_device_code();
     let run = scene.fatbin("check --init text");
     assert_eq!((run.status, run.out.as_str()), (1, ""));
     for files in ["both.o missing", "both.o broken"] {

@@ -6,17 +6,17 @@ mod init;
 mod policies;
 mod situations;
 
-use crate::{Run, Scene};
+use crate::{Run, Sandbox};
 
 /// Where bytes begin in a file.
 fn position(file: &[u8], bytes: &[u8]) -> usize {
     file.windows(bytes.len()).position(|window| window == bytes).unwrap()
 }
 
-impl Scene {
+impl Sandbox {
     /// A folder with files of every kind that policies are about.
-    fn with_device_code() -> Scene {
-        let scene = Scene::new();
+    fn with_device_code() -> Sandbox {
+        let scene = Sandbox::new();
         scene.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
         scene.fixture("answer-sm_90.cubin", "sm90").fixture("answer-sm_80.ptx", "sm80.ptx");
         scene.fixture("answer-gfx90a-debug.hsaco", "debug").file("text", "nothing here\n");

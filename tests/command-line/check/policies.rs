@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::Scene;
+use super::Sandbox;
 
 /// A policy and what is said of it. Those that only a reader of the whole policy can refuse are marked: to a schema an
 /// architecture is a string, and it compares nothing.
@@ -49,8 +49,8 @@ enum Refusal {
 }
 
 #[test]
-fn a_policy_that_cannot_be_meant_is_one_error_with_its_place() {
-    let scene = Scene::new();
+fn reports_an_invalid_policy_with_line_and_column() {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "sm90");
     for (policy, message, _) in WRONG {
         let run = scene.check(policy, "sm90");
@@ -61,8 +61,8 @@ fn a_policy_that_cannot_be_meant_is_one_error_with_its_place() {
 }
 
 #[test]
-fn a_policy_that_is_gone_or_no_text_is_trouble() {
-    let scene = Scene::new();
+fn rejects_missing_policies_and_policies_that_are_not_text() {
+    let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "sm90").file("bytes.toml", b"\xff\xfe");
     let run = scene.fatbin("check --policy missing.toml sm90");
     assert_eq!((run.status, run.out.as_str()), (2, ""));
@@ -73,13 +73,13 @@ fn a_policy_that_is_gone_or_no_text_is_trouble() {
 }
 
 fn schema() -> jsonschema::Validator {
-    let schema: Value = serde_json::from_str(&Scene::new().fatbin("schema policy").ok()).unwrap();
+    let schema: Value = serde_json::from_str(&Sandbox::new().fatbin("schema policy").ok()).unwrap();
     assert!(jsonschema::meta::is_valid(&schema));
     jsonschema::validator_for(&schema).unwrap()
 }
 
 #[test]
-fn the_schema_takes_every_policy_that_is_one_and_no_other_of_a_wrong_form() {
+fn schema_accepts_valid_policies_and_rejects_malformed_ones() {
     let schema = schema();
     let accepts = |policy: &str| schema.is_valid(&toml::from_str::<Value>(policy).unwrap());
     for (policy, ..) in super::cases::CASES {

@@ -1,13 +1,13 @@
 //! What projects have shipped and complained of, as policies: the verdict, and a message that names the file, the rule and
 //! what is there instead.
 
-use super::{Scene, position, wheel};
+use super::{Sandbox, position, wheel};
 
 /// A delegate in a wheel had code for the machine that built it; the wheel installs, and the model fails at its first
 /// launch (pytorch/executorch #21567, #21668). All libraries together have everything, so their union would have passed.
 #[test]
-fn a_wheel_that_lacks_code_for_a_gpu_that_it_claims_is_told_by_library() {
-    let scene = Scene::with_device_code();
+fn reports_libraries_of_a_wheel_that_lack_code_for_a_gpu() {
+    let scene = Sandbox::with_device_code();
     let files = [
         ("executorch/__init__.py", b"pass".to_vec()),
         ("executorch/lib/libaoti_cuda_backend.so", scene.read("cuda.o")),
@@ -34,8 +34,8 @@ fn a_wheel_that_lacks_code_for_a_gpu_that_it_claims_is_told_by_library() {
 /// was asked for or PTX that becomes it, a warning for more, files that are let off; all of it by cuobjdump's text, which
 /// misses PTX in separable code.
 #[test]
-fn an_installation_has_code_for_each_capability_and_a_warning_for_more() {
-    let scene = Scene::with_device_code();
+fn requires_code_for_each_capability_and_warns_of_more() {
+    let scene = Sandbox::with_device_code();
     std::fs::create_dir(scene.path("bin")).unwrap();
     for (from, to) in [("cuda.o", "bin/app"), ("both.o", "bin/nvrtc-sample"), ("sm90", "bin/kernels.cubin")] {
         scene.file(to, scene.read(from));
@@ -56,7 +56,7 @@ fn an_installation_has_code_for_each_capability_and_a_warning_for_more() {
 /// (NVIDIA/TensorRT-LLM #19067, #19069). A container says which it is; where there is none, nobody can.
 #[test]
 fn code_for_a_family_is_not_code_for_its_first_member() {
-    let scene = Scene::with_device_code();
+    let scene = Sandbox::with_device_code();
     let container = |suffix: u8| {
         let mut object = scene.read("cuda.o");
         let entry = position(&object, &[0x50, 0xed, 0x55, 0xba]) + 16;

@@ -5,7 +5,7 @@
 
 use object::elf;
 
-use super::code::Width;
+use super::code::{Comparison, Width};
 use super::symbol::{Address, SymbolId};
 
 /// A register by what it is for.
@@ -69,10 +69,8 @@ pub trait Assembler {
 
     /// Goes on at `to`.
     fn jump(&mut self, to: Label);
-    /// Goes on at `to` if `register`, 64 bits, equals a small `value`.
-    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label);
-    /// Goes on at `to` if `register`, 64 bits, does not equal a small `value`.
-    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label);
+    /// Jumps to `to` if the comparison of `register`, 64 bits, with a small constant holds.
+    fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label);
     /// Goes on at `to` if `a`, an unsigned 64-bit number, is `b` or above.
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label);
 

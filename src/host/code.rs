@@ -94,6 +94,16 @@ pub enum Comparison {
     NotEqual(i32),
 }
 
+impl Comparison {
+    /// Returns the comparison that holds exactly where this one does not.
+    pub fn negated(self) -> Self {
+        match self {
+            Comparison::Equal(value) => Comparison::NotEqual(value),
+            Comparison::NotEqual(value) => Comparison::Equal(value),
+        }
+    }
+}
+
 impl Function {
     /// A function of these steps.
     pub fn new(steps: Vec<Step>) -> Self {

@@ -4,7 +4,7 @@
 //! right.
 
 use super::assembler::{Assembler, Code, Frame, Register};
-use super::code::{Call, Comparison, Field, Function, Local, Part, Step, Value};
+use super::code::{Call, Field, Function, Local, Part, Step, Value};
 
 /// Compiles a function with a fresh assembler.
 pub fn compile<A: Assembler + Default>(function: &Function) -> Code {
@@ -81,10 +81,7 @@ fn steps<A: Assembler>(assembler: &mut A, list: &[Step]) {
             Step::When { value, is, body } => {
                 let otherwise = assembler.buffer().label();
                 self::value(assembler, Register::Scratch, *value);
-                match *is {
-                    Comparison::Equal(wanted) => assembler.jump_if_not_equal(Register::Scratch, wanted, otherwise),
-                    Comparison::NotEqual(unwanted) => assembler.jump_if_equal(Register::Scratch, unwanted, otherwise),
-                }
+                assembler.jump_if(Register::Scratch, is.negated(), otherwise);
                 steps(assembler, body);
                 assembler.buffer().place(otherwise);
             }

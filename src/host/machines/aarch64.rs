@@ -7,7 +7,7 @@ use super::fixed_width::{distance, fill_in, unsigned, word};
 use super::stack_frame::StackFrame;
 use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
-use crate::host::code::Width;
+use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{Address, SymbolId};
 
@@ -85,7 +85,7 @@ impl A64Assembler {
         self.buffer.word(0xeb00_001f | b << 16 | a << 5); // cmp
     }
 
-    fn jump_if(&mut self, condition: u32, to: Label) {
+    fn branch(&mut self, condition: u32, to: Label) {
         self.buffer.jump(to);
         self.buffer.word(B_COND | condition);
     }
@@ -195,21 +195,19 @@ impl Assembler for A64Assembler {
         self.buffer.word(B);
     }
 
-    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label) {
+    fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
+        let (condition, value) = match comparison {
+            Comparison::Equal(value) => (EQUAL, value),
+            Comparison::NotEqual(value) => (NOT_EQUAL, value),
+        };
         self.load_constant(CONSTANT, value);
         self.compare(Self::number(register), CONSTANT);
-        self.jump_if(EQUAL, to);
-    }
-
-    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label) {
-        self.load_constant(CONSTANT, value);
-        self.compare(Self::number(register), CONSTANT);
-        self.jump_if(NOT_EQUAL, to);
+        self.branch(condition, to);
     }
 
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label) {
         self.compare(Self::number(a), Self::number(b));
-        self.jump_if(NOT_BELOW, to);
+        self.branch(NOT_BELOW, to);
     }
 
     fn fix_jump(code: &mut [u8], at: usize, target: usize) {

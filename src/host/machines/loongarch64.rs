@@ -7,7 +7,7 @@ use super::fixed_width::{distance, fill_in, signed, word};
 use super::stack_frame::StackFrame;
 use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register};
-use crate::host::code::Width;
+use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{Address, SymbolId};
 
@@ -188,14 +188,13 @@ impl Assembler for LoongArchAssembler {
         self.buffer.word(B);
     }
 
-    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label) {
+    fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
+        let (opcode, value) = match comparison {
+            Comparison::Equal(value) => (BEQ, value),
+            Comparison::NotEqual(value) => (BNE, value),
+        };
         self.load_constant(CONSTANT, value);
-        self.branch(BEQ, Self::number(register), CONSTANT, to);
-    }
-
-    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label) {
-        self.load_constant(CONSTANT, value);
-        self.branch(BNE, Self::number(register), CONSTANT, to);
+        self.branch(opcode, Self::number(register), CONSTANT, to);
     }
 
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label) {

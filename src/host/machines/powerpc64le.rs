@@ -6,7 +6,7 @@ use object::elf;
 use super::fixed_width::{distance, fill_in, signed, word};
 use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
-use crate::host::code::Width;
+use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{Address, SymbolId};
 
@@ -109,7 +109,7 @@ impl PowerAssembler {
         }
     }
 
-    fn jump_if(&mut self, condition: u32, to: Label) {
+    fn branch(&mut self, condition: u32, to: Label) {
         self.buffer.jump(to);
         self.buffer.word(BC | condition);
     }
@@ -235,19 +235,18 @@ impl Assembler for PowerAssembler {
         self.buffer.word(B);
     }
 
-    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label) {
+    fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
+        let (condition, value) = match comparison {
+            Comparison::Equal(value) => (EQUAL, value),
+            Comparison::NotEqual(value) => (NOT_EQUAL, value),
+        };
         self.compare(register, value);
-        self.jump_if(EQUAL, to);
-    }
-
-    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label) {
-        self.compare(register, value);
-        self.jump_if(NOT_EQUAL, to);
+        self.branch(condition, to);
     }
 
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label) {
         self.buffer.word(CMPLD | Self::number(a) << 16 | Self::number(b) << 11);
-        self.jump_if(NOT_BELOW, to);
+        self.branch(NOT_BELOW, to);
     }
 
     fn fix_jump(code: &mut [u8], at: usize, target: usize) {

@@ -7,7 +7,7 @@ use super::fixed_width::{distance, fill_in, signed, word};
 use super::stack_frame::StackFrame;
 use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register};
-use crate::host::code::Width;
+use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{Address, SymbolId};
 
@@ -207,14 +207,13 @@ impl Assembler for RiscvAssembler {
         self.buffer.word(JAL);
     }
 
-    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label) {
+    fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
+        let (condition, value) = match comparison {
+            Comparison::Equal(value) => (EQUAL, value),
+            Comparison::NotEqual(value) => (NOT_EQUAL, value),
+        };
         self.load_constant(CONSTANT, value);
-        self.branch(EQUAL, Self::number(register), CONSTANT, to);
-    }
-
-    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label) {
-        self.load_constant(CONSTANT, value);
-        self.branch(NOT_EQUAL, Self::number(register), CONSTANT, to);
+        self.branch(condition, Self::number(register), CONSTANT, to);
     }
 
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label) {

@@ -5,7 +5,7 @@ use object::elf;
 
 use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
-use crate::host::code::Width;
+use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{Address, SymbolId};
 
@@ -103,7 +103,7 @@ impl ZAssembler {
         self.immediate(0xc2, Self::number(register), 12, value); // cgfi
     }
 
-    fn jump_if(&mut self, condition: u8, to: Label) {
+    fn branch(&mut self, condition: u8, to: Label) {
         self.buffer.jump(to);
         self.immediate(0xc0, condition, 4, 0); // brcl
     }
@@ -192,22 +192,21 @@ impl Assembler for ZAssembler {
     }
 
     fn jump(&mut self, to: Label) {
-        self.jump_if(ALWAYS, to);
+        self.branch(ALWAYS, to);
     }
 
-    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label) {
+    fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
+        let (condition, value) = match comparison {
+            Comparison::Equal(value) => (EQUAL, value),
+            Comparison::NotEqual(value) => (NOT_EQUAL, value),
+        };
         self.compare(register, value);
-        self.jump_if(EQUAL, to);
-    }
-
-    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label) {
-        self.compare(register, value);
-        self.jump_if(NOT_EQUAL, to);
+        self.branch(condition, to);
     }
 
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label) {
         self.registers(0x21, Self::number(a), Self::number(b)); // clgr
-        self.jump_if(NOT_BELOW, to);
+        self.branch(NOT_BELOW, to);
     }
 
     fn fix_jump(code: &mut [u8], at: usize, target: usize) {

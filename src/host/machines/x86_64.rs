@@ -5,7 +5,7 @@ use object::elf;
 
 use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
-use crate::host::code::Width;
+use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{Address, SymbolId};
 
@@ -205,14 +205,13 @@ impl Assembler for X86Assembler {
         self.jump_with(&[0xe9], to); // jmp
     }
 
-    fn jump_if_equal(&mut self, register: Register, value: i32, to: Label) {
+    fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
+        let (opcode, value) = match comparison {
+            Comparison::Equal(value) => (0x84, value),    // je
+            Comparison::NotEqual(value) => (0x85, value), // jne
+        };
         self.arithmetic(7, Self::number(register), value); // cmp
-        self.jump_with(&[0x0f, 0x84], to); // je
-    }
-
-    fn jump_if_not_equal(&mut self, register: Register, value: i32, to: Label) {
-        self.arithmetic(7, Self::number(register), value); // cmp
-        self.jump_with(&[0x0f, 0x85], to); // jne
+        self.jump_with(&[0x0f, opcode], to);
     }
 
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label) {

@@ -14,7 +14,7 @@ use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
 use fatbin::rewrite::{NewSection, with_sections};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
 use fatbin::target::OffloadKind;
-use fatbin::wrap::{Form, Stated};
+use fatbin::wrap::{EmbeddedForm, TargetOverride};
 
 const HOST_ID: &str = "host-x86_64-unknown-linux-gnu-";
 
@@ -67,9 +67,9 @@ fn main() -> io::Result<()> {
         )?;
 
         // A host file with sections, which is what the scanner walks.
-        for (form, ending) in [(Form::Raw, "raw"), (Form::OffloadBinary, "packed")] {
+        for (form, ending) in [(EmbeddedForm::Raw, "raw"), (EmbeddedForm::OffloadBinary, "packed")] {
             let object = folder.join("scan").join(format!("{name}.{ending}.o"));
-            let images = vec![ImageFile { path: path.clone(), stated: Stated::default() }];
+            let images = vec![ImageFile { path: path.clone(), target: TargetOverride::default() }];
             let options = WrapOptions { form, ..WrapOptions::new(OffloadKind::OpenMp, images, object) };
             wrap(&options).map_err(io::Error::other)?;
             let object = fs::read(&options.output)?;
@@ -83,7 +83,7 @@ fn main() -> io::Result<()> {
         let kind = if arch.starts_with("sm_") { OffloadKind::Cuda } else { OffloadKind::Hip };
         if !arch.is_empty() {
             let object = folder.join("scan").join(format!("{name}.wrapper.o"));
-            let images = vec![ImageFile { path: path.clone(), stated: Stated::default() }];
+            let images = vec![ImageFile { path: path.clone(), target: TargetOverride::default() }];
             wrap(&WrapOptions::new(kind, images, object)).map_err(io::Error::other)?;
         }
         let thin = mach_o(&bundle);

@@ -51,6 +51,7 @@ mod bundle_archives;
 mod check;
 mod ci;
 mod citizen;
+mod debian;
 mod directives;
 mod dropin;
 mod false_magics;

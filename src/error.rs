@@ -92,22 +92,6 @@ pub enum Error {
     Shrunk { path: PathBuf, missing: u64 },
     #[error("{}: is both input and output", path.display())]
     SameFile { path: PathBuf },
-    #[error("{}: device image is empty", path.display())]
-    EmptyImage { path: PathBuf },
-    #[error("{}: is {found}; {remedy}", path.display())]
-    NotADeviceImage { path: PathBuf, found: String, remedy: &'static str },
-    #[error("{}: its header does not name a processor; say --image file={},arch=ARCH", path.display(), path.display())]
-    UnknownArch { path: PathBuf },
-    #[error("{}: a second image for {arch}; a fat binary holds one for each", path.display())]
-    DuplicateImage { path: PathBuf, arch: String },
-    #[error("{abi}: has no {kind} wrapper; {kind} is known to {known}")]
-    KindUnknownToAbi { abi: &'static str, kind: &'static str, known: String },
-    #[error("{}: has no section of offload entries; name the generation with --abi", path.display())]
-    NoOffloadEntries { path: PathBuf },
-    #[error("{}: {what}", path.display())]
-    NotAHostObject { path: PathBuf, what: String },
-    #[error("{}: is for {found}, not for {stated}", path.display())]
-    HostMismatch { path: PathBuf, stated: String, found: &'static str },
     #[error("{}: image at {offset:#x}: is stored in a way that is not known; --stored extracts it as it is", path.display())]
     Opaque { path: PathBuf, offset: u64 },
     #[error("{}: image {number}: not looked into for kernels: {why}", path.display())]
@@ -158,22 +142,8 @@ pub enum Error {
     SameOutput { path: PathBuf },
     #[error("{}: has {id} twice", path.display())]
     RepeatedEntry { path: PathBuf, id: String },
-    #[error("entry {name}: is given twice")]
-    DuplicateEntry { name: String },
-    #[error("{}: its header does not name a target triple; say --image file={},triple=TRIPLE", path.display(), path.display())]
-    UnknownTriple { path: PathBuf },
-    #[error("{}: arch={stated} was stated, but the image's header says {found}", path.display())]
-    ArchMismatch { path: PathBuf, stated: String, found: String },
-    #[error("{}: {property} {value} was stated, but this file is a container that carries its own; leave that out", path.display())]
-    StatedForContainer { path: PathBuf, property: &'static str, value: String },
-    #[error("{}: offload binary is for {found}, not for {wanted}", path.display())]
-    KindMismatch { path: PathBuf, found: String, wanted: &'static str },
-    #[error("{triple}: is no supported host; supported are {supported}")]
-    UnsupportedHost { triple: String, supported: String },
     #[error("{}: does not fit into 64 bits with its headers", path.display())]
     TooLarge { path: PathBuf },
-    #[error("{}: cannot emit: {cause}", path.display())]
-    Emission { path: PathBuf, cause: String },
 }
 
 impl Error {

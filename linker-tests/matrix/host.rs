@@ -4,9 +4,11 @@
 //! every host and linker, and a C library without a compiler of its own is enough (Debian's cross libcs).
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
 
+use crate::debian::debian;
 use crate::step::Step;
 use crate::tools::{Linker, Missing, Tool, in_path};
 
@@ -18,6 +20,9 @@ pub struct Host {
     gnu: &'static str,
     libc: Libc,
     dynamic_linker: &'static str,
+    emulator: &'static str,
+    /// Names of the linkers that support the host.
+    linkers: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,15 +35,8 @@ enum Libc {
     Ours,
 }
 
-#[rustfmt::skip]
-pub const HOSTS: [Host; 6] = [
-    Host { name: "x86_64",      triple: "x86_64-unknown-linux-gnu",      gnu: "x86_64-linux-gnu",      libc: Libc::Native,        dynamic_linker: "/lib64/ld-linux-x86-64.so.2" },
-    Host { name: "aarch64",     triple: "aarch64-unknown-linux-gnu",     gnu: "aarch64-linux-gnu",     libc: Libc::Cross("arm64"),   dynamic_linker: "/lib/ld-linux-aarch64.so.1" },
-    Host { name: "riscv64",     triple: "riscv64-unknown-linux-gnu",     gnu: "riscv64-linux-gnu",     libc: Libc::Cross("riscv64"), dynamic_linker: "/lib/ld-linux-riscv64-lp64d.so.1" },
-    Host { name: "powerpc64le", triple: "powerpc64le-unknown-linux-gnu", gnu: "powerpc64le-linux-gnu", libc: Libc::Cross("ppc64el"), dynamic_linker: "/lib64/ld64.so.2" },
-    Host { name: "s390x",       triple: "s390x-unknown-linux-gnu",       gnu: "s390x-linux-gnu",       libc: Libc::Cross("s390x"),   dynamic_linker: "/lib/ld64.so.1" },
-    Host { name: "loongarch64", triple: "loongarch64-unknown-linux-gnu", gnu: "loongarch64-linux-gnu", libc: Libc::Ours, dynamic_linker: "" },
-];
+/// Every host of the library.
+pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::host::Host::ALL.into_iter().map(Host::new).collect());
 
 /// How the wrapper object gets into the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,11 +97,37 @@ const NONE: [(&str, &str, &str, &str); 7] = [
 ];
 
 impl Host {
+    fn new(host: fatbin::host::Host) -> Self {
+        let debian = debian(host);
+        let libc = match debian.architecture {
+            Some("amd64") => Libc::Native,
+            Some(architecture) => Libc::Cross(architecture),
+            None => Libc::Ours,
+        };
+        let (name, triple) = (host.name(), host.triple());
+        Host {
+            name,
+            triple,
+            gnu: debian.triple,
+            libc,
+            dynamic_linker: debian.dynamic_linker,
+            linkers: debian.linkers,
+            emulator: debian.emulator,
+        }
+    }
+
     /// Why there is no such link, if there is none.
     pub fn lacks(&self, linker: Linker, form: Form) -> Option<&'static str> {
         let is = |pattern: &str, name: &str| pattern == "*" || pattern == name;
         let mut rows = NONE.into_iter();
-        rows.find(|row| is(row.0, self.name) && is(row.1, linker.name()) && is(row.2, form.name())).map(|row| row.3)
+        let row = rows.find(|row| is(row.0, self.name) && is(row.1, linker.name()) && is(row.2, form.name()));
+        assert!(
+            row.is_some() || self.linkers.contains(&linker.name()),
+            "{}: no reason why {} cannot",
+            self.name,
+            linker.name()
+        );
+        row.map(|row| row.3)
     }
 
     fn is_native(&self) -> bool {
@@ -192,8 +216,7 @@ impl Host {
         if self.is_native() {
             return Ok(Step::new(folder, program));
         }
-        let name = format!("qemu-{}", self.name.replace("powerpc", "ppc"));
-        let emulator = in_path(&name).ok_or_else(|| Missing::new(&name, "qemu-user"))?;
+        let emulator = in_path(self.emulator).ok_or_else(|| Missing::new(self.emulator, "qemu-user"))?;
         let step = Step::new(folder, emulator);
         let step = if self.has_libc() { step.arg("-L").arg(self.library_folder()?.with_file_name("")) } else { step };
         Ok(step.arg(program))

@@ -17,7 +17,9 @@ pub struct Kit {
     has_libc: bool,
 }
 
-static KITS: [Mutex<Option<Arc<Kit>>>; HOSTS.len()] = [const { Mutex::new(None) }; HOSTS.len()];
+static KITS: [Mutex<Option<Arc<Kit>>>; HOST_COUNT] = [const { Mutex::new(None) }; HOST_COUNT];
+
+const HOST_COUNT: usize = fatbin::host::Host::ALL.len();
 
 impl Kit {
     pub fn of(host: &Host) -> Result<Arc<Kit>> {

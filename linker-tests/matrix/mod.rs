@@ -38,7 +38,7 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::ignorable_test("matrix/rows", || {
         completion(fresh_folder("matrix", "rows").and_then(|folder| rows::are_what_the_program_knows(&folder)))
     })];
-    for host in &HOSTS {
+    for host in HOSTS.iter() {
         for row in &ROWS {
             let name = format!("matrix/{}/{}", row.name(), host.name);
             trials.push(Trial::ignorable_test(name, || completion(all_cells(row, host))));

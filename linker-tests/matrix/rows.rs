@@ -161,7 +161,7 @@ pub fn are_what_the_program_knows(folder: &Path) -> Result<()> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fatbin"));
         command.args(["wrap", "--kind", kind, "--abi", abi, "-o"]).arg(folder.join("none.o")).args(images.of(kind));
         let message = String::from_utf8(command.output()?.stderr)?;
-        let mut known: Vec<&str> = message.split([' ', ',', ':', ';', ']', '\n']).collect();
+        let mut known: Vec<&str> = message.split([' ', ',', ':', ';', ']', ')', '\n']).collect();
         known.retain(|word| *word != abi && (word.starts_with("llvm") || ["main", "aomp"].contains(word)));
         let listed: Vec<&str> = ROWS.iter().filter(|row| row.kind == kind).map(|row| row.abi).collect();
         ensure!(known == listed, "{kind}: the program knows {known:?}, the table {listed:?}\n{message}");

@@ -3,25 +3,25 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::ops::ImageFile;
-use crate::wrap::Stated;
+use crate::wrap::TargetOverride;
 
 /// Each key at most once.
 pub fn parse_image(text: &str) -> Result<ImageFile> {
     let mut file = None;
-    let mut stated = Stated::default();
+    let mut target = TargetOverride::default();
     for part in text.split(',') {
         let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
         let slot = match key {
             "file" => &mut file,
-            "triple" => &mut stated.triple,
-            "arch" => &mut stated.arch,
+            "triple" => &mut target.triple,
+            "arch" => &mut target.arch,
             _ => bail!("unknown key {key:?}; file, triple and arch are known"),
         };
         ensure!(slot.is_none(), "{key} is given twice");
         *slot = Some(value.to_owned());
     }
     let path = file.filter(|file| !file.is_empty()).context("file=F is missing")?.into();
-    Ok(ImageFile { path, stated })
+    Ok(ImageFile { path, target })
 }
 
 #[cfg(test)]
@@ -31,8 +31,8 @@ mod tests {
     #[test]
     fn an_image_is_a_file_with_what_is_said_of_it() {
         let image = parse_image("file=a.so,arch=gfx90a:xnack+,triple=amdgcn-amd-amdhsa").unwrap();
-        let stated = Stated { triple: Some("amdgcn-amd-amdhsa".into()), arch: Some("gfx90a:xnack+".into()) };
-        assert_eq!(image, ImageFile { path: "a.so".into(), stated });
+        let target = TargetOverride { triple: Some("amdgcn-amd-amdhsa".into()), arch: Some("gfx90a:xnack+".into()) };
+        assert_eq!(image, ImageFile { path: "a.so".into(), target });
     }
 
     #[test]

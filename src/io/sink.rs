@@ -67,6 +67,19 @@ impl<'data> Sink<'data> {
         self.write_with(output, &mut |_| ())
     }
 
+    /// Copies everything to a writer that is not a file of this crate, in order.
+    pub fn copy_to(&self, output: &mut impl Write) -> io::Result<()> {
+        for extent in &self.extents {
+            match extent {
+                Extent::Bytes(bytes) => output.write_all(bytes)?,
+                Extent::Payload { input, offset, size } => {
+                    output.write_all(&input.view().data()[*offset as usize..][..*size as usize])?;
+                }
+            }
+        }
+        output.flush()
+    }
+
     /// The same, and says how many bytes more have been moved, time and again.
     pub fn write_with(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
         output.reserve(self.size())?;

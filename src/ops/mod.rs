@@ -26,4 +26,4 @@ pub use scanned::Scanned;
 pub use selection::{Candidate, Criterion, KernelName, Selection};
 pub use survey::survey;
 pub use verify::verify;
-pub use wrap::{Chosen, ImageFile, LargeImages, WrapOptions, wrap};
+pub use wrap::{ImageFile, WrapOptions, WrapSummary, wrap};

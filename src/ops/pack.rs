@@ -8,7 +8,7 @@ use crate::format::offload_binary::{self, Member, Version, image_kind};
 use crate::format::{self, DeviceImage, ImageKind};
 use crate::io::{Input, Output, Sink};
 use crate::target::triple;
-use crate::wrap::Stated;
+use crate::wrap::{ImageError, TargetOverride};
 
 /// How to write.
 #[derive(Debug, Clone)]
@@ -35,24 +35,24 @@ pub struct ImageToPack {
 impl ImageToPack {
     /// An image as its own content shows it, with the strings that the user gave. A triple and an arch that were not given
     /// are read from the image; what was given must not contradict it.
-    pub fn read(input: Input, strings: Vec<(String, String)>, version: Version) -> Result<ImageToPack> {
+    pub fn read(input: Input, strings: Vec<(String, String)>, version: Version) -> Result<ImageToPack, ImageError> {
         let (view, path) = (input.view(), input.path());
         let own = DeviceImage::identify(view);
         match own.image_kind {
-            ImageKind::Empty => return Err(Error::EmptyImage { path: path.to_owned() }),
+            ImageKind::Empty => return Err(ImageError::Empty { path: path.to_owned() }),
             ImageKind::Elf => format::check_elf(view).map_err(|malformed| malformed.in_file(path))?,
             _ => {}
         }
         let said = |key: &str| strings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
-        let stated = Stated { triple: said("triple"), arch: said("arch") };
-        stated.agrees_with(&own, path)?;
+        let target = TargetOverride { triple: said("triple"), arch: said("arch") };
+        target.check_against(&own, path)?;
         let image_kind = image_kind_of(&own, path, version);
         let mut strings = strings;
-        if let (None, Some(arch)) = (&stated.arch, own.arch) {
+        if let (None, Some(arch)) = (&target.arch, own.arch) {
             strings.push(("arch".to_owned(), arch));
         }
-        if stated.triple.is_none() {
-            let triple = own.triple.ok_or_else(|| Error::UnknownTriple { path: path.to_owned() })?;
+        if target.triple.is_none() {
+            let triple = own.triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
             strings.push(("triple".to_owned(), triple.to_owned()));
         }
         Ok(ImageToPack { input, image_kind, offload_kind: 0, flags: 0, strings })

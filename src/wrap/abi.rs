@@ -12,8 +12,10 @@ use crate::target::OffloadKind;
 /// One generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generation {
-    /// As users write it.
+    /// Name of the generation on the command line.
     pub name: &'static str,
+    /// Major version of LLVM; `None` for a generation that is not a release.
+    pub release: Option<u32>,
     /// The layout of the offload entries.
     pub entries: EntryLayout,
     /// Whether the entries of all kinds stand in one section.
@@ -97,6 +99,7 @@ enum PlaceholderName {
 /// LLVM 11 to 14, the tool clang-offload-wrapper; the others are told by how they differ from one before.
 const LLVM_14: Generation = Generation {
     name: "llvm14",
+    release: Some(14),
     entries: EntryLayout::Old,
     one_entry_section: false,
     placeholder: PlaceholderName::Entry,
@@ -114,57 +117,88 @@ const LLVM_14: Generation = Generation {
 /// LLVM 15 to 17, clang-linker-wrapper.
 const LLVM_15: Generation = Generation {
     name: "llvm15",
+    release: Some(15),
     source_name: "offload.wrapper.module",
     images: ImageSection::Offloading,
     cuda_hip_priority: Some(1),
     ..LLVM_14
 };
 
-const LLVM_18: Generation =
-    Generation { name: "llvm18", placeholder: PlaceholderName::Section, flags: FlagRules::Bits, ..LLVM_15 };
+const LLVM_18: Generation = Generation {
+    name: "llvm18",
+    release: Some(18),
+    placeholder: PlaceholderName::Section,
+    flags: FlagRules::Bits,
+    ..LLVM_15
+};
 
 const LLVM_19: Generation = Generation {
     name: "llvm19",
+    release: Some(19),
     openmp_priority: 101,
     cuda_hip_priority: Some(101),
     unregister: Unregister::AtExit,
     ..LLVM_18
 };
 
-const LLVM_20: Generation =
-    Generation { name: "llvm20", entries: EntryLayout::New, flags: FlagRules::BitsAndManaged, ..LLVM_19 };
+const LLVM_20: Generation = Generation {
+    name: "llvm20",
+    release: Some(20),
+    entries: EntryLayout::New,
+    flags: FlagRules::BitsAndManaged,
+    ..LLVM_19
+};
 
-const LLVM_21: Generation = Generation { name: "llvm21", one_entry_section: true, ..LLVM_20 };
+const LLVM_21: Generation = Generation { name: "llvm21", release: Some(21), one_entry_section: true, ..LLVM_20 };
 
-const LLVM_22: Generation = Generation { name: "llvm22", sycl: Some(SyclAbi::Descriptor), ..LLVM_21 };
+const LLVM_22: Generation =
+    Generation { name: "llvm22", release: Some(22), sycl: Some(SyclAbi::Descriptor), ..LLVM_21 };
 
-/// What clang puts before an entry's name to make its symbol.
-pub const ENTRY_SYMBOL: &str = ".offloading.entry.";
+/// Prefix of the symbol of an entry, which clang puts before the entry's name.
+const ENTRY_SYMBOL: &str = ".offloading.entry.";
 
-/// The same in LLVM 17 and before.
-pub const OLD_ENTRY_SYMBOL: &str = ".omp_offloading.entry.";
+/// Prefix of the symbol of an entry in LLVM 17 and before.
+const OLD_ENTRY_SYMBOL: &str = ".omp_offloading.entry.";
+
+/// Every prefix that clang has used for the symbols of entries.
+pub const ENTRY_SYMBOLS: [&str; 2] = [OLD_ENTRY_SYMBOL, ENTRY_SYMBOL];
 
 /// Every generation that a user can name, oldest first.
 pub const GENERATIONS: [Generation; 15] = [
-    Generation { name: "llvm10", openmp_priority: 0, ..LLVM_14 },
-    Generation { name: "llvm11", ..LLVM_14 },
-    Generation { name: "llvm12", ..LLVM_14 },
-    Generation { name: "llvm13", ..LLVM_14 },
+    Generation { name: "llvm10", release: Some(10), openmp_priority: 0, ..LLVM_14 },
+    Generation { name: "llvm11", release: Some(11), ..LLVM_14 },
+    Generation { name: "llvm12", release: Some(12), ..LLVM_14 },
+    Generation { name: "llvm13", release: Some(13), ..LLVM_14 },
     LLVM_14,
     LLVM_15,
-    Generation { name: "llvm16", ..LLVM_15 },
-    Generation { name: "llvm17", ..LLVM_15 },
+    Generation { name: "llvm16", release: Some(16), ..LLVM_15 },
+    Generation { name: "llvm17", release: Some(17), ..LLVM_15 },
     LLVM_18,
     LLVM_19,
     LLVM_20,
     LLVM_21,
     LLVM_22,
-    Generation { name: "main", retain: true, sycl: Some(SyclAbi::OffloadBinaries), ..LLVM_22 },
-    Generation { name: "aomp", image_info: true, ..LLVM_14 },
+    Generation { name: "main", release: None, retain: true, sycl: Some(SyclAbi::OffloadBinaries), ..LLVM_22 },
+    Generation { name: "aomp", release: None, image_info: true, ..LLVM_14 },
 ];
 
 /// The newest release.
-pub const NEWEST: Generation = LLVM_22;
+pub const NEWEST: Generation = newest_release();
+
+const fn newest_release() -> Generation {
+    // A loop, because iterators cannot be used in constants.
+    let mut newest = GENERATIONS[0];
+    let mut index = 1;
+    while index < GENERATIONS.len() {
+        if let (Some(release), Some(known)) = (GENERATIONS[index].release, newest.release)
+            && release > known
+        {
+            newest = GENERATIONS[index];
+        }
+        index += 1;
+    }
+    newest
+}
 
 impl Generation {
     /// The generation of that name.
@@ -213,10 +247,15 @@ impl Generation {
         }
     }
 
-    /// The names of the generations that know a kind, oldest first.
-    pub fn that_know(kind: OffloadKind) -> Vec<&'static str> {
-        let known = GENERATIONS.iter().filter(|generation| generation.constructor_priority(kind).is_some());
-        known.map(|generation| generation.name).collect()
+    /// Returns whether this generation has a wrapper for a kind.
+    pub fn supports(&self, kind: OffloadKind) -> bool {
+        self.constructor_priority(kind).is_some()
+    }
+
+    /// Returns the names of the generations that support a kind, oldest first.
+    pub fn supporting(kind: OffloadKind) -> Vec<&'static str> {
+        let supporting = GENERATIONS.iter().filter(|generation| generation.supports(kind));
+        supporting.map(|generation| generation.name).collect()
     }
 }
 
@@ -252,10 +291,22 @@ mod tests {
 
     #[test]
     fn a_kind_is_known_from_the_release_that_brought_it() {
-        assert_eq!(Generation::that_know(Cuda)[0], "llvm15");
-        assert!(!Generation::that_know(Hip).contains(&"aomp"));
-        assert_eq!(Generation::that_know(Sycl), ["llvm22", "main"]);
-        assert_eq!(Generation::that_know(OpenMp).len(), GENERATIONS.len());
+        assert_eq!(Generation::supporting(Cuda)[0], "llvm15");
+        assert!(!Generation::supporting(Hip).contains(&"aomp"));
+        assert_eq!(Generation::supporting(Sycl), ["llvm22", "main"]);
+        assert_eq!(Generation::supporting(OpenMp).len(), GENERATIONS.len());
+    }
+
+    #[test]
+    fn a_release_is_named_after_its_version() {
+        for generation in GENERATIONS {
+            let is_release = generation.name.starts_with("llvm");
+            assert_eq!(
+                generation.release.map(|release| format!("llvm{release}")),
+                is_release.then(|| generation.name.to_owned())
+            );
+        }
+        assert_eq!(NEWEST.name, "llvm22");
     }
 
     #[test]

@@ -1,124 +1,136 @@
-//! What gets embedded for each image that the user names: the bytes, what they say of themselves, and the container
-//! that lets other tools list them.
+//! Content to embed for each image: its bytes, its properties, and the container that lets other tools list it.
 
 use std::ops::Range;
 use std::path::Path;
 
+use super::error::ImageError;
+use crate::bytes::View;
 use crate::content::Content;
-use crate::error::{Error, Result};
 use crate::format::offload_binary::{self, Contents, Member, OffloadBinary, Version, Written};
 use crate::format::{self, ContainerType, DeviceImage, ImageKind};
-use crate::io::Input;
 use crate::rewrite::openmp_notes;
 use crate::target::{OffloadKind, amdgpu, nvptx};
 
-/// What the user said of an image. What was not said is read from the image's own header.
+/// Result of preparing an image.
+type Result<T, E = ImageError> = std::result::Result<T, E>;
+
+/// Properties of an image that the user specified. The others are read from the image's own header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stated {
+pub struct TargetOverride {
+    /// Target triple.
     pub triple: Option<String>,
-    /// A processor, with features or suffix.
+    /// Processor, with features or suffix.
     pub arch: Option<String>,
 }
 
-/// Bytes to embed, which of them are the image, and what is known of it; what is not known is empty.
+/// An image to wrap.
+#[derive(Debug, Clone)]
+pub struct SourceImage<'data> {
+    /// File of the image, or another name for messages.
+    pub path: &'data Path,
+    /// Bytes of the image, or of the container that holds several.
+    pub view: View<'data>,
+    /// Properties that the user specified.
+    pub target: TargetOverride,
+}
+
+/// Bytes to embed, the range of the image in them, and its properties; unknown properties are empty.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EmbeddedImage<'data> {
+    /// Image, and what surrounds it.
     pub content: Content<'data>,
+    /// Range of the image in `content`, in bytes.
     pub image: Range<u64>,
+    /// Target triple.
     pub triple: String,
+    /// Processor.
     pub arch: String,
-    /// As an offload binary has it, see [`offload_binary::image_kind`].
+    /// Kind of the image as an offload binary records it, see [`offload_binary::image_kind`].
     pub image_kind: u16,
+    /// Options of the compiler, from an offload binary.
     pub compile_options: String,
+    /// Options of the device linker, from an offload binary.
     pub link_options: String,
-    /// Names of the kernels in it, where the offload binary around it lists them.
+    /// Names of the kernels, where the surrounding offload binary lists them.
     pub symbols: Vec<String>,
 }
 
-/// How images are embedded.
+/// Form in which images are embedded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Embedding {
-    pub kind: OffloadKind,
-    /// What is put around an image that is no offload binary yet.
-    pub form: Form,
-}
-
-/// What is put around an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum EmbeddedForm {
+    /// Inside an offload binary.
     OffloadBinary,
+    /// Unchanged, with nothing around it.
     Raw,
-    /// Nothing around it, but notes in it that say who made it.
+    /// With nothing around it, but with ELF notes in it that name its producer.
     RawWithNotes,
 }
 
-/// Prepares one input: one image, or as many as it holds if it is a file of offload binaries already, which are
-/// embedded as they are.
-pub fn embed<'data>(input: &'data Input, stated: &Stated, how: Embedding) -> Result<Vec<EmbeddedImage<'data>>> {
-    if input.size() == 0 {
-        return Err(Error::EmptyImage { path: input.path().to_owned() });
+/// Prepares one input: one image, or each image of a file of offload binaries, which are embedded unchanged.
+pub(super) fn embed<'data>(
+    source: &SourceImage<'data>,
+    kind: OffloadKind,
+    form: EmbeddedForm,
+) -> Result<Vec<EmbeddedImage<'data>>> {
+    if source.view.size() == 0 {
+        return Err(ImageError::Empty { path: source.path.to_owned() });
     }
-    match format::of_magic(input.view()).map(|format| format.container_type) {
-        Some(ContainerType::OffloadBinary) => embed_offload_binaries(input, stated, how.kind),
-        Some(_) => {
-            let (path, found) = (input.path().to_owned(), "a fat binary".to_owned());
-            Err(Error::NotADeviceImage { path, found, remedy: "extract its images and name them" })
+    match format::of_magic(source.view).map(|format| format.container_type) {
+        Some(ContainerType::OffloadBinary) => embed_offload_binaries(source, kind),
+        Some(container) => {
+            let (path, found) =
+                (source.path.to_owned(), format!("a container of device images ({})", container.name()));
+            Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" })
         }
-        None => embed_image(input, stated, how).map(|image| vec![image]),
+        None => embed_image(source, kind, form).map(|image| vec![image]),
     }
 }
 
-fn embed_image<'data>(input: &'data Input, stated: &Stated, how: Embedding) -> Result<EmbeddedImage<'data>> {
-    let path = input.path();
-    let view = input.view();
+fn embed_image<'data>(
+    source: &SourceImage<'data>,
+    kind: OffloadKind,
+    form: EmbeddedForm,
+) -> Result<EmbeddedImage<'data>> {
+    let (path, view) = (source.path, source.view);
     let own = DeviceImage::identify(view);
     if own.image_kind == ImageKind::Elf {
         format::check_elf(view).map_err(|malformed| malformed.in_file(path))?;
     }
-    stated.agrees_with(&own, path)?;
-    let triple = stated.triple.as_deref().or(own.triple);
-    let arch = stated.arch.as_deref().or(own.arch.as_deref()).unwrap_or_default();
+    source.target.check_against(&own, path)?;
+    let triple = source.target.triple.as_deref().or(own.triple);
+    let arch = source.target.arch.as_deref().or(own.arch.as_deref()).unwrap_or_default();
     let image_kind = offload_binary::image_kind_of(own.image_kind);
-    let about = |content, image| EmbeddedImage {
-        content,
-        image,
-        triple: triple.unwrap_or_default().to_owned(),
-        arch: arch.to_owned(),
-        image_kind,
-        ..Default::default()
-    };
-    match how.form {
-        Form::OffloadBinary => {}
-        Form::Raw => return Ok(about(Content::from(view.data()), 0..view.size())),
-        Form::RawWithNotes => {
+    let (content, image) = match form {
+        EmbeddedForm::Raw => (Content::from(view.data()), 0..view.size()),
+        EmbeddedForm::RawWithNotes => {
             let noted = openmp_notes::add(view, env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
             let noted = noted.map_err(|malformed| malformed.in_file(path))?;
             let size = noted.size();
-            return Ok(about(noted, 0..size));
+            (noted, 0..size)
         }
-    }
-    let triple = triple.ok_or_else(|| Error::UnknownTriple { path: path.to_owned() })?;
-    // Both are always there, as in the binaries that clang-linker-wrapper writes, and in this order.
-    let strings = [("arch", arch), ("triple", triple)];
-    let member = Member { image_kind, offload_kind: how.kind.bit(), flags: 0, strings: &strings, image: view.data() };
-    let (content, image) = one_binary(&member, path)?;
-    Ok(about(content, image))
+        EmbeddedForm::OffloadBinary => {
+            let triple = triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
+            // Both are always present, as in the binaries that clang-linker-wrapper writes, and in this order.
+            let strings = [("arch", arch), ("triple", triple)];
+            let image = view.data();
+            let member = Member { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image };
+            write_binary(&member, path)?
+        }
+    };
+    let (triple, arch) = (triple.unwrap_or_default().to_owned(), arch.to_owned());
+    Ok(EmbeddedImage { content, image, triple, arch, image_kind, ..Default::default() })
 }
 
-fn embed_offload_binaries<'data>(
-    input: &'data Input,
-    stated: &Stated,
-    kind: OffloadKind,
-) -> Result<Vec<EmbeddedImage<'data>>> {
-    let path = input.path();
-    stated.refuse_for_container(path)?;
+fn embed_offload_binaries<'data>(source: &SourceImage<'data>, kind: OffloadKind) -> Result<Vec<EmbeddedImage<'data>>> {
+    let path = source.path;
+    source.target.reject_for_container(path)?;
     let mut images = Vec::new();
-    let mut rest = input.view();
+    let mut rest = source.view;
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest).map_err(|malformed| malformed.in_file(path))?;
         if let Contents::Compressed(_) = binary.contents {
             let (path, found) = (path.to_owned(), "a compressed offload binary, which no runtime reads".to_owned());
-            return Err(Error::NotADeviceImage { path, found, remedy: "extract its images and name them" });
+            return Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" });
         }
         for entry in binary.entries() {
             images.push(embed_entry(&binary, entry, kind, path)?);
@@ -139,16 +151,16 @@ fn embed_entry<'data>(
             Some(kind) => kind.name().to_owned(),
             None => format!("offload kind {}", entry.offload_kind),
         };
-        return Err(Error::KindMismatch { path: path.to_owned(), found, wanted: kind.name() });
+        return Err(ImageError::KindMismatch { path: path.to_owned(), found, expected: kind.name() });
     }
     if entry.image.size() == 0 {
-        return Err(Error::EmptyImage { path: path.to_owned() });
+        return Err(ImageError::Empty { path: path.to_owned() });
     }
     let (content, image) = if binary.version == Version::One {
         let start = entry.image.start() - binary.view.start();
         (Content::from(binary.view.data()), start..start + entry.image.size())
     } else {
-        // The runtimes of all releases read version 1 and nothing else.
+        // The runtimes of all releases read version 1 only.
         let member = Member {
             image_kind: entry.image_kind,
             offload_kind: entry.offload_kind,
@@ -156,7 +168,7 @@ fn embed_entry<'data>(
             strings: &entry.strings,
             image: entry.image.data(),
         };
-        one_binary(&member, path)?
+        write_binary(&member, path)?
     };
     let text = |key| entry.string(key).unwrap_or_default().to_owned();
     Ok(EmbeddedImage {
@@ -171,36 +183,38 @@ fn embed_entry<'data>(
     })
 }
 
-/// A binary of version 1 around one image, and where in it the image is.
-fn one_binary<'data>(member: &Member<'_, 'data>, path: &Path) -> Result<(Content<'data>, Range<u64>)> {
+/// Writes a binary of version 1 around one image; returns it and the range of the image in it.
+fn write_binary<'data>(member: &Member<'_, 'data>, path: &Path) -> Result<(Content<'data>, Range<u64>)> {
     let written = offload_binary::write(Version::One, std::slice::from_ref(member));
-    let Written { content, mut images } = written.ok_or_else(|| Error::TooLarge { path: path.to_owned() })?;
+    let Written { content, mut images } = written.ok_or_else(|| ImageError::TooLarge { path: path.to_owned() })?;
     Ok((content, images.remove(0)))
 }
 
-impl Stated {
-    /// Nothing may be said of an image in a container, which says it itself.
-    pub fn refuse_for_container(&self, path: &Path) -> Result<()> {
-        let stated = [("triple", &self.triple), ("arch", &self.arch)];
-        match stated.into_iter().find_map(|(property, value)| Some((property, value.clone()?))) {
-            Some((property, value)) => Err(Error::StatedForContainer { path: path.to_owned(), property, value }),
-            None => Ok(()),
+impl TargetOverride {
+    /// Rejects any property for a container, whose entries have their own.
+    pub fn reject_for_container(&self, path: &Path) -> Result<()> {
+        for (property, value) in [("triple", &self.triple), ("arch", &self.arch)] {
+            if let Some(value) = value.clone() {
+                return Err(ImageError::OverriddenContainer { path: path.to_owned(), property, value });
+            }
         }
+        Ok(())
     }
 
-    /// The processor may be said again, with features or a suffix that the header cannot state, but not another one.
-    pub fn agrees_with(&self, own: &DeviceImage, path: &Path) -> Result<()> {
+    /// Checks that the specified processor is the one in the image's header. It may add features or a suffix, which the
+    /// header cannot record.
+    pub fn check_against(&self, own: &DeviceImage, path: &Path) -> Result<()> {
         match (&self.arch, &own.arch) {
-            (Some(stated), Some(found)) if !same_processor(stated, found) => {
-                let (path, stated, found) = (path.to_owned(), stated.clone(), found.clone());
-                Err(Error::ArchMismatch { path, stated, found })
+            (Some(specified), Some(found)) if !is_same_processor(specified, found) => {
+                let (path, specified, found) = (path.to_owned(), specified.clone(), found.clone());
+                Err(ImageError::ArchMismatch { path, specified, found })
             }
             _ => Ok(()),
         }
     }
 }
 
-fn same_processor(a: &str, b: &str) -> bool {
+fn is_same_processor(a: &str, b: &str) -> bool {
     match (nvptx::Arch::parse(a), nvptx::Arch::parse(b)) {
         (Some(a), Some(b)) => a.number == b.number,
         _ => amdgpu::processor(a) == amdgpu::processor(b),

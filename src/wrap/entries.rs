@@ -23,7 +23,7 @@ use crate::target::OffloadKind;
 
 /// An entry that is written by us and not by a compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct OffloadEntry {
     /// What it is called in the device image.
     pub name: String,
     /// The symbol whose address the host knows it by.
@@ -45,7 +45,7 @@ pub struct Bounds {
 }
 
 /// Adds the entry section with the placeholder and with `entries`, and returns its bounds.
-pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation, entries: &[Entry]) -> Bounds {
+pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation, entries: &[OffloadEntry]) -> Bounds {
     let names = names_section(plan, generation.entries, entries);
     let name = generation.entry_section(kind);
     let section = plan.next_section();
@@ -80,7 +80,7 @@ pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation
 }
 
 /// Adds the section with the names of `entries` and returns where each is.
-fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[Entry]) -> Vec<Address> {
+fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadEntry]) -> Vec<Address> {
     if entries.is_empty() {
         return Vec::new();
     }
@@ -103,7 +103,13 @@ fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[Entry]) 
 }
 
 /// The fields of one entry, in their order.
-pub fn fields(layout: EntryLayout, kind: OffloadKind, entry: &Entry, address: Field, name: Address) -> Vec<Field> {
+pub fn fields(
+    layout: EntryLayout,
+    kind: OffloadKind,
+    entry: &OffloadEntry,
+    address: Field,
+    name: Address,
+) -> Vec<Field> {
     let (name, size, flags) = (Field::Pointer(name), Field::U64(entry.size), Field::U32(entry.flags));
     match layout {
         EntryLayout::Old => vec![address, name, size, flags, Field::U32(entry.data)],

@@ -1,52 +1,52 @@
-//! The one fat binary that CUDA and HIP register: taken as it is, or made of the images that the user names.
+//! The single fat binary that CUDA and HIP register: an existing one unchanged, or one built from images.
 //!
 //! HIP's is an offload bundle with an empty entry for the host in front, each code object aligned to 4096 bytes, as
 //! `clang-offload-bundler -bundle-align=4096` makes it. CUDA's is NVIDIA's container of cubins and PTX.
 
 use std::path::Path;
 
-use super::embedded::{EmbeddedImage, Stated};
+use super::embedded::{EmbeddedImage, SourceImage};
+use super::error::ImageError;
+use crate::bytes::View;
 use crate::content::Content;
-use crate::error::{Error, Result};
 use crate::format::{self, ContainerType, DeviceImage, ImageKind, bundle, ccob, cuda_fatbin};
-use crate::io::Input;
 use crate::target::{OffloadKind, nvptx, triple};
 
-/// What code objects in a bundle for HIP are aligned to, in bytes; its loader maps pages.
+/// Result of building a fat binary.
+type Result<T, E = ImageError> = std::result::Result<T, E>;
+
+/// Alignment of code objects in a bundle for HIP, in bytes; its loader maps pages.
 const BUNDLE_ALIGNMENT: u64 = 4096;
 
-/// The fat binary for `kind`, CUDA or HIP, of these inputs; `host` is the triple of the host's entry in a bundle. With
-/// `raw` a single input is taken for one whatever it is: the runtimes look at it only when something is launched.
+/// Returns the fat binary for `kind`, CUDA or HIP; `host` is the triple of the host's entry in a bundle. With `raw` a
+/// single source is embedded unchanged, whatever it is: the runtimes read it only when something is launched.
 pub fn fat_binary<'data>(
-    inputs: &[(&'data Input, &Stated)],
+    sources: &[SourceImage<'data>],
     kind: OffloadKind,
     raw: bool,
     host: &str,
 ) -> Result<EmbeddedImage<'data>> {
-    let content = match inputs {
-        [(input, stated)] if raw || is_fat_binary(input, kind) => {
-            stated.refuse_for_container(input.path())?;
-            Content::from(input.view().data())
+    let content = match sources {
+        [source] if raw || is_fat_binary(source.view, kind) => {
+            source.target.reject_for_container(source.path)?;
+            Content::from(source.view.data())
         }
-        _ if kind == OffloadKind::Cuda => cuda(inputs)?,
-        _ => hip(inputs, host)?,
+        _ if kind == OffloadKind::Cuda => build_cuda_fatbin(sources)?,
+        _ => build_hip_bundle(sources, host)?,
     };
     Ok(EmbeddedImage { image: 0..content.size(), content, ..Default::default() })
 }
 
-fn is_fat_binary(input: &Input, kind: OffloadKind) -> bool {
-    let view = input.view();
-    match kind {
-        OffloadKind::Cuda => DeviceImage::identify(view).image_kind == ImageKind::Fatbin,
-        _ => {
-            let found = format::of_magic(view).map(|format| format.container_type);
-            // HIP's runtime decompresses a compressed bundle, whatever its version.
-            found == Some(ContainerType::Bundle) || view.starts_with(&ccob::MAGIC)
-        }
+fn is_fat_binary(view: View, kind: OffloadKind) -> bool {
+    if kind == OffloadKind::Cuda {
+        return DeviceImage::identify(view).image_kind == ImageKind::Fatbin;
     }
+    let found = format::of_magic(view).map(|format| format.container_type);
+    // HIP's runtime decompresses a compressed bundle, whatever its version.
+    found == Some(ContainerType::Bundle) || view.starts_with(&ccob::MAGIC)
 }
 
-/// An image for the GPUs of one vendor, and the processor it is for.
+/// An image for the GPUs of one vendor.
 struct GpuImage<'data> {
     path: &'data Path,
     bytes: &'data [u8],
@@ -54,73 +54,75 @@ struct GpuImage<'data> {
     arch: String,
 }
 
-/// Checks that an input is an image for this triple, and what it is for.
-fn gpu_image<'data>(input: &'data Input, stated: &Stated, kind: OffloadKind, triple: &str) -> Result<GpuImage<'data>> {
-    let path = input.path();
-    if input.size() == 0 {
-        return Err(Error::EmptyImage { path: path.to_owned() });
+/// Checks that a source is an image for this triple, and determines its processor.
+fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str) -> Result<GpuImage<'data>> {
+    let (path, view) = (source.path, source.view);
+    if view.size() == 0 {
+        return Err(ImageError::Empty { path: path.to_owned() });
     }
-    let own = DeviceImage::identify(input.view());
+    let own = DeviceImage::identify(view);
     if own.image_kind == ImageKind::Elf {
-        format::check_elf(input.view()).map_err(|malformed| malformed.in_file(path))?;
+        format::check_elf(view).map_err(|malformed| malformed.in_file(path))?;
     }
-    let stated_triple = stated.triple.as_deref();
-    if stated_triple.or(own.triple) != Some(triple) || own.triple.is_some_and(|own| own != triple) {
-        let found = describe(own.image_kind, stated_triple.or(own.triple));
-        let takes = match kind {
+    let found = source.target.triple.as_deref().or(own.triple);
+    if found != Some(triple) || own.triple.is_some_and(|own| own != triple) {
+        let found = describe(own.image_kind, found);
+        let remedy = match kind {
             OffloadKind::Cuda => "CUDA takes cubins and PTX, or one CUDA fat binary",
             _ => "HIP takes AMD code objects, or one offload bundle",
         };
-        return Err(Error::NotADeviceImage { path: path.to_owned(), found, remedy: takes });
+        return Err(ImageError::NotADeviceImage { path: path.to_owned(), found, remedy });
     }
-    stated.agrees_with(&own, path)?;
-    let arch = stated.arch.clone().or(own.arch).ok_or_else(|| Error::UnknownArch { path: path.to_owned() })?;
-    Ok(GpuImage { path, bytes: input.view().data(), image_kind: own.image_kind, arch })
+    source.target.check_against(&own, path)?;
+    let arch = source.target.arch.clone().or(own.arch);
+    let arch = arch.ok_or_else(|| ImageError::UnknownArch { path: path.to_owned() })?;
+    Ok(GpuImage { path, bytes: view.data(), image_kind: own.image_kind, arch })
 }
 
 fn describe(kind: ImageKind, triple: Option<&str>) -> String {
     match (kind, triple) {
         (ImageKind::Ptx, _) => "PTX".to_owned(),
-        (ImageKind::Unknown, None) => "of no known kind".to_owned(),
+        (ImageKind::Unknown, None) => "of unknown kind".to_owned(),
         (kind, Some(triple)) => format!("{} for {triple}", kind.name()),
-        (kind, None) => format!("{} for no known target", kind.name()),
+        (kind, None) => format!("{} for an unknown target", kind.name()),
     }
 }
 
-fn hip<'data>(inputs: &[(&'data Input, &Stated)], host: &str) -> Result<Content<'data>> {
+fn build_hip_bundle<'data>(sources: &[SourceImage<'data>], host: &str) -> Result<Content<'data>> {
     let mut ids = vec![format!("host-{host}-")];
     let mut code_objects: Vec<&[u8]> = vec![&[]];
-    for (input, stated) in inputs {
-        let image = gpu_image(input, stated, OffloadKind::Hip, triple::AMDGCN)?;
+    for source in sources {
+        let image = gpu_image(source, OffloadKind::Hip, triple::AMDGCN)?;
         let id = format!("hipv4-{}--{}", triple::AMDGCN, image.arch);
         if ids.contains(&id) {
-            return Err(Error::DuplicateImage { path: image.path.to_owned(), arch: image.arch });
+            return Err(ImageError::Duplicate { path: image.path.to_owned(), arch: image.arch });
         }
         ids.push(id);
         code_objects.push(image.bytes);
     }
     let entries: Vec<(&str, &[u8])> = ids.iter().map(String::as_str).zip(code_objects).collect();
-    bundle::write(&entries, BUNDLE_ALIGNMENT).ok_or_else(|| too_large(inputs))
+    bundle::write(&entries, BUNDLE_ALIGNMENT).ok_or_else(|| too_large(sources))
 }
 
-fn cuda<'data>(inputs: &[(&'data Input, &Stated)]) -> Result<Content<'data>> {
+fn build_cuda_fatbin<'data>(sources: &[SourceImage<'data>]) -> Result<Content<'data>> {
     let mut known = Vec::new();
     let mut members = Vec::new();
-    for (input, stated) in inputs {
-        let image = gpu_image(input, stated, OffloadKind::Cuda, triple::NVPTX64)?;
-        // A cubin cannot state that it is for a family; whoever compiled it can.
+    for source in sources {
+        let image = gpu_image(source, OffloadKind::Cuda, triple::NVPTX64)?;
+        // A cubin cannot record that it is for a family; the user can specify it.
         let suffix = nvptx::Arch::parse(&image.arch).and_then(|arch| arch.suffix);
-        let member = cuda_fatbin::Member::new(input.view(), suffix);
+        let member = cuda_fatbin::Member::new(source.view, suffix);
         members.push(member.map_err(|malformed| malformed.in_file(image.path))?);
         let id = (image.image_kind, image.arch.clone());
         if known.contains(&id) {
-            return Err(Error::DuplicateImage { path: image.path.to_owned(), arch: image.arch });
+            return Err(ImageError::Duplicate { path: image.path.to_owned(), arch: image.arch });
         }
         known.push(id);
     }
-    cuda_fatbin::write(&members).ok_or_else(|| too_large(inputs))
+    cuda_fatbin::write(&members).ok_or_else(|| too_large(sources))
 }
 
-fn too_large(inputs: &[(&Input, &Stated)]) -> Error {
-    Error::TooLarge { path: inputs[0].0.path().to_owned() }
+fn too_large(sources: &[SourceImage]) -> ImageError {
+    let path = sources.first().map(|source| source.path.to_owned()).unwrap_or_default();
+    ImageError::TooLarge { path }
 }

@@ -1,63 +1,87 @@
-//! Reading from a host object what a wrapper object has to agree with.
+//! Properties that a wrapper object must share with a host object, read from that host object.
 //!
-//! Clang leaves the offload entries in the host object: the section's name and the size of an entry tell the generation,
-//! the file header the machine. Nobody who links with our object has to know either.
+//! Clang leaves the offload entries in the host object: the section's name and the size of an entry determine the
+//! generation, the file header the machine. The user has to know neither.
+
+use std::path::Path;
 
 use object::read::{Object, ObjectSection, ObjectSymbol};
 
-use super::abi::{ENTRY_SYMBOL, GENERATIONS, Generation, OLD_ENTRY_SYMBOL};
-use crate::error::{Error, Result};
+use super::abi::{ENTRY_SYMBOLS, EntryLayout, GENERATIONS, Generation};
+use super::error::WrapError;
+use crate::bytes::View;
 use crate::format::DeviceImage;
-use crate::io::Input;
 use crate::target::OffloadKind;
 
-/// What a host object says.
+/// Properties of a host object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match {
+pub struct MatchedHost {
+    /// Newest release that writes such entries.
     pub generation: Generation,
-    /// The triple of its machine.
+    /// Triple of the machine.
     pub host: &'static str,
-    /// The symbols of its entries, in the order of the file.
+    /// Global symbols of the entries, in the order of the file.
     pub entry_symbols: Vec<String>,
 }
 
-/// The newest releases with each of the names that clang has given to the symbols of entries. Up to those the layouts
-/// agree.
-const ENTRY_SYMBOLS: [(&str, &str); 2] = [(OLD_ENTRY_SYMBOL, "llvm17"), (ENTRY_SYMBOL, "llvm19")];
+/// Entries of a host object.
+struct FoundEntries {
+    section: String,
+    /// Size of one entry in bytes.
+    size: u64,
+    /// Prefix of the entries' symbols; `None` without such symbols.
+    symbol_prefix: Option<&'static str>,
+    /// Global symbols, in the order of the file.
+    symbols: Vec<String>,
+}
 
 /// Reads a host object that was compiled with offloading of `kind`.
-pub fn read(input: &Input, kind: OffloadKind) -> Result<Match> {
-    let path = input.path();
-    let refuse = |what: &str| Error::NotAHostObject { path: path.to_owned(), what: what.to_owned() };
-    let file = object::File::parse(input.view().data())
-        .map_err(|error| refuse(&format!("is no object that can be read: {error}")))?;
-    let host = DeviceImage::identify(input.view()).triple;
-    let host = host.ok_or_else(|| refuse("is no 64-bit ELF object for a machine that fatbin knows"))?;
-    let known = || GENERATIONS.iter().rev().filter(|generation| generation.constructor_priority(kind).is_some());
-    let section = known()
-        .find_map(|generation| file.section_by_name(generation.entry_section(kind)))
-        .ok_or_else(|| Error::NoOffloadEntries { path: path.to_owned() })?;
-    let name = section.name().unwrap_or_default();
+pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, WrapError> {
+    let file = object::File::parse(view.data())
+        .map_err(|source| WrapError::UnreadableHostObject { path: path.to_owned(), source })?;
+    let host = DeviceImage::identify(view).triple;
+    let host = host.ok_or_else(|| WrapError::UnknownHostMachine { path: path.to_owned() })?;
+    let entries = read_entries(&file, kind).ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
+    let Some(generation) = newest_release(kind, &entries) else {
+        let (path, size) = (path.to_owned(), entries.size);
+        return Err(WrapError::UnknownEntries { path, size, section: entries.section });
+    };
+    Ok(MatchedHost { generation, host, entry_symbols: entries.symbols })
+}
 
-    let mut entry_symbols = Vec::new();
-    let mut old_name = None;
-    let mut entry_size = section.size();
+/// Reads the entries of a kind from the section that the newest generation has for them.
+fn read_entries(file: &object::File, kind: OffloadKind) -> Option<FoundEntries> {
+    let supporting = GENERATIONS.iter().rev().filter(|generation| generation.supports(kind));
+    let section = supporting.map(|it| it.entry_section(kind)).find_map(|name| file.section_by_name(name))?;
+    let mut entries = FoundEntries {
+        section: section.name().unwrap_or_default().to_owned(),
+        size: section.size(),
+        symbol_prefix: None,
+        symbols: Vec::new(),
+    };
     for symbol in file.symbols().filter(|symbol| symbol.section_index() == Some(section.index())) {
-        let Ok(text) = symbol.name() else { continue };
-        if let Some((_, generation)) = ENTRY_SYMBOLS.iter().find(|(prefix, _)| text.starts_with(prefix)) {
-            old_name = old_name.or(Some(*generation));
-            entry_size = symbol.size();
-            // A local one cannot be referred to from elsewhere.
-            entry_symbols.extend(symbol.is_global().then(|| text.to_owned()));
+        let Ok(name) = symbol.name() else { continue };
+        let Some(&prefix) = ENTRY_SYMBOLS.iter().find(|prefix| name.starts_with(**prefix)) else { continue };
+        entries.symbol_prefix = entries.symbol_prefix.or(Some(prefix));
+        entries.size = symbol.size();
+        // A local symbol cannot be referred to from another object.
+        if symbol.is_global() {
+            entries.symbols.push(name.to_owned());
         }
     }
-    let generation = known()
-        .filter(|it| it.entry_section(kind) == name && u64::from(it.entries.size()) == entry_size)
-        // The newest release that agrees; main and aomp are no releases and nothing in the object tells them.
-        .filter(|it| it.name.starts_with("llvm"))
-        .find(|it| it.entries.size() != 32 || Some(it.name) == old_name)
-        .ok_or_else(|| {
-            refuse(&format!("has offload entries of {entry_size} bytes in {name}, which no release makes"))
-        })?;
-    Ok(Match { generation: *generation, host, entry_symbols })
+    Some(entries)
+}
+
+/// Returns the newest release that writes such entries. `main` and `aomp` are not releases, and nothing in the object tells
+/// them from one. The names of symbols count only for old entries, whose layout several releases share under different
+/// names.
+fn newest_release(kind: OffloadKind, entries: &FoundEntries) -> Option<Generation> {
+    let is_match = |generation: &&Generation| {
+        generation.supports(kind)
+            && generation.entry_section(kind) == entries.section
+            && u64::from(generation.entries.size()) == entries.size
+            && (generation.entries == EntryLayout::New || entries.symbol_prefix == Some(generation.entry_symbol()))
+    };
+    let releases = GENERATIONS.iter().filter(|generation| generation.release.is_some());
+    releases.filter(is_match).max_by_key(|generation| generation.release).copied()
 }

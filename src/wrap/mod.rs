@@ -6,39 +6,43 @@
 pub mod abi;
 mod embedded;
 mod entries;
+mod error;
 mod fat_binary;
 mod fat_binary_image;
 pub mod matching;
 mod openmp;
 mod registration;
 mod sycl;
+mod wrapper;
 
-pub use embedded::{EmbeddedImage, Embedding, Form, Stated, embed};
-pub use entries::Entry;
-pub use fat_binary_image::fat_binary;
+pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
+pub use entries::OffloadEntry;
+pub use error::{ImageError, WrapError};
+pub use wrapper::{LargeImages, Wrapper};
 
 use crate::host::{Definition, ObjectPlan, SymbolId};
 use crate::target::OffloadKind;
 use abi::Generation;
+use embedded::EmbeddedImage;
 
 /// What to register.
 #[derive(Debug)]
-pub struct Request<'data> {
-    pub kind: OffloadKind,
-    pub generation: Generation,
+struct Request<'data> {
+    kind: OffloadKind,
+    generation: Generation,
     /// One for CUDA and HIP, any number for the others.
-    pub images: Vec<EmbeddedImage<'data>>,
+    images: Vec<EmbeddedImage<'data>>,
     /// Entries for host programs that no compiler has given any.
-    pub entries: Vec<Entry>,
+    entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
-    pub keep: Vec<String>,
+    keep: Vec<String>,
     /// Whether the images are to stand where large sections do.
-    pub large: bool,
+    large: bool,
 }
 
 /// The plan of an object that registers everything in `request` when its program or library is loaded. `None` where
 /// this generation never had the kind.
-pub fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
+fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
     let priority = request.generation.constructor_priority(request.kind)?;
     let mut plan = ObjectPlan { source_name: request.generation.source_name, ..Default::default() };
     match request.kind {

@@ -17,7 +17,7 @@
 use std::ops::Range;
 
 use super::abi::{EntryLayout, SyclAbi, Unregister};
-use super::entries::{self, Entry};
+use super::entries::{self, OffloadEntry};
 use super::{Request, registration};
 use crate::content::Content;
 use crate::format::offload_binary;
@@ -127,7 +127,7 @@ fn structures(plan: &mut ObjectPlan, layout: EntryLayout, entry_names: &[Address
     let (padding, null) = (Field::U32(0), Field::U64(0));
     let mut fields = Vec::new();
     for &name in entry_names {
-        fields.extend(entries::fields(layout, OffloadKind::Sycl, &Entry::default(), null, name));
+        fields.extend(entries::fields(layout, OffloadKind::Sycl, &OffloadEntry::default(), null, name));
     }
     for image in images {
         let (version, kind) = (Field::U16(3), Field::U8(OffloadKind::Sycl.bit() as u8));

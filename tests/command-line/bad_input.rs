@@ -34,14 +34,14 @@ fn reports_each_mistake_on_one_line_and_keeps_the_old_output() {
         ("header", "header: ELF header at 0x0: needs 64 bytes, 40 are there"),
         ("old.o", "old.o: is both input and output"),
         ("./folder/../old.o", "old.o: is both input and output"),
-        ("--image file=good,arch=gfx906", "good: arch=gfx906 was stated, but the image's header says gfx90a"),
+        ("--image file=good,arch=gfx906", "good: arch=gfx906 contradicts the image's header: gfx90a"),
     ];
     for (image, message) in mistakes {
         assert_eq!(refused(&scene, &format!("wrap --kind openmp -o old.o good {image}")), message);
     }
     assert_eq!(
         refused(&scene, "wrap --kind openmp -o old.o"),
-        "wrap: no image given; name one as IMAGE or with --image file=IMAGE"
+        "wrap: no image given; specify IMAGE or --image file=IMAGE"
     );
 }
 
@@ -79,7 +79,7 @@ fn rejects_a_bundle_as_an_image() {
     scene.file("bundle", bundle.to_vec());
     assert_eq!(
         refused(&scene, "wrap --kind openmp -o old.o bundle"),
-        "bundle: is a fat binary; extract its images and name them"
+        "bundle: is a container of device images (bundle); extract its images and specify those"
     );
 }
 
@@ -92,7 +92,7 @@ fn rejects_a_damaged_offload_binary_or_one_for_another_runtime() {
         write(Version::One, &[member]).unwrap().content.to_vec()
     };
     scene.file("hip", binary(4));
-    assert_eq!(refused(&scene, "wrap --kind openmp -o old.o hip"), "hip: offload binary is for hip, not for openmp");
+    assert_eq!(refused(&scene, "wrap --kind openmp -o old.o hip"), "hip: offload binary is for hip, expected openmp");
     let good = binary(1);
     scene.file("tail", [&good[..], b"garbage"].concat());
     let at = good.len();

@@ -12,6 +12,8 @@
 //! What a trial makes stays in `target/tmp/hosts`. A trial that lacks a tool is ignored and says which Debian package has
 //! it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead.
 
+#[path = "../../linker-tests/debian.rs"]
+mod debian;
 mod plan;
 #[path = "../../linker-tests/step.rs"]
 mod step;

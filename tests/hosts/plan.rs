@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use fatbin::content::Content;
 use fatbin::host::{
-    self, Address, Call, Comparison, Data, Definition, Field, LoadedField, Local, ObjectPlan, Part, Section,
+    self, Address, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, Section,
     SectionKind, Step, SymbolId, Value, Width,
 };
 use fatbin::io::{Output, Sink};
@@ -13,7 +13,7 @@ use fatbin::io::{Output, Sink};
 /// Writes the object that `plan` describes.
 pub fn emit(plan: &ObjectPlan, triple: &str, path: &Path) -> Result<()> {
     let mut sink = Sink::new(&[]);
-    host::emit(plan, host::for_triple(triple)?, &mut sink).map_err(|error| anyhow!(error)).context("emission")?;
+    host::emit(plan, Host::from_triple(triple)?, &mut sink).context("emission")?;
     let mut output = Output::create(path)?;
     sink.write_to(&mut output)?;
     Ok(output.commit()?)

@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::Result;
+
+use crate::debian::debian;
 
 /// A host machine, by the names that others have for it.
 pub struct Host {
@@ -14,7 +17,7 @@ pub struct Host {
     emulator: &'static str,
     /// Debian's name of the architecture, if it has a C library for it.
     debian: Option<&'static str>,
-    linkers: &'static [Linker],
+    linkers: Vec<Linker>,
 }
 
 /// A linker; the names are those in the names of trials.
@@ -28,52 +31,8 @@ pub enum Linker {
 
 use Linker::{Bfd, Gold, Lld, Mold};
 
-/// GNU's linkers come as one package a machine. gold never learned RISC-V and LoongArch; Debian 12 has no bfd for
-/// LoongArch, and its mold (1.10) does not know it.
-pub const HOSTS: [Host; 6] = [
-    Host {
-        name: "x86_64",
-        triple: "x86_64-linux-gnu",
-        emulator: "qemu-x86_64",
-        debian: Some("amd64"),
-        linkers: &[Lld, Bfd, Mold, Gold],
-    },
-    Host {
-        name: "aarch64",
-        triple: "aarch64-linux-gnu",
-        emulator: "qemu-aarch64",
-        debian: Some("arm64"),
-        linkers: &[Lld, Bfd, Mold, Gold],
-    },
-    Host {
-        name: "riscv64",
-        triple: "riscv64-linux-gnu",
-        emulator: "qemu-riscv64",
-        debian: Some("riscv64"),
-        linkers: &[Lld, Bfd, Mold],
-    },
-    Host {
-        name: "powerpc64le",
-        triple: "powerpc64le-linux-gnu",
-        emulator: "qemu-ppc64le",
-        debian: Some("ppc64el"),
-        linkers: &[Lld, Bfd, Mold, Gold],
-    },
-    Host {
-        name: "s390x",
-        triple: "s390x-linux-gnu",
-        emulator: "qemu-s390x",
-        debian: Some("s390x"),
-        linkers: &[Lld, Bfd, Mold, Gold],
-    },
-    Host {
-        name: "loongarch64",
-        triple: "loongarch64-linux-gnu",
-        emulator: "qemu-loongarch64",
-        debian: None,
-        linkers: &[Lld],
-    },
-];
+/// Every host of the library.
+pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::host::Host::ALL.into_iter().map(Host::new).collect());
 
 /// A tool that is not on this machine.
 #[derive(Debug)]
@@ -91,8 +50,20 @@ impl fmt::Display for Missing {
 impl std::error::Error for Missing {}
 
 impl Host {
-    pub fn linkers(&self) -> &'static [Linker] {
-        self.linkers
+    fn new(host: fatbin::host::Host) -> Self {
+        let debian = debian(host);
+        let linkers = Linker::ALL.into_iter().filter(|linker| debian.linkers.contains(&linker.name())).collect();
+        Host {
+            name: host.name(),
+            triple: debian.triple,
+            emulator: debian.emulator,
+            debian: debian.architecture,
+            linkers,
+        }
+    }
+
+    pub fn linkers(&self) -> &[Linker] {
+        &self.linkers
     }
 
     pub fn has_c_library(&self) -> bool {
@@ -141,6 +112,8 @@ impl Host {
 }
 
 impl Linker {
+    const ALL: [Linker; 4] = [Lld, Bfd, Mold, Gold];
+
     pub fn name(self) -> &'static str {
         match self {
             Lld => "lld",

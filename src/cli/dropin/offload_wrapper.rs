@@ -12,7 +12,7 @@ use super::said::{Voice, print};
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
 use crate::wrap::abi::Generation;
-use crate::wrap::{Form, Stated};
+use crate::wrap::{EmbeddedForm, TargetOverride};
 
 static CLANG: Tool = Tool {
     overview: "\
@@ -126,14 +126,14 @@ fn options(
 ) -> Result<WrapOptions, String> {
     let output = line.text("o").map(PathBuf::from).ok_or("no output file; name one with -o")?;
     let images = line.positional.iter().enumerate().map(|(index, path)| {
-        let stated = Stated { triple: None, arch: target_ids.get(index).cloned() };
-        ImageFile { path: path.into(), stated }
+        let target = TargetOverride { triple: None, arch: target_ids.get(index).cloned() };
+        ImageFile { path: path.into(), target }
     });
     Ok(WrapOptions {
         abi: Generation::named(abi),
         host: host.map(|host| host.to_string_lossy().into_owned()),
         // The tools embed whatever they are given.
-        form: if line.flag("add-omp-offload-notes") { Form::RawWithNotes } else { Form::Raw },
+        form: if line.flag("add-omp-offload-notes") { EmbeddedForm::RawWithNotes } else { EmbeddedForm::Raw },
         ..WrapOptions::new(kind, images.collect(), output)
     })
 }

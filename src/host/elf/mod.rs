@@ -6,16 +6,17 @@
 mod layout;
 mod write;
 
-use super::architecture::Architecture;
 use super::assembler::Code;
+use super::error::HostError;
+use super::hosts::Host;
 use super::plan::ObjectPlan;
 use crate::io::Sink;
 
-/// Writes the object that `plan` describes for `architecture` into `sink`. An error is what `gimli` or `object` say;
-/// plans of this crate have not caused one.
-pub fn emit(plan: &ObjectPlan, architecture: &Architecture, sink: &mut Sink) -> Result<(), String> {
+/// Writes the object that `plan` describes for `host` into `sink`.
+pub fn emit(plan: &ObjectPlan, host: Host, sink: &mut Sink) -> Result<(), HostError> {
+    let architecture = host.architecture();
     let code: Vec<Code> = plan.functions.iter().map(architecture.compile).collect();
     let layout = layout::Layout::new(plan, architecture, &code);
-    let sections = layout.sections(&code).map_err(|error| error.to_string())?;
-    write::write(plan, architecture, &layout, &sections, sink).map_err(|error| error.to_string())
+    let sections = layout.sections(&code)?;
+    Ok(write::write(plan, architecture, &layout, &sections, sink)?)
 }

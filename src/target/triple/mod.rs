@@ -34,6 +34,15 @@ pub fn architecture(triple: &str) -> Option<&str> {
 }
 
 /// The triple for a 64-bit ELF file of this machine and byte order.
-pub fn of_machine(machine: elf::Machine, little_endian: bool) -> Option<&'static str> {
-    TRIPLES.iter().find(|row| row.0 == machine && row.1 == little_endian).map(|row| row.2)
+pub const fn of_machine(machine: elf::Machine, little_endian: bool) -> Option<&'static str> {
+    // A loop, because iterators cannot be used in constants.
+    let mut index = 0;
+    while index < TRIPLES.len() {
+        let (other, is_little_endian, triple) = TRIPLES[index];
+        if other.0 == machine.0 && is_little_endian == little_endian {
+            return Some(triple);
+        }
+        index += 1;
+    }
+    None
 }

@@ -1,0 +1,182 @@
+//! From images in memory or in mapped files to a host object.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::abi::{Generation, ImageSection, NEWEST};
+use super::embedded::{self, EmbeddedForm, EmbeddedImage, SourceImage, TargetOverride};
+use super::entries::OffloadEntry;
+use super::error::WrapError;
+use super::fat_binary_image::fat_binary;
+use super::{Request, plan};
+use crate::bytes::View;
+use crate::host::{self, Host, HostError, ObjectPlan};
+use crate::io::Sink;
+use crate::target::OffloadKind;
+
+/// Combined size of images from which [`LargeImages::Auto`] moves them, in bytes. Code reaches 2 GiB in either direction;
+/// this leaves as much to the rest of the program.
+const LARGE: u64 = 1 << 30;
+
+/// Placement of images among the large sections, out of reach of code and data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LargeImages {
+    /// If together they have at least 1 GiB.
+    Auto,
+    /// Whatever their size.
+    Always,
+    /// Whatever their size, not.
+    Never,
+}
+
+/// Writes a host object that registers device images when its program or library is loaded.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use fatbin::host::Host;
+/// use fatbin::target::OffloadKind;
+/// use fatbin::wrap::Wrapper;
+///
+/// let image = std::fs::read("fixtures/answer-gfx90a.hsaco")?;
+/// let mut wrapper = Wrapper::new(OffloadKind::OpenMp, Host::Aarch64.triple())?;
+/// wrapper.image("answer-gfx90a.hsaco", &image);
+/// let mut object = Vec::new();
+/// wrapper.write_to(&mut object)?;
+/// assert!(object.starts_with(b"\x7fELF"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Wrapper<'data> {
+    kind: OffloadKind,
+    triple: String,
+    host: Host,
+    /// Images in the order in which the runtime sees them.
+    pub images: Vec<SourceImage<'data>>,
+    /// ABI generation; by default the newest release.
+    pub abi: Generation,
+    /// Form of OpenMP's and SYCL's images; for CUDA and HIP, anything but an offload binary means that the single input is
+    /// a fat binary whatever it looks like. Generations without offload binaries embed images unchanged.
+    pub form: EmbeddedForm,
+    /// Placement of the images.
+    pub large: LargeImages,
+    /// Entries for host programs that no offload compiler has compiled.
+    pub entries: Vec<OffloadEntry>,
+    /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
+    pub keep: Vec<String>,
+}
+
+impl<'data> Wrapper<'data> {
+    /// Creates a wrapper of no images yet for a host; see [`Host::from_triple`].
+    pub fn new(kind: OffloadKind, triple: impl Into<String>) -> Result<Self, HostError> {
+        let triple = triple.into();
+        Ok(Wrapper {
+            kind,
+            host: Host::from_triple(&triple)?,
+            triple,
+            images: Vec::new(),
+            abi: NEWEST,
+            form: EmbeddedForm::OffloadBinary,
+            large: LargeImages::Auto,
+            entries: Vec::new(),
+            keep: Vec::new(),
+        })
+    }
+
+    /// Adds an image; `name` is its name in messages.
+    pub fn image(&mut self, name: &'data (impl AsRef<Path> + ?Sized), bytes: &'data [u8]) -> &mut Self {
+        let (path, view) = (name.as_ref(), View::new(bytes));
+        self.images.push(SourceImage { path, view, target: TargetOverride::default() });
+        self
+    }
+
+    /// Writes the object.
+    pub fn write_to(&self, output: &mut impl Write) -> Result<(), WrapError> {
+        let mut sink = Sink::new([]);
+        self.emit(&mut sink)?;
+        Ok(sink.copy_to(output)?)
+    }
+
+    /// Emits the object into a sink, which refers to the images of its inputs instead of copying them. Returns whether the
+    /// images are among the large sections.
+    pub(crate) fn emit(&self, sink: &mut Sink) -> Result<bool, WrapError> {
+        let (plan, large) = self.plan()?;
+        host::emit(&plan, self.host, sink)?;
+        Ok(large)
+    }
+
+    fn plan(&self) -> Result<(ObjectPlan<'data>, bool), WrapError> {
+        let images = self.embed()?;
+        let size: u64 = images.iter().map(|image| image.content.size()).sum();
+        let large = match self.large {
+            LargeImages::Auto => size >= LARGE,
+            LargeImages::Always => true,
+            LargeImages::Never => false,
+        };
+        if let Some(name) = duplicate(&self.entries) {
+            return Err(WrapError::DuplicateEntry { name });
+        }
+        let (kind, generation) = (self.kind, self.abi);
+        let (entries, keep) = (self.entries.clone(), self.keep.clone());
+        let plan = plan(Request { kind, generation, images, entries, keep, large }).ok_or_else(|| {
+            let available = Generation::supporting(kind).join(", ");
+            WrapError::UnsupportedKind { abi: generation.name, kind: kind.name(), available }
+        })?;
+        Ok((plan, large))
+    }
+
+    fn embed(&self) -> Result<Vec<EmbeddedImage<'data>>, WrapError> {
+        if matches!(self.kind, OffloadKind::Cuda | OffloadKind::Hip) {
+            let raw = self.form != EmbeddedForm::OffloadBinary;
+            return Ok(vec![fat_binary(&self.images, self.kind, raw, &self.triple)?]);
+        }
+        let form = match (self.form, self.abi.images) {
+            (EmbeddedForm::OffloadBinary, ImageSection::Rodata) => EmbeddedForm::Raw,
+            (form, _) => form,
+        };
+        let mut images = Vec::new();
+        for source in &self.images {
+            images.extend(embedded::embed(source, self.kind, form)?);
+        }
+        Ok(images)
+    }
+}
+
+/// Returns the first name that two entries share.
+fn duplicate(entries: &[OffloadEntry]) -> Option<String> {
+    let is_duplicate =
+        |&(index, entry): &(usize, &OffloadEntry)| entries[..index].iter().any(|other| other.name == entry.name);
+    entries.iter().enumerate().find(is_duplicate).map(|(_, entry)| entry.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_the_same_object_to_a_writer_as_to_a_file() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
+        let input = crate::io::Input::open(path).unwrap();
+        let mut wrapper = Wrapper::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
+        wrapper.image(path, input.view().data());
+        let mut bytes = Vec::new();
+        wrapper.write_to(&mut bytes).unwrap();
+
+        let mut sink = Sink::new([&input]);
+        wrapper.emit(&mut sink).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("wrapped.o");
+        let mut output = crate::io::Output::create(&file).unwrap();
+        sink.write_to(&mut output).unwrap();
+        output.commit().unwrap();
+        assert!(std::fs::read(file).unwrap() == bytes);
+    }
+
+    #[test]
+    fn reports_an_image_by_its_name() {
+        let mut wrapper = Wrapper::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
+        wrapper.image("nothing", b"");
+        let error = wrapper.write_to(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "nothing: device image is empty");
+    }
+}

@@ -1,4 +1,4 @@
-//! What a machine is to the emitter: numbers in a table and one function that writes code.
+//! Description of a machine for the emitter: a table of numbers and one function that generates code.
 
 use object::Endianness;
 use object::elf;
@@ -6,14 +6,18 @@ use object::elf;
 use super::assembler::Code;
 use super::code::Function;
 
-/// A host machine. Each has a file of its own that holds its value of this.
+/// Description of a host machine. Each machine has a file with its value.
+#[derive(Debug)]
 pub struct Architecture {
+    /// `e_machine`.
     pub machine: elf::Machine,
+    /// `e_flags`.
     pub flags: elf::FileFlags,
+    /// Byte order of data.
     pub endianness: Endianness,
     /// Alignment of a function in bytes.
     pub function_alignment: u64,
-    /// What fills the gap between two functions: an instruction that traps.
+    /// Filler between two functions: an instruction that traps.
     pub fill: &'static [u8],
     /// The relocation that stores a 64-bit address.
     pub absolute: elf::RelocationType,
@@ -21,29 +25,35 @@ pub struct Architecture {
     pub relative: elf::RelocationType,
     /// The section type of `.eh_frame`.
     pub eh_frame_type: elf::SectionType,
+    /// Frame on entry to a function.
     pub call_frame: CallFrame,
-    /// What the code promises to hardening: the type and bits of a property in `.note.gnu.property`. A linker keeps a
-    /// promise for the program only where every object makes it.
+    /// Hardening that the code supports: the type and bits of a property in `.note.gnu.property`. A linker keeps a property
+    /// for the program only if every object has it.
     pub hardening: Option<(elf::GnuPropertyType, u32)>,
-    /// The flag of a section that is too large to stand among the others, on machines that have one.
+    /// Flag of a section that is too large to be placed among the others, on machines that have such a flag.
     pub large_section: Option<elf::SectionFlags>,
     /// `st_other` of functions.
     pub function_other: u8,
-    /// The name of the symbol that the ABI wants before code, so that readers can tell it from data.
+    /// Name of the mapping symbol that the ABI requires before code, so that readers can distinguish it from data.
     pub code_symbol: Option<&'static str>,
-    /// Turns a function into code.
+    /// Compiles a function.
     pub compile: fn(&Function) -> Code,
 }
 
-/// How a frame looks at a function's first instruction, in the register numbers of the machine's DWARF supplement.
+/// Frame at a function's first instruction, in the register numbers of the machine's DWARF supplement.
+#[derive(Debug)]
 pub struct CallFrame {
+    /// Factor of code offsets.
     pub code_alignment: u8,
+    /// Factor of data offsets.
     pub data_alignment: i8,
+    /// Register or column of the return address.
     pub return_address: u16,
+    /// Register of the stack pointer.
     pub stack_pointer: u16,
     /// Distance of the canonical frame address from the stack pointer on entry, in bytes.
     pub entry_offset: i32,
-    /// Where the call instruction stored the return address, from the canonical frame address; `None` where it stays
-    /// in its register.
+    /// Position at which the call instruction stored the return address, relative to the canonical frame address; `None`
+    /// where it stays in its register.
     pub return_address_at: Option<i32>,
 }

@@ -1,32 +1,32 @@
-//! What an architecture has to be able to say, and the buffer it says it into.
+//! The operations that an architecture provides, and the buffer that they append to.
 //!
-//! The vocabulary is what [`super::compile`] needs and no more; each word is an instruction or a few. Registers are
-//! named by their part in the game, because every ABI casts the same parts with other registers.
+//! The operations are those that [`super::compile`] needs and no more; each is one instruction or a few. Registers are named
+//! by their role, because every ABI assigns other registers to the same roles.
 
 use object::elf;
 
 use super::code::{Comparison, Width};
 use super::symbol::{Address, SymbolId};
 
-/// A register by what it is for.
+/// A register by its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Register {
     /// The n-th argument of the next call, below [`Assembler::ARGUMENT_REGISTERS`].
     Argument(usize),
     /// The result of the last call.
     Result,
-    /// The n-th local; kept by whoever is called.
+    /// The n-th local; preserved by callees.
     Local(usize),
-    /// Holds a value between two words of the vocabulary, over no call.
+    /// A value between two operations, not preserved by a call.
     Scratch,
 }
 
-/// What a function needs on the stack.
+/// Stack requirements of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Frame {
-    /// Locals in use, 0 to 2; those are the registers that have to be saved.
+    /// Number of locals in use, 0 to 2; their registers must be saved.
     pub locals: usize,
-    /// The most arguments of any call that go over the stack.
+    /// Largest number of arguments that any call passes on the stack.
     pub stack_arguments: usize,
 }
 
@@ -36,21 +36,22 @@ pub struct Label(usize);
 
 /// An architecture's instructions. Every method appends to [`Assembler::buffer`].
 pub trait Assembler {
-    /// How many arguments of a call go in registers; the rest go over the stack.
+    /// Number of arguments of a call that are passed in registers; the rest are passed on the stack.
     const ARGUMENT_REGISTERS: usize;
 
+    /// Returns the buffer that every operation appends to.
     fn buffer(&mut self) -> &mut Buffer;
 
-    /// Makes the frame: return address, saved locals and room for stack arguments, with unwind rules for each change.
+    /// Sets up the frame: return address, saved locals and stack arguments, with unwind rules for each change.
     fn prologue(&mut self, frame: Frame);
-    /// Takes the frame down and returns.
+    /// Removes the frame and returns.
     fn epilogue(&mut self, frame: Frame);
 
     /// Calls a function that may be in another object or library.
     fn call(&mut self, callee: SymbolId);
     /// `to` = an integer, extended with its sign.
     fn integer(&mut self, to: Register, value: i32);
-    /// `to` = an address, which is even: not every architecture can say others.
+    /// `to` = an address, which is even: not every architecture can encode odd ones.
     fn address(&mut self, to: Register, address: Address);
     /// `to` = the `width` bytes at `base` + `offset`, extended with zeros.
     fn load(&mut self, to: Register, base: Register, offset: u32, width: Width);
@@ -67,49 +68,56 @@ pub trait Assembler {
     /// `register` += `value`.
     fn add(&mut self, register: Register, value: u32);
 
-    /// Goes on at `to`.
+    /// Jumps to `to`.
     fn jump(&mut self, to: Label);
     /// Jumps to `to` if the comparison of `register`, 64 bits, with a small constant holds.
     fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label);
-    /// Goes on at `to` if `a`, an unsigned 64-bit number, is `b` or above.
+    /// Jumps to `to` if `a`, an unsigned 64-bit number, is `b` or above.
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label);
 
-    /// Fills in the distance of a jump: the instruction at `at`, whose label is at `target`, both from the start of the
-    /// function.
+    /// Fills in the distance of a jump: the instruction at `at`, whose label is at `target`, both relative to the start of
+    /// the function.
     fn fix_jump(code: &mut [u8], at: usize, target: usize);
 }
 
-/// Code in the making, and what has to be known about it.
+/// Code of a function, its labels and its jumps.
 #[derive(Debug, Default)]
 pub struct Buffer {
     code: Code,
-    /// Where each label is, once it is.
+    /// Position of each label; `None` until it is placed.
     labels: Vec<Option<usize>>,
-    /// Jumps and the labels they go to.
+    /// Positions of jumps and their labels.
     jumps: Vec<(usize, Label)>,
 }
 
 /// A compiled function.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Code {
+    /// Machine code.
     pub bytes: Vec<u8>,
+    /// Relocations of the machine code.
     pub relocations: Vec<CodeRelocation>,
-    /// From which byte on which rule holds.
+    /// Unwind rules, each with the offset from which it applies.
     pub unwind: Vec<(u32, UnwindRule)>,
 }
 
 /// A relocation in the machine's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeRelocation {
+    /// Offset in the function.
     pub offset: u64,
+    /// Type of the relocation.
     pub kind: elf::RelocationType,
+    /// Target of the relocation.
     pub target: CodeTarget,
+    /// Constant that is added to the target's address.
     pub addend: i64,
 }
 
-/// What a relocation in code refers to.
+/// Target of a relocation in code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeTarget {
+    /// A symbol of the plan.
     Symbol(SymbolId),
     /// A byte of the same function, for relocations that refer to another instruction; gets a local symbol.
     Here(u64),
@@ -123,10 +131,18 @@ pub enum UnwindRule {
     /// The canonical frame address is this far from the stack pointer.
     FrameAt(i32),
     /// A register of the caller is saved at this distance from the canonical frame address.
-    Saved { register: u16, at: i32 },
-    /// A register of the caller is in its place again.
-    Restored { register: u16 },
-    /// The return address gets a signature, or loses the one it has (AArch64 only).
+    Saved {
+        /// Number of the register.
+        register: u16,
+        /// Distance from the canonical frame address.
+        at: i32,
+    },
+    /// A register of the caller holds its value again.
+    Restored {
+        /// Number of the register.
+        register: u16,
+    },
+    /// The return address is signed, or its signature is removed (AArch64 only).
     ReturnAddressSignature,
 }
 
@@ -136,38 +152,38 @@ impl Buffer {
         self.code.bytes.extend(bytes);
     }
 
-    /// Where the next byte goes.
+    /// Returns the position of the next byte.
     pub fn position(&self) -> usize {
         self.code.bytes.len()
     }
 
-    /// A relocation of the bytes from `offset` on.
+    /// Adds a relocation of the bytes at `offset`.
     pub fn relocate(&mut self, offset: usize, kind: elf::RelocationType, target: CodeTarget, addend: i64) {
         self.code.relocations.push(CodeRelocation { offset: offset as u64, kind, target, addend });
     }
 
-    /// An unwind rule that holds from the next byte on.
+    /// Adds an unwind rule that applies from the next byte on.
     pub fn unwind(&mut self, rule: UnwindRule) {
         self.code.unwind.push((self.position() as u32, rule));
     }
 
-    /// The next instruction jumps to `to`.
+    /// Records that the next instruction jumps to `to`.
     pub fn jump(&mut self, to: Label) {
         self.jumps.push((self.position(), to));
     }
 
-    /// A label that is nowhere yet.
+    /// Creates a label without a position.
     pub fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
     }
 
-    /// Puts a label before the next byte.
+    /// Places a label at the next byte.
     pub fn place(&mut self, label: Label) {
         self.labels[label.0] = Some(self.position());
     }
 
-    /// The finished code: every jump has got its distance.
+    /// Fills in the distance of every jump and returns the code.
     ///
     /// # Panics
     /// If a label was not placed.

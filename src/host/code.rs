@@ -1,14 +1,15 @@
-//! Functions before they are machine code: the few steps that registering device images takes.
+//! Functions as steps, before compilation: the few steps that registering device images takes.
 //!
-//! A runtime is called with addresses, constants and fields of offload entries; a loop goes over the entries. That is all
-//! that a constructor does, so this is all that there is: no expressions, no types, two locals. [`super::compile`] walks
-//! the steps, an architecture's assembler has an instruction or two for each.
+//! A constructor calls a runtime with addresses, constants and fields of offload entries, and loops over the entries. The
+//! steps cover exactly that: no expressions, no types, two locals. [`super::compile`] walks the steps; an architecture's
+//! assembler has an instruction or two for each.
 
 use super::symbol::{Address, SymbolId};
 
-/// A function without arguments and result.
+/// A function without arguments and without a result.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Function {
+    /// Steps in order.
     pub steps: Vec<Step>,
 }
 
@@ -18,69 +19,105 @@ pub enum Step {
     /// Calls a C function.
     Call(Call),
     /// Stores a local into the 64-bit variable at an address.
-    Store { to: Address, from: Local },
+    Store {
+        /// Address of the variable.
+        to: Address,
+        /// Local to store.
+        from: Local,
+    },
     /// Runs `body` with `element` at `begin`, at `begin` + `size` and so on, as long as it is below `end`.
-    ForEach { element: Local, begin: Address, end: Address, size: u32, body: Vec<Step> },
+    ForEach {
+        /// Local that holds the address of the element.
+        element: Local,
+        /// Address of the first element.
+        begin: Address,
+        /// Address after the last element.
+        end: Address,
+        /// Size of an element in bytes.
+        size: u32,
+        /// Steps for each element.
+        body: Vec<Step>,
+    },
     /// Runs `body` if the comparison holds.
-    When { value: Value, is: Comparison, body: Vec<Step> },
+    When {
+        /// Left side of the comparison.
+        value: Value,
+        /// Comparison with a constant.
+        is: Comparison,
+        /// Steps to run.
+        body: Vec<Step>,
+    },
 }
 
 /// A call of a C function; arguments are integers and pointers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
+    /// Function to call.
     pub callee: SymbolId,
+    /// Arguments in order.
     pub arguments: Vec<Value>,
-    /// Where a 64-bit result goes.
+    /// Local for the 64-bit result, if it is used.
     pub result: Option<Local>,
 }
 
-/// A 64-bit variable that keeps its value over calls.
+/// A 64-bit variable that keeps its value across calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Local {
-    /// What the runtime returned for a fat binary.
+    /// Handle that the runtime returned for a fat binary.
     Handle,
-    /// The offload entry of a loop's round.
+    /// Offload entry of a loop's iteration.
     Entry,
 }
 
-/// Something that an argument or a comparison can be.
+/// An argument, or the left side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
-    /// Extended with its sign to 64 bits, as the C ABIs of most 64-bit machines want it.
+    /// An integer, sign-extended to 64 bits, as the C ABIs of most 64-bit machines require.
     Integer(i32),
-    /// An even one; IBM Z has no instruction for others.
+    /// An even address; IBM Z has no instruction for odd ones.
     Address(Address),
+    /// The value of a local.
     Local(Local),
     /// The 64-bit variable at an address.
     Variable(Address),
-    Field(Field),
+    /// A field of the structure that a local points to.
+    Field(LoadedField),
 }
 
 /// A field of the structure that a local points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
+pub struct LoadedField {
+    /// Local that points to the structure.
     pub of: Local,
-    /// In bytes.
+    /// Offset in the structure, in bytes.
     pub offset: u32,
+    /// Size of the field.
     pub width: Width,
+    /// Part of the field that is used.
     pub part: Part,
 }
 
-/// How many bytes a field has.
+/// Size of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
+    /// Two bytes.
     U16,
+    /// Four bytes.
     U32,
+    /// Eight bytes.
     U64,
 }
 
-/// What of a field is meant.
+/// Part of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
+    /// The whole field.
     All,
     /// `count` bits from bit `first` on, as an unsigned number.
     Bits {
+        /// Lowest bit.
         first: u32,
+        /// Number of bits.
         count: u32,
     },
     /// The low 32 bits as a signed number.
@@ -90,7 +127,9 @@ pub enum Part {
 /// A comparison with a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
+    /// Equal to the constant.
     Equal(i32),
+    /// Not equal to the constant.
     NotEqual(i32),
 }
 
@@ -105,14 +144,14 @@ impl Comparison {
 }
 
 impl Function {
-    /// A function of these steps.
+    /// Creates a function of these steps.
     pub fn new(steps: Vec<Step>) -> Self {
         Function { steps }
     }
 }
 
 impl Step {
-    /// A call whose result nobody wants.
+    /// Creates a call whose result is unused.
     pub fn call(callee: SymbolId, arguments: Vec<Value>) -> Self {
         Step::Call(Call { callee, arguments, result: None })
     }

@@ -1,10 +1,10 @@
-//! From steps to machine code, for any architecture that speaks the assembler's vocabulary.
+//! Compilation of steps to machine code, for any architecture that implements [`Assembler`].
 //!
-//! Nothing is optimised. A constructor runs once; what counts is that one reading of this file shows all architectures
-//! right.
+//! Nothing is optimized. A constructor runs once; it matters more that reading this file once is enough to check every
+//! architecture.
 
 use super::assembler::{Assembler, Code, Frame, Register};
-use super::code::{Call, Field, Function, Local, Part, Step, Value};
+use super::code::{Call, Function, LoadedField, Local, Part, Step, Value, Width};
 
 /// Compiles a function with a fresh assembler.
 pub fn compile<A: Assembler + Default>(function: &Function) -> Code {
@@ -23,7 +23,7 @@ fn register_of(local: Local) -> Register {
     })
 }
 
-/// What the steps need on the stack, those inside others included.
+/// Returns the stack requirements of steps, including nested ones.
 fn frame_of<A: Assembler>(steps: &[Step]) -> Frame {
     let mut frame = Frame::default();
     let mut local = |local: Local| {
@@ -35,7 +35,9 @@ fn frame_of<A: Assembler>(steps: &[Step]) -> Frame {
     for step in steps {
         match step {
             Step::Call(call) => {
-                call.result.iter().for_each(|&it| local(it));
+                if let Some(result) = call.result {
+                    local(result);
+                }
                 stack_arguments = stack_arguments.max(call.arguments.len().saturating_sub(A::ARGUMENT_REGISTERS));
             }
             Step::Store { from, .. } => local(*from),
@@ -89,7 +91,7 @@ fn steps<A: Assembler>(assembler: &mut A, list: &[Step]) {
     }
 }
 
-/// No value depends on an argument register, so the order in which they are filled is free.
+/// Compiles a call. No value depends on an argument register, so they can be filled in any order.
 fn call<A: Assembler>(assembler: &mut A, call: &Call) {
     for (index, &argument) in call.arguments.iter().enumerate() {
         if index < A::ARGUMENT_REGISTERS {
@@ -112,9 +114,9 @@ fn value<A: Assembler>(assembler: &mut A, to: Register, value: Value) {
         Value::Local(local) => assembler.copy(to, register_of(local)),
         Value::Variable(address) => {
             assembler.address(to, address);
-            assembler.load(to, to, 0, super::code::Width::U64);
+            assembler.load(to, to, 0, Width::U64);
         }
-        Value::Field(Field { of, offset, width, part }) => {
+        Value::Field(LoadedField { of, offset, width, part }) => {
             assembler.load(to, register_of(of), offset, width);
             match part {
                 Part::All => {}

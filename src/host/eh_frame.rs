@@ -1,6 +1,6 @@
 //! `.eh_frame`: how to unwind through the functions, written by gimli.
 //!
-//! The program runs without it until something has to walk the stack through a constructor: a C++ exception out of a
+//! The program runs without it until something walks the stack through a constructor: a C++ exception out of a
 //! runtime's registration, a profiler, a debugger.
 
 use gimli::write::{
@@ -13,13 +13,15 @@ use object::Endianness;
 use super::architecture::Architecture;
 use super::assembler::{Code, UnwindRule};
 
-/// The section's bytes, and for each function, in order, where the distance to its first byte has to be filled in.
+/// Contents of the section.
 pub struct UnwindInformation {
+    /// Bytes of the section.
     pub bytes: Vec<u8>,
+    /// For each function, in order, the offset at which the distance to its first byte must be filled in.
     pub function_starts: Vec<u64>,
 }
 
-/// Describes compiled functions.
+/// Builds the unwind information of compiled functions.
 pub fn build(architecture: &Architecture, functions: &[Code]) -> gimli::write::Result<UnwindInformation> {
     let frame = &architecture.call_frame;
     let encoding = Encoding { format: Format::Dwarf32, version: 1, address_size: 8 };
@@ -55,7 +57,7 @@ pub fn build(architecture: &Architecture, functions: &[Code]) -> gimli::write::R
     Ok(UnwindInformation { bytes: section.0.bytes.into_vec(), function_starts: section.0.function_starts })
 }
 
-/// A gimli writer that leaves a hole for each function's address and notes where it is.
+/// A gimli writer that leaves each function's address zero and records its offset.
 struct Relocated {
     bytes: EndianVec<RunTimeEndian>,
     function_starts: Vec<u64>,

@@ -17,7 +17,7 @@ mod machines;
 mod plan;
 mod symbol;
 
-pub use code::{Call, Comparison, Field as LoadedField, Function, Local, Part, Step, Value, Width};
+pub use code::{Call, Comparison, Function, LoadedField, Local, Part, Step, Value, Width};
 pub use elf::emit;
 pub use error::HostError;
 pub use hosts::Host;

@@ -7,51 +7,61 @@ use crate::content::Content;
 /// Everything that goes into one host object, independent of machine and file format.
 #[derive(Debug, Default)]
 pub struct ObjectPlan<'data> {
-    /// What the object calls its source, where the format has a place for that.
+    /// Name of the source file that the object records.
     pub source_name: &'static str,
+    /// Sections of data.
     pub sections: Vec<Section<'data>>,
+    /// Functions, which share a section of code.
     pub functions: Vec<Function>,
+    /// Symbols, which sections and functions refer to by index.
     pub symbols: Vec<Symbol>,
 }
 
 /// A section of data.
 #[derive(Debug)]
 pub struct Section<'data> {
+    /// Name of the section.
     pub name: String,
+    /// Treatment by the linker and the loader.
     pub kind: SectionKind,
-    /// In bytes, a power of two.
+    /// Alignment in bytes, a power of two.
     pub alignment: u64,
+    /// Contents.
     pub data: Data<'data>,
-    /// So large that it would push code and data out of each other's reach: goes where the linker puts such sections,
-    /// on machines that have a way to ask for it.
+    /// Whether the section could push code and data out of each other's reach, and belongs where the linker puts large
+    /// sections, on machines that have a flag for them.
     pub large: bool,
     /// Symbols whose sections stay in the link as long as this one does.
     pub keep: Vec<SymbolId>,
 }
 
-/// What a section holds.
+/// Contents of a section.
 #[derive(Debug)]
 pub enum Data<'data> {
     /// Bytes that mean the same on every machine.
     Bytes(Content<'data>),
-    /// Structures, one field after the other without gaps; padding is a field like any other.
+    /// Structures, field after field without gaps; padding is a field like any other.
     Fields(Vec<Field>),
-    /// So many zero bytes, which take no room in the file.
+    /// This number of zero bytes, which take no space in the file.
     Zero(u64),
 }
 
 /// A field of a structure, in the byte order of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
+    /// One byte.
     U8(u8),
+    /// Two bytes.
     U16(u16),
+    /// Four bytes.
     U32(u32),
+    /// Eight bytes.
     U64(u64),
     /// An address, filled in by the linker or the loader.
     Pointer(Address),
 }
 
-/// What the linker and the loader do with a section.
+/// Treatment of a section by the linker and the loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SectionKind {
     /// Mapped read-only.
@@ -75,7 +85,7 @@ impl<'data> ObjectPlan<'data> {
         SectionId(self.sections.len() - 1)
     }
 
-    /// The id that the next section will get, for symbols that are known before its data.
+    /// Returns the index of the next section, for symbols that are known before its data.
     pub fn next_section(&self) -> SectionId {
         SectionId(self.sections.len())
     }
@@ -86,7 +96,7 @@ impl<'data> ObjectPlan<'data> {
         SymbolId(self.symbols.len() - 1)
     }
 
-    /// The symbol of that name, added if it is not there yet.
+    /// Returns the symbol of a name, and adds it if it is missing.
     pub fn reference(&mut self, name: &str, definition: Definition) -> SymbolId {
         match self.symbols.iter().position(|symbol| symbol.name == name) {
             Some(index) => SymbolId(index),
@@ -102,7 +112,7 @@ impl<'data> ObjectPlan<'data> {
 }
 
 impl<'data> Section<'data> {
-    /// A section of ordinary size that keeps nothing else.
+    /// Creates a section of ordinary size that keeps no other section.
     pub fn new(name: impl Into<String>, kind: SectionKind, alignment: u64, data: Data<'data>) -> Self {
         Section { name: name.into(), kind, alignment, data, large: false, keep: Vec::new() }
     }

@@ -11,40 +11,51 @@ pub struct SectionId(pub usize);
 /// A symbol's address and a distance from it, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
+    /// Symbol that the address is relative to.
     pub symbol: SymbolId,
+    /// Distance from the symbol, in bytes.
     pub offset: u64,
 }
 
-/// A name in the object.
+/// A symbol of the object.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Symbol {
+    /// Name of the symbol.
     pub name: String,
+    /// Origin of its address.
     pub definition: Definition,
 }
 
-/// Where a symbol's address comes from. What is defined here is local: two wrapped objects in one link never collide.
+/// Origin of a symbol's address. Symbols defined here are local: two wrapped objects in one link never collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Definition {
-    /// Some other object or library.
+    /// Defined by another object or library.
     Undefined,
-    /// Some other object or library, or nobody: then its address is 0.
+    /// Defined by another object or library, or undefined: then its address is 0.
     UndefinedWeak,
-    /// The linker or some other object of the same program or library, never another one: with default visibility
+    /// Defined by the linker or another object of the same program or library, never by another module: with default visibility
     /// `__start_…` of one library would bind to the range of another.
     UndefinedHidden,
     /// `size` bytes at `offset` of a section of this plan.
-    Data { section: SectionId, offset: u64, size: u64 },
+    Data {
+        /// Section of the bytes.
+        section: SectionId,
+        /// Offset of the bytes in the section.
+        offset: u64,
+        /// Number of bytes.
+        size: u64,
+    },
     /// A function of this plan, by its index.
     Function(usize),
 }
 
 impl SymbolId {
-    /// The address of the symbol itself.
+    /// Returns the address of the symbol itself.
     pub fn start(self) -> Address {
         self.plus(0)
     }
 
-    /// The address `offset` bytes behind the symbol.
+    /// Returns the address `offset` bytes after the symbol.
     pub fn plus(self, offset: u64) -> Address {
         Address { symbol: self, offset }
     }

@@ -30,7 +30,7 @@ pub const AARCH64: Architecture = Architecture {
         entry_offset: 0,
         return_address_at: None,
     },
-    // Functions begin with paciasp, where an indirect branch may land, and sign the return address on the stack.
+    // Functions begin with paciasp, which accepts an indirect branch, and sign the return address on the stack.
     hardening: Some((
         elf::GNU_PROPERTY_AARCH64_FEATURE_1_AND,
         elf::GNU_PROPERTY_AARCH64_FEATURE_1_BTI | elf::GNU_PROPERTY_AARCH64_FEATURE_1_PAC,
@@ -75,7 +75,7 @@ impl A64Assembler {
         self.buffer.word(0xf2a0_0000 | high << 5 | to); // movk, lsl 16
     }
 
-    /// `operation` on 64 bits in memory; the offset counts in units of 8.
+    /// Appends `operation` on 64 bits in memory; the offset is encoded in units of 8.
     fn memory(&mut self, operation: u32, register: u32, base: u32, offset: u32) {
         assert!(offset.is_multiple_of(8), "{offset} is not aligned");
         self.buffer.word(operation | unsigned(offset / 8, 12) << 10 | base << 5 | register);
@@ -127,7 +127,7 @@ impl Assembler for A64Assembler {
     }
 
     fn epilogue(&mut self, frame: Frame) {
-        self.take_down_frame(frame);
+        self.remove_frame(frame);
         self.buffer.word(0xd503_23bf); // autiasp
         self.buffer.unwind(UnwindRule::ReturnAddressSignature);
         self.buffer.word(0xd65f_03c0); // ret

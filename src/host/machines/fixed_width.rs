@@ -1,4 +1,4 @@
-//! Machines whose instructions are words of 32 bits: A64, RISC-V without compressed instructions, LoongArch and
+//! Helpers for machines whose instructions are words of 32 bits: A64, RISC-V without compressed instructions, LoongArch and
 //! little-endian Power.
 
 use crate::host::assembler::Buffer;
@@ -10,7 +10,7 @@ impl Buffer {
     }
 }
 
-/// The low `bits` bits of a signed number, as instructions hold it.
+/// Returns the low `bits` bits of a signed number, as instructions encode it.
 ///
 /// # Panics
 /// If the number needs more bits.
@@ -20,7 +20,7 @@ pub fn signed(value: i64, bits: u32) -> u32 {
     value as u32 & (u32::MAX >> (32 - bits))
 }
 
-/// The same of an unsigned number.
+/// Returns an unsigned number that fits into `bits` bits.
 ///
 /// # Panics
 /// If the number needs more bits.
@@ -29,20 +29,20 @@ pub fn unsigned(value: u32, bits: u32) -> u32 {
     value
 }
 
-/// How many instructions a jump at `at` goes forward, as a signed number of `bits` bits.
+/// Returns the number of instructions from a jump at `at` to `target`, as a signed number of `bits` bits.
 ///
 /// # Panics
-/// If that is too far.
+/// If the target is too far.
 pub fn distance(at: usize, target: usize, bits: u32) -> u32 {
     signed((target as i64 - at as i64) / 4, bits)
 }
 
-/// The instruction at `at`.
+/// Returns the instruction at `at`.
 pub fn word(code: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(code[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// Sets bits that are zero so far in the instruction at `at`.
+/// Sets bits that are zero in the instruction at `at`.
 pub fn fill_in(code: &mut [u8], at: usize, bits: u32) {
     let instruction = word(code, at) | bits;
     code[at..at + 4].copy_from_slice(&instruction.to_le_bytes());

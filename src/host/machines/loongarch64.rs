@@ -11,8 +11,8 @@ use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{Address, SymbolId};
 
-/// The machine: LoongArch ABI, with its parts on ELF (laelf), procedure calls (lapcs) and DWARF (ladwarf). The linker may
-/// relax nothing.
+/// The machine: LoongArch ABI, with its parts on ELF (laelf), procedure calls (lapcs) and DWARF (ladwarf). The linker must
+/// not relax anything.
 pub const LOONGARCH64: Architecture = Architecture {
     machine: elf::EM_LOONGARCH,
     flags: elf::FileFlags(elf::EF_LARCH_ABI_DOUBLE_FLOAT.0 | elf::EF_LARCH_OBJABI_V1.0),
@@ -76,7 +76,7 @@ impl LoongArchAssembler {
         }
     }
 
-    /// An instruction with a signed constant of 12 bits: arithmetic, or memory at `base` + `value`.
+    /// Appends an instruction with a signed constant of 12 bits: arithmetic, or memory at `base` + `value`.
     fn immediate(&mut self, opcode: u32, register: u32, base: u32, value: i32) {
         self.buffer.word(opcode | signed(value.into(), 12) << 10 | base << 5 | register);
     }
@@ -121,13 +121,13 @@ impl Assembler for LoongArchAssembler {
     }
 
     fn epilogue(&mut self, frame: Frame) {
-        self.take_down_frame(frame);
+        self.remove_frame(frame);
         self.buffer.word(JIRL | RA << 5 | ZERO); // ret
     }
 
     fn call(&mut self, callee: SymbolId) {
         // One relocation for both instructions, with a reach of 128 GiB. LLVM 22 calls like this by default. `bl` alone
-        // reaches 128 MiB, and lld 22 refuses a program whose text is larger; lld 19 and 22 know this relocation.
+        // reaches 128 MiB, and lld 22 rejects a program whose text is larger; lld 19 and 22 support this relocation.
         let position = self.buffer.position();
         self.buffer.relocate(position, elf::R_LARCH_CALL36, CodeTarget::Symbol(callee), 0);
         self.buffer.word(PCADDU18I | RA);

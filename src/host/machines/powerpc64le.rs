@@ -38,15 +38,15 @@ pub const POWERPC64LE: Architecture = Architecture {
 
 const LINK_REGISTER: u16 = 65;
 const SP: u32 = 1;
-/// Where the TOC is; every address is calculated from there.
+/// Register of the TOC; every address is calculated from it.
 const TOC: u32 = 2;
-/// Where a function's own address is when it is entered from elsewhere.
+/// Register of a function's own address when it is entered from another module.
 const ENTRY: u32 = 12;
-/// The registers that keep the locals.
+/// Registers of the locals.
 const LOCALS: [u32; 2] = [31, 30];
 
 /// The frame, from the stack pointer: back chain, condition and link registers and TOC of the callees; then, if a call
-/// has more arguments than registers, the room of all its arguments; at the end the saved locals.
+/// has more arguments than registers, space for all its arguments; at the end the saved locals.
 const HEADER_SIZE: usize = 32;
 const LINK_REGISTER_AT: i32 = 16;
 
@@ -68,7 +68,7 @@ const OR: u32 = 31 << 26 | 444 << 1;
 const EXTSW: u32 = 31 << 26 | 986 << 1;
 const NOP: u32 = ORI;
 
-/// Conditions of `bc`: branch if a bit of the comparison's result is set (12) or clear (4), and which.
+/// Conditions of `bc`: branch if a bit of the comparison's result is set (12) or clear (4), and the number of the bit.
 const EQUAL: u32 = 12 << 21 | 2 << 16;
 const NOT_EQUAL: u32 = 4 << 21 | 2 << 16;
 const NOT_BELOW: u32 = 4 << 21;
@@ -88,19 +88,19 @@ impl PowerAssembler {
         }
     }
 
-    /// An instruction with a constant of 16 bits: arithmetic, or memory at `base` + `value`.
+    /// Appends an instruction with a constant of 16 bits: arithmetic, or memory at `base` + `value`.
     fn immediate(&mut self, opcode: u32, register: u32, base: u32, value: i32) {
         self.buffer.word(opcode | register << 21 | base << 16 | signed(value.into(), 16));
     }
 
-    /// The same for 64 bits in memory, where the low bits belong to the opcode.
+    /// Appends a load or store of 64 bits, where the low bits of the offset belong to the opcode.
     fn doubleword(&mut self, opcode: u32, register: u32, base: u32, offset: i32) {
         assert!(offset % 4 == 0, "{offset} is not aligned");
         self.immediate(opcode, register, base, offset);
     }
 
-    /// `addis` and `addi`: `to` = `base` + a distance that the linker knows, the upper half and then the lower, each with
-    /// a relocation and its addend.
+    /// Appends `addis` and `addi`: `to` = `base` + a distance that the linker fills in, the upper half and then the lower,
+    /// each with a relocation and its addend.
     fn add_distance(&mut self, to: u32, base: u32, target: CodeTarget, halves: [(elf::RelocationType, i64); 2]) {
         for ((opcode, base), (kind, addend)) in [(ADDIS, base), (ADDI, to)].into_iter().zip(halves) {
             let position = self.buffer.position();
@@ -126,7 +126,7 @@ impl PowerAssembler {
         (HEADER_SIZE + arguments + 8 * frame.locals).next_multiple_of(16) as i32
     }
 
-    /// The registers of the locals and where they are saved, from the canonical frame address.
+    /// Returns the registers of the locals and their distances from the canonical frame address.
     fn saved(frame: Frame) -> impl Iterator<Item = (u32, i32)> {
         LOCALS[..frame.locals].iter().zip(1..).map(|(&register, place)| (register, -8 * place))
     }
@@ -160,7 +160,7 @@ impl Assembler for PowerAssembler {
         for (register, at) in Self::saved(frame) {
             self.doubleword(LD, register, SP, size + at);
         }
-        // What is saved stays readable: the ABI keeps signals away from 288 bytes below the stack pointer.
+        // The saved values stay readable: the ABI keeps signals away from 288 bytes below the stack pointer.
         self.immediate(ADDI, SP, SP, size);
         self.buffer.unwind(UnwindRule::FrameAt(0));
         self.doubleword(LD, 0, SP, LINK_REGISTER_AT);
@@ -201,7 +201,7 @@ impl Assembler for PowerAssembler {
     }
 
     fn store_stack_argument(&mut self, index: usize, from: Register) {
-        // Behind the room for those in registers.
+        // After the space for those in registers.
         let at = HEADER_SIZE + 8 * (Self::ARGUMENT_REGISTERS + index);
         self.doubleword(STD, Self::number(from), SP, at as i32);
     }

@@ -55,7 +55,7 @@ const BRANCH: u32 = 0x63;
 const JALR: u32 = 0x67;
 const JAL: u32 = 0x6f;
 
-/// The second part of an opcode, where it distinguishes.
+/// Function codes, the second part of an opcode.
 const DOUBLEWORD: u32 = 3;
 const SHIFT_LEFT: u32 = 1;
 const SHIFT_RIGHT: u32 = 5;
@@ -78,12 +78,12 @@ impl RiscvAssembler {
         }
     }
 
-    /// An instruction of the I format: `to` = `from` and a constant of 12 bits.
+    /// Appends an instruction of the I format: `to` = `from` and a constant of 12 bits.
     fn immediate(&mut self, opcode: u32, function: u32, to: u32, from: u32, value: i32) {
         self.buffer.word(signed(value.into(), 12) << 20 | from << 15 | function << 12 | to << 7 | opcode);
     }
 
-    /// `sd`, of the S format.
+    /// Appends `sd`, of the S format.
     fn store_doubleword(&mut self, from: u32, base: u32, offset: i32) {
         let offset = signed(offset.into(), 12);
         let (high, low) = (offset >> 5, offset & 0x1f);
@@ -91,7 +91,7 @@ impl RiscvAssembler {
     }
 
     fn load_constant(&mut self, to: u32, value: i32) {
-        // The low half is added with its sign, so the upper half makes up for that; both results keep 32 bits.
+        // The low half is added with its sign, so the upper half compensates; both results keep 32 bits.
         let low = (value << 20) >> 20;
         let high = value.wrapping_sub(low) as u32;
         self.buffer.word(high | to << 7 | LUI);
@@ -104,8 +104,8 @@ impl RiscvAssembler {
     }
 }
 
-/// `count` bits of a number, from bit `first` on.
-fn piece(number: u32, first: u32, count: u32) -> u32 {
+/// Returns `count` bits of a number, from bit `first` on.
+fn bits_of(number: u32, first: u32, count: u32) -> u32 {
     number >> first & ((1 << count) - 1)
 }
 
@@ -137,7 +137,7 @@ impl Assembler for RiscvAssembler {
     }
 
     fn epilogue(&mut self, frame: Frame) {
-        self.take_down_frame(frame);
+        self.remove_frame(frame);
         self.immediate(JALR, 0, ZERO, RA, 0); // ret
     }
 
@@ -159,7 +159,7 @@ impl Assembler for RiscvAssembler {
         let target = CodeTarget::Symbol(address.symbol);
         self.buffer.relocate(position, elf::R_RISCV_PCREL_HI20, target, address.offset as i64);
         self.buffer.word(to << 7 | AUIPC);
-        // The low part is of the distance from the auipc, hence refers to that and not to the address.
+        // The low part belongs to the distance from the auipc, so its relocation refers to that and not to the address.
         let high_part = CodeTarget::Here(position as u64);
         self.buffer.relocate(position + 4, elf::R_RISCV_PCREL_LO12_I, high_part, 0);
         self.immediate(OP_IMM, 0, to, to, 0); // addi
@@ -225,17 +225,17 @@ impl Assembler for RiscvAssembler {
         let bits = match word(code, at) {
             JAL => {
                 let bytes = distance(at, target, 19) << 2;
-                piece(bytes, 20, 1) << 31
-                    | piece(bytes, 1, 10) << 21
-                    | piece(bytes, 11, 1) << 20
-                    | piece(bytes, 12, 8) << 12
+                bits_of(bytes, 20, 1) << 31
+                    | bits_of(bytes, 1, 10) << 21
+                    | bits_of(bytes, 11, 1) << 20
+                    | bits_of(bytes, 12, 8) << 12
             }
             _ => {
                 let bytes = distance(at, target, 11) << 2;
-                piece(bytes, 12, 1) << 31
-                    | piece(bytes, 5, 6) << 25
-                    | piece(bytes, 1, 4) << 8
-                    | piece(bytes, 11, 1) << 7
+                bits_of(bytes, 12, 1) << 31
+                    | bits_of(bytes, 5, 6) << 25
+                    | bits_of(bytes, 1, 4) << 8
+                    | bits_of(bytes, 11, 1) << 7
             }
         };
         fill_in(code, at, bits);

@@ -10,7 +10,7 @@ use crate::host::compile::compile;
 use crate::host::symbol::{Address, SymbolId};
 
 /// The machine: s390x ELF Application Binary Interface Supplement. Its instructions are those of z9 and later; Linux
-/// distributions ask for more.
+/// distributions require more.
 pub const S390X: Architecture = Architecture {
     machine: elf::EM_S390,
     flags: elf::FileFlags(0),
@@ -37,16 +37,17 @@ pub const S390X: Architecture = Architecture {
 
 const SP: u8 = 15;
 
-/// What a caller leaves at the end of its frame for the callee to save registers in; register n goes to 8 * n. The
-/// canonical frame address is behind it.
+/// Size of the area at the end of a caller's frame in which the callee saves registers; register n is saved at 8 * n. The
+/// canonical frame address follows it.
 const SAVE_AREA: i32 = 160;
 
-/// Saved are this register, which is both an argument and the caller's, and all above: this code changes those listed.
+/// First saved register, which is both an argument and the caller's; all above are saved too. This code changes only those
+/// listed.
 const FIRST_SAVED: u8 = 6;
 const CHANGED: [u8; 5] = [6, LOCALS[0], LOCALS[1], 14, SP];
 const LOCALS: [u8; 2] = [8, 9];
 
-/// Conditions of `brcl`: which of the four results of a comparison jump.
+/// Conditions of `brcl`: a bit for each of the four results of a comparison.
 const ALWAYS: u8 = 15;
 const EQUAL: u8 = 8;
 const NOT_EQUAL: u8 = 7;
@@ -67,26 +68,26 @@ impl ZAssembler {
         }
     }
 
-    /// An instruction of the format RRE: two registers.
+    /// Appends an instruction of the format RRE: two registers.
     fn registers(&mut self, operation: u8, to: u8, from: u8) {
         self.buffer.push(&[0xb9, operation, 0, to << 4 | from]);
     }
 
-    /// RIL: a register, or the second half of the operation, and 32 bits.
+    /// Appends an instruction of the format RIL: a register, or the second half of the operation, and 32 bits.
     fn immediate(&mut self, operation: u8, register: u8, second: u8, value: i32) {
         self.buffer.push(&[operation, register << 4 | second]);
         self.buffer.push(&value.to_be_bytes());
     }
 
-    /// RIL with a distance that the linker knows. It counts halfwords from the instruction's start, 2 bytes before the
-    /// field.
+    /// Appends an instruction of the format RIL with a distance that the linker fills in. It counts halfwords from the
+    /// instruction's start, 2 bytes before the field.
     fn relative(&mut self, operation: u8, register: u8, second: u8, kind: elf::RelocationType, to: Address) {
         let position = self.buffer.position() + 2;
         self.buffer.relocate(position, kind, CodeTarget::Symbol(to.symbol), to.offset as i64 + 2);
         self.immediate(operation, register, second, 0);
     }
 
-    /// RXY and RSY: one register, or all from `register` to `last`, and memory at `base` + `offset`.
+    /// Appends an instruction of the formats RXY and RSY: one register, or all from `register` to `last`, and memory at `base` + `offset`.
     fn memory(&mut self, operation: [u8; 2], register: u8, last: u8, base: u8, offset: i32) {
         assert!((0..1 << 19).contains(&offset), "{offset} does not fit into 20 bits with sign");
         let [first, second] = operation;
@@ -94,7 +95,7 @@ impl ZAssembler {
         self.buffer.push(&[first, register << 4 | last, base << 4 | middle, low, high, second]);
     }
 
-    /// RSY again, with the number of bits in place of an address.
+    /// Appends a shift of the format RSY, with the number of bits in place of an address.
     fn shift(&mut self, operation: u8, register: u8, by: u32) {
         self.memory([0xeb, operation], register, register, 0, by as i32);
     }
@@ -108,7 +109,7 @@ impl ZAssembler {
         self.immediate(0xc0, condition, 4, 0); // brcl
     }
 
-    /// The frame: the save area for the callees and their stack arguments.
+    /// Returns the size of the frame: the save area for the callees, and their stack arguments.
     fn size(frame: Frame) -> i32 {
         SAVE_AREA + 8 * frame.stack_arguments as i32
     }
@@ -135,7 +136,7 @@ impl Assembler for ZAssembler {
     }
 
     fn epilogue(&mut self, frame: Frame) {
-        // The stack pointer too. What is saved stays in the caller's frame.
+        // Loads the stack pointer too. The saved values stay in the caller's frame.
         self.memory([0xeb, 0x04], FIRST_SAVED, SP, SP, Self::size(frame) + 8 * i32::from(FIRST_SAVED)); // lmg
         self.buffer.unwind(UnwindRule::FrameAt(SAVE_AREA));
         self.buffer.push(&[0x07, 0xfe]); // br %r14
@@ -150,7 +151,7 @@ impl Assembler for ZAssembler {
     }
 
     fn address(&mut self, to: Register, address: Address) {
-        // The distance counts halfwords. From an odd address ld.bfd and gold 2.40, lld 22 and mold 1.10 silently cut one.
+        // The distance counts halfwords. From an odd address ld.bfd and gold 2.40, lld 22 and mold 1.10 silently cut one off.
         assert!(address.offset.is_multiple_of(2), "{} is odd", address.offset);
         self.relative(0xc0, Self::number(to), 0, elf::R_390_PC32DBL, address); // larl
     }

@@ -1,5 +1,5 @@
 //! The frame of AArch64, RISC-V and LoongArch. Their calls leave the return address in a register, and their ABIs let a
-//! function save registers where it likes; here that is right below the caller's frame:
+//! function save registers anywhere; here they are directly below the caller's frame:
 //!
 //! | from the stack pointer | |
 //! |---|---|
@@ -11,7 +11,7 @@
 
 use crate::host::assembler::{Assembler, Frame, UnwindRule};
 
-/// What a machine adds to the vocabulary to get this frame.
+/// Operations that a machine adds to [`Assembler`] to use this frame.
 pub trait StackFrame: Assembler {
     /// The registers of the return address and of the locals, in the numbers of instructions, which are those of DWARF.
     const SAVED: [u8; 3];
@@ -23,6 +23,7 @@ pub trait StackFrame: Assembler {
     /// A register = the 64 bits at stack pointer + `at`.
     fn restore(&mut self, register: u8, at: i32);
 
+    /// Sets up the frame, with unwind rules for each change.
     fn make_frame(&mut self, frame: Frame) {
         let size = size(frame);
         self.move_stack_pointer(-size);
@@ -33,26 +34,27 @@ pub trait StackFrame: Assembler {
         }
     }
 
-    fn take_down_frame(&mut self, frame: Frame) {
+    /// Removes the frame.
+    fn remove_frame(&mut self, frame: Frame) {
         let size = size(frame);
         for (register, at) in saved(&Self::SAVED, frame) {
             self.restore(register, size + at);
         }
         self.move_stack_pointer(size);
         self.buffer().unwind(UnwindRule::FrameAt(0));
-        // A signal may overwrite from now on what was saved.
+        // From here on a signal may overwrite the saved values.
         for (register, _) in saved(&Self::SAVED, frame) {
             self.buffer().unwind(UnwindRule::Restored { register: register.into() });
         }
     }
 }
 
-/// All three ABIs want a multiple of 16.
+/// Returns the size of the frame. All three ABIs require a multiple of 16.
 fn size(frame: Frame) -> i32 {
     (8 * (1 + frame.locals + frame.stack_arguments)).next_multiple_of(16) as i32
 }
 
-/// Each saved register and its distance from the canonical frame address.
+/// Returns each saved register and its distance from the canonical frame address.
 fn saved(registers: &'static [u8; 3], frame: Frame) -> impl Iterator<Item = (u8, i32)> {
     registers[..=frame.locals].iter().zip(1..).map(|(&register, place)| (register, -8 * place))
 }

@@ -1,4 +1,4 @@
-//! Jumps of every architecture, as far as they go, against the bytes of `llvm-mc` 22.
+//! The longest jumps of every architecture, compared with the bytes of `llvm-mc` 22.
 
 use super::aarch64::A64Assembler;
 use super::loongarch64::LoongArchAssembler;
@@ -8,10 +8,10 @@ use super::s390x::ZAssembler;
 use super::x86_64::X86Assembler;
 use crate::host::assembler::{Assembler, Buffer, Label, Register};
 
-/// How far from its own start a jump goes, and its bytes.
+/// Distance of a jump from its own start, and its bytes.
 type Case = (isize, &'static [u8]);
 
-fn always<A: Assembler>(assembler: &mut A, to: Label) {
+fn jump<A: Assembler>(assembler: &mut A, to: Label) {
     assembler.jump(to);
 }
 
@@ -19,8 +19,8 @@ fn if_not_below<A: Assembler>(assembler: &mut A, to: Label) {
     assembler.jump_if_not_below(Register::Local(0), Register::Scratch, to);
 }
 
-/// Has a jump emitted with the label at a distance. The jump is the last instruction of what `emit` appends; what comes
-/// before, like a comparison, counts as part of the way back.
+/// Checks a jump with its label at a distance. The jump is the last instruction that `emit` appends; instructions before it,
+/// such as a comparison, count towards a backward distance.
 fn check<A: Assembler + Default>(emit: fn(&mut A, Label), cases: &[Case]) {
     for &(distance, expected) in cases {
         let mut assembler = A::default();
@@ -50,7 +50,7 @@ fn gap(buffer: &mut Buffer, size: usize) {
 #[test]
 fn x86_64() {
     check::<X86Assembler>(
-        always,
+        jump,
         &[(0x10000, &[0xe9, 0xfb, 0xff, 0x00, 0x00]), (-0x10000, &[0xe9, 0xfb, 0xff, 0xfe, 0xff])],
     );
     check::<X86Assembler>(
@@ -61,7 +61,7 @@ fn x86_64() {
 
 #[test]
 fn aarch64() {
-    check::<A64Assembler>(always, &[(0x7ff_fffc, &[0xff, 0xff, 0xff, 0x15]), (-0x800_0000, &[0x00, 0x00, 0x00, 0x16])]);
+    check::<A64Assembler>(jump, &[(0x7ff_fffc, &[0xff, 0xff, 0xff, 0x15]), (-0x800_0000, &[0x00, 0x00, 0x00, 0x16])]);
     check::<A64Assembler>(
         if_not_below,
         &[(0xf_fffc, &[0xe2, 0xff, 0x7f, 0x54]), (-0x10_0000, &[0x02, 0x00, 0x80, 0x54])],
@@ -70,24 +70,21 @@ fn aarch64() {
 
 #[test]
 fn riscv64() {
-    check::<RiscvAssembler>(always, &[(0xf_fffc, &[0x6f, 0xf0, 0xdf, 0x7f]), (-0x10_0000, &[0x6f, 0x00, 0x00, 0x80])]);
+    check::<RiscvAssembler>(jump, &[(0xf_fffc, &[0x6f, 0xf0, 0xdf, 0x7f]), (-0x10_0000, &[0x6f, 0x00, 0x00, 0x80])]);
     check::<RiscvAssembler>(if_not_below, &[(0xffc, &[0xe3, 0xfe, 0x54, 0x7e]), (-0x1000, &[0x63, 0xf0, 0x54, 0x80])]);
 }
 
 #[test]
 fn powerpc64le() {
-    check::<PowerAssembler>(
-        always,
-        &[(0x1ff_fffc, &[0xfc, 0xff, 0xff, 0x49]), (-0x200_0000, &[0x00, 0x00, 0x00, 0x4a])],
-    );
+    check::<PowerAssembler>(jump, &[(0x1ff_fffc, &[0xfc, 0xff, 0xff, 0x49]), (-0x200_0000, &[0x00, 0x00, 0x00, 0x4a])]);
     check::<PowerAssembler>(if_not_below, &[(0x7ffc, &[0xfc, 0x7f, 0x80, 0x40]), (-0x8000, &[0x00, 0x80, 0x80, 0x40])]);
 }
 
-/// Theirs reach 4 GiB, which nothing here fills.
+/// Jumps reach 4 GiB, which no test fills.
 #[test]
 fn s390x() {
     check::<ZAssembler>(
-        always,
+        jump,
         &[(0x10000, &[0xc0, 0xf4, 0x00, 0x00, 0x80, 0x00]), (-0x10000, &[0xc0, 0xf4, 0xff, 0xff, 0x80, 0x00])],
     );
     check::<ZAssembler>(
@@ -99,7 +96,7 @@ fn s390x() {
 #[test]
 fn loongarch64() {
     check::<LoongArchAssembler>(
-        always,
+        jump,
         &[(0x7ff_fffc, &[0xff, 0xfd, 0xff, 0x53]), (-0x800_0000, &[0x00, 0x02, 0x00, 0x50])],
     );
     check::<LoongArchAssembler>(
@@ -110,6 +107,6 @@ fn loongarch64() {
 
 #[test]
 #[should_panic = "does not fit into 11 bits"]
-fn a_jump_that_is_too_far_is_not_emitted() {
+fn rejects_a_jump_that_is_too_far() {
     check::<RiscvAssembler>(if_not_below, &[(0x1000, &[0; 4])]);
 }

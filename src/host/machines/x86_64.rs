@@ -18,7 +18,7 @@ pub const X86_64: Architecture = Architecture {
     fill: &[0xcc], // int3
     absolute: elf::R_X86_64_64,
     relative: elf::R_X86_64_PC32,
-    // The ABI's own type. LLVM writes it, GNU as writes PROGBITS; bfd, gold, lld and mold take both.
+    // The ABI's own type. LLVM writes it, GNU as writes PROGBITS; bfd, gold, lld and mold accept both.
     eh_frame_type: elf::SHT_X86_64_UNWIND,
     call_frame: CallFrame {
         code_alignment: 1,
@@ -28,19 +28,19 @@ pub const X86_64: Architecture = Architecture {
         entry_offset: 8,
         return_address_at: Some(-8),
     },
-    // Functions begin with endbr64, and calls and returns match, as a shadow stack wants it.
+    // Functions begin with endbr64, and calls and returns match, as a shadow stack requires.
     hardening: Some((
         elf::GNU_PROPERTY_X86_FEATURE_1_AND,
         elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
     )),
-    // SHF_X86_64_LARGE (AMD64 supplement, table 4.1), which the reader library does not name.
+    // SHF_X86_64_LARGE (AMD64 supplement, table 4.1), for which `object` has no constant.
     large_section: Some(elf::SectionFlags(0x1000_0000)),
     function_other: 0,
     code_symbol: None,
     compile: compile::<X86Assembler>,
 };
 
-/// The registers that keep the locals, with their numbers in instructions and in DWARF. r12 and r13 would need longer
+/// Registers of the locals, with their numbers in instructions and in DWARF. r12 and r13 would need longer
 /// addressing.
 const LOCALS: [(u8, u16); 2] = [(3, 3), (14, 14)]; // rbx, r14
 
@@ -61,7 +61,7 @@ impl X86Assembler {
         }
     }
 
-    /// An instruction on 64-bit registers: REX prefix, opcode, and a ModRM byte with `mode` (3 register, 2 memory with a
+    /// Appends an instruction on 64-bit registers: REX prefix, opcode, and a ModRM byte with `mode` (3 register, 2 memory with a
     /// 32-bit displacement, 0 with `rm` 5 relative to the next instruction).
     fn instruction(&mut self, opcode: &[u8], mode: u8, reg: u8, rm: u8) {
         let rex = 0x48 | (reg >> 3) << 2 | rm >> 3;
@@ -70,13 +70,13 @@ impl X86Assembler {
         self.buffer.push(&[mode << 6 | (reg & 7) << 3 | rm & 7]);
     }
 
-    /// One of the instructions of the group 81: `operation` (0 add, 4 and, 5 sub, 7 cmp) with a 32-bit constant.
+    /// Appends an instruction of group 81: `operation` (0 add, 4 and, 5 sub, 7 cmp) with a 32-bit constant.
     fn arithmetic(&mut self, operation: u8, register: u8, value: i32) {
         self.instruction(&[0x81], 3, operation, register);
         self.buffer.push(&value.to_le_bytes());
     }
 
-    /// A 32-bit distance that counts from its own end, hence 4 less than one that counts from its start.
+    /// Appends a 32-bit distance, which is relative to its own end, hence 4 less than one relative to its start.
     fn distance(&mut self, kind: elf::RelocationType, symbol: SymbolId, offset: i64) {
         let position = self.buffer.position();
         self.buffer.relocate(position, kind, CodeTarget::Symbol(symbol), offset - 4);
@@ -89,11 +89,11 @@ impl X86Assembler {
         self.buffer.push(&[0; 4]);
     }
 
-    /// What is on the stack below the return address and the saved locals: a multiple of 16 together with them.
-    fn room(frame: Frame) -> i32 {
+    /// Returns the size of the stack below the return address and the saved locals: a multiple of 16 together with them.
+    fn space(frame: Frame) -> i32 {
         let used = 8 + 8 * frame.locals;
-        let room = 8 * frame.stack_arguments;
-        ((used + room).next_multiple_of(16) - used) as i32
+        let arguments = 8 * frame.stack_arguments;
+        ((used + arguments).next_multiple_of(16) - used) as i32
     }
 }
 
@@ -117,18 +117,18 @@ impl Assembler for X86Assembler {
             self.buffer.unwind(UnwindRule::FrameAt(cfa));
             self.buffer.unwind(UnwindRule::Saved { register: dwarf, at: -cfa });
         }
-        let room = Self::room(frame);
-        if room > 0 {
-            self.arithmetic(5, 4, room); // sub rsp
-            self.buffer.unwind(UnwindRule::FrameAt(cfa + room));
+        let space = Self::space(frame);
+        if space > 0 {
+            self.arithmetic(5, 4, space); // sub rsp
+            self.buffer.unwind(UnwindRule::FrameAt(cfa + space));
         }
     }
 
     fn epilogue(&mut self, frame: Frame) {
         let mut cfa = 8 + 8 * frame.locals as i32;
-        let room = Self::room(frame);
-        if room > 0 {
-            self.arithmetic(0, 4, room); // add rsp
+        let space = Self::space(frame);
+        if space > 0 {
+            self.arithmetic(0, 4, space); // add rsp
             self.buffer.unwind(UnwindRule::FrameAt(cfa));
         }
         for &(number, _) in LOCALS[..frame.locals].iter().rev() {
@@ -176,7 +176,7 @@ impl Assembler for X86Assembler {
     }
 
     fn store_stack_argument(&mut self, index: usize, from: Register) {
-        self.instruction(&[0x89], 2, Self::number(from), 4); // mov, with a SIB byte that says rsp
+        self.instruction(&[0x89], 2, Self::number(from), 4); // mov, with a SIB byte for rsp
         self.buffer.push(&[0x24]);
         self.buffer.push(&(8 * index as u32).to_le_bytes());
     }

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use fatbin::{io::Input, scan::scan};
+use fatbin::{io::Input, scan::Scan};
 
 pub fn list(path: &str, to: &mut impl Write) -> Result<(), Box<dyn std::error::Error>> {
     let input = Input::open(path)?;
-    for image in scan(path, &input)?.device_images() {
+    for image in Scan::new(&input)?.file().device_images() {
         let [kind, triple, arch] = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()]
-            .map(|said| said.unwrap_or("-"));
+            .map(|field| field.unwrap_or("-"));
         writeln!(to, "{path}: {kind} {triple} {arch}, {} bytes", image.whole_size().unwrap_or_default())?;
     }
     Ok(())

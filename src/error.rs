@@ -92,26 +92,12 @@ pub enum Error {
     Shrunk { path: PathBuf, missing: u64 },
     #[error("{}: is both input and output", path.display())]
     SameFile { path: PathBuf },
-    #[error("{}: image at {offset:#x}: is stored in a way that is not known; --stored extracts it as it is", path.display())]
-    Opaque { path: PathBuf, offset: u64 },
-    #[error("{}: image {number}: not looked into for kernels: {why}", path.display())]
-    KernelsUnknown { path: PathBuf, number: usize, why: &'static str },
-    #[error("{}: image {number}: {why}", path.display())]
-    NotAsStated { path: PathBuf, number: usize, why: String },
-    #[error("{template}: {why}; fields are {fields}")]
-    NameTemplate { template: String, why: String, fields: String },
-    #[error("{}: is the name of two images, {one} and {other}; put {{number}} and {{file}} into it", path.display())]
-    SameName { path: PathBuf, one: String, other: String },
     #[error("{address}: {why}")]
     Address { address: String, why: String },
-    #[error("{}: has changed since it was looked into", path.display())]
+    #[error("{}: changed since it was scanned", path.display())]
     Changed { path: PathBuf },
     #[error("{}: {why}", path.display())]
     UnreadableMember { path: PathBuf, why: String },
-    #[error("no image for {asked}; there is {there}")]
-    NothingMatches { asked: String, there: String },
-    #[error("{}: is one output for several images: {matches}", path.display())]
-    SeveralMatches { path: PathBuf, matches: String },
     #[error("{}: is LLVM bitcode, whose embedded images are not looked for; make an object of it first (clang -c, llc)", path.display())]
     Bitcode { path: PathBuf },
     #[error("{id}: is given twice")]

@@ -1,4 +1,4 @@
-//! Any bytes as a file to search: nothing is missed, nothing lies outside, and how the file is read does not matter.
+//! Any bytes as a file to scan: no container is missed, none lies outside, and every way of reading gives the same result.
 
 #![no_main]
 
@@ -8,17 +8,31 @@ use fatbin::bytes::View;
 use fatbin::error::Result;
 use fatbin::format::FORMATS;
 use fatbin::inventory::{Container, File};
-use fatbin::scan::{Source, scan};
+use fatbin::codec::Limit;
+use fatbin::scan::{Scan, Source};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let view = View::new(data);
-    // Bitcode is refused.
-    let Ok(file) = scan("file", &view) else { return };
-    check_places(&file, view);
-    check_nothing_is_missed(&file, view);
-    assert_eq!(scan("file", &Blocks(view)).expect("and in blocks too"), file, "blocks give another result");
+    let Ok(scan) = Scan::new(view) else { return };
+    let file = scan.file();
+    check_places(file, view);
+    check_nothing_is_missed(file, view);
+    check_images(&scan);
+    let in_blocks = Scan::new(Blocks(view)).expect("blocks can be scanned, too");
+    assert_eq!(in_blocks.file(), file, "scanning block by block gives another result");
 });
+
+/// Reads every image forwards and backwards: the bytes do not depend on what was read before.
+fn check_images(scan: &Scan<View<'_>>) {
+    let limit = Limit(16 << 20);
+    let forwards: Vec<_> = scan.images().map(|image| image.bytes(limit).map(|bytes| bytes.to_vec()).ok()).collect();
+    let images: Vec<_> = scan.images().collect();
+    assert!(images.iter().enumerate().all(|(index, image)| image.index() == index));
+    for (image, expected) in images.iter().zip(&forwards).rev() {
+        assert_eq!(&image.bytes(limit).map(|bytes| bytes.to_vec()).ok(), expected);
+    }
+}
 
 /// Containers lie in the file, in its order, and images lie in their containers. None is empty: what walks from one to
 /// the next would stand still.
@@ -57,15 +71,19 @@ fn check_nothing_is_missed(file: &File, view: View) {
 struct Blocks<'data>(View<'data>);
 
 impl Source for Blocks<'_> {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
     fn view(&self) -> View<'_> {
         self.0
     }
 
-    fn blocks(&self, range: Range<u64>, overlap: usize, look: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+    fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         for start in range.clone().step_by(61) {
             let from = start.saturating_sub(overlap as u64).max(range.start);
             let end = (start + 61).min(range.end);
-            look(from, &self.0.data()[from as usize..end as usize]);
+            visit(from, &self.0.data()[from as usize..end as usize]);
         }
         Ok(())
     }

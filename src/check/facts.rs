@@ -4,7 +4,7 @@ use super::policy::{PolicyTarget, compute};
 use super::verdict::ImageLocation;
 use crate::codec::Codec;
 use crate::format::{ContainerType, ImageKind};
-use crate::inventory::{Container, Image};
+use crate::inventory::{Container, Image, NestedImage};
 use crate::survey::{Inside, SurveyedFile};
 use crate::target::{TargetId, nvptx, order};
 
@@ -78,22 +78,17 @@ impl ImageCode {
 
 impl<'a> FileFacts<'a> {
     pub fn new(survey: &'a SurveyedFile) -> Self {
-        let mut images = Vec::new();
-        let mut insides = survey.insides.iter();
-        for container in &survey.file.containers {
-            collect(container, Around::default(), &mut |image, around| {
-                let Some(inside) = insides.next() else { return };
-                let codec = image.codec.filter(|codec| *codec != Codec::None).or(around.codec);
-                let at_most = around.size.min(image.full_size.unwrap_or(around.size));
-                let stored = match image.size {
-                    Some(size) => (size, size),
-                    None if around.is_alone => (around.size, around.size),
-                    None => (0, at_most),
-                };
-                let (number, code, is_named) = (images.len(), ImageCode::of(image), around.is_named);
-                images.push(ImageFacts { number, image, inside, code, codec, stored, is_named });
-            });
-        }
+        let mut sizes = StoredSizes::default();
+        let images = survey.file.nested_images().zip(&survey.insides).map(|(nested, inside)| ImageFacts {
+            number: nested.index,
+            image: nested.image,
+            inside,
+            code: ImageCode::of(nested.image),
+            codec: codec(&nested),
+            stored: sizes.of(&nested),
+            is_named: nested.containers.iter().any(|container| !is_bare(container.container_type)),
+        });
+        let images = images.collect();
         FileFacts { survey, images }
     }
 
@@ -169,40 +164,49 @@ fn sorted(mut labels: Vec<String>) -> Vec<String> {
     labels
 }
 
-/// What stands around an image.
-#[derive(Clone, Copy, Default)]
-struct Around {
-    /// The size of the innermost container that is stored as one.
-    size: u64,
-    codec: Option<Codec>,
-    /// Whether it is the only one in there that is not empty.
-    is_alone: bool,
-    is_named: bool,
+/// Returns whether such a container is nothing but its image, so that only the image's own header states its target.
+fn is_bare(container_type: ContainerType) -> bool {
+    use ContainerType::{Bitcode, DeviceElf, Ptx, SpirV};
+    matches!(container_type, DeviceElf | Ptx | Bitcode | SpirV)
 }
 
-/// Calls `take` with each device image in a container, in the order of the inventory.
-fn collect<'a>(container: &'a Container, around: Around, take: &mut dyn FnMut(&'a Image, Around)) {
-    let is_compressed = container.codec.is_some_and(|codec| codec != Codec::None);
-    let names = [ContainerType::DeviceElf, ContainerType::Ptx, ContainerType::Bitcode, ContainerType::SpirV];
-    let own = Around {
-        codec: around.codec.or(container.codec.filter(|_| is_compressed)),
-        is_named: around.is_named || !names.contains(&container.container_type),
-        ..around
-    };
-    // Inside something compressed, the room that is taken is that of the outer one.
-    let own = match around.codec {
-        Some(_) => own,
-        None => {
-            let mut with_bytes = container.images().filter(|image| image.whole_size() != Some(0));
-            let is_alone = with_bytes.next().is_some() && with_bytes.next().is_none();
-            Around { size: container.size, is_alone, ..own }
+/// Returns the codec of an image, or that of the outermost compressed container around it.
+fn codec(nested: &NestedImage<'_>) -> Option<Codec> {
+    let own = nested.image.codec.filter(|codec| *codec != Codec::None);
+    own.or(outermost_compressed(nested).and_then(|container| container.codec))
+}
+
+fn outermost_compressed<'a>(nested: &NestedImage<'a>) -> Option<&'a Container> {
+    nested.containers.iter().copied().find(|container| container.codec.is_some_and(|codec| codec != Codec::None))
+}
+
+/// Stored sizes of images, in the order of the file.
+#[derive(Default)]
+struct StoredSizes<'a> {
+    /// The container that was looked at last, and whether a single image in it has bytes. Containers have many images.
+    last: Option<(&'a Container, bool)>,
+}
+
+impl<'a> StoredSizes<'a> {
+    /// Returns the least and the largest number of bytes that an image takes in the file. Images that are compressed
+    /// together have no sizes of their own, and share that of the container.
+    fn of(&mut self, nested: &NestedImage<'a>) -> (u64, u64) {
+        let image = nested.image;
+        if let Some(size) = image.size {
+            return (size, size);
         }
-    };
-    for image in &container.images {
-        match image.containers.as_slice() {
-            [] if image.is_for_a_device() => take(image, own),
-            [] => {}
-            inner => inner.iter().for_each(|container| collect(container, own, take)),
+        let container = outermost_compressed(nested).unwrap_or(nested.container());
+        let is_alone = match self.last {
+            Some((last, is_alone)) if std::ptr::eq(last, container) => is_alone,
+            _ => {
+                let mut with_bytes = container.images().filter(|image| image.whole_size() != Some(0));
+                with_bytes.next().is_some() && with_bytes.next().is_none()
+            }
+        };
+        self.last = Some((container, is_alone));
+        if is_alone {
+            return (container.size, container.size);
         }
+        (0, container.size.min(image.full_size.unwrap_or(container.size)))
     }
 }

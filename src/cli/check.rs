@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use super::inputs::{InputArguments, Outcome};
+use super::inputs::InputArguments;
 use super::limit::LimitArgument;
 use super::{Status, status};
 use crate::check::{self, CheckedFile, Policy, Verdict};
@@ -15,7 +15,7 @@ use crate::inventory::File;
 use crate::io::Input;
 use crate::ops;
 use crate::report;
-use crate::scan::Options;
+use crate::scan::{CacheBudget, Options, Outcome, Scanner};
 use crate::survey::{SurveyedFile, Wanted};
 
 /// Judge device code by a policy: architectures, kernels, sizes, debug information and more
@@ -71,11 +71,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let Some(path) = arguments.policy else { return init(&inputs, options) };
     let policy = read_policy(&path)?;
     let format = arguments.format;
-    let options = Options {
-        hash: policy.needs_hashes() || format == Format::Cyclonedx,
-        keep: policy.needs_inspection() || arguments.html.is_some(),
-        ..options
-    };
+    let options = Options { hash: policy.needs_hashes() || format == Format::Cyclonedx, ..options };
     let wanted = |path: &str| {
         let wanted = policy.analysis_options(path);
         // A page shows kernels also where nothing is demanded of them.
@@ -142,7 +138,8 @@ fn survey(
 ) -> Result<Vec<CheckedFile>> {
     let names = inputs.names();
     let mut subjects = Vec::new();
-    inputs.scan_and(options, |outcome| survey_one(outcome, options, wanted), &mut |(survey, error): (
+    let scanner = Scanner::new(options).with_cache(CacheBudget::default());
+    inputs.scan_and(&scanner, &|_, outcome| survey_one(outcome, options, wanted), &mut |(survey, error): (
         SurveyedFile,
         Option<Error>,
     )| {
@@ -165,10 +162,10 @@ fn survey_one(
     let nothing_inside = |file| SurveyedFile { file, insides: Vec::new() };
     let unreadable = |path, error: Error| (nothing_inside(File::unreadable(path, error.to_string())), Some(error));
     match outcome {
-        Outcome::Nothing(file) => (nothing_inside(file), None),
-        Outcome::Unreadable(path, error) => unreadable(path, error),
+        Outcome::Empty(file) => (nothing_inside(file), None),
+        Outcome::Unreadable { path, error } => unreadable(path, error),
         Outcome::Scanned(scanned) => {
-            let path = scanned.file.path.clone();
+            let path = scanned.file().path.clone();
             match ops::survey(scanned, options, wanted(&path)) {
                 Ok(survey) => (survey, None),
                 Err(error) => unreadable(path, error),

@@ -4,21 +4,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::inputs::{InputArguments, Outcome, found};
+use super::inputs::{InputArguments, found};
 use super::{Status, status};
 use crate::error::{Error, Result as FileResult};
 use crate::io::Input;
 use crate::lock::{self, Lock, LockedFile};
-use crate::ops::{self, Scanned};
-use crate::scan::Options;
+use crate::ops;
+use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 use crate::survey::{SurveyedFile, Wanted};
 
 /// A lock of all device code in the inputs, and what their reading means for the exit status. Whatever is not right is
 /// reported.
 pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {
-    let options = Options { hash: true, keep: true, ..options };
+    let options = Options { hash: true, ..options };
+    let scanner = Scanner::new(options).with_cache(CacheBudget::default());
     let (mut files, mut status) = (Vec::new(), Status::No);
-    inputs.scan_and(options, |outcome| look(outcome, options), &mut |looked: Looked| {
+    inputs.scan_and(&scanner, &|_, outcome| look(outcome, options), &mut |looked: Looked| {
         status = status.and(looked.status);
         files.extend(looked.file);
         looked.errors.into_iter().for_each(|error| status = status.and(status::report(&error.into())));
@@ -36,8 +37,8 @@ struct Looked {
 fn look(outcome: Outcome, options: Options) -> Looked {
     let failed = |error| Looked { file: None, errors: vec![error], status: Status::Trouble };
     match outcome {
-        Outcome::Unreadable(_, error) => failed(error),
-        Outcome::Nothing(file) => {
+        Outcome::Unreadable { error, .. } => failed(error),
+        Outcome::Empty(file) => {
             let nothing = SurveyedFile { file, insides: Vec::new() };
             Looked { file: Some(lock::locked_file(&nothing)), errors: Vec::new(), status: Status::No }
         }
@@ -45,14 +46,14 @@ fn look(outcome: Outcome, options: Options) -> Looked {
     }
 }
 
-fn look_into(scanned: Scanned, options: Options) -> FileResult<Looked> {
-    let status = found(&scanned.file);
+fn look_into(scanned: ScannedFile, options: Options) -> FileResult<Looked> {
+    let status = found(scanned.file());
     let wanted = Wanted { inspection: true, code_hash: true, build_paths: false };
     let surveyed = ops::survey(scanned, options, wanted)?;
     let mut errors = Vec::new();
     for (number, (image, inside)) in surveyed.images().enumerate() {
         let problems = inside.inspection.iter().flat_map(|inspection| &inspection.problems);
-        errors.extend(problems.map(|problem| ops::problem(&surveyed.file.path, number, image, problem.clone())));
+        errors.extend(problems.map(|problem| ops::image_error(&surveyed.file.path, number, image, problem.clone())));
     }
     // A file that was named and has no device code is there as well, so that a reviewer sees it.
     Ok(Looked { file: Some(lock::locked_file(&surveyed)), errors, status })

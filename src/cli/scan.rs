@@ -5,12 +5,11 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::inputs::{InputArguments, Outcome, found};
+use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
-use crate::inventory::File;
 use crate::report;
-use crate::scan::Options;
+use crate::scan::{Options, Scanner};
 
 /// List every device image in objects, programs and libraries
 ///
@@ -51,16 +50,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
-    arguments.inputs.scan(options, &mut |outcome| {
-        let file = match outcome {
-            Outcome::Scanned(scanned) => scanned.file,
-            Outcome::Nothing(file) => file,
-            Outcome::Unreadable(path, error) => {
-                let file = File::unreadable(path, error.to_string());
-                status = status.and(status::report(&error.into()));
-                file
-            }
-        };
+    arguments.inputs.scan(&Scanner::new(options), &mut |outcome| {
+        let (file, error) = outcome.into_file();
+        if let Some(error) = error {
+            status = status.and(status::report(&error.into()));
+        }
         status = status.and(found(&file));
         if written.is_err() {
             return;

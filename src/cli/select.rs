@@ -5,11 +5,11 @@ use std::io::Write;
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use super::inputs::{InputArguments, Outcome};
+use super::inputs::InputArguments;
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
-use crate::inventory::File;
 use crate::report;
+use crate::scan::Scanner;
 use crate::select::AnsweredFile;
 use crate::target::Device;
 
@@ -43,17 +43,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let devices = Device::parse(name).map_err(|error| anyhow!("--device {name}: {error}"))?;
     let mut is_trouble = false;
     let mut files = Vec::new();
-    arguments.inputs.scan(arguments.limit.options(), &mut |outcome| {
-        files.push(match outcome {
-            Outcome::Scanned(scanned) => scanned.file,
-            Outcome::Nothing(file) => file,
-            Outcome::Unreadable(path, error) => {
-                let file = File::unreadable(path, error.to_string());
-                status::report(&error.into());
-                file
-            }
-        });
-        is_trouble |= files.last().is_some_and(|file| !file.errors.is_empty() || file.failure.is_some());
+    arguments.inputs.scan(&Scanner::new(arguments.limit.options()), &mut |outcome| {
+        let (file, error) = outcome.into_file();
+        is_trouble |= !file.errors.is_empty() || error.is_some();
+        if let Some(error) = error {
+            status::report(&error.into());
+        }
+        files.push(file);
     })?;
     let answered: Vec<AnsweredFile> = files.iter().map(|file| AnsweredFile::new(file, &devices)).collect();
     let screen = terminal::screen();

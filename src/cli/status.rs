@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use anstyle::AnsiColor;
 
 use crate::error::Error;
+use crate::ops::extract::ExtractError;
+use crate::ops::filter::FilterError;
 
 /// As grep and diff have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +51,8 @@ pub fn report(error: &anyhow::Error) -> Status {
     if !closed {
         say(AnsiColor::Red, "fatbin:", error);
     }
-    match error.downcast_ref::<Error>() {
-        Some(Error::NothingMatches { .. } | Error::MissingTargets { .. }) => Status::No,
-        _ => Status::Trouble,
-    }
+    let is_no_match = matches!(error.downcast_ref(), Some(Error::MissingTargets { .. }))
+        || matches!(error.downcast_ref(), Some(FilterError::NoMatch { .. }))
+        || matches!(error.downcast_ref(), Some(ExtractError::Filter(FilterError::NoMatch { .. })));
+    if is_no_match { Status::No } else { Status::Trouble }
 }

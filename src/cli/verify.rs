@@ -5,14 +5,13 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::inputs::{InputArguments, Outcome, found};
+use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
-use crate::error::Error;
 use crate::inventory::File;
-use crate::ops;
+use crate::ops::{self, VerifyError};
 use crate::report;
-use crate::scan::Options;
+use crate::scan::{CacheBudget, Options, Outcome, Scanner};
 
 /// Tell whether device code is whole: sizes, stored hashes, and what is inside every image
 ///
@@ -33,16 +32,17 @@ pub struct Arguments {
 struct Verified {
     file: File,
     /// What is wrong with its images, or why it cannot be read.
-    wrong: Vec<Error>,
+    wrong: Vec<VerifyError>,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = Options { keep: true, ..arguments.limit.options() };
+    let options = arguments.limit.options();
+    let scanner = Scanner::new(options).with_cache(CacheBudget::default());
     let mut status = Status::No;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
-    arguments.inputs.scan_and(options, |outcome| verify(outcome, options), &mut |Verified { file, wrong }| {
+    arguments.inputs.scan_and(&scanner, &|_, outcome| verify(outcome, options), &mut |Verified { file, wrong }| {
         status = status.and(found(&file));
         if file.failure.is_none() && written.is_ok() {
             written = out.write_all(report::verified_text(&file, file.errors.len() + wrong.len()).as_bytes());
@@ -56,13 +56,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 
 fn verify(outcome: Outcome, options: Options) -> Verified {
     match outcome {
-        Outcome::Unreadable(path, error) => {
-            Verified { file: File::unreadable(path, error.to_string()), wrong: vec![error] }
+        Outcome::Unreadable { path, error } => {
+            Verified { file: File::unreadable(path, error.to_string()), wrong: vec![error.into()] }
         }
-        Outcome::Nothing(file) => Verified { file, wrong: Vec::new() },
+        Outcome::Empty(file) => Verified { file, wrong: Vec::new() },
         Outcome::Scanned(scanned) => {
-            let wrong = ops::verify(&scanned, options).unwrap_or_else(|error| vec![error]);
-            Verified { file: scanned.file, wrong }
+            let wrong = ops::verify(&scanned, options).unwrap_or_else(|error| vec![error.into()]);
+            Verified { file: scanned.into_file(), wrong }
         }
     }
 }

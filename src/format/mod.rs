@@ -255,19 +255,24 @@ impl<'data> Image<'data> {
         codec::decompress_into(full, self.codec.unwrap_or(Codec::None), self.view, whole, limit)
     }
 
-    /// Where the image stands in these bytes.
+    /// Returns the range of the image in these bytes.
     fn own_range(&self, full: &[u8]) -> Result<Range<usize>, Malformed> {
-        let full_size = self.full_size.unwrap_or_default();
         let offset = self.part.map_or(0, |part| part.offset);
-        let own = View::new(full).part("image in a group", 0, offset, full_size);
-        let own = own.map_err(|error| self.view.malformed(error.field, 0, error.cause))?;
-        let size = match self.image_kind {
-            ImageKind::Ptx => without_nul(own.data()),
-            // Of a file that is cut off, its headers state more than is there.
-            _ => DeviceImage::identify(own).own_size.unwrap_or(full_size).min(full_size),
-        };
-        Ok(offset as usize..(offset + size) as usize)
+        image_range(self.image_kind, full, offset, self.full_size.unwrap_or_default())
+            .map_err(|error| self.view.malformed(error.field, 0, error.cause))
     }
+}
+
+/// Returns the range of an image in a decompressed stream, in which the container states `offset` and `size`. An ELF file
+/// ends where its headers state, and PTX before the NULs that end it in memory.
+pub fn image_range(kind: ImageKind, stream: &[u8], offset: u64, size: u64) -> Result<Range<usize>, Malformed> {
+    let own = View::new(stream).part("image in a group", 0, offset, size)?;
+    let own_size = match kind {
+        ImageKind::Ptx => without_nul(own.data()),
+        // The headers of a truncated file state more than there is.
+        _ => DeviceImage::identify(own).own_size.unwrap_or(size).min(size),
+    };
+    Ok(offset as usize..(offset + own_size) as usize)
 }
 
 /// How many bytes there are before the NULs at the end.

@@ -98,8 +98,16 @@ mod tests {
         let mut images: Vec<Image> = offsets.iter().map(image).collect();
         images.insert(0, Image { kind: Some(OffloadKind::Host), ..Image::default() });
         let container_type = ContainerType::Bundle;
-        let container =
-            Container { container_type, version: None, section, offset: Some(0x1000), size: 8, codec: None, images };
+        let container = Container {
+            container_type,
+            version: None,
+            section,
+            offset: Some(0x1000),
+            size: 8,
+            codec: None,
+            images,
+            start: 0,
+        };
         let on_disk = Some(OnDisk { path: "a b/torch.whl".into(), offset: 100 });
         File { containers: vec![container], on_disk, ..File::empty("torch.whl!lib/x.so".to_owned()) }
     }

@@ -5,14 +5,16 @@
 //! inside a compressed container has none.
 
 mod address;
+mod walk;
 mod wrapper;
 
 use crate::codec::Codec;
 use crate::error::Malformed;
-use crate::format::{ContainerType, ImageKind, Unknown};
+use crate::format::{ContainerType, ImageKind, Part, Unknown};
 use crate::target::OffloadKind;
 
 pub use address::{Address, OnDisk};
+pub use walk::{Leaves, NestedImage};
 pub use wrapper::{PointsTo, Wrapper, WrapperKind};
 
 /// A file and everything that was found in it.
@@ -89,6 +91,8 @@ pub struct Container {
     /// How all of it is stored; absent where it is not compressed.
     pub codec: Option<Codec>,
     pub images: Vec<Image>,
+    /// Offset in the decompressed bytes of the container around it, else in the file.
+    pub(crate) start: u64,
 }
 
 /// An image and where it stands.
@@ -123,6 +127,18 @@ pub struct Image {
     pub sha256: Option<[u8; 32]>,
     /// The containers that the image consists of, where it is no device image but holds some.
     pub containers: Vec<Container>,
+    pub(crate) stored: StoredBytes,
+}
+
+/// Place of the stored bytes of an image, for reading them again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct StoredBytes {
+    /// Offset in the decompressed bytes of the container around it, else in the file.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Place in the decompressed bytes, for images that are compressed together.
+    pub part: Option<Part>,
 }
 
 impl File {
@@ -141,19 +157,6 @@ impl File {
     /// Whether there is anything to say of it.
     pub fn holds_something(&self) -> bool {
         !self.containers.is_empty() || !self.errors.is_empty() || self.failure.is_some()
-    }
-
-    /// The images that are for a device, in the order of the file: all but the host's entries in bundles, and of an image
-    /// that holds containers those in them.
-    pub fn device_images(&self) -> impl Iterator<Item = &Image> {
-        self.containers.iter().flat_map(Container::images).filter(|image| image.is_for_a_device())
-    }
-
-    /// The same, each with the containers around it from the outermost to its own.
-    pub fn device_images_in_containers(&self) -> Vec<(Vec<&Container>, &Image)> {
-        let mut found = Vec::new();
-        self.containers.iter().for_each(|container| container.device_images_below(&[], &mut found));
-        found
     }
 }
 
@@ -176,26 +179,6 @@ impl Container {
     /// The name of the section that holds it.
     pub fn section_name(&self) -> Option<&str> {
         self.section.as_ref().map(|section| section.name.as_str())
-    }
-
-    fn device_images_below<'a>(&'a self, around: &[&'a Container], found: &mut Vec<(Vec<&'a Container>, &'a Image)>) {
-        let around = [around, &[self]].concat();
-        for image in &self.images {
-            image.containers.iter().for_each(|container| container.device_images_below(&around, found));
-            if image.containers.is_empty() && image.is_for_a_device() {
-                found.push((around.clone(), image));
-            }
-        }
-    }
-
-    /// All images in it that hold no others, at any depth.
-    pub fn images(&self) -> Box<dyn Iterator<Item = &Image> + '_> {
-        Box::new(self.images.iter().flat_map(|image| -> Box<dyn Iterator<Item = &Image> + '_> {
-            match image.containers.as_slice() {
-                [] => Box::new(std::iter::once(image)),
-                containers => Box::new(containers.iter().flat_map(Container::images)),
-            }
-        }))
     }
 }
 

@@ -22,6 +22,7 @@ pub const STANDARD_INPUT: &str = "standard input";
 ///
 /// The mapping is for headers and tables: looking at a page of it counts as memory of this process. Payloads go from
 /// [`Input::file`] to an output without being looked at; searches go through [`Input::blocks`].
+#[derive(Debug)]
 pub struct Input {
     path: PathBuf,
     file: File,

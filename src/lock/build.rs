@@ -3,18 +3,14 @@
 use super::{FIGURES, LockedFile, LockedImage, LockedKernel, LockedTarget};
 use crate::codec::Codec;
 use crate::inspect::Kernel;
-use crate::inventory::{Container, Image};
+use crate::inventory::{Image, NestedImage};
 use crate::survey::{Inside, SurveyedFile};
 
 /// The file as a lock has it; hashes and kernels are there as far as the survey took them.
 pub fn locked_file(surveyed: &SurveyedFile) -> LockedFile {
     let file = &surveyed.file;
-    let mut around = Vec::new();
-    for container in &file.containers {
-        add_surroundings(container, "", None, &mut around);
-    }
-    // In the order of `device_images`, as the walk is the same.
-    let images = around.iter().zip(&surveyed.insides).map(|(it, inside)| it.locked(inside)).collect();
+    let images = file.nested_images().zip(&surveyed.insides);
+    let images = images.map(|(nested, inside)| Surrounded::new(&nested).locked(inside)).collect();
     let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");
     LockedFile { path, size: Some(file.size), stored: Some(stored), images }
@@ -27,17 +23,12 @@ struct Surrounded<'a> {
     codec: Option<Codec>,
 }
 
-fn add_surroundings<'a>(container: &'a Container, outer: &str, codec: Option<Codec>, found: &mut Vec<Surrounded<'a>>) {
-    let within = format!("{outer}{}", container.container_type.name());
-    let codec = container.codec.or(codec);
-    for image in &container.images {
-        let codec = image.codec.filter(|&codec| codec != Codec::None).or(codec);
-        if image.containers.is_empty() && image.is_for_a_device() {
-            found.push(Surrounded { image, within: within.clone(), codec });
-        }
-        for inner in &image.containers {
-            add_surroundings(inner, &format!("{within}>"), codec, found);
-        }
+impl<'a> Surrounded<'a> {
+    fn new(nested: &NestedImage<'a>) -> Self {
+        let types: Vec<&str> = nested.containers.iter().map(|container| container.container_type.name()).collect();
+        let own_codec = nested.image.codec.filter(|&codec| codec != Codec::None);
+        let codec = own_codec.or(nested.containers.iter().rev().find_map(|container| container.codec));
+        Surrounded { image: nested.image, within: types.join(">"), codec }
     }
 }
 

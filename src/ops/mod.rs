@@ -1,29 +1,24 @@
-//! What the program does with files: one file an operation, each a function of plain options. No command-line syntax.
+//! Operations on files, each a function of plain options. They know no command-line syntax.
 
+mod analyze;
 mod bundle;
-mod choose;
-mod extract;
+pub mod extract;
+pub mod filter;
+mod image_bytes;
 mod inspect;
-mod name_template;
-mod names;
 mod pack;
-mod scanned;
-mod selection;
-mod shares;
-mod survey;
 mod verify;
 mod wrap;
 
+pub use analyze::survey;
 pub use bundle::{
     BundleOptions, Bundled, Explain, Figures, FileToBundle, UnbundleOptions, WantedFile, bundle, check_archive,
     check_composition, decompressed, decompressed_members, list, unbundle,
 };
-pub use extract::{Destination, ExtractOptions, Extracted, Told, Written, extract};
-pub use inspect::{Unseen, inspect, problem};
-pub use name_template::NameTemplate;
+pub use extract::extract;
+pub use filter::{ImageFilter, KernelPattern, Predicate};
+pub use image_bytes::image_error;
+pub use inspect::{Incomplete, inspect};
 pub use pack::{ImageToPack, PackOptions, pack, pack_into};
-pub use scanned::Scanned;
-pub use selection::{Candidate, Criterion, KernelName, Selection};
-pub use survey::survey;
-pub use verify::verify;
+pub use verify::{VerifyError, verify};
 pub use wrap::{ImageFile, WrapOptions, WrapSummary, wrap};

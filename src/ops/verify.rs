@@ -1,44 +1,73 @@
-//! `verify`: every device image is decompressed and looked into, to find what is not whole.
+//! `verify`: decompresses and inspects every device image, to find damaged ones.
 
-use super::inspect::{problem, with_bytes};
-use super::scanned::Scanned;
+use std::path::PathBuf;
+
+use super::image_bytes::image_error;
 use crate::codec::Codec;
 use crate::error::{Error, Malformed, Result};
 use crate::format::{self, ImageKind};
 use crate::inspect;
 use crate::inventory::Image;
-use crate::scan::{Itself, Options};
+use crate::scan::{ImageRef, Options, ScannedFile};
 
-/// What is wrong with the device images of a file that was scanned with these options. What is wrong with its containers,
-/// stored hashes among them, scanning has told.
-pub fn verify(scanned: &Scanned, options: Options) -> Result<Vec<Error>> {
-    let path = &scanned.file.path;
-    let mut wrong = Vec::new();
-    scanned.reopen(options, &|_| true, &mut |number, image, itself| {
-        let unlike = |why| Error::NotAsStated { path: path.into(), number, why };
-        wrong.extend(contradiction(image).map(unlike));
-        match itself.codec {
-            Some(Codec::Opaque) => wrong.push(unlike("is stored in a way that is not known".to_owned())),
-            _ => wrong
-                .extend(inside(itself, options).into_iter().map(|malformed| problem(path, number, image, malformed))),
-        }
-        Ok(())
-    })?;
-    Ok(wrong)
+/// A defect of a device image.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// The file or the image cannot be read.
+    #[error(transparent)]
+    Input(#[from] Error),
+    /// The image is not what its container states, or cannot be read at all.
+    #[error("{}: image {number}: {why}", path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// Index of the image in the file.
+        number: usize,
+        /// The defect.
+        why: String,
+    },
 }
 
-/// That an image is for something else than its container says.
+/// Returns the defects of the device images in a file that was scanned with these options. Defects of containers, stored
+/// hashes among them, are errors of the scan.
+pub fn verify(scanned: &ScannedFile, options: Options) -> Result<Vec<VerifyError>> {
+    let mut defects = Vec::new();
+    if scanned.file().device_images().next().is_none() {
+        return Ok(defects);
+    }
+    let scan = scanned.open()?;
+    let path = &scanned.file().path;
+    for image in scan.images() {
+        let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
+        defects.extend(contradiction(image.image()).map(defect));
+        if image.image().codec == Some(Codec::Opaque) {
+            defects.push(defect("compressed with an unknown codec".to_owned()));
+            continue;
+        }
+        for problem in problems(&image, options) {
+            defects.push(image_error(path, image.index(), image.image(), problem).into());
+        }
+    }
+    Ok(defects)
+}
+
+/// Returns how the image's own header contradicts its container.
 fn contradiction(image: &Image) -> Option<String> {
     let own = image.own_arch.as_ref()?;
-    Some(format!("its container says {}, its own header {own}", image.arch.as_deref().unwrap_or_default()))
+    let stated = image.arch.as_deref().unwrap_or_default();
+    Some(format!("the container states {stated}, the image's own header {own}"))
 }
 
-/// What is wrong with the bytes of an image, once decompressed.
-fn inside(image: &mut Itself<'_, '_>, options: Options) -> Vec<Malformed> {
-    let kind = image.image_kind;
-    let looked = with_bytes(image, options, |view| match format::check_elf(view) {
-        Err(cut) if kind == ImageKind::Elf => vec![cut],
+/// Returns the problems in the bytes of an image.
+fn problems(image: &ImageRef<'_>, options: Options) -> Vec<Malformed> {
+    let bytes = match image.bytes(options.limit) {
+        Ok(bytes) => bytes,
+        Err(problem) => return vec![problem],
+    };
+    let (kind, view) = (image.image().image_kind, bytes.view());
+    match format::check_elf(view) {
+        Err(truncated) if kind == ImageKind::Elf => vec![truncated],
         _ => inspect::inspect(kind, view, options.limit).problems,
-    });
-    looked.unwrap_or_else(|problem| vec![problem])
+    }
 }

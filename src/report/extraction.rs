@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::text::hexadecimal;
-use crate::inventory::{Container, File, Image};
+use crate::inventory::{File, NestedImage};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.extract/1";
@@ -15,11 +15,8 @@ const SCHEMA: &str = "fatbin.extract/1";
 /// A file that an image was written to.
 pub struct ExtractedImage<'a> {
     pub file: &'a File,
-    /// The image's number among the device images of the file.
-    pub number: usize,
-    pub image: &'a Image,
-    /// The containers around it, from the outermost to its own.
-    pub containers: &'a [&'a Container],
+    /// The image, with the containers around it.
+    pub nested: &'a NestedImage<'a>,
     /// The name of what was written, as seen from the index.
     pub name: String,
     /// Of what was written.
@@ -81,10 +78,10 @@ impl Default for Index {
 impl Index {
     /// One more image was written.
     pub fn add(&mut self, written: ExtractedImage<'_>) {
-        let ExtractedImage { file, image, containers, .. } = written;
+        let (file, image, containers) = (written.file, written.nested.image, &written.nested.containers);
         let source = IndexSource {
             path: file.path.clone(),
-            number: written.number,
+            number: written.nested.index,
             containers: containers.iter().map(|it| it.container_type.name()).collect(),
             section: containers.first().and_then(|it| it.section_name()).map(str::to_owned),
             offset: image.offset,

@@ -186,6 +186,7 @@ mod tests {
             size: 16000,
             codec: None,
             images: vec![image],
+            start: 4096,
         };
         let (path, format) = ("app".to_owned(), Some(FileFormat::Elf));
         File { format, size: 20000, containers: vec![container], ..File::empty(path) }

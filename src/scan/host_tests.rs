@@ -6,12 +6,18 @@ use object::{
     SymbolFlags, SymbolKind, SymbolScope,
 };
 
+use std::path::Path;
+
 use super::*;
+use crate::bytes::View;
+use crate::format::ContainerType;
 use crate::format::{bundle, cuda_fatbin};
+use crate::inventory::FileFormat;
 use crate::inventory::{PointsTo, WrapperKind};
+use crate::io::Input;
 use crate::target::OffloadKind;
 
-const STRUCTURE_ONLY: Options = Options { limit: Limit(1 << 20), structure_only: true, hash: false, keep: false };
+const STRUCTURE_ONLY: Options = Options { limit: Limit(1 << 20), structure_only: true, hash: false };
 
 fn bundle() -> Vec<u8> {
     bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906", &b"device code"[..])], 1).unwrap().to_vec()
@@ -74,7 +80,7 @@ impl Host {
 }
 
 fn structure_of(bytes: &[u8]) -> File {
-    scan_with("host", &View::new(bytes), STRUCTURE_ONLY, &mut |_, _| Ok(())).unwrap()
+    scan(&View::new(bytes), STRUCTURE_ONLY).unwrap()
 }
 
 fn archs(file: &File) -> Vec<&str> {
@@ -164,8 +170,8 @@ fn a_broken_container_is_told_once_although_a_section_and_a_wrapper_lead_to_it()
 #[test]
 fn no_more_wrappers_are_kept_than_there_can_be() {
     let mut host = Host::elf();
-    host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(wrappers::MOST + 10));
-    assert_eq!(host.scan().wrappers.len(), wrappers::MOST);
+    host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(wrappers::MAX_WRAPPERS + 10));
+    assert_eq!(host.scan().wrappers.len(), wrappers::MAX_WRAPPERS);
 }
 
 #[test]
@@ -233,7 +239,7 @@ fn a_universal_binary_is_the_files_in_it_and_a_java_class_is_none() {
 
     // CAFEBABE, minor version 0, major version 61: Java 17.
     let class = [b"\xca\xfe\xba\xbe\0\0\0\x3d".as_slice(), &[7; 3000], &bundle()].concat();
-    let file = scan("A.class", &View::new(&class)).unwrap();
+    let file = scan(&View::new(&class), Options::default()).unwrap();
     assert_eq!((file.format, file.containers.len(), file.errors.len()), (Some(FileFormat::Raw), 1, 0));
 }
 
@@ -255,7 +261,7 @@ fn no_prefix_and_no_broken_byte_of_a_mach_o_file_is_a_panic() {
     // Without headers that can be read, the containers are still there to be found.
     let mut broken = bytes.clone();
     broken[4096 + 16..4096 + 24].fill(0xff);
-    assert_eq!(scan("host", &View::new(&broken)).unwrap().containers.len(), 1);
+    assert_eq!(scan(&View::new(&broken), Options::default()).unwrap().containers.len(), 1);
 }
 
 const SPIRV: &[u8] = b"\x03\x02\x23\x07\0\x04\x01\0\x11\0\x08\0\x05\0\0\0\0\0\0\0";
@@ -290,13 +296,8 @@ fn the_bytes_of_an_image_that_a_table_tells_of_can_be_had_again() {
     let table = host.section("", ".tgtimg", &table);
     host.points(table, 0, images, 0).points(table, 16, images, SPIRV.len() as u64);
     let bytes = host.0.write().unwrap();
-    let file = structure_of(&bytes);
-    let mut seen = Vec::new();
-    reopen(&View::new(&bytes), &file, STRUCTURE_ONLY, &|_| true, &mut |_, _, itself| {
-        seen.push(itself.view.data().to_vec());
-        Ok(())
-    })
-    .unwrap();
+    let scan = Scan::with_options(View::new(&bytes), STRUCTURE_ONLY, None).unwrap();
+    let seen: Vec<_> = scan.images().map(|image| image.bytes(STRUCTURE_ONLY.limit).unwrap().to_vec()).collect();
     assert_eq!(seen, [SPIRV, b"native code"]);
 }
 
@@ -380,7 +381,7 @@ fn listing_a_gigabyte_by_its_headers_touches_less_than_a_hundredth_of_it() {
     sparse.set_len(4096 + size).unwrap();
 
     let input = Input::open(file.path()).unwrap();
-    let found = scan_with("library", &input, STRUCTURE_ONLY, &mut |_, _| Ok(())).unwrap();
+    let found = scan(&input, STRUCTURE_ONLY).unwrap();
     assert_eq!((found.device_images().count(), found.errors.len()), (IMAGES as usize, 0));
     assert_eq!(archs(&found)[249], "gfx90a");
     let touched = resident(file.path());
@@ -425,7 +426,7 @@ fn thousands_of_false_magics_are_no_images() {
             bytes.extend(number.to_le_bytes());
         }
     }
-    let file = scan("file", &View::new(&bytes)).unwrap();
+    let file = scan(&View::new(&bytes), Options::default()).unwrap();
     assert_eq!((file.containers.len(), file.errors.len()), (0, 0));
 }
 
@@ -439,7 +440,7 @@ fn false_magics_all_over_a_file_do_not_keep_it_in_memory() {
     }
     std::fs::write(file.path(), bytes).unwrap();
     let input = Input::open(file.path()).unwrap();
-    let found = scan("file", &input).unwrap();
+    let found = scan(&input, Options::default()).unwrap();
     assert_eq!((found.containers.len(), found.unsearched), (0, 0));
     let kept = resident(file.path());
     assert!(kept <= 32 << 20, "{kept} bytes of {SIZE}");

@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 use aho_corasick::packed::Searcher;
 use aho_corasick::{AhoCorasick, Input, Span};
 
+use super::findings::Findings;
+use super::source::Source;
 use super::structure::Structure;
-use super::{Findings, Source};
 use crate::error::Result;
 use crate::format::FORMATS;
 use crate::parallel::{in_parallel, processors};
@@ -45,7 +46,7 @@ const PART: u64 = 4 << 20;
 
 /// Adds every container in `range` of the source. Bytes that only look like one are passed over in silence: any large
 /// file has them.
-pub fn search(source: &impl Source, range: Range<u64>, structure: &Structure, findings: &mut Findings) -> Result<()> {
+pub fn search(source: &dyn Source, range: Range<u64>, structure: &Structure, findings: &mut Findings) -> Result<()> {
     let starts: Vec<u64> = range.clone().step_by(PART as usize).collect();
     let view = source.view();
     let mut outcome = Ok(());
@@ -56,13 +57,13 @@ pub fn search(source: &impl Source, range: Range<u64>, structure: &Structure, fi
             Ok(hits) => hits,
             Err(error) => return outcome = Err(error),
         };
-        findings.looked_at(rejected);
+        findings.count_reads(rejected);
         for (row, offset) in hits {
             if offset < next || outcome.is_err() {
                 continue;
             }
             if let Ok(container) = (FORMATS[row].read)(view.from(offset)) {
-                outcome = findings.add(&container, structure.section_at(offset).as_ref());
+                findings.add(&container, structure.section_at(offset).as_ref());
                 next = offset + container.view.size();
             }
         }
@@ -74,7 +75,7 @@ pub fn search(source: &impl Source, range: Range<u64>, structure: &Structure, fi
 type Hits = (Vec<(usize, u64)>, u64);
 
 /// The containers that begin in the part at `start`, with those inside others.
-fn hits(source: &impl Source, start: u64, end_of_range: u64) -> Result<Hits> {
+fn hits(source: &dyn Source, start: u64, end_of_range: u64) -> Result<Hits> {
     let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or(1);
     let view = source.view();
     let end = (start + PART).min(end_of_range);

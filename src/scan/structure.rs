@@ -37,7 +37,7 @@ pub struct Structure<'data> {
     /// The sections that are there for containers.
     pub sections: Vec<Section<'data>>,
     /// The structures that point to containers.
-    pub wrappers: Vec<wrappers::Found<'data>>,
+    pub wrappers: Vec<wrappers::StoredWrapper<'data>>,
     /// Images of which a table says where they are: sizes by offsets.
     pub images: BTreeMap<u64, u64>,
     /// Name and place of every section, to say where a container was found.
@@ -170,7 +170,7 @@ impl<'data> Structure<'data> {
         let pointers = Pointers::read(file, view, registering.iter().chain(&tables).map(|(section, _)| section));
         for (section, range) in registering {
             let place = InSection { name: name(&section).to_owned(), offset: view.start() + range.start };
-            let room = wrappers::MOST - self.wrappers.len();
+            let room = wrappers::MAX_WRAPPERS - self.wrappers.len();
             self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers).take(room));
         }
         for (_, range) in tables {

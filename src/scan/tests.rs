@@ -1,10 +1,15 @@
 //! What is found, what is not, and where.
 
+use std::path::Path;
+
 use super::*;
+use crate::bytes::View;
 use crate::codec::{Codec, Compression};
 use crate::content::Content;
 use crate::format::offload_binary::Version;
 use crate::format::{ContainerType, bundle, ccob, offload_binary};
+use crate::inventory::FileFormat;
+use crate::io::Input;
 
 fn offload_binary(image: &[u8]) -> Vec<u8> {
     let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
@@ -17,8 +22,12 @@ fn bundle(image: &[u8]) -> Vec<u8> {
     bundle::write(&entries, 1).unwrap().to_vec()
 }
 
+fn scanned(bytes: &[u8]) -> File {
+    scan(&View::new(bytes), Options::default()).unwrap()
+}
+
 fn offsets(bytes: &[u8]) -> Vec<(ContainerType, u64, u64)> {
-    let file = scan("file", &View::new(bytes)).unwrap();
+    let file = scanned(bytes);
     assert_eq!(file.errors, []);
     file.containers.iter().map(|it| (it.container_type, it.offset.unwrap(), it.size)).collect()
 }
@@ -39,7 +48,7 @@ fn containers_are_found_at_any_offset_between_other_bytes() {
 fn an_image_that_is_a_container_is_looked_into_and_one_that_only_has_a_magic_inside_is_not() {
     let inner = [offload_binary(b"one"), offload_binary(b"two")].concat();
     let bytes = offload_binary(&offload_binary(&inner));
-    let file = scan("file", &View::new(&bytes)).unwrap();
+    let file = scanned(&bytes);
     let sizes: Vec<_> = file.device_images().map(|image| image.size).collect();
     assert_eq!(sizes, [Some(3), Some(3)]);
     let offset = file.device_images().next().unwrap().offset.unwrap() as usize;
@@ -48,7 +57,7 @@ fn an_image_that_is_a_container_is_looked_into_and_one_that_only_has_a_magic_ins
     let image = [b"code that has a container in its data", &inner[..]].concat();
     let bytes = offload_binary(&image);
     assert_eq!(offsets(&bytes), [(ContainerType::OffloadBinary, 0, bytes.len() as u64)]);
-    assert_eq!(scan("file", &View::new(&bytes)).unwrap().device_images().count(), 1);
+    assert_eq!(scanned(&bytes).device_images().count(), 1);
 }
 
 #[test]
@@ -57,7 +66,7 @@ fn containers_in_containers_end_somewhere() {
     for _ in 0..40 {
         bytes = offload_binary(&bytes);
     }
-    assert_eq!(scan("file", &View::new(&bytes)).unwrap().device_images().count(), 1);
+    assert_eq!(scanned(&bytes).device_images().count(), 1);
 }
 
 /// A compressed binary of version 3.
@@ -76,19 +85,17 @@ fn compressed(images: &[&[u8]]) -> Vec<u8> {
 #[test]
 fn what_is_stored_compressed_is_listed_without_offsets_and_opened_again_with_its_bytes() {
     let bytes = [b"odd".as_slice(), &compressed(&[b"first image", &offload_binary(b"nested")])].concat();
-    let file = scan("file", &View::new(&bytes)).unwrap();
+    let file = scanned(&bytes);
     assert_eq!((file.errors.len(), file.containers.len()), (0, 1));
     assert_eq!((file.containers[0].offset, file.containers[0].codec), (Some(3), Some(Codec::Zstd)));
     let images: Vec<_> = file.device_images().map(|image| (image.offset, image.size, image.full_size)).collect();
     assert_eq!(images, [(None, None, Some(11)), (None, None, Some(6))]);
 
-    let mut opened = Vec::new();
-    reopen(&View::new(&bytes), &file, Options::default(), &|number| number == 1, &mut |number, image, itself| {
-        opened.push((number, image.arch.clone(), itself.view.data().to_vec()));
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(opened, [(1, Some("gfx90a".to_owned()), b"nested".to_vec())]);
+    let scan = Scan::new(View::new(&bytes)).unwrap();
+    let read = |image: ImageRef<'_>| image.bytes(Limit::default()).unwrap().to_vec();
+    assert_eq!(scan.images().map(read).collect::<Vec<_>>(), [b"first image".to_vec(), b"nested".to_vec()]);
+    // In any order, and one without the other.
+    assert_eq!(scan.images().skip(1).map(read).collect::<Vec<_>>(), [b"nested"]);
 }
 
 /// Bytes in a compressed bundle of version 3, whatever they are.
@@ -100,28 +107,45 @@ fn ccob_of(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_restored_container_is_kept_where_that_is_asked_for_and_until_its_images_are() {
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("file"), ccob_of(&bundle(b"image"))).unwrap();
-    let part = Part::whole("file".to_owned(), Input::open(directory.path().join("file")).unwrap());
-    let kept = part.kept().unwrap();
-    let stream = 32;
-    for keep in [false, true] {
-        let options = Options { keep, ..Options::default() };
-        let file = scan_with("file", &part, options, &mut |_, _| Ok(())).unwrap();
-        let restored = kept.take(stream);
-        assert_eq!(restored, keep.then(|| bundle(b"image")));
-        // So it is seen where the bytes come from.
-        restored.into_iter().for_each(|_| kept.put(stream, bundle(b"other")));
-        let mut seen = Vec::new();
-        reopen(&part, &file, options, &|_| true, &mut |_, _, itself| {
-            seen.extend_from_slice(itself.view.data());
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(seen, if keep { b"other" } else { b"image" });
-        assert!(kept.take(stream).is_none());
+fn a_decompressed_container_is_kept_within_the_budget_until_its_images_are_read() {
+    let bytes = ccob_of(&bundle(b"image"));
+    for budget in [None, Some(CacheBudget::new(10)), Some(CacheBudget::default())] {
+        let scan = Scan::with_options(View::new(&bytes), Options::default(), budget.as_ref()).unwrap();
+        let (source, file, cache) = scan.into_parts();
+        let is_kept = budget.as_ref().is_some_and(|budget| budget.left() > 10);
+        let kept = cache.take(0);
+        assert_eq!(kept, is_kept.then(|| bundle(b"image")));
+        // Other bytes in the cache show that images are read from it, and once.
+        if kept.is_some() {
+            cache.put(0, bundle(b"other"));
+        }
+        let scan = Scan::from_parts(source, file, cache);
+        let read = || scan.images().map(|image| image.bytes(Limit::default()).unwrap().to_vec()).collect::<Vec<_>>();
+        assert_eq!(read(), if is_kept { [b"other"] } else { [b"image"] });
+        assert_eq!(read(), [b"image"]);
     }
+}
+
+#[test]
+fn images_of_one_stream_are_decompressed_once() {
+    let bytes = [ccob_of(&bundle(b"one")), ccob_of(&bundle(b"two"))].concat();
+    let scan = Scan::with_options(View::new(&bytes), Options::default(), None).unwrap();
+    let images: Vec<ImageRef<'_>> = scan.images().collect();
+    let read = |index: usize| images[index].bytes(Limit::default()).unwrap();
+    let (one, again) = (read(0), read(0));
+    assert_eq!((&*one, one.as_ptr()), (&b"one"[..], again.as_ptr()));
+    // Bytes that are held stay as they are when another image is read.
+    assert_eq!((&*read(1), &*one), (&b"two"[..], &b"one"[..]));
+}
+
+#[test]
+fn errors_in_an_image_state_its_offset_in_the_file() {
+    let bytes = [b"odd".as_slice(), &offload_binary(b"an image")].concat();
+    let scan = Scan::new(View::new(&bytes)).unwrap();
+    let image = scan.images().next().unwrap();
+    let (bytes, stored) = (image.bytes(Limit::default()).unwrap(), image.stored_bytes(Limit::default()).unwrap());
+    assert_eq!((&*bytes, bytes.view()), (&b"an image"[..], stored.view()));
+    assert_eq!(Some(bytes.view().start()), image.image().offset);
 }
 
 #[test]
@@ -130,23 +154,23 @@ fn a_compressed_container_that_cannot_be_restored_is_an_error_where_it_says_so_a
     let mut cut = good.clone();
     let last = cut.len() - 9;
     cut[last] ^= 0xff;
-    let file = scan("file", &View::new(&[cut, good.clone()].concat())).unwrap();
+    let file = scanned(&[cut, good.clone()].concat());
     assert_eq!((file.containers.len(), file.device_images().count()), (2, 1));
     assert_eq!(file.errors.len(), 1);
     assert_eq!(file.errors[0].offset, 40, "behind the header");
 
     let mut other_hash = ccob_of(&bundle(b"an image"));
     other_hash[24] ^= 1;
-    let file = scan("file", &View::new(&[b"odd", &good[..], &other_hash].concat())).unwrap();
+    let file = scanned(&[b"odd", &good[..], &other_hash].concat());
     assert_eq!((file.containers.len(), file.device_images().count(), file.errors.len()), (2, 1, 1));
     assert_eq!(file.errors[0].offset, 3 + good.len() as u64 + 24, "where the hash stands");
 
     let no_bundle = ccob_of(b"something else, of more than sixteen bytes");
-    let file = scan("file", &View::new(&no_bundle)).unwrap();
+    let file = scanned(&no_bundle);
     assert_eq!(file.errors[0].offset, 32, "what was restored is told at its stream");
 
     let options = Options { limit: Limit(10), ..Options::default() };
-    let file = scan_with("file", &View::new(&good), options, &mut |_, _| Ok(())).unwrap();
+    let file = scan(&View::new(&good), options).unwrap();
     assert!(file.errors[0].to_string().contains("more than the limit of 10"), "{}", file.errors[0]);
 }
 
@@ -169,11 +193,11 @@ fn coff(name: &str, content: &[u8]) -> Vec<u8> {
 fn a_coff_object_has_its_containers_in_a_section_with_a_long_name() {
     let mut broken = offload_binary(b"image");
     broken[4] = 99;
-    let file = scan("a.obj", &View::new(&coff(".llvm.offloading", &offload_binary(b"image")))).unwrap();
+    let file = scanned(&coff(".llvm.offloading", &offload_binary(b"image")));
     assert_eq!((file.format, file.containers.len()), (Some(FileFormat::Coff), 1));
     assert_eq!(file.containers[0].section_name(), Some(".llvm.offloading"));
     // That the section was walked and not only found by its magic is seen when it is broken.
-    let file = scan("a.obj", &View::new(&coff(".llvm.offloading", &broken))).unwrap();
+    let file = scanned(&coff(".llvm.offloading", &broken));
     assert_eq!((file.containers.len(), file.errors.len()), (0, 1));
 }
 
@@ -188,13 +212,13 @@ fn a_device_image_by_itself_is_listed_and_a_program_for_the_host_is_not_one() {
     ];
     for (name, format, expected) in cases {
         let bytes = fixture(name);
-        let file = scan(name, &View::new(&bytes)).unwrap();
+        let file = scanned(&bytes);
         assert_eq!((file.format, file.errors.len()), (Some(format), 0), "{name}");
         let found = file.containers.first().map(|it| (it.container_type, it.images[0].arch.as_deref()));
         assert_eq!(found, expected, "{name}");
     }
     for magic in [b"BC\xc0\xde\x35\x14\0\0", b"\xde\xc0\x17\x0b\0\0\0\0"] {
-        let file = scan("a.bc", &View::new(magic)).unwrap();
+        let file = scanned(magic);
         assert_eq!(file.format, Some(FileFormat::Bitcode));
         assert_eq!(file.containers[0].container_type, ContainerType::Bitcode);
     }
@@ -217,19 +241,19 @@ fn the_members_of_archives_are_files_by_themselves() {
 
     let listed = |path: &Path| -> Vec<_> {
         let mut parts = Vec::new();
-        let opening = Opening { archives: Archives::All, limit: Limit::default() };
-        each_part(path, opening, &mut |part| parts.push(part)).unwrap();
+        let options = OpenOptions { archives: Archives::All, limit: Limit::default() };
+        each_input(path, options, &mut |part| parts.push(part)).unwrap();
         parts
             .into_iter()
             .map(|part| {
                 let part = part.map_err(|error| error.to_string())?;
-                let file = scan(&part.path, &part).unwrap();
+                let file = scan(&part, Options::default()).unwrap();
                 let name = Path::new(&file.path).file_name().unwrap().to_str().unwrap().to_owned();
                 Ok((name, file.device_images().map(|image| image.offset.unwrap()).next()))
             })
             .collect::<Vec<Result<_, String>>>()
     };
-    let offset = scan("file", &View::new(&binary)).unwrap().device_images().next().unwrap().offset;
+    let offset = scanned(&binary).device_images().next().unwrap().offset;
     assert_eq!(listed(&archive), [Ok(("lib.a!text".into(), None)), Ok(("lib.a!odd.bin".into(), offset))]);
     assert_eq!(listed(&outer)[1], Ok(("outer.a!lib.a!odd.bin".into(), offset)));
     let through_thin = listed(&thin);
@@ -247,7 +271,7 @@ fn magics_without_a_container_behind_them_are_not_images() {
         bytes.extend(bundle::MAGIC);
         bytes.extend(tail);
     }
-    let file = scan("file", &View::new(&bytes)).unwrap();
+    let file = scanned(&bytes);
     assert_eq!((file.containers.len(), file.errors.len()), (0, 0));
 }
 
@@ -269,7 +293,7 @@ fn a_container_that_lies_across_two_blocks_of_a_file_is_found_once() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), [vec![1; before], container.clone(), vec![2; 300_000]].concat()).unwrap();
         let input = Input::open(file.path()).unwrap();
-        let found = scan("file", &input).unwrap();
+        let found = scan(&input, Options::default()).unwrap();
         let offsets: Vec<_> = found.containers.iter().map(|container| container.offset).collect();
         assert_eq!(offsets, [Some(before as u64)]);
     }
@@ -283,7 +307,7 @@ fn a_container_that_lies_across_two_parts_that_threads_search_is_found_once_and_
     let outer = bundle(&[vec![0; 3000], inner.clone()].concat());
     for before in [part - 2000, part - 24, part - 1, part, 2 * part - 5] {
         let bytes = [vec![1; before], outer.clone(), vec![2; 5 << 20], inner.clone()].concat();
-        let found = scan("file", &View::new(&bytes)).unwrap();
+        let found = scanned(&bytes);
         let offsets: Vec<_> = found.containers.iter().map(|container| container.offset).collect();
         assert_eq!(offsets, [Some(before as u64), Some((bytes.len() - inner.len()) as u64)], "{before}");
     }
@@ -320,8 +344,8 @@ fn searching_by_block_and_searching_in_memory_agree_with_a_naive_search() {
 
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &bytes).unwrap();
-    let found = scan("file", &Input::open(file.path()).unwrap()).unwrap();
-    assert_eq!(found.containers, scan("file", &View::new(&bytes)).unwrap().containers);
+    let found = scan(&Input::open(file.path()).unwrap(), Options::default()).unwrap();
+    assert_eq!(found.containers, scanned(&bytes).containers);
 }
 
 #[test]
@@ -330,7 +354,7 @@ fn a_broken_container_in_its_own_section_is_an_error_and_its_neighbours_are_stil
     let mut broken = offload_binary(b"broken");
     broken[4] = 99;
     let section = [good.clone(), broken, good.clone()].concat();
-    let file = scan("file", &View::new(&section)).unwrap();
+    let file = scanned(&section);
     assert_eq!(file.containers.len(), 2, "the one behind the broken one too");
     let errors: Vec<_> = file.errors.iter().map(|error| error.offset).collect();
     assert_eq!(errors, [good.len() as u64 + 4]);
@@ -342,14 +366,14 @@ fn an_elf_image_that_states_no_size_at_all_does_not_stop_the_walk() {
     let mut image = vec![0; 64];
     image[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\xe0\0");
     let binary = coff(".llvm.offloading", &image);
-    let file = scan("file", &View::new(&binary)).unwrap();
+    let file = scanned(&binary);
     assert!(file.containers.iter().all(|container| container.size >= 64));
 }
 
 #[test]
 fn an_empty_file_and_a_text_have_nothing() {
     for bytes in [&b""[..], b"\n", b"#!/bin/sh\nexit 0\n"] {
-        let file = scan("file", &View::new(bytes)).unwrap();
+        let file = scanned(bytes);
         assert_eq!((file.format, file.containers.len(), file.errors.len()), (Some(FileFormat::Raw), 0, 0));
     }
 }

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Findings;
+use super::findings::Findings;
 use super::structure::Section;
 use crate::bytes::View;
-use crate::error::Result;
 use crate::format::{self, bundle_section};
 use crate::inventory::InSection;
 
@@ -17,7 +16,7 @@ use crate::inventory::InSection;
 /// nothing would be to say that there is nothing. What follows is left to the search. Returns the bytes of padding.
 ///
 /// `images` are sizes by offsets, from a table, for sections where nothing else says them.
-pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findings) -> Result<u64> {
+pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findings) -> u64 {
     let name = section.name;
     let place = name.map(|name| InSection { name: name.to_owned(), offset: section.view.start() });
     let images = images.range(section.view.start()..section.view.start() + section.view.size());
@@ -34,8 +33,8 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
         }
         match format::read_in_section(name, first(rest, &images)) {
             Some(Ok(container)) => {
-                findings.ahead.restore(name, &container.contents, rest, findings.options.limit);
-                findings.add(&container, place.as_ref())?;
+                findings.prefetch.fill(name, &container.contents, rest, findings.options.limit);
+                findings.add(&container, place.as_ref());
                 // No reader accepts a container of no size, so this always goes on.
                 rest = rest.from(container.view.size());
             }
@@ -49,7 +48,7 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
             }
         }
     }
-    Ok(all_padding)
+    all_padding
 }
 
 /// The image that begins at the view's first byte, where the table says how large it is, or what stands in front of the

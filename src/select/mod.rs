@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::format::{ContainerType, ImageKind};
-use crate::inventory::{Container, File, Image};
+use crate::inventory::{Container, File, Image, NestedImage};
 use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, Form, Obstacle, Way};
 use crate::target::{Device, OffloadKind, Platform};
@@ -85,7 +85,9 @@ const TO_BE_LINKED: &str = "__nv_relfatbin";
 /// All choices that there are in a file, in the order of its containers.
 pub fn choices(file: &File) -> Vec<Choices<'_>> {
     let mut found = Found::default();
-    file.containers.iter().for_each(|container| found.add(container));
+    for nested in file.nested_images() {
+        found.add(&nested);
+    }
     found.all
 }
 
@@ -95,31 +97,20 @@ struct Found<'a> {
     /// Where the choice of a runtime stands, in a container or over all that are registered together. Files hold many
     /// thousands of containers.
     places: HashMap<(OffloadKind, Option<*const Container>), usize>,
-    /// Of the next image.
-    number: usize,
 }
 
 impl<'a> Found<'a> {
-    fn add(&mut self, container: &'a Container) {
-        for image in &container.images {
-            if !image.containers.is_empty() {
-                image.containers.iter().for_each(|inner| self.add(inner));
-                continue;
-            }
-            if !image.is_for_a_device() {
-                continue;
-            }
-            let candidate = Candidate { number: self.number, image };
-            self.number += 1;
-            let runtime = Runtime::of(image.kind, candidate.platform());
-            let own: Option<*const Container> = (!is_registered_in_parts(container)).then_some(container);
-            let place = *self.places.entry((runtime.kind, own)).or_insert(self.all.len());
-            if place == self.all.len() {
-                let is_to_be_linked = container.section_name() == Some(TO_BE_LINKED);
-                self.all.push(Choices { container, runtime, candidates: Vec::new(), is_to_be_linked });
-            }
-            self.all[place].candidates.push(candidate);
+    fn add(&mut self, nested: &NestedImage<'a>) {
+        let container = nested.container();
+        let candidate = Candidate { number: nested.index, image: nested.image };
+        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+        let own: Option<*const Container> = (!is_registered_in_parts(container)).then_some(container);
+        let place = *self.places.entry((runtime.kind, own)).or_insert(self.all.len());
+        if place == self.all.len() {
+            let is_to_be_linked = container.section_name() == Some(TO_BE_LINKED);
+            self.all.push(Choices { container, runtime, candidates: Vec::new(), is_to_be_linked });
         }
+        self.all[place].candidates.push(candidate);
     }
 }
 

@@ -32,7 +32,7 @@ fn image(kind: OffloadKind, word: &str) -> Image {
 
 fn container(container_type: ContainerType, images: Vec<Image>) -> Container {
     let (version, section, offset, codec) = Default::default();
-    Container { container_type, version, section, offset, size: 1, codec, images }
+    Container { container_type, version, section, offset, size: 1, codec, images, start: 0 }
 }
 
 fn file(containers: Vec<Container>) -> File {

@@ -209,16 +209,15 @@ fn extracts_more_files_than_may_be_open() {
 }
 
 #[test]
-fn rejects_a_file_that_changes_during_extraction() {
-    use fatbin::io::Input;
-    use fatbin::scan::{Archives, Opening, each_part};
+fn rejects_a_file_that_changes_after_the_scan() {
+    use fatbin::scan::{Options, Outcome, Scanner};
     let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "a");
-    let how = Opening { archives: Archives::All, limit: Default::default() };
-    let mut parts = Vec::new();
-    each_part(&scene.path("a"), how, &mut |part| parts.push(part.unwrap().close())).unwrap();
-    assert_eq!(parts[0].open().unwrap().input().size(), Input::open(scene.path("a")).unwrap().size());
+    let mut outcomes = Vec::new();
+    Scanner::new(Options::default()).scan(&[scene.path("a")], &mut |_, outcome| outcomes.push(outcome));
+    let [Outcome::Scanned(scanned)] = &outcomes[..] else { panic!("{outcomes:?}") };
+    assert_eq!(scanned.open().unwrap().images().count(), 1);
     scene.file("a", b"something else");
-    let error = parts[0].open().err().unwrap().to_string();
-    assert!(error.ends_with("a: has changed since it was looked into"), "{error}");
+    let error = scanned.open().err().unwrap().to_string();
+    assert!(error.ends_with("a: changed since it was scanned"), "{error}");
 }

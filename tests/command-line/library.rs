@@ -1,7 +1,7 @@
 //! The library, as the example uses it.
 
 use fatbin::bytes::View;
-use fatbin::scan::scan;
+use fatbin::scan::Scan;
 
 use crate::Sandbox;
 
@@ -28,7 +28,7 @@ fn example_lists_the_images_of_a_file() {
 #[test]
 fn scans_bytes_in_memory() {
     let bytes = crate::fixture("answer-sm_90.cubin");
-    let file = scan("memory", &View::new(&bytes)).unwrap();
-    let archs: Vec<_> = file.device_images().map(|image| image.arch.as_deref()).collect();
+    let scan = Scan::new(View::new(&bytes)).unwrap();
+    let archs: Vec<_> = scan.file().device_images().map(|image| image.arch.as_deref()).collect();
     assert_eq!(archs, [Some("sm_90")]);
 }

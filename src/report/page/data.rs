@@ -206,11 +206,8 @@ fn vendor(image: &inventory::Image) -> &'static str {
 impl<'a> DataBuilder<'a> {
     fn file(&mut self, surveyed: &'a SurveyedFile) -> FileData {
         let file = &surveyed.file;
-        let mut containers = Vec::new();
-        file.containers.iter().for_each(|container| holders(container, &mut containers));
-        let images = surveyed.images().zip(containers).enumerate();
-        let images = images.filter_map(|(index, ((image, inside), container))| {
-            Some(self.image(index, image, inside.inspection.as_ref()?, container))
+        let images = file.nested_images().zip(&surveyed.insides).filter_map(|(nested, inside)| {
+            Some(self.image(nested.index, nested.image, inside.inspection.as_ref()?, nested.container()))
         });
         FileData {
             path: escape_invisible(&file.path),
@@ -272,15 +269,5 @@ impl<'a> DataBuilder<'a> {
         });
         let numbers = FIGURES.each_ref().map(|figure| (figure.of)(kernel));
         KernelRow(name, numbers, source, kernel.scratch_is_minimum.into())
-    }
-}
-
-/// For each device image in a container, in order, the container that holds it.
-fn holders<'a>(container: &'a Container, found: &mut Vec<&'a Container>) {
-    for image in &container.images {
-        if image.containers.is_empty() {
-            found.extend(image.is_for_a_device().then_some(container));
-        }
-        image.containers.iter().for_each(|inner| holders(inner, found));
     }
 }

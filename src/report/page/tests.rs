@@ -13,22 +13,14 @@ use crate::survey::{Inside, SurveyedFile};
 
 fn image(triple: &str, arch: &str, image_kind: ImageKind) -> Image {
     Image {
-        kind: None,
         image_kind,
         triple: Some(triple.to_owned()),
         arch: Some(arch.to_owned()),
-        own_arch: None,
-        id: None,
-        strings: Vec::new(),
-        unknown: Vec::new(),
         offset: Some(64),
         size: Some(100),
         codec: Some(Codec::Zstd),
         full_size: Some(1000),
-        sha256: None,
-        format_version: None,
-        producer: None,
-        containers: Vec::new(),
+        ..Image::default()
     }
 }
 
@@ -41,6 +33,7 @@ fn container(images: Vec<Image>) -> Container {
         size: 200,
         codec: None,
         images,
+        start: 0,
     }
 }
 

@@ -12,18 +12,18 @@ use crate::error::Error;
 use crate::format::offload_binary::{Entry, image_kind_name};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::{Output, Sink};
-use crate::scan::{self, Archives, Opening, Part, Source};
+use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
 /// What the tool calls standard input.
 const STANDARD_INPUT: &str = "<stdin>";
 
 /// The tool knows static libraries and no other archives.
-const OPENING: Opening = Opening { archives: Archives::Libraries, limit: Limit(0) };
+const OPENING: OpenOptions = OpenOptions { archives: Archives::Libraries, limit: Limit(0) };
 
 /// A binary, and the file that it was found in.
 #[derive(Clone, Copy)]
 struct Found<'a> {
-    part: &'a Part,
+    part: &'a InputSlice,
     entry: &'a Entry<'a>,
 }
 
@@ -61,10 +61,10 @@ pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, voice
 
 /// The input, or of an archive the members, as far as there is something in them: an archive may have more members than
 /// can be open at once. The first that cannot be read ends it.
-fn parts_with_binaries(input: &Path) -> Result<Vec<Part>> {
+fn parts_with_binaries(input: &Path) -> Result<Vec<InputSlice>> {
     let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), words(&error)))?;
     let mut parts = Ok(Vec::new());
-    scan::each_part_of(opened, input, OPENING, &mut |part| {
+    scan::expand_input(opened, input, OPENING, &mut |part| {
         let Ok(known) = &mut parts else { return };
         let part = part.map_err(|error| of_member(&error, input));
         match part.and_then(|part| Ok((!binaries(&part)?.is_empty()).then_some(part))) {
@@ -75,7 +75,7 @@ fn parts_with_binaries(input: &Path) -> Result<Vec<Part>> {
     parts
 }
 
-fn binaries(part: &Part) -> Result<Vec<Entry<'_>>> {
+fn binaries(part: &InputSlice) -> Result<Vec<Entry<'_>>> {
     if DeviceImage::identify(part.view()).image_kind == ImageKind::Bitcode {
         return Err(Error::Bitcode { path: (&part.path).into() }.to_string());
     }
@@ -128,7 +128,7 @@ fn library(found: &[Found], input: &Path, path: &Path) -> Result<()> {
     create(path).and_then(write).map_err(|error| words(&error))
 }
 
-fn member_name(part: &Part, input: &Path) -> String {
+fn member_name(part: &InputSlice, input: &Path) -> String {
     match &part.member {
         Some(member) => member.clone(),
         None if input == Path::new("-") => STANDARD_INPUT.to_owned(),

@@ -1,57 +1,62 @@
-//! Patterns of file names: `--name '{file}.{number}.{arch}.{extension}'`.
+//! Templates of file names: `--name '{file}.{number}.{arch}.{extension}'`.
 
 use std::path::{Path, PathBuf};
 
-use super::names::{bare, safe};
+use super::sanitize::{name_part, path_component};
 use crate::codec::Codec;
-use crate::error::{Error, Result};
-use crate::inventory::{Container, Image};
+use crate::inventory::NestedImage;
 
-/// What is known of an image when it is named.
-pub struct Named<'a> {
-    /// The path of its file; `ARCHIVE!MEMBER` for a member.
+/// An image that gets a name.
+pub struct NamedImage<'a> {
+    /// Path of the file that holds the image; `ARCHIVE!MEMBER` for a member.
     pub path: &'a str,
-    /// Whether the file is a member of an archive.
+    /// The file is a member of an archive.
     pub is_member: bool,
-    /// Among the file's device images.
-    pub number: usize,
-    pub image: &'a Image,
-    /// From the outermost to its own.
-    pub containers: Vec<&'a Container>,
-    /// How the file is compressed that it goes into, if it is left as it is stored.
+    /// The image, with the containers around it.
+    pub nested: &'a NestedImage<'a>,
+    /// Codec of the output, if the image is extracted as it is stored.
     pub codec: Option<Codec>,
 }
 
-/// Something that a name can be made of.
+/// A field of a template.
 struct Field {
     name: &'static str,
     meaning: &'static str,
-    /// Absent where the image has no such thing.
-    of: fn(&Named<'_>) -> Option<String>,
+    /// Returns the value, if the image has one.
+    value: fn(&NamedImage<'_>) -> Option<String>,
 }
 
-const fn field(name: &'static str, meaning: &'static str, of: fn(&Named<'_>) -> Option<String>) -> Field {
-    Field { name, meaning, of }
+const fn field(name: &'static str, meaning: &'static str, value: fn(&NamedImage<'_>) -> Option<String>) -> Field {
+    Field { name, meaning, value }
+}
+
+/// A template that cannot be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{template}: {why}; available fields: {fields}")]
+pub struct TemplateError {
+    template: String,
+    why: String,
+    fields: String,
 }
 
 const FIELDS: [Field; 9] = [
-    field("file", "name of the file, of a member that of its archive", |it| last_part(it.archive_and_member().0)),
+    field("file", "name of the file, or of the archive that holds it", |it| last_part(it.archive_and_member().0)),
     field("member", "path of a member in its archive", |it| it.archive_and_member().1.map(str::to_owned)),
     field("name", "last part of the whole path: FILE, or ARCHIVE_MEMBER", |it| last_part(it.path)),
-    field("number", "of the image in its file, from 0 on", |it| Some(it.number.to_string())),
-    field("kind", "openmp, cuda, hip, sycl", |it| Some(it.image.kind?.name().to_owned())),
-    field("triple", "amdgcn-amd-amdhsa, ...", |it| it.image.triple.clone()),
-    field("arch", "gfx90a_xnack+, sm_90a, ...", |it| it.image.arch.clone()),
-    field("container", "what holds it: offload-binary, cuda-fatbin, ...", |it| {
-        Some(it.containers.last()?.container_type.name().to_owned())
+    field("number", "index of the image in the file, from 0", |it| Some(it.nested.index.to_string())),
+    field("kind", "openmp, cuda, hip, sycl", |it| Some(it.nested.image.kind?.name().to_owned())),
+    field("triple", "amdgcn-amd-amdhsa, ...", |it| it.nested.image.triple.clone()),
+    field("arch", "gfx90a_xnack+, sm_90a, ...", |it| it.nested.image.arch.clone()),
+    field("container", "type of the container: offload-binary, cuda-fatbin, ...", |it| {
+        Some(it.nested.containers.last()?.container_type.name().to_owned())
     }),
-    field("extension", "elf, ptx, bc, spv, ..., with --stored the compression behind it", |it| {
+    field("extension", "elf, ptx, bc, spv, ..., followed by the codec with --stored", |it| {
         let codec = it.codec.filter(|&codec| codec != Codec::None).map(|codec| format!(".{}", codec.name()));
-        Some(it.image.image_kind.extension().to_owned() + &codec.unwrap_or_default())
+        Some(it.nested.image.image_kind.extension().to_owned() + &codec.unwrap_or_default())
     }),
 ];
 
-impl<'a> Named<'a> {
+impl<'a> NamedImage<'a> {
     fn archive_and_member(&self) -> (&'a str, Option<&'a str>) {
         match self.path.split_once('!').filter(|_| self.is_member) {
             Some((archive, member)) => (archive, Some(member)),
@@ -59,9 +64,9 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// What messages call it.
+    /// Name of the image in messages.
     pub fn description(&self) -> String {
-        format!("{} image {}", self.path, self.number)
+        format!("{} image {}", self.path, self.nested.index)
     }
 }
 
@@ -69,24 +74,23 @@ fn last_part(path: &str) -> Option<String> {
     Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// The pattern of names.
+/// A template of file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameTemplate {
-    /// Each field with the text in front of it.
+    /// Fields, each with the text before it.
     fields: Vec<(String, usize)>,
     end: String,
 }
 
 impl NameTemplate {
-    /// What images are called where nobody says otherwise: the number alone makes it unique within a file, the rest says
-    /// what it is.
+    /// The default template. The number alone is unique within a file, the other fields describe the image.
     pub const DEFAULT: &'static str = "{name}.{number}-{kind}-{triple}-{arch}.{extension}";
 
-    /// Reads a template: text with fields in braces; `{{` and `}}` are braces.
-    pub fn parse(template: &str) -> Result<Self> {
+    /// Parses a template: text with fields in braces; `{{` and `}}` are braces.
+    pub fn parse(template: &str) -> Result<Self, TemplateError> {
         let refused = |why: String| {
             let fields = FIELDS.map(|field| field.name).join(", ");
-            Error::NameTemplate { template: template.to_owned(), why, fields }
+            TemplateError { template: template.to_owned(), why, fields }
         };
         let (mut fields, mut text, mut rest) = (Vec::new(), String::new(), template);
         while let Some(at) = rest.find(['{', '}']) {
@@ -100,37 +104,43 @@ impl NameTemplate {
             }
             let (name, behind) = match (brace, rest.split_once('}')) {
                 ("{", Some(split)) => split,
-                _ => return Err(refused("a brace without its other".to_owned())),
+                _ => return Err(refused("unmatched brace".to_owned())),
             };
             let index = FIELDS.iter().position(|field| field.name == name);
-            fields.push((std::mem::take(&mut text), index.ok_or_else(|| refused(format!("{name:?} is no field")))?));
+            fields.push((std::mem::take(&mut text), index.ok_or_else(|| refused(format!("unknown field {name:?}")))?));
             rest = behind;
         }
         Ok(NameTemplate { fields, end: text + rest })
     }
 
-    /// What fields there are, a line each.
+    /// Returns a list of the fields, one per line.
     pub fn help() -> String {
         FIELDS.iter().map(|field| format!("{{{}}} {}\n", field.name, field.meaning)).collect()
     }
 
-    /// The path below the folder for images. A field that the image does not have is left out, and with it the text
+    /// Returns the path of an image below the output directory. A field without a value is left out, together with the text
     /// between it and the field before.
-    pub fn name(&self, image: &Named<'_>) -> PathBuf {
+    pub fn name(&self, image: &NamedImage<'_>) -> PathBuf {
         let mut name = String::new();
-        let mut nothing_yet = true;
+        let mut is_empty = true;
         for (index, (text, field)) in self.fields.iter().enumerate() {
-            let value = (FIELDS[*field].of)(image);
-            if index == 0 || (value.is_some() && !nothing_yet) {
+            let value = (FIELDS[*field].value)(image);
+            if index == 0 || (value.is_some() && !is_empty) {
                 name += text;
             }
-            nothing_yet &= value.is_none();
-            name += &value.map(|value| bare(&value)).unwrap_or_default();
+            is_empty &= value.is_none();
+            name += &value.map(|value| name_part(&value)).unwrap_or_default();
         }
         name += &self.end;
         let parts = name.split('/').filter(|part| !part.is_empty());
-        let path: PathBuf = parts.map(safe).collect();
+        let path: PathBuf = parts.map(path_component).collect();
         if path.as_os_str().is_empty() { PathBuf::from("_") } else { path }
+    }
+}
+
+impl Default for NameTemplate {
+    fn default() -> Self {
+        NameTemplate::parse(NameTemplate::DEFAULT).expect("the default template is valid")
     }
 }
 
@@ -138,6 +148,7 @@ impl NameTemplate {
 mod tests {
     use super::*;
     use crate::format::ImageKind;
+    use crate::inventory::Image;
     use crate::target::OffloadKind;
 
     fn image(triple: &str, arch: &str) -> Image {
@@ -150,24 +161,22 @@ mod tests {
         }
     }
 
-    fn named<'a>(path: &'a str, image: &'a Image) -> Named<'a> {
-        Named { path, is_member: path.contains('!'), number: 3, image, containers: Vec::new(), codec: None }
-    }
-
     fn name(template: &str, path: &str, image: &Image) -> String {
-        let name = NameTemplate::parse(template).unwrap().name(&named(path, image));
+        let nested = NestedImage { index: 3, image, containers: Vec::new() };
+        let named = NamedImage { path, is_member: path.contains('!'), nested: &nested, codec: None };
+        let name = NameTemplate::parse(template).unwrap().name(&named);
         name.to_str().unwrap().to_owned()
     }
 
     #[test]
-    fn a_name_says_what_the_image_is() {
+    fn the_default_name_describes_the_image() {
         let image = image("amdgcn-amd-amdhsa", "gfx90a:sramecc+:xnack-");
         let name = name(NameTemplate::DEFAULT, "/lib/librocrand.so.1", &image);
         assert_eq!(name, "librocrand.so.1.3-hip-amdgcn-amd-amdhsa-gfx90a_sramecc+_xnack-.elf");
     }
 
     #[test]
-    fn a_template_has_its_fields_filled_in_and_what_an_image_does_not_have_left_out() {
+    fn fields_without_a_value_are_left_out() {
         let (full, empty) = (image("amdgcn-amd-amdhsa", "gfx90a"), Image::default());
         let cases = [
             ("{file}/{member}/{arch}.{kind}", "d/a.whl!lib/x.so", &full, "a.whl/lib_x.so/gfx90a.hip"),
@@ -185,13 +194,9 @@ mod tests {
     }
 
     #[test]
-    fn a_template_with_something_else_in_braces_is_refused_with_the_fields() {
-        let fields = "fields are file, member, name, number, kind, triple, arch, container, extension";
-        let cases = [
-            ("{size}", "\"size\" is no field"),
-            ("{file", "a brace without its other"),
-            ("a}", "a brace without its other"),
-        ];
+    fn invalid_templates_are_refused_with_a_list_of_fields() {
+        let fields = "available fields: file, member, name, number, kind, triple, arch, container, extension";
+        let cases = [("{size}", "unknown field \"size\""), ("{file", "unmatched brace"), ("a}", "unmatched brace")];
         for (template, why) in cases {
             let error = NameTemplate::parse(template).unwrap_err().to_string();
             assert_eq!(error, format!("{template}: {why}; {fields}"));
@@ -199,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_in_a_file_makes_a_name_that_leaves_the_folder() {
+    fn no_text_in_a_file_leads_out_of_the_directory() {
         for hostile in ["../../etc/passwd", "/etc/passwd", "..", "a\\b", "C:x", "nul\0", "\u{1b}[2J", "é\n"] {
             for template in [NameTemplate::DEFAULT, "{arch}", "{member}{triple}"] {
                 let name = name(template, &format!("a!{hostile}"), &image(hostile, hostile));
@@ -210,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_fits_into_a_folder_however_long_its_parts_are() {
+    fn long_parts_do_not_make_a_name_too_long() {
         let long = "x".repeat(5000);
         assert!(name(NameTemplate::DEFAULT, &long, &image(&long, &long)).len() <= 255);
     }

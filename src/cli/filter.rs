@@ -4,12 +4,12 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::format::ContainerType;
-use crate::ops::{Criterion, KernelName, Selection};
+use crate::ops::{ImageFilter, KernelPattern, Predicate};
 use crate::target::OffloadKind;
 
 /// Values of one option are alternatives; what different options ask for must all hold.
 #[derive(Args)]
-pub struct SelectionArguments {
+pub struct FilterArguments {
     /// Only images of this offload kind
     #[arg(long, value_name = "KIND")]
     kind: Vec<Kind>,
@@ -36,8 +36,8 @@ pub struct SelectionArguments {
 
     /// Only images that hold a kernel of this name, mangled or as its author wrote it; a regular expression, which may
     /// match anywhere in the name
-    #[arg(long, value_name = "REGEX", value_parser = KernelName::parse)]
-    kernel: Vec<KernelName>,
+    #[arg(long, value_name = "REGEX", value_parser = KernelPattern::parse)]
+    kernel: Vec<KernelPattern>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -49,17 +49,17 @@ enum Kind {
     Sycl,
 }
 
-impl SelectionArguments {
-    pub fn selection(&self) -> Selection {
-        let kinds = self.kind.iter().map(|&kind| Criterion::Kind(kind.into()));
-        let triples = self.triple.iter().cloned().map(Criterion::Triple);
-        let archs = self.arch.iter().cloned().map(Criterion::Arch);
-        let compatible = self.compatible_with.iter().cloned().map(Criterion::CompatibleWith);
-        let keys = self.key.iter().cloned().map(|(key, value)| Criterion::Key(key, value));
-        let containers = self.container.iter().copied().map(Criterion::Container);
-        let kernels = self.kernel.iter().cloned().map(Criterion::Kernel);
+impl FilterArguments {
+    pub fn filter(&self) -> ImageFilter {
+        let kinds = self.kind.iter().map(|&kind| Predicate::Kind(kind.into()));
+        let triples = self.triple.iter().cloned().map(Predicate::Triple);
+        let archs = self.arch.iter().cloned().map(Predicate::Arch);
+        let compatible = self.compatible_with.iter().cloned().map(Predicate::CompatibleWith);
+        let keys = self.key.iter().cloned().map(|(key, value)| Predicate::Key(key, value));
+        let containers = self.container.iter().copied().map(Predicate::Container);
+        let kernels = self.kernel.iter().cloned().map(Predicate::Kernel);
         let of_container = compatible.chain(keys).chain(containers);
-        Selection(kinds.chain(triples).chain(archs).chain(of_container).chain(kernels).collect())
+        ImageFilter(kinds.chain(triples).chain(archs).chain(of_container).chain(kernels).collect())
     }
 }
 

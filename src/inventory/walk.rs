@@ -1,0 +1,172 @@
+//! The order of images in a file: one walk, which gives every image its index.
+
+use std::slice;
+
+use super::{Container, File, Image};
+
+/// Images that hold no containers, at any depth, in the order of the file.
+#[derive(Debug, Clone)]
+pub struct Leaves<'a> {
+    /// Containers that no other container is around.
+    outermost: slice::Iter<'a, Container>,
+    /// The containers around the next image, from the outermost, each with the images that are left in it.
+    around: Vec<(&'a Container, slice::Iter<'a, Image>)>,
+    /// Containers of an image that are left, for each level of `around` but the first.
+    beside: Vec<slice::Iter<'a, Container>>,
+}
+
+/// A device image and the containers around it.
+#[derive(Debug, Clone)]
+pub struct NestedImage<'a> {
+    /// Index among the device images of the file.
+    pub index: usize,
+    /// The image.
+    pub image: &'a Image,
+    /// The containers around it, from the outermost; never empty.
+    pub containers: Vec<&'a Container>,
+}
+
+impl<'a> Leaves<'a> {
+    fn new(containers: &'a [Container]) -> Self {
+        Leaves { outermost: containers.iter(), around: Vec::new(), beside: Vec::new() }
+    }
+
+    /// The containers around the image that [`Iterator::next`] has returned last, from the outermost.
+    pub fn containers(&self) -> Vec<&'a Container> {
+        self.around.iter().map(|(container, _)| *container).collect()
+    }
+
+    /// Enters the next container of the innermost image, or leaves that image.
+    fn next_container(&mut self) -> bool {
+        let siblings = self.beside.last_mut().unwrap_or(&mut self.outermost);
+        match siblings.next() {
+            Some(container) => self.around.push((container, container.images.iter())),
+            None => return self.beside.pop().is_some(),
+        }
+        true
+    }
+}
+
+impl<'a> Iterator for Leaves<'a> {
+    type Item = &'a Image;
+
+    fn next(&mut self) -> Option<&'a Image> {
+        loop {
+            // Between two containers of one image there is one level fewer.
+            let is_between = self.around.len() == self.beside.len();
+            let Some((_, images)) = self.around.last_mut().filter(|_| !is_between) else {
+                if self.next_container() {
+                    continue;
+                }
+                return None;
+            };
+            match images.next() {
+                Some(image) if image.containers.is_empty() => return Some(image),
+                Some(image) => self.beside.push(image.containers.iter()),
+                None => drop(self.around.pop()),
+            }
+        }
+    }
+}
+
+impl<'a> NestedImage<'a> {
+    /// The innermost container.
+    pub fn container(&self) -> &'a Container {
+        self.containers.last().expect("an image is in a container")
+    }
+}
+
+impl File {
+    /// Device images in the order of the file. Host entries of bundles are not among them, and an image that consists of
+    /// containers is replaced by the images in those.
+    pub fn device_images(&self) -> impl Iterator<Item = &Image> {
+        Leaves::new(&self.containers).filter(|image| image.is_for_a_device())
+    }
+
+    /// Returns the images of [`File::device_images`], each with its index and the containers around it.
+    pub fn nested_images(&self) -> impl Iterator<Item = NestedImage<'_>> {
+        let (mut leaves, mut index) = (Leaves::new(&self.containers), 0);
+        std::iter::from_fn(move || {
+            let image = leaves.by_ref().find(|image| image.is_for_a_device())?;
+            index += 1;
+            Some(NestedImage { index: index - 1, image, containers: leaves.containers() })
+        })
+    }
+}
+
+impl Container {
+    /// Images in the container that hold no others, at any depth, host entries of bundles included.
+    pub fn images(&self) -> Leaves<'_> {
+        Leaves::new(slice::from_ref(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::ContainerType;
+    use crate::target::OffloadKind;
+
+    fn image(name: &str) -> Image {
+        let kind = if name == "host" { OffloadKind::Host } else { OffloadKind::Hip };
+        Image { kind: Some(kind), id: Some(name.to_owned()), ..Image::default() }
+    }
+
+    fn container(size: u64, images: Vec<Image>) -> Container {
+        let container_type = ContainerType::Bundle;
+        Container { container_type, version: None, section: None, offset: None, size, codec: None, images, start: 0 }
+    }
+
+    /// Two containers, the first of which holds images at three depths, empty containers among them.
+    fn file() -> File {
+        let holding = |containers| Image { containers, ..Image::default() };
+        let deepest = holding(vec![container(4, vec![image("d"), image("e")])]);
+        let middle = holding(vec![
+            container(2, vec![image("b"), image("c")]),
+            container(3, Vec::new()),
+            container(5, vec![deepest, image("f")]),
+        ]);
+        let containers = vec![
+            container(1, vec![image("host"), image("a"), middle, image("g")]),
+            container(6, Vec::new()),
+            container(7, vec![image("h")]),
+        ];
+        File { containers, ..File::empty("file".to_owned()) }
+    }
+
+    /// Recursion as an oracle.
+    fn leaves<'a>(containers: &'a [Container], around: &[u64], found: &mut Vec<(&'a str, Vec<u64>)>) {
+        for container in containers {
+            let around = [around, &[container.size]].concat();
+            for image in &container.images {
+                match image.id.as_deref() {
+                    Some(id) => found.push((id, around.clone())),
+                    None => leaves(&image.containers, &around, found),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_walk_visits_images_in_the_order_of_a_recursion() {
+        let (file, mut expected) = (file(), Vec::new());
+        leaves(&file.containers, &[], &mut expected);
+        expected.retain(|(id, _)| *id != "host");
+        let found: Vec<_> = file
+            .nested_images()
+            .map(|it| (it.image.id.as_deref().unwrap(), it.containers.iter().map(|it| it.size).collect::<Vec<_>>()))
+            .collect();
+        assert_eq!(found, expected);
+        assert_eq!(found.len(), 8);
+        assert!(file.nested_images().enumerate().all(|(index, it)| index == it.index));
+        assert!(file.device_images().zip(&expected).all(|(image, (id, _))| image.id.as_deref() == Some(id)));
+    }
+
+    #[test]
+    fn images_of_a_container_include_host_entries() {
+        let file = file();
+        let ids: Vec<_> = file.containers[0].images().filter_map(|image| image.id.as_deref()).collect();
+        assert_eq!(ids, ["host", "a", "b", "c", "d", "e", "f", "g"]);
+        assert_eq!(file.containers[1].images().count(), 0);
+    }
+}

@@ -1,0 +1,41 @@
+//! The analysis of a file: its inventory, and what is inside its device images.
+//!
+//! Images are analyzed one after another, so no more than one is decompressed at a time.
+
+use super::image_bytes::inspect_with;
+use crate::error::Result;
+use crate::inspect;
+use crate::scan::{ImageRef, Options, ScannedFile};
+use crate::survey::{Inside, SurveyedFile, Wanted};
+
+/// Analyzes the device images of a file that was scanned with these options.
+pub fn survey(scanned: ScannedFile, options: Options, wanted: Wanted) -> Result<SurveyedFile> {
+    let insides = if wanted.is_anything() {
+        let scan = scanned.open()?;
+        scan.images().map(|image| analyze_image(&image, options, wanted)).collect()
+    } else {
+        vec![Inside::default(); scanned.file().device_images().count()]
+    };
+    Ok(SurveyedFile { file: scanned.into_file(), insides })
+}
+
+fn analyze_image(image: &ImageRef<'_>, options: Options, wanted: Wanted) -> Inside {
+    let mut inside = Inside::default();
+    if wanted.inspection {
+        let inspection = inspect_with(image, options, |kind, view| inspect::inspect(kind, view, options.limit));
+        inside.inspection = Some(inspection);
+    }
+    if (wanted.code_hash || wanted.build_paths)
+        // The inspection reports bytes that cannot be read.
+        && let Ok(bytes) = image.bytes(options.limit)
+    {
+        let kind = image.image().image_kind;
+        if wanted.code_hash {
+            inside.code_hash = Some(inspect::code_hash(kind, bytes.view()));
+        }
+        if wanted.build_paths {
+            inside.build_paths = inspect::build_paths(kind, bytes.view(), options.limit).ok();
+        }
+    }
+    inside
+}

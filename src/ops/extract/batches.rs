@@ -1,0 +1,58 @@
+//! The images of one file as batches for several threads.
+//!
+//! Each thread has a reader of its own. Images of one compressed stream stay in one batch, so that no stream is
+//! decompressed twice.
+
+use std::ops::Range;
+
+use super::job::{ExtractJob, total_size};
+
+/// Smallest batch that is worth starting a thread for, in bytes.
+const MIN_BATCH: u64 = 1 << 20;
+
+/// Batches for each thread, so that no thread is left with a large one at the end.
+const BATCHES_PER_WORKER: u64 = 4;
+
+/// Decompressed images that all threads together hold in memory, or one of them if it is larger, in bytes.
+const MAX_MEMORY: u64 = 256 << 20;
+
+/// Returns the number of threads and the batches, as ranges of `jobs`, which are those of one file in order.
+pub fn plan_batches(jobs: &[ExtractJob<'_>], processors: usize) -> (usize, Vec<Range<usize>>) {
+    let streams = streams(jobs);
+    let size = |stream: &Range<usize>| total_size(&jobs[stream.clone()]);
+    let total = total_size(jobs);
+    let largest = streams.iter().map(size).max().unwrap_or_default().max(1);
+    let workers = (MAX_MEMORY / largest).clamp(1, processors.max(1) as u64);
+    let enough = (total / workers / BATCHES_PER_WORKER).max(MIN_BATCH);
+    let (mut batches, mut batch, mut sum) = (Vec::new(), 0..0, 0);
+    for stream in streams {
+        batch.end = stream.end;
+        sum = size(&stream).saturating_add(sum);
+        if sum >= enough {
+            batches.push(batch.clone());
+            (batch, sum) = (stream.end..stream.end, 0);
+        }
+    }
+    if !batch.is_empty() {
+        batches.push(batch);
+    }
+    (workers as usize, batches)
+}
+
+/// Ranges of jobs whose images are decompressed together.
+fn streams(jobs: &[ExtractJob<'_>]) -> Vec<Range<usize>> {
+    let mut streams: Vec<Range<usize>> = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        match streams.last_mut() {
+            Some(last) if may_share_stream(&jobs[last.start], job) => last.end = index + 1,
+            _ => streams.push(index..index + 1),
+        }
+    }
+    streams
+}
+
+/// Returns whether two images may be in one stream: then neither has a stored size of its own.
+fn may_share_stream(one: &ExtractJob<'_>, other: &ExtractJob<'_>) -> bool {
+    let (one, other) = (&one.found.nested, &other.found.nested);
+    one.image.size.is_none() && other.image.size.is_none() && std::ptr::eq(one.containers[0], other.containers[0])
+}

@@ -1,0 +1,111 @@
+//! Names of the files that images are written to: stable, descriptive, and safe whatever a file states about its images.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::ExtractOptions;
+use super::error::ExtractError;
+use super::job::ExtractJob;
+use super::name_template::{NameTemplate, NamedImage};
+use super::sanitize::name_part;
+use crate::inventory::Image;
+
+/// Returns `<kind>-<triple>-<arch>.a`, the name of a library for images like this one.
+pub fn library_name(image: &Image) -> String {
+    let known = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let parts: Vec<String> = known.into_iter().flatten().map(name_part).collect();
+    if parts.is_empty() { "unknown.a".to_owned() } else { format!("{}.a", parts.join("-")) }
+}
+
+/// Returns the name of the output for every job.
+pub fn file_names(
+    jobs: &[ExtractJob<'_>],
+    options: &ExtractOptions,
+    template: Option<&NameTemplate>,
+) -> Result<Vec<PathBuf>, ExtractError> {
+    let mut names = UsedNames::default();
+    if let Some(index) = options.index {
+        names.0.insert(index.to_owned(), "the index".to_owned());
+    }
+    let named = jobs.iter().map(|job| NamedImage {
+        path: &job.scanned.file().path,
+        is_member: job.scanned.member().is_some(),
+        nested: &job.found.nested,
+        codec: if options.stored { job.found.nested.image.codec } else { None },
+    });
+    named.map(|image| names.name(template, &image)).collect()
+}
+
+/// Names that are in use, each with the description of its image; compared without case, as some file systems do.
+#[derive(Debug, Default)]
+struct UsedNames(HashMap<String, String>);
+
+impl UsedNames {
+    /// Returns the name of an image. With a template of the user, two images of one name are an error; with the default,
+    /// which two files of one name can cause, the second image gets a number: `name~2`, `name~3`. No name has a tilde by
+    /// itself.
+    fn name(&mut self, template: Option<&NameTemplate>, image: &NamedImage<'_>) -> Result<PathBuf, ExtractError> {
+        let name = template.unwrap_or(&NameTemplate::default()).name(image);
+        match (self.insert(&name, image), template) {
+            (None, _) => Ok(name),
+            (Some(one), Some(_)) => Err(ExtractError::SameName { path: name, one, other: image.description() }),
+            (Some(_), None) => Ok(self.numbered(&name, image)),
+        }
+    }
+
+    /// Uses a name for an image, or returns the description of the image that has it.
+    fn insert(&mut self, name: &Path, image: &NamedImage<'_>) -> Option<String> {
+        let key = name.to_string_lossy().to_ascii_lowercase();
+        if let Some(other) = self.0.get(&key) {
+            return Some(other.clone());
+        }
+        self.0.insert(key, image.description());
+        None
+    }
+
+    /// Uses the first of `name~2`, `name~3` … that is free.
+    fn numbered(&mut self, name: &Path, image: &NamedImage<'_>) -> PathBuf {
+        let mut variants = (2..).map(|number| PathBuf::from(format!("{}~{number}", name.display())));
+        variants.find(|name| self.insert(name, image).is_none()).expect("the variants never end")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::NestedImage;
+
+    fn names(
+        template: Option<&NameTemplate>,
+        used: &[&str],
+        images: &[(&str, usize, &Image)],
+    ) -> Result<Vec<PathBuf>, ExtractError> {
+        let mut names = UsedNames::default();
+        names.0.extend(used.iter().map(|name| (name.to_string(), "the index".to_owned())));
+        let mut name = |&(path, index, image): &(&str, usize, &Image)| {
+            let nested = NestedImage { index, image, containers: Vec::new() };
+            names.name(template, &NamedImage { path, is_member: false, nested: &nested, codec: None })
+        };
+        images.iter().map(&mut name).collect()
+    }
+
+    #[test]
+    fn files_of_one_name_get_numbers() {
+        let (one, two) = (Image::default(), Image { arch: Some("GFX90A".to_owned()), ..Image::default() });
+        let three = Image { arch: Some("gfx90a".to_owned()), ..Image::default() };
+        let images = [("a/lib.so", 0, &two), ("b/lib.so", 0, &three), ("lib.so", 0, &one), ("x/lib.so", 0, &two)];
+        let expected = ["lib.so.0-GFX90A.bin", "lib.so.0-gfx90a.bin~2", "lib.so.0.bin", "lib.so.0-GFX90A.bin~3"];
+        assert_eq!(names(None, &[], &images).unwrap(), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn two_images_of_one_name_by_a_template_are_an_error_that_names_both() {
+        let image = Image::default();
+        let template = NameTemplate::parse("IMAGE.{extension}").unwrap();
+        let error = names(Some(&template), &[], &[("a", 0, &image), ("b", 7, &image)]).unwrap_err().to_string();
+        let expected = "a image 0 and b image 7 would both be written to IMAGE.bin; add {number} or {file} to --name";
+        assert_eq!(error, expected);
+        let error = names(Some(&template), &["image.bin"], &[("a", 0, &image)]).unwrap_err().to_string();
+        assert!(error.starts_with("the index and a image 0 would both be written to IMAGE.bin"), "{error}");
+    }
+}

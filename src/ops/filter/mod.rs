@@ -1,0 +1,213 @@
+//! Filters of images: `--arch`, `--kind`, `--kernel` and their like.
+//!
+//! Predicates of one kind are alternatives (two archs: either), predicates of different kinds must all hold. And every
+//! predicate must be met by some image: a release that asks for two archs and silently gets one is a failure that no test
+//! notices.
+
+mod apply;
+
+use std::path::PathBuf;
+
+use regex::Regex;
+
+use crate::error::Error;
+use crate::format::{ContainerType, ImageKind};
+use crate::inspect::Kernel;
+use crate::inventory::Image;
+use crate::target::{OffloadKind, TargetId, compatibility, nvptx};
+
+pub use apply::{FilterResult, FoundImage, apply, by_file};
+
+/// Why a filter cannot be applied to an image, or accepts none.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilterError {
+    /// A file or an image could not be read.
+    #[error(transparent)]
+    Input(#[from] Error),
+    /// No image meets a predicate.
+    #[error("no image matches {predicates}; available: {available}")]
+    NoMatch {
+        /// The predicates that no image meets.
+        predicates: String,
+        /// Kind, triple and arch of the images that there are.
+        available: String,
+    },
+    /// The kernels of an image are not known.
+    #[error("{}: image {number}: not inspected for kernels: {why}", path.display())]
+    KernelsUnknown {
+        /// The file.
+        path: PathBuf,
+        /// Index of the image in the file.
+        number: usize,
+        /// The reason.
+        why: &'static str,
+    },
+}
+
+/// A condition on an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Predicate {
+    /// The offload kind.
+    Kind(OffloadKind),
+    /// The target triple.
+    Triple(String),
+    /// The processor with exactly these features, in any order.
+    Arch(String),
+    /// Code that runs on a device of this arch.
+    CompatibleWith(String),
+    /// A key of the container with this value.
+    Key(String, String),
+    /// A container of this type around the image, at any depth.
+    Container(ContainerType),
+    /// A kernel in the image.
+    Kernel(KernelPattern),
+}
+
+/// Name of a kernel, or a regular expression for it.
+#[derive(Debug, Clone)]
+pub struct KernelPattern {
+    text: String,
+    pattern: Regex,
+}
+
+impl KernelPattern {
+    /// Parses a regular expression in the syntax of the `regex` crate. It may match anywhere in a name.
+    pub fn parse(text: &str) -> Result<Self, regex::Error> {
+        Ok(KernelPattern { text: text.to_owned(), pattern: Regex::new(text)? })
+    }
+
+    /// Returns whether one of the kernel's names, mangled or demangled, equals the text or matches it as a pattern.
+    pub fn matches(&self, kernel: &Kernel) -> bool {
+        let names = [Some(&kernel.name), kernel.demangled.as_ref()];
+        names.into_iter().flatten().any(|name| *name == self.text || self.pattern.is_match(name))
+    }
+}
+
+impl PartialEq for KernelPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for KernelPattern {}
+
+/// An image, with everything that predicates are about.
+#[derive(Debug)]
+pub struct Candidate<'a> {
+    /// Entry of the image in the inventory.
+    pub image: &'a Image,
+    /// Types of the containers around it.
+    pub containers: Vec<ContainerType>,
+    /// Patterns of the filter that kernels of the image match; `None` before the image is inspected.
+    pub kernels: Option<Vec<&'a KernelPattern>>,
+}
+
+/// Returns whether two archs are the same, in any spelling.
+fn same_arch(a: &str, b: &str) -> bool {
+    match (TargetId::parse(a), TargetId::parse(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
+    match (nvptx::Arch::parse(image), nvptx::Arch::parse(requested)) {
+        (Some(image), Some(device)) => image.runs_on(device, is_ptx),
+        _ => compatibility::serves(image, requested).is_ok(),
+    }
+}
+
+/// A filter of images. The empty filter accepts every image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageFilter(pub Vec<Predicate>);
+
+impl Predicate {
+    fn is_met_by(&self, candidate: &Candidate<'_>) -> bool {
+        let image = candidate.image;
+        match self {
+            Predicate::Kind(kind) => image.kind == Some(*kind),
+            Predicate::Triple(triple) => image.triple.as_ref() == Some(triple),
+            Predicate::Arch(arch) => image.arch.as_ref().is_some_and(|own| same_arch(own, arch)),
+            Predicate::CompatibleWith(arch) => {
+                let is_ptx = image.image_kind == ImageKind::Ptx;
+                image.arch.as_ref().is_some_and(|own| serves(own, is_ptx, arch))
+            }
+            Predicate::Key(key, value) => image.string(key) == Some(value),
+            Predicate::Container(container) => candidate.containers.contains(container),
+            Predicate::Kernel(name) => candidate.kernels.as_ref().is_none_or(|met| met.contains(&name)),
+        }
+    }
+
+    /// Returns whether two predicates are alternatives. Values of different keys are not.
+    fn is_alternative_to(&self, other: &Predicate) -> bool {
+        match (self, other) {
+            (Predicate::Key(key, _), Predicate::Key(other, _)) => key == other,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+/// As it is written on the command line.
+impl std::fmt::Display for Predicate {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Predicate::Kind(kind) => write!(formatter, "kind {}", kind.name()),
+            Predicate::Triple(triple) => write!(formatter, "triple {triple}"),
+            Predicate::Arch(arch) => write!(formatter, "arch {arch}"),
+            Predicate::CompatibleWith(arch) => write!(formatter, "an arch compatible with {arch}"),
+            Predicate::Key(key, value) => write!(formatter, "{key}={value}"),
+            Predicate::Container(container) => write!(formatter, "container {}", container.name()),
+            Predicate::Kernel(name) => write!(formatter, "kernel {}", name.text),
+        }
+    }
+}
+
+impl ImageFilter {
+    /// Returns whether the filter accepts the image, or may accept it if the image was not inspected for kernels.
+    pub fn accepts(&self, candidate: &Candidate<'_>) -> bool {
+        self.0.iter().all(|predicate| {
+            let mut alternatives = self.0.iter().filter(|other| predicate.is_alternative_to(other));
+            alternatives.any(|alternative| alternative.is_met_by(candidate))
+        })
+    }
+
+    /// The patterns for kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelPattern> {
+        self.0.iter().filter_map(|predicate| match predicate {
+            Predicate::Kernel(name) => Some(name),
+            _ => None,
+        })
+    }
+
+    /// The predicates that none of the accepted images meets.
+    fn unmet(&self, images: &[Candidate<'_>]) -> Vec<&Predicate> {
+        let accepted: Vec<&Candidate> = images.iter().filter(|image| self.accepts(image)).collect();
+        self.0.iter().filter(|predicate| !accepted.iter().any(|image| predicate.is_met_by(image))).collect()
+    }
+
+    /// Checks that every predicate is met by an image.
+    pub fn check(&self, images: &[Candidate<'_>]) -> Result<(), FilterError> {
+        let unmet: Vec<String> = self.unmet(images).iter().map(ToString::to_string).collect();
+        if unmet.is_empty() {
+            return Ok(());
+        }
+        Err(FilterError::NoMatch { predicates: unmet.join(" and "), available: describe(images) })
+    }
+}
+
+/// Kind, triple and arch of every image, without repetition.
+fn describe(images: &[Candidate<'_>]) -> String {
+    let mut available: Vec<String> = images.iter().map(|candidate| target(candidate.image)).collect();
+    available.sort_unstable();
+    available.dedup();
+    if available.is_empty() { "no device images".to_owned() } else { available.join(", ") }
+}
+
+/// Returns kind, triple and arch of an image, in the words that a filter has for them.
+pub fn target(image: &Image) -> String {
+    let known = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let known: Vec<&str> = known.into_iter().flatten().collect();
+    if known.is_empty() { "an image without a target".to_owned() } else { known.join(" ") }
+}

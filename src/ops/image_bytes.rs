@@ -1,0 +1,33 @@
+//! The bytes of an image, for the operations that look into images.
+
+use std::path::Path;
+
+use crate::bytes::View;
+use crate::codec::Codec;
+use crate::error::{Error, Malformed};
+use crate::format::ImageKind;
+use crate::inspect::Inspection;
+use crate::inventory::Image;
+use crate::scan::{ImageRef, Options};
+
+/// Returns what `inspect` finds in an image. An image that cannot be decompressed has a problem instead of kernels.
+pub fn inspect_with(
+    image: &ImageRef<'_>,
+    options: Options,
+    inspect: impl FnOnce(ImageKind, View<'_>) -> Inspection,
+) -> Inspection {
+    if image.image().codec == Some(Codec::Opaque) {
+        return Inspection { not_inspected: Some("compressed with an unknown codec"), ..Inspection::default() };
+    }
+    match image.bytes(options.limit) {
+        Ok(bytes) => inspect(image.image().image_kind, bytes.view()),
+        Err(problem) => Inspection { problems: vec![problem], ..Inspection::default() },
+    }
+}
+
+/// Returns the error for a problem inside an image. Offsets are those of the file if the image is stored there as it is.
+pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed) -> Error {
+    let is_plain = image.offset.is_some() && image.full_size.is_none();
+    let path = if is_plain { path.to_owned() } else { format!("{path}, image {number} decompressed") };
+    problem.in_file(Path::new(&path))
+}

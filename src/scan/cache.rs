@@ -1,0 +1,100 @@
+//! Decompressed containers, kept from the scan that had to decompress them until their images are read.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Memory for decompressed containers, shared by all scans that are given the same budget.
+#[derive(Debug, Clone)]
+pub struct CacheBudget(Arc<AtomicU64>);
+
+impl CacheBudget {
+    /// Default budget, in bytes.
+    pub const DEFAULT: u64 = 128 << 20;
+
+    /// Creates a budget of `bytes`.
+    pub fn new(bytes: u64) -> Self {
+        CacheBudget(Arc::new(AtomicU64::new(bytes)))
+    }
+
+    /// Number of bytes that are left.
+    #[cfg(test)]
+    pub(super) fn left(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: u64) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Default for CacheBudget {
+    fn default() -> Self {
+        CacheBudget::new(CacheBudget::DEFAULT)
+    }
+}
+
+/// Decompressed containers of one file, by the offsets at which the containers start. What the budget has no bytes for is
+/// not kept, and is decompressed again when an image of it is read.
+#[derive(Debug)]
+pub(super) struct DecompressedCache {
+    budget: CacheBudget,
+    containers: Mutex<BTreeMap<u64, Vec<u8>>>,
+}
+
+impl DecompressedCache {
+    pub fn new(budget: CacheBudget) -> Self {
+        DecompressedCache { budget, containers: Mutex::default() }
+    }
+
+    /// Keeps the decompressed bytes of the container at `start` if the budget allows it.
+    pub fn put(&self, start: u64, bytes: Vec<u8>) {
+        let size = bytes.capacity() as u64;
+        if self.budget.take(size)
+            && let Some(replaced) = self.containers().insert(start, bytes)
+        {
+            self.budget.give_back(replaced.capacity() as u64);
+        }
+    }
+
+    /// Removes and returns the decompressed bytes of the container at `start`.
+    pub fn take(&self, start: u64) -> Option<Vec<u8>> {
+        let bytes = self.containers().remove(&start)?;
+        self.budget.give_back(bytes.capacity() as u64);
+        Some(bytes)
+    }
+
+    fn containers(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<u8>>> {
+        // Every change of the map is a single call, so it is valid even if another thread has panicked.
+        self.containers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for DecompressedCache {
+    fn drop(&mut self) {
+        let size: usize = self.containers().values().map(Vec::capacity).sum();
+        self.budget.give_back(size as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_bytes_are_returned_once_and_the_budget_is_shared() {
+        let budget = CacheBudget::new(1000);
+        let (one, other) = (DecompressedCache::new(budget.clone()), DecompressedCache::new(budget.clone()));
+        one.put(7, Vec::with_capacity(600));
+        other.put(7, Vec::with_capacity(600));
+        assert_eq!((other.take(7), one.take(7), one.take(7)), (None, Some(Vec::new()), None));
+        other.put(7, Vec::with_capacity(600));
+        other.put(7, Vec::with_capacity(300));
+        drop(other);
+        assert_eq!(budget.left(), 1000);
+    }
+}

@@ -1,0 +1,41 @@
+//! The search for containers in one file.
+
+use super::cache::DecompressedCache;
+use super::findings::Findings;
+use super::{Options, Source, magic, registrations, structure, walk};
+use crate::error::Result;
+use crate::format;
+use crate::inventory::{File, FileFormat};
+
+/// Lists every container in `source`. Containers that are decompressed on the way are put into `cache`.
+pub fn find(source: &dyn Source, options: Options, cache: Option<&DecompressedCache>) -> Result<File> {
+    let view = source.view();
+    let structure = structure::read(view);
+    let mut findings = Findings::new(source, options, cache);
+    // Text near the beginning of such a file does not make it a device image.
+    let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
+    if !is_host {
+        match format::bare_device_file(view) {
+            Some(Ok(image)) => findings.add(&image, None),
+            Some(Err(error)) => findings.errors.push(error),
+            None => {}
+        }
+    }
+    for section in &structure.sections {
+        let padding = walk::walk(section, &structure.images, &mut findings);
+        if let Some(name) = section.name {
+            findings.add_section(name, section.view, padding);
+        }
+    }
+    let wrappers = registrations::follow(view, &structure, &mut findings);
+    let mut unsearched = 0;
+    for range in findings.unexplained(view.size()) {
+        if options.structure_only {
+            unsearched += range.end - range.start;
+        } else {
+            magic::search(source, range, &structure, &mut findings)?;
+        }
+    }
+    let file = findings.into_file(source.name(), structure.format, view.size());
+    Ok(File { wrappers, unsearched, on_disk: source.on_disk(), ..file })
+}

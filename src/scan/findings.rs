@@ -1,0 +1,117 @@
+//! Containers and errors of a scan, while it goes on.
+
+use std::ops::Range;
+
+use super::Options;
+use super::builder::InventoryBuilder;
+use super::cache::DecompressedCache;
+use super::prefetch::Prefetch;
+use super::source::{RELEASE_INTERVAL, Source};
+use crate::bytes::View;
+use crate::error::Malformed;
+use crate::format::{self, Contents};
+use crate::inventory::{Container, File, FileFormat, InSection, Section};
+
+/// Memory that the kernel maps around a page that is read (Linux's `fault_around_bytes`), in bytes.
+const FAULT_AROUND: u64 = 64 << 10;
+
+/// Containers and errors that were found so far.
+pub struct Findings<'a> {
+    pub options: Options,
+    source: &'a dyn Source,
+    cache: Option<&'a DecompressedCache>,
+    pub prefetch: Prefetch,
+    pub errors: Vec<Malformed>,
+    pub containers: Vec<Container>,
+    sections: Vec<Section>,
+    /// For decompressing images, one after another.
+    buffer: Vec<u8>,
+    /// Estimated number of bytes that were read since pages were released.
+    unreleased: u64,
+}
+
+impl<'a> Findings<'a> {
+    pub fn new(source: &'a dyn Source, options: Options, cache: Option<&'a DecompressedCache>) -> Self {
+        Findings {
+            options,
+            source,
+            cache,
+            prefetch: Prefetch::default(),
+            errors: Vec::new(),
+            containers: Vec::new(),
+            sections: Vec::new(),
+            buffer: Vec::new(),
+            unreleased: 0,
+        }
+    }
+
+    /// Records a container.
+    pub fn add(&mut self, container: &format::Container, section: Option<&InSection>) {
+        let mut builder = InventoryBuilder {
+            options: self.options,
+            errors: &mut self.errors,
+            prefetched: self.prefetch.take(&container.contents),
+            cache: self.cache,
+            buffer: std::mem::take(&mut self.buffer),
+        };
+        self.containers.push(builder.container(container, section));
+        self.buffer = builder.buffer;
+        let places = match &container.contents {
+            Contents::Images(images) if !self.options.hash => 1 + images.len() as u64,
+            _ => container.view.size() / FAULT_AROUND + 1,
+        };
+        self.count_reads(places);
+    }
+
+    /// Records a section for containers with `padding` bytes of padding. Its containers are assigned to it at the end.
+    pub fn add_section(&mut self, name: &str, view: View<'_>, padding: u64) {
+        let (offset, size) = (view.start(), view.size());
+        self.sections.push(Section { name: name.to_owned(), offset, size, in_containers: 0, padding, unexplained: 0 });
+    }
+
+    /// Counts reads in `places` different places of the source, and releases its pages now and then. Files of gigabytes
+    /// have thousands of containers, and any number of bytes that look like a magic.
+    pub fn count_reads(&mut self, places: u64) {
+        self.unreleased = self.unreleased.saturating_add(places.saturating_mul(FAULT_AROUND));
+        if self.unreleased >= RELEASE_INTERVAL {
+            self.unreleased = 0;
+            self.source.release();
+        }
+    }
+
+    /// The ranges of a file of `size` bytes that no container covers.
+    pub fn unexplained(&self, size: u64) -> Vec<Range<u64>> {
+        let range_of = |container: &Container| Some(container.offset?..container.offset? + container.size);
+        let mut covered: Vec<Range<u64>> = self.containers.iter().filter_map(range_of).collect();
+        covered.sort_unstable_by_key(|range| range.start);
+        let mut ranges = Vec::new();
+        let mut end = 0;
+        for range in covered {
+            if range.start > end {
+                ranges.push(end..range.start);
+            }
+            end = end.max(range.end);
+        }
+        if end < size {
+            ranges.push(end..size);
+        }
+        ranges
+    }
+
+    pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
+        self.containers.sort_by_key(|container| container.offset);
+        self.errors.sort_by_key(|error| error.offset);
+        // A section and a wrapper may both lead to what cannot be read.
+        self.errors.dedup();
+        for section in &mut self.sections {
+            let range = section.offset..section.offset + section.size;
+            let inside = self.containers.iter().filter(|it| it.offset.is_some_and(|offset| range.contains(&offset)));
+            // A container that the search has found after a damaged one may go on beyond the section.
+            let inside = inside.map(|it| it.size.min(range.end - it.offset.unwrap_or(range.end)));
+            section.in_containers = inside.sum();
+            section.unexplained = section.size.saturating_sub(section.in_containers + section.padding);
+        }
+        let Findings { containers, sections, errors, .. } = self;
+        File { format: Some(format), size, containers, sections, errors, ..File::empty(path) }
+    }
+}

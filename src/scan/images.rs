@@ -1,0 +1,316 @@
+//! The images of a scanned file, read one after another.
+//!
+//! A scan records where the bytes of every image are stored, so reading an image does not read its container again. What
+//! is compressed together is decompressed once: a reader keeps the streams around the image that it has read last, and the
+//! next image of the same stream is a part of bytes that are already there.
+
+use std::cell::{Cell, RefCell};
+use std::ops::{Deref, Range};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::cache::{CacheBudget, DecompressedCache};
+use super::source::{RELEASE_INTERVAL, Source};
+use super::{Options, find};
+use crate::bytes::View;
+use crate::codec::{self, Codec, Limit};
+use crate::error::{Malformed, Result};
+use crate::format::{self, Contents};
+use crate::inventory::{Container, File, Image, NestedImage};
+
+/// A file and its inventory.
+///
+/// ```
+/// # fn main() -> fatbin::error::Result<()> {
+/// use fatbin::codec::Limit;
+/// use fatbin::scan::Scan;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
+/// let input = fatbin::io::Input::open(path)?;
+/// let scan = Scan::new(&input)?;
+/// for image in scan.images() {
+///     let bytes = image.bytes(Limit::default()).map_err(|error| error.in_file(input.path()))?;
+///     println!("{} {:?} {} bytes", image.index(), image.image().arch, bytes.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Scan<S> {
+    source: S,
+    file: Arc<File>,
+    cache: Arc<DecompressedCache>,
+}
+
+impl<S: Source> Scan<S> {
+    /// Scans `source` with default options and a cache of [`CacheBudget::DEFAULT`] bytes.
+    pub fn new(source: S) -> Result<Self> {
+        Scan::with_options(source, Options::default(), Some(&CacheBudget::default()))
+    }
+
+    /// Scans `source`. Containers that are decompressed on the way are kept for reading their images as far as `budget`
+    /// allows; without one nothing is kept.
+    pub fn with_options(source: S, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
+        let cache = DecompressedCache::new(budget.cloned().unwrap_or(CacheBudget::new(0)));
+        let file = find::find(&source, options, budget.map(|_| &cache))?;
+        Ok(Scan { source, file: Arc::new(file), cache: Arc::new(cache) })
+    }
+
+    /// Puts a scan together again from its parts.
+    pub(super) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
+        Scan { source, file, cache }
+    }
+
+    /// Takes a scan apart.
+    pub(super) fn into_parts(self) -> (S, Arc<File>, Arc<DecompressedCache>) {
+        (self.source, self.file, self.cache)
+    }
+
+    /// The scanned bytes.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// The inventory.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns the inventory and drops everything else.
+    pub fn into_file(self) -> File {
+        Arc::unwrap_or_clone(self.file)
+    }
+
+    /// The device images of the file, in the order of [`File::device_images`].
+    pub fn images(&self) -> impl Iterator<Item = ImageRef<'_>> {
+        let reader = self.reader();
+        self.file.nested_images().map(move |nested| reader.image(nested))
+    }
+
+    /// Creates a reader, for images in any order. Every thread needs one of its own.
+    pub fn reader(&self) -> ImageReader<'_> {
+        ImageReader(Rc::new(Reader {
+            source: &self.source,
+            cache: &self.cache,
+            streams: RefCell::default(),
+            unreleased: Cell::new(0),
+        }))
+    }
+}
+
+/// Reads images of one file.
+#[derive(Debug, Clone)]
+pub struct ImageReader<'scan>(Rc<Reader<'scan>>);
+
+impl<'scan> ImageReader<'scan> {
+    /// Returns a reference to an image of this reader's file.
+    pub fn image(&self, nested: NestedImage<'scan>) -> ImageRef<'scan> {
+        ImageRef { nested, reader: Rc::clone(&self.0) }
+    }
+}
+
+/// A device image of a scanned file.
+#[derive(Debug, Clone)]
+pub struct ImageRef<'scan> {
+    nested: NestedImage<'scan>,
+    reader: Rc<Reader<'scan>>,
+}
+
+impl<'scan> ImageRef<'scan> {
+    /// Index among the device images of the file.
+    pub fn index(&self) -> usize {
+        self.nested.index
+    }
+
+    /// Entry of the image in the inventory.
+    pub fn image(&self) -> &'scan Image {
+        self.nested.image
+    }
+
+    /// The containers around the image, from the outermost.
+    pub fn containers(&self) -> &[&'scan Container] {
+        &self.nested.containers
+    }
+
+    /// Returns the image, decompressed if it is stored compressed. A decompressed ELF file ends where its headers state,
+    /// and PTX before the NUL that ends it in memory; anything after that belongs to the container.
+    pub fn bytes(&self, limit: Limit) -> Result<ImageBytes<'scan>, Malformed> {
+        self.reader.bytes(&self.nested, limit)
+    }
+
+    /// Returns the image as it is stored in the innermost container.
+    pub fn stored_bytes(&self, limit: Limit) -> Result<ImageBytes<'scan>, Malformed> {
+        self.reader.stored_bytes(&self.nested, limit)
+    }
+}
+
+/// Bytes of an image: a part of the input, or of a decompressed stream.
+#[derive(Debug, Clone)]
+pub struct ImageBytes<'scan>(Place<'scan>);
+
+#[derive(Debug, Clone)]
+enum Place<'scan> {
+    Input(View<'scan>),
+    Stream(Rc<Vec<u8>>, Range<usize>),
+}
+
+impl ImageBytes<'_> {
+    /// View of the bytes. Offsets in messages are those of the file if the image is stored there as it is, and count from
+    /// the start of the image if it was decompressed.
+    pub fn view(&self) -> View<'_> {
+        match &self.0 {
+            Place::Input(view) => *view,
+            Place::Stream(..) => View::new(self),
+        }
+    }
+}
+
+impl Deref for ImageBytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Place::Input(view) => view.data(),
+            Place::Stream(bytes, range) => &bytes[range.clone()],
+        }
+    }
+}
+
+/// Bytes in which containers and images are stored: the file, or the decompressed bytes of a container in it.
+#[derive(Clone)]
+enum Space<'scan> {
+    File(View<'scan>),
+    Stream(Rc<Vec<u8>>),
+}
+
+impl<'scan> Space<'scan> {
+    fn view(&self) -> View<'_> {
+        match self {
+            Space::File(view) => *view,
+            Space::Stream(bytes) => View::new(bytes),
+        }
+    }
+
+    fn part(&self, field: &'static str, start: u64, size: u64) -> Result<ImageBytes<'scan>, Malformed> {
+        let part = match self {
+            Space::File(view) => Place::Input(view.part(field, start, start, size)?),
+            Space::Stream(bytes) => {
+                View::new(bytes).part(field, start, start, size)?;
+                Place::Stream(Rc::clone(bytes), start as usize..(start + size) as usize)
+            }
+        };
+        Ok(ImageBytes(part))
+    }
+}
+
+/// A compressed stream, by its place in the space around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StreamId {
+    start: u64,
+    size: u64,
+}
+
+/// State of one or several [`ImageRef`]s.
+struct Reader<'scan> {
+    source: &'scan dyn Source,
+    cache: &'scan DecompressedCache,
+    /// The streams around the image that was read last, each inside the one before.
+    streams: RefCell<Vec<(StreamId, Rc<Vec<u8>>)>>,
+    /// Number of bytes that were read since pages were released.
+    unreleased: Cell<u64>,
+}
+
+impl std::fmt::Debug for Reader<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Reader").field("source", &self.source.name()).finish_non_exhaustive()
+    }
+}
+
+impl<'scan> Reader<'scan> {
+    fn bytes(&self, nested: &NestedImage<'scan>, limit: Limit) -> Result<ImageBytes<'scan>, Malformed> {
+        let image = nested.image;
+        let stored = self.stored_bytes(nested, limit)?;
+        if matches!(image.codec, None | Some(Codec::None)) {
+            return Ok(stored);
+        }
+        let full_size = image.full_size.unwrap_or_default();
+        let (offset, whole) = image.stored.part.map_or((0, full_size), |part| (part.offset, part.whole));
+        let id = StreamId { start: image.stored.start, size: image.stored.size };
+        let depth = compressed_containers(nested).count();
+        let full = self.stream(depth, id, |full| {
+            codec::decompress_into(full, image.codec.unwrap_or(Codec::None), stored.view(), whole, limit)
+        })?;
+        let range = format::image_range(image.image_kind, &full, offset, full_size);
+        let range = range.map_err(|error| stored.view().malformed(error.field, 0, error.cause))?;
+        Ok(ImageBytes(Place::Stream(full, range)))
+    }
+
+    fn stored_bytes(&self, nested: &NestedImage<'scan>, limit: Limit) -> Result<ImageBytes<'scan>, Malformed> {
+        let mut space = Space::File(self.source.view());
+        for (depth, container) in compressed_containers(nested).enumerate() {
+            let id = StreamId { start: container.start, size: container.size };
+            let decompressed = self.stream(depth, id, |bytes| {
+                // What is inside another container has offsets of its own.
+                let cached = if depth == 0 { self.cache.take(container.start) } else { None };
+                *bytes = match cached {
+                    Some(cached) => cached,
+                    None => decompress(container, &space, limit)?,
+                };
+                Ok(())
+            })?;
+            space = Space::Stream(decompressed);
+        }
+        let stored = nested.image.stored;
+        self.count(stored.size);
+        space.part("image", stored.start, stored.size)
+    }
+
+    /// Returns the decompressed bytes of the stream `id` at `depth`; `decompress` writes them into an empty buffer unless
+    /// they are still there.
+    fn stream(
+        &self,
+        depth: usize,
+        id: StreamId,
+        decompress: impl FnOnce(&mut Vec<u8>) -> Result<(), Malformed>,
+    ) -> Result<Rc<Vec<u8>>, Malformed> {
+        let mut streams = self.streams.borrow_mut();
+        if let Some((known, bytes)) = streams.get(depth)
+            && *known == id
+        {
+            return Ok(Rc::clone(bytes));
+        }
+        // The buffer is used again where no caller holds bytes of it.
+        let buffer = streams.drain(depth..).next().map(|(_, buffer)| buffer);
+        let mut buffer = buffer.and_then(|buffer| Rc::try_unwrap(buffer).ok()).unwrap_or_default();
+        buffer.clear();
+        decompress(&mut buffer)?;
+        let bytes = Rc::new(buffer);
+        streams.push((id, Rc::clone(&bytes)));
+        Ok(bytes)
+    }
+
+    fn count(&self, bytes: u64) {
+        self.unreleased.set(self.unreleased.get().saturating_add(bytes));
+        if self.unreleased.get() >= RELEASE_INTERVAL {
+            self.unreleased.set(0);
+            self.source.release();
+        }
+    }
+}
+
+/// The compressed containers around an image, from the outermost.
+fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterator<Item = &'scan Container> {
+    nested.containers.iter().copied().filter(|container| container.codec.is_some())
+}
+
+/// Decompresses a container whose hash the scan has verified.
+fn decompress(container: &Container, space: &Space<'_>, limit: Limit) -> Result<Vec<u8>, Malformed> {
+    let view = space.view().part("container", container.start, container.start, container.size)?;
+    match format::read(view) {
+        Some(Ok(format::Container { contents: Contents::Compressed(compressed), .. })) => {
+            compressed.restore_again(limit)
+        }
+        Some(Err(error)) => Err(error),
+        _ => Err(format::not_a_container("container", view)),
+    }
+}

@@ -1,0 +1,282 @@
+//! From a path to the inputs that it stands for: the file, or the members of an archive.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::Options;
+use super::cache::{CacheBudget, DecompressedCache};
+use super::images::Scan;
+use super::source::Source;
+use crate::archive::{self, MemberContent};
+use crate::bytes::View;
+use crate::codec::Limit;
+use crate::error::{Cause, Error, Result};
+use crate::inventory::{File, OnDisk};
+use crate::io::{FileUri, Input};
+
+/// Deepest level of archives in archives that is opened. A file that contains itself has no end.
+const MAX_DEPTH: usize = 4;
+
+/// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
+#[derive(Debug, Clone)]
+pub struct InputSlice {
+    /// Name for reports and messages: the path, or `ARCHIVE!MEMBER` for a member.
+    pub path: String,
+    /// Name of the member in its archive.
+    pub member: Option<String>,
+    input: Arc<Input>,
+    range: Range<u64>,
+}
+
+impl InputSlice {
+    /// Creates a slice of a whole file.
+    pub fn whole(path: String, input: Input) -> InputSlice {
+        let range = 0..input.size();
+        InputSlice { path, member: None, input: Arc::new(input), range }
+    }
+
+    /// The file that holds the bytes.
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// Returns the `size` bytes at `offset` as a slice with the name `path`.
+    fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
+        let limit = self.range.end - self.range.start;
+        if offset.checked_add(size).is_none_or(|end| end > limit) {
+            let why = Cause::OutOfBounds { offset, size, limit }.to_string();
+            return Err(Error::Address { address: path, why });
+        }
+        let start = self.range.start + offset;
+        Ok(InputSlice { path, range: start..start + size, ..self })
+    }
+
+    /// Closes the file if it can be opened again.
+    fn close(self) -> ClosedInput {
+        let InputSlice { path, member, input, range } = self;
+        let metadata = if input.is_on_disk() { input.file().metadata().ok() } else { None };
+        let file = match metadata {
+            Some(metadata) => {
+                let modified = metadata.modified().ok();
+                ClosedFile::OnDisk { path: input.path().to_owned(), size: metadata.len(), modified }
+            }
+            None => ClosedFile::Open(input),
+        };
+        ClosedInput { path, member, file, range }
+    }
+}
+
+/// An input whose file is closed: no system lets a program keep thousands of files open.
+#[derive(Debug)]
+struct ClosedInput {
+    path: String,
+    member: Option<String>,
+    file: ClosedFile,
+    range: Range<u64>,
+}
+
+#[derive(Debug)]
+enum ClosedFile {
+    OnDisk {
+        path: PathBuf,
+        size: u64,
+        modified: Option<SystemTime>,
+    },
+    /// A file without a name, which closing would delete.
+    Open(Arc<Input>),
+}
+
+impl ClosedInput {
+    fn open(&self) -> Result<InputSlice> {
+        let input = match &self.file {
+            ClosedFile::OnDisk { path, size, modified } => {
+                let input = Input::open_file(path.clone())?;
+                let now = input.file().metadata().map_err(Error::io(path, "read"))?;
+                if now.len() != *size || input.size() != *size || now.modified().ok() != *modified {
+                    return Err(Error::Changed { path: path.clone() });
+                }
+                Arc::new(input)
+            }
+            ClosedFile::Open(input) => Arc::clone(input),
+        };
+        Ok(InputSlice { path: self.path.clone(), member: self.member.clone(), input, range: self.range.clone() })
+    }
+}
+
+/// A scanned file that is closed, and is opened again to read its images.
+#[derive(Debug)]
+pub struct ScannedFile {
+    file: Arc<File>,
+    input: ClosedInput,
+    cache: Arc<DecompressedCache>,
+}
+
+impl ScannedFile {
+    /// Scans an input and closes it. Containers that are decompressed on the way are kept as far as `budget` allows.
+    pub fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
+        let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
+        Ok(ScannedFile { file, input: input.close(), cache })
+    }
+
+    /// The inventory.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns the inventory.
+    pub fn into_file(self) -> File {
+        Arc::unwrap_or_clone(self.file)
+    }
+
+    /// Name of the member, if the file is a member of an archive.
+    pub fn member(&self) -> Option<&str> {
+        self.input.member.as_deref()
+    }
+
+    /// Opens the file again. It is an error if the file has changed since it was scanned.
+    pub fn open(&self) -> Result<Scan<InputSlice>> {
+        Ok(Scan::from_parts(self.input.open()?, Arc::clone(&self.file), Arc::clone(&self.cache)))
+    }
+}
+
+impl Source for InputSlice {
+    fn name(&self) -> String {
+        self.path.clone()
+    }
+
+    fn view(&self) -> View<'_> {
+        let data = self.input.view().data();
+        // The range came from a view of the same mapping.
+        View::new(&data[self.range.start as usize..self.range.end as usize])
+    }
+
+    fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        let start = self.range.start;
+        self.input.blocks(start + range.start..start + range.end, overlap, |offset, bytes| visit(offset - start, bytes))
+    }
+
+    fn release(&self) {
+        self.input.release();
+    }
+
+    fn on_disk(&self) -> Option<OnDisk> {
+        self.input.on_disk().map(|it| OnDisk { offset: self.range.start, ..it })
+    }
+}
+
+/// Kinds of archives that are opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Archives {
+    /// Static libraries, as linkers open them.
+    Libraries,
+    /// Static libraries and the archives of packages: wheels and other zip files, tar files, compressed files.
+    All,
+}
+
+/// Options for opening files.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenOptions {
+    /// The archives whose members are inputs.
+    pub archives: Archives,
+    /// Largest decompressed size of a member.
+    pub limit: Limit,
+}
+
+/// Calls `take` with each input that `path` stands for; `path` may be a `file://` address of some bytes of a file. A member
+/// that cannot be opened is an error among the inputs. Compressed members are decompressed to temporary files, which exist
+/// as long as their slices.
+pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
+    let Some(uri) = FileUri::parse(path).transpose()? else {
+        expand_input(Input::open(path)?, path, options, take);
+        return Ok(());
+    };
+    let name = path.to_string_lossy().into_owned();
+    let whole = InputSlice::whole(name.clone(), Input::open_file(uri.path.clone())?);
+    let slice = match uri.range {
+        Some((offset, size)) => whole.cut(name, offset, size)?,
+        None => whole,
+    };
+    Expansion { options, take }.expand(slice, &uri.path, 0);
+    Ok(())
+}
+
+/// Like [`each_input`], for a file that is open. Members of a thin archive are looked up relative to `path`.
+pub fn expand_input(input: Input, path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) {
+    let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
+    Expansion { options, take }.expand(slice, path, 0);
+}
+
+/// The opening of archives in archives.
+struct Expansion<'a> {
+    options: OpenOptions,
+    take: &'a mut dyn FnMut(Result<InputSlice>),
+}
+
+impl Expansion<'_> {
+    fn expand(&mut self, slice: InputSlice, path: &Path, depth: usize) {
+        let form = archive::Form::of(slice.view());
+        let form = form.filter(|form| self.options.archives == Archives::All || form.is_library());
+        let Some(form) = form.filter(|_| depth < MAX_DEPTH) else { return (self.take)(Ok(slice)) };
+        match (form.members)(slice.view()) {
+            Ok(members) => {
+                for member in members {
+                    self.member(&slice, member, path, depth);
+                }
+            }
+            Err(malformed) => (self.take)(Err(malformed.in_file(Path::new(&slice.path)))),
+        }
+    }
+
+    fn member(&mut self, archive: &InputSlice, member: archive::Member<'_>, path: &Path, depth: usize) {
+        // A file that is compressed as a whole keeps its name.
+        let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
+        let own_name = member.name.or(archive.member.clone());
+        let opened = match member.content {
+            MemberContent::Here(view) => {
+                let start = archive.range.start + view.start();
+                let (input, range) = (Arc::clone(&archive.input), start..start + view.size());
+                Ok((InputSlice { path: name, member: own_name, input, range }, path.to_owned()))
+            }
+            MemberContent::Elsewhere(relative) => {
+                let path = path.parent().unwrap_or(Path::new("")).join(relative);
+                let input = Input::open_file(path.clone());
+                input.map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
+            }
+            MemberContent::Packed(unpack) => {
+                let limit = self.options.limit.0;
+                let input = Input::made(Path::new(&name), &std::env::temp_dir(), |file| {
+                    unpack(&mut Limited { to: file, left: limit })
+                });
+                input.map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path.to_owned()))
+            }
+            MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
+        };
+        match opened {
+            Ok((slice, path)) => self.expand(slice, &path, depth + 1),
+            Err(error) => (self.take)(Err(error)),
+        }
+    }
+}
+
+/// A writer that fails beyond a limit: the stated size of a compressed member can be wrong.
+struct Limited<W> {
+    to: W,
+    left: u64,
+}
+
+impl<W: Write> Write for Limited<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let size = bytes.len() as u64;
+        let left = self.left.checked_sub(size);
+        self.left = left.ok_or_else(|| io::Error::other("decompressed to more than the limit"))?;
+        self.to.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}

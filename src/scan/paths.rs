@@ -1,0 +1,179 @@
+//! Scanning everything that a list of paths stands for: files, directories, archives.
+//!
+//! Several files are scanned at a time, and results come in the order of the paths whichever is done first.
+
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use super::Options;
+use super::cache::CacheBudget;
+use super::inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
+use crate::error::Error;
+use crate::inventory::{File, FileFormat};
+use crate::parallel::{in_parallel, processors};
+
+/// Number of files that are scanned before the first result is taken; each of them is kept open until then.
+const BATCH: usize = 64;
+
+/// A file to scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputPath {
+    /// The file.
+    pub path: PathBuf,
+    /// Index of the path in the list that it was found by.
+    pub index: usize,
+    /// The file is in the list itself, and not in a directory of the list.
+    pub is_listed: bool,
+}
+
+impl InputPath {
+    /// Size of the file in bytes, 0 for what is not a file.
+    pub fn size(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
+}
+
+/// Returns the files of a list of paths in order, directories replaced by the files in them, and an error for each directory
+/// that cannot be read.
+pub fn expand_paths(paths: &[PathBuf]) -> (Vec<InputPath>, Vec<(usize, Outcome)>) {
+    let (mut inputs, mut failed) = (Vec::new(), Vec::new());
+    for (index, path) in paths.iter().enumerate() {
+        if !path.is_dir() {
+            inputs.push(InputPath { path: path.clone(), index, is_listed: true });
+            continue;
+        }
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            match entry {
+                Ok(entry) if entry.file_type().is_file() => {
+                    inputs.push(InputPath { path: entry.into_path(), index, is_listed: false });
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let at = error.path().unwrap_or(path).to_owned();
+                    let cause = error.into_io_error().unwrap_or_else(|| std::io::Error::other("leads to itself"));
+                    failed.push((index, Outcome::unreadable(&at, Error::io(&at, "read")(cause))));
+                }
+            }
+        }
+    }
+    (inputs, failed)
+}
+
+/// Result of scanning one file, or one member of an archive.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The file was scanned.
+    Scanned(ScannedFile),
+    /// The file could not be read.
+    Unreadable {
+        /// Name of the file.
+        path: String,
+        /// The reason.
+        error: Error,
+    },
+    /// An archive of the list in which no member holds device code.
+    Empty(File),
+}
+
+impl Outcome {
+    fn unreadable(path: &Path, error: Error) -> Outcome {
+        Outcome::Unreadable { path: path.to_string_lossy().into_owned(), error }
+    }
+
+    /// Returns the inventory, and the error if the file could not be read.
+    pub fn into_file(self) -> (File, Option<Error>) {
+        match self {
+            Outcome::Scanned(scanned) => (scanned.into_file(), None),
+            Outcome::Empty(file) => (file, None),
+            Outcome::Unreadable { path, error } => (File::unreadable(path, error.to_string()), Some(error)),
+        }
+    }
+}
+
+/// Scans paths.
+#[derive(Debug, Clone, Default)]
+pub struct Scanner {
+    options: Options,
+    budget: Option<CacheBudget>,
+}
+
+impl Scanner {
+    /// Creates a scanner for inventories.
+    pub fn new(options: Options) -> Self {
+        Scanner { options, budget: None }
+    }
+
+    /// Keeps decompressed containers until their images are read, as far as `budget` allows for all files together.
+    pub fn with_cache(self, budget: CacheBudget) -> Self {
+        Scanner { budget: Some(budget), ..self }
+    }
+
+    /// Scans everything that `paths` stand for, and calls `take` with the index of the path and the outcome for each file,
+    /// in order. Files in directories and members of archives are left out if they hold no device code and no errors.
+    pub fn scan(&self, paths: &[PathBuf], take: &mut dyn FnMut(usize, Outcome)) {
+        let (inputs, failed) = expand_paths(paths);
+        for (index, outcome) in failed {
+            take(index, outcome);
+        }
+        self.scan_inputs(&inputs, &|index, outcome| (index, outcome), &|_| (), &mut |batch| {
+            for (index, outcome) in batch {
+                take(index, outcome);
+            }
+        });
+    }
+
+    /// Scans `inputs`, calls `work` with each outcome in parallel, and `take` with the results of one batch of files after
+    /// another in order. Calls `done` with each input that is done.
+    pub fn scan_inputs<R: Send>(
+        &self,
+        inputs: &[InputPath],
+        work: &(dyn Fn(usize, Outcome) -> R + Sync),
+        done: &(dyn Fn(&InputPath) + Sync),
+        take: &mut dyn FnMut(Vec<R>),
+    ) {
+        for batch in inputs.chunks(BATCH) {
+            let mut results = Vec::new();
+            let scan_one = |input: &InputPath| {
+                let outcomes = self.scan_input(input).into_iter();
+                let results: Vec<R> = outcomes.map(|outcome| work(input.index, outcome)).collect();
+                done(input);
+                results
+            };
+            in_parallel(batch, processors(), scan_one, &mut |some| results.extend(some));
+            take(results);
+        }
+    }
+
+    fn scan_input(&self, input: &InputPath) -> Vec<Outcome> {
+        let path = &input.path;
+        let options = OpenOptions { archives: Archives::All, limit: self.options.limit };
+        let mut outcomes = Vec::new();
+        let opened = each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice)) {
+            Ok(Outcome::Scanned(scanned)) => {
+                let is_asked_for = input.is_listed && scanned.member().is_none();
+                if is_asked_for || scanned.file().holds_something() {
+                    outcomes.push(Outcome::Scanned(scanned));
+                }
+            }
+            Ok(outcome) => outcomes.push(outcome),
+            Err(error) => outcomes.push(Outcome::unreadable(path, error)),
+        });
+        if let Err(error) = opened {
+            outcomes.push(Outcome::unreadable(path, error));
+        }
+        if outcomes.is_empty() && input.is_listed {
+            let empty = File::empty(path.to_string_lossy().into_owned());
+            outcomes.push(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), ..empty }));
+        }
+        outcomes
+    }
+
+    fn scan_slice(&self, slice: InputSlice) -> Outcome {
+        let path = slice.path.clone();
+        match ScannedFile::scan(slice, self.options, self.budget.as_ref()) {
+            Ok(scanned) => Outcome::Scanned(scanned),
+            Err(error) => Outcome::Unreadable { path, error },
+        }
+    }
+}

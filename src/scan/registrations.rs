@@ -1,0 +1,67 @@
+//! From the wrappers of a host file to the containers that they register.
+
+use std::collections::BTreeMap;
+
+use super::findings::Findings;
+use super::pointers::Target;
+use super::structure::Structure;
+use crate::bytes::View;
+use crate::format;
+use crate::inventory::{PointsTo, Wrapper};
+
+/// Returns the wrappers of a file with what they point to. A container that no section has led to is added to the findings.
+pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) -> Vec<Wrapper> {
+    let known = findings.containers.iter().filter_map(|it| Some((it.offset?, it.offset? + it.size)));
+    let mut containers: BTreeMap<u64, u64> = known.collect();
+    // A hostile file has many wrappers for one place that takes long to read: each place is read once.
+    let mut tried = BTreeMap::new();
+    let mut wrappers = Vec::new();
+    for found in &structure.wrappers {
+        let points_to = match found.target {
+            Target::Nothing => PointsTo::Nothing,
+            Target::Symbol(name) => PointsTo::Symbol(name.to_owned()),
+            Target::Offset(offset) => {
+                let is_container = match tried.get(&offset) {
+                    Some(&is_container) => is_container,
+                    None => begins_container(view.from(offset), structure, &mut containers, findings),
+                };
+                tried.insert(offset, is_container);
+                if is_container { PointsTo::Container(offset) } else { PointsTo::Bytes(offset) }
+            }
+        };
+        let (kind, section, offset) = (found.kind, found.section.clone(), found.offset);
+        wrappers.push(Wrapper { kind, section, offset, points_to });
+    }
+    wrappers
+}
+
+/// Returns whether a container begins at the view's first byte, and not in the middle of another.
+fn begins_container(
+    view: View<'_>,
+    structure: &Structure,
+    containers: &mut BTreeMap<u64, u64>,
+    findings: &mut Findings,
+) -> bool {
+    let start = view.start();
+    match containers.range(..=start).next_back() {
+        Some((&known, _)) if known == start => return true,
+        Some((_, &end)) if end > start => return false,
+        _ => {}
+    }
+    let Some(format) = format::of_magic(view) else { return false };
+    match (format.read)(view) {
+        Ok(container) => {
+            let end = start + container.view.size();
+            if containers.range(start..end).next().is_some() {
+                return false;
+            }
+            containers.insert(start, end);
+            findings.add(&container, structure.section_at(start).as_ref());
+            true
+        }
+        Err(error) => {
+            findings.errors.push(error);
+            false
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Bytes that can be scanned.
+
+use std::ops::Range;
+
+use crate::bytes::View;
+use crate::error::Result;
+use crate::inventory::OnDisk;
+use crate::io::Input;
+
+/// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages over
+/// and over.
+pub(super) const RELEASE_INTERVAL: u64 = 16 << 20;
+
+/// Bytes to scan. Headers are read through the view, everything else block by block.
+pub trait Source: Sync {
+    /// Name for reports and messages, as a rule the path.
+    fn name(&self) -> String;
+
+    /// All bytes.
+    fn view(&self) -> View<'_>;
+
+    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of
+    /// the block before.
+    fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+
+    /// Releases memory that reading through the view has taken.
+    fn release(&self) {}
+
+    /// Place of the bytes in a file on disk; `None` if they are not stored there as they are.
+    fn on_disk(&self) -> Option<OnDisk> {
+        None
+    }
+}
+
+impl Source for Input {
+    fn name(&self) -> String {
+        self.path().to_string_lossy().into_owned()
+    }
+
+    fn view(&self) -> View<'_> {
+        Input::view(self)
+    }
+
+    fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        Input::blocks(self, range, overlap, visit)
+    }
+
+    fn release(&self) {
+        Input::release(self);
+    }
+
+    fn on_disk(&self) -> Option<OnDisk> {
+        self.is_on_disk().then(|| OnDisk { path: self.path().to_owned(), offset: 0 })
+    }
+}
+
+/// Bytes in memory are one block.
+impl Source for View<'_> {
+    fn name(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn view(&self) -> View<'_> {
+        *self
+    }
+
+    fn blocks(&self, range: Range<u64>, _overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        visit(range.start, &self.data()[range.start as usize..range.end as usize]);
+        Ok(())
+    }
+}
+
+impl<S: Source + ?Sized> Source for &S {
+    fn name(&self) -> String {
+        S::name(self)
+    }
+
+    fn view(&self) -> View<'_> {
+        S::view(self)
+    }
+
+    fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        S::blocks(self, range, overlap, visit)
+    }
+
+    fn release(&self) {
+        S::release(self);
+    }
+
+    fn on_disk(&self) -> Option<OnDisk> {
+        S::on_disk(self)
+    }
+}

@@ -1,7 +1,7 @@
-//! seeds FOLDER: writes the files that the fuzzer starts from, one folder for each target.
+//! seeds DIRECTORY: writes the initial inputs of the fuzzer, one directory per target.
 //!
-//! They are the images in `fixtures/`, alone and in every container: from random bytes alone a fuzzer hardly ever gets
-//! past a magic and the offsets behind it.
+//! They are the images in `fixtures/`, on their own and in every container: from random bytes alone, a fuzzer hardly ever
+//! passes a magic and the offsets after it.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -11,15 +11,15 @@ use fatbin::codec::{Codec, Compression};
 use fatbin::content::Content;
 use fatbin::format::ccob::{self, Version};
 use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
-use fatbin::rewrite::{NewSection, with_sections};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
+use fatbin::rewrite::{NewSection, with_sections};
 use fatbin::target::OffloadKind;
 use fatbin::wrap::{EmbeddedForm, TargetOverride};
 
 const HOST_ID: &str = "host-x86_64-unknown-linux-gnu-";
 
 fn main() -> io::Result<()> {
-    let folder = PathBuf::from(env::args_os().nth(1).expect("usage: seeds FOLDER"));
+    let directory = PathBuf::from(env::args_os().nth(1).expect("usage: seeds DIRECTORY"));
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
     for entry in fs::read_dir(fixtures)? {
         let path = entry?.path();
@@ -48,65 +48,65 @@ fn main() -> io::Result<()> {
         let id = format!("openmp-{triple}-{arch}");
         let bundle = bundle::write(&[(HOST_ID, &[]), (&id, &bytes)], 1).expect("a fixture is small").to_vec();
 
-        save(&folder, "device_elf", &name, &bytes)?;
-        save(&folder, "inspect", &name, &bytes)?;
-        save(&folder, "offload_binary", &name, &binary)?;
-        save(&folder, "offload_binary", &format!("{name}-2"), &two)?;
-        save(&folder, "offload_binary", &format!("{name}-3"), &compressed)?;
-        save(&folder, "bundle", &name, &bundle)?;
+        save(&directory, "device_elf", &name, &bytes)?;
+        save(&directory, "inspect", &name, &bytes)?;
+        save(&directory, "offload_binary", &name, &binary)?;
+        save(&directory, "offload_binary", &format!("{name}-2"), &two)?;
+        save(&directory, "offload_binary", &format!("{name}-3"), &compressed)?;
+        save(&directory, "bundle", &name, &bundle)?;
         for (codec, version) in [(Codec::Zstd, Version::Three), (Codec::Zlib, Version::Two)] {
             let ccob = compressed_bundle(&bundle, codec, version)?;
-            save(&folder, "ccob", &format!("{name}.{}", codec.name()), &ccob)?;
-            save(&folder, "scan", &format!("{name}.{}.ccob", codec.name()), &ccob)?;
+            save(&directory, "ccob", &format!("{name}.{}", codec.name()), &ccob)?;
+            save(&directory, "scan", &format!("{name}.{}.ccob", codec.name()), &ccob)?;
         }
         save(
-            &folder,
+            &directory,
             "scan",
             &format!("{name}.raw"),
             &[b"before", &binary[..], b"between", &bundle, b"behind"].concat(),
         )?;
 
-        // A host file with sections, which is what the scanner walks.
+        // A host file with sections.
         for (form, ending) in [(EmbeddedForm::Raw, "raw"), (EmbeddedForm::OffloadBinary, "packed")] {
-            let object = folder.join("scan").join(format!("{name}.{ending}.o"));
+            let object = directory.join("scan").join(format!("{name}.{ending}.o"));
             let images = vec![ImageFile { path: path.clone(), target: TargetOverride::default() }];
             let options = WrapOptions { form, ..WrapOptions::new(OffloadKind::OpenMp, images, object) };
             wrap(&options).map_err(io::Error::other)?;
             let object = fs::read(&options.output)?;
             let device = NewSection { name: "__CLANG_OFFLOAD_BUNDLE__host-x86_64-unknown-linux-gnu-", content: b"\0" };
             let bundled = with_sections(View::new(&object), &[device]).map_err(io::Error::other)?.to_vec();
-            save(&folder, "host_object", &format!("{name}.{ending}.o"), &object)?;
-            save(&folder, "host_object", &format!("{name}.{ending}.bundled.o"), &bundled)?;
+            save(&directory, "host_object", &format!("{name}.{ending}.o"), &object)?;
+            save(&directory, "host_object", &format!("{name}.{ending}.bundled.o"), &bundled)?;
         }
 
-        // Host objects with a pointer to a container, and the same container in a file of another format.
+        // Host objects with a pointer to a container, and the container in Mach-O files.
         let kind = if arch.starts_with("sm_") { OffloadKind::Cuda } else { OffloadKind::Hip };
         if !arch.is_empty() {
-            let object = folder.join("scan").join(format!("{name}.wrapper.o"));
+            let object = directory.join("scan").join(format!("{name}.wrapper.o"));
             let images = vec![ImageFile { path: path.clone(), target: TargetOverride::default() }];
             wrap(&WrapOptions::new(kind, images, object)).map_err(io::Error::other)?;
         }
         let thin = mach_o(&bundle);
-        save(&folder, "scan", &format!("{name}.mach-o"), &thin)?;
-        save(&folder, "scan", &format!("{name}.universal"), &universal(&thin))?;
+        save(&directory, "scan", &format!("{name}.mach-o"), &thin)?;
+        save(&directory, "scan", &format!("{name}.universal"), &universal(&thin))?;
 
-        // A container of NVIDIA's, for what it can hold.
+        // A CUDA fat binary of the images that it supports.
         if let Ok(member) = cuda_fatbin::Member::new(View::new(&bytes), None) {
             let container = cuda_fatbin::write(&[member]).expect("a fixture is small").to_vec();
-            save(&folder, "cuda_fatbin", &name, &container)?;
-            save(&folder, "scan", &format!("{name}.fatbin"), &container)?;
+            save(&directory, "cuda_fatbin", &name, &container)?;
+            save(&directory, "scan", &format!("{name}.fatbin"), &container)?;
         }
     }
-    save(&folder, "lock", "one", LOCK.as_bytes())?;
-    save(&folder, "lock", "two", [LOCK, LOCK].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;
-    save(&folder, "host_object", "small.obj", COFF)?;
-    save(&folder, "host_object", "big.obj", BIG_COFF)?;
+    save(&directory, "lock", "one", LOCK.as_bytes())?;
+    save(&directory, "lock", "two", [LOCK, LOCK].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;
+    save(&directory, "host_object", "small.obj", COFF)?;
+    save(&directory, "host_object", "big.obj", BIG_COFF)?;
     let texts = bundle::text::write(&[(HOST_ID, b"int a;"), ("hip-amdgcn-amd-amdhsa--gfx906", b"int b;\n")], "//");
-    save(&folder, "bundle", "text.ii", &texts.to_vec())?;
+    save(&directory, "bundle", "text.ii", &texts.to_vec())?;
     Ok(())
 }
 
-/// One of everything that a lock can say.
+/// A lock with every field.
 const LOCK: &str = "fatbin.lock/1\n# note\n\nfile x-1.0-cp312-cp312-any.whl!x/libx.so.1 size=77 stored=7\n\
     image sm_80 kind=cuda image=elf triple=\"t t\" in=a>b codec=zstd stored=1 size=2 debug=none \
     sha256=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff \
@@ -114,7 +114,7 @@ const LOCK: &str = "fatbin.lock/1\n# note\n\nfile x-1.0-cp312-cp312-any.whl!x/li
     kernel _Z1kPi code_size=1 registers=2 vgprs=3 agprs=4 sgprs=5 vgpr_spills=6 sgpr_spills=7 scratch=8+ shared=9 \
     demangled=\"k(int*)\"\nimage - image=ptx\n";
 
-/// Objects with one section of four bytes and a long name, one symbol and a string table, in either form of the header.
+/// COFF objects with one section of four bytes and a long name, one symbol and a string table, with both header forms.
 #[rustfmt::skip]
 const COFF: &[u8] = b"\x64\x86\x01\0\0\0\0\0\x40\0\0\0\x01\0\0\0\0\0\0\0\
     /4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\x3c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x20\0\x50\x60code\
@@ -153,8 +153,8 @@ fn compressed_bundle(bundle: &[u8], codec: Codec, version: Version) -> io::Resul
     Ok([written.map_err(io::Error::other)?.header, stream].concat())
 }
 
-fn save(folder: &Path, target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let folder = folder.join(target);
-    fs::create_dir_all(&folder)?;
-    fs::write(folder.join(name), bytes)
+fn save(directory: &Path, target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let directory = directory.join(target);
+    fs::create_dir_all(&directory)?;
+    fs::write(directory.join(name), bytes)
 }

@@ -1,5 +1,5 @@
-//! Any bytes as a bundle, binary or of texts; what can be read is written again, the binary one in both alignments in use,
-//! and must read as the same.
+//! Reads arbitrary bytes as a bundle, binary or text. A readable bundle is written again, binary ones in both common
+//! alignments, and must read as the same bundle.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use fatbin::bytes::View;
 use fatbin::format::bundle::{Bundle, COMMENTS, Index, container, text, write};
 use libfuzzer_sys::fuzz_target;
 
-/// Alignment makes a large bundle of many entries.
+/// Alignment can make a bundle of many entries large.
 const LARGEST_WRITTEN: u64 = 1 << 20;
 
 fuzz_target!(|data: &[u8]| {
@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     check_texts(data);
 
     let Ok(bundle) = Bundle::read(View::new(data)) else { return };
-    let index = Index::read(View::new(data), data.len() as u64).expect("it was just read");
+    let index = Index::read(View::new(data), data.len() as u64).expect("the bundle was just read");
     assert_eq!(index.size, bundle.view.size());
     let entries: Vec<_> = bundle.entries.iter().map(|entry| (entry.text, entry.code_object.data())).collect();
     for alignment in [1, 4096] {
@@ -23,8 +23,8 @@ fuzz_target!(|data: &[u8]| {
         if entries.len() as u64 * alignment > LARGEST_WRITTEN {
             continue;
         }
-        let bytes = write(&entries, alignment).expect("entries that are in memory leave room for a header").to_vec();
-        let again = Bundle::read(View::new(&bytes)).expect("what was written can be read");
+        let bytes = write(&entries, alignment).expect("the header fits").to_vec();
+        let again = Bundle::read(View::new(&bytes)).expect("a written bundle can be read");
         let found: Vec<_> = again.entries.iter().map(|entry| (entry.text, entry.code_object.data())).collect();
         assert_eq!(found, entries);
         assert!(again.entries.iter().all(|entry| entry.code_object.start() % alignment == 0));
@@ -42,14 +42,14 @@ fn check_texts(data: &[u8]) {
     }
     let entries: Vec<_> = entries.iter().map(|entry| (entry.text, entry.code_object.data())).collect();
     for comment in COMMENTS {
-        // A file that holds a line that ends a file cannot be told from several.
+        // A file that contains an end marker cannot be distinguished from several files.
         let marker = [b"\n", &text::end_marker(comment)[..]].concat();
         if entries.iter().any(|(_, file)| contains(&[b"\n", *file].concat(), &marker)) {
             continue;
         }
         let bytes = text::write(&entries, comment).to_vec();
         let again =
-            text::read(View::new(&bytes), &text::marks(&bytes), &[comment]).expect("what was written can be read");
+            text::read(View::new(&bytes), &text::marks(&bytes), &[comment]).expect("a written bundle can be read");
         let again = again.unwrap_or_default();
         let again: Vec<_> = again.iter().map(|entry| (entry.text, entry.code_object.data())).collect();
         assert_eq!(again, entries);

@@ -1,4 +1,5 @@
-//! Any bytes as a compressed bundle: whole and in pieces the same comes out, and compressed again it comes out once more.
+//! Reads arbitrary bytes as a compressed bundle. Decompression as a whole and in pieces must agree, and recompression must
+//! round-trip.
 
 #![no_main]
 
@@ -10,7 +11,7 @@ use fatbin::content::Content;
 use fatbin::format::ccob::{Ccob, Version, compress, container};
 use libfuzzer_sys::fuzz_target;
 
-/// A few kilobytes can state and give gigabytes, which are not what is looked for here.
+/// A few kilobytes can decompress to gigabytes, which would only slow the fuzzer down.
 const LARGEST: u64 = 1 << 20;
 
 fuzz_target!(|data: &[u8]| {
@@ -22,26 +23,26 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let whole = ccob.decompress(Limit(LARGEST));
-    assert_eq!(whole.is_ok(), pieces(&ccob).is_some(), "the pieces are not the whole");
+    assert_eq!(whole.is_ok(), pieces(&ccob).is_some(), "the pieces differ from the whole");
     let Ok(whole) = whole else { return };
-    assert_eq!(pieces(&ccob), Some(whole.clone()), "the pieces are not the whole");
+    assert_eq!(pieces(&ccob), Some(whole.clone()), "the pieces differ from the whole");
     for version in [Version::Two, Version::Three] {
         let mut stream = Vec::new();
         let content = Content::from(&whole[..]);
         let written =
             compress(&content, Compression::new(ccob.codec), version, &mut stream, &mut |_| ()).expect("it is small");
         let bytes = [written.header, stream].concat();
-        let again = Ccob::read(View::new(&bytes)).expect("what was written can be read");
+        let again = Ccob::read(View::new(&bytes)).expect("a written bundle can be read");
         assert_eq!(again.hash.value, ccob.hash.value);
-        assert_eq!(again.decompress(Limit(LARGEST)).expect("and restored"), whole);
+        assert_eq!(again.decompress(Limit(LARGEST)).expect("a written bundle can be decompressed"), whole);
     }
 });
 
 fn pieces(ccob: &Ccob) -> Option<Vec<u8>> {
     let mut all = Vec::new();
-    let taken = ccob.each_piece(|piece| {
+    let result = ccob.each_piece(|piece| {
         all.extend_from_slice(piece);
         Ok::<_, Infallible>(())
     });
-    taken.ok().map(|()| all)
+    result.ok().map(|()| all)
 }

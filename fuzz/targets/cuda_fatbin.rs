@@ -1,4 +1,4 @@
-//! Any bytes as a CUDA fat binary, and any bytes as an image to put into one: what was written must read as the same.
+//! Reads arbitrary bytes as a CUDA fat binary, and as an image to write into one, which must round-trip.
 
 #![no_main]
 
@@ -10,8 +10,8 @@ fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
 
     let Ok(member) = Member::new(View::new(data), None) else { return };
-    let bytes = write(&[member, member]).expect("an image that is in memory leaves room for headers").to_vec();
-    let again = CudaFatbin::read(View::new(&bytes)).expect("what was written can be read");
+    let bytes = write(&[member, member]).expect("the headers fit").to_vec();
+    let again = CudaFatbin::read(View::new(&bytes)).expect("a written fat binary can be read");
     assert_eq!(again.entries.len(), 2);
     assert_eq!(again.view.size(), bytes.len() as u64);
 });

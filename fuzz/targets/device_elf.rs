@@ -1,4 +1,4 @@
-//! Any bytes as a device image, which is whatever a user has: reading it may find out nothing, but must not fail.
+//! Identifies arbitrary bytes as a device image. The result may be unknown, but identification must not fail.
 
 #![no_main]
 
@@ -10,11 +10,11 @@ fuzz_target!(|data: &[u8]| {
     let image = DeviceImage::identify(View::new(data));
     assert_eq!(image.image_kind == ImageKind::Empty, data.is_empty());
 
-    // What an image accounts for is there, and is all that counts: cut at that size it says the same.
+    // An image truncated to its own size yields the same result.
     if let Some(size) = image.own_size {
-        let cut = View::new(data).part("image", 0, 0, size).expect("an image accounts for no more than is there");
+        let cut = View::new(data).part("image", 0, 0, size).expect("the own size is at most the size");
         assert_eq!(DeviceImage::identify(cut), image);
-        format::check_elf(cut).expect("an ELF file that accounts for its size is whole");
+        format::check_elf(cut).expect("an ELF file with its own size is valid");
     }
     let whole = format::device_elf(View::new(data));
     assert_eq!(whole.is_some(), image.own_size.is_some() && image.triple.is_some());

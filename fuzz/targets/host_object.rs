@@ -1,4 +1,4 @@
-//! Any bytes as a host object: sections that are added are found, and taken out again they leave what was there.
+//! Reads arbitrary bytes as a host object. Added sections must be found, and removing them must restore the object.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use fatbin::bytes::View;
 use fatbin::rewrite::{NewSection, sections_named, with_sections, without_sections};
 use libfuzzer_sys::fuzz_target;
 
-/// A prefix of names that the input has, if any does, and one that none has.
+/// A prefix of the most section names, and one of no name.
 const PREFIXES: [&[u8]; 2] = [b".", b"\x01prefix of nothing"];
 
 fuzz_target!(|data: &[u8]| {
@@ -24,13 +24,13 @@ fuzz_target!(|data: &[u8]| {
     let new = new.map(|(name, content)| NewSection { name, content });
     let Ok(larger) = with_sections(object, &new) else { return };
     if without_sections(object, PREFIXES[1]).map(|content| content.to_vec()).as_deref() != Ok(data) {
-        // It has such a section already.
+        // The object already has such a section.
         return;
     }
     let larger = larger.to_vec();
-    // What was hidden in the object's damaged tables may make it unreadable for others, but not for us.
-    let smaller = without_sections(View::new(&larger), PREFIXES[1]).expect("what was added can be taken out").to_vec();
-    let again = with_sections(View::new(&smaller), &new).expect("and added once more");
-    // Where damaged tables lie across one another they are copied instead of replaced, but no more than once.
-    assert!(again.size() <= (larger.len() + data.len()) as u64, "it grows");
+    // Damaged tables may make the object unreadable for others, but not for fatbin.
+    let smaller = without_sections(View::new(&larger), PREFIXES[1]).expect("added sections can be removed").to_vec();
+    let again = with_sections(View::new(&smaller), &new).expect("removed sections can be added again");
+    // Overlapping damaged tables are copied instead of replaced, but only once.
+    assert!(again.size() <= (larger.len() + data.len()) as u64, "the object grows with each round trip");
 });

@@ -1,4 +1,4 @@
-//! Any bytes as an image to look into, whatever kind it says it is: an answer comes, soon, and is about these bytes.
+//! Inspects arbitrary bytes as an image of several kinds. Inspection must finish quickly with offsets inside the image.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use fatbin::format::{DeviceImage, ImageKind};
 use fatbin::inspect::inspect;
 use libfuzzer_sys::fuzz_target;
 
-/// Compressed sections of a fuzzer's are small.
+/// Limit for compressed sections; those of a fuzzer are small.
 const LIMIT: Limit = Limit(1 << 24);
 
 fuzz_target!(|data: &[u8]| {
@@ -17,9 +17,9 @@ fuzz_target!(|data: &[u8]| {
     for kind in [own, ImageKind::Ptx, ImageKind::SpirV] {
         let inspection = inspect(kind, view, LIMIT);
         for problem in &inspection.problems {
-            assert!(problem.offset <= data.len() as u64, "a problem behind the end of the image: {problem}");
+            assert!(problem.offset <= data.len() as u64, "a problem beyond the end of the image: {problem}");
         }
-        // Each kernel is named by bytes of its own.
+        // Each kernel has a name in the image.
         assert!(inspection.kernels.len() <= data.len());
         assert!(inspection.not_inspected.is_none() || inspection.debug.units.is_empty() || kind == ImageKind::Elf);
     }

@@ -1,4 +1,4 @@
-//! Any bytes as a lock: what is read is written so that it reads the same, and is no different from itself.
+//! Reads arbitrary bytes as a lock. A lock must round-trip and not differ from itself.
 
 #![no_main]
 
@@ -6,12 +6,12 @@ use fatbin::lock::{Budget, Most, compare, judge, read, write};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    // Two of them, for the comparison of what is related and yet another thing.
+    // Two locks from one input, so that the fuzzer compares related locks.
     let mut halves = data.split(|&byte| byte == 0);
     let [old, new] = [(); 2].map(|()| halves.next().map(read));
     let Some(Ok(old)) = old else { return };
     assert_eq!(read(write(&old).as_bytes()).as_ref(), Ok(&old));
-    assert!(compare(&old, &old, false).files.is_empty(), "it differs from itself");
+    assert!(compare(&old, &old, false).files.is_empty(), "the lock differs from itself");
     let Some(Ok(new)) = new else { return };
     let (there, back) = (compare(&old, &new, false), compare(&new, &old, false));
     assert_eq!(there.files.len(), back.files.len());

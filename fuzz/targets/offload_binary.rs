@@ -1,4 +1,4 @@
-//! Any bytes as an offload binary; what can be read is written again and must read as the same.
+//! Reads arbitrary bytes as an offload binary. A readable binary is written again and must read as the same binary.
 
 #![no_main]
 
@@ -14,8 +14,8 @@ fuzz_target!(|data: &[u8]| {
     match &binary.contents {
         Contents::Compressed(compressed) => {
             let limit = Limit(1 << 20);
-            if let Ok(restored) = compressed.restore(limit) {
-                assert_eq!(restored.len() as u64, compressed.full_size + compressed.front.len() as u64);
+            if let Ok(decompressed) = compressed.restore(limit) {
+                assert_eq!(decompressed.len() as u64, compressed.full_size + compressed.front.len() as u64);
                 assert!(compressed.full_size <= limit.0);
             }
         }
@@ -35,24 +35,24 @@ fn check_written(binary: &OffloadBinary) {
             image: entry.image.data(),
         })
         .collect();
-    let written = write(binary.version, &members).expect("images that are in memory leave room for a header");
+    let written = write(binary.version, &members).expect("the header fits");
     let bytes = written.content.to_vec();
     assert_eq!(written.content.size(), bytes.len() as u64);
     for (place, member) in written.images.iter().zip(&members) {
         assert_eq!(&bytes[place.start as usize..place.end as usize], member.image);
     }
-    let again = OffloadBinary::read(View::new(&bytes)).expect("what was written can be read");
+    let again = OffloadBinary::read(View::new(&bytes)).expect("a written binary can be read");
     assert_eq!(again.view.size(), bytes.len() as u64);
     check_same(&again, &members);
 
     if binary.version == Version::Three {
         let mut stream = Vec::new();
         let how = Compression::new(Codec::Zlib);
-        let (front, padding) = compress(&written.content, how, &mut stream).expect("a vector takes everything");
+        let (front, padding) = compress(&written.content, how, &mut stream).expect("writing to a vector does not fail");
         let stored = [front, stream, padding].concat();
-        let stored = OffloadBinary::read(View::new(&stored)).expect("what was written can be read");
+        let stored = OffloadBinary::read(View::new(&stored)).expect("a written binary can be read");
         let Contents::Compressed(compressed) = stored.contents else { panic!("compressed") };
-        assert_eq!(compressed.restore(Limit::default()).expect("what was compressed can be restored"), bytes);
+        assert_eq!(compressed.restore(Limit::default()).expect("a compressed binary can be decompressed"), bytes);
     }
 }
 

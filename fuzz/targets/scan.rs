@@ -5,10 +5,10 @@
 use std::ops::Range;
 
 use fatbin::bytes::View;
+use fatbin::codec::Limit;
 use fatbin::error::Result;
 use fatbin::format::FORMATS;
 use fatbin::inventory::{Container, File};
-use fatbin::codec::Limit;
 use fatbin::scan::{Scan, Source};
 use libfuzzer_sys::fuzz_target;
 
@@ -34,13 +34,13 @@ fn check_images(scan: &Scan<View<'_>>) {
     }
 }
 
-/// Containers lie in the file, in its order, and images lie in their containers. None is empty: what walks from one to
-/// the next would stand still.
+/// Checks that containers are in the file, in order, and images in their containers. A container must not be empty, because
+/// a search that continues after it would not advance.
 fn check_places(file: &File, view: View) {
     assert!(file.containers.is_sorted_by_key(|container| container.offset));
     for container in &file.containers {
         let outer = place(container);
-        assert!(!outer.is_empty(), "a container of no size at {:#x}", outer.start);
+        assert!(!outer.is_empty(), "an empty container at {:#x}", outer.start);
         assert!(outer.end <= view.size(), "a container of {outer:?} in a file of {}", view.size());
         for image in &container.images {
             let (Some(offset), Some(size)) = (image.offset, image.size) else { continue };
@@ -51,11 +51,11 @@ fn check_places(file: &File, view: View) {
 }
 
 fn place(container: &Container) -> Range<u64> {
-    let offset = container.offset.expect("a container in the file has a place in it");
+    let offset = container.offset.expect("a container in the file has an offset");
     offset..offset + container.size
 }
 
-/// The slow way to the same answer: a container that can be read at any offset was found, or begins inside one that was.
+/// Tries every offset: each readable container must have been found, or start inside one that was found.
 fn check_nothing_is_missed(file: &File, view: View) {
     let covered = |at: u64| file.containers.iter().any(|it| place(it).contains(&at));
     let data = view.data();
@@ -67,7 +67,7 @@ fn check_nothing_is_missed(file: &File, view: View) {
     }
 }
 
-/// The same bytes as a file gives them, in blocks; far smaller ones, so that every magic is cut in two somewhere.
+/// Source that yields small blocks, so that every magic is split by a block boundary in some input.
 struct Blocks<'data>(View<'data>);
 
 impl Source for Blocks<'_> {

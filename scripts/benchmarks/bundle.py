@@ -1,19 +1,19 @@
-"""Bundling code objects, listing them and taking them out again, in four sizes; and compressing them."""
+"""Bundling, listing, unbundling and compressing code objects, in four sizes."""
 
 from benchmarks.contest import LLVM, MIB, Contestant, Failure, compete, filecmp, installed, wall_ratio
 from benchmarks.pack import LEAST_TO_COPY, QUICK_SIZES, SIZES
 
-# What is demanded of what only moves bytes.
+# Limits for commands that only copy bytes.
 MOST_MEMORY = 8 * MIB
 MOST_WALL_RATIO = 1.15
-# And of what compresses them, beside the peer in the same run at the same level: never larger, half as large where images
-# repeat farther apart than the peer looks, and in less time. On two free processors: the stored hash, an MD5, takes 0.25
-# of the 0.6 seconds for 150 MB, and all of those that decompression takes, which verifies it as the peer does not.
+# Limits for compression, relative to the peer in the same run at the same level: never larger, half as large where images
+# repeat at a distance beyond the peer's window, and in less time. On two idle processors, the stored hash, an MD5, takes
+# 0.25 of the 0.6 seconds for 150 MB, and all of the time of decompression, which verifies the hash; the peer does not.
 MOST_COMPRESSING_RATIO = 0.55
 MOST_REPEATED_COMPRESSING_RATIO = 0.4
 MOST_DECOMPRESSING_RATIO = 0.95
 REPEATED_RATIO = 0.55
-# How far the peer looks.
+# The peer's window.
 PEERS_WINDOW = 128 * MIB
 
 TOOL = LLVM / "clang-offload-bundler"
@@ -23,7 +23,7 @@ SECOND = "hipv4-amdgcn-amd-amdhsa--gfx908"
 
 
 def bundle(bench):
-    """Code objects into a bundle, and out of it again."""
+    """Bundles and unbundles code objects."""
     for size in QUICK_SIZES if bench.quick else SIZES:
         image = bench.image(size)
         copy = Contestant("cp", [["cp", image, "copy"]], ["copy"])
@@ -34,13 +34,13 @@ def bundle(bench):
         same(bench, "ours.out", image)
         lists(bench, size, rounds)
         for name in ["ours", "theirs", "ours.out", "theirs.out", "copy"]:
-            (bench.folder / name).unlink(missing_ok=True)
+            (bench.directory / name).unlink(missing_ok=True)
         bench.forget(image)
     compression(bench)
 
 
 def contestants(bench, images, options):
-    """Bundling with our command and theirs, where it is there."""
+    """Bundles with fatbin and, where installed, with the peer."""
     ids = [DEVICE, SECOND][:len(images)]
     targets = [word for pair in zip(ids, images) for word in ("--target", "=".join(map(str, pair)))]
     ours = [bench.fatbin, "bundle", "--type", "bc", "--target", f"{HOST}=/dev/null", *targets, "-o", "ours"]
@@ -72,7 +72,7 @@ def moves(bench, title, size, rounds, copy, contestants):
 
 
 def lists(bench, size, rounds):
-    """What is in it; that takes no longer and no more memory for a large one."""
+    """Lists a bundle, which takes the same time and memory for a large one."""
     ours = Contestant("fatbin list", [[bench.fatbin, "list", "ours"]])
     nothing = Contestant("true", [["true"]])
     found = [ours, nothing]
@@ -86,12 +86,12 @@ def lists(bench, size, rounds):
 
 
 def compression(bench):
-    """Real code, once and twice, farther apart than the peer looks."""
+    """Compresses real code, once and twice, at a distance beyond the peer's window."""
     library = next(iter(sorted(LLVM.parent.parent.glob("x86_64-linux-gnu/libLLVM.so.22*"))), None)
     if not installed(TOOL, library or LLVM.parent.parent / "x86_64-linux-gnu/libLLVM.so.22.1"):
         return
     data = library.read_bytes()[:16_000_000 if bench.quick else None]
-    image = bench.folder / "library"
+    image = bench.directory / "library"
     image.write_bytes(data)
     rounds = 1 if bench.quick else 3
     for images in [[image], [image, image]]:
@@ -123,5 +123,5 @@ def decompression(bench, title, rounds, image):
 
 
 def same(bench, one, other):
-    if (bench.folder / other).exists() and not filecmp.cmp(bench.folder / one, bench.folder / other, shallow=False):
+    if (bench.directory / other).exists() and not filecmp.cmp(bench.directory / one, bench.directory / other, shallow=False):
         raise Failure(f"{one} and {other} differ")

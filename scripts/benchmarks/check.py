@@ -1,17 +1,17 @@
-"""Judging a large library by its architectures, beside listing it and beside a plain read of the file: what a policy does not
-ask about must not be looked into."""
+"""Checking the architectures of a large library, compared with listing it and with a plain read of the file: parts that a
+policy does not ask about must not be inspected."""
 
 import statistics
 
 from benchmarks.contest import MIB, ROOT, Contestant, Failure, compete, run, wall_ratio
 from benchmarks.library import make_large, section
 
-# The time of reading the file, and of listing it once, with some room; in seconds what a CI job should wait, on two cores.
+# Limits: the time of reading the file and of listing it once, with a margin; the goal is for a CI job on two cores.
 MOST_READ_RATIO = 1.25
 MOST_SCAN_RATIO = 1.5
 GOAL_SECONDS = 0.5
 
-# A fat binary of the size that a source file of a large library makes.
+# The size of the fat binary of one source file of a large library.
 IMAGE_SIZE = 64 * 1024
 
 POLICY = """
@@ -27,16 +27,16 @@ total = "1 GB"
 
 
 def check(bench):
-    """A library of many fat binaries, each with a cubin and PTX."""
+    """Writes a library of many fat binaries, each with a cubin and PTX."""
     cubin = (ROOT / "fixtures/answer-sm_90.cubin").read_bytes()
-    (bench.folder / "large.cubin").write_bytes(cubin.ljust(IMAGE_SIZE, b"\x5a"))
-    run(bench.fatbin, "wrap", "--kind", "cuda", "--entry", "answer_kernel=stub", "-o", bench.folder / "one.o",
-        bench.folder / "large.cubin", ROOT / "fixtures/answer-sm_80.ptx")
-    container = section((bench.folder / "one.o").read_bytes(), b".nv_fatbin")
-    library = bench.folder / "library.so"
+    (bench.directory / "large.cubin").write_bytes(cubin.ljust(IMAGE_SIZE, b"\x5a"))
+    run(bench.fatbin, "wrap", "--kind", "cuda", "--entry", "answer_kernel=stub", "-o", bench.directory / "one.o",
+        bench.directory / "large.cubin", ROOT / "fixtures/answer-sm_80.ptx")
+    container = section((bench.directory / "one.o").read_bytes(), b".nv_fatbin")
+    library = bench.directory / "library.so"
     make_large(bench, container.ljust(-len(container) % 8 + len(container), b"\0"), library,
                32_000_000 if bench.quick else 500_000_000)
-    (bench.folder / "gpu.toml").write_text(POLICY)
+    (bench.directory / "gpu.toml").write_text(POLICY)
 
     ours = Contestant("fatbin check", [[bench.fatbin, "check", "--policy", "gpu.toml", "library.so"]])
     scan = Contestant("fatbin scan --json", [[bench.fatbin, "scan", "--json", "library.so"]])
@@ -58,4 +58,4 @@ def check(bench):
             ratio = wall_ratio(ours, limit)
             bench.gate(f"wall time {ratio:.2f} of {limit.name}, at most {most}", ratio <= most)
     for name in ["library.so", "one.o", "large.cubin", "gpu.toml"]:
-        (bench.folder / name).unlink()
+        (bench.directory / name).unlink()

@@ -1,4 +1,4 @@
-"""What every benchmark needs: the contest itself, its verdicts, and files to work on."""
+"""Shared by all benchmarks: comparisons, limits, and input files."""
 
 import filecmp
 import os
@@ -16,52 +16,52 @@ MIB = 1 << 20
 
 
 class Failure(Exception):
-    """Something that ends the run: a command that failed, or a result that is wrong."""
+    """A command that failed or a wrong result; ends the run."""
 
 
 class Bench:
-    """Sizes, places and verdicts that all benchmarks share."""
+    """Sizes, directories and results shared by all benchmarks."""
 
-    def __init__(self, quick, folder):
+    def __init__(self, quick, directory):
         self.quick = quick
-        self.folder = folder
+        self.directory = directory
         self.image_size = 32_000_000 if quick else 300_000_000
         self.rounds = 3 if quick else 5
         self.peer_rounds = 1 if quick else 2
         self.failed_gates = []
-        self.launcher = folder / "measure"
+        self.launcher = directory / "measure"
         run("cc", "-O1", "-o", self.launcher, ROOT / "scripts/lib/measure.c")
         self.fatbin = build_fatbin()
         self._images = {}
 
     def measure(self, *command):
-        """Seconds and peak bytes of a command that must succeed."""
+        """Returns the seconds and the peak memory of a command, which must succeed."""
         reading, writing = os.pipe()
-        done = subprocess.run([self.launcher, str(writing), *command], cwd=self.folder, pass_fds=[writing],
+        done = subprocess.run([self.launcher, str(writing), *command], cwd=self.directory, pass_fds=[writing],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         os.close(writing)
         with os.fdopen(reading) as pipe:
             figures = pipe.read().split()
         if done.returncode != 0:
-            raise Failure(f"{words(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}")
+            raise Failure(f"{command_line(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}")
         return Cost(float(figures[0]), int(figures[1]) * 1024, done.stdout.decode(errors="replace"))
 
     def image(self, size=None):
-        """A shared library for x86-64 as far as its headers tell, filled with bytes that no tool can make smaller."""
+        """Returns a file with the headers of a shared library for x86-64, filled with incompressible bytes."""
         size = size or self.image_size
         if size not in self._images:
-            self._images[size] = self.folder / f"image-{size}.so"
+            self._images[size] = self.directory / f"image-{size}.so"
             write_image(self._images[size], size)
             print(f"image: {size:,} bytes")
         return self._images[size]
 
     def forget(self, image):
-        """Removes an image that is not needed again; the large ones fill a disk."""
+        """Removes an image that is no longer needed; large ones fill a disk."""
         self._images = {size: path for size, path in self._images.items() if path != image}
         image.unlink()
 
     def gate(self, what, holds):
-        print(f"  {'holds' if holds else 'FAILS'}: {what}")
+        print(f"  {'met' if holds else 'EXCEEDED'}: {what}")
         if not holds:
             self.failed_gates.append(what)
 
@@ -74,7 +74,7 @@ class Cost:
 
 
 class Contestant:
-    """One way to do the job: its commands in order, and the files that they leave."""
+    """One way to do a task: its commands in order, and their output files."""
 
     def __init__(self, name, commands, outputs=(), rounds=None):
         self.name = name
@@ -87,9 +87,9 @@ class Contestant:
 
     def run(self, bench):
         for output in self.outputs:
-            path = bench.folder / output
+            path = bench.directory / output
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        # Otherwise this one pays for writing back what the one before it left in the cache.
+        # Otherwise, the time includes writing back the output of the preceding contestant.
         os.sync()
         costs = [bench.measure(*command) for command in self.commands]
         self.seconds.append(sum(cost.seconds for cost in costs))
@@ -97,14 +97,14 @@ class Contestant:
         self.output = costs[-1].output
 
     def written(self, bench):
-        """How many bytes; of a folder, those of the files in it."""
-        paths = [bench.folder / output for output in self.outputs]
+        """Returns the size of the outputs; for a directory, of the files in it."""
+        paths = [bench.directory / output for output in self.outputs]
         files = [file for path in paths for file in (path.iterdir() if path.is_dir() else [path])]
         return sum(file.lstat().st_size for file in files)
 
 
 def compete(bench, title, contestants, rounds, limit):
-    """A B C, A B C, …; then the table. `limit` is the one that the others are compared with."""
+    """Runs the contestants in turns (A B C, A B C, …) and prints a table with ratios to `limit`."""
     for turn in range(rounds):
         for contestant in contestants:
             if contestant.rounds is None or turn < contestant.rounds:
@@ -118,27 +118,27 @@ def compete(bench, title, contestants, rounds, limit):
               f" {contestant.written(bench):>14,}")
 
 
-def gives_back(bench, file, image):
-    """Whether the one image that `fatbin extract` takes out of a file is this one."""
-    out = bench.folder / "extracted"
+def contains_image(bench, file, image):
+    """Checks that `fatbin extract` extracts exactly this image from a file."""
+    out = bench.directory / "extracted"
     shutil.rmtree(out, ignore_errors=True)
-    run(bench.fatbin, "extract", bench.folder / file, "-o", out)
+    run(bench.fatbin, "extract", bench.directory / file, "-o", out)
     files = [path for path in out.rglob("*") if path.is_file()]
     if len(files) != 1 or not filecmp.cmp(files[0], image, shallow=False):
-        raise Failure(f"{file} does not give back the image: {len(files)} files came out")
+        raise Failure(f"{file} does not contain the image: {len(files)} files extracted")
     shutil.rmtree(out)
 
 
 def wall_ratio(contestant, limit):
-    """The median over rounds of this one's time by the limit's in the same round."""
+    """Returns the median ratio of the times of both contestants in the same round."""
     return statistics.median(ours / theirs for ours, theirs in zip(contestant.seconds, limit.seconds))
 
 
 def write_image(path, size):
-    """Real bytes: a sparse file would be copied without being read. The same ones each time: seed 0."""
+    """Writes random bytes, because a sparse file would be copied without being read. The seed is constant."""
     elf64 = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     shared_object, x86_64, load, readable = 3, 62, 1, 4
-    # ELF header, then one program header that has the whole file as its segment.
+    # ELF header, then one program header whose segment is the whole file.
     numbers = [(shared_object, 2), (x86_64, 2), (1, 4), (0, 8), (64, 8), (0, 8), (0, 4), (64, 2), (56, 2), (1, 2),
                (64, 2), (0, 2), (0, 2),
                (load, 4), (readable, 4), (0, 8), (0, 8), (0, 8), (size, 8), (size, 8), (4096, 8)]
@@ -158,7 +158,7 @@ def installed(*tools):
         return True
     reason = f"{', '.join(missing)} not found (Debian packages llvm-22 and clang-22)"
     if os.environ.get("FATBIN_STRICT") == "1":
-        raise Failure(f"{reason}, and FATBIN_STRICT=1 lets nothing be left out")
+        raise Failure(f"{reason} (FATBIN_STRICT=1 makes this an error)")
     print(f"\nleft out: {reason}")
     return False
 
@@ -172,16 +172,16 @@ def run(*command):
     try:
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise Failure(f"{words(command)}: {error}") from error
+        raise Failure(f"{command_line(command)}: {error}") from error
 
 
-def words(command):
+def command_line(command):
     return " ".join(str(word) for word in command)
 
 
-def file_system(folder):
-    """The type of the file system that a folder is on: the mount with the longest path above it."""
+def file_system(directory):
+    """Returns the type of the file system of a directory: that of the mount with the longest path above it."""
     mounts = [line.split()[1:3] for line in open("/proc/self/mounts")]
-    above = [(len(point), kind) for point, kind in mounts if Path(point) in [folder, *folder.parents]]
-    # A root that is a folder of another system's has no line there.
+    above = [(len(point), kind) for point, kind in mounts if Path(point) in [directory, *directory.parents]]
+    # A root that is a directory of another system's has no line there.
     return max(above, default=(0, "an unknown file system"))[1]

@@ -1,5 +1,5 @@
-"""Whole libraries: how long it takes to search one that nothing explains, to list one by its headers alone, and to take all
-images out of one, beside a plain read of the file and the vendors' tools."""
+"""Whole libraries: searching one without headers, listing one by its headers alone, and extracting all images, compared with
+a plain read of the file and with the vendors' tools."""
 
 import os
 import random
@@ -9,14 +9,14 @@ import zipfile
 
 from benchmarks.contest import LLVM, MIB, ROOT, Contestant, Failure, compete, installed, run, wall_ratio
 
-# What is demanded: the time of reading the file, whatever is in it, and no memory; from vendors' tools a distance.
+# Limits: the time of reading the file, whatever its content, and little memory; a multiple of the vendors' tools' speed.
 MOST_SEARCH_RATIO = 1.25
 MOST_SEARCH_MEMORY = 64 * MIB
 MOST_FAST_SECONDS = 0.010
 LEAST_EXTRACT_RATIO = 5
 MOST_ABOVE_FLOOR = 1.3
 
-# To take out all images of the smaller libraries takes tens of milliseconds, which anything else on the machine doubles.
+# Extraction from the smaller libraries takes tens of milliseconds, which any other load on the machine doubles.
 LARGE = 64 * MIB
 EXTRACT_ROUNDS = 15
 
@@ -27,27 +27,27 @@ CUOBJDUMP = RUNTIMES / "cuda-tools/cuobjdump"
 
 
 def search(bench):
-    """Finding one image in a large file in which no header leads to it."""
+    """Searches a large file for one image that no header points to."""
     image = bench.image(64_000_000 if bench.quick else 1_000_000_000)
-    run(bench.fatbin, "pack", "-o", bench.folder / "packed", ROOT / "fixtures/answer-gfx90a.hsaco")
-    with open(bench.folder / "plain", "wb") as file:
-        for path in [image, bench.folder / "packed"]:
+    run(bench.fatbin, "pack", "-o", bench.directory / "packed", ROOT / "fixtures/answer-gfx90a.hsaco")
+    with open(bench.directory / "plain", "wb") as file:
+        for path in [image, bench.directory / "packed"]:
             with open(path, "rb") as part:
                 shutil.copyfileobj(part, file, MIB)
-    size = (bench.folder / "plain").stat().st_size
+    size = (bench.directory / "plain").stat().st_size
     bench.forget(image)
     read = Contestant("dd, a read loop", [["dd", "if=plain", "of=/dev/null", "bs=1M", "status=none"]])
     pipe = Contestant("cat | wc -c", [["sh", "-c", "cat plain | wc -c"]])
     ours = Contestant("fatbin scan", [[bench.fatbin, "scan", "plain"]])
-    magics = Contestant("the same, many false magics", [[bench.fatbin, "scan", "magics"]])
-    count = strew(bench.folder / "plain", bench.folder / "magics", size)
+    magics = Contestant("fatbin scan, many false magics", [[bench.fatbin, "scan", "magics"]])
+    count = add_false_magics(bench.directory / "plain", bench.directory / "magics", size)
     for contestant in [read, ours, magics]:
         contestant.run(bench)
         contestant.seconds.clear()
     compete(bench, f"search: {size:,} bytes, {count:,} false magics", [ours, magics, read, pipe], bench.rounds, read)
     for contestant in [ours, magics]:
         if "1 device image" not in contestant.output:
-            raise Failure(f"{contestant.name} should have found one image:\n{contestant.output}")
+            raise Failure(f"{contestant.name} did not find one image:\n{contestant.output}")
         bench.gate(f"peak memory {contestant.memory / MIB:.1f} MiB, less than {MOST_SEARCH_MEMORY // MIB}",
                    contestant.memory < MOST_SEARCH_MEMORY)
         if not bench.quick:
@@ -56,17 +56,17 @@ def search(bench):
                 bench.gate(f"{contestant.name}: wall time {ratio:.2f} of {limit.name}, at most {MOST_SEARCH_RATIO}",
                            ratio <= MOST_SEARCH_RATIO)
     for name in ["plain", "magics", "packed"]:
-        (bench.folder / name).unlink()
+        (bench.directory / name).unlink()
 
 
-def strew(source, target, size):
-    """A copy with false magics at random places, one in a kilobyte; the same ones each time. Returns how many."""
+def add_false_magics(source, target, size):
+    """Copies a file and writes a false magic per kilobyte at random offsets, with a constant seed. Returns their number."""
     chance = random.Random(1)
     with open(source, "rb") as plain, open(target, "wb") as file:
         left, count = size, 0
         while left > 0:
             block = bytearray(plain.read(MIB))
-            # The image is at the end.
+            # The end contains the image.
             for at in range(4096, len(block) - 8192, 1024):
                 magic = chance.choice(MAGICS)
                 start = at + chance.randrange(512)
@@ -78,7 +78,7 @@ def strew(source, target, size):
 
 
 def library(bench):
-    """Everything out of real libraries, and out of a large one made of them."""
+    """Extracts everything from real libraries, and from a large one composed of them."""
     wheels = {path.name.split("-")[0]: path for path in sorted((RUNTIMES / "real-files").glob("*.whl"), reverse=True)}
     tools = [CUOBJDUMP, LLVM / "llvm-objdump"]
     if not installed(*tools, RUNTIMES / "real-files"):
@@ -88,21 +88,21 @@ def library(bench):
             take(bench, wheels["bitsandbytes"], "libbitsandbytes_cuda132.so")]
     hip = [take(bench, wheels["bitsandbytes"], "libbitsandbytes_rocm715.so"),
            take(bench, wheels["pennylane_lightning_amdgpu"], "lightning_amdgpu_ops.cpython-312-x86_64-linux-gnu.so")]
-    large = bench.folder / "large.so"
+    large = bench.directory / "large.so"
     containers = b"".join(section(path.read_bytes(), b".nv_fatbin") for path in cuda)
     make_large(bench, containers, large, 64_000_000 if bench.quick else 1_000_000_000)
     fast(bench, large)
     for path in [*cuda, large]:
-        # Without -xptx it leaves the PTX, which we take.
+        # Without -xptx it skips the PTX, which fatbin extracts.
         extract(bench, path, f"{CUOBJDUMP} -all -xelf all -xptx all ../{path.name}", "cuobjdump -xelf all -xptx all")
     for path in hip:
-        # It writes beside its input.
+        # It writes to the directory of its input.
         objdump = f"ln -s ../{path.name} . && {LLVM / 'llvm-objdump'} --offloading {path.name}"
         extract(bench, path, objdump, "llvm-objdump --offloading")
 
 
 def fast(bench, path):
-    """The list that headers alone lead to."""
+    """Lists by headers alone."""
     ours = Contestant("fatbin scan --fast", [[bench.fatbin, "scan", "--fast", "--json", path.name]])
     full = Contestant("fatbin scan", [[bench.fatbin, "scan", "--json", path.name]])
     read = Contestant("dd, a read loop", [["dd", f"if={path.name}", "of=/dev/null", "bs=1M", "status=none"]])
@@ -119,12 +119,12 @@ def fast(bench, path):
 
 
 def extract(bench, path, command, name):
-    """All images out of a file, beside a vendor's tool and beside the least that anybody has to do: to write so many
-    files of these bytes, which is what `cp` does with those that came out. Compressed bundles state an MD5 of what they
-    hold: whoever looks at it has to hash these bytes, too, and must write none of them before. llvm-objdump does not look.
+    """Extracts all images of a file, compared with a vendor's tool and with the lower bound: writing these files, which `cp`
+    does with the extracted ones. Compressed bundles store an MD5 of their content; verifying it requires hashing all bytes
+    before any is written. llvm-objdump does not verify it.
 
-    Five times as fast as the vendor's tool cannot be had where that takes less than five times as long as `cp`: no tool
-    writes files faster than they are written. There the gate is nearness to that floor."""
+    The limit is five times the vendor's speed. Where the vendor's tool takes less than five times as long as `cp`, that is
+    impossible, and the limit is a ratio to `cp`."""
     ours = Contestant("fatbin extract", [[bench.fatbin, "extract", path.name, "-o", "ours"]], ["ours"])
     theirs = Contestant(name, [["sh", "-c", f"mkdir theirs && cd theirs && {command}"]], ["theirs"])
     floor = Contestant("cp of these files", [["cp", "-r", "--reflink=never", "ours", "floor"]], ["floor"])
@@ -134,18 +134,18 @@ def extract(bench, path, command, name):
     rounds = bench.rounds if bench.quick or path.stat().st_size > LARGE else EXTRACT_ROUNDS
     title = f"extract: {path.name}, {path.stat().st_size:,} bytes"
     compete(bench, title, [ours, floor, theirs], rounds, theirs)
-    if not any((bench.folder / "ours").iterdir()):
+    if not any((bench.directory / "ours").iterdir()):
         raise Failure(f"nothing came out of {path.name}")
     our_bytes, their_bytes = ours.written(bench), theirs.written(bench)
-    # The links that a tool is given as its input are no output of it.
-    their_bytes -= sum(file.lstat().st_size for file in (bench.folder / "theirs").iterdir() if file.is_symlink())
+    # Links to the inputs of a tool are not its outputs.
+    their_bytes -= sum(file.lstat().st_size for file in (bench.directory / "theirs").iterdir() if file.is_symlink())
     for output in ["ours", "theirs", "floor"]:
-        shutil.rmtree(bench.folder / output)
-    # A tool that leaves images out is measured by what it takes.
+        shutil.rmtree(bench.directory / output)
+    # A tool that skips images is compared by extracted bytes.
     share = min(their_bytes / our_bytes, 1)
     ratio = share and 1 / wall_ratio(ours, theirs) / share
     above = wall_ratio(ours, floor)
-    print(f"  {name} takes out {share:.0%} of the bytes; for each byte fatbin is {ratio:.1f} times as fast")
+    print(f"  {name} extracts {share:.0%} of the bytes; per byte, fatbin is {ratio:.1f} times as fast")
     if not bench.quick:
         bench.gate(f"{ratio:.1f} times as fast as {name}, at least {LEAST_EXTRACT_RATIO}, or {above:.2f} of "
                    f"{floor.name}, at most {MOST_ABOVE_FLOOR}",
@@ -155,26 +155,26 @@ def extract(bench, path, command, name):
 def take(bench, wheel, name):
     with zipfile.ZipFile(wheel) as archive:
         member = next(member for member in archive.namelist() if member.endswith("/" + name))
-        path = bench.folder / name
+        path = bench.directory / name
         path.write_bytes(archive.read(member))
     return path
 
 
 def make_large(bench, containers, large, size):
-    """One library with all of these fat binaries, over and over, in a section of the name that NVIDIA gives it."""
-    with open(bench.folder / "containers", "wb") as file:
+    """Writes a library that repeats these fat binaries in a section with NVIDIA's name."""
+    with open(bench.directory / "containers", "wb") as file:
         while file.tell() < size:
             file.write(containers)
-    (bench.folder / "large.s").write_text('.section .nv_fatbin,"a"\n.balign 8\n.incbin "containers"\n'
+    (bench.directory / "large.s").write_text('.section .nv_fatbin,"a"\n.balign 8\n.incbin "containers"\n'
                                           '.section .note.GNU-stack,"",@progbits\n')
-    os.environ["TMPDIR"] = str(bench.folder)
-    run("cc", "-shared", "-nostdlib", "-o", large, "-Wa,-I" + str(bench.folder), bench.folder / "large.s")
+    os.environ["TMPDIR"] = str(bench.directory)
+    run("cc", "-shared", "-nostdlib", "-o", large, "-Wa,-I" + str(bench.directory), bench.directory / "large.s")
     for name in ["containers", "large.s"]:
-        (bench.folder / name).unlink()
+        (bench.directory / name).unlink()
 
 
 def section(data, name):
-    """The bytes of a section of a 64-bit little-endian ELF file."""
+    """Returns the bytes of a section of a 64-bit little-endian ELF file."""
     table, = struct.unpack_from("<Q", data, 40)
     size, count, names = struct.unpack_from("<HHH", data, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, table + size * index) for index in range(count)]

@@ -1,22 +1,21 @@
 """Packing images into an offload binary and extracting them, in four sizes."""
 
-from benchmarks.contest import LLVM, MIB, TRIPLE, Contestant, Failure, compete, gives_back, installed, wall_ratio
+from benchmarks.contest import LLVM, MIB, TRIPLE, Contestant, Failure, compete, contains_image, installed, wall_ratio
 
 SIZES = [1_000, 1_000_000, 100_000_000, 2_000_000_000]
 QUICK_SIZES = [1_000, 100_000, 1_000_000, 32_000_000]
 
-# What is demanded: no more memory for a large image than for a small one, the time of a plain copy, and never more time
-# than the peer.
+# Limits: the same memory for large and small images, the time of a plain copy, and never more time than the peer.
 MOST_MEMORY = 8 * MIB
 MOST_WALL_RATIO = 1.15
-# Below this a copy takes no time beside the start of the program that makes it.
+# Below this size, the start of the program dominates the time of a copy.
 LEAST_TO_COPY = 100_000_000
 
 TOOL = LLVM / "llvm-offload-binary"
 
 
 def pack(bench):
-    """An image into an offload binary, and out of it again."""
+    """Packs and extracts an image."""
     for size in QUICK_SIZES if bench.quick else SIZES:
         image = bench.image(size)
         described = f"--image=file={image},triple={TRIPLE},kind=openmp"
@@ -27,10 +26,10 @@ def pack(bench):
             selected = f"--image=file=theirs.so,triple={TRIPLE}"
             extract.append([f"{TOOL.name}, extracting", [TOOL, "ours", selected], "theirs.so"])
         contest(bench, f"pack: an image of {size:,} bytes", size, image, pack)
-        gives_back(bench, "ours", image)
+        contains_image(bench, "ours", image)
         contest(bench, f"extract: an image of {size:,} bytes", size, image, extract)
         for name in ["ours.so", "theirs.so"]:
-            path = bench.folder / name
+            path = bench.directory / name
             if path.exists() and path.stat().st_size != size:
                 raise Failure(f"{name} has {path.stat().st_size} bytes, the image {size}")
             path.unlink(missing_ok=True)
@@ -41,7 +40,7 @@ def contest(bench, title, size, image, tools):
     contestants = [Contestant(name, [command], [output]) for name, command, output in tools]
     ours, theirs = contestants[0], contestants[1:]
     copy = Contestant("cp", [["cp", image, "copy"]], ["copy"])
-    # What takes a millisecond needs more turns than what takes seconds.
+    # Short commands need more rounds.
     rounds = 3 if bench.quick else 25 if size <= LEAST_TO_COPY else 5
     compete(bench, title, [ours, copy, *theirs], rounds, copy)
     bench.gate(f"peak memory {ours.memory / MIB:.1f} MiB, less than {MOST_MEMORY // MIB}", ours.memory < MOST_MEMORY)

@@ -6,27 +6,27 @@ import struct
 
 from benchmarks.contest import LLVM, ROOT, TRIPLE, Contestant, Failure, compete, installed, run
 
-# A library of 1 GiB: so many images, each of that size.
+# A library of 1 GiB: number and size of its images.
 IMAGES = 256
 STRIDE = 4 << 20
 
-# What listing it by its headers may cost.
+# Limits for listing it by its headers.
 MILLISECONDS = 10
 PART = 100
 
 
 def scan(bench):
-    """Finding that image in a finished program, and the images of a large library by its headers."""
+    """Scans a finished program with a large image, and a large library by its headers."""
     in_a_program(bench)
     by_headers(bench)
 
 
 def in_a_program(bench):
-    """Everything is searched."""
-    program = bench.folder / "program"
-    run(bench.fatbin, "wrap", "--kind", "openmp", "-o", bench.folder / "wrapped.o", bench.image())
-    run("cc", "-o", program, ROOT / "fixtures/host.c", ROOT / "fixtures/runtime.c", bench.folder / "wrapped.o")
-    (bench.folder / "wrapped.o").unlink()
+    """Scans everything."""
+    program = bench.directory / "program"
+    run(bench.fatbin, "wrap", "--kind", "openmp", "-o", bench.directory / "wrapped.o", bench.image())
+    run("cc", "-o", program, ROOT / "fixtures/host.c", ROOT / "fixtures/runtime.c", bench.directory / "wrapped.o")
+    (bench.directory / "wrapped.o").unlink()
     ours = Contestant("fatbin scan", [[bench.fatbin, "scan", "--json", "program"]])
     read = Contestant("cat | wc -c", [["sh", "-c", "cat program | wc -c"]])
     contestants = [ours, read]
@@ -46,12 +46,12 @@ def in_a_program(bench):
             raise Failure(f"{theirs.name} should have found one image:\n{theirs.output}")
     if int(read.output) != program.stat().st_size:
         raise Failure(f"cat has read {read.output.strip()} bytes of {program.stat().st_size}")
-    print("  each has found exactly the one image")
+    print("  each found exactly one image")
 
 
 def by_headers(bench):
-    """Only what headers lead to is looked at, so that the size of the library does not matter."""
-    library, small = bench.folder / "library.so", bench.folder / "small.so"
+    """Scans only where headers point, so that the size of the library does not matter."""
+    library, small = bench.directory / "library.so", bench.directory / "small.so"
     write_library(library, IMAGES)
     write_library(small, 1)
     ours = Contestant("fatbin scan --fast", [[bench.fatbin, "scan", "--fast", "--json", "library.so"]])
@@ -62,7 +62,7 @@ def by_headers(bench):
     images = [image for container in json.loads(ours.output)["files"][0]["containers"] for image in container["images"]]
     if len(images) != IMAGES or any(image["arch"] != "gfx90a" for image in images):
         raise Failure(f"fatbin scan --fast should have found {IMAGES} images for gfx90a, and found {len(images)}")
-    # Pages that are looked at count as memory; what the program needs for itself is in both.
+    # Mapped pages that were read count as memory; both figures include the program itself.
     touched = ours.memory - least.memory
     bench.gate(f"{touched / 1024:,.0f} KiB of it touched, at most 1/{PART}", touched <= library.stat().st_size / PART)
     if not bench.quick:
@@ -72,7 +72,7 @@ def by_headers(bench):
 
 
 def write_library(path, count):
-    """A shared library with so many copies of a fixture in a bundle, and holes behind each."""
+    """Writes a shared library with copies of a fixture in a bundle, each followed by a hole."""
     image = (ROOT / "fixtures/answer-gfx90a.hsaco").read_bytes()
     target = b"hipv4-amdgcn-amd-amdhsa--gfx90a"
     index = b"__CLANG_OFFLOAD_BUNDLE__" + count.to_bytes(8, "little")

@@ -1,13 +1,13 @@
-"""Start-up: what a tool costs before it does anything; a build starts one for every object."""
+"""Start-up time of the tools; a build starts one for every object."""
 
 from benchmarks.contest import LLVM, MIB, Contestant, Failure, compete, installed, wall_ratio
 
-# What is demanded: a fraction of what LLVM's tools take.
+# Limits: a fraction of the time of LLVM's tools.
 MOST_WALL_RATIO = 1 / 5
 
 
 def start_up(bench):
-    """A tool that is only asked its version."""
+    """Runs each tool with --version."""
     rounds = 10 if bench.quick else 50
     ours = Contestant("fatbin --version", [[bench.fatbin, "--version"]])
     nothing = Contestant("true", [["true"]])
@@ -18,8 +18,8 @@ def start_up(bench):
     compete(bench, "start-up: a tool that is only asked its version", contestants, rounds, nothing)
     for contestant, text in zip(contestants, ["fatbin ", ""] + len(peers) * ["version 22"]):
         if text not in contestant.output:
-            raise Failure(f"{contestant.name} has not said '{text}': {contestant.output}")
-    # Measured through a parent that is too large, `true` would show it.
+            raise Failure(f"{contestant.name} did not print '{text}': {contestant.output}")
+    # `true` would reveal a measuring parent that is too large.
     bench.gate(f"the measurement itself: true takes {nothing.memory / MIB:.1f} MiB, less than 4",
                nothing.memory < 4 * MIB)
     for theirs in contestants[2:]:

@@ -1,23 +1,23 @@
-"""Wrapping: a large image into a host object."""
+"""Wrapping a large image in a host object."""
 
-from benchmarks.contest import LLVM, MIB, TRIPLE, Contestant, compete, gives_back, installed, wall_ratio
+from benchmarks.contest import LLVM, MIB, TRIPLE, Contestant, compete, contains_image, installed, wall_ratio
 
-# What is demanded of `fatbin wrap`: no more memory for a large image than for a small one, hardly a byte besides the
-# image and the gap that puts it at a multiple of 64 KiB, and the time of a plain copy.
+# Limits for `fatbin wrap`: the same memory for large and small images, few bytes besides the image and its alignment to
+# 64 KiB, and the time of a plain copy.
 MOST_MEMORY = 8 * MIB
 MOST_OVERHEAD = (64 << 10) + 4096
 MOST_WALL_RATIO = 1.2
 
 
 def wrap(bench):
-    """A large image into a host object."""
+    """Wraps a large image in a host object."""
     image = bench.image()
     ours = Contestant("fatbin wrap", [[bench.fatbin, "wrap", "--kind", "openmp", "-o", "ours.o", image]], ["ours.o"])
     copy = Contestant("cp", [["cp", image, "copy"]], ["copy"])
     contestants = [ours, copy]
     tools = [LLVM / "llvm-offload-binary", LLVM / "llvm-offload-wrapper", LLVM / "clang"]
     if installed(*tools):
-        # The three commands that make what `wrap` makes; the compiler spells the triple otherwise and would say so.
+        # The three commands equivalent to `wrap`; the compiler spells the triple differently and would warn.
         commands = [
             [tools[0], f"--image=file={image},triple={TRIPLE},kind=openmp", "-o", "theirs.offload"],
             [tools[1], "--kind=openmp", f"--triple={TRIPLE}", "-o", "theirs.bc", "theirs.offload"],
@@ -29,8 +29,8 @@ def wrap(bench):
 
     for contestant in contestants:
         if contestant is not copy:
-            gives_back(bench, contestant.outputs[-1], image)
-    print("  each object gives the image back, byte for byte")
+            contains_image(bench, contestant.outputs[-1], image)
+    print("  each object contains the image, byte for byte")
     overhead = ours.written(bench) - bench.image_size
     bench.gate(f"peak memory {ours.memory / MIB:.1f} MiB, less than {MOST_MEMORY // MIB}", ours.memory < MOST_MEMORY)
     bench.gate(f"the object is {overhead:,} bytes larger than the image, 0 to {MOST_OVERHEAD}",

@@ -1,9 +1,8 @@
-//! Everything that can be wrong with what the program is given: one line that says what, exit status 2, and on disk
-//! nothing new and nothing lost.
+//! Invalid inputs and command lines: one line with the cause, exit status 2, and no file written or lost.
 
 use crate::{Run, Sandbox, fixture};
 
-/// Runs a command that must fail, and checks that it changed nothing in the folder.
+/// Runs a command that must fail and leave the directory unchanged, and returns its message.
 fn refused(scene: &Sandbox, arguments: &str) -> String {
     let before = (scene.names(), scene.path("old.o").exists().then(|| scene.read("old.o")));
     let Run { status, out, err } = scene.fatbin(arguments);
@@ -13,7 +12,7 @@ fn refused(scene: &Sandbox, arguments: &str) -> String {
     err.strip_prefix("fatbin: ").expect(&err).trim_end().to_owned()
 }
 
-/// A folder with a good image, some bad ones and an output that exists already.
+/// Returns a directory with a valid image, some invalid ones and an existing output.
 fn scene() -> Sandbox {
     let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "good").file("old.o", "old").file("empty", "");
@@ -124,7 +123,7 @@ fn reports_a_truncated_device_image_as_an_error() {
     for size in [20, 63, 64, 2624, all.len() - 1] {
         assert_eq!(scene.file("cut", &all[..size]).fatbin("scan cut").status, 2, "{size}");
     }
-    assert_eq!(scene.file("cut", &all[..19]).fatbin("scan cut").status, 1, "these bytes do not say what they are");
+    assert_eq!(scene.file("cut", &all[..19]).fatbin("scan cut").status, 1, "these bytes do not identify the file");
 }
 
 #[test]
@@ -133,7 +132,7 @@ fn survives_any_damage_to_elf_images_and_host_files() {
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
     for name in ["a", "w.o"] {
         let good = scene.read(name);
-        // Every byte of the ELF header, and of the section headers at the end, at its extremes.
+        // Extreme values for every byte of the ELF header, and of the section headers at the end.
         let tail = good.len().saturating_sub(15 * 64);
         for at in (16..64).chain((tail..good.len()).step_by(4)) {
             let mut bytes = good.clone();

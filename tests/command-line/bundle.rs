@@ -1,4 +1,4 @@
-//! `fatbin bundle`, `unbundle` and `list`: every form there and back, and every way to get it wrong.
+//! `fatbin bundle`, `unbundle` and `list`: round trips in every form, and every error.
 
 use fatbin::format::bundle::{self, MAGIC};
 
@@ -8,7 +8,7 @@ const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const ONE: &str = "hipv4-amdgcn-amd-amdhsa--gfx906";
 const TWO: &str = "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
 
-/// Files for a host and two devices; the host's is an object.
+/// Returns files for a host, which is an object, and for two devices.
 fn scene() -> Sandbox {
     let scene = Sandbox::new();
     scene.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
@@ -20,7 +20,7 @@ fn targets() -> String {
     format!("--target {HOST}=host --target {ONE}=one --target {TWO}=two")
 }
 
-/// A run that ends with this status and one line on standard error, which is returned without the program's name.
+/// Checks that a run ended with this status and one line on standard error; returns the line without the program's name.
 fn refused(run: Run, status: i32) -> String {
     assert_eq!((run.status, run.out.as_str()), (status, ""), "{}", run.err);
     assert_eq!(run.err.lines().count(), 1, "{}", run.err);
@@ -32,10 +32,10 @@ fn bundles_lists_and_unbundles_every_type() {
     let scene = scene();
     for file_type in ["i", "ii", "cui", "hipi", "d", "ll", "bc", "s", "o", "gch", "ast"] {
         scene.fatbin(&format!("bundle --type {file_type} {} -o b", targets())).ok();
-        for said in [String::new(), format!("--type {file_type}")] {
-            assert_eq!(scene.fatbin(&format!("list {said} b")).ok(), format!("{HOST}\n{ONE}\n{TWO}\n"), "{file_type}");
+        for options in [String::new(), format!("--type {file_type}")] {
+            assert_eq!(scene.fatbin(&format!("list {options} b")).ok(), format!("{HOST}\n{ONE}\n{TWO}\n"), "{file_type}");
             let wanted = format!("--target {TWO}=x2 --target {HOST}=xh --target {ONE}=x1");
-            scene.fatbin(&format!("unbundle {said} {wanted} b")).ok();
+            scene.fatbin(&format!("unbundle {options} {wanted} b")).ok();
             for (out, file) in [("xh", "host"), ("x1", "one"), ("x2", "two")] {
                 assert!(scene.read(out) == scene.read(file), "{file_type}: {file}");
             }
@@ -341,10 +341,10 @@ fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
     for (name, bytes, message) in cases {
         scene.file("bad", bytes).file("x1", "old").file("x2", "old");
         let run = scene.fatbin(&format!("unbundle --target {ONE}=x1 --target {TWO}=x2 bad"));
-        let said = refused(run, 2);
+        let line = refused(run, 2);
         match name {
-            "wrong hash" => assert!(said.starts_with("bad: compressed bundle hash at 0x18: is 0x"), "{said}"),
-            _ => assert_eq!(said, format!("bad: {message}"), "{name}"),
+            "wrong hash" => assert!(line.starts_with("bad: compressed bundle hash at 0x18: is 0x"), "{line}"),
+            _ => assert_eq!(line, format!("bad: {message}"), "{name}"),
         }
         assert_eq!((scene.read("x1"), scene.read("x2")), (b"old".to_vec(), b"old".to_vec()), "{name}");
     }

@@ -1,4 +1,4 @@
-//! `fatbin unbundle` and `list` of archives of bundles: every form of archive and of member, and what is wrong with some.
+//! `fatbin unbundle` and `list` of archives of bundles: every form of archive and member, and damaged ones.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const ONE: &str = "hip-amdgcn-amd-amdhsa--gfx906";
 const TWO: &str = "hip-amdgcn-amd-amdhsa--gfx90a:xnack+";
 
-/// Files for a host, which is an object, and two devices.
+/// Returns files for a host, which is an object, and for two devices.
 fn scene() -> Sandbox {
     let scene = Sandbox::new();
     scene.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
@@ -26,7 +26,7 @@ fn bundle(scene: &Sandbox, how: &str, output: &str) -> Vec<u8> {
     scene.read(output)
 }
 
-/// An archive of GNU's kind.
+/// Returns an archive in GNU's format.
 fn gnu(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
     archive::write(members.iter().map(|(name, content)| ((*name).to_owned(), *content)), &mut bytes).unwrap();
@@ -37,8 +37,7 @@ fn header(name: &str, size: usize) -> Vec<u8> {
     format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644).into_bytes()
 }
 
-/// An archive of BSD's kind, whose members have their names in front of them and are filled up to multiples of eight, as
-/// Darwin has them.
+/// Returns an archive in BSD's format as on Darwin: names precede the members, which are padded to multiples of eight.
 fn bsd(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, content) in members {
@@ -50,7 +49,7 @@ fn bsd(members: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// A thin archive of files with these names.
+/// Returns a thin archive of files with these names.
 fn thin(members: &[(&str, &[u8])]) -> Vec<u8> {
     let names: String = members.iter().map(|(name, _)| format!("{name}/\n")).collect();
     let mut bytes = [b"!<thin>\n".to_vec(), header("//", names.len()), names.clone().into_bytes()].concat();
@@ -61,7 +60,7 @@ fn thin(members: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// Names and contents of an archive in the folder.
+/// Returns the names and contents of the members of an archive.
 fn members(scene: &Sandbox, name: &str) -> Vec<(String, Vec<u8>)> {
     let bytes = scene.read(name);
     let members = archive::members(View::new(&bytes)).expect("an archive").unwrap();
@@ -103,9 +102,9 @@ fn writes_an_archive_per_target_from_members_in_every_form() {
     let stems = ["binary", "object", "text", "zstd", "zlib", "text-zstd"];
     for (dialect, bytes) in [("gnu", gnu(&forms)), ("bsd", bsd(&forms)), ("thin", thin(&forms))] {
         scene.file("all.a", &bytes);
-        for said in ["", "--type a"] {
+        for options in ["", "--type a"] {
             let wanted = format!("--target {HOST}=h.a --target {ONE}=1.a --target {TWO}=2.a");
-            scene.fatbin(&format!("unbundle {said} {wanted} all.a")).ok();
+            scene.fatbin(&format!("unbundle {options} {wanted} all.a")).ok();
             let expected: Vec<_> = stems.iter().map(|stem| (in_one(stem), b"code for one\n".to_vec())).collect();
             assert_eq!(members(&scene, "1.a"), expected, "{dialect}");
             let names: Vec<String> = members(&scene, "2.a").into_iter().map(|(name, _)| name).collect();
@@ -115,7 +114,7 @@ fn writes_an_archive_per_target_from_members_in_every_form() {
             let hosts = members(&scene, "h.a");
             assert_eq!(hosts[2].0, format!("text-{HOST}text.s"));
             assert!(hosts.len() == 6 && hosts.iter().all(|(_, bytes)| *bytes == scene.read("host")), "{dialect}");
-            let listed = scene.fatbin(&format!("list {said} all.a")).ok();
+            let listed = scene.fatbin(&format!("list {options} all.a")).ok();
             assert_eq!(listed, format!("{HOST}\n{ONE}\n{TWO}\n").repeat(6), "{dialect}");
         }
     }
@@ -215,10 +214,10 @@ fn checks_for_conflicting_target_ids_on_request() {
     let message = refused(scene.fatbin(&format!("{unbundle} bad.a")), 2);
     let expected = "cannot stand in one bundle; a feature is set for all code of a processor or for none";
     assert_eq!(message, format!("bad.a!bad.o: {open} and {TWO} {expected}"));
-    // Not checked, all of it serves.
+    // Without the check, all code is compatible.
     scene.fatbin(&format!("unbundle --target {TWO}=x.a bad.a")).ok();
     assert_eq!(members(&scene, "x.a").len(), 3);
-    // What stands in two bundles does not stand together, and two values of a feature do not conflict.
+    // IDs of two bundles do not share one, and two values of a feature do not conflict.
     let off = two(TWO, &format!("{open}:xnack-"));
     scene.file("fine.a", gnu(&[("a.o", &a), ("off.o", &off), ("open.o", &two(ONE, open))]));
     scene.fatbin(&format!("{unbundle} fine.a")).ok();

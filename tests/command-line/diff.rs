@@ -1,10 +1,10 @@
-//! `fatbin diff`: what became of a made library from one build to the next.
+//! `fatbin diff`: changes of a library from one build to the next.
 
 use serde_json::Value;
 
 use crate::{Run, Sandbox, fixture};
 
-/// A library in each folder, whose images are files of these contents.
+/// Returns a directory per build with a library that contains these images.
 fn builds(old: &[&[u8]], new: &[&[u8]]) -> Sandbox {
     let scene = Sandbox::new();
     for (folder, images) in [("old", old), ("new", new)] {
@@ -27,11 +27,11 @@ fn gfx90a() -> Vec<u8> {
     fixture("answer-gfx90a.hsaco")
 }
 
-/// The code object with a kernel that is said to be larger than its 32 bytes.
+/// Returns the code object with a stated kernel size of more than its 32 bytes.
 fn grown() -> Vec<u8> {
     let mut image = gfx90a();
     let size = |image: &[u8], at: usize| u64::from_le_bytes(image[at..at + 8].try_into().unwrap());
-    // The sizes of global functions; there is one, and its table is the only one.
+    // The size of the only global function in the only symbol table.
     let places: Vec<usize> =
         (16..image.len() - 8).filter(|&at| size(&image, at) == 32 && image[at - 12] == 0x12).collect();
     assert_eq!(places.len(), 1);

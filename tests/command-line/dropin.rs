@@ -1,10 +1,10 @@
-//! Called under the name of an LLVM tool, the program is that tool.
+//! The program under the names of LLVM tools.
 
 use std::process::Command;
 
 use crate::{Run, Sandbox};
 
-/// Runs the program under another name; arguments as one would type them.
+/// Runs the program under another name, with arguments separated by white space.
 pub fn called(scene: &Sandbox, name: &str, arguments: &str) -> Run {
     let link = scene.path(name);
     if !link.exists() {
@@ -13,7 +13,7 @@ pub fn called(scene: &Sandbox, name: &str, arguments: &str) -> Run {
             .unwrap();
     }
     let mut run = crate::run(Command::new(&link).args(arguments.split_whitespace()).current_dir(scene.path(".")));
-    // The tools say their own path first.
+    // Messages begin with the path of the tool.
     run.err = run.err.replace(link.to_str().unwrap(), name);
     run
 }

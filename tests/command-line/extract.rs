@@ -1,4 +1,4 @@
-//! `fatbin extract`: names, bytes, and what happens when files meet.
+//! `fatbin extract`: file names, contents, and conflicts between files.
 
 use crate::Sandbox;
 
@@ -50,7 +50,7 @@ fn does_not_extract_the_host_entry_of_a_bundle() {
     assert_eq!(scene.read(out.trim()), b"device code");
 }
 
-/// Images of three targets, and one of them twice.
+/// Returns images of three targets, one of them twice.
 fn packed() -> Sandbox {
     let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "x");
@@ -136,7 +136,7 @@ fn writes_a_library_per_target() {
     let [member] = members.as_slice() else { panic!("{} members", members.len()) };
     let fatbin::archive::MemberContent::Here(view) = member.content else { panic!("a thin archive") };
     assert_eq!(view.data(), scene.read("b"));
-    // The symbol table leads a linker to the kernel.
+    // A linker finds the kernel in the symbol table.
     assert!(String::from_utf8_lossy(&bytes[..400]).contains("answer"), "no symbol");
 }
 

@@ -1,10 +1,10 @@
-//! `fatbin extract`: names by template, the index, selection by container and kernel, and addresses as inputs.
+//! `fatbin extract`: name templates, the index, filters by container and kernel, addresses as inputs.
 
 use serde_json::Value;
 
 use crate::{Sandbox, run};
 
-/// Two images in an object.
+/// Returns an object with two images.
 fn object() -> Sandbox {
     let scene = Sandbox::new();
     scene.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
@@ -145,7 +145,7 @@ fn extracts_other_images_when_one_is_damaged() {
     let (cubin, ptx) = (crate::fixture("answer-sm_90.cubin"), crate::fixture("answer-sm_80.ptx"));
     let members = [&cubin, &ptx].map(|image| Member::new(View::new(image), None).unwrap());
     let mut fatbin = write(&members).unwrap().to_vec();
-    // The first entry says that it is compressed with LZ4, and is not.
+    // The first entry is marked as LZ4 and is not compressed.
     for (at, value) in [(16, 500_u64), (41, 0x20), (56, 9000)] {
         fatbin[16 + at..][..2].copy_from_slice(&value.to_le_bytes()[..2]);
     }
@@ -154,8 +154,8 @@ fn extracts_other_images_when_one_is_damaged() {
         let run = scene.fatbin(&format!("{command} a b"));
         assert_eq!((run.status, run.err.lines().count()), (2, 1), "{command}: {}", run.err);
         assert!(run.err.contains("cannot be decompressed"), "{command}: {}", run.err);
-        let told = run.out.lines().filter(|line| line.contains("sm_80") || line.contains("gfx90a")).count();
-        assert_eq!(told, 2, "{command}: {}", run.out);
+        let lines = run.out.lines().filter(|line| line.contains("sm_80") || line.contains("gfx90a")).count();
+        assert_eq!(lines, 2, "{command}: {}", run.out);
     }
     assert_eq!(scene.read("out/a.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx").len(), ptx.len());
 }
@@ -173,8 +173,8 @@ fn extracts_other_files_of_a_directory_or_list_when_one_is_damaged() {
         for (command, count) in [("scan", 2), ("inspect", 2), ("extract -o out", 2)] {
             let run = scene.fatbin(&format!("{command} {inputs}"));
             assert_eq!((run.status, run.err.lines().count()), (2, problems), "{command} {inputs}: {}", run.err);
-            let told = run.out.lines().filter(|line| line.contains("one") || line.contains("two")).count();
-            assert_eq!(told, count, "{command} {inputs}: {}", run.out);
+            let lines = run.out.lines().filter(|line| line.contains("one") || line.contains("two")).count();
+            assert_eq!(lines, count, "{command} {inputs}: {}", run.out);
         }
     }
 }

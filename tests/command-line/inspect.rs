@@ -1,4 +1,4 @@
-//! `fatbin inspect`: the tables, the documents, the exit status.
+//! `fatbin inspect`: tables, JSON, exit statuses.
 
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ fn distinguishes_files_without_images_from_unreadable_files() {
     let run = scene.fixture("answer-sm_90.cubin", "a").fatbin("inspect missing a");
     assert_eq!(run.status, 2);
     assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");
-    assert!(run.out.starts_with("a: image 0: "), "the others are still told: {}", run.out);
+    assert!(run.out.starts_with("a: image 0: "), "the others are still listed: {}", run.out);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The library, as the example uses it.
+//! The library, used as in the example.
 
 use fatbin::bytes::View;
 use fatbin::scan::Scan;

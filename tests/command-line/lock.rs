@@ -1,8 +1,8 @@
-//! `fatbin lock`: what it writes, and when it does not.
+//! `fatbin lock`: the record, and errors that prevent it.
 
 use crate::Sandbox;
 
-/// Hashes are long, and not what these tests are about.
+/// Removes the hashes, which these tests ignore.
 fn without_hashes(lock: &[u8]) -> String {
     let lock = String::from_utf8(lock.to_vec()).unwrap();
     let words = |line: &str| line.split(' ').filter(|it| !it.starts_with("sha256=")).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! The program as its users meet it: what it prints, how it exits, and what it leaves on disk.
+//! The program from the outside: output, exit statuses, files.
 
 mod bad_input;
 mod bundle;
@@ -30,12 +30,12 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A folder of its own to run the program in.
+/// A temporary directory to run the program in.
 struct Sandbox {
-    folder: TempDir,
+    directory: TempDir,
 }
 
-/// What a run of the program gave.
+/// Result of a run of the program.
 #[derive(Debug, PartialEq)]
 struct Run {
     status: i32,
@@ -45,20 +45,20 @@ struct Run {
 
 impl Sandbox {
     fn new() -> Self {
-        Sandbox { folder: tempfile::tempdir().unwrap() }
+        Sandbox { directory: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
-    /// Puts a file into the folder.
+    /// Writes a file to the directory.
     fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> &Self {
         std::fs::write(self.path(name), bytes).unwrap();
         self
     }
 
-    /// Puts a fixture into the folder under a name.
+    /// Copies a fixture to the directory under a name.
     fn fixture(&self, fixture: &str, name: &str) -> &Self {
         self.file(name, self::fixture(fixture))
     }
@@ -67,9 +67,9 @@ impl Sandbox {
         std::fs::read(self.path(name)).unwrap()
     }
 
-    /// Names in the folder, sorted.
+    /// Returns the names in the directory, sorted.
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = std::fs::read_dir(self.folder.path())
+        let mut names: Vec<String> = std::fs::read_dir(self.directory.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -77,15 +77,15 @@ impl Sandbox {
         names
     }
 
-    /// Runs `fatbin` in the folder with arguments as one would type them.
+    /// Runs `fatbin` in the directory with arguments separated by white space.
     fn fatbin(&self, arguments: &str) -> Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fatbin"));
-        run(command.args(arguments.split_whitespace()).current_dir(self.folder.path()))
+        run(command.args(arguments.split_whitespace()).current_dir(self.directory.path()))
     }
 }
 
 impl Run {
-    /// The output of a run that must have ended well and silently.
+    /// Returns the output of a run, which must have succeeded without messages.
     fn ok(self) -> String {
         assert_eq!((self.status, self.err.as_str()), (0, ""), "{}", self.out);
         self.out
@@ -95,7 +95,7 @@ impl Run {
 fn run(command: &mut Command) -> Run {
     let Output { status, stdout, stderr } = command.output().unwrap();
     Run {
-        status: status.code().expect("ended by itself"),
+        status: status.code().expect("not ended by a signal"),
         out: String::from_utf8(stdout).unwrap(),
         err: String::from_utf8(stderr).unwrap(),
     }

@@ -1,8 +1,8 @@
-//! `fatbin pack`: what it says of images that say little, and what comes out again.
+//! `fatbin pack`: metadata of images, and round trips.
 
 use crate::{Sandbox, fixture};
 
-/// `path: KIND TRIPLE ARCH IMAGE` of each image that scan lists.
+/// Returns the row of each image that `scan` lists: kind, triple, arch, image kind.
 fn listed(scene: &Sandbox, file: &str) -> Vec<String> {
     let json: serde_json::Value = serde_json::from_str(&scene.fatbin(&format!("scan --json {file}")).ok()).unwrap();
     let containers = json["files"][0]["containers"].as_array().unwrap().iter();

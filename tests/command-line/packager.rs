@@ -1,12 +1,11 @@
-//! Called as llvm-offload-binary or clang-offload-packager: what can be said without the tool itself, which is beside it in
-//! `linker-tests/dropin`.
+//! The program as llvm-offload-binary or clang-offload-packager. `linker-tests/dropin` compares it with the tool itself.
 
 use crate::Sandbox;
 use crate::dropin::called;
 
 const BINARY: &str = "llvm-offload-binary";
 
-/// A scene with a binary of four images in it, `in.bin`.
+/// Returns a directory with `in.bin`, a binary of four images.
 fn packed() -> Sandbox {
     let scene = Sandbox::new();
     scene.file("one.o", "image one").file("two.cubin", "image two").file("three.bc", "").file("four", "image four");
@@ -16,7 +15,7 @@ fn packed() -> Sandbox {
     scene
 }
 
-/// What the scene holds besides what it was made of.
+/// Returns the names of files that the program added.
 fn new_names(scene: &Sandbox) -> Vec<String> {
     let old = ["one.o", "two.cubin", "three.bc", "four", "in.bin", BINARY];
     scene.names().into_iter().filter(|name| !old.contains(&name.as_str())).collect()
@@ -84,7 +83,7 @@ fn warns_of_the_deprecated_name_only() {
         let run = called(&scene, name, "-o out --image=file=one.o,triple=x");
         assert_eq!((run.status, run.err.as_str()), (0, expected), "{name}");
     }
-    // A command line that ends the reading is not warned of either.
+    // Neither does a command line that ends the parsing.
     assert!(called(&scene, "clang-offload-packager", "--help").ok().contains("clang-offload-packager [options]"));
 }
 

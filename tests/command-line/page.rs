@@ -1,4 +1,4 @@
-//! The page of `--html`: when it is written, and what is on it. How it behaves is tested in a browser.
+//! The page of `--html`: when it is written, and its contents. linker-tests/page tests its behavior in a browser.
 
 use crate::Sandbox;
 

@@ -1,10 +1,10 @@
-//! `fatbin scan`: the table, the document, the exit status.
+//! `fatbin scan`: tables, JSON, exit statuses.
 
 use serde_json::{Value, json};
 
 use crate::{Sandbox, run};
 
-/// Where the first offload binary of an object begins.
+/// Returns the offset of the first offload binary of an object.
 fn container(object: &[u8]) -> usize {
     object.windows(4).position(|bytes| bytes == [0x10, 0xff, 0x10, 0xad]).unwrap()
 }
@@ -273,8 +273,8 @@ fn reads_compressed_bundles_and_reports_a_wrong_hash() {
     scene.file("a", [&one[..], &[0; 100], &two].concat());
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json a").ok()).unwrap();
     let containers = document["files"][0]["containers"].as_array().unwrap();
-    let said: Vec<_> = containers.iter().map(|it| (it["type"].as_str(), it["version"].as_u64())).collect();
-    assert_eq!(said, [(Some("ccob"), Some(3)), (Some("ccob"), Some(2))]);
+    let listed: Vec<_> = containers.iter().map(|it| (it["type"].as_str(), it["version"].as_u64())).collect();
+    assert_eq!(listed, [(Some("ccob"), Some(3)), (Some("ccob"), Some(2))]);
     assert_eq!(containers[1]["images"][0]["arch"].as_str(), Some("gfx906:xnack+"));
     let out = scene.fatbin("extract a -o out").ok();
     assert_eq!(out.lines().map(|path| scene.read(path)).collect::<Vec<_>>(), [b"device code", b"device code"]);
@@ -307,7 +307,7 @@ fn flags_an_image_whose_container_states_another_processor() {
     assert_eq!((&images[0]["own_arch"], &images[1]["own_arch"]), (&json!("gfx90a"), &Value::Null));
 }
 
-/// Where the bytes are.
+/// Returns the offset of the bytes.
 fn place(object: &[u8], bytes: &[u8]) -> usize {
     object.windows(bytes.len()).position(|there| there == bytes).unwrap()
 }
@@ -325,7 +325,7 @@ fn lists_registration_structures() {
     assert_eq!(document["files"][0]["wrappers"], expected);
     assert_eq!(document["files"][0]["unreferenced"], Value::Null);
 
-    // A second container, which nothing registers.
+    // A second, unregistered container.
     let bundle = fatbin::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1).unwrap().to_vec();
     scene.file("more.o", [&object[..], &bundle].concat());
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json more.o").ok()).unwrap();
@@ -340,7 +340,7 @@ fn identifies_files_split_by_rocm_kpack() {
     scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
     let mut object = scene.read("w.o");
     let (code, wrapper) = (place(&object, b"__CLANG_OFFLOAD_BUNDLE__"), place(&object, b"FPIH"));
-    // It leaves zeros where the device code was, and the magic HIPK.
+    // It replaces the device code by zeros and writes the magic HIPK.
     object[code..code + 4096 + 3456].fill(0);
     object[wrapper..wrapper + 4].copy_from_slice(b"HIPK");
     let run = scene.file("split.o", object).fatbin("scan split.o");

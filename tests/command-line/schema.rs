@@ -1,4 +1,4 @@
-//! `fatbin schema`: what commands print follows the schema that is published, and says nothing that is not in it.
+//! `fatbin schema`: JSON output follows the published schemas and has no other fields.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::Sandbox;
 
-/// Forbids every object whose fields a schema names to have others: whoever reads a document may meet new fields, but
-/// whoever adds one has to document it.
+/// Forbids additional fields in every object of a schema. Readers must accept new fields, but each must be documented.
 fn closed(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -35,7 +34,7 @@ fn check(validator: &Validator, document: &Value) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// Files of many kinds, broken and missing ones among them.
+/// Returns files of many kinds, including damaged and missing ones.
 fn scene() -> (Sandbox, &'static str) {
     let scene = Sandbox::new();
     for (fixture, name) in [
@@ -92,7 +91,7 @@ fn extract_index_follows_its_schema() {
     }
 }
 
-/// The fields of objects in a document, wherever they stand.
+/// Collects the field names of all objects in a document.
 fn fields(document: &Value, into: &mut BTreeSet<String>) {
     match document {
         Value::Object(map) => map.iter().for_each(|(key, value)| {

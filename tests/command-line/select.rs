@@ -1,4 +1,4 @@
-//! `fatbin select`: which image is taken, why no other is, and the exit status.
+//! `fatbin select`: the selected image, reasons against the others, exit statuses.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::Sandbox;
 const GPU: &str = "answer-gfx90a.hsaco";
 const DEVICE: &str = "gfx90a:sramecc+:xnack-";
 
-/// Processors and the `e_flags` of their code, with every feature left open.
+/// Processors and the `e_flags` of their code, with every feature unspecified.
 const FLAGS: [(&str, u32); 4] = [("gfx906", 0x52f), ("gfx90a", 0x53f), ("gfx942", 0x54c), ("gfx9-generic", 0x100_0151)];
 
-/// `bundle`, with these target ids in their order, each with code whose header says the same.
+/// Returns a directory with `bundle`, which has these target IDs in order, each with code whose header agrees.
 fn bundle(ids: &[&str]) -> Sandbox {
     let scene = Sandbox::new();
     let mut targets = String::new();
@@ -27,7 +27,7 @@ fn bundle(ids: &[&str]) -> Sandbox {
     scene
 }
 
-/// An object with a fat binary of a cubin for 9.0 and PTX for 8.0.
+/// Returns an object with a fat binary of a cubin for 9.0 and PTX for 8.0.
 fn fat_binary() -> Sandbox {
     let scene = Sandbox::new();
     scene.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_80.ptx", "b.ptx");
@@ -39,7 +39,7 @@ fn document(scene: &Sandbox, arguments: &str) -> Value {
     serde_json::from_str(&scene.fatbin(&format!("select --json {arguments}")).out).unwrap()
 }
 
-/// What the first answer of the first choice is, and which image.
+/// Returns the first answer of the first choice and its image.
 fn answer(scene: &Sandbox, arguments: &str) -> (String, Option<u64>) {
     let document = document(scene, arguments);
     let answer = &document["files"][0]["choices"][0]["answers"][0];
@@ -69,10 +69,10 @@ fn reports_compilation_from_ptx() {
         ("sm_100", "jit-ptx", Some(1), 0, "CUDA on sm_100 would JIT from PTX, image 1"),
         ("sm_75", "nothing", None, 1, "CUDA on sm_75 takes nothing"),
     ];
-    for (device, word, chosen, status, told) in cases {
+    for (device, word, chosen, status, message) in cases {
         let run = scene.fatbin(&format!("select --device {device} cuda.o"));
         assert_eq!((run.status, run.err.as_str()), (status, ""));
-        assert!(run.out.contains(told), "{}", run.out);
+        assert!(run.out.contains(message), "{}", run.out);
         assert_eq!(answer(&scene, &format!("--device {device} cuda.o")), (word.to_owned(), chosen));
     }
 }
@@ -92,9 +92,9 @@ fn reports_code_that_is_selected_but_cannot_be_loaded() {
     let id = bytes.windows(6).position(|bytes| bytes == b"gfx90a").unwrap();
     bytes[id..id + 6].copy_from_slice(b"gfx942");
     let run = scene.file("bundle", bytes).fatbin("select --device gfx942:sramecc+:xnack- bundle");
-    let told = "HIP takes it, and then it cannot be loaded: it is for gfx90a, not for gfx942\n";
+    let message = "HIP takes it, and then it cannot be loaded: it is for gfx90a, not for gfx942\n";
     assert_eq!(run.status, 1);
-    assert!(run.out.contains(told), "{}", run.out);
+    assert!(run.out.contains(message), "{}", run.out);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn rejects_unknown_devices_and_unreadable_files() {
     assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
     let run = scene.fatbin("select --device sm_90 missing cuda.o");
     assert_eq!(run.status, 2);
-    assert!(run.out.contains("takes image 0"), "the others are still told: {}", run.out);
+    assert!(run.out.contains("takes image 0"), "the others are still listed: {}", run.out);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `fatbin completions` and `fatbin man`: what packages of the program put beside it.
+//! `fatbin completions` and `fatbin man`: files for packages of the program.
 
 use std::process::Command;
 
@@ -25,7 +25,7 @@ fn bash_completes_a_command_and_its_options() {
             ". ./completions; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
              _fatbin fatbin \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\""
         );
-        crate::run(Command::new("bash").args(["-c", &script]).current_dir(scene.folder.path())).ok()
+        crate::run(Command::new("bash").args(["-c", &script]).current_dir(scene.directory.path())).ok()
     };
     assert_eq!(complete("fatbin insp"), "inspect\n");
     assert_eq!(complete("fatbin scan --nd"), "--ndjson\n");

@@ -1,8 +1,8 @@
-//! What is printed where somebody watches, and what is not printed where nobody does.
+//! Output on a terminal, and output elsewhere.
 
 use crate::Sandbox;
 
-/// An object with an image for another processor than its container says.
+/// Returns an object with an image for another processor than its container states.
 fn contradicting() -> Sandbox {
     let scene = Sandbox::new();
     let image = crate::fixture("answer-gfx90a.hsaco");
@@ -43,7 +43,7 @@ mod at_a_terminal {
 
     use super::{Sandbox, contradicting};
 
-    /// A terminal of so many columns: the end that a person has, and the one that programs have.
+    /// Returns both ends of a pseudo-terminal of this width: the master, and the slave for programs.
     fn terminal(columns: u16) -> (File, OwnedFd) {
         let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&person).unwrap();
@@ -54,7 +54,7 @@ mod at_a_terminal {
         (File::from(person), OwnedFd::from(program))
     }
 
-    /// What a terminal shows of a command in a shell, with all that commands it.
+    /// Returns the output of a shell script on a terminal, with its control sequences.
     fn shown(scene: &Sandbox, columns: u16, script: &str, variable: (&str, &str)) -> String {
         let (mut person, program) = terminal(columns);
         let script = script.replace("fatbin", env!("CARGO_BIN_EXE_fatbin"));
@@ -62,10 +62,10 @@ mod at_a_terminal {
         command.args(["-c", &script]).current_dir(scene.path(".")).env("TERM", "xterm").env_remove("NO_COLOR");
         command.env(variable.0, variable.1).stdout(program.try_clone().unwrap()).stderr(program);
         let mut child = command.spawn().unwrap();
-        // The program's end has to be closed here, or there is no end to read to.
+        // Close the program's end here: otherwise, reading never ends.
         drop(command);
         let mut text = Vec::new();
-        // Linux says EIO where the other end is gone.
+        // Linux returns EIO when the other end is closed.
         let _ = person.read_to_end(&mut text);
         child.wait().unwrap();
         String::from_utf8(text).unwrap().replace("\r\n", "\n")

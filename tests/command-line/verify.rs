@@ -1,8 +1,8 @@
-//! `fatbin verify`: whether device code is whole.
+//! `fatbin verify`: intact and damaged device code.
 
 use crate::{Run, Sandbox};
 
-/// `good`: an object with two images, one of them in a compressed bundle.
+/// Returns a directory with `good`, an object with two images, one of them in a compressed bundle.
 fn scene() -> Sandbox {
     let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b").file("none", "");
@@ -48,7 +48,7 @@ fn exits_with_1_for_no_images_and_with_2_for_unreadable_files() {
 fn reports_a_wrong_stored_hash() {
     let scene = scene();
     let mut bytes = scene.read("bundle");
-    // Behind magic, version, method and two sizes of 64 bits (version 3).
+    // After magic, version, method and two sizes of 64 bits (version 3).
     bytes[24] ^= 1;
     let message = damaged(&scene, "bad", bytes);
     assert!(message.starts_with("fatbin: bad: compressed bundle hash at 0x18: is 0x"), "{message}");

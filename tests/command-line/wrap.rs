@@ -1,4 +1,4 @@
-//! `fatbin wrap`: what it takes and what comes out.
+//! `fatbin wrap`: inputs and the objects written.
 
 use crate::Sandbox;
 
@@ -52,7 +52,7 @@ fn embeds_a_file_of_offload_binaries_unchanged() {
     let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     scene.fatbin("wrap --kind openmp -o w.o a b").ok();
-    // The section of an object is such a file: cut it out.
+    // The section of an object is such a file: copy its contents.
     let object = scene.read("w.o");
     let start = object.windows(4).position(|w| w == [0x10, 0xff, 0x10, 0xad]).unwrap();
     let size = |at: usize| u64::from_le_bytes(object[at + 8..at + 16].try_into().unwrap()) as usize;
@@ -113,7 +113,7 @@ fn aligns_large_images_for_fast_copies() {
 fn host_option_sets_the_machine_of_the_object() {
     let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a");
-    // The machine numbers of the ELF specifications; that of IBM Z is in big-endian order.
+    // Machine numbers of the ELF specifications; IBM Z is big-endian.
     let hosts = [
         ("x86_64-unknown-linux-gnu", [62, 0]),
         ("aarch64-linux-gnu", [183, 0]),
@@ -143,7 +143,7 @@ fn rejects_unsupported_hosts() {
     assert_eq!(scene.names(), ["a"]);
 }
 
-/// Kind, triple, arch and image kind of each row that `scan` prints.
+/// Returns kind, triple, arch and image kind of each row that `scan` prints.
 fn images(scene: &Sandbox, file: &str) -> Vec<Vec<String>> {
     let table = scene.fatbin(&format!("scan {file}")).ok();
     table.lines().skip(2).map(|line| line.split_whitespace().skip(2).take(4).map(str::to_owned).collect()).collect()
@@ -165,7 +165,7 @@ fn cuda_registers_one_fat_binary_of_cubins_and_ptx() {
 fn hip_registers_one_bundle_with_a_host_entry_and_aligned_code_objects() {
     let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
-    // Without features fixed in one and left open in the other, which no runtime could choose between.
+    // No two of them differ only in whether a feature is specified: runtimes could not choose between such images.
     scene.fatbin("wrap --kind hip --host x86_64-unknown-linux-gnu -o w.o --image file=a,arch=gfx90a:xnack- b").ok();
     let (host, amdgcn) = ("x86_64-unknown-linux-gnu", "amdgcn-amd-amdhsa");
     let expected = [
@@ -290,7 +290,7 @@ fn adds_producer_notes_to_images() {
     let scene = Sandbox::new();
     scene.fixture("answer-gfx90a.hsaco", "a").file("text", "no ELF file");
     scene.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o w.o a").ok();
-    // The generation keeps images in .rodata, with nothing around them but the object's own headers.
+    // This generation stores images in .rodata without a container.
     let bytes = scene.read("w.o");
     let section = object::File::parse(&*bytes).unwrap().section_by_name(".rodata").unwrap().data().unwrap().to_vec();
     let image = object::File::parse(&*section).unwrap();

@@ -1,13 +1,13 @@
-//! A table: what a policy says of some files, and what comes of it.
+//! A table of policies, files and expected results.
 
 use super::Sandbox;
 
-/// A policy, the files, the exit status, and what stands in the output.
+/// A policy, the files, the exit status, and words of the output.
 type Case = (&'static str, &'static str, i32, &'static [&'static str]);
 
 #[rustfmt::skip]
 pub const CASES: &[Case] = &[
-    // Required: passes, violates, and what a cubin by itself cannot say.
+    // Required: passes, is violated, and is undecided for a cubin on its own.
     ("archs.require = ['gfx90a', 'sm_90']", "both.o", 0, &[]),
     ("archs.require = ['sm_90', 'compute_80']", "cuda.o", 0, &[]),
     ("archs.require = ['sm_89']", "both.o", 1, &["both.o: required-archs: no code for sm_89; there is gfx90a, sm_90"]),
@@ -16,10 +16,10 @@ pub const CASES: &[Case] = &[
     ("archs.require = ['gfx90a:xnack+']", "amd", 0, &[]),
     ("archs.require = ['sm_100f']", "sm100", 2, &["undecided: required-archs: image 0 (sm_100) at 0x0: cannot tell whether there is code for sm_100f"]),
     ("archs.require = ['sm_80']", "nameless", 2, &["undecided: required-archs: image 0", "does not say what it is for"]),
-    // PTX in place of machine code, from a version on.
+    // PTX instead of machine code, from a version on.
     ("archs = { require = ['sm_90', 'sm_86'], ptx-fallback = 'compute_80' }", "cuda.o", 0, &[]),
     ("archs = { require = ['sm_90', 'sm_86'], ptx-fallback = 'compute_86' }", "cuda.o", 1, &["no code for sm_86"]),
-    // Devices: what runs there, whatever it was built for.
+    // Devices: code that runs there, whatever its target is.
     ("archs.devices = ['sm_90', 'gfx90a:sramecc+:xnack-']", "both.o", 0, &[]),
     ("archs.devices = ['sm_86']", "cuda.o", 1, &["devices: no machine code that runs on sm_86 (only PTX, to be compiled there)"]),
     ("archs = { devices = ['sm_86'], ptx-fallback = 'compute_80' }", "cuda.o", 0, &[]),
@@ -34,7 +34,7 @@ pub const CASES: &[Case] = &[
     ("archs.only = ['sm_90']", "cuda.o", 1, &["only-archs: image 1 (compute_80)", "and only sm_90 may be there"]),
     ("archs.only = ['sm_90']", "nameless", 2, &["undecided: only-archs: image 0"]),
     ("warn = ['only-archs']\narchs.only = ['sm_90']", "cuda.o", 0, &["cuda.o: warning: only-archs: "]),
-    // Features, over all files.
+    // Features, across all files.
     ("archs.consistent-features = true", "amd hip.o", 0, &[]),
     ("archs.consistent-features = true", "amd hip.o xnack", 1, &["xnack: consistent-features: code for gfx90a:xnack+ and not for what other files have; gfx90a in amd, hip.o"]),
     // Kernels.
@@ -49,7 +49,7 @@ pub const CASES: &[Case] = &[
     ("kernels = [{ max-spills = 0 }]", "amd", 0, &[]),
     ("kernels = [{ max-spills = 0 }]", "sm90", 2, &["undecided: kernel-limits: ", "does not state spilled registers", "see max-scratch"]),
     ("kernels = [{ max-scratch = 0 }]", "bitcode", 1, &["matches-something: there is no kernel that could be looked at"]),
-    // Sizes, as they are stored.
+    // Sizes as stored.
     ("sizes = { total = '20 kB', file = '8 kB', arch = { sm_90 = '4 kB' } }", "both.o amd", 0, &[]),
     ("sizes.total = '8 kB'", "both.o amd", 1, &["policy.toml: total-size: 10.51 kB of device code, at most 8 kB allowed; 7.05 kB in both.o, 3.45 kB in amd"]),
     ("sizes.file = '5 kB'", "both.o amd", 1, &["both.o: file-size: 7.05 kB of device code, at most 5 kB allowed; 3.45 kB for gfx90a"]),
@@ -66,7 +66,7 @@ pub const CASES: &[Case] = &[
     ("images.build-paths = false", "both.o", 0, &[]),
     ("images.build-paths = false", "more.o", 1, &["build-paths: image 1 (compute_90)", "such as /home/me/kernel.cu"]),
     ("images.build-paths = false", "opaque.o", 2, &["undecided: build-paths: image 0", "cannot be decompressed"]),
-    // How images are stored, and who can read that.
+    // Compression, and the releases that can read it.
     ("images.compressed = true", "v2.hipfb", 0, &[]),
     ("images.compressed = true", "cuda.o", 1, &["compression: 2 of 2 images not compressed, 3.81 kB; these are for compute_80, sm_90"]),
     ("images.compressed = true", "opaque.o", 1, &["1 of 2 images not compressed"]),
@@ -75,7 +75,7 @@ pub const CASES: &[Case] = &[
     ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v2.hipfb plain.hipfb", 0, &[]),
     ("images.readable-by = ['rocm-6.1']", "v2.hipfb", 1, &["readable-by: ROCm 6.1 cannot read a ccob of version 2 (at 0x0); ROCm 6.2 is the first that can"]),
     ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v3.hipfb", 1, &["ROCm 6.2 cannot read a ccob of version 3", "LLVM 19 cannot read a ccob of version 3"]),
-    // Whole, registered, and there once.
+    // Intact, registered, and not duplicated.
     ("images.intact = true", "both.o v3.hipfb", 0, &[]),
     ("images.intact = true", "cut", 1, &["cut: valid-images: image 0 (gfx90a) at "]),
     ("images.intact = true", "opaque.o", 2, &["undecided: valid-images: image 0", "stored in a way that is not known"]),
@@ -98,7 +98,7 @@ pub const CASES: &[Case] = &[
     ("files.'*.so'.archs.require = ['sm_90']", "both.o", 1, &["no file that holds device code matches \"*.so\""]),
     ("", "both.o broken", 2, &["broken: undecided: readable: offload binary version at 0x4"]),
     ("", "both.o missing", 2, &["missing: undecided: readable: cannot open: No such file"]),
-    // What holds for one file does not have to for another.
+    // Requirements that differ by file.
     ("archs.require = ['sm_90']\nfiles.amd.archs.require = ['gfx90a']", "amd sm90", 0, &[]),
     ("archs.require = ['sm_90']", "amd sm90", 1, &["amd: required-archs: no code for sm_90; there is gfx90a"]),
 ];
@@ -107,16 +107,16 @@ pub const CASES: &[Case] = &[
 fn every_rule_passes_fails_and_stays_undecided_as_expected() {
     let scene = Sandbox::with_device_code();
     let mut wrong = String::new();
-    for (policy, files, status, told) in CASES {
+    for (policy, files, status, parts) in CASES {
         let run = scene.check(policy, files);
         let summary = run.out.lines().last().unwrap_or_default();
         let is_right = run.status == *status
-            && told.iter().all(|part| run.out.contains(part))
+            && parts.iter().all(|part| run.out.contains(part))
             && summary.contains(" checks: ")
             && (summary.contains("violated") || summary.contains("undecided")) == (*status != 0);
         if !is_right {
             let (expected, got, out, err) = (status, run.status, &run.out, &run.err);
-            wrong += &format!("{policy}\n  on {files}: {got}, not {expected} {told:?}\n{out}{err}\n");
+            wrong += &format!("{policy}\n  on {files}: {got}, not {expected} {parts:?}\n{out}{err}\n");
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

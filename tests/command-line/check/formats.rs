@@ -1,4 +1,4 @@
-//! The reports of a check, and names of files that try to be more than names.
+//! The reports of a check, and hostile file names in them.
 
 use roxmltree::Document;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::Sandbox;
 const POLICY: &str = "warn = ['only-archs']\n\
                       archs = { require = ['sm_89'], only = ['gfx90a', 'sm_89'], forbid = ['sm_50'] }\nimages.registered = true\n";
 
-/// A name that ends whatever it may stand in.
+/// A name with the closing delimiters of every report.
 const HOSTILE: &str = "a]]>\"'<script>&amp;|`x`](y)\u{1b}[31m\n## @all \u{fffe}";
 
 fn report(scene: &Sandbox, format: &str, files: &str) -> String {
@@ -68,7 +68,7 @@ fn sarif_points_into_the_repository_and_keeps_its_fingerprints_when_offsets_chan
     assert_eq!((&before[0]["ruleId"], &before[0]["level"]), (&json!("required-archs"), &json!("error")));
     assert_eq!(before[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "cuda.o");
     assert_eq!((&before[1]["ruleId"], &before[1]["level"]), (&json!("only-archs"), &json!("warning")));
-    // The same with another image in front of it.
+    // The same image after another one.
     scene.fatbin("wrap --kind cuda -o cuda.o sm80.ptx sm90").ok();
     let after = results(&scene);
     let fingerprints = |results: &Value| -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! `fatbin check --init`: a policy from a good build.
+//! `fatbin check --init`: a policy from a known-good build.
 
 use super::{Sandbox, wheel};
 

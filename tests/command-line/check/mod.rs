@@ -1,4 +1,4 @@
-//! `fatbin check`: each rule as it passes, is violated and cannot decide; policies that cannot be meant; every report.
+//! `fatbin check`: every outcome of each rule, invalid policies, every report.
 
 mod cases;
 mod formats;
@@ -8,13 +8,13 @@ mod situations;
 
 use crate::{Run, Sandbox};
 
-/// Where bytes begin in a file.
+/// Returns the offset of bytes in a file.
 fn position(file: &[u8], bytes: &[u8]) -> usize {
     file.windows(bytes.len()).position(|window| window == bytes).unwrap()
 }
 
 impl Sandbox {
-    /// A folder with files of every kind that policies are about.
+    /// Returns a directory with files for every rule.
     fn with_device_code() -> Sandbox {
         let scene = Sandbox::new();
         scene.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
@@ -44,7 +44,7 @@ impl Sandbox {
         scene
     }
 
-    /// Files in which one thing is wrong.
+    /// Adds files with one defect each.
     fn damaged(&self) {
         let patch = |from: &str, to: &str, change: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = self.read(from);
@@ -53,18 +53,18 @@ impl Sandbox {
         };
         // The stored hash of a compressed bundle of version 3.
         patch("v3.hipfb", "wrong-hash.hipfb", &|bytes| bytes[24] ^= 1);
-        // What the container says the image is for.
+        // The image's target in the container.
         self.fatbin("pack -o packed amd").ok();
         patch("packed", "wrong-arch", &|bytes| {
             let at = position(bytes, b"gfx90a\0");
             bytes[at + 5] = b'6';
         });
-        // Where the image's section headers are.
+        // The offset of the image's section headers.
         patch("packed", "cut", &|bytes| {
             let at = position(bytes, b"\x7fELF");
             bytes[at + 0x28..at + 0x30].copy_from_slice(&0x10_0000_u64.to_le_bytes());
         });
-        // A flag of the first entry that nobody knows how to read.
+        // An unknown flag of the first entry.
         patch("cuda.o", "opaque.o", &|bytes| {
             let at = position(bytes, &[0x50, 0xed, 0x55, 0xba]);
             bytes[at + 16 + 42] |= 1;
@@ -74,13 +74,13 @@ impl Sandbox {
         self.file("broken", [0x10, 0xff, 0x10, 0xad]);
     }
 
-    /// Checks files by a policy.
+    /// Checks files against a policy.
     fn check(&self, policy: &str, files: &str) -> Run {
         self.file("policy.toml", policy).fatbin(&format!("check --policy policy.toml {files}"))
     }
 }
 
-/// A wheel with these files.
+/// Returns a wheel with these files.
 fn wheel(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, bytes) in files {

@@ -1,12 +1,11 @@
-//! Policies that cannot be meant as they stand: one clear error, with line and column, and exit status 2. And the schema
-//! of policies, which says the same as far as a schema can.
+//! Invalid policies: one error with line and column, exit status 2. The schema of policies agrees as far as a schema can.
 
 use serde_json::Value;
 
 use super::Sandbox;
 
-/// A policy and what is said of it. Those that only a reader of the whole policy can refuse are marked: to a schema an
-/// architecture is a string, and it compares nothing.
+/// A policy and its error. Errors that a schema cannot find are marked: for a schema, an architecture is a string, and it
+/// compares no values.
 #[rustfmt::skip]
 const WRONG: &[(&str, &str, Refusal)] = &[
     ("archs.requires = []", "1:7: there is no key \"requires\" here; did you mean require? (there is devices,", Refusal::BySchema),

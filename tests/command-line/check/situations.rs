@@ -1,10 +1,9 @@
-//! What projects have shipped and complained of, as policies: the verdict, and a message that names the file, the rule and
-//! what is there instead.
+//! Reported problems of real projects as policies: the result, and a message with the file, the rule and the actual value.
 
 use super::{Sandbox, position, wheel};
 
-/// A delegate in a wheel had code for the machine that built it; the wheel installs, and the model fails at its first
-/// launch (pytorch/executorch #21567, #21668). All libraries together have everything, so their union would have passed.
+/// A delegate in a wheel had code only for the machine that built it: the wheel installs, and the model fails at its first
+/// launch (pytorch/executorch #21567, #21668). The union of all libraries would have passed.
 #[test]
 fn reports_libraries_of_a_wheel_that_lack_code_for_a_gpu() {
     let scene = Sandbox::with_device_code();
@@ -17,11 +16,11 @@ fn reports_libraries_of_a_wheel_that_lack_code_for_a_gpu() {
     let policy = "must-hold = ['libaoti_cuda_backend.so', 'libextension_cuda.so']\n\
                   archs = { devices = ['sm_80', 'sm_90'], ptx-fallback = 'compute_80' }\n";
     let run = scene.check(policy, "executorch.whl");
-    let told = "executorch.whl!executorch/lib/libextension_cuda.so: devices: no code that runs on sm_80; there is gfx90a, sm_90\n";
+    let expected = "executorch.whl!executorch/lib/libextension_cuda.so: devices: no code that runs on sm_80; there is gfx90a, sm_90\n";
     assert_eq!((run.status, run.out.lines().count()), (1, 2), "{}", run.out);
-    assert!(run.out.starts_with(told), "{}", run.out);
+    assert!(run.out.starts_with(expected), "{}", run.out);
 
-    // One that was built without the delegate is no wheel for GPUs that has nothing wrong in it.
+    // A wheel built without the delegate has no device code, which is a violation.
     let run = scene.check(policy, "cpu.whl");
     assert_eq!(run.status, 1);
     assert!(run.out.contains("cpu.whl: holds-device-code: no device code\n"), "{}", run.out);
@@ -30,9 +29,9 @@ fn reports_libraries_of_a_wheel_that_lack_code_for_a_gpu() {
     );
 }
 
-/// What EasyBuild asks of an installation (easybuild-framework #4692, #5008): machine code for each compute capability that
-/// was asked for or PTX that becomes it, a warning for more, files that are let off; all of it by cuobjdump's text, which
-/// misses PTX in separable code.
+/// EasyBuild's requirements for an installation (easybuild-framework #4692, #5008): machine code for each requested compute
+/// capability or PTX for it, a warning for more, and exempt files. EasyBuild parses the output of cuobjdump, which omits PTX
+/// in relocatable code.
 #[test]
 fn requires_code_for_each_capability_and_warns_of_more() {
     let scene = Sandbox::with_device_code();
@@ -52,8 +51,8 @@ fn requires_code_for_each_capability_and_warns_of_more() {
     assert_eq!(scene.check(&excepted, "bin").status, 0);
 }
 
-/// `-a 107-real` was folded into sm_100 without a word, and cuobjdump says sm_100 for code of the family too
-/// (NVIDIA/TensorRT-LLM #19067, #19069). A container says which it is; where there is none, nobody can.
+/// `-a 107-real` was silently merged into sm_100, and cuobjdump prints sm_100 for code of the family as well
+/// (NVIDIA/TensorRT-LLM #19067, #19069). A container states the difference; an image without a container does not.
 #[test]
 fn code_for_a_family_is_not_code_for_its_first_member() {
     let scene = Sandbox::with_device_code();
@@ -68,8 +67,8 @@ fn code_for_a_family_is_not_code_for_its_first_member() {
     };
     scene.file("libtensorrt_llm.so", container(0)).file("family.so", container(0x20));
     let run = scene.check("archs.require = ['sm_107']", "libtensorrt_llm.so");
-    let told = "libtensorrt_llm.so: required-archs: no code for sm_107; there is compute_80, sm_100\n";
-    assert!(run.status == 1 && run.out.starts_with(told), "{}", run.out);
+    let expected = "libtensorrt_llm.so: required-archs: no code for sm_107; there is compute_80, sm_100\n";
+    assert!(run.status == 1 && run.out.starts_with(expected), "{}", run.out);
     assert_eq!(scene.check("archs.require = ['sm_100f']", "family.so").status, 0);
     let run = scene.check("archs.require = ['sm_100f']", "libtensorrt_llm.so");
     assert!(run.status == 1 && run.out.contains("no code for sm_100f; there is compute_80, sm_100"), "{}", run.out);

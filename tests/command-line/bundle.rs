@@ -33,7 +33,11 @@ fn bundles_lists_and_unbundles_every_type() {
     for file_type in ["i", "ii", "cui", "hipi", "d", "ll", "bc", "s", "o", "gch", "ast"] {
         scene.fatbin(&format!("bundle --type {file_type} {} -o b", targets())).ok();
         for options in [String::new(), format!("--type {file_type}")] {
-            assert_eq!(scene.fatbin(&format!("list {options} b")).ok(), format!("{HOST}\n{ONE}\n{TWO}\n"), "{file_type}");
+            assert_eq!(
+                scene.fatbin(&format!("list {options} b")).ok(),
+                format!("{HOST}\n{ONE}\n{TWO}\n"),
+                "{file_type}"
+            );
             let wanted = format!("--target {TWO}=x2 --target {HOST}=xh --target {ONE}=x1");
             scene.fatbin(&format!("unbundle {options} {wanted} b")).ok();
             for (out, file) in [("xh", "host"), ("x1", "one"), ("x2", "two")] {

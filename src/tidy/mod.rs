@@ -1,0 +1,89 @@
+//! Tests of the source's structure: dependencies between modules, length and header of files, wording of comments.
+//!
+//! The map in `lib.rs` assigns each module to a layer, and a module uses only layers below its own. The compiler accepts
+//! cycles between modules; they cost the next reader. A test that fails here shows either a misplaced line or a misplaced
+//! boundary: find out which before changing the test.
+
+mod layers;
+mod references;
+mod siblings;
+mod wording;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Maximum length of a source file, in lines.
+const MAX_FILE_LINES: usize = 450;
+
+/// A source file of the crate.
+struct SourceFile {
+    path: PathBuf,
+    text: String,
+    /// Path of the module that the file defines: `["scan", "walk"]` for `src/scan/walk.rs`, `["scan"]` for
+    /// `src/scan/mod.rs`.
+    module: Vec<String>,
+}
+
+impl SourceFile {
+    /// Returns the first part of the file's path below `src`, without its extension.
+    fn top_module(&self) -> &str {
+        &self.module[0]
+    }
+
+    /// Returns whether the file belongs to the crate's root or to these tests, and so to no layer.
+    fn is_outside_of_layers(&self) -> bool {
+        ["lib", "main", "tidy"].contains(&self.top_module())
+    }
+}
+
+fn source_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Reads every source file of the crate.
+fn source_files() -> Vec<SourceFile> {
+    let mut files = Vec::new();
+    collect(&source_directory(), &[], &mut files);
+    files
+}
+
+fn collect(directory: &Path, module: &[String], files: &mut Vec<SourceFile>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut own = module.to_vec();
+        if path.is_dir() {
+            own.push(name);
+            collect(&path, &own, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            if name != "mod" {
+                own.push(name);
+            }
+            files.push(SourceFile { text: fs::read_to_string(&path).unwrap(), path, module: own });
+        }
+    }
+}
+
+#[test]
+fn files_stay_short() {
+    for file in source_files() {
+        let lines = file.text.lines().count();
+        assert!(lines <= MAX_FILE_LINES, "{}: {lines} lines, at most {MAX_FILE_LINES}", file.path.display());
+    }
+}
+
+#[test]
+fn every_file_starts_with_a_module_comment() {
+    for file in source_files() {
+        assert!(file.text.starts_with("//! "), "{}: missing module comment", file.path.display());
+    }
+}
+
+#[test]
+fn unsafe_code_is_confined_to_io() {
+    for file in source_files() {
+        if !["io", "tidy"].contains(&file.top_module()) {
+            assert!(!file.text.contains("unsafe {"), "{}: unsafe code outside of io", file.path.display());
+        }
+    }
+}

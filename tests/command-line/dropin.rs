@@ -115,6 +115,6 @@ fn install_links_replaces_links_and_nothing_else() {
     std::fs::create_dir(scene.path("other")).unwrap();
     scene.file("other/llvm-offload-wrapper", "a program");
     let run = scene.fatbin("install-links other");
-    assert_eq!(run.err, "fatbin: other/llvm-offload-wrapper: is there already and is no link\n");
+    assert_eq!(run.err, "fatbin: other/llvm-offload-wrapper: already exists and is not a link; remove it first\n");
     assert_eq!((run.status, std::fs::read_dir(scene.path("other")).unwrap().count()), (2, 1));
 }

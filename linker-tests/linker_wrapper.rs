@@ -114,7 +114,7 @@ fn drive(folder: &Path, kind: &str, release: &str) -> Result<()> {
     let mut link = Command::new(&clang);
     link.current_dir(folder).args(["-save-temps=obj", "-o", "driver", "-nostdlib"]);
     if kind == "openmp" {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/main.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
         link.args(["-O1", "-fPIE", "-DMARKER=42", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]).arg(source);
     } else {
         std::fs::write(folder.join("kernel.cpp"), kernel(kind))?;

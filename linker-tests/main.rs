@@ -3,7 +3,7 @@
 //! A wrapper object is right when a linker that knows nothing of it puts it into a program, and the program's runtime
 //! then finds its device images. Neither can be seen by looking at the object, so these tests link it and run the result.
 //!
-//! Each folder here is a case: `main.c`, whose first lines say what goes with it (see [`directives`]), and
+//! Each directory in `cases` is a case: `main.c`, whose first lines say what goes with it (see [`directives`]), and
 //! `expected-stdout`, what the finished program prints. Every case is linked by every linker in every form, and each
 //! combination is a trial of its own, named `case/linker/form`:
 //!
@@ -99,8 +99,8 @@ fn main() -> ExitCode {
 
 fn trials() -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
-    for folder in case_folders()? {
-        let case = Case::read(&folder)?;
+    for directory in case_directories()? {
+        let case = Case::read(&directory)?;
         trials.extend(trial::of_case(case));
     }
     trials.extend(false_magics::trials());
@@ -121,17 +121,14 @@ fn trials() -> Result<Vec<Trial>> {
     Ok(trials)
 }
 
-/// Every folder beside this file, in the order of their names, but for those that are modules of this program.
-fn case_folders() -> Result<Vec<PathBuf>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests");
-    let mut folders = Vec::new();
+/// Returns the directories in `cases`, sorted by name.
+fn case_directories() -> Result<Vec<PathBuf>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases");
+    let mut directories = Vec::new();
     for entry in std::fs::read_dir(&root).with_context(|| root.display().to_string())? {
-        let path = entry?.path();
-        if path.is_dir() && !path.join("mod.rs").exists() {
-            folders.push(path);
-        }
+        directories.push(entry?.path());
     }
-    ensure!(!folders.is_empty(), "{}: no case here", root.display());
-    folders.sort();
-    Ok(folders)
+    ensure!(!directories.is_empty(), "{}: no cases", root.display());
+    directories.sort();
+    Ok(directories)
 }

@@ -23,7 +23,7 @@ pub fn survive_folding(folder: &Path, linker: Linker) -> Result<()> {
 
 /// The OpenMP program of the case `openmp`, on the real runtime.
 fn links_and_runs(folder: &Path, linker: Linker, flags: &[&str]) -> Result<()> {
-    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp");
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp");
     let clang = || -> Result<Step> {
         let step =
             Step::new(folder, Tool::Clang.path()?).args(["-O1", "-fPIE", "-ffunction-sections", "-fdata-sections"]);

@@ -219,7 +219,7 @@ impl Source {
     fn flags(self, folder: &Path) -> Result<Vec<String>> {
         let kind = match self {
             Source::OpenMp => {
-                let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/main.c");
+                let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
                 return Ok(vec![source.display().to_string()]);
             }
             Source::Hip => "hip",
@@ -255,7 +255,7 @@ fn runs_on_its_device(folder: &Path, object: &Path) -> Result<()> {
     let folders: Vec<PathBuf> = [runtime, target].iter().filter_map(|path| path.parent().map(Path::to_owned)).collect();
     let run = Step::new(folder, folder.join("program")).env("LD_LIBRARY_PATH", std::env::join_paths(folders)?);
     let done: Done = run.env("OMP_TARGET_OFFLOAD", "MANDATORY").run()?;
-    let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/expected-stdout");
+    let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/expected-stdout");
     let expected = std::fs::read_to_string(&expected).with_context(|| expected.display().to_string())?;
     ensure!(done.stdout == expected, "{}", done.complain("the program does not print what it should"));
     Ok(())

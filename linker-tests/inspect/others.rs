@@ -28,7 +28,7 @@ fn spirv(folder: &Path) -> Result<()> {
 
 /// The host's own image is a shared library; its kernels are known by the names that clang gives them.
 fn openmp(folder: &Path) -> Result<()> {
-    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/main.c");
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
     let target = "x86_64-unknown-linux-gnu";
     let step = clang(folder)?.args(["-fopenmp", "--offload-device-only", "-DMARKER=42", "-fPIC", "-g", "-c"]);
     step.arg(format!("-fopenmp-targets={target}")).arg(case).args(["-o", "device.o"]).run()?;
@@ -45,7 +45,7 @@ fn openmp(folder: &Path) -> Result<()> {
     );
     for (name, kernel) in &ours.kernels {
         ensure!(kernel["code_size"].as_u64() > Some(0), "{}", ours.complain(name));
-        let is_named = |file: &str| file.ends_with("linker-tests/openmp/main.c");
+        let is_named = |file: &str| file.ends_with("linker-tests/cases/openmp/main.c");
         ensure!(kernel["source"]["file"].as_str().is_some_and(is_named), "{}", ours.complain(name));
     }
     Ok(())

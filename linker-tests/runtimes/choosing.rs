@@ -14,7 +14,7 @@ use crate::tools::{Linker, Tool, find_in, llvm_tool, not_fetched};
 pub fn openmp(folder: &Path, release: &'static str, linker: Linker) -> Result<()> {
     let libomp = openmp_library(release, "libomp.so.5")?;
     let libomptarget = openmp_library(release, &format!("libomptarget.so.{release}"))?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp/main.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
     let clang = || -> Result<Step> {
         let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
         let step = Step::new(folder, clang).args(["-O1", "-fPIE", "-fPIC", "-fopenmp", "-c"]);

@@ -50,7 +50,7 @@ pub fn trials() -> Vec<Trial> {
 fn openmp(folder: &Path, release: &str, linker: Linker) -> Result<()> {
     let libomp = openmp_library(release, "libomp.so.5")?;
     let libomptarget = openmp_library(release, &format!("libomptarget.so.{release}"))?;
-    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/openmp");
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp");
     let clang = || -> Result<Step> {
         let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
         let step = Step::new(folder, clang).args(["-O1", "-fPIE", "-fopenmp"]).arg(format!("-fopenmp-targets={HOST}"));

@@ -18,7 +18,7 @@
 //! demands that the two programs print the same.
 //!
 //! What has to hold of every kind, ABI and host, and not of a case, is the [`matrix`]. What releases of real runtimes
-//! accept are the [`runtimes`], what it must not take from a program is in [`citizen`].
+//! accept are the [`runtimes`], what it must not take from a program is in [`link_hygiene`].
 //!
 //! wild takes part where it is installed, and may be missing even in strict mode: no package has it, and building it takes
 //! longer than all trials together. Last run: wild 0.10.0 on Debian 12, all 21 trials passed.
@@ -40,7 +40,7 @@
 //! The reports of `fatbin check` follow their published schemas, and its policies hold for real files: [`check`].
 //!
 //! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
-//! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`todays_tools`].
+//! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`upstream_bugs`].
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
 //! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
@@ -50,8 +50,8 @@ mod build;
 mod bundle_archives;
 mod check;
 mod ci;
-mod citizen;
 mod debian;
+mod link_hygiene;
 mod directives;
 mod dropin;
 mod false_magics;
@@ -63,7 +63,7 @@ mod real_files;
 mod runtimes;
 mod step;
 mod sweep;
-mod todays_tools;
+mod upstream_bugs;
 mod tools;
 mod trial;
 mod verify;
@@ -107,7 +107,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());
-    trials.extend(citizen::trials());
+    trials.extend(link_hygiene::trials());
     trials.extend(dropin::trials());
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
@@ -116,7 +116,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
     trials.extend(real_files::trials());
-    trials.extend(todays_tools::trials());
+    trials.extend(upstream_bugs::trials());
     trials.extend(ci::trials());
     Ok(trials)
 }

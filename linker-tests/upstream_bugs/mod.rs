@@ -22,8 +22,8 @@ pub fn trials() -> Vec<Trial> {
 
 fn trial(name: &str, test: fn(&Path) -> Result<()>) -> Trial {
     let folder = name.replace('/', "-");
-    Trial::ignorable_test(format!("todays_tools/{name}"), move || {
-        completion(fresh_folder("todays_tools", &folder).and_then(|folder| test(&folder)))
+    Trial::ignorable_test(format!("upstream_bugs/{name}"), move || {
+        completion(fresh_folder("upstream_bugs", &folder).and_then(|folder| test(&folder)))
     })
 }
 

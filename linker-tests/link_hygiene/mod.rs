@@ -1,4 +1,4 @@
-//! A good citizen: the wrapper object takes nothing away from the program that it is linked into.
+//! A good link_hygiene: the wrapper object takes nothing away from the program that it is linked into.
 //!
 //! Section garbage collection and folding ([`sections`]), exceptions through its frames ([`unwinding`]), the marks of a
 //! hardened link ([`hardened`]), and room for everything else where the images are huge ([`large`]). Two objects in one
@@ -34,15 +34,15 @@ pub fn trials() -> Vec<Trial> {
             if name == "icf" && linker == Linker::Bfd {
                 continue;
             }
-            let run = move || completion(test(&fresh_folder(&format!("citizen/{name}"), linker.name())?, linker));
-            trials.push(Trial::ignorable_test(format!("citizen/{name}/{}", linker.name()), run));
+            let run = move || completion(test(&fresh_folder(&format!("link_hygiene/{name}"), linker.name())?, linker));
+            trials.push(Trial::ignorable_test(format!("link_hygiene/{name}/{}", linker.name()), run));
         }
     }
     trials
 }
 
 fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/citizen").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/link_hygiene").join(name)
 }
 
 fn cc(folder: &Path) -> Result<Step> {

@@ -5,4 +5,4 @@
 
 /* The linker throws away what nothing refers to. Nothing refers to an offload entry by name: it lives because the wrapper
  * object refers to the bounds of its section. lld counts that reference only when told to. */
-#include "../../fixtures/host.c"
+#include "../../../fixtures/host.c"

@@ -6,4 +6,4 @@
 
 /* The images as they are, with no offload binary around them: the form of the oldest runtimes, accepted by all. The text
  * in the middle has an odd length, so that the image behind it has to be aligned anew. */
-#include "../../fixtures/host.c"
+#include "../../../fixtures/host.c"

@@ -2,4 +2,4 @@
 //# beside: runtime.c
 
 /* The plainest case: one image, one entry, and a runtime that prints what it is told. */
-#include "../../fixtures/host.c"
+#include "../../../fixtures/host.c"

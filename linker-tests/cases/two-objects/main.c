@@ -5,4 +5,4 @@
 
 /* Two wrapper objects in one link, as when a program is made of parts that were wrapped apart. Their symbols must not
  * clash, both must register, and each of the two must see the entries of the whole program. */
-#include "../../fixtures/host.c"
+#include "../../../fixtures/host.c"

@@ -11,11 +11,11 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::directives::fixture;
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::{Tool, llvm_tool};
+use crate::harness::trial::{completion, fresh_folder};
 use crate::linker_wrapper::kernel;
-use crate::step::Step;
-use crate::tools::{Tool, llvm_tool};
-use crate::trial::{completion, fresh_folder};
 
 /// What llvm-ar calls a dialect, and its flags for that.
 const DIALECTS: [(&str, &[&str]); 4] = [

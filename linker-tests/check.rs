@@ -8,8 +8,8 @@ use jsonschema::{Registry, Validator};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
-use crate::tools::{fetched, find_in, not_fetched};
-use crate::trial::{completion, fresh_folder};
+use crate::harness::tools::{fetched, find_in, not_fetched};
+use crate::harness::trial::{completion, fresh_folder};
 
 /// A trial's name, and what it does in a folder of its own.
 type Test = (&'static str, fn(&Path) -> Result<()>);

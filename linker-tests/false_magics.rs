@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::tools::{Tool, fetched, find_in, not_fetched};
-use crate::trial::completion;
+use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
+use crate::harness::trial::completion;
 
 const OFFLOAD_BINARY: &[u8] = b"\x10\xff\x10\xad";
 const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";

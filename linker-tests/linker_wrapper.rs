@@ -13,10 +13,10 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::{Missing, Tool, llvm_tool};
-use crate::trial::{completion, fresh_folder};
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::{Missing, Tool, llvm_tool};
+use crate::harness::trial::{completion, fresh_folder};
 
 /// Kind, its value in entries, and releases: all that Debian 12 has of this tool below the reference's own release.
 const REFERENCES: [(&str, u32, [&str; 3]); 3] =

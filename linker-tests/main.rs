@@ -3,7 +3,7 @@
 //! A wrapper object is right when a linker that knows nothing of it puts it into a program, and the program's runtime
 //! then finds its device images. Neither can be seen by looking at the object, so these tests link it and run the result.
 //!
-//! Each directory in `cases` is a case: `main.c`, whose first lines say what goes with it (see [`directives`]), and
+//! Each directory in `cases` is a case: `main.c`, whose first lines say what goes with it (see [`harness::directives`]), and
 //! `expected-stdout`, what the finished program prints. Every case is linked by every linker in every form, and each
 //! combination is a trial of its own, named `case/linker/form`:
 //!
@@ -12,9 +12,9 @@
 //! cargo test --test linker-tests registration/lld   # one case, one linker
 //! ```
 //!
-//! A trial compiles the host program, has `fatbin wrap` make the object ([`wrap`]), links ([`build`]), runs the program
+//! A trial compiles the host program, has `fatbin wrap` make the object ([`harness::wrap`]), links ([`harness::build`]), runs the program
 //! and compares its output, and then asks `fatbin scan`, `fatbin extract` and `llvm-objdump --offloading` for the images in
-//! the result ([`verify`]). One more trial a case, `case/reference`, has LLVM's own tools make the object instead and
+//! the result ([`harness::verify`]). One more trial a case, `case/reference`, has LLVM's own tools make the object instead and
 //! demands that the two programs print the same.
 //!
 //! What has to hold of every kind, ABI and host, and not of a case, is the [`matrix`]. What releases of real runtimes
@@ -43,32 +43,25 @@
 //! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`upstream_bugs`].
 //!
 //! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
-//! says which Debian package has it ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
+//! says which Debian package has it ([`harness::tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
 //! machine which is to prove something cannot pass by having nothing installed.
 
-mod build;
 mod bundle_archives;
 mod check;
 mod ci;
 mod debian;
-mod link_hygiene;
-mod directives;
 mod dropin;
 mod false_magics;
+mod harness;
 mod inspect;
+mod link_hygiene;
 mod linker_wrapper;
 mod matrix;
 mod page;
 mod real_files;
 mod runtimes;
-mod step;
-mod sweep;
 mod upstream_bugs;
-mod tools;
-mod trial;
-mod verify;
 mod versions;
-mod wrap;
 mod wrappers;
 
 use std::path::{Path, PathBuf};
@@ -78,7 +71,8 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::{Arguments, Trial};
 
-use directives::Case;
+use harness::directives::Case;
+use harness::{sweep, trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

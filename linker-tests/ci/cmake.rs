@@ -7,9 +7,9 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use super::{end, policy, root};
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::Tool;
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
 
 const PROJECT: &str = "\
 cmake_minimum_required(VERSION 3.16)

@@ -12,8 +12,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::directives::fixture;
-use crate::trial::{completion, fresh_folder};
+use crate::harness::directives::fixture;
+use crate::harness::trial::{completion, fresh_folder};
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;

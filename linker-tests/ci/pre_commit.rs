@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::{end, path_with_program, policy, project, root};
-use crate::step::Step;
-use crate::tools::Tool;
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
 
 const HOOKS: &str = ".pre-commit-hooks.yaml";
 

@@ -14,10 +14,10 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use super::Side;
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::{Tool, llvm_tool};
+use crate::harness::trial::{completion, fresh_folder};
 use crate::linker_wrapper::{kernel, stand_ins};
-use crate::step::{Done, Step};
-use crate::tools::{Tool, llvm_tool};
-use crate::trial::{completion, fresh_folder};
 
 /// A compile that packs device code.
 struct Client {

@@ -11,10 +11,10 @@ use anyhow::{Result, bail, ensure};
 use libtest_mimic::Trial;
 
 use super::{Call, Came, Pair, Side};
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::Tool;
-use crate::trial::{completion, fresh_folder};
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
+use crate::harness::trial::{completion, fresh_folder};
 
 /// What is asked of every file.
 const ASKED: [&str; 8] = [

@@ -9,8 +9,8 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::{Call, Pair};
-use crate::tools::Tool;
-use crate::trial::{completion, fresh_folder};
+use crate::harness::tools::Tool;
+use crate::harness::trial::{completion, fresh_folder};
 
 /// A tool, and the names of options that mistakes are made in.
 struct Subject {

@@ -10,9 +10,9 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::{Call, Left, Pair, Side};
-use crate::directives::fixture;
-use crate::tools::Tool;
-use crate::trial::{completion, fresh_folder};
+use crate::harness::directives::fixture;
+use crate::harness::tools::Tool;
+use crate::harness::trial::{completion, fresh_folder};
 
 /// The names of the tool; `true` for the one that warns.
 const NAMES: [(&str, bool); 2] = [("llvm-offload-binary", false), ("clang-offload-packager", true)];

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::directives::{Case, Image, fixture};
-use crate::step::Step;
-use crate::tools::{Linker, Tool};
-use crate::wrap::Wrapper;
+use crate::harness::directives::{Case, Image, fixture};
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Tool};
+use crate::harness::wrap::Wrapper;
 
 /// How the wrapper object gets into the program.
 #[derive(Clone, Copy, PartialEq)]

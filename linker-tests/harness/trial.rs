@@ -6,11 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use libtest_mimic::{Completion, Failed, Trial};
 
-use crate::build::{Build, Built, Form};
-use crate::directives::Case;
-use crate::tools::{Linker, Missing};
-use crate::verify;
-use crate::wrap::Wrapper;
+use crate::harness::build::{Build, Built, Form};
+use crate::harness::directives::Case;
+use crate::harness::tools::{Linker, Missing};
+use crate::harness::verify;
+use crate::harness::wrap::Wrapper;
 
 /// Every linker in every form, and the comparison with the reference.
 pub fn of_case(case: Case) -> Vec<Trial> {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::build::Built;
-use crate::directives::{Case, Image};
-use crate::step::{Done, Step};
-use crate::tools::Tool;
+use crate::harness::build::Built;
+use crate::harness::directives::{Case, Image};
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::Tool;
 
 pub fn run(case: &Case, folder: &Path, built: &Built) -> Result<Done> {
     let mut libraries = folder.as_os_str().to_owned();

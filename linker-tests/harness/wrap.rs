@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::directives::{Case, Image};
-use crate::step::Step;
-use crate::tools::Tool;
+use crate::harness::directives::{Case, Image};
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
 
 /// Who makes the wrapper objects.
 #[derive(Clone, Copy)]

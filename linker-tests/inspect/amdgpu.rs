@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use super::{Ours, clang, dwarf, source, text, trial};
-use crate::step::Step;
-use crate::tools::{Tool, llvm_tool};
+use crate::harness::step::Step;
+use crate::harness::tools::{Tool, llvm_tool};
 
 /// What LLVM calls each figure, and we.
 const FIGURES: [(&str, &str); 10] = [

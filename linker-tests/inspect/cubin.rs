@@ -8,8 +8,8 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use super::{Ours, clang, dwarf, source, text, trial};
-use crate::step::Step;
-use crate::tools::Tool;
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
 
 /// Both forms of the ELF header, with 1 KB of shared memory that the system keeps (90 and later) and without.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100f", "sm_120"];

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use super::{Ours, text};
-use crate::step::Step;
-use crate::tools::Tool;
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
 
 /// Compares units, and the sources of all kernels.
 pub fn compare(folder: &Path, ours: &Ours, file: &str) -> Result<()> {

@@ -18,9 +18,9 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
-use crate::step::{Done, Step};
-use crate::tools::Tool;
-use crate::trial::{completion, fresh_folder};
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::Tool;
+use crate::harness::trial::{completion, fresh_folder};
 
 pub fn trials() -> Vec<Trial> {
     [amdgpu::trials(), cubin::trials(), others::trials(), real::trials()].into_iter().flatten().collect()

@@ -7,8 +7,8 @@ use libtest_mimic::Trial;
 use serde_json::json;
 
 use super::{Ours, clang, source, trial};
-use crate::step::Step;
-use crate::tools::Tool;
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
 
 pub fn trials() -> Vec<Trial> {
     vec![trial("spirv".to_owned(), spirv), trial("openmp-on-the-host".to_owned(), openmp)]

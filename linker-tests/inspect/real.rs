@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use libtest_mimic::Trial;
 
 use super::{amdgpu, cubin, trial};
+use crate::harness::step::Step;
 use crate::real_files;
-use crate::step::Step;
 
 pub fn trials() -> Vec<Trial> {
     vec![

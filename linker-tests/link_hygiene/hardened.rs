@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::{cc, source, wrap};
-use crate::directives::fixture;
+use crate::harness::directives::fixture;
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::Linker;
 use crate::matrix::images::Images;
-use crate::step::{Done, Step};
-use crate::tools::Linker;
 
 /// A library without the compiler's start files and the C library's archive: they need not have the marks themselves.
 pub fn marks_stay(folder: &Path, linker: Linker) -> Result<()> {

@@ -10,9 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Result, ensure};
 
 use super::{cc, wrap};
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::Linker;
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::Linker;
 
 const SIZE: u32 = 2_400 << 20;
 

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use libtest_mimic::Trial;
 
-use crate::step::Step;
-use crate::tools::{Linker, Tool};
-use crate::trial::{completion, fresh_folder};
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Tool};
+use crate::harness::trial::{completion, fresh_folder};
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path, Linker) -> Result<()>;

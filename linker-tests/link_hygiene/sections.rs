@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use super::{cc, wrap};
-use crate::step::Step;
-use crate::tools::{Linker, Tool};
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Tool};
 
 const HOST: &str = "x86_64-pc-linux-gnu";
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use super::{cc, source, wrap};
+use crate::harness::step::Step;
+use crate::harness::tools::Linker;
 use crate::matrix::images::Images;
-use crate::step::Step;
-use crate::tools::Linker;
 
 pub fn exceptions_pass(folder: &Path, linker: Linker) -> Result<()> {
     let images = Images::write(folder)?;

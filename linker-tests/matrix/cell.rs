@@ -7,8 +7,8 @@ use anyhow::Result;
 use super::host::{Form, Host, Output};
 use super::kit::Kit;
 use super::rows::Row;
-use crate::step::{Done, Step};
-use crate::tools::Linker;
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::Linker;
 
 /// What the cells of one trial share.
 pub struct Cells<'a> {

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result};
 
 use crate::debian::debian;
-use crate::step::Step;
-use crate::tools::{Linker, Missing, Tool, in_path};
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Missing, Tool, in_path};
 
 pub struct Host {
     pub name: &'static str,

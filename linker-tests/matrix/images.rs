@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::directives::fixture;
+use crate::harness::directives::fixture;
 
 /// The smallest fat binary of NVIDIA's sort with something in it: a header of 16 bytes that counts 8 more.
 const FAT_BINARY: &[u8] = b"\x50\xed\x55\xba\x01\0\x10\0\x08\0\0\0\0\0\0\0payload!";

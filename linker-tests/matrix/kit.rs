@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 
 use super::host::{HOSTS, Host, Output};
 use super::rows::{Layout, ROWS, Row};
-use crate::directives::fixture;
-use crate::tools::Linker;
-use crate::trial::fresh_folder;
+use crate::harness::directives::fixture;
+use crate::harness::tools::Linker;
+use crate::harness::trial::fresh_folder;
 
 pub struct Kit {
     folder: PathBuf,

@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Error, Result, anyhow};
 use libtest_mimic::Trial;
 
-use crate::step::Step;
-use crate::tools::{Linker, Missing};
-use crate::trial::{completion, fresh_folder};
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Missing};
+use crate::harness::trial::{completion, fresh_folder};
 use cell::Cells;
 use host::{Form, HOSTS, Host};
 use images::Images;

@@ -10,8 +10,8 @@ use super::cell::Cells;
 use super::host::Form;
 use super::images::Images;
 use super::rows::Reference;
-use crate::step::Step;
-use crate::tools::{Linker, Tool, llvm_tool};
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Tool, llvm_tool};
 
 /// `ours` is our object: HIP's tool takes a bundle that is finished already, and gets that of ours.
 pub fn check(cells: &Cells, reference: Reference, images: &Images, ours: &Path) -> Result<()> {

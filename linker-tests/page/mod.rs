@@ -10,10 +10,10 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::{Missing, Tool, in_path};
-use crate::trial::{completion, fresh_folder};
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::{Missing, Tool, in_path};
+use crate::harness::trial::{completion, fresh_folder};
 
 const REAL: [&str; 6] = [
     "answer-gfx90a-debug.hsaco",

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use super::{Found, RealFile, hashes, named, reader, scanned, trial};
-use crate::step::Step;
-use crate::tools::{Tool, llvm_tool};
+use crate::harness::step::Step;
+use crate::harness::tools::{Tool, llvm_tool};
 
 pub fn trials() -> impl Iterator<Item = Trial> {
     let names = ["bitsandbytes", "bitsandbytes-windows", "pennylane", "rocrand"];

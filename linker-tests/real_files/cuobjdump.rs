@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use super::{Found, RealFile, hashes, named, scanned, trial};
-use crate::step::Step;
-use crate::tools::{Missing, Tool, in_path};
+use crate::harness::step::Step;
+use crate::harness::tools::{Missing, Tool, in_path};
 
 /// It takes the cubins of CUDA 12.1 in this library for invalid, ends with status 1 and leaves the rest out. Every section and
 /// segment of them is inside the file, and readelf takes them.

@@ -13,9 +13,9 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
-use crate::step::{Done, Step};
-use crate::tools::{Missing, fetched, find_in, in_path, not_fetched};
-use crate::trial::{completion, fresh_folder};
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::{Missing, fetched, find_in, in_path, not_fetched};
+use crate::harness::trial::{completion, fresh_folder};
 
 /// A name for the trials, the file's own up to a dot, and how many images are in it: the number is only there to notice
 /// when all of the readers become blind to the same thing.

@@ -6,9 +6,9 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{HOST, folders_of, hip_library, openmp_library, wrap};
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::{Linker, Tool, find_in, llvm_tool, not_fetched};
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Tool, find_in, llvm_tool, not_fetched};
 
 /// Two images for the host's own processor, in either order: both run, so what is printed tells which was taken.
 pub fn openmp(folder: &Path, release: &'static str, linker: Linker) -> Result<()> {

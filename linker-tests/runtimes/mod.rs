@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use libtest_mimic::Trial;
 
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Missing, Tool, fetched, find_in, llvm_tool, not_fetched};
+use crate::harness::trial::{completion, fresh_folder};
 use crate::matrix::images::Images;
-use crate::step::Step;
-use crate::tools::{Linker, Missing, Tool, fetched, find_in, llvm_tool, not_fetched};
-use crate::trial::{completion, fresh_folder};
 
 const HOST: &str = "x86_64-pc-linux-gnu";
 

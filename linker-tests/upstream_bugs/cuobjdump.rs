@@ -6,9 +6,9 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::{LINUX, WINDOWS, bytes_of, cubin, fails_with, object, ours, ours_takes_out, trial};
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::{Tool, fetched, find_in, not_fetched};
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 
 pub fn trials() -> Vec<Trial> {
     vec![

@@ -8,9 +8,9 @@ use libtest_mimic::Trial;
 use super::{
     LINUX, WINDOWS, bytes_of, cubin, fails_with, files_beginning, hsaco, object, ours, ours_takes_out, same, trial,
 };
-use crate::directives::fixture;
-use crate::step::{Done, Step};
-use crate::tools::Tool;
+use crate::harness::directives::fixture;
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::Tool;
 
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const GPU: &str = "hipv4-amdgcn-amd-amdhsa--gfx90a";

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
-use crate::directives::fixture;
-use crate::step::{Done, Step};
-use crate::tools::Tool;
-use crate::trial::{completion, fresh_folder};
+use crate::harness::directives::fixture;
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::Tool;
+use crate::harness::trial::{completion, fresh_folder};
 
 pub fn trials() -> Vec<Trial> {
     llvm::trials().into_iter().chain(cuobjdump::trials()).collect()

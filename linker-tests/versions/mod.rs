@@ -5,10 +5,10 @@
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::{Missing, in_path};
-use crate::trial::{completion, fresh_folder};
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::{Missing, in_path};
+use crate::harness::trial::{completion, fresh_folder};
 
 /// Name, arguments of `fatbin pack`, and the version that has to come of it.
 const FORMS: [(&str, &[&str], u32); 4] = [

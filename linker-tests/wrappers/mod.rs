@@ -10,10 +10,10 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
-use crate::directives::fixture;
-use crate::step::Step;
-use crate::tools::{Linker, Tool};
-use crate::trial::{completion, fresh_folder};
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::{Linker, Tool};
+use crate::harness::trial::{completion, fresh_folder};
 
 /// How ELF files are linked: a name, flags for the compiler, flags for the link.
 const FORMS: [(&str, &[&str], &[&str]); 4] = [

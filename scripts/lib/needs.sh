@@ -3,7 +3,7 @@
 # A need is written `THING=PACKAGE`: a program or a path pattern, and the Debian package that provides it.
 # shellcheck shell=bash disable=SC2034
 
-# The LLVM release whose tools and runtime the tests use; see linker-tests/tools.rs.
+# The LLVM release whose tools and runtime the tests use; see linker-tests/harness/tools.rs.
 readonly llvm=22
 readonly llvm_directory=/usr/lib/llvm-$llvm
 

@@ -15,7 +15,7 @@
 #[path = "../../linker-tests/debian.rs"]
 mod debian;
 mod plan;
-#[path = "../../linker-tests/step.rs"]
+#[path = "../../linker-tests/harness/step.rs"]
 mod step;
 mod tools;
 

@@ -5,8 +5,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::{same, spelled};
 use crate::dropin::{Call, Left, Pair, Side};
-use crate::step::Step;
-use crate::tools::Tool;
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
 
 /// Members that the tool makes, with its arguments but for the output.
 const MEMBERS: [(&str, &str); 4] = [

@@ -14,11 +14,11 @@ use object::{Object, ObjectSection};
 
 use super::same::What;
 use crate::dropin::Side;
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::Tool;
+use crate::harness::trial::{completion, fresh_folder};
 use crate::linker_wrapper::kernel;
 use crate::runtimes::{folders_of, hip_library};
-use crate::step::{Done, Step};
-use crate::tools::Tool;
-use crate::trial::{completion, fresh_folder};
 
 /// A compile that bundles.
 struct Client {

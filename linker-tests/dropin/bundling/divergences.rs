@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::spelled;
 use crate::dropin::{Call, Came, Left, Pair, Side};
-use crate::step::Step;
-use crate::tools::Tool;
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
 
 /// What a call comes to: its status, and what is on standard error, or nothing.
 type End = (i32, &'static str);

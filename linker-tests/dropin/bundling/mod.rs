@@ -23,9 +23,9 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::{Call, Left, Pair};
-use crate::step::Step;
-use crate::tools::Tool;
-use crate::trial::{completion, fresh_folder};
+use crate::harness::step::Step;
+use crate::harness::tools::Tool;
+use crate::harness::trial::{completion, fresh_folder};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![trial("mistakes", mistakes_are_told_alike), trial("divergences", divergences::are_these)];

@@ -5,7 +5,7 @@
 //! same tables. A drop-in states its [`Tool`] and asks for a [`Line`]; it knows nothing of these habits.
 //!
 //! Source of all of it: what llvm-offload-binary, llvm-offload-wrapper and clang-offload-bundler of LLVM 22.1.8 print when they
-//! are asked; `linker-tests/options.rs` asks them and this again. Since LLVM 15 an option that may occur once may
+//! are asked; `linker-tests/dropin/options.rs` asks them and this again. Since LLVM 15 an option that may occur once may
 //! occur any number of times and the last one counts, so there is no message about that.
 //!
 //! Three divergences. The tools are linked with all of LLVM and take the options of all its passes (`--stats`), which do

@@ -1,0 +1,10 @@
+//! Everything that trials share: cases and their builds, commands, tools, and the outcome of a trial.
+
+pub mod build;
+pub mod directives;
+pub mod step;
+pub mod sweep;
+pub mod tools;
+pub mod trial;
+pub mod verify;
+pub mod wrap;

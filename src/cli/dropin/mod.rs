@@ -3,11 +3,11 @@
 //! A personality owns syntax and wording and nothing else. Options are told as data, one table a tool; what they do is
 //! done by the same operations that fatbin's own commands use.
 
+mod diagnostics;
 mod llvm_options;
 mod offload_bundler;
 mod offload_packager;
 mod offload_wrapper;
-mod said;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -7,8 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::FAILED;
+use super::diagnostics::{Diagnostics, print};
 use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Value, parse};
-use super::said::{Voice, print};
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
 use crate::wrap::abi::Generation;
@@ -111,7 +111,7 @@ fn run(
     match wrapped {
         Ok(_) => 0,
         Err(message) => {
-            Voice { program: Some(program), color: line.stated_flag("color") }.error(&message);
+            Diagnostics { program: Some(program), color: line.stated_flag("color") }.error(&message);
             FAILED
         }
     }

@@ -24,7 +24,7 @@ mod tests;
 
 use std::ffi::{OsStr, OsString};
 
-use super::said;
+use super::diagnostics;
 
 pub use parse::parse;
 
@@ -211,8 +211,8 @@ impl Line {
 impl Stop {
     /// Says what there is to say, and how the tool ends.
     pub fn print(&self) -> u8 {
-        said::complain(&self.err);
-        said::print(&self.out, self.status)
+        diagnostics::write_stderr(&self.err);
+        diagnostics::print(&self.out, self.status)
     }
 }
 

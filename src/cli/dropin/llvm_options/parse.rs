@@ -62,7 +62,7 @@ impl Reading<'_> {
             let Some((option, value)) = met else {
                 self.unknown(argument);
                 if let Some(suggestion) = nearest::suggestion(self.tool, word) {
-                    self.complain(&format!("Did you mean '{suggestion}'?"));
+                    self.report(&format!("Did you mean '{suggestion}'?"));
                 }
                 continue;
             };
@@ -186,7 +186,7 @@ impl Reading<'_> {
         } else {
             return;
         };
-        self.complain(&complaint);
+        self.report(&complaint);
     }
 
     fn check_required(&mut self) {
@@ -200,14 +200,14 @@ impl Reading<'_> {
 
     fn unknown(&mut self, argument: &[u8]) {
         let (argument, program) = (text(argument), &self.program);
-        self.complain(&format!("Unknown command line argument '{argument}'.  Try: '{program} --help'"));
+        self.report(&format!("Unknown command line argument '{argument}'.  Try: '{program} --help'"));
     }
 
     fn refuse(&mut self, option: &LlvmOption, message: &str) {
-        self.complain(&format!("for the {} option: {message}", dashed(option.name)));
+        self.report(&format!("for the {} option: {message}", dashed(option.name)));
     }
 
-    fn complain(&mut self, message: &str) {
+    fn report(&mut self, message: &str) {
         self.complaints += &format!("{}: {message}\n", self.name);
     }
 

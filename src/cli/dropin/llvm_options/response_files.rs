@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use same_file::is_same_file;
 
 use super::arguments::{os_string, text};
-use crate::cli::dropin::said::cause;
+use crate::cli::dropin::diagnostics::cause;
 
 /// The arguments with every response file replaced by what it holds.
 pub fn expand(arguments: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {

@@ -1,7 +1,7 @@
 //! `-type=a`: archives of bundles, and what is said of them.
 
 use super::environment::Settings;
-use super::work::words;
+use super::run::words;
 use super::{Result, verbose};
 use crate::error::Error;
 use crate::io::Input;
@@ -14,14 +14,14 @@ pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, t
             ops::check_archive(input, options.limit)?;
         }
         if settings.verbose {
-            ops::decompressed_members(input, &mut |size, figures| verbose::tell(size, &figures))?;
+            ops::decompressed_members(input, &mut |size, figures| verbose::print(size, &figures))?;
         }
         ops::unbundle(input, options, trace, &mut |_| ()).map(drop)
     };
-    done().map_err(|error| told(&error, input, options))
+    done().map_err(|error| describe(&error, input, options))
 }
 
-fn told(error: &Error, input: &Input, options: &UnbundleOptions) -> String {
+fn describe(error: &Error, input: &Input, options: &UnbundleOptions) -> String {
     let archive = input.path().display().to_string();
     match error {
         Error::ConflictingEntries { path, one, other } => {

@@ -7,10 +7,10 @@ use crate::target::compatibility::{Fit, Reason};
 
 /// The line for one comparison.
 pub fn line(found: &str, requested: &str, verdict: &Result<Fit, Reason>) -> String {
-    format!("{}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n", told(verdict))
+    format!("{}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n", describe(verdict))
 }
 
-fn told(verdict: &Result<Fit, Reason>) -> &'static str {
+fn describe(verdict: &Result<Fit, Reason>) -> &'static str {
     match verdict {
         Ok(Fit::Exact) => "Compatible: Exact match: ",
         Ok(Fit::Compatible | Fit::Generic) => "Compatible: Target IDs are compatible ",

@@ -37,15 +37,15 @@ mod compatibility_trace;
 mod environment;
 mod objcopy;
 mod request;
+mod run;
 mod targets;
 mod verbose;
-mod work;
 
 use std::ffi::{OsStr, OsString};
 
 use super::FAILED;
+use super::diagnostics::{Diagnostics, print, write_stderr};
 use super::llvm_options::{Line, LlvmOption, Occurs, Shown, Tool, Value, parse};
-use super::said::{Voice, complain, print};
 use environment::Settings;
 use request::Request;
 
@@ -133,13 +133,13 @@ pub fn run(program: &OsStr, arguments: &[OsString]) -> u8 {
     if line.flag("h") {
         return print(&TOOL.short_help(program), 0);
     }
-    let voice = Voice { program: Some(program), color: line.stated_flag("color") };
+    let diagnostics = Diagnostics { program: Some(program), color: line.stated_flag("color") };
     let (settings, warnings) = Settings::read(&line, |name| std::env::var_os(name));
-    complain(&warnings);
-    match Request::read(&line, voice).and_then(|request| work::run(&request, &settings, voice)) {
+    write_stderr(&warnings);
+    match Request::read(&line, diagnostics).and_then(|request| run::run(&request, &settings, diagnostics)) {
         Ok(text) => print(&text, 0),
         Err(message) => {
-            voice.error(&message);
+            diagnostics.error(&message);
             FAILED
         }
     }

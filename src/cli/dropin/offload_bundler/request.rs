@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use super::targets::{self, Target};
-use super::{Line, Result, Voice};
+use super::{Diagnostics, Line, Result};
 
 /// What to do with which files.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub enum Action {
 
 impl Request {
     /// Reads it from a command line.
-    pub fn read(line: &Line, voice: Voice) -> Result<Request> {
-        let inputs = files(line, ["input", "inputs"], voice)?;
-        let outputs = files(line, ["output", "outputs"], voice)?;
+    pub fn read(line: &Line, diagnostics: Diagnostics) -> Result<Request> {
+        let inputs = files(line, ["input", "inputs"], diagnostics)?;
+        let outputs = files(line, ["output", "outputs"], diagnostics)?;
         let utf8 = |text: &OsStr| text.to_str().map(str::to_owned).ok_or_else(|| format!("{text:?} is not UTF-8"));
         let file_type = utf8(line.text("type").unwrap_or_default())?;
         let names = line.texts("targets").map(utf8).collect::<Result<Vec<String>>>()?;
@@ -60,13 +60,13 @@ impl Request {
 }
 
 /// The files of an option that may repeat, or of the old one that takes them all at once.
-fn files(line: &Line, [option, old]: [&str; 2], voice: Voice) -> Result<Vec<OsString>> {
+fn files(line: &Line, [option, old]: [&str; 2], diagnostics: Diagnostics) -> Result<Vec<OsString>> {
     let all = |option: &str| -> Vec<OsString> { line.texts(option).map(OsStr::to_owned).collect() };
     let (files, deprecated) = (all(option), all(old));
     match (files.is_empty(), deprecated.is_empty()) {
         (false, false) => Err(format!("-{old} and -{option} cannot be used together, use only -{option} instead")),
         (true, false) => {
-            voice.warning(&format!("-{old} is deprecated, use -{option} instead"));
+            diagnostics.warning(&format!("-{old} is deprecated, use -{option} instead"));
             Ok(deprecated)
         }
         _ => Ok(files),

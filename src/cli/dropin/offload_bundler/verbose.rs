@@ -1,6 +1,6 @@
 //! The figures of `-verbose`, a line each.
 
-use super::complain;
+use super::write_stderr;
 use crate::codec::Codec;
 use crate::format::ccob::Version;
 use crate::ops::Figures;
@@ -12,11 +12,11 @@ const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
 const SHORTEST: u64 = 8;
 
 /// Tells the figures of a file of this size.
-pub fn tell(size: u64, figures: &[Figures]) {
+pub fn print(size: u64, figures: &[Figures]) {
     if figures.is_empty() && size >= SHORTEST {
-        complain(UNCOMPRESSED);
+        write_stderr(UNCOMPRESSED);
     }
-    figures.iter().for_each(|figures| complain(&decompressed(figures)));
+    figures.iter().for_each(|figures| write_stderr(&decompressed(figures)));
 }
 
 /// Of a bundle that was compressed.

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::image_argument::ImageArgument;
 use super::{Result, create, open, stem, words};
 use crate::archive;
-use crate::cli::dropin::said::Voice;
+use crate::cli::dropin::diagnostics::Diagnostics;
 use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::offload_binary::{Entry, image_kind_name};
@@ -28,7 +28,7 @@ struct Found<'a> {
 }
 
 /// Extracts from `input` what `images` describe.
-pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, voice: Voice) -> Result<()> {
+pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, diagnostics: Diagnostics) -> Result<()> {
     let parts = parts_with_binaries(input)?;
     let mut entries = Vec::new();
     for part in &parts {
@@ -43,7 +43,7 @@ pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, voice
             None if into_archive => return Err("Image must have a 'file' argument.".to_owned()),
             Some(file) => {
                 if found.len() > 1 {
-                    voice.warning(&format!("Multiple inputs match to a single file, '{file}'"));
+                    diagnostics.warning(&format!("Multiple inputs match to a single file, '{file}'"));
                 }
                 let path = Path::new(file);
                 let output = if file == "-" { Output::create(path) } else { create(path) };

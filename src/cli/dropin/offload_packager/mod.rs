@@ -28,8 +28,8 @@ use std::io;
 use std::path::Path;
 
 use super::FAILED;
+use super::diagnostics::{Diagnostics, cause, print};
 use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Value, parse};
-use super::said::{Voice, cause, print};
 use crate::error::Error;
 use crate::io::{Input, Output};
 use image_argument::ImageArgument;
@@ -69,10 +69,10 @@ pub fn run(program: &OsStr, arguments: &[OsString]) -> u8 {
         Ok(line) => line,
         Err(stop) => return stop.print(),
     };
-    let voice = Voice { program: Some(program), color: line.stated_flag("color") };
+    let diagnostics = Diagnostics { program: Some(program), color: line.stated_flag("color") };
     if stem(&Path::new(program).file_name().unwrap_or(program).to_string_lossy()).ends_with(DEPRECATED) {
         let message = format!("'{DEPRECATED}' is deprecated. Use 'llvm-offload-binary' instead.");
-        Voice { program: None, ..voice }.warning(&message);
+        Diagnostics { program: None, ..diagnostics }.warning(&message);
     }
     let some = |text: Option<&OsStr>| text.filter(|text| !text.is_empty()).map(OsStr::to_owned);
     let (output, input) = (some(line.text("o")), some(line.positional.first().map(OsString::as_os_str)));
@@ -82,14 +82,13 @@ pub fn run(program: &OsStr, arguments: &[OsString]) -> u8 {
                                       exclusive."
             .to_owned()),
         (_, Some(output), None) => images(&line).and_then(|images| pack::pack(&images, Path::new(&output))),
-        (_, None, Some(input)) => {
-            images(&line).and_then(|images| extract::extract(Path::new(&input), &images, line.flag("archive"), voice))
-        }
+        (_, None, Some(input)) => images(&line)
+            .and_then(|images| extract::extract(Path::new(&input), &images, line.flag("archive"), diagnostics)),
     };
     match done {
         Ok(()) => 0,
         Err(message) => {
-            voice.error(&message);
+            diagnostics.error(&message);
             FAILED
         }
     }

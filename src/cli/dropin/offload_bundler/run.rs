@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::environment::Settings;
 use super::request::{Action, Request};
-use super::{Result, Voice, archives, compatibility_trace, complain, objcopy, verbose};
-use crate::cli::dropin::said::cause;
+use super::{Diagnostics, Result, archives, compatibility_trace, objcopy, verbose, write_stderr};
+use crate::cli::dropin::diagnostics::cause;
 use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::bundle::{FileType, Form};
@@ -15,45 +15,45 @@ use crate::rewrite;
 use crate::target::compatibility::KindRules;
 
 /// Does what is asked for; what comes back goes to standard output.
-pub fn run(request: &Request, settings: &Settings, voice: Voice) -> Result<String> {
+pub fn run(request: &Request, settings: &Settings, diagnostics: Diagnostics) -> Result<String> {
     let inputs = request.inputs.iter().map(|path| Input::open_any(path).map_err(|error| words(&error)));
     let mut inputs = inputs.collect::<Result<Vec<Input>>>()?;
     let file_type = FileType::named(&request.file_type)
         .ok_or_else(|| format!("'{}': invalid file type specified", request.file_type))?;
-    let work = Work { request, settings, voice, file_type };
+    let runner = Runner { request, settings, diagnostics, file_type };
     match request.action {
-        Action::Bundle => work.bundle(inputs).map(|()| String::new()),
-        Action::Unbundle => work.unbundle(&inputs.remove(0)).map(|()| String::new()),
-        Action::List => work.list(&inputs.remove(0)),
+        Action::Bundle => runner.bundle(inputs).map(|()| String::new()),
+        Action::Unbundle => runner.unbundle(&inputs.remove(0)).map(|()| String::new()),
+        Action::List => runner.list(&inputs.remove(0)),
     }
 }
 
-struct Work<'a> {
+struct Runner<'a> {
     request: &'a Request,
     settings: &'a Settings,
-    voice: Voice<'a>,
+    diagnostics: Diagnostics<'a>,
     file_type: FileType,
 }
 
-impl Work<'_> {
+impl Runner<'_> {
     fn bundle(&self, inputs: Vec<Input>) -> Result<()> {
         let (targets, settings) = (&self.request.targets, self.settings);
         if settings.alignment == 0 {
             return Err("for the --bundle-align option: must be at least 1!".to_owned());
         }
         for lost in targets.iter().filter_map(|target| target.lost.as_deref()) {
-            self.voice.warning(lost);
+            self.diagnostics.warning(lost);
         }
         let output = PathBuf::from(&self.request.outputs[0]);
         let host = targets.iter().position(|target| target.is_host).filter(|&host| self.is_object(&inputs[host]));
         if let (Some(host), true) = (host, settings.dry_run) {
             let files = targets.iter().zip(&self.request.inputs);
             let files: Vec<_> = files.map(|(target, path)| (target.id.as_str(), Path::new(path))).collect();
-            complain(&objcopy::adding(&files, host, &output));
+            write_stderr(&objcopy::adding(&files, host, &output));
             return Ok(());
         }
         if host.is_some() && settings.compression.is_some() {
-            self.voice.warning("-compress: a bundle of objects is an object, and is not compressed");
+            self.diagnostics.warning("-compress: a bundle of objects is an object, and is not compressed");
         }
         let compression = settings.compression.filter(|_| host.is_none());
         let files = targets.iter().zip(inputs).map(|(target, input)| FileToBundle { id: target.id.clone(), input });
@@ -65,7 +65,7 @@ impl Work<'_> {
         };
         let bundled = ops::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ()).map_err(|error| words(&error))?;
         if let Some(figures) = bundled.compressed.filter(|_| settings.verbose) {
-            complain(&verbose::compressed(&figures));
+            write_stderr(&verbose::compressed(&figures));
         }
         Ok(())
     }
@@ -73,12 +73,12 @@ impl Work<'_> {
     fn unbundle(&self, input: &Input) -> Result<()> {
         let is_archive = self.file_type.form == Form::Archive;
         if !is_archive {
-            self.tell_figures(input)?;
+            self.print_figures(input)?;
         }
         let (targets, settings) = (&self.request.targets, self.settings);
         let dry_run = settings.dry_run && self.is_object(input);
         if dry_run && targets.iter().any(|target| target.is_host) {
-            complain(&objcopy::removing(Path::new(&self.request.inputs[0])));
+            write_stderr(&objcopy::removing(Path::new(&self.request.inputs[0])));
         }
         // The host's object would be what llvm-objcopy makes.
         let wanted = targets.iter().zip(&self.request.outputs).filter(|(target, _)| !(dry_run && target.is_host));
@@ -91,7 +91,7 @@ impl Work<'_> {
         };
         let mut trace = |_: &Path, found: &str, requested: &str, verdict: &_| {
             if settings.trace {
-                complain(&compatibility_trace::line(found, requested, verdict));
+                write_stderr(&compatibility_trace::line(found, requested, verdict));
             }
         };
         if is_archive {
@@ -106,7 +106,7 @@ impl Work<'_> {
     }
 
     fn list(&self, input: &Input) -> Result<String> {
-        self.tell_figures(input)?;
+        self.print_figures(input)?;
         let mut ids = String::new();
         let list = |_: &Path, id: &str| ids += &format!("{id}\n");
         // Whatever is called an archive is listed as what it is.
@@ -116,9 +116,9 @@ impl Work<'_> {
     }
 
     /// What `-verbose` says of an input, whatever then comes of it.
-    fn tell_figures(&self, input: &Input) -> Result<()> {
+    fn print_figures(&self, input: &Input) -> Result<()> {
         if self.settings.verbose {
-            verbose::tell(input.size(), &ops::decompressed(input).map_err(|error| words(&error))?);
+            verbose::print(input.size(), &ops::decompressed(input).map_err(|error| words(&error))?);
         }
         Ok(())
     }

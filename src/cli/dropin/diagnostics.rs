@@ -12,29 +12,29 @@ const COLORED_END: &str = "color";
 
 /// How a tool speaks.
 #[derive(Debug, Clone, Copy)]
-pub struct Voice<'a> {
+pub struct Diagnostics<'a> {
     /// What stands before a message; warnings that the tool gives before it knows its name have nothing.
     pub program: Option<&'a OsStr>,
     /// What `--color` says; else it depends on where standard error goes.
     pub color: Option<bool>,
 }
 
-impl Voice<'_> {
+impl Diagnostics<'_> {
     pub fn error(self, message: &str) {
-        self.say("error: ", 31, message);
+        self.print("error: ", 31, message);
     }
 
     pub fn warning(self, message: &str) {
-        self.say("warning: ", 35, message);
+        self.print("warning: ", 35, message);
     }
 
-    fn say(self, what: &str, color: u8, message: &str) {
+    fn print(self, what: &str, color: u8, message: &str) {
         let program = self.program.map(|program| format!("{}: ", program.to_string_lossy())).unwrap_or_default();
         let what = match self.color.unwrap_or_else(is_colored) {
             true => format!("\x1b[0;1;{color}m{what}\x1b[0m"),
             false => what.to_owned(),
         };
-        complain(&format!("{program}{what}{message}\n"));
+        write_stderr(&format!("{program}{what}{message}\n"));
     }
 }
 
@@ -56,7 +56,7 @@ pub fn print(text: &str, status: u8) -> u8 {
         Ok(()) => status,
         Err(error) => {
             if error.kind() != io::ErrorKind::BrokenPipe {
-                complain(&format!("LLVM ERROR: IO failure on output stream: {}\n", cause(&error)));
+                write_stderr(&format!("LLVM ERROR: IO failure on output stream: {}\n", cause(&error)));
             }
             FAILED
         }
@@ -64,7 +64,7 @@ pub fn print(text: &str, status: u8) -> u8 {
 }
 
 /// Prints to standard error. If that is closed, the exit status still says it.
-pub fn complain(text: &str) {
+pub fn write_stderr(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 

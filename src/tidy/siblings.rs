@@ -10,7 +10,6 @@ use super::{SourceFile, source_files};
 const KNOWN_CYCLES: &[(&str, &[&str])] = &[
     ("src/check", &["policy", "serving"]),
     ("src/check/policy", &["contradiction", "resolve"]),
-    ("src/cli/dropin/offload_bundler", &["archives", "work"]),
     ("src/inspect/debug", &["lines", "units"]),
     ("src/lock", &["compare", "kernels"]),
     ("src/ops", &["choose", "inspect"]),

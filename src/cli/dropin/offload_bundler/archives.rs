@@ -1,8 +1,7 @@
 //! `-type=a`: archives of bundles, and what is said of them.
 
 use super::environment::Settings;
-use super::run::words;
-use super::{Result, verbose};
+use super::{Result, errors, verbose};
 use crate::error::Error;
 use crate::io::Input;
 use crate::ops::{self, Explain, UnbundleOptions};
@@ -36,6 +35,6 @@ fn describe(error: &Error, input: &Input, options: &UnbundleOptions) -> String {
         }
         // That is what the tool says, however large it is.
         Error::NotABundle { path, .. } if path == input.path() => "file too small to be an archive".to_owned(),
-        other => words(other),
+        other => errors::format(other),
     }
 }

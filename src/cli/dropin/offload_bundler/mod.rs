@@ -35,6 +35,7 @@
 mod archives;
 mod compatibility_trace;
 mod environment;
+mod errors;
 mod objcopy;
 mod request;
 mod run;

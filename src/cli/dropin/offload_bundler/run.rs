@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::environment::Settings;
 use super::request::{Action, Request};
-use super::{Diagnostics, Result, archives, compatibility_trace, objcopy, verbose, write_stderr};
-use crate::cli::dropin::diagnostics::cause;
+use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy, verbose, write_stderr};
 use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::bundle::{FileType, Form};
@@ -16,7 +15,7 @@ use crate::target::compatibility::KindRules;
 
 /// Does what is asked for; what comes back goes to standard output.
 pub fn run(request: &Request, settings: &Settings, diagnostics: Diagnostics) -> Result<String> {
-    let inputs = request.inputs.iter().map(|path| Input::open_any(path).map_err(|error| words(&error)));
+    let inputs = request.inputs.iter().map(|path| Input::open_any(path).map_err(|error| errors::format(&error)));
     let mut inputs = inputs.collect::<Result<Vec<Input>>>()?;
     let file_type = FileType::named(&request.file_type)
         .ok_or_else(|| format!("'{}': invalid file type specified", request.file_type))?;
@@ -63,7 +62,8 @@ impl Runner<'_> {
             compression: compression.map(|compression| (compression, settings.version)),
             output,
         };
-        let bundled = ops::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ()).map_err(|error| words(&error))?;
+        let bundled =
+            ops::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ()).map_err(|error| errors::format(&error))?;
         if let Some(figures) = bundled.compressed.filter(|_| settings.verbose) {
             write_stderr(&verbose::compressed(&figures));
         }
@@ -100,7 +100,7 @@ impl Runner<'_> {
         ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
             Error::MissingTargets { missing, .. } => not_found(missing.split(", ").collect()),
             Error::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
-            other => words(&other),
+            other => errors::format(&other),
         })?;
         Ok(())
     }
@@ -111,14 +111,14 @@ impl Runner<'_> {
         let list = |_: &Path, id: &str| ids += &format!("{id}\n");
         // Whatever is called an archive is listed as what it is.
         let file_type = Some(self.file_type).filter(|file_type| file_type.form != Form::Archive);
-        ops::list(input, file_type, Limit::default(), list).map_err(|error| words(&error))?;
+        ops::list(input, file_type, Limit::default(), list).map_err(|error| errors::format(&error))?;
         Ok(ids)
     }
 
     /// What `-verbose` says of an input, whatever then comes of it.
     fn print_figures(&self, input: &Input) -> Result<()> {
         if self.settings.verbose {
-            verbose::print(input.size(), &ops::decompressed(input).map_err(|error| words(&error))?);
+            verbose::print(input.size(), &ops::decompressed(input).map_err(|error| errors::format(&error))?);
         }
         Ok(())
     }
@@ -136,15 +136,6 @@ fn not_found(mut ids: Vec<&str>) -> String {
         _ => ids.join(" and "),
     };
     format!("Can't find bundles for {listed}")
-}
-
-/// An error in the words of the operating system where it is about that.
-pub fn words(error: &Error) -> String {
-    match error {
-        Error::Io { path, cause: error, .. } => format!("'{}': {}", path.display(), cause(error)),
-        Error::NotAFile { path, .. } => format!("'{}': Is a directory", path.display()),
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

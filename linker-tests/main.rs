@@ -62,6 +62,7 @@ mod real_files;
 mod runtimes;
 mod upstream_bugs;
 mod versions;
+mod windows;
 mod wrappers;
 
 use std::path::{Path, PathBuf};
@@ -112,6 +113,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());
     trials.extend(ci::trials());
+    trials.extend(windows::trials());
     Ok(trials)
 }
 

@@ -37,6 +37,7 @@ pub enum Tool {
     Chromium,
     Chromedriver,
     Wild,
+    Wine,
     Cmake,
     Make,
     Ninja,
@@ -70,12 +71,10 @@ impl Missing {
     pub fn by(name: &str, remedy: &str) -> Missing {
         Missing { name: name.to_owned(), remedy: remedy.to_owned(), is_optional: false }
     }
-}
 
-impl Missing {
-    fn wild() -> Missing {
-        let remedy = "cargo install --locked wild-linker@0.10.0; not demanded, it takes minutes to build";
-        Missing { is_optional: true, ..Missing::by("wild", remedy) }
+    /// Creates the error about something that may be missing in strict mode too.
+    pub fn optional(name: &str, remedy: &str) -> Missing {
+        Missing { is_optional: true, ..Missing::by(name, remedy) }
     }
 }
 
@@ -87,6 +86,7 @@ impl Tool {
             Tool::Gold => in_path("ld.gold"),
             Tool::Mold => in_path("ld.mold"),
             Tool::Wild => in_path("wild"),
+            Tool::Wine => in_path("wine"),
             Tool::Cmake => in_path("cmake"),
             Tool::Make => in_path("make"),
             Tool::Ninja => in_path("ninja"),
@@ -121,7 +121,11 @@ impl Tool {
 
     fn missing(self) -> Missing {
         let (name, package) = match self {
-            Tool::Wild => return Missing::wild(),
+            Tool::Wild => {
+                let remedy = "cargo install --locked wild-linker@0.10.0; optional, takes minutes to build";
+                return Missing::optional("wild", remedy);
+            }
+            Tool::Wine => return Missing::optional("wine", "scripts/windows installs it"),
             Tool::Ptxas => return not_fetched("ptxas"),
             Tool::Cuobjdump => return not_fetched("cuobjdump"),
             Tool::Cc => ("cc", "gcc"),

@@ -1,4 +1,4 @@
-//! The program; see the library for everything else.
+//! The program `fatbin`. Its command line is in [`fatbin::cli`].
 
 fn main() -> std::process::ExitCode {
     fatbin::cli::run()

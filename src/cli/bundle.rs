@@ -14,43 +14,44 @@ use crate::io::Input;
 use crate::ops::{self, BundleOptions, FileToBundle};
 use crate::target::BundleEntryId;
 
-/// Put files for several targets into one, each under its bundle entry id
+/// Bundle files for several targets into one file
 ///
-/// An id is KIND-ARCH-VENDOR-OS-ENVIRONMENT[-TARGETID], such as host-x86_64-unknown-linux-gnu and
-/// hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+. Parts of the triple may be left out, a processor may go by its other names and
-/// its features stand in any order; what is written is the canonical form.
+/// Each file is stored under an entry ID: KIND-ARCH-VENDOR-OS-ENVIRONMENT[-TARGETID], such as host-x86_64-unknown-linux-gnu
+/// or hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+. Parts of the triple may be omitted, a processor may be given by any of its
+/// names, and its features in any order; the canonical form is written.
 ///
-/// Exit status: 0 if it was written, 2 if not.
-#[derive(Args)]
+/// Exit status: 0 if the bundle was written, 2 otherwise.
+#[derive(Debug, Args)]
 pub struct Arguments {
-    /// What the files are
+    /// Type of the files
     #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help())]
     file_type: FileType,
 
-    /// A file and the id that it gets; the order is kept. /dev/null is an empty file
+    /// File to bundle and its entry ID, in the order of the bundle; /dev/null is an empty file
     #[arg(long = "target", value_name = "ID=FILE", value_parser = parse_target, required = true)]
     targets: Vec<(String, PathBuf)>,
 
-    /// The file to write; - is standard output
+    /// Output file; `-` writes standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
-    /// Put every code object of a binary bundle at a multiple of N, a power of two (HIP needs 4096)
+    /// Align the code objects of a binary bundle to N, a power of two (HIP needs 4096)
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_alignment)]
     align: u64,
 
     #[command(flatten)]
     compression: CompressionArguments,
 
-    /// Version of the compressed form: 2 is what LLVM 19 to 21 and the HIP runtimes of their time read
+    /// Version of the compressed format; LLVM 19 to 21 and their HIP runtimes read version 2
     #[arg(long, value_name = "N", requires = "compress", value_parser = parse_version)]
     format_version: Option<ccob::Version>,
 
-    /// Print sizes, and of compression ratio, speed and hash
+    /// Print sizes, and the ratio, speed and hash of the compression
     #[arg(short, long)]
     verbose: bool,
 }
 
+/// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let compression = arguments.compression.compression("bundle")?;
     let version = arguments.format_version.unwrap_or(ccob::Version::Three);
@@ -77,45 +78,49 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         eprintln!("fatbin: {path}: {} bytes", bundled.size);
         if let Some(compressed) = &bundled.compressed {
-            eprintln!("fatbin: {path}: {}", figures::told(compressed));
+            eprintln!("fatbin: {path}: {}", figures::line(compressed));
         }
     }
     Ok(Status::Yes)
 }
 
-/// What `--type` can be, for its help.
+/// Returns the help of `--type`: all types with their descriptions.
 pub fn types_help() -> String {
     let types = FILE_TYPES.iter().map(|it| format!("{:4} - {}", it.name, it.meaning));
-    format!("What the files are:\n{}", types.collect::<Vec<_>>().join("\n"))
+    format!("Type of the files:\n{}", types.collect::<Vec<_>>().join("\n"))
 }
 
+/// Parses the value of `--type`.
 pub fn parse_type(name: &str) -> Result<FileType> {
     FileType::named(name).ok_or_else(|| {
         let names: Vec<&str> = FILE_TYPES.iter().map(|file_type| file_type.name).collect();
-        anyhow!("{} are known", names.join(", "))
+        anyhow!("unknown type (available: {})", names.join(", "))
     })
 }
 
-/// An id never holds `=`; a path may.
+/// Parses `ID=FILE`. An ID contains no `=`; a path may.
 pub fn parse_target(text: &str) -> Result<(String, PathBuf)> {
     let (id, file) = text.split_once('=').with_context(|| format!("{text:?} is not ID=FILE"))?;
-    ensure!(!file.is_empty(), "{text:?} names no file");
+    ensure!(!file.is_empty(), "{text:?}: missing file");
     Ok((id.to_owned(), file.into()))
 }
 
 fn parse_alignment(text: &str) -> Result<u64> {
-    let alignment: u64 = text.parse().ok().context("no number")?;
-    ensure!(alignment.is_power_of_two() && alignment <= LARGEST_ALIGNMENT, "no power of two up to {LARGEST_ALIGNMENT}");
+    let alignment: u64 = text.parse().ok().context("expected a number")?;
+    ensure!(
+        alignment.is_power_of_two() && alignment <= LARGEST_ALIGNMENT,
+        "expected a power of two, at most {LARGEST_ALIGNMENT}"
+    );
     Ok(alignment)
 }
 
-/// The largest page that any machine has; what it costs is zeros in the file.
+/// Maximum alignment: the largest page size of any machine.
 const LARGEST_ALIGNMENT: u64 = 1 << 30;
 
 fn parse_version(text: &str) -> Result<ccob::Version> {
     match text {
         "2" => Ok(ccob::Version::Two),
         "3" => Ok(ccob::Version::Three),
-        _ => bail!("versions 2 and 3 can be written"),
+        _ => bail!("unsupported version (available: 2, 3)"),
     }
 }

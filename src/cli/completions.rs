@@ -8,18 +8,20 @@ use clap_complete::Shell;
 
 use super::Status;
 
-/// Print what a shell needs to complete command lines of this program
+/// Print a shell completion script
 ///
-/// `eval "$(fatbin completions bash)"` does it for a running shell; packages put the text where the shell looks for it.
+/// `eval "$(fatbin completions bash)"` enables completion in a running shell; packages install the script where the shell
+/// loads it from.
 ///
 /// Exit status: 0.
-#[derive(Args)]
+#[derive(Debug, Args)]
 pub struct Arguments {
-    /// The shell
+    /// Shell to complete command lines in
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
+/// Runs the command.
 pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
     let name = program.get_name().to_owned();
     let mut text = Vec::new();

@@ -1,29 +1,30 @@
-//! `--compress[=CODEC]` and `--level N`, as several commands take them.
+//! The options `--compress[=CODEC]` and `--level N`, shared by several commands.
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::codec::{Codec, Compression};
 
-#[derive(Args)]
+/// Options for the compression of the output.
+#[derive(Debug, Args)]
 pub struct CompressionArguments {
-    /// Compress the output; with zstd if no codec is named
+    /// Compress the output, with zstd unless CODEC is given
     #[arg(long, value_name = "CODEC", num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
     compress: Option<CodecArgument>,
 
-    /// How hard to compress: 1 to 22 for zstd, 1 to 9 for zlib
+    /// Compression level: 1 to 22 for zstd, 1 to 9 for zlib
     #[arg(long, value_name = "N", requires = "compress")]
     level: Option<i32>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum CodecArgument {
     Zstd,
     Zlib,
 }
 
 impl CompressionArguments {
-    /// What was asked for, if anything; `command` begins the message about a level that does not exist.
+    /// Returns the requested compression, if any; `command` begins the message about an invalid level.
     pub fn compression(&self, command: &str) -> Result<Option<Compression>> {
         let Some(codec) = self.compress else { return Ok(None) };
         let (codec, highest) = match codec {
@@ -34,7 +35,9 @@ impl CompressionArguments {
         match self.level {
             None => Ok(Some(compression)),
             Some(level) if (1..=highest).contains(&level) => Ok(Some(Compression { level, ..compression })),
-            Some(level) => bail!("{command}: --level {level}: {} has levels 1 to {highest}", codec.name()),
+            Some(level) => {
+                bail!("{command}: --level {level}: invalid level; {} has levels 1 to {highest}", codec.name())
+            }
         }
     }
 }

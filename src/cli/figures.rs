@@ -1,9 +1,9 @@
-//! What `-v` says of compression and decompression.
+//! The line that `-v` prints about a compression or decompression.
 
 use crate::ops::Figures;
 
-/// One line: how, how much it made of it, how fast, and the hash that is stored.
-pub fn told(figures: &Figures) -> String {
+/// Formats version and codec, sizes, speed and the stored hash as one line.
+pub fn line(figures: &Figures) -> String {
     let Figures { version, codec, level, full_size, stored_size, hash, time } = figures;
     let level = level.map(|level| format!(" level {level}")).unwrap_or_default();
     let percent = 100.0 * *stored_size as f64 / (*full_size).max(1) as f64;
@@ -12,7 +12,7 @@ pub fn told(figures: &Figures) -> String {
         "version {version}, {}{level}: {stored_size} bytes for {full_size} ({percent:.2} %), {speed:.0} MiB/s, \
          MD5 begins {:016x}",
         codec.name(),
-        // As md5sum prints it, and not as the integer that it is stored as.
+        // In the byte order of md5sum, not as the integer that is stored.
         hash.swap_bytes()
     )
 }
@@ -25,7 +25,7 @@ mod tests {
     use crate::codec::Codec;
 
     #[test]
-    fn figures_are_told_in_one_line() {
+    fn formats_the_figures_as_one_line() {
         let figures = Figures {
             version: 3,
             codec: Codec::Zstd,
@@ -35,8 +35,8 @@ mod tests {
             hash: 0x9ebe_1d41_4309_3ba1,
             time: Duration::from_millis(500),
         };
-        let line =
+        let expected =
             "version 3, zstd level 3: 1048576 bytes for 8388608 (12.50 %), 16 MiB/s, MD5 begins a13b0943411dbe9e";
-        assert_eq!(told(&figures), line);
+        assert_eq!(line(&figures), expected);
     }
 }

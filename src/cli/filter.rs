@@ -1,4 +1,4 @@
-//! The options that select images, as all commands take them that can do with some of a file's.
+//! The options that filter images, shared by all commands that can work on some of a file's images.
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -7,8 +7,8 @@ use crate::format::ContainerType;
 use crate::ops::{ImageFilter, KernelPattern, Predicate};
 use crate::target::OffloadKind;
 
-/// Values of one option are alternatives; what different options ask for must all hold.
-#[derive(Args)]
+/// Filters for images. Values of one option are alternatives; an image must match every option that is given.
+#[derive(Debug, Args)]
 pub struct FilterArguments {
     /// Only images of this offload kind
     #[arg(long, value_name = "KIND")]
@@ -18,15 +18,17 @@ pub struct FilterArguments {
     #[arg(long, value_name = "TRIPLE")]
     triple: Vec<String>,
 
-    /// Only images for this processor with these features: gfx90a:xnack+, sm_90a
+    /// Only images for this processor with these features, such as gfx90a:xnack+ or sm_90a
     #[arg(long, value_name = "ARCH")]
     arch: Vec<String>,
 
-    /// Only images that can serve this arch: equal or generic processor and no contradicting feature, PTX for later ones
+    /// Only images that run on ARCH
+    ///
+    /// Such images are for the same or a generic processor with no conflicting feature, or are PTX for an earlier one.
     #[arg(long, value_name = "ARCH")]
     compatible_with: Vec<String>,
 
-    /// Only images whose container says KEY=VALUE
+    /// Only images whose container records KEY=VALUE
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key)]
     key: Vec<(String, String)>,
 
@@ -34,13 +36,14 @@ pub struct FilterArguments {
     #[arg(long, value_name = "TYPE", value_parser = parse_container, long_help = containers_help())]
     container: Vec<ContainerType>,
 
-    /// Only images that hold a kernel of this name, mangled or as its author wrote it; a regular expression, which may
-    /// match anywhere in the name
+    /// Only images with a kernel whose name matches REGEX
+    ///
+    /// The expression is matched against the mangled and the demangled name, and may match any part of it.
     #[arg(long, value_name = "REGEX", value_parser = KernelPattern::parse)]
     kernel: Vec<KernelPattern>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum Kind {
     #[value(name = "openmp")]
     OpenMp,
@@ -50,6 +53,7 @@ enum Kind {
 }
 
 impl FilterArguments {
+    /// Returns the filter that the options describe.
     pub fn filter(&self) -> ImageFilter {
         let kinds = self.kind.iter().map(|&kind| Predicate::Kind(kind.into()));
         let triples = self.triple.iter().cloned().map(Predicate::Triple);
@@ -83,13 +87,13 @@ fn containers_help() -> String {
 }
 
 fn parse_container(name: &str) -> Result<ContainerType> {
-    ContainerType::named(name).with_context(|| format!("types are {}", container_names()))
+    ContainerType::named(name).with_context(|| format!("unknown type (available: {})", container_names()))
 }
 
 fn parse_key(text: &str) -> Result<(String, String)> {
     let (key, value) = text.split_once('=').with_context(|| format!("{text:?} is not KEY=VALUE"))?;
     if key.is_empty() {
-        bail!("{text:?} has no key");
+        bail!("{text:?}: missing key");
     }
     Ok((key.to_owned(), value.to_owned()))
 }

@@ -1,11 +1,11 @@
-//! `--image file=F[,triple=T][,arch=A]`, as several commands take it.
+//! The value of `--image file=F[,triple=T][,arch=A]`, shared by several commands.
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::ops::ImageFile;
 use crate::wrap::TargetOverride;
 
-/// Each key at most once.
+/// Parses the value of `--image`. Each key may occur once.
 pub fn parse_image(text: &str) -> Result<ImageFile> {
     let mut file = None;
     let mut target = TargetOverride::default();
@@ -15,9 +15,9 @@ pub fn parse_image(text: &str) -> Result<ImageFile> {
             "file" => &mut file,
             "triple" => &mut target.triple,
             "arch" => &mut target.arch,
-            _ => bail!("unknown key {key:?}; file, triple and arch are known"),
+            _ => bail!("unknown key {key:?} (available: file, triple, arch)"),
         };
-        ensure!(slot.is_none(), "{key} is given twice");
+        ensure!(slot.is_none(), "duplicate key {key}");
         *slot = Some(value.to_owned());
     }
     let path = file.filter(|file| !file.is_empty()).context("file=F is missing")?.into();
@@ -29,21 +29,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_a_file_with_what_is_said_of_it() {
+    fn parses_a_file_with_triple_and_arch() {
         let image = parse_image("file=a.so,arch=gfx90a:xnack+,triple=amdgcn-amd-amdhsa").unwrap();
         let target = TargetOverride { triple: Some("amdgcn-amd-amdhsa".into()), arch: Some("gfx90a:xnack+".into()) };
         assert_eq!(image, ImageFile { path: "a.so".into(), target });
     }
 
     #[test]
-    fn what_is_wrong_with_an_image_argument_is_named() {
+    fn reports_the_error_in_an_invalid_argument() {
         let cases = [
             ("", "\"\" is not KEY=VALUE"),
             ("a.so", "\"a.so\" is not KEY=VALUE"),
             ("triple=t", "file=F is missing"),
             ("file=", "file=F is missing"),
-            ("file=a,file=b", "file is given twice"),
-            ("file=a,color=red", "unknown key \"color\"; file, triple and arch are known"),
+            ("file=a,file=b", "duplicate key file"),
+            ("file=a,color=red", "unknown key \"color\" (available: file, triple, arch)"),
         ];
         for (text, message) in cases {
             assert_eq!(parse_image(text).unwrap_err().to_string(), message, "{text}");

@@ -1,4 +1,4 @@
-//! `--decompressed-limit SIZE`, as all commands take it that may have to decompress.
+//! The option `--decompressed-limit SIZE` of all commands that decompress.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -6,28 +6,31 @@ use clap::Args;
 use crate::codec::Limit;
 use crate::scan;
 
-#[derive(Args)]
+/// Option for the maximum size of decompressed data.
+#[derive(Debug, Args)]
 pub struct LimitArgument {
-    /// How large a compressed container may become; K, M and G stand for powers of 1024 [default: 4G]
+    /// Maximum decompressed size of a container, with optional suffix K, M or G [default: 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     decompressed_limit: Option<u64>,
 }
 
 impl LimitArgument {
+    /// Returns options for a scan that applies the limit.
     pub fn options(&self) -> scan::Options {
         let limit = self.decompressed_limit.map(Limit).unwrap_or_default();
         scan::Options { limit, ..Default::default() }
     }
 }
 
-/// A number of bytes; behind the unit may stand what others write there: `MB`, `MiB`.
+/// Parses a number of bytes with an optional unit: `K`, `KB` or `KiB`, likewise for M and G. Units are powers of 1024.
 pub fn parse_size(text: &str) -> Result<u64> {
     let units = [('K', 10), ('M', 20), ('G', 30)];
     let short = ["iB", "B"].into_iter().find_map(|end| text.strip_suffix(end));
     let text = short.filter(|short| short.ends_with(units.map(|unit| unit.0))).unwrap_or(text);
     let with_unit = units.into_iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, shift)));
     let (digits, shift) = with_unit.unwrap_or((text, 0));
-    let number: u64 = digits.parse().ok().context("no size: a number of bytes, or one with K, M or G")?;
+    let number: u64 =
+        digits.parse().ok().context("invalid size: expected a number of bytes, optionally with suffix K, M or G")?;
     number.checked_mul(1 << shift).context("too large")
 }
 
@@ -36,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_is_a_number_with_or_without_a_unit() {
+    fn parses_sizes_with_and_without_units() {
         let sizes =
             [("0", 0), ("77", 77), ("2K", 2048), ("3M", 3 << 20), ("4MB", 4 << 20), ("5KiB", 5120), ("16G", 16 << 30)];
         for (text, size) in sizes {

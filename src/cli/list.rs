@@ -13,27 +13,30 @@ use crate::format::bundle::FileType;
 use crate::io::Input;
 use crate::ops;
 
-/// Print the bundle entry ids of bundles, one a line; of archives those of every member that is a bundle
+/// List the entry IDs of bundles, one per line
 ///
-/// Exit status: 0 if there is any, 1 if none of the files is a bundle, 2 if a file cannot be read or a bundle is broken.
-#[derive(Args)]
+/// Of an archive, the IDs of every member that is a bundle are listed.
+///
+/// Exit status: 0 if any ID was found, 1 if no file is a bundle, 2 if a file cannot be read or a bundle is malformed.
+#[derive(Debug, Args)]
 pub struct Arguments {
-    /// What the bundles are of; their content tells where this is not given
+    /// Type of the bundled files; detected from the content by default
     #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help())]
     file_type: Option<FileType>,
 
-    /// Begin each line with the file that the id stands in; ARCHIVE!MEMBER for a member
+    /// Print the file name with each ID, ARCHIVE!MEMBER for a member
     #[arg(short = 'H', long)]
     with_filename: bool,
 
     #[command(flatten)]
     limit: LimitArgument,
 
-    /// Bundles; - is standard input
+    /// Bundles or archives of bundles; `-` reads standard input
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<PathBuf>,
 }
 
+/// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let mut status = Status::No;
     for path in &arguments.inputs {
@@ -52,7 +55,7 @@ fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
         lines += id;
         lines.push('\n');
     });
-    // What stands before something broken is there all the same.
+    // IDs that precede a malformed part are printed all the same.
     io::stdout().write_all(lines.as_bytes())?;
     Ok(if listed? > 0 { Status::Yes } else { Status::No })
 }

@@ -10,38 +10,40 @@ use clap_mangen::Man;
 use super::Status;
 use crate::io::Output;
 
-/// Print the manual page of this program, or write those of all commands into a folder
+/// Print the manual page of fatbin, or write the pages of all commands to a directory
 ///
-/// Exit status: 0 if they were written, 2 if not.
-#[derive(Args)]
+/// Exit status: 0 if the pages were written, 2 otherwise.
+#[derive(Debug, Args)]
 pub struct Arguments {
-    /// The folder that fatbin.1 and a page for each command go to; it is made if need be
+    /// Directory for fatbin.1 and one page per command; created if missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
 
+/// Runs the command.
 pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
-    let Some(folder) = arguments.output else {
+    let Some(directory) = arguments.output else {
         io::stdout().write_all(&page(program)?)?;
         return Ok(Status::Yes);
     };
-    std::fs::create_dir_all(&folder).with_context(|| format!("{}: cannot create", folder.display()))?;
-    // Gives the commands the names that they have with the program's in front.
+    std::fs::create_dir_all(&directory).with_context(|| format!("{}: cannot create", directory.display()))?;
+    // Prefixes the names of the commands with that of the program.
     program.build();
     let commands: Vec<Command> = program.get_subcommands().filter(|it| it.get_name() != "help").cloned().collect();
     for command in [program].into_iter().chain(commands) {
         let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-        let mut output = Output::create(&folder.join(format!("{name}.1")))?;
+        let mut output = Output::create(&directory.join(format!("{name}.1")))?;
         output.write(&page(command)?)?;
         output.commit()?;
     }
     Ok(Status::Yes)
 }
 
+/// Returns the text of a command's manual page.
 fn page(command: Command) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let source = concat!("fatbin ", env!("CARGO_PKG_VERSION"));
-    // Without the date of the day, so that equal programs have equal pages.
+    // Without a date, so that the pages are reproducible.
     Man::new(command).source(source).date("").render(&mut text)?;
     Ok(text)
 }

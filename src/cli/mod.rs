@@ -37,10 +37,10 @@ use status::Status;
 
 #[derive(Parser)]
 #[command(name = "fatbin", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
-/// Put device images into host objects, find them in finished programs, and take them out again
+/// Embed, list, extract and check GPU device images in host files
 ///
-/// Exit status: 0 yes (done, found, as demanded, equal), 1 no (nothing found, not as demanded, different), 2 trouble (wrong
-/// usage, an input that cannot be read or understood, an output that cannot be written, nothing that could be decided).
+/// Exit status: 0 yes (written, found, as required, equal), 1 no (nothing found, not as required, different), 2 trouble
+/// (invalid usage, an input that cannot be read or parsed, an output that cannot be written, nothing to decide on).
 struct Arguments {
     #[command(flatten)]
     color: terminal::ColorArgument,
@@ -70,7 +70,7 @@ enum Command {
     InstallLinks(install_links::Arguments),
 }
 
-/// Runs the command that the process was started with, or the tool whose name it was started by.
+/// Runs the command line of the process, as the LLVM tool whose name the process was started under, if any.
 pub fn run() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(status) = dropin::run(&arguments) {

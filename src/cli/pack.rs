@@ -12,38 +12,40 @@ use crate::io::Input;
 use crate::ops::{self, ImageToPack, PackOptions};
 use crate::target::OffloadKind;
 
-/// Put device images into an offload binary, the container of clang-offload-packager
+/// Pack device images into an offload binary, the container of clang-offload-packager
 ///
-/// Triple and arch are read from an image's own header where they are not given.
+/// Triple and arch are read from the header of an image unless they are given.
 ///
-/// Exit status: 0 if it was written, 2 if not.
-#[derive(Args)]
+/// Exit status: 0 if the offload binary was written, 2 otherwise.
+#[derive(Debug, Args)]
 pub struct Arguments {
-    /// The file to write; - is standard output
+    /// Output file; `-` writes standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
-    /// An image and what is said of it: file=F[,triple=T][,arch=A][,kind=K][,KEY=VALUE]...; a key given again joins its
-    /// values with commas, and several files share what is said
+    /// Image with properties: file=F[,triple=T][,arch=A][,kind=K][,KEY=VALUE]...
+    ///
+    /// The values of a repeated key are joined with commas; several files share the properties.
     #[arg(long = "image", value_name = "KEY=VALUE,...")]
     described: Vec<String>,
 
-    /// Images that say all of that in their own headers
+    /// Images whose headers record triple and arch
     #[arg(value_name = "IMAGE")]
     images: Vec<PathBuf>,
 
-    /// Version of the format: 1 is what LLVM up to 22 reads
+    /// Format version; LLVM up to 22 reads version 1
     #[arg(long, value_name = "N", value_parser = parse_version)]
     format_version: Option<Version>,
 
     #[command(flatten)]
     compression: CompressionArguments,
 
-    /// The flags of every entry, a number
+    /// Flags of every entry, as a number
     #[arg(long, value_name = "N", value_parser = parse_flags, default_value = "0")]
     flags: u32,
 }
 
+/// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let compression = arguments.compression.compression("pack")?;
     let version = match (arguments.format_version, compression) {
@@ -51,7 +53,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         (None | Some(Version::Three), _) => Version::Three,
         (Some(version), None) => version,
         (Some(version), Some(_)) => {
-            bail!("pack: --format-version {}: only version 3 can be compressed", version.number())
+            bail!("pack: --format-version {}: compression requires version 3", version.number())
         }
     };
     let mut images = Vec::new();
@@ -66,7 +68,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for path in arguments.images {
         images.push(ImageToPack::read(Input::open(path)?, Vec::new(), version)?);
     }
-    ensure!(!images.is_empty(), "pack: no image given; name one as IMAGE or with --image file=IMAGE");
+    ensure!(!images.is_empty(), "pack: no image given; pass IMAGE or --image file=IMAGE");
     for image in &mut images {
         image.flags = arguments.flags;
     }
@@ -74,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(Status::Yes)
 }
 
-/// What `--image` says.
+/// Value of `--image`.
 #[derive(Debug, PartialEq, Eq)]
 struct Described {
     files: Vec<PathBuf>,
@@ -89,23 +91,24 @@ impl Described {
         for part in text.split(',') {
             let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
             match key {
-                "" => bail!("{part:?} has no key"),
+                "" => bail!("{part:?}: missing key"),
                 "file" => {
                     ensure!(!value.is_empty(), "file=F is missing");
                     described.files.push(value.into());
                 }
                 "kind" => {
-                    ensure!(described.offload_kind == 0, "kind is given twice");
+                    ensure!(described.offload_kind == 0, "duplicate key kind");
                     described.offload_kind = offload_kind(value)?;
                 }
-                _ => described.say(key, value),
+                _ => described.add(key, value),
             }
         }
         ensure!(!described.files.is_empty(), "file=F is missing");
         Ok(described)
     }
 
-    fn say(&mut self, key: &str, value: &str) {
+    /// Adds the value of a key, joined to an earlier one with a comma.
+    fn add(&mut self, key: &str, value: &str) {
         match self.strings.iter_mut().find(|(known, _)| known == key) {
             Some((_, values)) => *values += &format!(",{value}"),
             None => self.strings.push((key.to_owned(), value.to_owned())),
@@ -117,13 +120,13 @@ fn offload_kind(name: &str) -> Result<u16> {
     match OffloadKind::from_name(name) {
         _ if name == "none" => Ok(0),
         Some(kind) if kind.name() == name && kind != OffloadKind::Host => Ok(kind.bit()),
-        _ => bail!("kind={name}: openmp, cuda, hip, sycl and none are known"),
+        _ => bail!("unknown kind {name:?} (available: openmp, cuda, hip, sycl, none)"),
     }
 }
 
 fn parse_version(text: &str) -> Result<Version> {
     let version = text.parse().ok().and_then(Version::from_number);
-    version.ok_or_else(|| anyhow!("versions 1, 2 and 3 are known"))
+    version.ok_or_else(|| anyhow!("unknown version (available: 1, 2, 3)"))
 }
 
 fn parse_flags(text: &str) -> Result<u32> {
@@ -131,7 +134,7 @@ fn parse_flags(text: &str) -> Result<u32> {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| anyhow!("no number of 32 bits"))
+    parsed.map_err(|_| anyhow!("expected a 32-bit number"))
 }
 
 #[cfg(test)]
@@ -139,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_argument_has_files_a_kind_and_strings_in_its_order() {
+    fn parses_files_kind_and_strings_in_order() {
         let described = Described::parse("file=a.o,triple=t,kind=hip,feature=+x,file=b.o,feature=-y,note=").unwrap();
         let strings = [("triple", "t"), ("feature", "+x,-y"), ("note", "")];
         let strings = strings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
@@ -147,15 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_an_image_argument_is_named() {
+    fn reports_the_error_in_an_invalid_argument() {
         let cases = [
             ("", "\"\" is not KEY=VALUE"),
             ("triple=t", "file=F is missing"),
             ("file=", "file=F is missing"),
-            ("file=a,=x", "\"=x\" has no key"),
-            ("file=a,kind=opencl", "kind=opencl: openmp, cuda, hip, sycl and none are known"),
-            ("file=a,kind=host", "kind=host: openmp, cuda, hip, sycl and none are known"),
-            ("file=a,kind=hip,kind=cuda", "kind is given twice"),
+            ("file=a,=x", "\"=x\": missing key"),
+            ("file=a,kind=opencl", "unknown kind \"opencl\" (available: openmp, cuda, hip, sycl, none)"),
+            ("file=a,kind=host", "unknown kind \"host\" (available: openmp, cuda, hip, sycl, none)"),
+            ("file=a,kind=hip,kind=cuda", "duplicate key kind"),
         ];
         for (text, message) in cases {
             assert_eq!(Described::parse(text).unwrap_err().to_string(), message, "{text}");

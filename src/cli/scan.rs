@@ -11,28 +11,28 @@ use super::{Status, status, terminal};
 use crate::report;
 use crate::scan::{Options, Scanner};
 
-/// List every device image in objects, programs and libraries
+/// List device images in object files, executables, libraries and packages
 ///
-/// Exit status: 0 if any image was found, 1 if none, 2 if a file could not be read or a container in it is broken.
+/// Exit status: 0 if any image was found, 1 if none, 2 if a file cannot be read or a container in it is malformed.
 #[derive(Args)]
 pub struct Arguments {
     /// Print one JSON document (schema fatbin.scan/1) instead of a table
     #[arg(long)]
     json: bool,
 
-    /// Print a line of JSON for each file, an element of the document's files, as soon as it is known
+    /// Print one line of JSON per file, an element of the document's files, as soon as it is scanned
     #[arg(long, conflicts_with = "json")]
     ndjson: bool,
 
-    /// Tell the SHA-256 of every image, decompressed, in JSON
+    /// Add the SHA-256 of every decompressed image to the JSON
     #[arg(long)]
     hash: bool,
 
-    /// Look only where headers lead: containers in other places stay unseen
+    /// Follow headers only; containers in other places are not found
     #[arg(long)]
     fast: bool,
 
-    /// Tell what the bytes of sections for images are, where each image is, and what registers it
+    /// Print the contents of image sections, the location of each image, and its registration
     #[arg(short, long)]
     verbose: bool,
 
@@ -43,6 +43,7 @@ pub struct Arguments {
     inputs: InputArguments,
 }
 
+/// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..arguments.limit.options() };
     let mut status = Status::No;

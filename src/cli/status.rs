@@ -1,4 +1,4 @@
-//! Exit statuses and messages, in one place for all commands.
+//! Exit statuses and messages of all commands.
 
 use std::io::{self, Write};
 
@@ -8,19 +8,19 @@ use crate::error::Error;
 use crate::ops::extract::ExtractError;
 use crate::ops::filter::FilterError;
 
-/// As grep and diff have them.
+/// Exit status of a command, with the meanings of grep and diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Done, found.
+    /// Success: written, found, as required, equal.
     Yes = 0,
-    /// Nothing found.
+    /// Negative answer: nothing found, not as required, different.
     No = 1,
-    /// Wrong usage; something could not be read, understood or written.
+    /// Invalid usage, or a file that cannot be read, parsed or written.
     Trouble = 2,
 }
 
 impl Status {
-    /// The status of two inputs together: trouble with one is trouble, and finding something in one is enough.
+    /// Combines the statuses of two inputs: trouble with one is trouble, and finding something in one is enough.
     pub fn and(self, other: Status) -> Status {
         match (self, other) {
             (Status::Trouble, _) | (_, Status::Trouble) => Status::Trouble,
@@ -30,26 +30,26 @@ impl Status {
     }
 }
 
-/// Prints one line about something that is no problem yet and may become one.
+/// Prints a warning as one line.
 pub fn warn(error: &anyhow::Error) {
-    say(AnsiColor::Yellow, "fatbin: warning:", error);
+    print(AnsiColor::Yellow, "fatbin: warning:", error);
 }
 
-/// `what` is in color where standard error is a terminal.
-fn say(color: AnsiColor, what: &str, error: &anyhow::Error) {
-    // One line whatever the names in it contain.
+/// Prints a message on standard error, with its prefix in color if that is a terminal.
+fn print(color: AnsiColor, prefix: &str, error: &anyhow::Error) {
+    // Names in a message may contain line breaks; the message is one line.
     let message = format!("{error:#}").replace(|c: char| c.is_control(), "?");
     let style = color.on_default().bold();
-    // If standard error is closed, the exit status still says it.
-    let _ = writeln!(anstream::stderr(), "{style}{what}{style:#} {message}");
+    // If standard error is closed, the exit status still reports the problem.
+    let _ = writeln!(anstream::stderr(), "{style}{prefix}{style:#} {message}");
 }
 
-/// Prints one line about a problem and says what it means for the exit status.
+/// Prints an error as one line and returns the exit status that it causes.
 pub fn report(error: &anyhow::Error) -> Status {
-    // Whoever reads the output has gone, as `head` does: not an error, and nobody to tell.
+    // The reader closed the pipe, as `head` does: not an error.
     let closed = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
     if !closed {
-        say(AnsiColor::Red, "fatbin:", error);
+        print(AnsiColor::Red, "fatbin:", error);
     }
     let is_no_match = matches!(error.downcast_ref(), Some(Error::MissingTargets { .. }))
         || matches!(error.downcast_ref(), Some(FilterError::NoMatch { .. }))

@@ -1,4 +1,4 @@
-//! Standard output as what it is: a terminal, which has a width and may have colors, or something else.
+//! Width and colors of standard output.
 
 use std::io::{self, StdoutLock};
 
@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 
 use crate::report::Screen;
 
-/// The option that all commands have.
-#[derive(Args)]
+/// The option `--color` of all commands.
+#[derive(Debug, Args)]
 pub struct ColorArgument {
-    /// Whether to color what asks for attention; auto is for terminals, and not where NO_COLOR is set
+    /// When to use colors; auto uses them on terminals unless NO_COLOR is set
     #[arg(
         long,
         global = true,
@@ -22,7 +22,7 @@ pub struct ColorArgument {
     color: When,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum When {
     Auto,
     Always,
@@ -30,7 +30,7 @@ enum When {
 }
 
 impl ColorArgument {
-    /// From here on it holds for all that is printed.
+    /// Applies the choice to all output that follows.
     pub fn apply(&self) {
         let choice = match self.color {
             When::Auto => ColorChoice::Auto,
@@ -41,16 +41,16 @@ impl ColorArgument {
     }
 }
 
-/// What standard output is.
+/// Returns width and color support of standard output.
 pub fn screen() -> Screen {
     let stdout = io::stdout();
     let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
     Screen { width, color: AutoStream::choice(&stdout) != ColorChoice::Never }
 }
 
-/// Standard output for text that is laid out for this screen.
+/// Returns standard output for text that is formatted for `screen`.
 pub fn output(screen: &Screen) -> AutoStream<StdoutLock<'static>> {
     let stdout = io::stdout().lock();
-    // Without color there is nothing to look for in what may be gigabytes of JSON.
+    // Without color there is nothing to strip from what may be gigabytes of JSON.
     if screen.color { AutoStream::always(stdout) } else { AutoStream::always_ansi(stdout) }
 }

@@ -15,53 +15,57 @@ use crate::ops::{self, UnbundleOptions, WantedFile};
 use crate::target::BundleEntryId;
 use crate::target::compatibility::{Fit, KindRules};
 
-/// Take files out of a bundle
+/// Extract files from a bundle
 ///
-/// A file is asked for by the id that it stands under, in any of its forms, or by one that it serves: hip and hipv4 are
-/// the same, and code that leaves a feature open serves a target that sets it. All files are written, or none.
+/// A target ID selects the entry of that ID, in any of its forms, or one that is compatible with it: hip and hipv4 are the
+/// same, and code that leaves a feature unspecified is compatible with a target that sets it. Either all files are written
+/// or none.
 ///
-/// Of an archive of bundles (a static library) each file is an archive of all code that serves its target, for device
-/// linkers. Members that are no bundle are left out.
+/// From an archive of bundles (a static library), each output is an archive of all code that is compatible with its target,
+/// for use by device linkers. Members that are not bundles are omitted.
 ///
-/// Exit status: 0 if everything was written, 1 if a target that was asked for is not there, 2 for trouble.
-#[derive(Args)]
+/// Exit status: 0 if all files were written, 1 if the bundle has no entry for a target, 2 on errors.
+#[derive(Debug, Args)]
 pub struct Arguments {
-    /// What the bundle is of; its content tells where this is not given
+    /// Type of the bundled files; detected from the content by default
     #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help())]
     file_type: Option<FileType>,
 
-    /// The id of a file, and where to write it
+    /// Target ID of an entry, and the file to write it to
     #[arg(long = "target", value_name = "ID=FILE", value_parser = parse_target, required = true)]
     targets: Vec<(String, PathBuf)>,
 
-    /// Write an empty file, or archive, for a target that is not there; what is no bundle at all is the host's file
+    /// Write an empty file or archive for a missing target
+    ///
+    /// An input that is not a bundle is taken as the host's file.
     #[arg(long)]
     allow_missing: bool,
 
-    /// First check that no bundle of the archive has target ids that must not stand in one
+    /// First check that no bundle of the archive contains conflicting target IDs
     #[arg(long)]
     check_input_archive: bool,
 
-    /// Let HIP code serve OpenMP targets, and the other way round
+    /// Treat HIP code as compatible with OpenMP targets, and vice versa
     #[arg(long)]
     hip_openmp_compatible: bool,
 
-    /// Say of every file in the bundle whether it serves each target, and why
+    /// Print for every entry and target whether they are compatible, and why
     #[arg(long)]
     explain: bool,
 
-    /// Print sizes, and of decompression ratio, speed and hash
+    /// Print sizes, and the ratio, speed and hash of the decompression
     #[arg(short, long)]
     verbose: bool,
 
     #[command(flatten)]
     limit: LimitArgument,
 
-    /// The bundle; - is standard input
+    /// Bundle or archive of bundles; `-` reads standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
 }
 
+/// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let mut targets = Vec::new();
     for (id, output) in arguments.targets {
@@ -85,8 +89,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if arguments.explain {
             let path = path.display();
             match verdict {
-                Ok(fit) => eprintln!("fatbin: {path}: {id} serves {wanted}: {}", told(*fit)),
-                Err(reason) => eprintln!("fatbin: {path}: {id} does not serve {wanted}: {reason}"),
+                Ok(fit) => eprintln!("fatbin: {path}: {id} is compatible with {wanted}: {}", describe(*fit)),
+                Err(reason) => eprintln!("fatbin: {path}: {id} is incompatible with {wanted}: {reason}"),
             }
         }
     };
@@ -95,7 +99,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if arguments.verbose {
         eprintln!("fatbin: {path}: {} bytes", input.size());
         if let Some(figures) = &figures {
-            eprintln!("fatbin: {path}: {}", figures::told(figures));
+            eprintln!("fatbin: {path}: {}", figures::line(figures));
         }
         for target in &options.targets {
             let size = std::fs::metadata(&target.output).map(|metadata| metadata.len()).unwrap_or_default();
@@ -105,10 +109,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(Status::Yes)
 }
 
-fn told(fit: Fit) -> &'static str {
+/// Returns the reason why an entry is compatible with a target.
+fn describe(fit: Fit) -> &'static str {
     match fit {
-        Fit::Exact => "it is for just that",
-        Fit::Compatible => "they are compatible",
-        Fit::Generic => "it is for a processor that stands for that one",
+        Fit::Exact => "exact match",
+        Fit::Compatible => "compatible target IDs",
+        Fit::Generic => "generic processor of the same family",
     }
 }

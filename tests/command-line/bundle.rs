@@ -124,8 +124,8 @@ fn unbundles_compatible_code_and_explains_the_choice() {
     let wanted = "hip-amdgcn-amd-amdhsa--gfx906:xnack+";
     let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
     let expected = format!(
-        "fatbin: b: {ONE} serves {wanted}: they are compatible\n\
-         fatbin: b: {TWO} does not serve {wanted}: it is for gfx90a, not for gfx906\n"
+        "fatbin: b: {ONE} is compatible with {wanted}: compatible target IDs\n\
+         fatbin: b: {TWO} is incompatible with {wanted}: it is for gfx90a, not for gfx906\n"
     );
     assert_eq!((run.status, run.err), (0, expected));
     assert_eq!(scene.read("x"), scene.read("one"));
@@ -137,7 +137,7 @@ fn unbundles_compatible_code_and_explains_the_choice() {
     ] {
         let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
         assert_eq!(run.status, 1);
-        assert!(run.err.contains(&format!("does not serve {wanted}: {reason}\n")), "{}", run.err);
+        assert!(run.err.contains(&format!("is incompatible with {wanted}: {reason}\n")), "{}", run.err);
         assert!(run.err.ends_with(&format!("b: has nothing for {wanted}; it has {ONE}, {TWO}\n")), "{}", run.err);
     }
     let loose = "unbundle --hip-openmp-compatible --target openmp-amdgcn-amd-amdhsa--gfx906=x b";
@@ -247,7 +247,7 @@ fn reports_each_mistake_in_a_new_bundle_on_one_line() {
         ),
         (
             format!("--type bc --compress=zlib --level 10 --target {ONE}=one"),
-            "bundle: --level 10: zlib has levels 1 to 9".to_owned(),
+            "bundle: --level 10: invalid level; zlib has levels 1 to 9".to_owned(),
         ),
     ];
     for (arguments, message) in cases {

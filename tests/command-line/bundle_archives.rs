@@ -160,10 +160,10 @@ fn extracts_all_compatible_code_and_explains_the_choice() {
     let wanted = "hip-amdgcn-amd-amdhsa--gfx90a:sramecc-:xnack+";
     let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x.a all.a"));
     let expected = format!(
-        "fatbin: all.a!a.o: {HOST} does not serve {wanted}: its offload kind is host, not hip\n\
-         fatbin: all.a!a.o: {ONE} does not serve {wanted}: it is for gfx906, not for gfx90a\n\
-         fatbin: all.a!a.o: {TWO} serves {wanted}: they are compatible\n\
-         fatbin: all.a!b.o: hipv4-amdgcn-amd-amdhsa--gfx90a serves {wanted}: they are compatible\n"
+        "fatbin: all.a!a.o: {HOST} is incompatible with {wanted}: its offload kind is host, not hip\n\
+         fatbin: all.a!a.o: {ONE} is incompatible with {wanted}: it is for gfx906, not for gfx90a\n\
+         fatbin: all.a!a.o: {TWO} is compatible with {wanted}: compatible target IDs\n\
+         fatbin: all.a!b.o: hipv4-amdgcn-amd-amdhsa--gfx90a is compatible with {wanted}: compatible target IDs\n"
     );
     assert_eq!((run.status, run.err), (0, expected));
     let names: Vec<String> = members(&scene, "x.a").into_iter().map(|(name, _)| name).collect();

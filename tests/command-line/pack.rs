@@ -85,15 +85,18 @@ fn rejects_invalid_images_and_keeps_the_old_output() {
     scene.file("text", "text").file("empty", "").file("old", "old").fixture("answer-gfx90a.hsaco", "a");
     scene.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]);
     let cases = [
-        ("", "pack: no image given; name one as IMAGE or with --image file=IMAGE"),
+        ("", "pack: no image given; pass IMAGE or --image file=IMAGE"),
         ("text", "text: no target triple in the header; specify --image file=text,triple=TRIPLE"),
         ("empty", "empty: device image is empty"),
         ("missing", "missing: cannot open: No such file or directory (os error 2)"),
         ("cut", "cut: ELF section header offset at 0x28: offset 2624 with size 832 does not fit into 2000 bytes"),
         ("--image file=a,arch=gfx906", "a: arch=gfx906 contradicts the image's header: gfx90a"),
-        ("--image file=a,kind=x", "--image file=a,kind=x: kind=x: openmp, cuda, hip, sycl and none are known"),
-        ("--format-version 2 --compress a", "pack: --format-version 2: only version 3 can be compressed"),
-        ("--compress=zlib --level 12 a", "pack: --level 12: zlib has levels 1 to 9"),
+        (
+            "--image file=a,kind=x",
+            "--image file=a,kind=x: unknown kind \"x\" (available: openmp, cuda, hip, sycl, none)",
+        ),
+        ("--format-version 2 --compress a", "pack: --format-version 2: compression requires version 3"),
+        ("--compress=zlib --level 12 a", "pack: --level 12: invalid level; zlib has levels 1 to 9"),
     ];
     for (arguments, message) in cases {
         let run = scene.fatbin(&format!("pack -o old {arguments}"));

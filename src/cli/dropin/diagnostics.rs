@@ -1,55 +1,62 @@
-//! What LLVM's tools print: errors and warnings, in color where someone watches, and help.
+//! Output in the style of LLVM's tools: errors and warnings, in color on terminals, and text on standard output.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 
 use super::FAILED;
 
-/// Terminals that know colors, by what `TERM` says: whole names, beginnings and ends.
+/// Values of `TERM` for terminals with colors.
 const COLORED: [&str; 3] = ["ansi", "cygwin", "linux"];
-const COLORED_BEGINNINGS: [&str; 4] = ["screen", "xterm", "vt100", "rxvt"];
-const COLORED_END: &str = "color";
 
-/// How a tool speaks.
+/// Prefixes of `TERM` for terminals with colors.
+const COLORED_PREFIXES: [&str; 4] = ["screen", "xterm", "vt100", "rxvt"];
+
+/// Suffix of `TERM` for terminals with colors.
+const COLORED_SUFFIX: &str = "color";
+
+/// Printer of a tool's errors and warnings.
 #[derive(Debug, Clone, Copy)]
 pub struct Diagnostics<'a> {
-    /// What stands before a message; warnings that the tool gives before it knows its name have nothing.
+    /// Program name before each message; `None` for warnings that the tool prints before it has processed its name.
     pub program: Option<&'a OsStr>,
-    /// What `--color` says; else it depends on where standard error goes.
+    /// Value of `--color`; without it, colors depend on whether standard error is a terminal.
     pub color: Option<bool>,
 }
 
 impl Diagnostics<'_> {
+    /// Prints an error.
     pub fn error(self, message: &str) {
         self.print("error: ", 31, message);
     }
 
+    /// Prints a warning.
     pub fn warning(self, message: &str) {
         self.print("warning: ", 35, message);
     }
 
-    fn print(self, what: &str, color: u8, message: &str) {
+    fn print(self, severity: &str, color: u8, message: &str) {
         let program = self.program.map(|program| format!("{}: ", program.to_string_lossy())).unwrap_or_default();
-        let what = match self.color.unwrap_or_else(is_colored) {
-            true => format!("\x1b[0;1;{color}m{what}\x1b[0m"),
-            false => what.to_owned(),
+        let severity = if self.color.unwrap_or_else(is_colored) {
+            format!("\x1b[0;1;{color}m{severity}\x1b[0m")
+        } else {
+            severity.to_owned()
         };
-        write_stderr(&format!("{program}{what}{message}\n"));
+        write_stderr(&format!("{program}{severity}{message}\n"));
     }
 }
 
 fn is_colored() -> bool {
-    io::stderr().is_terminal() && std::env::var("TERM").is_ok_and(|terminal| knows_colors(&terminal))
+    io::stderr().is_terminal() && std::env::var("TERM").is_ok_and(|terminal| supports_colors(&terminal))
 }
 
-fn knows_colors(terminal: &str) -> bool {
+fn supports_colors(terminal: &str) -> bool {
     COLORED.contains(&terminal)
-        || COLORED_BEGINNINGS.iter().any(|beginning| terminal.starts_with(beginning))
-        || terminal.ends_with(COLORED_END)
+        || COLORED_PREFIXES.iter().any(|prefix| terminal.starts_with(prefix))
+        || terminal.ends_with(COLORED_SUFFIX)
 }
 
-/// Prints what was asked for, and says how the tool ends then: with `status`, unless there is no room for it. If nobody
-/// reads it any more there is nobody to tell.
+/// Writes text to standard output and returns the tool's exit status: `status`, or failure if the text cannot be written.
+/// A closed pipe is a failure without a message.
 pub fn print(text: &str, status: u8) -> u8 {
     let mut out = io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -63,12 +70,12 @@ pub fn print(text: &str, status: u8) -> u8 {
     }
 }
 
-/// Prints to standard error. If that is closed, the exit status still says it.
+/// Writes text to standard error. If that is closed, the exit status still reports the problem.
 pub fn write_stderr(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// What the operating system says went wrong, in its words alone.
+/// Returns the operating system's message for an error, without the error number that Rust appends.
 pub fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error ") {
@@ -82,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_has_no_number_behind_it() {
+    fn removes_the_error_number_from_a_cause() {
         let error = io::Error::from_raw_os_error(2);
         assert!(error.to_string().contains("os error"));
         assert!(!cause(&error).contains("os error"));
@@ -90,12 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_known_by_its_name() {
+    fn recognizes_terminals_with_colors_by_name() {
         for terminal in ["xterm", "xterm-256color", "linux", "tmux-256color", "screen.xterm"] {
-            assert!(knows_colors(terminal), "{terminal}");
+            assert!(supports_colors(terminal), "{terminal}");
         }
         for terminal in ["", "dumb", "linux-m", "vt220"] {
-            assert!(!knows_colors(terminal), "{terminal}");
+            assert!(!supports_colors(terminal), "{terminal}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Standing in for LLVM's tools: called under the name of one, the program is that tool.
+//! Drop-in replacements for LLVM's tools: called under the name of one, the program behaves as that tool.
 //!
-//! A personality owns syntax and wording and nothing else. Options are told as data, one table a tool; what they do is
-//! done by the same operations that fatbin's own commands use.
+//! A drop-in defines command-line syntax and wording and nothing else. Options are data, one table per tool; the work is
+//! done by the operations that fatbin's own commands use.
 
 mod diagnostics;
 mod llvm_options;
@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A tool that can be stood in for.
+/// A tool that this program replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tool {
     ClangOffloadWrapper,
@@ -30,22 +30,22 @@ const TOOLS: [(&str, Tool); 5] = [
     ("clang-offload-bundler", Tool::OffloadBundler),
 ];
 
-/// The names of all tools.
+/// Returns the names of all tools.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|(name, _)| *name)
 }
 
-/// The exit status of a run that failed, as LLVM's tools have it.
+/// Exit status of a failed run, that of LLVM's tools.
 const FAILED: u8 = 1;
 
-/// What a program name says: a tool, and the release that a version suffix names.
+/// A tool and the release in the version suffix, as parsed from a program name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Called {
     tool: Tool,
     release: Option<u32>,
 }
 
-/// Runs the tool whose name the program was called by; `None` if that is no tool's name.
+/// Runs the tool that the program was called as. Returns `None` if the program's name is not that of a tool.
 pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let (program, arguments) = arguments.split_first()?;
     let called = Called::parse(Path::new(program).file_name()?)?;
@@ -59,7 +59,7 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
 }
 
 impl Called {
-    /// `[TARGET-]TOOL[-VERSION][.exe]`, as distributions and cross toolchains name them.
+    /// Parses `[TARGET-]TOOL[-VERSION][.exe]`, the names that distributions and cross toolchains use.
     fn parse(name: &OsStr) -> Option<Called> {
         let name = name.to_str()?;
         let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_known_with_target_prefix_version_and_extension() {
+    fn recognizes_tools_with_target_prefix_version_and_extension() {
         use Tool::*;
         let cases = [
             ("clang-offload-wrapper", ClangOffloadWrapper, None),

@@ -1,7 +1,7 @@
-//! clang-offload-wrapper (LLVM 10 to 15, and AMD's variant) and llvm-offload-wrapper (LLVM 21 on).
+//! clang-offload-wrapper (LLVM 10 to 15, and AMD's variant) and llvm-offload-wrapper (since LLVM 21).
 //!
-//! The one divergence: they write LLVM IR, which then has to be compiled; this writes the object that comes of it. Whoever
-//! passes the output on to `clang -c` or `llc` leaves that step out.
+//! The only divergence: the tools write LLVM IR, which must then be compiled; this program writes the resulting object. A
+//! build that passes the output on to `clang -c` or `llc` omits that step.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ pub fn clang(program: &OsStr, release: Option<u32>, arguments: &[OsString]) -> u
         if !target_ids.is_empty() && target_ids.len() != line.positional.len() {
             return Err(format!("{} --offload-arch for {} inputs", target_ids.len(), line.positional.len()));
         }
-        // The tool of LLVM 15 still makes what that of 14 did. Only AMD's compiler has ever known target ids here.
+        // The tool of LLVM 15 still writes the output of LLVM 14. Only AMD's compiler supports target IDs here.
         let abi = match (target_ids.is_empty(), release) {
             (false, _) => "aomp".to_owned(),
             (true, Some(release @ 10..=13)) => format!("llvm{release}"),
@@ -132,7 +132,7 @@ fn options(
     Ok(WrapOptions {
         abi: Generation::named(abi),
         host: host.map(|host| host.to_string_lossy().into_owned()),
-        // The tools embed whatever they are given.
+        // The tools embed any file as it is.
         form: if line.flag("add-omp-offload-notes") { EmbeddedForm::RawWithNotes } else { EmbeddedForm::Raw },
         ..WrapOptions::new(kind, images.collect(), output)
     })

@@ -1,19 +1,19 @@
-//! The help, laid out as the tools lay it out.
+//! The help, in the layout of the tools.
 //!
-//! `--help` has the options under two headings, those of every tool and the tool's own; `--help-list` has them in one list.
-//! All help texts begin in the same column, which is that of the widest option that is shown anywhere.
+//! `--help` lists the options under two headings, those of every tool and the tool's own; `--help-list` prints one list. All
+//! help texts begin in the same column, which the widest option that is shown anywhere determines.
 
 use super::{GENERIC, GENERIC_CATEGORY, LlvmOption, Shown, Tool, Value};
 
-/// What stands between an option and its help.
+/// Text between an option and its help.
 const SEPARATOR: &str = " - ";
 
-/// What stands before each value of a choice.
+/// Text before each value of a choice.
 const VALUE_INDENT: &str = "    =";
 
-/// `--help` and `--help-hidden`.
+/// Returns the text of `--help` and `--help-hidden`.
 pub fn by_category(tool: &Tool, program: &str, hidden: bool) -> String {
-    // Only where there are headings is the list without them worth mentioning.
+    // The help with headings mentions the list without them.
     let is_shown = |option: &LlvmOption| option.is_shown(hidden) || option.name == "help-list";
     let width = width(tool.all_options().filter(|option| is_shown(option)));
     let mut categories = [(GENERIC_CATEGORY, &GENERIC[..]), (tool.category, tool.options)];
@@ -28,7 +28,7 @@ pub fn by_category(tool: &Tool, program: &str, hidden: bool) -> String {
     text
 }
 
-/// `--help-list` and `--help-list-hidden`.
+/// Returns the text of `--help-list` and `--help-list-hidden`.
 pub fn list(tool: &Tool, program: &str, hidden: bool) -> String {
     let shown = || tool.all_options().filter(|option| option.is_shown(hidden));
     let entries = sorted(shown()).into_iter().map(|option| entry(option, width(shown())));
@@ -71,7 +71,7 @@ impl LlvmOption {
         self.shown == Shown::Always || hidden && self.shown == Shown::InHelpHidden
     }
 
-    /// The option with what its value is called.
+    /// Returns the option with the name of its value.
     fn spelled(&self) -> String {
         let name = super::dashed(self.name);
         match self.value {

@@ -1,16 +1,16 @@
-//! Command lines as LLVM's tools take them, told as tables.
+//! Command lines in the syntax of LLVM's tools, described by tables.
 //!
-//! All of them are read by one library (`llvm::cl`), so all have the same habits: one dash or two, a value behind `=` or as
-//! the next argument, response files, a suggestion for a name that does not exist, and a help that is laid out from the
-//! same tables. A drop-in states its [`Tool`] and asks for a [`Line`]; it knows nothing of these habits.
+//! All of the tools parse their command lines with one library (`llvm::cl`) and so share its conventions: one dash or two, a
+//! value after `=` or as the next argument, response files, a suggestion for an unknown option, and a help generated from
+//! the same tables. A drop-in defines its [`Tool`] and receives a [`Line`]; the conventions are implemented here.
 //!
-//! Source of all of it: what llvm-offload-binary, llvm-offload-wrapper and clang-offload-bundler of LLVM 22.1.8 print when they
-//! are asked; `linker-tests/dropin/options.rs` asks them and this again. Since LLVM 15 an option that may occur once may
-//! occur any number of times and the last one counts, so there is no message about that.
+//! Source: the output of llvm-offload-binary, llvm-offload-wrapper and clang-offload-bundler of LLVM 22.1.8, which
+//! `linker-tests/dropin/options.rs` compares with this module's. Since LLVM 15, an option that may occur once may occur any
+//! number of times and the last value counts, so there is no message about that.
 //!
-//! Three divergences. The tools are linked with all of LLVM and take the options of all its passes (`--stats`), which do
-//! nothing here and are unknown to us. A response file that cannot be read ends the tools in a crash after the message,
-//! this with status 1. And `--version` says who is there.
+//! Three divergences. The tools are linked with all of LLVM and accept the options of all its passes (`--stats`), which have
+//! no effect there and are unknown here. The tools crash after the message about a response file that cannot be read; this
+//! program exits with status 1. And `--version` names this program.
 
 mod arguments;
 mod help;
@@ -28,83 +28,100 @@ use super::diagnostics;
 
 pub use parse::parse;
 
-/// A tool: what it says of itself and what it takes.
+/// Description and options of a tool.
 #[derive(Debug)]
 pub struct Tool {
-    /// What the help begins with; its lines end where the tool's do.
+    /// First text of the help, with the tool's line breaks.
     pub overview: &'static str,
-    /// The heading above the tool's own options in its help.
+    /// Heading of the tool's own options in its help.
     pub category: &'static str,
-    /// In any order: the help sorts them.
+    /// The tool's own options, in any order: the help sorts them.
     pub options: &'static [LlvmOption],
+    /// Arguments without an option; `None` if the tool accepts none.
     pub positional: Option<Positional>,
 }
 
 /// An option of a tool.
 #[derive(Debug)]
 pub struct LlvmOption {
+    /// Name without dashes.
     pub name: &'static str,
+    /// Type of the value.
     pub value: Value,
+    /// Number of occurrences.
     pub occurs: Occurs,
+    /// Visibility in the help.
     pub shown: Shown,
-    /// Its lines stand under one another in the help.
+    /// Description in the help; its lines are aligned.
     pub help: &'static str,
 }
 
-/// What an option's value has to be, and what the help calls it.
+/// Type of an option's value, with the value's name in the help.
 #[derive(Debug, Clone, Copy)]
 pub enum Value {
-    /// On, or what `=true` and `=0` say.
+    /// On, or the value of `=true` or `=0`.
     Flag,
+    /// Any text.
     Text(&'static str),
     /// A number from 0 to 2³²-1.
     Unsigned(&'static str),
-    /// A number that a C int can hold.
+    /// A number in the range of a C int.
     Integer(&'static str),
-    /// One of these names; behind each, what it means.
+    /// One of these names, each with its description.
     Choice(&'static [(&'static str, &'static str)]),
-    /// No value: reading stops at once and this is done.
+    /// No value: parsing stops at once and the action is performed.
     Immediately(Action),
 }
 
-/// What ends the reading of a command line, whatever else stands in it.
+/// An action that ends the parsing of a command line, whatever else the line contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
+    /// Print the help by category.
     Help,
+    /// Print the help by category, with hidden options.
     HelpHidden,
+    /// Print the help as one list.
     HelpList,
+    /// Print the help as one list, with hidden options.
     HelpListHidden,
+    /// Print the version.
     Version,
 }
 
-/// How often an option has to be there, and what becomes of its value.
+/// Permitted number of occurrences of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occurs {
+    /// Any number of times; the last value counts.
     Optional,
+    /// At least once; the last value counts.
     Required,
-    /// Any number of times, with one value between each two commas.
+    /// Any number of times, each with a comma-separated list of values.
     CommaSeparated,
 }
 
-/// In which help an option stands.
+/// Visibility of an option in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
+    /// In every help.
     Always,
+    /// In `--help-hidden` and `--help-list-hidden`.
     InHelpHidden,
-    /// In none, and it is not suggested either.
+    /// In no help, and never suggested.
     Never,
 }
 
-/// Arguments that are no options.
+/// Arguments without an option.
 #[derive(Debug)]
 pub struct Positional {
-    /// What they are, as it stands in the line of usage.
+    /// Description in the usage line.
     pub help: &'static str,
+    /// Minimum number of arguments.
     pub at_least: usize,
+    /// Maximum number of arguments.
     pub at_most: Option<usize>,
 }
 
-/// What every tool takes besides its own.
+/// Options that every tool accepts besides its own.
 static GENERIC: [LlvmOption; 9] = [
     generic(
         "help",
@@ -148,14 +165,15 @@ const fn generic(name: &'static str, value: Value, shown: Shown, help: &'static 
     LlvmOption { name, value, occurs: Occurs::Optional, shown, help }
 }
 
-/// A command line, taken apart.
+/// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Line {
     given: Vec<(&'static str, Given)>,
+    /// Arguments without an option.
     pub positional: Vec<OsString>,
 }
 
-/// The value that an option was given, as its table says.
+/// Parsed value of an option.
 #[derive(Debug, PartialEq, Eq)]
 enum Given {
     Flag(bool),
@@ -163,21 +181,24 @@ enum Given {
     Text(OsString),
 }
 
-/// Why there is no command line: a mistake, or what was asked for has been said.
+/// Output and exit status of a tool that ends while it parses its command line: by an error, or after an [`Action`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stop {
+    /// Text for standard output.
     pub out: String,
+    /// Text for standard error.
     pub err: String,
+    /// Exit status.
     pub status: u8,
 }
 
 impl Line {
-    /// The text of an option, the last where it repeats.
+    /// Returns the last text of an option.
     pub fn text(&self, name: &str) -> Option<&OsStr> {
         self.texts(name).last()
     }
 
-    /// All texts of an option, in order.
+    /// Returns all texts of an option, in order.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &OsStr> {
         self.all(name).filter_map(|given| match given {
             Given::Text(text) => Some(text.as_os_str()),
@@ -185,17 +206,17 @@ impl Line {
         })
     }
 
-    /// Whether a flag is on.
+    /// Returns whether a flag is on.
     pub fn flag(&self, name: &str) -> bool {
         self.stated_flag(name).unwrap_or(false)
     }
 
-    /// What is said of a flag, if anything.
+    /// Returns the value of a flag, if it is given.
     pub fn stated_flag(&self, name: &str) -> Option<bool> {
         self.all(name).last().map(|given| *given == Given::Flag(true))
     }
 
-    /// The number that an option was given, the last where it repeats.
+    /// Returns the last number of an option.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.all(name).last().and_then(|given| match given {
             Given::Number(number) => Some(*number),
@@ -209,7 +230,7 @@ impl Line {
 }
 
 impl Stop {
-    /// Says what there is to say, and how the tool ends.
+    /// Prints the output and returns the exit status.
     pub fn print(&self) -> u8 {
         diagnostics::write_stderr(&self.err);
         diagnostics::print(&self.out, self.status)
@@ -217,7 +238,7 @@ impl Stop {
 }
 
 impl Tool {
-    /// Its options and those that every tool has.
+    /// Returns the tool's own options and those of every tool.
     fn all_options(&self) -> impl Iterator<Item = &'static LlvmOption> {
         self.options.iter().chain(&GENERIC)
     }
@@ -226,13 +247,13 @@ impl Tool {
         self.all_options().find(|option| option.name.as_bytes() == name)
     }
 
-    /// What the tools print under `-h` and for want of anything to do.
+    /// Returns the text that the tools print with `-h`, and when there is nothing to do.
     pub fn short_help(&self, program: &OsStr) -> String {
         help::list(self, &arguments::file_name(program), false)
     }
 }
 
-/// An option as messages name it.
+/// Returns an option's name as messages spell it, with one dash or two.
 fn dashed(name: &str) -> String {
     if name.chars().count() == 1 || name.is_empty() { format!("-{name}") } else { format!("--{name}") }
 }

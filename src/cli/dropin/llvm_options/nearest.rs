@@ -1,11 +1,11 @@
-//! "Did you mean": the known name that is the fewest edits away from one that does not exist.
+//! "Did you mean": the option with the smallest edit distance from an unknown one.
 
 use super::arguments::text;
 use super::{Shown, Tool, Value, dashed};
 
-/// The order in which LLVM 22 goes through its options, which is that of a hash map: of names that are equally near the
-/// first is suggested, and the first of several missing options complained about. Found by giving the tools thousands of
-/// names that are equally near to two of theirs; names that no tool has both of stand in any order.
+/// Order in which LLVM 22 iterates over its options, that of a hash map. Of several names at the same distance the first is
+/// suggested, and of several missing options the first is reported first. Source: the suggestions of the tools for thousands
+/// of names at the same distance from two of theirs. The order of names that no tool has both of is arbitrary.
 const ORDER: [&str; 29] = [
     "help",
     "archive",
@@ -38,12 +38,12 @@ const ORDER: [&str; 29] = [
     "print-all-options",
 ];
 
-/// Where LLVM comes to an option; names that it does not have come last.
+/// Returns the position of an option in [`ORDER`]; unknown names come last.
 pub fn place(name: &str) -> usize {
     ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
 }
 
-/// What to suggest for an argument without its dashes; a value that stands in it is kept.
+/// Returns the suggestion for an argument without its dashes; a value in the argument is kept.
 pub fn suggestion(tool: &Tool, argument: &[u8]) -> Option<String> {
     if argument.is_empty() {
         return None;
@@ -65,7 +65,7 @@ pub fn suggestion(tool: &Tool, argument: &[u8]) -> Option<String> {
     })
 }
 
-/// Levenshtein's distance of two names.
+/// Returns the Levenshtein distance of two names.
 fn distance(one: &[u8], other: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (above, byte) in one.iter().enumerate() {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_has_one_place() {
+    fn every_name_occurs_once() {
         let mut names = ORDER.to_vec();
         names.sort_unstable();
         names.dedup();

@@ -1,51 +1,53 @@
-//! The reading of a command line, in the order in which the tools read it.
+//! The parser of command lines, with the order of operations of the tools.
 //!
-//! Response files first. Then argument by argument: a mistake is complained about and reading goes on, so that one run
-//! tells of all of them; a request for help or the version ends it there and then, with success whatever was wrong before.
-//! Last, what is missing.
+//! Response files are expanded first. Then arguments are parsed one by one: an error is reported and parsing continues, so
+//! that one run reports all errors; an option for help or the version ends it at once, with success despite earlier errors.
+//! Missing options are reported last.
 //!
-//! An option of one letter may stand in a group with others (`-hx` is `-h -x`), and the tools take any argument that begins
-//! with such a letter for a group: `-oFILE` is a complaint and not an output.
+//! Options of one letter may be grouped (`-hx` is `-h -x`), and the tools parse any argument that begins with such a letter
+//! as a group: `-oFILE` is an error and not an output.
 
 use std::ffi::{OsStr, OsString};
 
 use super::arguments::{bytes, file_name, os_string, text};
 use super::{Action, Line, LlvmOption, Occurs, Stop, Tool, Value, dashed, help, nearest, response_files, values};
 
-/// Takes a command line apart. `program` is what the tool was called by, as messages repeat it.
+/// Parses a command line. `program` is the path that the tool was called by, which messages repeat.
 pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Line, Stop> {
     let arguments = arguments.iter().map(|argument| bytes(argument).to_vec()).collect();
     let arguments = match response_files::expand(arguments) {
         Ok(arguments) => arguments,
         Err(message) => return Err(Stop { out: String::new(), err: format!("{message}\n"), status: 1 }),
     };
-    let reading = Reading {
+    let parser = Parser {
         tool,
         program: program.to_string_lossy().into_owned(),
         name: file_name(program),
         line: Line::default(),
         met: Vec::new(),
-        complaints: String::new(),
+        errors: String::new(),
     };
-    reading.read(&arguments)
+    parser.parse(&arguments)
 }
 
-struct Reading<'a> {
+struct Parser<'a> {
     tool: &'a Tool,
-    /// The whole path, and its last part.
+    /// Path that the tool was called by.
     program: String,
+    /// Last part of the path.
     name: String,
     line: Line,
-    /// The options that were there, also with a value that was none: those are not missing.
+    /// Options that occurred, also those with an invalid value: they are not missing.
     met: Vec<&'static str>,
-    complaints: String,
+    /// Messages about all errors so far.
+    errors: String,
 }
 
-/// An option as it was met: without a value, or with one behind `=`.
+/// An option in an argument, with its value if there is one after `=`.
 type Met<'a> = (&'static LlvmOption, Option<&'a [u8]>);
 
-impl Reading<'_> {
-    fn read(mut self, arguments: &[Vec<u8>]) -> Result<Line, Stop> {
+impl Parser<'_> {
+    fn parse(mut self, arguments: &[Vec<u8>]) -> Result<Line, Stop> {
         let mut arguments = arguments.iter().map(Vec::as_slice);
         let mut only_positional = false;
         while let Some(argument) = arguments.next() {
@@ -72,13 +74,13 @@ impl Reading<'_> {
         }
         self.check_positional();
         self.check_required();
-        if self.complaints.is_empty() {
+        if self.errors.is_empty() {
             return Ok(self.line);
         }
-        Err(Stop { out: String::new(), err: self.complaints, status: 1 })
+        Err(Stop { out: String::new(), err: self.errors, status: 1 })
     }
 
-    /// The option that a word names in full.
+    /// Returns the option whose full name a word is.
     fn whole<'word>(&self, word: &'word [u8]) -> Option<Met<'word>> {
         let (name, value) = match word.iter().position(|&byte| byte == b'=') {
             Some(at) => (&word[..at], Some(&word[at + 1..])),
@@ -87,8 +89,8 @@ impl Reading<'_> {
         Some((self.tool.option(name)?, value))
     }
 
-    /// The last option of a group of single letters; those before it are switched on. `word` becomes what is left of it,
-    /// which is what a suggestion is made for if nothing comes of this.
+    /// Returns the last option of a group of single letters, and switches those before it on. `word` becomes the rest of the
+    /// group, for which a suggestion is made if the result is `None`.
     fn in_group<'word>(&mut self, word: &mut &'word [u8]) -> Option<Met<'word>> {
         if word.len() == 1 {
             return None;
@@ -111,7 +113,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Gives an option its value, the next argument if it must have one; what it does if that ends the reading.
+    /// Records an option with its value, which is the next argument if one is required. Returns the action of an option that
+    /// ends the parsing.
     fn provide<'line>(
         &mut self,
         option: &'static LlvmOption,
@@ -146,7 +149,7 @@ impl Reading<'_> {
         None
     }
 
-    /// Notes an option with its value, and says whether that is one.
+    /// Records an option with its value, and returns whether the value is valid.
     fn occur(&mut self, option: &'static LlvmOption, value: &[u8]) -> bool {
         self.met.push(option.name);
         match values::read(option.value, value) {
@@ -171,7 +174,7 @@ impl Reading<'_> {
     fn check_positional(&mut self) {
         let Some(positional) = &self.tool.positional else { return };
         let (there, program) = (self.line.positional.len(), &self.program);
-        let complaint = if there < positional.at_least {
+        let message = if there < positional.at_least {
             let plural = if positional.at_least > 1 { "s" } else { "" };
             format!(
                 "Not enough positional command line arguments specified!\nMust specify at least {} positional \
@@ -186,7 +189,7 @@ impl Reading<'_> {
         } else {
             return;
         };
-        self.report(&complaint);
+        self.report(&message);
     }
 
     fn check_required(&mut self) {
@@ -208,7 +211,7 @@ impl Reading<'_> {
     }
 
     fn report(&mut self, message: &str) {
-        self.complaints += &format!("{}: {message}\n", self.name);
+        self.errors += &format!("{}: {message}\n", self.name);
     }
 
     fn done(self, action: Action) -> Stop {
@@ -219,7 +222,7 @@ impl Reading<'_> {
             Action::HelpListHidden => help::list(self.tool, &self.name, true),
             Action::Version => format!("fatbin {} in place of {}\n", env!("CARGO_PKG_VERSION"), self.program),
         };
-        Stop { out, err: self.complaints, status: 0 }
+        Stop { out, err: self.errors, status: 0 }
     }
 }
 

@@ -1,9 +1,9 @@
-//! Response files: an argument `@FILE` stands for the arguments that the file holds.
+//! Response files: an argument `@FILE` is replaced by the arguments in the file.
 //!
-//! It does so everywhere, also as another option's value and behind `--`, before anything else is looked at. A file that does
-//! not exist leaves the argument as it is. Arguments in a file are separated by white space; a backslash takes the meaning
-//! from what follows it, and both kinds of quotes keep white space together. A file may name others, relative to the working
-//! folder, but not itself.
+//! Replacement precedes all other parsing and applies everywhere, also to another option's value and after `--`. If the file
+//! does not exist, the argument stays as it is. Arguments in a file are separated by white space; a backslash escapes the
+//! next character, and both kinds of quotes preserve white space. A file may name others, relative to the working directory,
+//! but not itself.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,15 @@ use same_file::is_same_file;
 use super::arguments::{os_string, text};
 use crate::cli::dropin::diagnostics::cause;
 
-/// The arguments with every response file replaced by what it holds.
+/// Replaces every response file by the arguments in it.
 pub fn expand(arguments: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
     let mut expanded = Vec::new();
     expand_into(&mut expanded, arguments, &mut Vec::new())?;
     Ok(expanded)
 }
 
-/// `open` are the files that are being read, of which none may come up again.
+/// Appends the expanded arguments to `expanded`. `open` lists the files that are being expanded, none of which may occur
+/// again.
 fn expand_into(expanded: &mut Vec<Vec<u8>>, arguments: Vec<Vec<u8>>, open: &mut Vec<PathBuf>) -> Result<(), String> {
     for argument in arguments {
         let file = match argument.split_first() {
@@ -41,12 +42,12 @@ fn expand_into(expanded: &mut Vec<Vec<u8>>, arguments: Vec<Vec<u8>>, open: &mut 
     Ok(())
 }
 
-/// The absolute path of a file, if it exists.
+/// Returns the absolute path of a file, if it exists.
 fn existing(name: &[u8]) -> Result<Option<PathBuf>, String> {
-    let folder = std::env::current_dir()
+    let directory = std::env::current_dir()
         .map_err(|error| format!("cannot get absolute path for: {}{}", text(name), cause(&error)))?;
     // An empty name would add a separator.
-    let path = if name.is_empty() { folder } else { folder.join(os_string(name.to_vec())) };
+    let path = if name.is_empty() { directory } else { directory.join(os_string(name.to_vec())) };
     match std::fs::metadata(&path) {
         Ok(_) => Ok(Some(path)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -54,7 +55,7 @@ fn existing(name: &[u8]) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// A file's text without its byte order mark, as UTF-8.
+/// Reads a file as UTF-8, without its byte order mark.
 fn contents(path: &Path) -> Result<Vec<u8>, String> {
     let bytes = std::fs::read(path).map_err(|error| cannot_open(path, &error))?;
     let units = |from: fn([u8; 2]) -> u16, rest: &[u8]| {
@@ -71,7 +72,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-// The wording is the tools'.
+// The wording is that of the tools.
 fn cannot_open(path: &Path, error: &std::io::Error) -> String {
     format!("cannot not open file '{}': {}", path.display(), cause(error))
 }
@@ -96,7 +97,7 @@ fn tokens(text: &[u8]) -> Vec<Vec<u8>> {
     tokens
 }
 
-/// The tools keep tokens as C strings, and none that is empty.
+/// Adds a token. The tools store tokens as C strings, and drop empty ones.
 fn push(tokens: &mut Vec<Vec<u8>>, mut token: Vec<u8>) {
     if !token.is_empty() {
         token.truncate(token.iter().position(|&byte| byte == 0).unwrap_or(token.len()));
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_backslashes_are_those_of_a_shell_or_nearly() {
+    fn splits_quotes_and_backslashes_nearly_as_a_shell_does() {
         assert_eq!(lines(b" a\tb\r\nc\n"), ["a", "b", "c"]);
         assert_eq!(lines(br#"x"y z"'"' \" "\"" 'it\'s' a\ b"#), ["xy z\"", "\"", "\"", "it's", "a b"]);
         assert_eq!(lines(b"'' \"\" a"), ["a"]);
@@ -128,20 +129,20 @@ mod tests {
     }
 
     #[test]
-    fn files_stand_for_what_they_hold_and_may_nest() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| format!("@{}", folder.path().join(name).display());
-        std::fs::write(folder.path().join("inner"), "b 'c d'").unwrap();
-        std::fs::write(folder.path().join("outer"), format!("a {} e", path("inner"))).unwrap();
-        std::fs::write(folder.path().join("empty"), "").unwrap();
+    fn replaces_nested_files_by_their_arguments() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| format!("@{}", directory.path().join(name).display());
+        std::fs::write(directory.path().join("inner"), "b 'c d'").unwrap();
+        std::fs::write(directory.path().join("outer"), format!("a {} e", path("inner"))).unwrap();
+        std::fs::write(directory.path().join("empty"), "").unwrap();
         let expanded = expand_all(&["x", &path("outer"), &path("empty"), &path("inner"), "y@z", &path("no")]).unwrap();
         assert_eq!(expanded, ["x", "a", "b", "c d", "e", "b", "c d", "y@z", &path("no")]);
     }
 
     #[test]
-    fn a_file_that_holds_itself_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
+    fn reports_a_file_that_includes_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
         std::fs::write(path("one"), format!("@{}", path("two"))).unwrap();
         std::fs::write(path("two"), format!("a @{}", path("one"))).unwrap();
         let error = expand_all(&[&format!("@{}", path("one"))]).unwrap_err();
@@ -149,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_no_response_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = expand_all(&[&format!("@{}", folder.path().display())]).unwrap_err();
-        assert!(error.starts_with(&format!("cannot not open file '{}': ", folder.path().display())), "{error}");
+    fn rejects_a_directory_as_a_response_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = expand_all(&[&format!("@{}", directory.path().display())]).unwrap_err();
+        assert!(error.starts_with(&format!("cannot not open file '{}': ", directory.path().display())), "{error}");
     }
 
     #[test]
-    fn byte_order_marks_say_what_the_text_is() {
+    fn byte_order_marks_determine_the_encoding() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let argument = format!("@{}", file.path().display());
         let cases: [(&[u8], Result<&str, &str>); 5] = [

@@ -1,4 +1,4 @@
-//! Command lines and what becomes of them; each expectation is what llvm-offload-binary 22.1.8 and its like do.
+//! Tests of the parser. Source of each expectation: the behavior of llvm-offload-binary 22.1.8 and its siblings.
 
 use super::*;
 
@@ -39,14 +39,14 @@ fn line(line: &str) -> Line {
     parsed(&TOOL, line).unwrap_or_else(|stop| panic!("{line}: {}", stop.err))
 }
 
-fn complaints(tool: &Tool, line: &str) -> String {
+fn errors(tool: &Tool, line: &str) -> String {
     let stop = parsed(tool, line).expect_err(line);
     assert_eq!((stop.status, stop.out.as_str()), (1, ""), "{line}");
     stop.err
 }
 
 #[test]
-fn one_dash_or_two_and_a_value_behind_or_after() {
+fn accepts_one_dash_or_two_and_a_value_in_either_place() {
     for text in ["--image=x in", "-image=x in", "-image x in", "in --image x", "-image=y -image=x in"] {
         let line = line(text);
         assert_eq!(line.text("image"), Some(OsStr::new("x")), "{text}");
@@ -59,7 +59,7 @@ fn one_dash_or_two_and_a_value_behind_or_after() {
 }
 
 #[test]
-fn values_are_what_their_table_says() {
+fn parses_values_by_the_type_in_the_table() {
     assert!(line("--archive").flag("archive") && line("-archive=TRUE").flag("archive"));
     assert!(!line("--archive --archive=0").flag("archive") && !line("").flag("archive"));
     assert_eq!(line("--bundle-align=0x10").number("bundle-align"), Some(16));
@@ -70,8 +70,8 @@ fn values_are_what_their_table_says() {
 }
 
 #[test]
-fn every_mistake_of_a_line_is_told() {
-    let told = complaints(&TOOL, "a b -frob --bundle-align=x --archive=maybe --kind= -o");
+fn reports_every_error_of_a_line() {
+    let found = errors(&TOOL, "a b -frob --bundle-align=x --archive=maybe --kind= -o");
     let expected = "\
 tool: Unknown command line argument '-frob'.  Try: '/bin/tool --help'
 tool: Did you mean '-o'?
@@ -82,39 +82,39 @@ tool: for the -o option: requires a value!
 tool: Too many positional arguments specified!
 Can specify at most 1 positional arguments: See: /bin/tool --help
 ";
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
-fn what_is_missing_is_told_in_the_order_of_the_tools() {
+fn reports_missing_options_in_the_order_of_the_tools() {
     let missing = "tool: for the --kind option: must be specified at least once!\n\
                    tool: for the --type option: must be specified at least once!\n";
-    assert_eq!(complaints(&STRICT, ""), missing);
+    assert_eq!(errors(&STRICT, ""), missing);
     let unknown = "tool: Unknown command line argument 'a'.  Try: '/bin/tool --help'\n";
-    assert_eq!(complaints(&STRICT, "-- a"), format!("{unknown}{missing}"), "no positional, no suggestion");
+    assert_eq!(errors(&STRICT, "-- a"), format!("{unknown}{missing}"), "no positional, no suggestion");
     let wrong = "tool: for the --kind option: Cannot find option named 'x'!\n";
-    assert_eq!(complaints(&STRICT, "--kind=x --type=a"), wrong, "wrong is not missing");
+    assert_eq!(errors(&STRICT, "--kind=x --type=a"), wrong, "wrong is not missing");
     let tool = Tool { positional: Some(Positional { help: "", at_least: 1, at_most: None }), options: &[], ..TOOL };
     let few = "tool: Not enough positional command line arguments specified!\n\
                Must specify at least 1 positional argument: See: /bin/tool --help\n";
-    assert_eq!(complaints(&tool, ""), few);
+    assert_eq!(errors(&tool, ""), few);
 }
 
 #[test]
-fn letters_stand_in_groups() {
+fn parses_groups_of_letters() {
     assert!(line("-hh").flag("h"));
     let line = line("-ho=a");
     assert!(line.flag("h"));
     assert_eq!(line.text("o"), Some(OsStr::new("a")));
     for group in ["-ofile", "-hofile", "--obscure"] {
-        let told = complaints(&TOOL, group);
-        assert!(told.starts_with("tool: for the -o option: may not occur within a group!\ntool: Unknown "), "{told}");
-        assert!(told.ends_with("tool: Did you mean '-o'?\n"), "{told}");
+        let found = errors(&TOOL, group);
+        assert!(found.starts_with("tool: for the -o option: may not occur within a group!\ntool: Unknown "), "{found}");
+        assert!(found.ends_with("tool: Did you mean '-o'?\n"), "{found}");
     }
 }
 
 #[test]
-fn a_suggestion_keeps_the_value_and_is_made_for_what_a_group_leaves() {
+fn suggests_an_option_with_its_value_for_the_rest_of_a_group() {
     let cases = [
         ("--imag=file=x", "--image=file=x"),
         ("--=3", "--o=3"),
@@ -126,23 +126,23 @@ fn a_suggestion_keeps_the_value_and_is_made_for_what_a_group_leaves() {
         ("--helpage", "--image"),
     ];
     for (argument, suggestion) in cases {
-        let told = complaints(&TOOL, argument);
-        assert!(told.ends_with(&format!("Did you mean '{suggestion}'?\n")), "{argument}: {told}");
+        let found = errors(&TOOL, argument);
+        assert!(found.ends_with(&format!("Did you mean '{suggestion}'?\n")), "{argument}: {found}");
     }
 }
 
 #[test]
-fn a_request_ends_the_reading_but_not_what_was_said_before() {
+fn an_action_ends_the_parsing_but_keeps_earlier_errors() {
     let stop = parsed(&TOOL, "-frob --version -o").unwrap_err();
     assert_eq!(stop.status, 0);
     assert!(stop.out.starts_with("fatbin ") && stop.out.ends_with(" in place of /bin/tool\n"), "{}", stop.out);
     assert!(stop.err.contains("-frob") && !stop.err.contains("requires"), "{}", stop.err);
     let message = "tool: for the --help option: does not allow a value! '1' specified.\n";
-    assert_eq!(complaints(&TOOL, "--help=1"), message);
+    assert_eq!(errors(&TOOL, "--help=1"), message);
 }
 
 #[test]
-fn the_help_has_its_columns_and_headings() {
+fn formats_the_help_in_columns_under_headings() {
     let stop = parsed(&TOOL, "--help").unwrap_err();
     let expected = "\
 OVERVIEW: Does things.

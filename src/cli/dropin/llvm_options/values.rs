@@ -1,9 +1,9 @@
-//! What may stand behind an option, and the complaint if something else does.
+//! Values of options, and the errors about invalid ones.
 
 use super::arguments::{os_string, text};
 use super::{Given, Value};
 
-/// Reads a value as its table says; an error is the message behind "for the --x option: ".
+/// Parses a value of the given type. An error is the text after "for the --x option: ".
 pub fn read(value: Value, given: &[u8]) -> Result<Given, String> {
     match value {
         Value::Flag | Value::Immediately(_) => flag(given).map(Given::Flag),
@@ -44,7 +44,7 @@ fn signed(given: &[u8]) -> Option<i32> {
     i32::try_from(number).ok()
 }
 
-/// Digits in the base that their beginning names, as in C, and `0b` and `0o` besides.
+/// Parses digits in the base of their prefix: those of C, and `0b` and `0o`.
 fn magnitude(given: &[u8]) -> Option<u64> {
     let (digits, base) = match given {
         [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
@@ -53,7 +53,7 @@ fn magnitude(given: &[u8]) -> Option<u64> {
         [b'0', digits @ ..] if digits.first().is_some_and(u8::is_ascii_digit) => (digits, 8),
         digits => (digits, 10),
     };
-    // The standard library would take a sign as well.
+    // The standard library also accepts a sign.
     let all_digits = digits.iter().all(u8::is_ascii_alphanumeric);
     u64::from_str_radix(std::str::from_utf8(digits).ok().filter(|_| all_digits)?, base).ok()
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_may_stand_in_any_base_that_c_knows() {
+    fn parses_numbers_in_every_base_of_c() {
         for (given, number) in [("0", 0), ("42", 42), ("0x1F", 31), ("0b11", 3), ("0o17", 15), ("017", 15), ("-8", -8)]
         {
             assert_eq!(read(Value::Integer(""), given.as_bytes()), Ok(Given::Number(number)), "{given}");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_quoted() {
+    fn quotes_invalid_numbers() {
         for given in ["", "x", "08", "+1", "0x", "1 ", "--1", "2147483648", "-2147483649", "99999999999999999999"] {
             let message = format!("'{given}' value invalid for integer argument!");
             assert_eq!(read(Value::Integer(""), given.as_bytes()), Err(message));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_has_a_few_spellings_and_no_others() {
+    fn accepts_the_spellings_of_a_flag_and_no_others() {
         for (given, on) in [("", true), ("True", true), ("1", true), ("FALSE", false), ("0", false)] {
             assert_eq!(read(Value::Flag, given.as_bytes()), Ok(Given::Flag(on)));
         }

@@ -1,4 +1,4 @@
-//! `-type=a`: archives of bundles, and what is said of them.
+//! `-type=a`: archives of bundles, and the errors about them.
 
 use super::environment::Settings;
 use super::{Result, errors, verbose};
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::io::Input;
 use crate::ops::{self, Explain, UnbundleOptions};
 
-/// Takes an archive apart, after a look at its target ids if that is asked for.
+/// Unbundles an archive, after a check of its target IDs if one is requested.
 pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, trace: &mut Explain) -> Result<()> {
     let mut done = || {
         if settings.check_archive {
@@ -33,7 +33,7 @@ fn describe(error: &Error, input: &Input, options: &UnbundleOptions) -> String {
             let id = first.map_or(missing.as_str(), |target| &target.id);
             format!("no compatible code object found for the target '{id}' in heterogeneous archive library: {archive}")
         }
-        // That is what the tool says, however large it is.
+        // The tool's message for any file that is not an archive, whatever its size.
         Error::NotABundle { path, .. } if path == input.path() => "file too small to be an archive".to_owned(),
         other => errors::format(other),
     }

@@ -1,11 +1,11 @@
-//! The trace of `-debug-only=CodeObjectCompatibility`: a line for each entry and target that were compared, and why they
-//! fit or do not.
+//! The trace of `-debug-only=CodeObjectCompatibility`: one line per comparison of an entry with a target, with the reason of
+//! the result.
 //!
-//! The release builds of LLVM 22 refuse the option; the lines are those of a build with assertions.
+//! Release builds of LLVM 22 refuse the option; the lines are those of a build with assertions.
 
 use crate::target::compatibility::{Fit, Reason};
 
-/// The line for one comparison.
+/// Returns the line for one comparison.
 pub fn line(found: &str, requested: &str, verdict: &Result<Fit, Reason>) -> String {
     format!("{}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n", describe(verdict))
 }
@@ -33,7 +33,7 @@ mod tests {
     use crate::target::compatibility::KindRules;
 
     #[test]
-    fn each_comparison_is_told_with_its_reason() {
+    fn prints_the_reason_of_each_comparison() {
         let cases = [
             ("gfx906", "gfx906", "Compatible: Exact match: "),
             ("gfx906", "gfx906:xnack+", "Compatible: Target IDs are compatible "),
@@ -50,15 +50,15 @@ mod tests {
                 "Incompatible: Value of CodeObject's non-ANY feature is not matching with Target feature's non-ANY value ",
             ),
         ];
-        for (found, requested, told) in cases {
+        for (found, requested, reason) in cases {
             let [found, requested] = [found, requested].map(|id| format!("hip-amdgcn-amd-amdhsa--{id}"));
             let [a, b] = [&found, &requested].map(|id| BundleEntryId::parse(id).unwrap());
-            let expected = format!("{told}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n");
+            let expected = format!("{reason}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n");
             assert_eq!(line(&found, &requested, &a.serves(&b, KindRules::default())), expected);
         }
         let [host, device] = ["host-x86_64-unknown-linux-gnu-", "hip-amdgcn-amd-amdhsa--gfx906"];
         let [a, b] = [host, device].map(|id| BundleEntryId::parse(id).unwrap());
-        let said = line(host, device, &a.serves(&b, KindRules::default()));
-        assert!(said.starts_with("Incompatible: Kind/Triple mismatch \t[CodeObject: host-"), "{said}");
+        let printed = line(host, device, &a.serves(&b, KindRules::default()));
+        assert!(printed.starts_with("Incompatible: Kind/Triple mismatch \t[CodeObject: host-"), "{printed}");
     }
 }

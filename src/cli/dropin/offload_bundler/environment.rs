@@ -1,6 +1,7 @@
-//! How to go about it: what the command line says, and where it says nothing the environment.
+//! Settings from the command line and, for options that are not given, from the environment.
 //!
-//! Source: what clang-offload-bundler 22.1.8 does under these variables. Warnings of them have no program name before them.
+//! Source: the behavior of clang-offload-bundler 22.1.8 under these variables. Warnings about them begin without a program
+//! name.
 
 use std::ffi::OsString;
 
@@ -8,25 +9,31 @@ use super::Line;
 use crate::codec::{Codec, Compression};
 use crate::format::ccob;
 
-/// Everything that does not say what to do with which files.
+/// Settings of a run, apart from its files and targets.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Settings {
+    /// `-allow-missing-bundles`: write empty files for missing targets.
     pub allow_missing: bool,
+    /// `-bundle-align`: alignment of code objects in a binary bundle.
     pub alignment: u64,
-    /// Whether to look first for target ids that must not stand in one bundle.
+    /// `-check-input-archive`: first check an archive for conflicting target IDs.
     pub check_archive: bool,
+    /// `-hip-openmp-compatible`: treat HIP and OpenMP code as compatible.
     pub hip_openmp: bool,
-    /// Whether to print calls of other programs instead of doing what they would.
+    /// `-###`: print calls of other programs instead of performing their work.
     pub dry_run: bool,
+    /// `-verbose`: print sizes and compression figures.
     pub verbose: bool,
-    /// Whether to print each comparison of an entry with a target.
+    /// `-debug-only=CodeObjectCompatibility`: print each comparison of an entry with a target.
     pub trace: bool,
+    /// Compression of the bundle, if any.
     pub compression: Option<Compression>,
+    /// Version of the compressed format.
     pub version: ccob::Version,
 }
 
 impl Settings {
-    /// Reads them, and the warnings that there are.
+    /// Reads the settings, and returns them with the warnings about invalid variables.
     pub fn read(line: &Line, variable: impl Fn(&str) -> Option<OsString>) -> (Self, String) {
         let ignored = variable("OFFLOAD_BUNDLER_IGNORE_ENV_VAR").is_some_and(|value| value == "1");
         let variable = |name: &str| variable(name).filter(|_| !ignored).map(|it| it.to_string_lossy().into_owned());
@@ -110,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_variable_cannot_be_is_warned_of_and_left() {
+    fn warns_of_invalid_variables_and_ignores_them() {
         let level = [("OFFLOAD_BUNDLER_COMPRESSION_LEVEL", "x"), ("OFFLOAD_BUNDLER_COMPRESS", "yes")];
         let (settings, warnings) = read(&["-compress"], &level);
         assert_eq!(settings.compression, Some(Compression::new(Codec::Zstd)));

@@ -1,36 +1,36 @@
-//! clang-offload-bundler of LLVM 22: files for several targets into one, listed, and taken out again.
+//! clang-offload-bundler of LLVM 22: bundles, lists and unbundles files for several targets.
 //!
-//! What it prints and how it ends is the tool's to the letter; the help says what each option does. It needs no
-//! llvm-objcopy: `-###` prints the calls that the tool would make, and makes none either.
+//! Output and exit status are exactly those of the tool; its help describes the options. llvm-objcopy is not needed: `-###`
+//! prints the calls that the tool would make, and makes none either.
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
-//! | outputs appear all and whole, or none does | the tool leaves what it wrote before it failed, and a build takes it |
-//! | a processor that the tool does not know (`fiji`, `gfx940`, `sm_100f`), or that stands where an environment should, is kept and warned of | the tool drops it without a word, and nobody finds the code again |
-//! | two targets that become one id are duplicates | the tool stores both under it, and finds one |
-//! | a feature that one target of a processor sets and another leaves open is a conflict in any order | the tool misses it if the one with more features comes first |
-//! | an id with a space, `/` or `\` is no target | it becomes a part of file names |
-//! | `-list` prints in the order of the file | the tool's is that of a hash map |
-//! | a target gets the entry that fits it best, and one entry may serve several targets | the tool gives each entry away once, in the order of hash maps, and misses the other target |
-//! | with `-allow-missing-bundles`, the host's file of a bundle that has nothing for any target is empty | the tool copies the bundle into it, headers and all |
-//! | a malformed bundle or entry id is an error that says where | the tool takes the file for the host's, crashes, or writes out its memory |
-//! | a stored hash that is not that of the bytes is an error | the tool tells of it with `-verbose` only |
-//! | an entry that stands in a bundle twice, one output for two targets, and a second bundle behind the first are errors | the tool takes the last, the last, and the first |
-//! | a text that holds a line which ends files in bundles is refused | it would come out cut |
+//! | either all outputs are written completely or none | the tool leaves the outputs that it wrote before it failed, and a build uses them |
+//! | a processor that is unknown to the tool (`fiji`, `gfx940`, `sm_100f`), or that is in the place of the environment, is kept with a warning | the tool silently drops it, and the code cannot be found again |
+//! | two targets with the same stored ID are duplicates | the tool stores both under that ID, and finds one |
+//! | a feature that one target of a processor sets and another leaves unspecified is a conflict in any order | the tool misses it if the target with more features comes first |
+//! | an ID with a space, `/` or `\` is an invalid target | IDs become parts of file names |
+//! | `-list` prints in the order of the file | the tool prints in the order of a hash map |
+//! | a target gets the best matching entry, and one entry may match several targets | the tool uses each entry once, in the order of hash maps, and misses the other target |
+//! | with `-allow-missing-bundles`, the host's file of a bundle without an entry for any target is empty | the tool copies the bundle into it, including headers |
+//! | a malformed bundle or entry ID is an error with its location | the tool treats the file as the host's, crashes, or writes its memory to the output |
+//! | a stored hash that does not match the bytes is an error | the tool reports it with `-verbose` only |
+//! | a duplicate entry in a bundle, one output for two targets, and a second bundle after the first are errors | the tool uses the last, the last, and the first |
+//! | a text that contains the line which ends a file in a bundle is refused | it would be unbundled truncated |
 //! | an archive is listed by the bundles in its members | the tool lists nothing |
-//! | members of archives may be bundles of texts, and several bundles one behind the other, also filled up as Darwin's archives are | the tool leaves them out, or fails when it has written the first archives |
-//! | a malformed bundle in an archive is an error | the tool leaves it out without a word |
-//! | the symbols of LLVM bitcode are not in the symbol tables of archives | linkers that read bitcode do not look there |
-//! | a compressed bundle ends where its header says | the tool lists on from the next magic, which may stand inside it |
-//! | `-compress` with a host object warns that nothing is compressed | the tool ignores it |
-//! | an object as first of HIP's files without a host makes a binary bundle | the tool crashes |
+//! | members of archives may be bundles of texts, and several bundles back to back, also with the padding of Darwin's archives | the tool omits them, or fails after it has written the first archives |
+//! | a malformed bundle in an archive is an error | the tool silently omits it |
+//! | the symbols of LLVM bitcode are not in the symbol tables of archives | linkers that read bitcode do not use them |
+//! | a compressed bundle has the size in its header | the tool continues at the next magic, which may be inside of the bundle |
+//! | `-compress` with a host object warns that nothing is compressed | the tool ignores the option |
+//! | an object as the first of HIP's files without a host makes a binary bundle | the tool crashes |
 //! | standard input may be an object | the tool's llvm-objcopy cannot read `-` |
 //! | a host object that is Mach-O, WebAssembly or XCOFF is refused | only ELF and COFF can be rewritten |
-//! | a host object that is a bundle already is refused | the tool adds the sections a second time |
-//! | an empty file in a COFF object comes out again | llvm-objcopy cannot read what it has written there |
+//! | a host object that is already a bundle is refused | the tool adds the sections a second time |
+//! | an empty file in a COFF object can be unbundled | llvm-objcopy cannot read its own output |
 //! | `-bundle-align=0` is refused | the tool crashes |
-//! | `-debug-only=CodeObjectCompatibility` is taken | its document promises the trace, but only builds with assertions have it |
-//! | an input that cannot be decompressed is told with file, offset and field | so that it can be mended |
+//! | `-debug-only=CodeObjectCompatibility` is accepted | the tool's documentation promises the trace, but only builds with assertions print it |
+//! | an input that cannot be decompressed is reported with file, offset and field | the error can be located |
 
 mod archives;
 mod compatibility_trace;
@@ -122,7 +122,7 @@ const fn list(name: &'static str, value: Value, help: &'static str) -> LlvmOptio
     LlvmOption { occurs: Occurs::CommaSeparated, ..option(name, value, help) }
 }
 
-/// What the tool says when it ends with status 1.
+/// Result of an operation; the error is the message with which the tool exits with status 1.
 type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Runs as the tool.

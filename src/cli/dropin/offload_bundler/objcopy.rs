@@ -1,13 +1,14 @@
-//! The calls of llvm-objcopy that the tool would make, as `-###` prints them.
+//! The calls of llvm-objcopy that `-###` prints.
 //!
-//! Only bundles of objects take any. Build systems and tests look for these lines; nothing here makes the calls, and the
-//! temporary file in them, which holds the one byte that stands for the host, is named as the tool names its own.
+//! The tool makes such calls for bundles of objects only. Build systems and tests look for these lines; this program makes
+//! no such calls. The temporary file in them, which contains the single byte that represents the host, has the name that the
+//! tool gives to its own.
 
 use std::path::{Path, PathBuf};
 
 use crate::format::bundle::MAGIC;
 
-/// The call that makes a bundle: sections are added to the host's object, which is one of the files.
+/// Returns the call that makes a bundle by adding sections to the host's object, which is one of the files.
 pub fn adding(files: &[(&str, &Path)], host: usize, output: &Path) -> String {
     let magic = magic();
     let mut arguments = Vec::new();
@@ -20,7 +21,7 @@ pub fn adding(files: &[(&str, &Path)], host: usize, output: &Path) -> String {
     call(&arguments)
 }
 
-/// The call that restores the host's object.
+/// Returns the call that recovers the host's object by removing the sections.
 pub fn removing(input: &Path) -> String {
     let [input, output] = [input, &temporary()].map(|path| path.display().to_string());
     call(&["--regex".to_owned(), format!("--remove-section={}.*", magic()), "--".to_owned(), input, output])

@@ -1,30 +1,38 @@
-//! What is asked for, and every reason why it cannot be asked so, in the order in which the tool finds them.
+//! Requests, and the errors in the options of one, in the order in which the tool checks them.
 
 use std::ffi::{OsStr, OsString};
 
 use super::targets::{self, Target};
 use super::{Diagnostics, Line, Result};
 
-/// What to do with which files.
+/// An action with its files and targets.
 #[derive(Debug)]
 pub struct Request {
+    /// Action to perform.
     pub action: Action,
-    /// The name of a type of files; whether there is such a type shows when the inputs are there.
+    /// Name of the file type; it is checked after the inputs are opened.
     pub file_type: String,
+    /// Input files.
     pub inputs: Vec<OsString>,
+    /// Output files.
     pub outputs: Vec<OsString>,
+    /// Targets, in the order of the files.
     pub targets: Vec<Target>,
 }
 
+/// Action of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
+    /// Bundle the inputs into one file.
     Bundle,
+    /// Unbundle the input.
     Unbundle,
+    /// List the IDs in the input.
     List,
 }
 
 impl Request {
-    /// Reads it from a command line.
+    /// Reads a request from a command line.
     pub fn read(line: &Line, diagnostics: Diagnostics) -> Result<Request> {
         let inputs = files(line, ["input", "inputs"], diagnostics)?;
         let outputs = files(line, ["output", "outputs"], diagnostics)?;
@@ -49,17 +57,17 @@ impl Request {
         }
         let targets = targets::read(&names)?;
         let hosts = targets.iter().filter(|target| target.is_host).count();
-        // HIP bundles the code of its devices alone.
+        // HIP bundles device code only.
         let is_hip = targets.iter().all(|target| target.id.starts_with("hip"));
-        let may_be = if unbundle || is_hip { 0..=1 } else { 1..=1 };
-        if action != Action::List && !may_be.contains(&hosts) {
+        let permitted = if unbundle || is_hip { 0..=1 } else { 1..=1 };
+        if action != Action::List && !permitted.contains(&hosts) {
             return Err(format!("expecting exactly one host target but got {hosts}"));
         }
         Ok(Request { action, file_type, inputs, outputs, targets })
     }
 }
 
-/// The files of an option that may repeat, or of the old one that takes them all at once.
+/// Returns the files of a repeatable option, or of the deprecated option that lists them all.
 fn files(line: &Line, [option, old]: [&str; 2], diagnostics: Diagnostics) -> Result<Vec<OsString>> {
     let all = |option: &str| -> Vec<OsString> { line.texts(option).map(OsStr::to_owned).collect() };
     let (files, deprecated) = (all(option), all(old));
@@ -73,8 +81,8 @@ fn files(line: &Line, [option, old]: [&str; 2], diagnostics: Diagnostics) -> Res
     }
 }
 
-fn archive_check(asked: bool, unbundle: bool, file_type: &str) -> Option<&'static str> {
-    match (asked, unbundle) {
+fn archive_check(requested: bool, unbundle: bool, file_type: &str) -> Option<&'static str> {
+    match (requested, unbundle) {
         (true, false) => Some("-check-input-archive cannot be used while bundling"),
         (true, true) if file_type != "a" => {
             Some("-check-input-archive can only be used for unbundling archives (-type=a)")
@@ -83,7 +91,7 @@ fn archive_check(asked: bool, unbundle: bool, file_type: &str) -> Option<&'stati
     }
 }
 
-/// How many there are of everything, and what is wrong with that.
+/// Numbers of inputs, outputs and targets, and the errors in them.
 struct Counts {
     inputs: usize,
     outputs: usize,
@@ -124,7 +132,7 @@ impl Counts {
     }
 }
 
-/// The message of the first that is so.
+/// Returns the message of the first condition that is true.
 fn first<const N: usize>(wrong: [(bool, &'static str); N]) -> Option<&'static str> {
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map(|(_, message)| message)
 }

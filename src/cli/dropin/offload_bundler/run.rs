@@ -1,4 +1,4 @@
-//! Requests done by the operations of fatbin's own commands, and their errors in the tool's words.
+//! Execution of requests, by the operations of fatbin's own commands.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::ops::{self, BundleOptions, FileToBundle, UnbundleOptions, WantedFile}
 use crate::rewrite;
 use crate::target::compatibility::KindRules;
 
-/// Does what is asked for; what comes back goes to standard output.
+/// Executes a request and returns the text for standard output.
 pub fn run(request: &Request, settings: &Settings, diagnostics: Diagnostics) -> Result<String> {
     let inputs = request.inputs.iter().map(|path| Input::open_any(path).map_err(|error| errors::format(&error)));
     let mut inputs = inputs.collect::<Result<Vec<Input>>>()?;
@@ -44,7 +44,8 @@ impl Runner<'_> {
             self.diagnostics.warning(lost);
         }
         let output = PathBuf::from(&self.request.outputs[0]);
-        let host = targets.iter().position(|target| target.is_host).filter(|&host| self.is_object(&inputs[host]));
+        let host = targets.iter().position(|target| target.is_host);
+        let host = host.filter(|&host| self.is_object(&inputs[host]));
         if let (Some(host), true) = (host, settings.dry_run) {
             let files = targets.iter().zip(&self.request.inputs);
             let files: Vec<_> = files.map(|(target, path)| (target.id.as_str(), Path::new(path))).collect();
@@ -80,7 +81,7 @@ impl Runner<'_> {
         if dry_run && targets.iter().any(|target| target.is_host) {
             write_stderr(&objcopy::removing(Path::new(&self.request.inputs[0])));
         }
-        // The host's object would be what llvm-objcopy makes.
+        // llvm-objcopy would write the host's object.
         let wanted = targets.iter().zip(&self.request.outputs).filter(|(target, _)| !(dry_run && target.is_host));
         let options = UnbundleOptions {
             file_type: Some(self.file_type),
@@ -109,13 +110,13 @@ impl Runner<'_> {
         self.print_figures(input)?;
         let mut ids = String::new();
         let list = |_: &Path, id: &str| ids += &format!("{id}\n");
-        // Whatever is called an archive is listed as what it is.
+        // The type of an input that is called an archive is detected from its content.
         let file_type = Some(self.file_type).filter(|file_type| file_type.form != Form::Archive);
         ops::list(input, file_type, Limit::default(), list).map_err(|error| errors::format(&error))?;
         Ok(ids)
     }
 
-    /// What `-verbose` says of an input, whatever then comes of it.
+    /// Prints what `-verbose` reports about an input, before the input is processed.
     fn print_figures(&self, input: &Input) -> Result<()> {
         if self.settings.verbose {
             verbose::print(input.size(), &ops::decompressed(input).map_err(|error| errors::format(&error))?);
@@ -123,12 +124,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Whether sections are added to this file, or were.
+    /// Returns whether a file is an object, to which sections are or were added.
     fn is_object(&self, input: &Input) -> bool {
         self.file_type.form == Form::Object && rewrite::host(input.view()).is_some()
     }
 }
 
+/// Returns the message about missing targets, listed in English.
 fn not_found(mut ids: Vec<&str>) -> String {
     ids.sort_unstable();
     let listed = match ids[..] {
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_found_is_listed_as_one_would_say_it() {
+    fn lists_missing_targets_in_english() {
         for (ids, listed) in [("a", "a"), ("b a", "a and b"), ("c a b", "a, b, and c"), ("d c b a", "a, b, c, and d")] {
             assert_eq!(not_found(ids.split(' ').collect()), format!("Can't find bundles for {listed}"));
         }

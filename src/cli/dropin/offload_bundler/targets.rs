@@ -1,11 +1,11 @@
-//! `-targets`: which names are targets, which may stand side by side, and the ids that they are stored under.
+//! `-targets`: valid targets, targets that conflict, and the IDs under which targets are stored.
 //!
-//! The tool cuts a name at its first five dashes, whatever stands between them: kind, four parts of a triple, target id. It
-//! stores the triple in its normal form and the target id as it is written if it knows the processor; what it does not
-//! know it drops. So `hip-amdgcn-amd-amdhsa-gfx906` becomes code for any processor. Here an id is stored as the tool
-//! stores it as long as that is all of it. Else it is stored as it was meant, with a warning.
+//! The tool splits a name at its first five dashes, whatever is between them: kind, four parts of a triple, target ID. It
+//! stores the triple in normal form and the target ID as written if the processor is known to it; it drops an unknown one.
+//! `hip-amdgcn-amd-amdhsa-gfx906` thus becomes code for any processor. Here an ID is stored as the tool stores it if that
+//! loses nothing, and otherwise in the intended form, with a warning.
 //!
-//! Source: clang-offload-bundler 22.1.8, asked about every processor that is known here.
+//! Source: the output of clang-offload-bundler 22.1.8 for every processor that is known here.
 
 use super::Result;
 use crate::target::processors::Processor;
@@ -17,37 +17,38 @@ const FORMAT: &str = "Targets need to follow the format '<offload kind>-<target 
 
 const KINDS: [&str; 4] = ["host", "openmp", "hip", "hipv4"];
 
-/// A target that was named.
+/// A target of `-targets`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The id that it is stored under.
+    /// ID under which the target is stored.
     pub id: String,
+    /// Whether the target is the host.
     pub is_host: bool,
-    /// What would have become of it in the tool, where that is less.
+    /// Warning about the part of the target that the tool would lose, if any.
     pub lost: Option<String>,
 }
 
-/// Reads all names, and refuses those that are none or do not go together.
+/// Parses all names. Invalid, duplicate and conflicting targets are errors.
 pub fn read(names: &[String]) -> Result<Vec<Target>> {
     let mut targets: Vec<Target> = Vec::new();
-    let mut cuts = Vec::new();
+    let mut split_names = Vec::new();
     for (index, name) in names.iter().enumerate() {
         if names[..index].contains(name) {
             return Err(DUPLICATE.to_owned());
         }
-        let cut = Cut::new(name)?;
-        cut.check(name)?;
-        let target = cut.target(name)?;
+        let split = SplitName::new(name)?;
+        split.check(name)?;
+        let target = split.target(name)?;
         if targets.iter().any(|other| canonical(&other.id) == canonical(&target.id)) {
             return Err(DUPLICATE.to_owned());
         }
         targets.push(target);
-        cuts.push(cut);
+        split_names.push(split);
     }
-    for cut in &cuts {
-        let alike = cuts.iter().filter(|other| (other.kind, other.triple) == (cut.kind, cut.triple));
-        if let Some((one, other)) = compatibility::conflict(alike.map(|other| other.target_id)) {
-            let [one, other] = [one, other].map(|target_id| format!("{}-{}-{target_id}", cut.kind, cut.triple));
+    for name in &split_names {
+        let same_triple = split_names.iter().filter(|other| (other.kind, other.triple) == (name.kind, name.triple));
+        if let Some((one, other)) = compatibility::conflict(same_triple.map(|other| other.target_id)) {
+            let [one, other] = [one, other].map(|target_id| format!("{}-{}-{target_id}", name.kind, name.triple));
             return Err(format!("Cannot bundle inputs with conflicting targets: '{one}' and '{other}'"));
         }
     }
@@ -60,15 +61,15 @@ fn canonical(id: &str) -> Option<String> {
     BundleEntryId::parse(id).map(|id| id.canonical())
 }
 
-/// A name as the tool cuts it.
-struct Cut<'text> {
+/// A name, split like the tool splits it.
+struct SplitName<'text> {
     kind: &'text str,
-    /// Four parts.
+    /// Triple of four parts.
     triple: &'text str,
     target_id: &'text str,
 }
 
-impl<'text> Cut<'text> {
+impl<'text> SplitName<'text> {
     fn new(name: &'text str) -> Result<Self> {
         let dashes: Vec<usize> = name.match_indices('-').map(|(at, _)| at).collect();
         let ([first, _, _, _], end) = match dashes[..] {
@@ -76,7 +77,11 @@ impl<'text> Cut<'text> {
             [a, b, c, d, end, ..] => ([a, b, c, d], end),
             _ => return Err(FORMAT.to_owned()),
         };
-        Ok(Cut { kind: &name[..first], triple: &name[first + 1..end], target_id: name.get(end + 1..).unwrap_or("") })
+        Ok(SplitName {
+            kind: &name[..first],
+            triple: &name[first + 1..end],
+            target_id: name.get(end + 1..).unwrap_or(""),
+        })
     }
 
     fn check(&self, name: &str) -> Result<()> {
@@ -106,8 +111,8 @@ impl<'text> Cut<'text> {
     }
 }
 
-/// Whether the tool knows the processor of a target id: of all that are known here, it does not know those that NVIDIA names
-/// for a family, other names of AMD's, and two that AMD has given up.
+/// Returns whether the processor of a target ID is known to the tool. Of the processors known here, it does not know
+/// NVIDIA's family names, AMD's alternative names, and two that AMD has dropped.
 fn is_known_to_the_tool(target_id: &str) -> bool {
     let (written, _) = cut(target_id);
     let is_family = written.starts_with("sm_") && written.ends_with('f');
@@ -125,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_stored_as_the_tool_stores_it_where_that_is_all_of_it() {
+    fn stores_a_target_like_the_tool_if_nothing_is_lost() {
         let cases = [
             ("host-x86_64-unknown-linux-gnu", "host-x86_64-unknown-linux-gnu-"),
             ("host-x86_64-unknown-linux-", "host-x86_64-unknown-linux-unknown-"),
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tool_would_lose_is_kept_and_told() {
+    fn keeps_what_the_tool_would_lose_and_warns() {
         let cases = [
             ("hip-amdgcn-amd-amdhsa--fiji", "hip-amdgcn-amd-amdhsa--gfx803"),
             ("hip-amdgcn-amd-amdhsa--gfx940", "hip-amdgcn-amd-amdhsa--gfx940"),
@@ -163,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_that_are_none_or_do_not_go_together_are_refused() {
+    fn rejects_invalid_duplicate_and_conflicting_targets() {
         let cases = [
             ("foo foo", FORMAT),
             ("host-x86_64-unknown-linux", FORMAT),

@@ -1,25 +1,27 @@
-//! The figures of `-verbose`, a line each.
+//! The figures of `-verbose`, one per line.
 
 use super::write_stderr;
 use crate::codec::Codec;
 use crate::format::ccob::Version;
 use crate::ops::Figures;
 
-/// What is said of a bundle that is not compressed.
+/// Line about a bundle that is not compressed.
 const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
 
-/// Files that are shorter are not even looked at.
+/// Minimum size of a file about which anything is printed, in bytes.
 const SHORTEST: u64 = 8;
 
-/// Tells the figures of a file of this size.
+/// Prints the figures of the compressed bundles in a file of this size.
 pub fn print(size: u64, figures: &[Figures]) {
     if figures.is_empty() && size >= SHORTEST {
         write_stderr(UNCOMPRESSED);
     }
-    figures.iter().for_each(|figures| write_stderr(&decompressed(figures)));
+    for figures in figures {
+        write_stderr(&decompressed(figures));
+    }
 }
 
-/// Of a bundle that was compressed.
+/// Returns the figures of a bundle that was compressed.
 pub fn compressed(figures: &Figures) -> String {
     let lines = [
         format!("Compressed bundle format version: {}", figures.version),
@@ -35,7 +37,7 @@ pub fn compressed(figures: &Figures) -> String {
     lines.join("\n")
 }
 
-/// Of a bundle that was decompressed, which it was not if the hash were another.
+/// Returns the figures of a bundle that was decompressed. The hashes match, because decompression verifies the hash.
 fn decompressed(figures: &Figures) -> String {
     let mut lines = vec![format!("Compressed bundle format version: {}", figures.version)];
     if figures.version >= 2 {
@@ -86,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_told_apart() {
+    fn separates_thousands_by_commas() {
         for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")] {
             assert_eq!(with_commas(number), text);
         }

@@ -1,10 +1,10 @@
-//! Extracting: for each `--image` the binaries that it describes, into one file, into an archive, or each into a file of its
-//! own with a name that is made up. Without any `--image` nothing is extracted, and what nothing matches is no error.
+//! Extraction: for each `--image` the binaries that match it, into one file, into an archive, or each into a file of its own
+//! with a generated name. Without `--image` nothing is extracted, and an `--image` that matches nothing is not an error.
 
 use std::path::Path;
 
 use super::image_argument::ImageArgument;
-use super::{Result, create, open, stem, words};
+use super::{Result, create, format_error, open, stem};
 use crate::archive;
 use crate::cli::dropin::diagnostics::Diagnostics;
 use crate::codec::Limit;
@@ -14,20 +14,20 @@ use crate::format::{DeviceImage, ImageKind};
 use crate::io::{Output, Sink};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
-/// What the tool calls standard input.
+/// The tool's name for standard input.
 const STANDARD_INPUT: &str = "<stdin>";
 
-/// The tool knows static libraries and no other archives.
+/// Options for opening archives: the tool supports static libraries and no others.
 const OPENING: OpenOptions = OpenOptions { archives: Archives::Libraries, limit: Limit(0) };
 
-/// A binary, and the file that it was found in.
+/// An entry of a binary, and the file that contains it.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     part: &'a InputSlice,
     entry: &'a Entry<'a>,
 }
 
-/// Extracts from `input` what `images` describe.
+/// Extracts the binaries in `input` that match `images`.
 pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, diagnostics: Diagnostics) -> Result<()> {
     let parts = parts_with_binaries(input)?;
     let mut entries = Vec::new();
@@ -36,7 +36,7 @@ pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, diagn
     }
     for image in images {
         let found = entries.iter().map(|(part, entry)| Found { part, entry });
-        let found: Vec<Found> = found.filter(|found| is_described(found.entry, image)).collect();
+        let found: Vec<Found> = found.filter(|found| matches(found.entry, image)).collect();
         let Some(last) = found.last() else { continue };
         match image.file() {
             Some(file) if into_archive => library(&found, input, Path::new(file))?,
@@ -59,14 +59,14 @@ pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, diagn
     Ok(())
 }
 
-/// The input, or of an archive the members, as far as there is something in them: an archive may have more members than
-/// can be open at once. The first that cannot be read ends it.
+/// Returns the input, or the members of an archive, as far as they contain binaries: an archive may have more members than
+/// files can be open at once. The first part that cannot be read is an error.
 fn parts_with_binaries(input: &Path) -> Result<Vec<InputSlice>> {
-    let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), words(&error)))?;
+    let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), format_error(&error)))?;
     let mut parts = Ok(Vec::new());
     scan::expand_input(opened, input, OPENING, &mut |part| {
         let Ok(known) = &mut parts else { return };
-        let part = part.map_err(|error| of_member(&error, input));
+        let part = part.map_err(|error| member_error(&error, input));
         match part.and_then(|part| Ok((!binaries(&part)?.is_empty()).then_some(part))) {
             Ok(part) => known.extend(part),
             Err(error) => parts = Err(error),
@@ -82,23 +82,24 @@ fn binaries(part: &InputSlice) -> Result<Vec<Entry<'_>>> {
     scan::offload_binaries(part.view()).map_err(|error| format!("{}: {error}", part.path))
 }
 
-/// A member of a thin archive that is not there is named as it stands in the archive.
-fn of_member(error: &Error, archive: &Path) -> String {
+/// Returns the message for an error in a part of an archive. A missing member of a thin archive is named as in the archive.
+fn member_error(error: &Error, archive: &Path) -> String {
     match error {
         Error::Io { path, .. } | Error::NotAFile { path, .. } => {
-            let name = archive.parent().and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
-            format!("'{}': {}", name.display(), words(error))
+            let name = archive.parent().and_then(|directory| path.strip_prefix(directory).ok()).unwrap_or(path);
+            format!("'{}': {}", name.display(), format_error(error))
         }
         other => other.to_string(),
     }
 }
 
-fn is_described(entry: &Entry, image: &ImageArgument) -> bool {
+fn matches(entry: &Entry, image: &ImageArgument) -> bool {
     image.offload_kind().is_none_or(|kind| kind == entry.offload_kind)
         && image.strings().all(|(key, value)| entry.string(key).unwrap_or_default() == value)
 }
 
-/// `<stem>-<triple>-<arch>.<index>.<kind>`. The binary may be anyone's, so its text stays a name.
+/// Returns the file name `<stem>-<triple>-<arch>.<index>.<kind>`. The binary may be untrusted, so separators in its text are
+/// replaced.
 fn generated_name(input: &Path, index: usize, entry: &Entry) -> String {
     let input = input.file_name().unwrap_or_default().to_string_lossy();
     let text = |key: &str| entry.string(key).unwrap_or_default().replace(['/', '\\'], "_");
@@ -113,10 +114,10 @@ fn write(found: Found, output: Result<Output, Error>) -> Result<()> {
         sink.write_to(&mut output)?;
         output.commit()
     };
-    output.and_then(write).map_err(|error| words(&error))
+    output.and_then(write).map_err(|error| format_error(&error))
 }
 
-/// Writes a static library whose members are called like the file that they were found in.
+/// Writes a static library whose members have the name of the file that contains them.
 fn library(found: &[Found], input: &Path, path: &Path) -> Result<()> {
     let members = found.iter().map(|found| (member_name(found.part, input), found.entry.image.data()));
     let write = |mut output: Output| {
@@ -125,7 +126,7 @@ fn library(found: &[Found], input: &Path, path: &Path) -> Result<()> {
         sink.write_to(&mut output)?;
         output.commit()
     };
-    create(path).and_then(write).map_err(|error| words(&error))
+    create(path).and_then(write).map_err(|error| format_error(&error))
 }
 
 fn member_name(part: &InputSlice, input: &Path) -> String {

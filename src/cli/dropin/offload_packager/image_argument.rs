@@ -1,26 +1,27 @@
-//! What `--image=<key>=<value>,...` says, by the tool's rules: a key without `=` has an empty value, and one that comes
-//! again has its values joined with commas.
+//! The argument `--image=<key>=<value>,...`, by the tool's rules: a key without `=` has an empty value, and the values of a
+//! repeated key are joined with commas.
 
 use super::map_order;
 use crate::target::OffloadKind;
 
-/// The key whose value is where the image is, or where it goes.
+/// Key of the path of an input or output file.
 const FILE: &str = "file";
 
-/// The key whose value is the offload kind.
+/// Key of the offload kind.
 const KIND: &str = "kind";
 
-/// One `--image`.
+/// Value of one `--image`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ImageArgument {
-    /// In the order in which the tool goes through them.
+    /// Keys and values in the order in which the tool iterates over them.
     pairs: Vec<(String, String)>,
-    /// Whether there is a `file` without even a `=`, which the tool tells from one with an empty value: it names no file
-    /// at all, the other one without a name.
+    /// Whether a `file` has no `=`. The tool distinguishes it from one with an empty value: the former is no file at all, the
+    /// latter a file without a name.
     names_no_file: bool,
 }
 
 impl ImageArgument {
+    /// Parses the value of an option.
     pub fn parse(text: &str) -> Self {
         let mut pairs: Vec<(String, String)> = Vec::new();
         let mut names_no_file = false;
@@ -40,24 +41,24 @@ impl ImageArgument {
         ImageArgument { pairs, names_no_file }
     }
 
-    /// The images to pack; `None` if nothing is said of them.
+    /// Returns the images to pack; `None` without the key `file`.
     pub fn files(&self) -> Option<Vec<&str>> {
         let files = self.file()?;
         Some(if self.names_no_file { Vec::new() } else { files.split(',').collect() })
     }
 
-    /// The one file to extract to.
+    /// Returns the file to extract to.
     pub fn file(&self) -> Option<&str> {
         self.value(FILE)
     }
 
-    /// The offload kind as it stands in a binary; a kind that is none is 0.
+    /// Returns the offload kind as stored in a binary; an unknown kind is 0.
     pub fn offload_kind(&self) -> Option<u16> {
         let kind = self.value(KIND)?;
         Some(OffloadKind::from_name(kind).filter(|known| known.name() == kind).map_or(0, OffloadKind::bit))
     }
 
-    /// Everything that is stored, or compared, as a string.
+    /// Returns the keys and values that are stored or compared as strings.
     pub fn strings(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         pairs.filter(|(key, _)| ![FILE, KIND].contains(key))
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_come_again_are_joined_and_stand_where_the_tool_has_them() {
+    fn joins_repeated_keys_in_the_order_of_the_tool() {
         let text = "file=a,triple=x,arch=gfx90a:xnack+,kind=hip,triple=y,file=b";
         assert_eq!(strings(text), pairs([("arch", "gfx90a:xnack+"), ("triple", "x,y")]));
         let image = ImageArgument::parse(text);
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_is_taken_as_the_tool_takes_it() {
+    fn parses_unusual_arguments_like_the_tool() {
         assert_eq!(strings(""), pairs([("", "")]));
         assert_eq!(strings("file=a,"), pairs([("", "")]));
         assert_eq!(strings("a==b"), pairs([("a", "=b")]));
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_is_none_is_zero() {
+    fn an_unknown_kind_is_zero() {
         let kind = |text: &str| ImageArgument::parse(text).offload_kind();
         assert_eq!(kind("file=a"), None);
         for (name, value) in [("openmp", 1), ("cuda", 2), ("hip", 4), ("sycl", 8)] {

@@ -1,27 +1,26 @@
 //! The order in which llvm-offload-binary stores the strings of an image.
 //!
-//! It keeps the arguments of `--image` in a hash map and walks through its buckets. Every compile with clang's new driver
-//! goes through this tool, so with any other order an object compiled with this program would differ from the same object
-//! compiled without it, and builds that are compared bit by bit would notice. So the map is done again here: 64 buckets,
-//! doubled when three quarters are full, probed in growing steps, and the hash of LLVM, which is that of CityHash with a
-//! fixed seed. Source: what llvm-offload-binary 22.1.8 writes; `llvm/ADT/Hashing.h`, `llvm/ADT/DenseMap.h`.
+//! The tool stores the arguments of `--image` in a hash map and iterates over its buckets. Every compilation with clang's new
+//! driver uses the tool, so with any other order an object compiled with this program would differ from one compiled
+//! without it, and builds would not be reproducible. The map is therefore reimplemented here: 64 buckets, doubled when three
+//! quarters are full, quadratic probing, and LLVM's hash, which is CityHash with a fixed seed. Source: the output of
+//! llvm-offload-binary 22.1.8; `llvm/ADT/Hashing.h`, `llvm/ADT/DenseMap.h`.
 
-/// LLVM's seed, where it was built for release.
+/// Seed of LLVM's release builds.
 const SEED: u64 = 0xff51_afd7_ed55_8ccd;
 
 /// The multipliers of CityHash.
 const K: [u64; 4] = [0xc3a5_c85c_97cb_3127, 0xb492_b66f_be98_f273, 0x9ae1_6a3b_2f90_404f, 0xc949_d7c7_509e_6557];
 const MUL: u64 = 0x9ddf_ea08_eb38_2d69;
 
-/// The least number of buckets, once there is something to hold.
+/// Minimum number of buckets of a map that is not empty.
 const BUCKETS: usize = 64;
 
-/// Keys beyond this length are not hashed as LLVM does it, and nothing that has a key of a line's length depends on where
-/// it stands.
+/// Maximum number of hashed bytes of a key. The hash of longer keys differs from LLVM's, which affects only their order.
 const LONGEST: usize = 64;
 
-/// The numbers of `keys`, which differ from one another, in the order in which the map gives them back after they were
-/// added in theirs.
+/// Returns the indices of `keys`, which are distinct, in the map's iteration order after the keys were inserted in the given
+/// order.
 pub fn order(keys: &[&[u8]]) -> Vec<usize> {
     let mut buckets: Vec<Option<usize>> = vec![None; BUCKETS];
     for (index, key) in keys.iter().enumerate() {
@@ -51,7 +50,7 @@ fn put(buckets: &mut [Option<usize>], index: usize, key: &[u8]) {
 fn hash(key: &[u8]) -> u32 {
     let key = &key[..key.len().min(LONGEST)];
     let size = key.len() as u64;
-    // From the start, and back from the end.
+    // Words at an offset from the start, and from the end.
     let word = |at: usize| u64::from_le_bytes(key[at..at + 8].try_into().expect("eight bytes"));
     let last = |back: usize| word(key.len() - back);
     let half = |at: usize| u64::from(u32::from_le_bytes(key[at..at + 4].try_into().expect("four bytes")));
@@ -108,21 +107,21 @@ fn mix(low: u64, high: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The order in which keys are stored that follow `file` in an argument.
+    /// Returns the order in which keys that follow `file` in an argument are stored.
     fn stored(keys: &[&str]) -> Vec<usize> {
         let all: Vec<&[u8]> = std::iter::once("file").chain(keys.iter().copied()).map(str::as_bytes).collect();
         order(&all).into_iter().filter_map(|index| index.checked_sub(1)).collect()
     }
 
     #[test]
-    fn what_clang_says_of_an_image_is_stored_as_llvm_stores_it() {
+    fn stores_the_keys_of_clang_in_the_order_of_llvm() {
         assert_eq!(stored(&["triple", "arch", "feature"]), [2, 1, 0]);
     }
 
     // Both orders are those of llvm-offload-binary 22.1.8 for these keys.
 
     #[test]
-    fn keys_of_every_length_have_the_hash_that_llvm_gives_them() {
+    fn hashes_keys_of_every_length_like_llvm() {
         let letters = "abcdefghijklmnopqrstuvwxyz".repeat(3);
         let lengths = [0, 1, 2, 3, 4, 8, 9, 16, 17, 24, 32, 33, 50, 64];
         let keys: Vec<&str> = lengths.iter().map(|&length| &letters[..length]).collect();
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_fills_up_grows_as_that_of_llvm_does() {
+    fn grows_a_full_map_like_llvm() {
         let keys: Vec<String> = (0..60).map(|number| format!("key{number}")).collect();
         let found = stored(&keys.iter().map(String::as_str).collect::<Vec<_>>());
         let expected = [

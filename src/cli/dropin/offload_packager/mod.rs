@@ -1,21 +1,21 @@
-//! llvm-offload-binary, and clang-offload-packager, as it was called until LLVM 21: device images into offload binaries and
-//! out of them again.
+//! llvm-offload-binary, named clang-offload-packager until LLVM 21: packs device images into offload binaries and extracts
+//! them.
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
-//! | outputs appear whole or not at all, also where the tool writes over a file in place or dies half way | a build takes what is there |
-//! | an input that cannot be read is told with file, offset and field, not as "Invalid data was encountered" | so that it can be mended |
-//! | an image or string that lies outside its binary is such an error, and an entry of another size | the tool reads whatever stands there in memory |
-//! | a file too short for the header of an object, or with two zeros in front, is no object | the tool takes the latter for one of an unknown machine |
-//! | a device or pipe that takes no more is an error like others, not an "LLVM ERROR" | one way to say it |
-//! | bitcode with embedded binaries is refused | nothing here reads bitcode; an object can be made of it |
-//! | text in a binary makes no path: `/` in a generated name becomes `_` | whoever extracts may not trust the binary |
-//! | keys and values have to be UTF-8 | they are text in every file that was ever seen |
-//! | symbols of bitcode are not in the symbol table of an archive | the same |
-//! | a thin archive with more members that hold binaries than may be open at once is refused | payloads are moved from open files, not from memory |
+//! | outputs are written completely or not at all, also where the tool overwrites a file in place or fails half way | a build uses existing outputs |
+//! | an input that cannot be parsed is reported with file, offset and field, not as "Invalid data was encountered" | the error can be located |
+//! | an image or string outside of its binary, and an entry of unexpected size, are such errors | the tool reads out of bounds |
+//! | a file too short for the header of an object, or with two leading zeros, is not an object | the tool treats the latter as an object for an unknown machine |
+//! | a device or pipe that cannot be written to is an ordinary error, not an "LLVM ERROR" | errors have one form |
+//! | bitcode with embedded binaries is refused | bitcode is not supported; it can be compiled to an object |
+//! | text in a binary does not form paths: `/` in a generated name becomes `_` | the binary may be untrusted |
+//! | keys and values must be UTF-8 | they are text in every known file |
+//! | symbols of bitcode are not in the symbol table of an archive | bitcode is not supported |
+//! | a thin archive is refused if more of its members contain binaries than files may be open at once | payloads are copied from open files, not from memory |
 //!
-//! What is lost in the tool is lost here as well: several images for one file are told in a warning, and the last one
-//! stays. Our own `fatbin extract` makes an error of it.
+//! Losses of the tool are kept: several images for one file cause a warning, and the last one remains. `fatbin extract`
+//! reports an error instead.
 
 mod extract;
 mod image_argument;
@@ -57,10 +57,10 @@ const fn option(name: &'static str, value: Value, help: &'static str) -> LlvmOpt
     LlvmOption { name, value, occurs: Occurs::Optional, shown: Shown::Always, help }
 }
 
-/// The name that LLVM 22 warns of.
+/// Name that LLVM 22 warns about.
 const DEPRECATED: &str = "clang-offload-packager";
 
-/// What the tool says where its output cannot be opened or made, or an input cannot be opened.
+/// Result of an operation; the error is the tool's message.
 type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Runs as the tool.
@@ -100,7 +100,7 @@ fn images(line: &Line) -> Result<Vec<ImageArgument>> {
     texts.map(|image| text(image).map(|image| ImageArgument::parse(&image))).collect()
 }
 
-/// A name up to its last dot, as LLVM cuts it.
+/// Returns a name up to its last dot, like LLVM's `stem`.
 fn stem(name: &str) -> &str {
     match name {
         "." | ".." => name,
@@ -108,7 +108,7 @@ fn stem(name: &str) -> &str {
     }
 }
 
-/// Opens any file: what is no regular one goes through a temporary one, which has a place for every byte.
+/// Opens any file. One that is not a regular file is copied to a temporary file first, which can be mapped.
 fn open(path: &Path) -> Result<Input, Error> {
     if path == Path::new("-") || std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         return Input::open(path);
@@ -117,7 +117,8 @@ fn open(path: &Path) -> Result<Input, Error> {
     Input::made(path, &std::env::temp_dir(), |to| io::copy(&mut file, to).map(|_| ()))
 }
 
-/// Begins an output: a device is written, and anything else but a folder replaced, also a link, as the tool does it.
+/// Creates an output. A device is written to; anything else except a directory is replaced, including a link, like the tool
+/// does.
 fn create(path: &Path) -> Result<Output, Error> {
     match (std::fs::metadata(path), path.file_name()) {
         (Err(error), None) => Err(Error::io(path, "create")(error)),
@@ -126,8 +127,8 @@ fn create(path: &Path) -> Result<Output, Error> {
     }
 }
 
-/// An error in the words of the operating system where it is about that.
-fn words(error: &Error) -> String {
+/// Returns the message for an error; for one of the operating system, the message of that system alone.
+fn format_error(error: &Error) -> String {
     match error {
         Error::Io { cause: error, .. } => cause(error),
         Error::NotAFile { .. } => "Is a directory".to_owned(),
@@ -140,7 +141,7 @@ mod tests {
     use super::stem;
 
     #[test]
-    fn a_stem_ends_before_the_last_dot_wherever_that_is() {
+    fn a_stem_ends_before_the_last_dot() {
         for (name, expected) in [("a.b.c", "a.b"), ("a", "a"), (".o", ""), ("a.", "a"), ("..x", "."), ("..", "..")] {
             assert_eq!(stem(name), expected, "{name}");
         }

@@ -24,10 +24,12 @@ use crate::target::BundleEntryId;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Type of the files
-    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help())]
+    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help("Type of the files"))]
     file_type: FileType,
 
-    /// File to bundle and its entry ID, in the order of the bundle; /dev/null is an empty file
+    /// File to bundle, with its entry ID; /dev/null is an empty file
+    ///
+    /// Files are stored in the given order.
     #[arg(long = "target", value_name = "ID=FILE", value_parser = parse_target, required = true)]
     targets: Vec<(String, PathBuf)>,
 
@@ -42,7 +44,7 @@ pub struct Arguments {
     #[command(flatten)]
     compression: CompressionArguments,
 
-    /// Version of the compressed format; LLVM 19 to 21 and their HIP runtimes read version 2
+    /// Compressed format version; LLVM 19 to 21 and their HIP runtimes read 2
     #[arg(long, value_name = "N", requires = "compress", value_parser = parse_version)]
     format_version: Option<ccob::Version>,
 
@@ -84,10 +86,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(Status::Yes)
 }
 
-/// Returns the help of `--type`: all types with their descriptions.
-pub fn types_help() -> String {
+/// Summary of `--type` for commands that read bundles.
+pub const DETECTED: &str = "Type of the bundled files; detected from the content by default";
+
+/// Returns the help of `--type`: a summary, and all types with their descriptions.
+pub fn types_help(summary: &str) -> String {
     let types = FILE_TYPES.iter().map(|it| format!("{:4} - {}", it.name, it.meaning));
-    format!("Type of the files:\n{}", types.collect::<Vec<_>>().join("\n"))
+    format!("{summary}:\n{}", types.collect::<Vec<_>>().join("\n"))
 }
 
 /// Parses the value of `--type`.

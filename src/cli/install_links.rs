@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{Status, dropin};
 
-/// Create links to this program under the names of the LLVM tools that it replaces
+/// Create links to this program under the names of the LLVM tools it replaces
 ///
 /// A clang that searches this directory first (-B DIR, or DIR at the front of PATH) runs this program instead of the LLVM
 /// tools. Existing links are replaced; any other file of such a name is an error and is left alone. The path of each link

@@ -9,7 +9,7 @@ use crate::scan;
 /// Option for the maximum size of decompressed data.
 #[derive(Debug, Args)]
 pub struct LimitArgument {
-    /// Maximum decompressed size of a container, with optional suffix K, M or G [default: 4G]
+    /// Maximum decompressed size of a container; suffixes K, M, G [default: 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     decompressed_limit: Option<u64>,
 }

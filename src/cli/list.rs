@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
-use super::bundle::{parse_type, types_help};
+use super::bundle::{DETECTED, parse_type, types_help};
 use super::limit::LimitArgument;
 use super::{Status, status};
 use crate::format::bundle::FileType;
@@ -21,7 +21,7 @@ use crate::ops;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Type of the bundled files; detected from the content by default
-    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help())]
+    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help(DETECTED))]
     file_type: Option<FileType>,
 
     /// Print the file name with each ID, ARCHIVE!MEMBER for a member

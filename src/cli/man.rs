@@ -10,7 +10,7 @@ use clap_mangen::Man;
 use super::Status;
 use crate::io::Output;
 
-/// Print the manual page of fatbin, or write the pages of all commands to a directory
+/// Print the manual page, or write the pages of all commands to a directory
 ///
 /// Exit status: 0 if the pages were written, 2 otherwise.
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use crate::io::Input;
 use crate::ops::{self, ImageToPack, PackOptions};
 use crate::target::OffloadKind;
 
-/// Pack device images into an offload binary, the container of clang-offload-packager
+/// Pack device images into an offload binary, as clang-offload-packager does
 ///
 /// Triple and arch are read from the header of an image unless they are given.
 ///

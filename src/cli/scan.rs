@@ -20,7 +20,9 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print one line of JSON per file, an element of the document's files, as soon as it is scanned
+    /// Print one line of JSON per file, as soon as the file is scanned
+    ///
+    /// Each line is an element of the document's array `files`.
     #[arg(long, conflicts_with = "json")]
     ndjson: bool,
 
@@ -32,7 +34,7 @@ pub struct Arguments {
     #[arg(long)]
     fast: bool,
 
-    /// Print the contents of image sections, the location of each image, and its registration
+    /// Also print section contents, image locations and registrations
     #[arg(short, long)]
     verbose: bool,
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use super::bundle::{parse_target, parse_type, types_help};
+use super::bundle::{DETECTED, parse_target, parse_type, types_help};
 use super::limit::LimitArgument;
 use super::progress::Progress;
 use super::{Status, figures};
@@ -24,11 +24,11 @@ use crate::target::compatibility::{Fit, KindRules};
 /// From an archive of bundles (a static library), each output is an archive of all code that is compatible with its target,
 /// for use by device linkers. Members that are not bundles are omitted.
 ///
-/// Exit status: 0 if all files were written, 1 if the bundle has no entry for a target, 2 on errors.
+/// Exit status: 0 if all files were written, 1 if the bundle has no entry for a target, 2 otherwise.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Type of the bundled files; detected from the content by default
-    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help())]
+    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help(DETECTED))]
     file_type: Option<FileType>,
 
     /// Target ID of an entry, and the file to write it to

@@ -14,7 +14,7 @@ use libtest_mimic::Trial;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 use crate::linker_wrapper::kernel;
 
 /// What llvm-ar calls a dialect, and its flags for that.
@@ -60,15 +60,15 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn equals_the_reference(dialect: &str, flags: &[&str]) -> Result<()> {
-    let folder = fresh_folder("bundle-archives", dialect)?;
+    let directory = fresh_directory("bundle-archives", dialect)?;
     let bundler = Tool::OffloadBundler.path()?;
-    std::fs::write(folder.join("host.c"), "int host(void) { return 0; }")?;
-    Step::new(&folder, Tool::Cc.path()?).args(["-c", "host.c", "-o", "host.o"]).run()?;
+    std::fs::write(directory.join("host.c"), "int host(void) { return 0; }")?;
+    Step::new(&directory, Tool::Cc.path()?).args(["-c", "host.c", "-o", "host.o"]).run()?;
     // One is an object, whose symbols go into the archives' tables; the other is of an odd size.
-    std::fs::copy(fixture("answer-gfx90a.hsaco")?, folder.join("even"))?;
-    std::fs::write(folder.join("odd"), "device code")?;
-    std::fs::write(folder.join("notes.txt"), "no bundle")?;
-    std::fs::write(folder.join("empty"), "")?;
+    std::fs::copy(fixture("answer-gfx90a.hsaco")?, directory.join("even"))?;
+    std::fs::write(directory.join("odd"), "device code")?;
+    std::fs::write(directory.join("notes.txt"), "no bundle")?;
+    std::fs::write(directory.join("empty"), "")?;
     let mut members = vec!["host.o", "notes.txt", "empty"];
     for (name, options, processors) in BUNDLES {
         // Darwin's archives fill their members up, and the reference takes that for a part of the compressed bytes.
@@ -78,13 +78,13 @@ fn equals_the_reference(dialect: &str, flags: &[&str]) -> Result<()> {
         let ids = processors.iter().map(|processor| format!("hip-amdgcn-amd-amdhsa--{processor}"));
         let ids: Vec<String> = std::iter::once(HOST.to_owned()).chain(ids).collect();
         let inputs = ["-input=host.o", "-input=even", "-input=odd"];
-        let step = Step::new(&folder, &bundler).args(options).arg(format!("-targets={}", ids.join(",")));
+        let step = Step::new(&directory, &bundler).args(options).arg(format!("-targets={}", ids.join(",")));
         step.args(&inputs[..ids.len()]).arg(format!("-output={name}")).run()?;
         members.push(name);
     }
-    Step::new(&folder, Tool::Ar.path()?).args(flags).arg("all.a").args(&members).run()?;
+    Step::new(&directory, Tool::Ar.path()?).args(flags).arg("all.a").args(&members).run()?;
     for (ids, flag) in REQUESTS {
-        let (ours, theirs) = both(&folder, &bundler, "all.a", ids, flag)?;
+        let (ours, theirs) = both(&directory, &bundler, "all.a", ids, flag)?;
         let told = format!("{ids:?} {flag:?}\nours: {ours:?}\ntheirs: {theirs:?}");
         ensure!(ours.status.success() == theirs.status.success(), "{told}");
         if !theirs.status.success() {
@@ -94,27 +94,27 @@ fn equals_the_reference(dialect: &str, flags: &[&str]) -> Result<()> {
             let [ours, theirs] = ["ours", "theirs"].map(|who| format!("{who}-{index}.a"));
             let is_same = if *id == HOST {
                 // llvm-objcopy does not restore the host's object to the byte, as we do.
-                names(&folder, &ours)? == names(&folder, &theirs)?
+                names(&directory, &ours)? == names(&directory, &theirs)?
             } else {
-                std::fs::read(folder.join(ours))? == std::fs::read(folder.join(theirs))?
+                std::fs::read(directory.join(ours))? == std::fs::read(directory.join(theirs))?
             };
-            ensure!(is_same, "{}: {id} differs, {told}", folder.display());
+            ensure!(is_same, "{}: {id} differs, {told}", directory.display());
         }
     }
     Ok(())
 }
 
 /// The names of an archive's members, as lines.
-fn names(folder: &Path, archive: &str) -> Result<String> {
-    Ok(Step::new(folder, Tool::Ar.path()?).args(["t", archive]).run()?.stdout)
+fn names(directory: &Path, archive: &str) -> Result<String> {
+    Ok(Step::new(directory, Tool::Ar.path()?).args(["t", archive]).run()?.stdout)
 }
 
 /// Runs both programs; what they write is called `ours-0.a`, `theirs-0.a` and so on.
-fn both(folder: &Path, bundler: &Path, archive: &str, ids: &[&str], flag: Option<&str>) -> Result<(Output, Output)> {
+fn both(directory: &Path, bundler: &Path, archive: &str, ids: &[&str], flag: Option<&str>) -> Result<(Output, Output)> {
     let mut ours = Command::new(env!("CARGO_BIN_EXE_fatbin"));
-    ours.current_dir(folder).arg("unbundle").arg(archive);
+    ours.current_dir(directory).arg("unbundle").arg(archive);
     let mut theirs = Command::new(bundler);
-    theirs.current_dir(folder).args(["-unbundle", "-type=a"]).arg(format!("-input={archive}"));
+    theirs.current_dir(directory).args(["-unbundle", "-type=a"]).arg(format!("-input={archive}"));
     theirs.arg(format!("-targets={}", ids.join(",")));
     for (index, id) in ids.iter().enumerate() {
         ours.arg("--target").arg(format!("{id}=ours-{index}.a"));
@@ -129,7 +129,7 @@ fn both(folder: &Path, bundler: &Path, archive: &str, ids: &[&str], flag: Option
 
 /// The reference makes no bundle with ids that conflict, so they are written by hand.
 fn refuses_what_the_reference_refuses() -> Result<()> {
-    let folder = fresh_folder("bundle-archives", "checked")?;
+    let directory = fresh_directory("bundle-archives", "checked")?;
     let bundler = Tool::OffloadBundler.path()?;
     let asked = "hip-amdgcn-amd-amdhsa--gfx906:xnack+";
     let rows: [(&[&str], bool); 6] = [
@@ -143,18 +143,18 @@ fn refuses_what_the_reference_refuses() -> Result<()> {
     for (ids, is_refused) in rows {
         let entries: Vec<(&str, &[u8])> = ids.iter().map(|id| (*id, id.as_bytes())).collect();
         let bundle = fatbin::format::bundle::write(&entries, 1).context("a bundle of a few bytes")?;
-        std::fs::write(folder.join("m.o"), bundle.to_vec())?;
-        Step::new(&folder, Tool::Ar.path()?).args(["rcD", "all.a", "m.o"]).run()?;
-        let (ours, theirs) = both(&folder, &bundler, "all.a", &[asked], Some("check-input-archive"))?;
+        std::fs::write(directory.join("m.o"), bundle.to_vec())?;
+        Step::new(&directory, Tool::Ar.path()?).args(["rcD", "all.a", "m.o"]).run()?;
+        let (ours, theirs) = both(&directory, &bundler, "all.a", &[asked], Some("check-input-archive"))?;
         let told = format!("{ids:?}\nours: {ours:?}\ntheirs: {theirs:?}");
         ensure!([&ours, &theirs].map(|run| run.status.success()) == [!is_refused; 2], "{told}");
         if is_refused {
             ensure!(String::from_utf8_lossy(&theirs.stderr).contains("conflicting TargetIDs ["), "{told}");
         }
         // In what is not checked, all that serves is taken.
-        let (ours, theirs) = both(&folder, &bundler, "all.a", &[asked], None)?;
+        let (ours, theirs) = both(&directory, &bundler, "all.a", &[asked], None)?;
         ensure!(ours.status.success() && theirs.status.success(), "{told}");
-        let [ours, theirs] = ["ours", "theirs"].map(|who| std::fs::read(folder.join(format!("{who}-0.a"))));
+        let [ours, theirs] = ["ours", "theirs"].map(|who| std::fs::read(directory.join(format!("{who}-0.a"))));
         ensure!(ours? == theirs?, "{told}");
     }
     Ok(())
@@ -163,7 +163,7 @@ fn refuses_what_the_reference_refuses() -> Result<()> {
 /// A library of HIP code in two files, of which a kernel in the one calls a function in the other: only a linker that gets
 /// both makes a program for the device of it.
 fn a_hip_library_is_linked() -> Result<()> {
-    let folder = fresh_folder("bundle-archives", "hip-rdc")?;
+    let directory = fresh_directory("bundle-archives", "hip-rdc")?;
     let bundler = Tool::OffloadBundler.path()?;
     let (clang, lld) = (Tool::Clang.path()?, llvm_tool("ld.lld", "22", "lld-22")?);
     let device = "__attribute__((device)) int answer()";
@@ -171,30 +171,30 @@ fn a_hip_library_is_linked() -> Result<()> {
         .replace("*to = 42", "*to = answer()")
         .replace("__global__ void", &format!("{device};\n__global__ void"));
     ensure!(caller.contains("*to = answer()") && caller.contains(device), "the kernel is another one now");
-    std::fs::write(folder.join("caller.hip"), caller.replace("int main() { return 0; }", ""))?;
-    std::fs::write(folder.join("callee.hip"), format!("{device} {{ return 42; }}"))?;
+    std::fs::write(directory.join("caller.hip"), caller.replace("int main() { return 0; }", ""))?;
+    std::fs::write(directory.join("callee.hip"), format!("{device} {{ return 42; }}"))?;
     let flags = ["-x", "hip", "-fgpu-rdc", "--no-offload-new-driver", "-nogpulib", "-nogpuinc", "-c"];
     for name in ["caller", "callee"] {
         let step =
-            Step::new(&folder, &clang).args(flags).args(["--offload-arch=gfx906", "--offload-arch=gfx90a:xnack+"]);
+            Step::new(&directory, &clang).args(flags).args(["--offload-arch=gfx906", "--offload-arch=gfx90a:xnack+"]);
         step.arg(format!("{name}.hip")).arg("-o").arg(format!("{name}.o")).run()?;
     }
-    Step::new(&folder, Tool::Ar.path()?).args(["rcD", "library.a", "caller.o", "callee.o"]).run()?;
+    Step::new(&directory, Tool::Ar.path()?).args(["rcD", "library.a", "caller.o", "callee.o"]).run()?;
     let ids = ["hip-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx90a:xnack+"];
-    let (ours, theirs) = both(&folder, &bundler, "library.a", &ids, None)?;
+    let (ours, theirs) = both(&directory, &bundler, "library.a", &ids, None)?;
     ensure!(ours.status.success() && theirs.status.success(), "ours: {ours:?}\ntheirs: {theirs:?}");
     for (index, processor) in ["gfx906", "gfx90a"].iter().enumerate() {
         for who in ["ours", "theirs"] {
             let archive = format!("{who}-{index}.a");
-            let link = Step::new(&folder, &lld).args(["-shared", "--no-undefined", "--whole-archive", &archive]);
+            let link = Step::new(&directory, &lld).args(["-shared", "--no-undefined", "--whole-archive", &archive]);
             link.arg(format!("-plugin-opt=mcpu={processor}")).arg("-o").arg(format!("{who}-{index}")).run()?;
         }
-        let [ours, theirs] = ["ours", "theirs"].map(|who| names(&folder, &format!("{who}-{index}.a")));
-        ensure!(ours? == theirs?, "{}: other members for {processor}", folder.display());
-        let [ours, theirs] = ["ours", "theirs"].map(|who| std::fs::read(folder.join(format!("{who}-{index}"))));
-        ensure!(ours? == theirs?, "{}: other device code for {processor}", folder.display());
-        let symbols = Step::new(&folder, Tool::Objdump.path()?).arg("-T").arg(format!("ours-{index}")).run()?;
-        ensure!(symbols.stdout.contains("_Z6kernelPi.kd"), "{}", symbols.complain("the kernel is not there"));
+        let [ours, theirs] = ["ours", "theirs"].map(|who| names(&directory, &format!("{who}-{index}.a")));
+        ensure!(ours? == theirs?, "{}: other members for {processor}", directory.display());
+        let [ours, theirs] = ["ours", "theirs"].map(|who| std::fs::read(directory.join(format!("{who}-{index}"))));
+        ensure!(ours? == theirs?, "{}: other device code for {processor}", directory.display());
+        let symbols = Step::new(&directory, Tool::Objdump.path()?).arg("-T").arg(format!("ours-{index}")).run()?;
+        ensure!(symbols.stdout.contains("_Z6kernelPi.kd"), "{}", symbols.error("the kernel is not there"));
     }
     Ok(())
 }

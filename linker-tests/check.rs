@@ -9,9 +9,9 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::tools::{fetched, find_in, not_fetched};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
-/// A trial's name, and what it does in a folder of its own.
+/// A trial's name, and what it does in a directory of its own.
 type Test = (&'static str, fn(&Path) -> Result<()>);
 
 const TRIALS: [Test; 4] = [
@@ -27,7 +27,7 @@ const WHEEL: &str = "bitsandbytes-0.50.2-py3-none-manylinux_2_24_x86_64";
 pub fn trials() -> Vec<Trial> {
     let trial = |&(name, test): &Test| {
         Trial::ignorable_test(format!("check/{name}"), move || {
-            completion(fresh_folder("check", name).and_then(|folder| test(&folder)))
+            completion(fresh_directory("check", name).and_then(|directory| test(&directory)))
         })
     };
     TRIALS.iter().map(trial).collect()
@@ -40,14 +40,14 @@ struct Checked {
 }
 
 /// Checks files by a policy.
-fn check(folder: &Path, policy: &str, arguments: &[&str]) -> Result<Checked> {
-    std::fs::write(folder.join("policy.toml"), policy)?;
-    fatbin(folder, &[&["check", "--policy", "policy.toml"], arguments].concat())
+fn check(directory: &Path, policy: &str, arguments: &[&str]) -> Result<Checked> {
+    std::fs::write(directory.join("policy.toml"), policy)?;
+    fatbin(directory, &[&["check", "--policy", "policy.toml"], arguments].concat())
 }
 
-fn fatbin(folder: &Path, arguments: &[&str]) -> Result<Checked> {
+fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Checked> {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fatbin"));
-    let output = command.args(arguments).current_dir(folder).output()?;
+    let output = command.args(arguments).current_dir(directory).output()?;
     Ok(Checked { status: output.status.code(), out: String::from_utf8(output.stdout)? })
 }
 
@@ -58,13 +58,13 @@ fn schema(name: &str) -> Result<Value> {
 }
 
 /// A report that has findings of every outcome, with images and kernels, and names that have to be encoded.
-fn report(folder: &Path, format: &str) -> Result<Value> {
+fn report(directory: &Path, format: &str) -> Result<Value> {
     let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
-    std::fs::copy(fixture("answer-sm_90.cubin"), folder.join("a <b> c%20.cubin"))?;
-    std::fs::copy(fixture("answer-gfx90a-debug.hsaco"), folder.join("debug.hsaco"))?;
+    std::fs::copy(fixture("answer-sm_90.cubin"), directory.join("a <b> c%20.cubin"))?;
+    std::fs::copy(fixture("answer-gfx90a-debug.hsaco"), directory.join("debug.hsaco"))?;
     let policy = "warn = ['only-archs']\narchs = { require = ['gfx90a'], only = ['gfx90a'] }\n\
                   kernels = [{ max-registers = 1, max-spills = 0 }]\nimages.debug = 'none'\n";
-    let checked = check(folder, policy, &["--format", format, "a <b> c%20.cubin", "debug.hsaco", "missing"])?;
+    let checked = check(directory, policy, &["--format", format, "a <b> c%20.cubin", "debug.hsaco", "missing"])?;
     ensure!(checked.status == Some(2), "{:?}: {}", checked.status, checked.out);
     Ok(serde_json::from_str(&checked.out)?)
 }
@@ -76,14 +76,14 @@ fn follows(validator: &Validator, document: &Value) -> Result<()> {
     Ok(())
 }
 
-fn sarif_follows_its_schema(folder: &Path) -> Result<()> {
+fn sarif_follows_its_schema(directory: &Path) -> Result<()> {
     // One pattern of the published schema is no regular expression: a bracket closes that nothing has opened.
     let text = schema("sarif-2.1.0.schema.json")?.to_string();
     let mended = text.replace("^[a-zA-Z]{2}|^[a-zA-Z]{2}-[a-zA-Z]{2}]?$", "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$");
     ensure!(mended != text, "the schema has been mended; so this can go");
     let schema: Value = serde_json::from_str(&mended)?;
     let validator = jsonschema::validator_for(&schema)?;
-    let document = report(folder, "sarif")?;
+    let document = report(directory, "sarif")?;
     follows(&validator, &document)?;
     let results = document["runs"][0]["results"].as_array().context("no results")?;
     for rule in ["required-archs", "only-archs", "kernel-limits", "debug-information", "readable"] {
@@ -96,7 +96,7 @@ fn sarif_follows_its_schema(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn cyclonedx_follows_its_schema(folder: &Path) -> Result<()> {
+fn cyclonedx_follows_its_schema(directory: &Path) -> Result<()> {
     let base = "http://cyclonedx.org/schema/";
     let mut registry = Registry::new();
     for name in ["spdx.SNAPSHOT.schema.json", "jsf-0.82.SNAPSHOT.schema.json"] {
@@ -105,7 +105,7 @@ fn cyclonedx_follows_its_schema(folder: &Path) -> Result<()> {
     let registry = registry.prepare()?;
     let main = schema("bom-1.6.SNAPSHOT.schema.json")?;
     let validator = jsonschema::options().with_registry(&registry).build(&main)?;
-    let document = report(folder, "cyclonedx")?;
+    let document = report(directory, "cyclonedx")?;
     follows(&validator, &document)?;
     ensure!(document["components"].as_array().is_some_and(|it| it.len() == 2), "{document:#}");
     let mut wrong = document.clone();
@@ -126,13 +126,13 @@ fn found_in(checked: &Checked, rule: &str) -> Vec<String> {
 }
 
 /// The union of the wheel has code for sm_100 and for gfx950; a user of CUDA 12.6 or of ROCm 6.4 has neither.
-fn each_library_of_a_wheel_is_judged_by_itself(folder: &Path) -> Result<()> {
+fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
     let path = wheel()?;
     let path = path.to_str().context("a path that is no text")?;
     let policy = "skip = ['*_xpu*']\n[files.'libbitsandbytes_cuda*'.archs]\n\
                   devices = ['sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100']\n\
                   [files.'libbitsandbytes_rocm*'.archs]\nrequire = ['gfx90a', 'gfx942', 'gfx950', 'gfx1100']\n";
-    let checked = check(folder, policy, &[path])?;
+    let checked = check(directory, policy, &[path])?;
     ensure!(checked.status == Some(1), "{:?}: {}", checked.status, checked.out);
     let only_ptx = found_in(&checked, "devices");
     ensure!(only_ptx == ["cuda118", "cuda121", "cuda124", "cuda126"], "{only_ptx:?}\n{}", checked.out);
@@ -146,17 +146,17 @@ fn each_library_of_a_wheel_is_judged_by_itself(folder: &Path) -> Result<()> {
     );
     // Whoever takes PTX for an answer has nothing left to complain of but ROCm 6.4.
     let with_ptx = policy.replace("'sm_100']\n", "'sm_100']\nptx-fallback = 'compute_90'\n");
-    let checked = check(folder, &with_ptx, &[path])?;
+    let checked = check(directory, &with_ptx, &[path])?;
     ensure!(found_in(&checked, "devices").is_empty(), "{}", checked.out);
     Ok(())
 }
 
-fn a_wheel_passes_the_policy_that_is_written_from_it(folder: &Path) -> Result<()> {
+fn a_wheel_passes_the_policy_that_is_written_from_it(directory: &Path) -> Result<()> {
     let path = wheel()?;
     let path = path.to_str().context("a path that is no text")?;
-    let policy = fatbin(folder, &["check", "--init", path])?;
+    let policy = fatbin(directory, &["check", "--init", path])?;
     ensure!(policy.status == Some(0), "{:?}: {}", policy.status, policy.out);
-    let checked = check(folder, &policy.out, &[path])?;
+    let checked = check(directory, &policy.out, &[path])?;
     ensure!(checked.status == Some(0), "{:?}: {}\n{}", checked.status, checked.out, policy.out);
     Ok(())
 }

@@ -16,7 +16,7 @@ use libtest_mimic::Trial;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, llvm_tool};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 /// Kind, its value in entries, and releases: all that Debian 12 has of this tool below the reference's own release.
 const REFERENCES: [(&str, u32, [&str; 3]); 3] =
@@ -74,16 +74,16 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn prints_the_same(kind: &str, bit: u32, release: &str) -> Result<()> {
-    let folder = fresh_folder("linker-wrapper", &format!("{kind}-{release}"))?;
+    let directory = fresh_directory("linker-wrapper", &format!("{kind}-{release}"))?;
     llvm_tool("clang-linker-wrapper", release, &format!("clang-tools-{release}"))?;
-    drive(&folder, kind, release)?;
+    drive(&directory, kind, release)?;
     let (theirs, image) =
-        (one_of(&folder, &["wrapper.o"])?, one_of(&folder, &["hipfb", "fatbin", "img", "x86_64-.out"])?);
-    let wrap = Step::new(&folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--raw", "--kind", kind]);
+        (one_of(&directory, &["wrapper.o"])?, one_of(&directory, &["hipfb", "fatbin", "img", "x86_64-.out"])?);
+    let wrap = Step::new(&directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--raw", "--kind", kind]);
     let wrap = wrap.args(["--host", "x86_64-unknown-linux-gnu", "--abi", &format!("llvm{release}"), "-o", "ours.o"]);
     wrap.arg(&image).run()?;
     let section = format!("-DSECTION={}_offloading_entries", if kind == "openmp" { "omp" } else { kind });
-    let cc = || -> Result<Step> { Ok(Step::new(&folder, Tool::Cc.path()?).args(["-O1", "-fPIE", "-DOLD_ENTRIES"])) };
+    let cc = || -> Result<Step> { Ok(Step::new(&directory, Tool::Cc.path()?).args(["-O1", "-fPIE", "-DOLD_ENTRIES"])) };
     let matrix = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/matrix");
     cc()?.arg("-c").arg(fixture("judge.c")?).args(["-o", "judge.o"]).run()?;
     let program = cc()?.args(["-DENTRIES", &section, &format!("-DKIND={bit}"), "-c"]);
@@ -91,35 +91,35 @@ fn prints_the_same(kind: &str, bit: u32, release: &str) -> Result<()> {
     let log = |object: &Path, name: &str| -> Result<_> {
         let link = cc()?.arg(matrix.join("main.c")).args(["program.o", "judge.o"]).arg(object);
         link.args(["-o", name]).run()?;
-        Step::new(&folder, folder.join(name)).run()
+        Step::new(&directory, directory.join(name)).run()
     };
     let theirs = log(&theirs, "theirs")?;
-    let ours = log(&folder.join("ours.o"), "ours")?;
+    let ours = log(&directory.join("ours.o"), "ours")?;
     let points_to_binary = kind == "openmp" && ["15", "16"].contains(&release);
     let comparable = |log: &str| {
         let lines = log.lines().filter(|line| !(points_to_binary && line.trim_start().starts_with("image 0,")));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
-    ensure!(comparable(&theirs.stdout).len() > 2, "{}", theirs.complain("this log says nothing"));
+    ensure!(comparable(&theirs.stdout).len() > 2, "{}", theirs.error("this log says nothing"));
     if comparable(&ours.stdout) != comparable(&theirs.stdout) {
-        return Err(ours.complain(format!("around LLVM's object the program prints:\n{}", theirs.stdout)));
+        return Err(ours.error(format!("around LLVM's object the program prints:\n{}", theirs.stdout)));
     }
     Ok(())
 }
 
 /// Has clang's driver compile and link a program. The last step, the host's link, lacks the runtimes and fails; by then the
 /// wrapper has left what is wanted, and whether it has is what counts.
-fn drive(folder: &Path, kind: &str, release: &str) -> Result<()> {
+fn drive(directory: &Path, kind: &str, release: &str) -> Result<()> {
     let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
     let mut link = Command::new(&clang);
-    link.current_dir(folder).args(["-save-temps=obj", "-o", "driver", "-nostdlib"]);
+    link.current_dir(directory).args(["-save-temps=obj", "-o", "driver", "-nostdlib"]);
     if kind == "openmp" {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
         link.args(["-O1", "-fPIE", "-DMARKER=42", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]).arg(source);
     } else {
-        std::fs::write(folder.join("kernel.cpp"), kernel(kind))?;
+        std::fs::write(directory.join("kernel.cpp"), kernel(kind))?;
         // In two steps: clang 15 puts the device code into the host object only if that is what it is to make.
-        let mut compile = Step::new(folder, &clang).args(["-x", kind, "--offload-new-driver", "-fgpu-rdc"]);
+        let mut compile = Step::new(directory, &clang).args(["-x", kind, "--offload-new-driver", "-fgpu-rdc"]);
         link.args(["--offload-link", "kernel.o"]);
         if kind == "hip" {
             let lld = PathBuf::from(format!("/usr/lib/llvm-{release}/bin/ld.lld"));
@@ -127,7 +127,8 @@ fn drive(folder: &Path, kind: &str, release: &str) -> Result<()> {
             compile = compile.args(["-nogpulib", "-nogpuinc", "--offload-arch=gfx90a"]);
         } else {
             let path = std::env::var_os("PATH").unwrap_or_default();
-            let path = std::env::join_paths(std::iter::once(stand_ins(folder)?).chain(std::env::split_paths(&path)))?;
+            let path =
+                std::env::join_paths(std::iter::once(stand_ins(directory)?).chain(std::env::split_paths(&path)))?;
             compile = compile.args(["-nocudalib", "-nocudainc", "--no-cuda-version-check", "--offload-arch=sm_52"]);
             compile = compile.args(["-Xclang", "-target-sdk-version=11.8", "--cuda-path=cuda"]).env("PATH", &path);
             link.arg("--cuda-path=cuda").env("PATH", path);
@@ -136,7 +137,7 @@ fn drive(folder: &Path, kind: &str, release: &str) -> Result<()> {
     }
     let output = link.output().with_context(|| format!("{link:?}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    one_of(folder, &["wrapper.o"]).with_context(|| format!("in {}: {link:?}\n{said}", folder.display()))?;
+    one_of(directory, &["wrapper.o"]).with_context(|| format!("in {}: {link:?}\n{said}", directory.display()))?;
     Ok(())
 }
 
@@ -144,12 +145,12 @@ fn ensure_there(path: &Path, package: &str) -> Result<()> {
     if path.exists() { Ok(()) } else { Err(Missing::new(&path.display().to_string(), package).into()) }
 }
 
-/// A folder with what stands in for CUDA's tools, in `cuda`, which stands in for CUDA.
-pub fn stand_ins(folder: &Path) -> Result<PathBuf> {
+/// A directory with what stands in for CUDA's tools, in `cuda`, which stands in for CUDA.
+pub fn stand_ins(directory: &Path) -> Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
-    let tools = folder.join("cuda/bin");
+    let tools = directory.join("cuda/bin");
     for part in ["cuda/bin", "cuda/include", "cuda/nvvm/libdevice"] {
-        std::fs::create_dir_all(folder.join(part))?;
+        std::fs::create_dir_all(directory.join(part))?;
     }
     for name in ["ptxas", "nvlink", "fatbinary"] {
         let cubin = fixture("answer-sm_90.cubin")?;
@@ -159,12 +160,12 @@ pub fn stand_ins(folder: &Path) -> Result<PathBuf> {
     Ok(tools)
 }
 
-/// The file in `folder` with the first of these endings that one has.
-fn one_of(folder: &Path, endings: &[&str]) -> Result<PathBuf> {
+/// The file in `directory` with the first of these endings that one has.
+fn one_of(directory: &Path, endings: &[&str]) -> Result<PathBuf> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         names.push(entry?.path());
     }
     let with = |ending: &&str| names.iter().find(|path| path.to_string_lossy().ends_with(*ending)).cloned();
-    endings.iter().find_map(with).with_context(|| format!("{}: nothing ends in {endings:?}", folder.display()))
+    endings.iter().find_map(with).with_context(|| format!("{}: nothing ends in {endings:?}", directory.display()))
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::tools::{Missing, Tool};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 /// Directory of the program for Windows, and of the library that Wine lacks.
 const BUILD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/windows/x86_64-pc-windows-gnu/debug");
@@ -20,7 +20,7 @@ const LIBRARY: &str = "bcryptprimitives.dll";
 
 pub fn trials() -> Vec<Trial> {
     vec![Trial::ignorable_test("windows/install-links", || {
-        completion(fresh_folder("windows", "install-links").and_then(|directory| installs_executables(&directory)))
+        completion(fresh_directory("windows", "install-links").and_then(|directory| installs_executables(&directory)))
     })]
 }
 

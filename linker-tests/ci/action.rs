@@ -22,8 +22,8 @@ struct Job {
     outputs: HashMap<String, String>,
 }
 
-/// Runs the action in `folder` with these inputs.
-fn run(folder: &Path, inputs: &[(&str, &str)]) -> Result<Job> {
+/// Runs the action in `directory` with these inputs.
+fn run(directory: &Path, inputs: &[(&str, &str)]) -> Result<Job> {
     let text = std::fs::read_to_string(root().join("action.yml"))?;
     let action = YamlLoader::load_from_str(&text)?.pop().context("action.yml is empty")?;
     let mut values = HashMap::from([("github.action_path".to_owned(), root().display().to_string())]);
@@ -35,8 +35,8 @@ fn run(folder: &Path, inputs: &[(&str, &str)]) -> Result<Job> {
         values.insert(format!("inputs.{name}"), given.or(input["default"].as_str()).unwrap_or_default().to_owned());
     }
     ensure!(inputs.iter().all(|(name, _)| values.contains_key(&format!("inputs.{name}"))), "an input is not known");
-    std::fs::create_dir_all(folder.join("runner"))?;
-    std::fs::write(folder.join("summary"), "")?;
+    std::fs::create_dir_all(directory.join("runner"))?;
+    std::fs::write(directory.join("summary"), "")?;
     let (mut log, mut uploaded, mut last) = (String::new(), None, None);
     for step in action["runs"]["steps"].as_vec().context("no steps")? {
         if step["uses"].as_str().is_some() {
@@ -44,10 +44,10 @@ fn run(folder: &Path, inputs: &[(&str, &str)]) -> Result<Job> {
                 with_values(step["with"]["sarif_file"].as_str().context("only one step is an action")?, &values)?;
             // Its condition: there is something, and it is wanted.
             ensure!(step["if"].as_str() == Some("inputs.upload-sarif == 'true' && steps.check.outputs.sarif != ''"));
-            uploaded = (values["inputs.upload-sarif"] == "true" && !file.is_empty()).then(|| folder.join(file));
+            uploaded = (values["inputs.upload-sarif"] == "true" && !file.is_empty()).then(|| directory.join(file));
             continue;
         }
-        let ended = run_step(step, folder, &mut values)?;
+        let ended = run_step(step, directory, &mut values)?;
         log += &ended.text;
         let failed = ended.status != 0;
         last = Some(ended);
@@ -60,23 +60,23 @@ fn run(folder: &Path, inputs: &[(&str, &str)]) -> Result<Job> {
         let value = with_values(output["value"].as_str().context("a value")?, &values)?;
         outputs.insert(name.as_str().context("a name")?.to_owned(), value);
     }
-    let summary = std::fs::read_to_string(folder.join("summary"))?;
+    let summary = std::fs::read_to_string(directory.join("summary"))?;
     Ok(Job { last: last.context("no step was run")?, uploaded, log, summary, outputs })
 }
 
-fn run_step(step: &Yaml, folder: &Path, values: &mut HashMap<String, String>) -> Result<Ended> {
+fn run_step(step: &Yaml, directory: &Path, values: &mut HashMap<String, String>) -> Result<Ended> {
     let script = with_values(step["run"].as_str().context("a step runs something")?, values)?;
     ensure!(step["shell"].as_str() == Some("bash"), "a composite action has to say its shell");
-    let output = folder.join("output");
+    let output = directory.join("output");
     std::fs::write(&output, "")?;
     let mut command = Command::new("bash");
-    command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]).current_dir(folder);
+    command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]).current_dir(directory);
     for (name, value) in step["env"].as_hash().into_iter().flatten() {
         let (name, value) = (name.as_str().context("a name")?, value.as_str().context("a value")?);
         command.env(name, with_values(value, values)?);
     }
-    command.env("GITHUB_OUTPUT", &output).env("GITHUB_STEP_SUMMARY", folder.join("summary"));
-    let ended = end(command.env("RUNNER_TEMP", folder.join("runner")))?;
+    command.env("GITHUB_OUTPUT", &output).env("GITHUB_STEP_SUMMARY", directory.join("summary"));
+    let ended = end(command.env("RUNNER_TEMP", directory.join("runner")))?;
     for line in std::fs::read_to_string(&output)?.lines() {
         let (name, value) = line.split_once('=').context("outputs are NAME=VALUE")?;
         let step = step["id"].as_str().context("a step with outputs has an id")?;
@@ -105,44 +105,44 @@ fn with_values(text: &str, values: &HashMap<String, String>) -> Result<String> {
 const INPUTS: [(&str, &str); 3] =
     [("policy", "gpu.toml"), ("files", "dist/**/*.hsaco\n"), ("fatbin", env!("CARGO_BIN_EXE_fatbin"))];
 
-pub fn a_policy_that_is_kept_passes_and_is_told_everywhere(folder: &Path) -> Result<()> {
-    project(folder, "gfx90a")?;
-    let job = run(folder, &[&INPUTS[..], &[("report", "junit.xml")]].concat())?;
+pub fn a_policy_that_is_kept_passes_and_is_told_everywhere(directory: &Path) -> Result<()> {
+    project(directory, "gfx90a")?;
+    let job = run(directory, &[&INPUTS[..], &[("report", "junit.xml")]].concat())?;
     job.last.must_be(0, "")?;
     ensure!(job.outputs["status"] == "0" && job.log.contains("fatbin "), "{}", job.log);
     ensure!(!job.summary.is_empty() && job.uploaded.is_some_and(|file| file.exists()), "{}", job.log);
-    ensure!(std::fs::read_to_string(folder.join("junit.xml"))?.contains("<testsuite"), "no JUnit");
+    ensure!(std::fs::read_to_string(directory.join("junit.xml"))?.contains("<testsuite"), "no JUnit");
     Ok(())
 }
 
-pub fn a_policy_that_is_not_kept_fails_behind_the_reports(folder: &Path) -> Result<()> {
-    project(folder, "gfx942")?;
-    let job = run(folder, &INPUTS)?;
+pub fn a_policy_that_is_not_kept_fails_behind_the_reports(directory: &Path) -> Result<()> {
+    project(directory, "gfx942")?;
+    let job = run(directory, &INPUTS)?;
     job.last.must_be(1, "")?;
     ensure!(job.log.contains("::error title=fatbin check::device code violates gpu.toml"), "{}", job.log);
     ensure!(job.log.contains("dist/in here/a.hsaco") && job.summary.contains("gfx942"), "{}{}", job.log, job.summary);
     let sarif = std::fs::read(job.uploaded.context("nothing for code scanning")?)?;
     let sarif: serde_json::Value = serde_json::from_slice(&sarif)?;
     ensure!(sarif["runs"][0]["results"].as_array().is_some_and(|results| !results.is_empty()), "{sarif}");
-    let job = run(folder, &[&INPUTS[..], &[("upload-sarif", "false")]].concat())?;
+    let job = run(directory, &[&INPUTS[..], &[("upload-sarif", "false")]].concat())?;
     ensure!(job.uploaded.is_none() && job.outputs["sarif"] == "fatbin.sarif", "it is written and not handed on");
     Ok(())
 }
 
-pub fn a_pattern_that_matches_nothing_fails(folder: &Path) -> Result<()> {
-    project(folder, "gfx90a")?;
+pub fn a_pattern_that_matches_nothing_fails(directory: &Path) -> Result<()> {
+    project(directory, "gfx90a")?;
     for files in ["dist/**/*.hsaco\nwheels/*.whl", " \n", "missing.so"] {
-        let job = run(folder, &[("files", files), INPUTS[0], INPUTS[2]])?;
+        let job = run(directory, &[("files", files), INPUTS[0], INPUTS[2]])?;
         job.last.must_be(2, "")?;
         ensure!(job.outputs["status"] == "2" && job.log.contains("::error "), "{}", job.log);
     }
     Ok(())
 }
 
-pub fn a_policy_that_cannot_be_read_leaves_nothing_for_code_scanning(folder: &Path) -> Result<()> {
-    project(folder, "gfx90a")?;
-    std::fs::write(folder.join("gpu.toml"), "archs = what\n")?;
-    let job = run(folder, &INPUTS)?;
+pub fn a_policy_that_cannot_be_read_leaves_nothing_for_code_scanning(directory: &Path) -> Result<()> {
+    project(directory, "gfx90a")?;
+    std::fs::write(directory.join("gpu.toml"), "archs = what\n")?;
+    let job = run(directory, &INPUTS)?;
     job.last.must_be(2, "")?;
     ensure!(job.uploaded.is_none() && job.log.contains("gpu.toml"), "{}", job.log);
     Ok(())

@@ -20,31 +20,31 @@ add_library(kernels SHARED host.c image.o)
 fatbin_check(TARGET kernels POLICY gpu.toml)
 ";
 
-pub fn a_build_with_makefiles_fails_with_the_policy(folder: &Path) -> Result<()> {
-    build(folder, "Unix Makefiles", "make")
+pub fn a_build_with_makefiles_fails_with_the_policy(directory: &Path) -> Result<()> {
+    build(directory, "Unix Makefiles", "make")
 }
 
-pub fn a_build_with_ninja_fails_with_the_policy(folder: &Path) -> Result<()> {
-    build(folder, "Ninja", "ninja")
+pub fn a_build_with_ninja_fails_with_the_policy(directory: &Path) -> Result<()> {
+    build(directory, "Ninja", "ninja")
 }
 
-fn build(folder: &Path, generator: &str, program: &str) -> Result<()> {
+fn build(directory: &Path, generator: &str, program: &str) -> Result<()> {
     let (cmake, program) = (Tool::Cmake.path()?, if program == "ninja" { Tool::Ninja } else { Tool::Make }.path()?);
     let fatbin = env!("CARGO_BIN_EXE_fatbin");
-    let set_policy = |arch: &str| std::fs::write(folder.join("gpu.toml"), policy(arch));
-    std::fs::write(folder.join("CMakeLists.txt"), PROJECT)?;
-    std::fs::write(folder.join("host.c"), "int host;\n")?;
+    let set_policy = |arch: &str| std::fs::write(directory.join("gpu.toml"), policy(arch));
+    std::fs::write(directory.join("CMakeLists.txt"), PROJECT)?;
+    std::fs::write(directory.join("host.c"), "int host;\n")?;
     set_policy("gfx90a")?;
     let image = fixture("answer-gfx90a.hsaco")?;
-    Step::new(folder, fatbin).args(["wrap", "--kind", "openmp", "-o", "image.o"]).arg(image).run()?;
-    Step::new(folder, &cmake)
+    Step::new(directory, fatbin).args(["wrap", "--kind", "openmp", "-o", "image.o"]).arg(image).run()?;
+    Step::new(directory, &cmake)
         .args(["-S", ".", "-B", "build", "-G", generator])
         .arg(format!("-DCMAKE_MAKE_PROGRAM={}", program.display()))
         .arg(format!("-DCMAKE_C_COMPILER={}", Tool::Cc.path()?.display()))
         .arg(format!("-DMODULES={}", root().join("scripts/cmake").display()))
         .arg(format!("-DFATBIN_PROGRAM={fatbin}"))
         .run()?;
-    let build = || end(Command::new(&cmake).args(["--build", "build"]).current_dir(folder));
+    let build = || end(Command::new(&cmake).args(["--build", "build"]).current_dir(directory));
     build()?.must_be(0, " passed")?;
     build()?.must_be(0, "")?;
     // The policy changes, and nothing else does. Twice, for a build that failed must not be held for done.

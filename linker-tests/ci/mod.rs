@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
@@ -28,7 +28,7 @@ pub fn trials() -> Vec<Trial> {
     ];
     let trial = |(name, test): (&str, Test)| {
         let name = name.to_owned();
-        Trial::ignorable_test(format!("ci/{name}"), move || completion(test(&fresh_folder("ci", &name)?)))
+        Trial::ignorable_test(format!("ci/{name}"), move || completion(test(&fresh_directory("ci", &name)?)))
     };
     tests.into_iter().map(trial).collect()
 }
@@ -38,20 +38,20 @@ fn policy(arch: &str) -> String {
     format!("[archs]\nrequire = [\"{arch}\"]\n")
 }
 
-/// A folder with a code object under a name with a space, and a policy.
-fn project(folder: &Path, arch: &str) -> Result<()> {
-    std::fs::create_dir_all(folder.join("dist/in here"))?;
-    std::fs::copy(fixture("answer-gfx90a.hsaco")?, folder.join("dist/in here/a.hsaco"))?;
-    std::fs::write(folder.join("gpu.toml"), policy(arch))?;
+/// A directory with a code object under a name with a space, and a policy.
+fn project(directory: &Path, arch: &str) -> Result<()> {
+    std::fs::create_dir_all(directory.join("dist/in here"))?;
+    std::fs::copy(fixture("answer-gfx90a.hsaco")?, directory.join("dist/in here/a.hsaco"))?;
+    std::fs::write(directory.join("gpu.toml"), policy(arch))?;
     Ok(())
 }
 
-/// The folder of the program under test, and the path of programs with it in front.
+/// The directory of the program under test, and the path of programs with it in front.
 fn path_with_program() -> Result<std::ffi::OsString> {
-    let folder = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().context("the program is in a folder")?;
+    let directory = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().context("the program is in a directory")?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
-    Ok(std::env::join_paths(folders)?)
+    let directories = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
+    Ok(std::env::join_paths(directories)?)
 }
 
 fn root() -> PathBuf {

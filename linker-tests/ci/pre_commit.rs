@@ -11,9 +11,9 @@ use crate::harness::tools::Tool;
 
 const HOOKS: &str = ".pre-commit-hooks.yaml";
 
-pub fn the_hook_judges_what_is_committed(folder: &Path) -> Result<()> {
+pub fn the_hook_judges_what_is_committed(directory: &Path) -> Result<()> {
     let (program, git) = (Tool::PreCommit.path()?, Tool::Git.path()?);
-    let (hooks, work) = (folder.join("hooks"), folder.join("work"));
+    let (hooks, work) = (directory.join("hooks"), directory.join("work"));
     std::fs::create_dir_all(&hooks)?;
     std::fs::copy(root().join(HOOKS), hooks.join(HOOKS))?;
     project(&work, "gfx90a")?;
@@ -28,7 +28,7 @@ pub fn the_hook_judges_what_is_committed(folder: &Path) -> Result<()> {
     let run = || {
         let mut command = Command::new(&program);
         command.arg("try-repo").arg(&hooks).args(["fatbin-check-installed", "--all-files", "--color", "never"]);
-        end(command.current_dir(&work).env("PATH", &path).env("PRE_COMMIT_HOME", folder.join("home")))
+        end(command.current_dir(&work).env("PATH", &path).env("PRE_COMMIT_HOME", directory.join("home")))
     };
     run()?.must_be(0, "Passed")?;
     std::fs::write(work.join("gpu.toml"), policy("gfx942"))?;

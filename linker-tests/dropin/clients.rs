@@ -1,6 +1,6 @@
 //! clang with our program in place of its packager, and the tools that read what it wrote.
 //!
-//! clang's driver looks for its tools in the folder that `-B` names first. There a link of the packager's name leads to our
+//! clang's driver looks for its tools in the directory that `-B` names first. There a link of the packager's name leads to our
 //! program, and once more to the real tool, so that both compiles have the same command line. That it was really called is
 //! read from what `-v` prints. Then the two objects must be the same to the byte: no build changes by who packed it.
 //!
@@ -16,7 +16,7 @@ use libtest_mimic::Trial;
 use super::Side;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Tool, llvm_tool};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 use crate::linker_wrapper::{kernel, stand_ins};
 
 /// A compile that packs device code.
@@ -117,19 +117,23 @@ pub fn trials() -> Vec<Trial> {
 
 impl Client {
     fn is_served(&self) -> Result<()> {
-        let folder = fresh_folder("dropin-clients", self.name)?;
-        let theirs = self.compile(&folder, Side::Theirs)?;
-        let ours = self.compile(&folder, Side::Ours)?;
-        let read = |object: &Path| std::fs::read(folder.join(object));
+        let directory = fresh_directory("dropin-clients", self.name)?;
+        let theirs = self.compile(&directory, Side::Theirs)?;
+        let ours = self.compile(&directory, Side::Ours)?;
+        let read = |object: &Path| std::fs::read(directory.join(object));
         if ["15", "16"].contains(&self.release) {
-            ensure!(images(&folder, &ours)? == images(&folder, &theirs)?, "{}: other images", folder.display());
+            ensure!(
+                images(&directory, &ours)? == images(&directory, &theirs)?,
+                "{}: other images",
+                directory.display()
+            );
         } else {
-            ensure!(read(&ours)? == read(&theirs)?, "{}: the objects differ", folder.display());
+            ensure!(read(&ours)? == read(&theirs)?, "{}: the objects differ", directory.display());
         }
-        self.objdump_lists_images(&folder, &ours)?;
-        self.linker_wrapper_finds_images(&folder, &ours)?;
+        self.objdump_lists_images(&directory, &ours)?;
+        self.linker_wrapper_finds_images(&directory, &ours)?;
         if self.name == "openmp-host" {
-            runs_on_its_device(&folder, &ours)?;
+            runs_on_its_device(&directory, &ours)?;
         }
         Ok(())
     }
@@ -143,43 +147,43 @@ impl Client {
         Ok((name, llvm_tool(name, self.release, &format!("clang-tools-{}", self.release))?))
     }
 
-    fn compile(&self, folder: &Path, side: Side) -> Result<PathBuf> {
+    fn compile(&self, directory: &Path, side: Side) -> Result<PathBuf> {
         let (name, tool) = self.packager()?;
         let program = if matches!(side, Side::Ours) { Path::new(env!("CARGO_BIN_EXE_fatbin")) } else { &tool };
-        let link = folder.join(format!("{side:?}")).join(name);
-        std::fs::create_dir(folder.join(format!("{side:?}")))?;
+        let link = directory.join(format!("{side:?}")).join(name);
+        std::fs::create_dir(directory.join(format!("{side:?}")))?;
         std::os::unix::fs::symlink(program, &link)?;
         let clang = match self.release {
             "22" => Tool::Clang.path()?,
             release => llvm_tool("clang", release, &format!("clang-{release}"))?,
         };
         let object = PathBuf::from(format!("{side:?}.o"));
-        let mut compile = self.command(folder, &clang)?;
+        let mut compile = self.command(directory, &clang)?;
         compile.args(["-v", "-O1", "-c"]).arg(format!("-B{side:?}")).args(self.flags.split(' '));
-        let said = said_by(compile.args(self.source.flags(folder)?).arg("-o").arg(&object))?;
+        let said = said_by(compile.args(self.source.flags(directory)?).arg("-o").arg(&object))?;
         let call = format!(" \"{side:?}/{name}\" ");
         ensure!(said.lines().any(|line| line.starts_with(&call)), "{compile:?} did not call{call}:\n{said}");
         Ok(object)
     }
 
     /// LLVM's own reader lists what was packed.
-    fn objdump_lists_images(&self, folder: &Path, object: &Path) -> Result<()> {
-        let done = Step::new(folder, Tool::Objdump.path()?).arg("--offloading").arg(object).run()?;
+    fn objdump_lists_images(&self, directory: &Path, object: &Path) -> Result<()> {
+        let done = Step::new(directory, Tool::Objdump.path()?).arg("--offloading").arg(object).run()?;
         let column = |name: &str| -> Vec<String> {
             let values = done.stdout.lines().filter_map(|line| line.strip_prefix(name));
             values.map(|value| value.trim().to_owned()).collect()
         };
         for (index, name) in ["triple ", "arch ", "producer "].into_iter().enumerate() {
             let expected: Vec<&str> = self.images.iter().map(|image| image[index]).collect();
-            ensure!(column(name) == expected, "{}", done.complain(format!("expected {name}{expected:?}")));
+            ensure!(column(name) == expected, "{}", done.error(format!("expected {name}{expected:?}")));
         }
         Ok(())
     }
 
     /// The next in line takes the images out of the object and would link each for its target.
-    fn linker_wrapper_finds_images(&self, folder: &Path, object: &Path) -> Result<()> {
+    fn linker_wrapper_finds_images(&self, directory: &Path, object: &Path) -> Result<()> {
         let wrapper = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
-        let mut link = self.command(folder, &wrapper)?;
+        let mut link = self.command(directory, &wrapper)?;
         link.args(["--dry-run", "--linker-path=/usr/bin/ld", "-o", "program"]).arg(format!("--host-triple={HOST}"));
         if self.source == Source::Cuda {
             link.arg("--cuda-path=cuda");
@@ -192,13 +196,13 @@ impl Client {
         Ok(())
     }
 
-    /// A command in the folder that finds CUDA's tools, if need be.
-    fn command(&self, folder: &Path, program: &Path) -> Result<Command> {
+    /// A command in the directory that finds CUDA's tools, if need be.
+    fn command(&self, directory: &Path, program: &Path) -> Result<Command> {
         let mut command = Command::new(program);
-        command.current_dir(folder);
+        command.current_dir(directory);
         if self.source == Source::Cuda {
             let path = std::env::var_os("PATH").unwrap_or_default();
-            let path = std::iter::once(stand_ins(folder)?).chain(std::env::split_paths(&path));
+            let path = std::iter::once(stand_ins(directory)?).chain(std::env::split_paths(&path));
             command.env("PATH", std::env::join_paths(path)?);
         }
         Ok(command)
@@ -216,7 +220,7 @@ fn said_by(command: &mut Command) -> Result<String> {
 
 impl Source {
     /// The source, and what else its language takes.
-    fn flags(self, folder: &Path) -> Result<Vec<String>> {
+    fn flags(self, directory: &Path) -> Result<Vec<String>> {
         let kind = match self {
             Source::OpenMp => {
                 let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
@@ -225,7 +229,7 @@ impl Source {
             Source::Hip => "hip",
             Source::Cuda => "cuda",
         };
-        std::fs::write(folder.join("kernel.cpp"), kernel(kind))?;
+        std::fs::write(directory.join("kernel.cpp"), kernel(kind))?;
         // The id that clang makes up depends on the whole command line.
         let mut flags = vec!["-x", kind, "--offload-new-driver", "-cuid=same"];
         flags.extend(if self == Source::Cuda { CUDA } else { "-nogpulib -nogpuinc" }.split(' '));
@@ -235,28 +239,30 @@ impl Source {
 }
 
 /// The images of an object as fatbin extracts them, in order.
-fn images(folder: &Path, object: &Path) -> Result<Vec<Vec<u8>>> {
+fn images(directory: &Path, object: &Path) -> Result<Vec<Vec<u8>>> {
     let to = object.with_extension("images");
-    let fatbin = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(object);
+    let fatbin = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(object);
     let done = fatbin.arg("-o").arg(&to).run()?;
-    let images: Result<Vec<_>, _> = done.stdout.lines().map(|path| std::fs::read(folder.join(path))).collect();
+    let images: Result<Vec<_>, _> = done.stdout.lines().map(|path| std::fs::read(directory.join(path))).collect();
     let images = images?;
-    ensure!(!images.is_empty(), "{}", done.complain("no image"));
+    ensure!(!images.is_empty(), "{}", done.error("no image"));
     Ok(images)
 }
 
 /// The object is linked by the driver and runs on its device, which is the host once more.
-fn runs_on_its_device(folder: &Path, object: &Path) -> Result<()> {
+fn runs_on_its_device(directory: &Path, object: &Path) -> Result<()> {
     let (runtime, target) = (Tool::Libomp.path()?, Tool::Libomptarget.path()?);
     // Debian has the library without the name that the driver asks for.
-    std::os::unix::fs::symlink(&target, folder.join("libomptarget.so"))?;
-    let link = Step::new(folder, Tool::Clang.path()?).args(["-fopenmp", &format!("-fopenmp-targets={HOST}"), "-L."]);
+    std::os::unix::fs::symlink(&target, directory.join("libomptarget.so"))?;
+    let link = Step::new(directory, Tool::Clang.path()?).args(["-fopenmp", &format!("-fopenmp-targets={HOST}"), "-L."]);
     link.arg(object).args(["-o", "program"]).run()?;
-    let folders: Vec<PathBuf> = [runtime, target].iter().filter_map(|path| path.parent().map(Path::to_owned)).collect();
-    let run = Step::new(folder, folder.join("program")).env("LD_LIBRARY_PATH", std::env::join_paths(folders)?);
+    let directories: Vec<PathBuf> =
+        [runtime, target].iter().filter_map(|path| path.parent().map(Path::to_owned)).collect();
+    let run =
+        Step::new(directory, directory.join("program")).env("LD_LIBRARY_PATH", std::env::join_paths(directories)?);
     let done: Done = run.env("OMP_TARGET_OFFLOAD", "MANDATORY").run()?;
     let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/expected-stdout");
     let expected = std::fs::read_to_string(&expected).with_context(|| expected.display().to_string())?;
-    ensure!(done.stdout == expected, "{}", done.complain("the program does not print what it should"));
+    ensure!(done.stdout == expected, "{}", done.error("the program does not print what it should"));
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! The files are those in which the tool looks: offload binaries by themselves, in every kind of object, program, library
 //! and archive, and broken ones. What the drop-in does otherwise stands in `src/cli/dropin/offload_packager`; here are the
 //! three places where a comparison has to know of it: [`Pair::same_but_for_words`] for inputs that cannot be read, bitcode,
-//! and names that would lead out of the folder.
+//! and names that would lead out of the directory.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::{Call, Came, Pair, Side};
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 /// What is asked of every file.
 const ASKED: [&str; 8] = [
@@ -64,27 +64,27 @@ const ASKED_ONCE: [&str; 45] = [
     "--archive --image=triple=tA",
     "--archive --image=triple=tX",
     "--archive --image=file=no/out.a",
-    "--archive --image=file=folder",
+    "--archive --image=file=directory",
     "--archive --image=file=",
     "--archive --image=file",
     "--archive=0 --image=triple=tB",
     "--image=file=no/out",
-    "--image=file=folder",
+    "--image=file=directory",
     "--image=file=target",
     "--image=file=link,arch=a2",
     "--archive --image=file=link,arch=a2",
     "--image=file=out --color",
-    "--image=file=folder --color=true",
+    "--image=file=directory --color=true",
 ];
 
 pub fn trials() -> Vec<Trial> {
     let trial = |name: &str, run: fn(&Path, &Pair) -> Result<()>| {
         let name = name.to_owned();
         Trial::ignorable_test(format!("dropin/extracting/{name}"), move || {
-            completion(fresh_folder("dropin-extracting", &name).and_then(|folder| {
-                let pair = Pair::new(&folder, "llvm-offload-binary", &Tool::OffloadBinary.path()?)?;
-                make_binaries(&pair, &folder)?;
-                run(&folder, &pair)
+            completion(fresh_directory("dropin-extracting", &name).and_then(|directory| {
+                let pair = Pair::new(&directory, "llvm-offload-binary", &Tool::OffloadBinary.path()?)?;
+                make_binaries(&pair, &directory)?;
+                run(&directory, &pair)
             }))
         })
     };
@@ -93,17 +93,17 @@ pub fn trials() -> Vec<Trial> {
         trial("files", the_same_is_found_in_every_file),
         trial("damaged-binaries", damaged_binaries_are_refused_alike),
         trial("damaged-objects", damaged_objects_are_refused_alike),
-        trial("names", names_stay_in_the_folder),
+        trial("names", names_stay_in_the_directory),
     ]
 }
 
-fn arguments_mean_the_same(folder: &Path, pair: &Pair) -> Result<()> {
+fn arguments_mean_the_same(directory: &Path, pair: &Pair) -> Result<()> {
     for asked in ASKED_ONCE {
         let line = format!("../in.bin {asked}");
         pair.same(&Call { prepare, ..Call::line(&line) })?;
     }
     for name in [".in", "in", "in.", "..in", "a.b.c", "gfx90a:xnack+.out", "-in.bin"] {
-        std::fs::copy(folder.join("in.bin"), folder.join(name))?;
+        std::fs::copy(directory.join("in.bin"), directory.join(name))?;
         let path = format!("../{name}");
         let came = pair.same(&Call::new(&[&path, "--image=arch=a1", "--image=file=out,triple=tB"]))?;
         ensure!(came.left.len() > 2, "{name}: {:?}", came.left.keys());
@@ -111,16 +111,16 @@ fn arguments_mean_the_same(folder: &Path, pair: &Pair) -> Result<()> {
     Ok(())
 }
 
-fn prepare(folder: &Path) -> Result<()> {
-    std::fs::create_dir(folder.join("folder"))?;
-    std::fs::write(folder.join("target"), "old")?;
-    Ok(std::os::unix::fs::symlink("target", folder.join("link"))?)
+fn prepare(directory: &Path) -> Result<()> {
+    std::fs::create_dir(directory.join("directory"))?;
+    std::fs::write(directory.join("target"), "old")?;
+    Ok(std::os::unix::fs::symlink("target", directory.join("link"))?)
 }
 
 /// Offload binaries, made by the tool: four images, and binaries in binaries.
-fn make_binaries(pair: &Pair, folder: &Path) -> Result<()> {
-    std::fs::write(folder.join("one.o"), "image one")?;
-    std::fs::write(folder.join("two.cubin"), "2")?;
+fn make_binaries(pair: &Pair, directory: &Path) -> Result<()> {
+    std::fs::write(directory.join("one.o"), "image one")?;
+    std::fs::write(directory.join("two.cubin"), "2")?;
     let pack = |name: &str, images: &str| -> Result<()> {
         let line = format!("-o ../{name} {images}");
         let came = pair.call(Side::Theirs, &Call::line(&line))?;
@@ -132,7 +132,7 @@ fn make_binaries(pair: &Pair, folder: &Path) -> Result<()> {
         "--image=file=../one.o,triple=tA,arch=a1,kind=openmp --image=file=../two.cubin,triple=tA,arch=a2,kind=cuda \
          --image=file=../one.o,triple=tB,arch=a1,kind=hip,foo=bar --image=file=../two.cubin,triple=tA,arch=a1",
     )?;
-    std::fs::copy(folder.join("in.bin"), folder.join("in.bin.o"))?;
+    std::fs::copy(directory.join("in.bin"), directory.join("in.bin.o"))?;
     pack("nested.bin", "--image=file=../in.bin.o,triple=tN,arch=aN,kind=openmp --image=file=../one.o,triple=tN")?;
     let fixture = |name: &str| fixture(name).map(|path| path.display().to_string());
     pack(
@@ -148,9 +148,9 @@ fn make_binaries(pair: &Pair, folder: &Path) -> Result<()> {
     pack("none.bin", "--image=file")
 }
 
-fn the_same_is_found_in_every_file(folder: &Path, pair: &Pair) -> Result<()> {
-    let bytes = |name: &str| std::fs::read(folder.join(name));
-    let write = |name: &str, parts: &[&[u8]]| std::fs::write(folder.join(name), parts.concat());
+fn the_same_is_found_in_every_file(directory: &Path, pair: &Pair) -> Result<()> {
+    let bytes = |name: &str| std::fs::read(directory.join(name));
+    let write = |name: &str, parts: &[&[u8]]| std::fs::write(directory.join(name), parts.concat());
     let one = bytes("in.bin")?;
     write("twice.bin", &[&one, &bytes("real.bin")?])?;
     write("padded.bin", &[&one, &[0; 64]])?;
@@ -160,10 +160,10 @@ fn the_same_is_found_in_every_file(folder: &Path, pair: &Pair) -> Result<()> {
     write("text", &[b"no object at all"])?;
     write("empty", &[])?;
     let mut files =
-        vec!["in.bin", "nested.bin", "real.bin", "nothing.bin", "none.bin", "text", "empty", "folder", "no"];
+        vec!["in.bin", "nested.bin", "real.bin", "nothing.bin", "none.bin", "text", "empty", "directory", "no"];
     files.extend(["twice.bin", "padded.bin", "junk-behind.bin", "junk-between.bin", "junk-before.bin"]);
-    files.extend(make_objects(folder)?);
-    files.extend(make_archives(folder)?);
+    files.extend(make_objects(directory)?);
+    files.extend(make_archives(directory)?);
     for file in files {
         for asked in ASKED {
             let line = format!("../{file} {asked}");
@@ -174,13 +174,13 @@ fn the_same_is_found_in_every_file(folder: &Path, pair: &Pair) -> Result<()> {
         }
     }
     for asked in ASKED {
-        let (line, stdin) = (format!("- {asked}"), folder.join("nested.bin"));
+        let (line, stdin) = (format!("- {asked}"), directory.join("nested.bin"));
         pair.same(&Call { stdin: Some(&stdin), ..Call::line(&line) })?;
     }
-    std::fs::remove_file(folder.join("deep/embedded.elf.o"))?;
+    std::fs::remove_file(directory.join("deep/embedded.elf.o"))?;
     let came = pair.same(&Call::line("../deep/thin.a --image="))?;
     ensure!(came.err.ends_with("No such file or directory\n"), "a member that is gone: {}", came.err);
-    bitcode_is_refused(folder, pair)
+    bitcode_is_refused(directory, pair)
 }
 
 /// The files out of which nothing comes: there is nothing in them, they are broken, or they are no files.
@@ -188,7 +188,7 @@ const HOLD_NOTHING: [&str; 13] = [
     "none.bin",
     "text",
     "empty",
-    "folder",
+    "directory",
     "no",
     "padded.bin",
     "junk-behind.bin",
@@ -201,10 +201,10 @@ const HOLD_NOTHING: [&str; 13] = [
 ];
 
 /// Host objects with binaries in them, for every kind of object that clang embeds in, and what linkers make of them.
-fn make_objects(folder: &Path) -> Result<Vec<&'static str>> {
-    std::fs::write(folder.join("host.c"), "int answer(void) { return 42; }\n")?;
+fn make_objects(directory: &Path) -> Result<Vec<&'static str>> {
+    std::fs::write(directory.join("host.c"), "int answer(void) { return 42; }\n")?;
     let clang = |arguments: &str| -> Result<()> {
-        let step = Step::new(folder, Tool::Clang.path()?).args(["-c", "host.c"]);
+        let step = Step::new(directory, Tool::Clang.path()?).args(["-c", "host.c"]);
         step.args(arguments.split_whitespace()).run().map(|_| ())
     };
     let embed = |name: &str| format!("-Xclang -fembed-offload-object={name}");
@@ -217,9 +217,9 @@ fn make_objects(folder: &Path) -> Result<Vec<&'static str>> {
     clang("-o plain.elf")?;
     clang("-o plain.coff --target=x86_64-pc-windows-msvc")?;
     // Programs and libraries keep the section only if it is one to be loaded, as in our wrapper objects.
-    let wrap = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp", "-o", "wrapped.o"]);
+    let wrap = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp", "-o", "wrapped.o"]);
     wrap.arg(fixture("answer-gfx90a.hsaco")?).run()?;
-    let lld = || -> Result<Step> { Ok(Step::new(folder, Tool::Lld.path()?).arg("wrapped.o")) };
+    let lld = || -> Result<Step> { Ok(Step::new(directory, Tool::Lld.path()?).arg("wrapped.o")) };
     lld()?.args(["-shared", "-o", "library.so"]).run()?;
     lld()?.args(["--unresolved-symbols=ignore-all", "-e", "0", "-o", "program"]).run()?;
     lld()?.args(["-r", "several.o", "-o", "relocatable.o"]).run()?;
@@ -238,12 +238,12 @@ fn make_objects(folder: &Path) -> Result<Vec<&'static str>> {
     ])
 }
 
-fn make_archives(folder: &Path) -> Result<Vec<&'static str>> {
-    std::fs::create_dir(folder.join("deep"))?;
+fn make_archives(directory: &Path) -> Result<Vec<&'static str>> {
+    std::fs::create_dir(directory.join("deep"))?;
     let long = "deep/a-name-that-is-longer-than-a-header-of-an-archive-has-room-for.o";
-    std::fs::copy(folder.join("several.o"), folder.join(long))?;
-    std::fs::copy(folder.join("embedded.elf.o"), folder.join("deep/embedded.elf.o"))?;
-    let ar = |arguments: &[&str]| Step::new(folder, Tool::Ar.path()?).args(arguments).run();
+    std::fs::copy(directory.join("several.o"), directory.join(long))?;
+    std::fs::copy(directory.join("embedded.elf.o"), directory.join("deep/embedded.elf.o"))?;
+    let ar = |arguments: &[&str]| Step::new(directory, Tool::Ar.path()?).args(arguments).run();
     ar(&["rc", "library.a", "plain.elf", "embedded.elf.o", "text", long, "coff.o"])?;
     ar(&["rc", "raw.a", "in.bin", "empty", "real.bin"])?;
     ar(&["rcT", "deep/thin.a", "deep/embedded.elf.o", long])?;
@@ -255,32 +255,32 @@ fn make_archives(folder: &Path) -> Result<Vec<&'static str>> {
 }
 
 /// The tool finds in bitcode what clang has embedded; the drop-in says that it cannot, and what to do.
-fn bitcode_is_refused(folder: &Path, pair: &Pair) -> Result<()> {
+fn bitcode_is_refused(directory: &Path, pair: &Pair) -> Result<()> {
     let call = Call::line("../host.bc --image=");
     let (theirs, ours) = pair.both(&call)?;
     ensure!(theirs.left.len() == 4, "{}", pair.difference(&call, &theirs, &ours));
     let is_told = ours.err.contains("../host.bc: is LLVM bitcode") && ours.err.contains("clang -c");
     ensure!(ours.status == 1 && ours.left.is_empty() && is_told, "{}", pair.difference(&call, &theirs, &ours));
     // What it says to do works.
-    Step::new(folder, Tool::Clang.path()?).args(["-c", "host.bc", "-o", "host.o"]).run()?;
+    Step::new(directory, Tool::Clang.path()?).args(["-c", "host.bc", "-o", "host.o"]).run()?;
     ensure!(pair.same(&Call::line("../host.o --image="))?.left.len() == 4, "the object has none");
     Ok(())
 }
 
 /// Every prefix of a binary, and every field of it with invalid values. The reference is called only where its behavior
 /// is defined: elsewhere it reads beyond its buffer, and what it finds there differs from run to run.
-fn damaged_binaries_are_refused_alike(folder: &Path, pair: &Pair) -> Result<()> {
-    let good = std::fs::read(folder.join("in.bin"))?;
+fn damaged_binaries_are_refused_alike(directory: &Path, pair: &Pair) -> Result<()> {
+    let good = std::fs::read(directory.join("in.bin"))?;
     let mut counts = Counts::default();
     for size in (0..80).chain((80..good.len()).step_by(7)) {
-        counts.add(refuse_damaged(folder, pair, &good[..size])?);
+        counts.add(refuse_damaged(directory, pair, &good[..size])?);
     }
     let whole = u64::from_le_bytes(good[8..16].try_into()?);
     for (field, size) in FIELDS {
         for value in VALUES.into_iter().chain([whole - 1, whole, whole + 1]) {
             let mut damaged = good.clone();
             damaged[field..field + size].copy_from_slice(&value.to_le_bytes()[..size]);
-            counts.add(refuse_damaged(folder, pair, &damaged)?);
+            counts.add(refuse_damaged(directory, pair, &damaged)?);
         }
     }
     ensure!(counts.by_both > 100 && counts.only_by_us > 20, "{counts:?}");
@@ -301,8 +301,8 @@ impl Counts {
     }
 }
 
-fn refuse_damaged(folder: &Path, pair: &Pair, bytes: &[u8]) -> Result<Refused> {
-    std::fs::write(folder.join("damaged.bin"), bytes)?;
+fn refuse_damaged(directory: &Path, pair: &Pair, bytes: &[u8]) -> Result<Refused> {
+    std::fs::write(directory.join("damaged.bin"), bytes)?;
     if reference_stays_inside(bytes).is_none() {
         return refused_by_us(pair);
     }
@@ -350,18 +350,18 @@ fn reference_stays_inside(bytes: &[u8]) -> Option<()> {
 }
 
 /// Prefixes of objects, libraries and archives. What is shorter than the smallest header of an object is none to us.
-fn damaged_objects_are_refused_alike(folder: &Path, pair: &Pair) -> Result<()> {
-    make_objects(folder)?;
+fn damaged_objects_are_refused_alike(directory: &Path, pair: &Pair) -> Result<()> {
+    make_objects(directory)?;
     for (name, bytes) in [("text", ""), ("empty", ""), ("junk-behind.bin", "")] {
-        std::fs::write(folder.join(name), bytes)?;
+        std::fs::write(directory.join(name), bytes)?;
     }
-    make_archives(folder)?;
+    make_archives(directory)?;
     for name in ["embedded.elf.o", "coff.o", "elf32-be.o", "library.so", "raw.a", "deep/thin.a"] {
-        let whole = std::fs::read(folder.join(name))?;
+        let whole = std::fs::read(directory.join(name))?;
         let sizes = (SMALLEST_HEADER..120).step_by(3).chain((120..whole.len()).step_by(whole.len() / 40));
         let mut by_both = 0;
         for size in sizes.filter(|&size| size < whole.len()) {
-            std::fs::write(folder.join("damaged.bin"), &whole[..size])?;
+            std::fs::write(directory.join("damaged.bin"), &whole[..size])?;
             // The reference takes a member's size from its header, and reads an offload binary beyond the end of the file.
             let is_inside_binary = name == "raw.a" && size > FIRST_MEMBER;
             let refused = if is_inside_binary { refused_by_us(pair)? } else { are_refused_alike(pair, false)? };
@@ -418,10 +418,10 @@ const VALUES: [u64; 12] = [0, 1, 2, 7, 8, 31, 33, 39, 41, 0x0101_0101, u64::MAX 
 const SMALLEST_HEADER: usize = 20;
 
 /// The tool would write to where the triple leads.
-fn names_stay_in_the_folder(folder: &Path, pair: &Pair) -> Result<()> {
+fn names_stay_in_the_directory(directory: &Path, pair: &Pair) -> Result<()> {
     let pack = "-o ../hostile.bin --image=file=../one.o,triple=x/../../../../escaped,arch=/y";
     ensure!(pair.call(Side::Theirs, &Call::line(pack))?.status == 0, "the tool refuses to pack it");
-    std::fs::create_dir(folder.join("escape"))?;
+    std::fs::create_dir(directory.join("escape"))?;
     let came = pair.call(Side::Ours, &Call::line("../hostile.bin --image="))?;
     let names: Vec<&String> = came.left.keys().collect();
     ensure!(names == ["hostile-x_.._.._.._.._escaped-_y.0.o"], "{names:?} {}", came.err);

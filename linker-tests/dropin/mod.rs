@@ -1,6 +1,6 @@
 //! Our drop-ins beside the tools that they stand in for.
 //!
-//! Both are called by the same name with the same arguments in the same kind of folder, and then compared: exit status,
+//! Both are called by the same name with the same arguments in the same kind of directory, and then compared: exit status,
 //! what they print, and what they leave behind. Their own path, which the tools say first, is cut down to the name.
 //! Last, the [`clients`] that call such a tool call ours.
 
@@ -25,9 +25,9 @@ pub fn trials() -> Vec<Trial> {
     all.into_iter().flatten().collect()
 }
 
-/// A tool and its drop-in, each under the same name in a folder of its own.
+/// A tool and its drop-in, each under the same name in a directory of its own.
 pub struct Pair {
-    folder: PathBuf,
+    directory: PathBuf,
     name: &'static str,
 }
 
@@ -44,11 +44,11 @@ pub struct Came {
     pub status: i32,
     pub out: String,
     pub err: String,
-    /// Everything in the working folder afterwards, by its name.
+    /// Everything in the working directory afterwards, by its name.
     pub left: BTreeMap<String, Left>,
 }
 
-/// Something in a folder.
+/// Something in a directory.
 #[derive(PartialEq, Eq)]
 pub enum Left {
     File {
@@ -56,7 +56,7 @@ pub enum Left {
         bytes: Vec<u8>,
     },
     Link(PathBuf),
-    /// A folder, or anything else that nobody is to write into.
+    /// A directory, or anything else that nobody is to write into.
     Other,
 }
 
@@ -79,7 +79,7 @@ pub struct Call<'a> {
     pub stdin: Option<&'a Path>,
     /// Variables of its environment.
     pub variables: Vec<(&'a str, &'a str)>,
-    /// What the working folder holds before.
+    /// What the working directory holds before.
     pub prepare: fn(&Path) -> Result<()>,
 }
 
@@ -103,25 +103,25 @@ impl fmt::Display for Call<'_> {
 }
 
 impl Pair {
-    /// Puts both into `folder`, `tool` being the real one.
-    pub fn new(folder: &Path, name: &'static str, tool: &Path) -> Result<Pair> {
-        let pair = Pair { folder: folder.to_owned(), name };
+    /// Puts both into `directory`, `tool` being the real one.
+    pub fn new(directory: &Path, name: &'static str, tool: &Path) -> Result<Pair> {
+        let pair = Pair { directory: directory.to_owned(), name };
         for (side, program) in [(Side::Theirs, tool), (Side::Ours, Path::new(env!("CARGO_BIN_EXE_fatbin")))] {
             let link = pair.program(side);
-            std::fs::create_dir_all(link.parent().unwrap_or(folder))?;
+            std::fs::create_dir_all(link.parent().unwrap_or(directory))?;
             std::os::unix::fs::symlink(program, link)?;
         }
         Ok(pair)
     }
 
     fn program(&self, side: Side) -> PathBuf {
-        self.folder.join(format!("{side:?}")).join(self.name)
+        self.directory.join(format!("{side:?}")).join(self.name)
     }
 
-    /// Calls one of the two in a new folder beside the common files, which are `../` to it.
+    /// Calls one of the two in a new directory beside the common files, which are `../` to it.
     pub fn call(&self, side: Side, call: &Call) -> Result<Came> {
         let program = self.program(side);
-        let run = self.folder.join("run");
+        let run = self.directory.join("run");
         if run.exists() {
             std::fs::remove_dir_all(&run)?;
         }
@@ -162,7 +162,7 @@ impl Pair {
 
     /// What both came to, where it is not the same.
     pub fn difference(&self, call: &Call, theirs: &Came, ours: &Came) -> String {
-        let mut text = format!("in a folder in {}: {} {call}\n", self.folder.display(), self.name);
+        let mut text = format!("in a directory in {}: {} {call}\n", self.directory.display(), self.name);
         for (what, theirs, ours) in [
             ("status", theirs.status.to_string(), ours.status.to_string()),
             ("stdout", theirs.out.clone(), ours.out.clone()),
@@ -182,9 +182,9 @@ fn beginning(bytes: &[u8]) -> String {
     bytes[..bytes.len().min(600)].escape_ascii().to_string()
 }
 
-fn left(folder: &Path) -> Result<BTreeMap<String, Left>> {
+fn left(directory: &Path) -> Result<BTreeMap<String, Left>> {
     let mut left = BTreeMap::new();
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         let metadata = path.symlink_metadata()?;
         let what = if metadata.is_symlink() {

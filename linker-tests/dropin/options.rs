@@ -10,7 +10,7 @@ use libtest_mimic::Trial;
 
 use super::{Call, Pair};
 use crate::harness::tools::Tool;
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 /// A tool, and the names of options that mistakes are made in.
 struct Subject {
@@ -191,8 +191,8 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn are_read_alike(subject: &Subject) -> Result<()> {
-    let folder = fresh_folder("dropin-options", subject.name)?;
-    let pair = Pair::new(&folder, subject.name, &subject.tool.path()?)?;
+    let directory = fresh_directory("dropin-options", subject.name)?;
+    let pair = Pair::new(&directory, subject.name, &subject.tool.path()?)?;
     for line in LINES.iter().chain(subject.lines) {
         pair.same(&Call { prepare, ..Call::line(line) })?;
     }
@@ -204,8 +204,8 @@ fn are_read_alike(subject: &Subject) -> Result<()> {
     Ok(())
 }
 
-fn prepare(folder: &Path) -> Result<()> {
-    FILES.iter().try_for_each(|(name, bytes)| Ok(std::fs::write(folder.join(name), bytes)?))
+fn prepare(directory: &Path) -> Result<()> {
+    FILES.iter().try_for_each(|(name, bytes)| Ok(std::fs::write(directory.join(name), bytes)?))
 }
 
 /// Four hundred names with mistakes in them, some of them equally near to two options: the beginning of one, the end of

@@ -12,7 +12,7 @@ use libtest_mimic::Trial;
 use super::{Call, Left, Pair, Side};
 use crate::harness::directives::fixture;
 use crate::harness::tools::Tool;
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 /// The names of the tool; `true` for the one that warns.
 const NAMES: [(&str, bool); 2] = [("llvm-offload-binary", false), ("clang-offload-packager", true)];
@@ -70,7 +70,7 @@ const STRINGS: [&str; 18] = [
     "file-name=a,Kind=b,FILE=c",
 ];
 
-/// What goes wrong, and what is odd about where the output goes; each in a folder as [`prepare`] leaves it.
+/// What goes wrong, and what is odd about where the output goes; each in a directory as [`prepare`] leaves it.
 const LINES: [&str; 33] = [
     "-o out",
     "-o out --image=",
@@ -84,10 +84,10 @@ const LINES: [&str; 33] = [
     "-o out --image=triple=x --image=file=nothing",
     "-o out --image=file=nothing",
     "-o out --image=file=../a.o,file=nothing",
-    "-o out --image=file=folder",
+    "-o out --image=file=directory",
     "-o out --image=file=../a.o/b",
     "-o out --image=file=/dev/null,triple=x",
-    "-o folder --image=file=../a.o",
+    "-o directory --image=file=../a.o",
     "-o no/out --image=file=../a.o",
     "-o target/out --image=file=../a.o",
     "-o no/out --image=file=nothing",
@@ -96,7 +96,7 @@ const LINES: [&str; 33] = [
     "-o link --image=file=../a.o",
     "-o dangling --image=file=../a.o",
     "-o target --image=file=target,triple=x",
-    "-o folder/ --image=file=../a.o",
+    "-o directory/ --image=file=../a.o",
     "-o /dev/null --image=file=../a.o",
     "-o - --image=file=../a.o,triple=x",
     "-o - --image=file=nothing,triple=x",
@@ -116,10 +116,10 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn are_packed_alike(name: &'static str, warns: bool) -> Result<()> {
-    let folder = fresh_folder("dropin-packing", name)?;
-    let pair = Pair::new(&folder, name, &Tool::OffloadBinary.path()?)?;
+    let directory = fresh_directory("dropin-packing", name)?;
+    let pair = Pair::new(&directory, name, &Tool::OffloadBinary.path()?)?;
     for (name, bytes) in FILES {
-        std::fs::write(folder.join(name), bytes)?;
+        std::fs::write(directory.join(name), bytes)?;
     }
     for line in LINES {
         let came = pair.same(&Call { prepare, ..Call::line(line) })?;
@@ -135,22 +135,22 @@ fn are_packed_alike(name: &'static str, warns: bool) -> Result<()> {
         ensure!(came.status == 0 && came.left.len() == 1, "{images:?}: {}", came.err);
     }
     for line in ["-o out --image=file=-,triple=x", "-o out --image=file=-,file=-", "-o out --image=file=/dev/stdin"] {
-        let stdin = folder.join("n.o");
+        let stdin = directory.join("n.o");
         let came = pair.same(&Call { stdin: Some(&stdin), ..Call::line(line) })?;
         ensure!(matches!(&came.left["out"], Left::File { bytes, .. } if bytes.len() > 80), "{line}: too little");
     }
     real_images_move_unchanged(&pair)
 }
 
-/// A folder with something of every kind in it.
-fn prepare(folder: &Path) -> Result<()> {
-    std::fs::create_dir(folder.join("folder"))?;
+/// A directory with something of every kind in it.
+fn prepare(directory: &Path) -> Result<()> {
+    std::fs::create_dir(directory.join("directory"))?;
     for name in ["target", "read-only"] {
-        std::fs::write(folder.join(name), "old")?;
-        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o444))?;
+        std::fs::write(directory.join(name), "old")?;
+        std::fs::set_permissions(directory.join(name), std::fs::Permissions::from_mode(0o444))?;
     }
-    symlink("target", folder.join("link"))?;
-    symlink("nowhere", folder.join("dangling"))?;
+    symlink("target", directory.join("link"))?;
+    symlink("nowhere", directory.join("dangling"))?;
     Ok(())
 }
 
@@ -192,7 +192,7 @@ fn real_images_move_unchanged(pair: &Pair) -> Result<()> {
         let image = fixture(name)?;
         let packed = format!("--image=file={},triple=amdgcn-amd-amdhsa,arch=gfx90a,kind=openmp", image.display());
         let came = pair.same(&Call::new(&["-o", "out", &packed]))?;
-        std::fs::write(pair.folder.join("packed"), bytes_of(&came.left["out"]))?;
+        std::fs::write(pair.directory.join("packed"), bytes_of(&came.left["out"]))?;
         let came = pair.call(Side::Ours, &Call::line("../packed --image=file=image,arch=gfx90a"))?;
         ensure!(bytes_of(&came.left["image"]) == std::fs::read(&image)?, "{name} has changed: {}", came.err);
     }

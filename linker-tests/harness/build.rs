@@ -1,6 +1,6 @@
 //! From a case to a finished program: compile the host, make the images, wrap them, link.
 //!
-//! Names are relative to the trial's folder, in which every command runs.
+//! Names are relative to the trial's directory, in which every command runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ pub struct Built {
 
 pub struct Build<'a> {
     pub case: &'a Case,
-    pub folder: &'a Path,
+    pub directory: &'a Path,
     pub linker: Linker,
     pub form: Form,
 }
@@ -77,13 +77,14 @@ impl Build<'_> {
         let linker_flags = self.linker.cc_flags()?;
         let host = self.compile_host()?;
         let images = self.images()?;
-        let wrappers = wrapper.run(self.case, self.folder, &images)?;
+        let wrappers = wrapper.run(self.case, self.directory, &images)?;
         let mut carried = vec![host];
         carried.extend(wrappers);
         let beside = self.compile_beside()?;
 
         let link = |output: &str, kind: &[&str], inputs: &[PathBuf]| {
-            let step = Step::new(self.folder, Tool::Cc.path()?).args(&linker_flags).args(kind).args(self.link_flags());
+            let step =
+                Step::new(self.directory, Tool::Cc.path()?).args(&linker_flags).args(kind).args(self.link_flags());
             step.arg("-o").arg(output).args(inputs).args(self.libraries()?).run().map(|_| ())
         };
         let mut carrier = PathBuf::from("program");
@@ -98,7 +99,7 @@ impl Build<'_> {
             }
             Form::Relocatable => {
                 let output = PathBuf::from("merged.o");
-                Step::new(self.folder, self.linker.path()?).arg("-r").arg("-o").arg(&output).args(&carried).run()?;
+                Step::new(self.directory, self.linker.path()?).arg("-r").arg("-o").arg(&output).args(&carried).run()?;
                 carried = vec![output.clone()];
                 merged = Some(output);
             }
@@ -116,14 +117,14 @@ impl Build<'_> {
             return self.compile(&self.case.source, object);
         };
         let clang = || -> Result<Step> {
-            let step = Step::new(self.folder, Tool::Clang.path()?).args(["-O1", "-fopenmp"]);
+            let step = Step::new(self.directory, Tool::Clang.path()?).args(["-O1", "-fopenmp"]);
             // The region's name is made of the path, so that both halves are compiled from the same one.
             Ok(step.arg(format!("-fopenmp-targets={target}")).arg("-c").arg(&self.case.source))
         };
         clang()?.args(["--offload-host-only", self.form.compile_flag(), "-o"]).arg(&object).run()?;
         let device = clang()?.args(["--offload-device-only", "-fPIC"]).args(&self.case.device_flags);
         device.args(["-o", "device.o"]).run()?;
-        Step::new(self.folder, Tool::Cc.path()?).args(["-shared", "-o", "device.so", "device.o"]).run()?;
+        Step::new(self.directory, Tool::Cc.path()?).args(["-shared", "-o", "device.so", "device.o"]).run()?;
         Ok(object)
     }
 
@@ -136,7 +137,8 @@ impl Build<'_> {
     }
 
     fn compile(&self, source: &Path, object: PathBuf) -> Result<PathBuf> {
-        let step = Step::new(self.folder, Tool::Cc.path()?).args(["-O1", "-Wall", "-Werror", self.form.compile_flag()]);
+        let step =
+            Step::new(self.directory, Tool::Cc.path()?).args(["-O1", "-Wall", "-Werror", self.form.compile_flag()]);
         step.arg("-c").arg(source).arg("-o").arg(&object).run()?;
         Ok(object)
     }
@@ -144,7 +146,7 @@ impl Build<'_> {
     /// The images with their paths in place of their names: what was just built goes before what is in `fixtures/`.
     fn images(&self) -> Result<Vec<Image>> {
         let located = self.case.images.iter().map(|image| {
-            let built = self.folder.join(&image.file);
+            let built = self.directory.join(&image.file);
             let path = if built.is_file() { built } else { fixture(&image.file)? };
             Ok(Image { file: path.display().to_string(), ..image.clone() })
         });

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 
 /// One case: a program, the images that go into it, and what it prints.
 pub struct Case {
-    /// The folder's name, first part of the trials' names.
+    /// The directory's name, first part of the trials' names.
     pub name: String,
     pub source: PathBuf,
     pub images: Vec<Image>,
@@ -44,10 +44,10 @@ pub struct Image {
 }
 
 impl Case {
-    pub fn read(folder: &Path) -> Result<Case> {
-        let source = folder.join("main.c");
+    pub fn read(directory: &Path) -> Result<Case> {
+        let source = directory.join("main.c");
         let text = read(&source)?;
-        let name = folder.file_name().context("a case folder has a name")?;
+        let name = directory.file_name().context("a case directory has a name")?;
         let mut case = Case {
             name: name.to_string_lossy().into_owned(),
             source,
@@ -60,7 +60,7 @@ impl Case {
             link_flags: Vec::new(),
             link_flags_lld: Vec::new(),
             environment: Vec::new(),
-            expected_stdout: read(&folder.join("expected-stdout"))?,
+            expected_stdout: read(&directory.join("expected-stdout"))?,
         };
         for (index, line) in text.lines().enumerate() {
             if let Some(directive) = line.strip_prefix("//#") {

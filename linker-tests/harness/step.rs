@@ -1,7 +1,7 @@
 //! One command of a trial, told in full when it goes wrong.
 //!
-//! A failed link says little without the command line, and the command line little without its folder. So every
-//! command runs in the trial's folder with names relative to it, and every complaint, also one about the output of a
+//! A failed link says little without the command line, and the command line little without its directory. So every
+//! command runs in the trial's directory with names relative to it, and every message, also one about the output of a
 //! command that ended well, carries both: paste them into a shell to see what the test saw.
 
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use anyhow::{Context, Error, Result, anyhow};
 pub struct Step {
     command: Command,
     line: String,
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// A command that ended with status 0, and what it printed.
@@ -24,10 +24,10 @@ pub struct Done {
 }
 
 impl Step {
-    pub fn new(folder: &Path, program: impl AsRef<OsStr>) -> Step {
+    pub fn new(directory: &Path, program: impl AsRef<OsStr>) -> Step {
         let mut command = Command::new(&program);
-        command.current_dir(folder);
-        Step { command, line: quoted(program.as_ref()), folder: folder.to_owned() }
+        command.current_dir(directory);
+        Step { command, line: quoted(program.as_ref()), directory: directory.to_owned() }
     }
 
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Step {
@@ -48,7 +48,7 @@ impl Step {
 
     /// Runs the command. Anything but exit status 0 is an error.
     pub fn run(mut self) -> Result<Done> {
-        let story = format!("in     {}\nran    {}", self.folder.display(), self.line);
+        let story = format!("in     {}\nran    {}", self.directory.display(), self.line);
         let output = self.command.output().with_context(|| format!("the command could not be started\n{story}"))?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -63,8 +63,8 @@ impl Step {
 
 impl Done {
     /// An error about what this command did, with the command and its output.
-    pub fn complain(&self, complaint: impl std::fmt::Display) -> Error {
-        anyhow!("{complaint}\n{}", self.story)
+    pub fn error(&self, message: impl std::fmt::Display) -> Error {
+        anyhow!("{message}\n{}", self.story)
     }
 }
 

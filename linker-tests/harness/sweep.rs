@@ -26,8 +26,8 @@ pub fn after_libomptarget(start: SystemTime) {
     }
 }
 
-fn collect_images(folder: &Path, images: &mut HashSet<Vec<u8>>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+fn collect_images(directory: &Path, images: &mut HashSet<Vec<u8>>) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             collect_images(&path, images);

@@ -93,9 +93,8 @@ impl Tool {
             Tool::Git => in_path("git"),
             Tool::PreCommit => in_path("pre-commit"),
             // A linker's release does not matter to us, and `cc -fuse-ld=lld` wants this very name.
-            Tool::Lld => {
-                in_path("ld.lld").or_else(|| newest_llvm_folders().find_map(|folder| file(&folder, "bin/ld.lld")))
-            }
+            Tool::Lld => in_path("ld.lld")
+                .or_else(|| newest_llvm_directories().find_map(|directory| file(&directory, "bin/ld.lld"))),
             Tool::Clang => llvm_program("clang"),
             Tool::Objdump => llvm_program("llvm-objdump"),
             Tool::Ar => llvm_program("llvm-ar"),
@@ -110,11 +109,11 @@ impl Tool {
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
             Tool::OffloadBinary => llvm_program("llvm-offload-binary"),
             Tool::OffloadBundler => llvm_program("clang-offload-bundler"),
-            Tool::Libomp => file(&llvm_folder(), "lib/libomp.so"),
+            Tool::Libomp => file(&llvm_directory(), "lib/libomp.so"),
             Tool::LibLlvm => starting_with(Path::new("/usr/lib/x86_64-linux-gnu"), &format!("libLLVM.so.{LLVM}"))
-                .or_else(|| starting_with(&llvm_folder().join("lib"), &format!("libLLVM.so.{LLVM}"))),
+                .or_else(|| starting_with(&llvm_directory().join("lib"), &format!("libLLVM.so.{LLVM}"))),
             // The release has a suffix of its own (22.1), and no development link without it.
-            Tool::Libomptarget => starting_with(&llvm_folder().join("lib"), &format!("libomptarget.so.{LLVM}")),
+            Tool::Libomptarget => starting_with(&llvm_directory().join("lib"), &format!("libomptarget.so.{LLVM}")),
         };
         Ok(found.ok_or_else(|| self.missing())?)
     }
@@ -194,34 +193,34 @@ impl Linker {
         .path()
     }
 
-    /// The flags that make `cc` link with it. The folder is said as well, because `cc` searches fewer places than we do.
+    /// The flags that make `cc` link with it. The directory is said as well, because `cc` searches fewer places than we do.
     pub fn cc_flags(self) -> Result<Vec<String>> {
         let path = self.path()?;
         if self == Linker::Wild {
-            // gcc 12 does not know the name, but takes whatever is called ld in a folder of ours.
-            return Ok(vec![format!("-B{}", folder_with_ld(&path)?.display())]);
+            // gcc 12 does not know the name, but takes whatever is called ld in a directory of ours.
+            return Ok(vec![format!("-B{}", directory_with_ld(&path)?.display())]);
         }
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        Ok(vec![format!("-fuse-ld={}", self.name()), format!("-B{}", folder.display())])
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        Ok(vec![format!("-fuse-ld={}", self.name()), format!("-B{}", directory.display())])
     }
 }
 
-/// A folder in which `linker` is called `ld`.
-fn folder_with_ld(linker: &Path) -> Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wild");
-    std::fs::create_dir_all(&folder)?;
-    match std::os::unix::fs::symlink(linker, folder.join("ld")) {
+/// A directory in which `linker` is called `ld`.
+fn directory_with_ld(linker: &Path) -> Result<PathBuf> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wild");
+    std::fs::create_dir_all(&directory)?;
+    match std::os::unix::fs::symlink(linker, directory.join("ld")) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
-        _ => Ok(folder),
+        _ => Ok(directory),
     }
 }
 
 pub fn in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).find_map(|folder| file(&folder, name))
+    std::env::split_paths(&path).find_map(|directory| file(&directory, name))
 }
 
-/// A folder of what `scripts/test` fetches.
+/// A directory of what `scripts/test` fetches.
 pub fn fetched(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/runtimes").join(name)
 }
@@ -236,32 +235,32 @@ pub fn llvm_tool(name: &str, release: &str, package: &str) -> Result<PathBuf> {
     Ok(in_path(&versioned).ok_or_else(|| Missing::new(&versioned, package))?)
 }
 
-/// An LLVM program by its versioned name, or by its plain name out of that version's own folder.
+/// An LLVM program by its versioned name, or by its plain name out of that version's own directory.
 fn llvm_program(name: &str) -> Option<PathBuf> {
-    in_path(&format!("{name}-{LLVM}")).or_else(|| file(&llvm_folder().join("bin"), name))
+    in_path(&format!("{name}-{LLVM}")).or_else(|| file(&llvm_directory().join("bin"), name))
 }
 
 /// Where Debian and the packages of apt.llvm.org put a release.
-fn llvm_folder() -> PathBuf {
+fn llvm_directory() -> PathBuf {
     PathBuf::from(format!("/usr/lib/llvm-{LLVM}"))
 }
 
-fn newest_llvm_folders() -> impl Iterator<Item = PathBuf> {
+fn newest_llvm_directories() -> impl Iterator<Item = PathBuf> {
     (10..=40).rev().map(|release| PathBuf::from(format!("/usr/lib/llvm-{release}")))
 }
 
-fn file(folder: &Path, name: &str) -> Option<PathBuf> {
-    Some(folder.join(name)).filter(|path| path.is_file())
+fn file(directory: &Path, name: &str) -> Option<PathBuf> {
+    Some(directory.join(name)).filter(|path| path.is_file())
 }
 
-/// The file of this name, or of this name and a longer version, in a folder or below it.
-pub fn find_in(folder: &Path, name: &str) -> Option<PathBuf> {
-    let folders = || std::fs::read_dir(folder).ok().into_iter().flatten().flatten().map(|entry| entry.path());
-    let below = || folders().filter(|path| path.is_dir()).find_map(|folder| find_in(&folder, name));
-    file(folder, name).or_else(|| starting_with(folder, &format!("{name}."))).or_else(below)
+/// The file of this name, or of this name and a longer version, in a directory or below it.
+pub fn find_in(directory: &Path, name: &str) -> Option<PathBuf> {
+    let directories = || std::fs::read_dir(directory).ok().into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = || directories().filter(|path| path.is_dir()).find_map(|directory| find_in(&directory, name));
+    file(directory, name).or_else(|| starting_with(directory, &format!("{name}."))).or_else(below)
 }
 
-fn starting_with(folder: &Path, prefix: &str) -> Option<PathBuf> {
-    let names = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+fn starting_with(directory: &Path, prefix: &str) -> Option<PathBuf> {
+    let names = std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
     names.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))).min()
 }

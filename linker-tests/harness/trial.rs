@@ -45,49 +45,49 @@ pub fn completion(result: Result<()>) -> Result<Completion, Failed> {
 }
 
 fn links_and_runs(case: &Case, linker: Linker, form: Form) -> Result<()> {
-    let folder = fresh_folder(&case.name, &format!("{}-{}", linker.name(), form.name()))?;
-    let built = Build { case, folder: &folder, linker, form }.run(Wrapper::Ours)?;
-    verify::prints_expected(case, &verify::run(case, &folder, &built)?)?;
+    let directory = fresh_directory(&case.name, &format!("{}-{}", linker.name(), form.name()))?;
+    let built = Build { case, directory: &directory, linker, form }.run(Wrapper::Ours)?;
+    verify::prints_expected(case, &verify::run(case, &directory, &built)?)?;
     if !case.raw {
-        holds_its_images(&folder, &built)?;
+        holds_its_images(&directory, &built)?;
     }
     Ok(())
 }
 
 /// What goes for images in offload binaries; a raw one has nothing around it by which it could be found.
-fn holds_its_images(folder: &Path, built: &Built) -> Result<()> {
+fn holds_its_images(directory: &Path, built: &Built) -> Result<()> {
     for file in [&built.carrier].into_iter().chain(&built.merged) {
-        verify::scan_finds(folder, file, &built.images)?;
-        verify::extract_gives_back(folder, file, &built.images)?;
+        verify::scan_finds(directory, file, &built.images)?;
+        verify::extract_gives_back(directory, file, &built.images)?;
     }
     // Last, because it is the one check that needs LLVM: without it everything before has been proved all the same.
-    verify::objdump_lists(folder, &built.carrier, &built.images)
+    verify::objdump_lists(directory, &built.carrier, &built.images)
 }
 
 /// The same program around LLVM's object prints what the case expects, and around ours it prints the same: so that
 /// `expected-stdout` is no opinion of ours.
 fn equals_the_reference(case: &Case) -> Result<()> {
     let run = |wrapper, name: &str| {
-        let folder = fresh_folder(&case.name, name)?;
+        let directory = fresh_directory(&case.name, name)?;
         let (linker, form) = (Linker::Bfd, Form::Pie);
-        let built = Build { case, folder: &folder, linker, form }.run(wrapper)?;
-        verify::run(case, &folder, &built)
+        let built = Build { case, directory: &directory, linker, form }.run(wrapper)?;
+        verify::run(case, &directory, &built)
     };
     let theirs = run(Wrapper::Reference, "reference-theirs")?;
     verify::prints_expected(case, &theirs)?;
     let ours = run(Wrapper::Ours, "reference-ours")?;
     if ours.stdout != theirs.stdout {
-        return Err(ours.complain(format!("around LLVM's object the program prints:\n{}", theirs.stdout)));
+        return Err(ours.error(format!("around LLVM's object the program prints:\n{}", theirs.stdout)));
     }
     Ok(())
 }
 
-/// An empty folder for what a trial makes. The last run's files go first: a step that fails to write must not find them.
-pub fn fresh_folder(case: &str, name: &str) -> Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(case).join(name);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+/// An empty directory for what a trial makes. The last run's files go first: a step that fails to write must not find them.
+pub fn fresh_directory(case: &str, name: &str) -> Result<PathBuf> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(case).join(name);
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory).with_context(|| directory.display().to_string())?;
     }
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    Ok(folder)
+    std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+    Ok(directory)
 }

@@ -10,8 +10,8 @@ use crate::harness::directives::{Case, Image};
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
 
-pub fn run(case: &Case, folder: &Path, built: &Built) -> Result<Done> {
-    let mut libraries = folder.as_os_str().to_owned();
+pub fn run(case: &Case, directory: &Path, built: &Built) -> Result<Done> {
+    let mut libraries = directory.as_os_str().to_owned();
     if case.openmp_target.is_some() {
         // By this variable and not by a run path, which libomptarget's own dependencies would not inherit.
         for library in [Tool::Libomp.path()?, Tool::Libomptarget.path()?] {
@@ -19,7 +19,7 @@ pub fn run(case: &Case, folder: &Path, built: &Built) -> Result<Done> {
             libraries.push(library.parent().unwrap_or(Path::new("/")));
         }
     }
-    let mut step = Step::new(folder, folder.join(&built.program)).env("LD_LIBRARY_PATH", libraries);
+    let mut step = Step::new(directory, directory.join(&built.program)).env("LD_LIBRARY_PATH", libraries);
     for (name, value) in &case.environment {
         step = step.env(name, value);
     }
@@ -29,16 +29,15 @@ pub fn run(case: &Case, folder: &Path, built: &Built) -> Result<Done> {
 pub fn prints_expected(case: &Case, done: &Done) -> Result<()> {
     if done.stdout != case.expected_stdout {
         let expected = case.source.with_file_name("expected-stdout");
-        return Err(done.complain(format!("the program does not print what {} says", expected.display())));
+        return Err(done.error(format!("the program does not print what {} says", expected.display())));
     }
     Ok(())
 }
 
 /// `fatbin scan` finds each image in an offload binary of its own, in order, with its triple and size, and nothing else.
-pub fn scan_finds(folder: &Path, file: &Path, images: &[Image]) -> Result<()> {
-    let done = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json"]).arg(file).run()?;
-    let report: Value =
-        serde_json::from_str(&done.stdout).map_err(|error| done.complain(format!("no JSON: {error}")))?;
+pub fn scan_finds(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
+    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json"]).arg(file).run()?;
+    let report: Value = serde_json::from_str(&done.stdout).map_err(|error| done.error(format!("no JSON: {error}")))?;
     let mut found = Vec::new();
     for container in elements(&report["files"]).flat_map(|file| elements(&file["containers"])) {
         let images = elements(&container["images"]).map(|image| {
@@ -51,39 +50,40 @@ pub fn scan_finds(folder: &Path, file: &Path, images: &[Image]) -> Result<()> {
     let mut expected = Vec::new();
     for image in images {
         let field = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-        let size = read(folder, &image.file)?.len();
+        let size = read(directory, &image.file)?.len();
         expected.push(format!("offload-binary: {} {} {size} bytes", field(&image.triple), field(&image.arch)));
     }
     same_list(&done, "`fatbin scan` finds other images than were wrapped", &expected, &found)
 }
 
 /// `fatbin extract` gives back the images, byte for byte, and nothing else. The names of its files are its own affair.
-pub fn extract_gives_back(folder: &Path, file: &Path, images: &[Image]) -> Result<()> {
+pub fn extract_gives_back(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
     let output = PathBuf::from(format!("{}.extracted", file.display()));
-    std::fs::create_dir(folder.join(&output))?;
-    let done = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(file).arg("-o").arg(&output).run()?;
+    std::fs::create_dir(directory.join(&output))?;
+    let done =
+        Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(file).arg("-o").arg(&output).run()?;
 
     let mut extracted = Vec::new();
-    for entry in std::fs::read_dir(folder.join(&output))? {
+    for entry in std::fs::read_dir(directory.join(&output))? {
         let path = entry?.path();
         extracted.push(std::fs::read(&path).with_context(|| path.display().to_string())?);
     }
     for image in images {
-        let bytes = read(folder, &image.file)?;
+        let bytes = read(directory, &image.file)?;
         let Some(position) = extracted.iter().position(|candidate| *candidate == bytes) else {
-            return Err(done.complain(format!("no extracted file is equal to {}", image.file)));
+            return Err(done.error(format!("no extracted file is equal to {}", image.file)));
         };
         extracted.remove(position);
     }
     if !extracted.is_empty() {
-        return Err(done.complain(format!("more files than images: {} too many", extracted.len())));
+        return Err(done.error(format!("more files than images: {} too many", extracted.len())));
     }
     Ok(())
 }
 
 /// LLVM's own reader lists the images of a linked file in the same order, with triple and architecture.
-pub fn objdump_lists(folder: &Path, file: &Path, images: &[Image]) -> Result<()> {
-    let done = Step::new(folder, Tool::Objdump.path()?).arg("--offloading").arg(file).run()?;
+pub fn objdump_lists(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
+    let done = Step::new(directory, Tool::Objdump.path()?).arg("--offloading").arg(file).run()?;
     let column = |name: &str| -> Vec<String> {
         let values = done.stdout.lines().filter_map(|line| line.strip_prefix(name));
         values.map(|value| value.trim().to_owned()).collect()
@@ -95,12 +95,12 @@ pub fn objdump_lists(folder: &Path, file: &Path, images: &[Image]) -> Result<()>
     same_list(&done, "llvm-objdump lists other architectures", &known(|image| &image.arch), &column("arch "))
 }
 
-fn same_list(done: &Done, complaint: &str, expected: &[String], found: &[String]) -> Result<()> {
+fn same_list(done: &Done, message: &str, expected: &[String], found: &[String]) -> Result<()> {
     if expected == found {
         return Ok(());
     }
     let lines = |list: &[String]| list.iter().map(|line| format!("\n  {line}")).collect::<String>();
-    Err(done.complain(format!("{complaint}\nexpected:{}\nfound:{}", lines(expected), lines(found))))
+    Err(done.error(format!("{message}\nexpected:{}\nfound:{}", lines(expected), lines(found))))
 }
 
 /// The elements of a JSON array; none where there is no array, so that the comparison has to fail and says why.
@@ -108,8 +108,8 @@ fn elements(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn read(folder: &Path, file: &str) -> Result<Vec<u8>> {
-    let path = folder.join(file);
+fn read(directory: &Path, file: &str) -> Result<Vec<u8>> {
+    let path = directory.join(file);
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
     ensure!(!bytes.is_empty(), "{}: an empty image proves nothing", path.display());
     Ok(bytes)

@@ -18,14 +18,14 @@ pub enum Wrapper {
 
 impl Wrapper {
     /// Wraps the images as the case wants them, all in one object or each in its own, and names the objects.
-    pub fn run(self, case: &Case, folder: &Path, images: &[Image]) -> Result<Vec<PathBuf>> {
+    pub fn run(self, case: &Case, directory: &Path, images: &[Image]) -> Result<Vec<PathBuf>> {
         let groups = if case.object_per_image { images.chunks(1) } else { images.chunks(images.len()) };
         let mut objects = Vec::new();
         for (index, group) in groups.enumerate() {
             let object = format!("wrapper-{index}.o");
             match self {
-                Wrapper::Ours => wrap(case, folder, group, &object)?,
-                Wrapper::Reference => wrap_by_reference(case, folder, group, &object)?,
+                Wrapper::Ours => wrap(case, directory, group, &object)?,
+                Wrapper::Reference => wrap_by_reference(case, directory, group, &object)?,
             }
             objects.push(PathBuf::from(object));
         }
@@ -33,8 +33,8 @@ impl Wrapper {
     }
 }
 
-fn wrap(case: &Case, folder: &Path, images: &[Image], object: &str) -> Result<()> {
-    let mut step = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp"]);
+fn wrap(case: &Case, directory: &Path, images: &[Image], object: &str) -> Result<()> {
+    let mut step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp"]);
     if case.raw {
         step = step.arg("--raw");
     }
@@ -46,7 +46,7 @@ fn wrap(case: &Case, folder: &Path, images: &[Image], object: &str) -> Result<()
 }
 
 /// An offload binary around each image, the registration as LLVM IR, and a compiler to make an object of it.
-fn wrap_by_reference(case: &Case, folder: &Path, images: &[Image], object: &str) -> Result<()> {
+fn wrap_by_reference(case: &Case, directory: &Path, images: &[Image], object: &str) -> Result<()> {
     let mut inputs = Vec::new();
     for (index, image) in images.iter().enumerate() {
         if case.raw {
@@ -54,15 +54,15 @@ fn wrap_by_reference(case: &Case, folder: &Path, images: &[Image], object: &str)
             continue;
         }
         let binary = format!("{object}.{index}.offload");
-        let step = Step::new(folder, Tool::OffloadBinary.path()?).args(["-o", &binary]);
+        let step = Step::new(directory, Tool::OffloadBinary.path()?).args(["-o", &binary]);
         step.arg(format!("--image={},kind=openmp", image.option())).run()?;
         inputs.push(binary);
     }
     let bitcode = format!("{object}.bc");
-    let step = Step::new(folder, Tool::OffloadWrapper.path()?).args(["--kind=openmp", "-o", &bitcode]);
+    let step = Step::new(directory, Tool::OffloadWrapper.path()?).args(["--kind=openmp", "-o", &bitcode]);
     step.arg("--triple=x86_64-unknown-linux-gnu").args(inputs).run()?;
     // The compiler spells the triple otherwise and says so; both mean this machine.
-    let step = Step::new(folder, Tool::Clang.path()?).args(["-O2", "-fPIC", "-Wno-override-module"]);
+    let step = Step::new(directory, Tool::Clang.path()?).args(["-O2", "-fPIC", "-Wno-override-module"]);
     step.args(["-c", &bitcode, "-o", object]).run()?;
     Ok(())
 }

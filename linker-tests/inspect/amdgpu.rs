@@ -40,87 +40,84 @@ const DEBUG: [(&str, &[&str], &str); 6] = [
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for processor in PROCESSORS {
-        trials.push(trial(format!("amdgpu/{processor}"), move |folder| {
-            let ours = compiled(folder, processor, &["-g"], "full")?;
+        trials.push(trial(format!("amdgpu/{processor}"), move |directory| {
+            let ours = compiled(directory, processor, &["-g"], "full")?;
             let spills = |kernel: &serde_json::Value| kernel["vgpr_spills"].as_u64() > Some(0);
             ensure!(
                 ours.kernels.values().any(spills),
                 "{}",
-                ours.complain("nothing spills: this proves less than it should")
+                ours.error("nothing spills: this proves less than it should")
             );
             Ok(())
         }));
     }
     for version in ["4", "5", "6"] {
         let option = format!("-mcode-object-version={version}");
-        let test = move |folder: &Path| compiled(folder, "gfx90a", &[&option], "none").map(drop);
+        let test = move |directory: &Path| compiled(directory, "gfx90a", &[&option], "none").map(drop);
         trials.push(trial(format!("amdgpu/code-object-{version}"), test));
     }
     for (name, options, level) in DEBUG {
-        trials
-            .push(trial(format!("amdgpu/{name}"), move |folder| compiled(folder, "gfx90a", options, level).map(drop)));
+        trials.push(trial(format!("amdgpu/{name}"), move |directory| {
+            compiled(directory, "gfx90a", options, level).map(drop)
+        }));
     }
-    trials.push(trial("amdgpu/opencl".to_owned(), |folder| opencl(folder, &[])));
-    trials.push(trial("amdgpu/to-be-linked".to_owned(), |folder| opencl(folder, &["-c", "-ffunction-sections"])));
+    trials.push(trial("amdgpu/opencl".to_owned(), |directory| opencl(directory, &[])));
+    trials.push(trial("amdgpu/to-be-linked".to_owned(), |directory| opencl(directory, &["-c", "-ffunction-sections"])));
     trials.push(trial("amdgpu/code-object-2".to_owned(), version_2));
     trials
 }
 
-fn compiled(folder: &Path, processor: &str, options: &[&str], level: &str) -> Result<Ours> {
-    let step = clang(folder)?.args(["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpuinc"]);
+fn compiled(directory: &Path, processor: &str, options: &[&str], level: &str) -> Result<Ours> {
+    let step = clang(directory)?.args(["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpuinc"]);
     let step = step.arg(format!("--offload-arch={processor}")).args(options);
     step.args(["-o", "image"]).arg(source("kernels.cu")).run()?;
-    let ours = compare(folder, level)?;
-    ours.has_names_of_cxxfilt(folder)?;
+    let ours = compare(directory, level)?;
+    ours.has_names_of_cxxfilt(directory)?;
     Ok(ours)
 }
 
-fn opencl(folder: &Path, options: &[&str]) -> Result<()> {
-    let step = clang(folder)?.args(["-x", "cl", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-g"]).args(options);
+fn opencl(directory: &Path, options: &[&str]) -> Result<()> {
+    let step = clang(directory)?.args(["-x", "cl", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-g"]).args(options);
     step.args(["-o", "image"]).arg(source("kernels.cl")).run()?;
-    compare(folder, "full")?.has_names_of_cxxfilt(folder)
+    compare(directory, "full")?.has_names_of_cxxfilt(directory)
 }
 
 /// Releases before LLVM 15 wrote it still; nobody reads its metadata here, and that has to be said.
-fn version_2(folder: &Path) -> Result<()> {
-    let step = Step::new(folder, llvm_tool("clang", "14", "clang-14")?).args(["-x", "cl", "-O2", "-nogpulib", "-c"]);
+fn version_2(directory: &Path) -> Result<()> {
+    let step = Step::new(directory, llvm_tool("clang", "14", "clang-14")?).args(["-x", "cl", "-O2", "-nogpulib", "-c"]);
     let step = step.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx906", "-mcode-object-version=2", "-o", "image"]);
     step.arg(source("kernels.cl")).run()?;
-    let ours = Ours::of(folder, "image")?;
+    let ours = Ours::of(directory, "image")?;
     let reason = text(&ours.image["not_inspected"]);
-    ensure!(reason.contains("NT_AMD_HSA_METADATA"), "{}", ours.complain("should have said that this is version 2"));
+    ensure!(reason.contains("NT_AMD_HSA_METADATA"), "{}", ours.error("should have said that this is version 2"));
     Ok(())
 }
 
-pub fn compare(folder: &Path, level: &str) -> Result<Ours> {
-    let ours = Ours::of(folder, "image")?;
-    let notes = Step::new(folder, Tool::Readelf.path()?).args(["--notes", "image"]).run()?;
+pub fn compare(directory: &Path, level: &str) -> Result<Ours> {
+    let ours = Ours::of(directory, "image")?;
+    let notes = Step::new(directory, Tool::Readelf.path()?).args(["--notes", "image"]).run()?;
     let theirs = kernels_of_notes(&notes.stdout);
-    ensure!(theirs.len() == ours.kernels.len() && theirs.len() > 1, "{}", ours.complain(format!("{theirs:?}")));
-    let sizes = function_sizes(folder)?;
+    ensure!(theirs.len() == ours.kernels.len() && theirs.len() > 1, "{}", ours.error(format!("{theirs:?}")));
+    let sizes = function_sizes(directory)?;
     for kernel in theirs {
         let name = &kernel[".name"];
-        let own = ours.kernels.get(name).with_context(|| ours.complain(format!("{name} is missing")))?;
+        let own = ours.kernels.get(name).with_context(|| ours.error(format!("{name} is missing")))?;
         let stated = |key: &str| kernel.get(key).cloned().unwrap_or_default();
         for (theirs, key) in FIGURES {
             ensure!(
                 text(&own[key]) == stated(theirs),
                 "{}",
-                ours.complain(format!("{name}: {theirs}: {}", stated(theirs)))
+                ours.error(format!("{name}: {theirs}: {}", stated(theirs)))
             );
         }
         let is_minimum = text(&own["scratch_is_minimum"]) == "true";
-        ensure!(is_minimum == (stated(".uses_dynamic_stack") == "true"), "{}", ours.complain(name));
+        ensure!(is_minimum == (stated(".uses_dynamic_stack") == "true"), "{}", ours.error(name));
         let shape = text(&own["required_threads"]);
-        ensure!(shape == stated(".reqd_workgroup_size"), "{}", ours.complain(format!("{name}: {shape}")));
-        ensure!(
-            own["code_size"].as_u64() == sizes.get(name).copied(),
-            "{}",
-            ours.complain(format!("{name}: {sizes:?}"))
-        );
+        ensure!(shape == stated(".reqd_workgroup_size"), "{}", ours.error(format!("{name}: {shape}")));
+        ensure!(own["code_size"].as_u64() == sizes.get(name).copied(), "{}", ours.error(format!("{name}: {sizes:?}")));
     }
-    ensure!(text(&ours.image["debug"]["level"]) == level, "{}", ours.complain(format!("should be {level}")));
-    dwarf::compare(folder, &ours, "image")?;
+    ensure!(text(&ours.image["debug"]["level"]) == level, "{}", ours.error(format!("should be {level}")));
+    dwarf::compare(directory, &ours, "image")?;
     Ok(ours)
 }
 
@@ -155,8 +152,8 @@ fn kernels_of_notes(text: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 /// Functions and their sizes, from both symbol tables.
-fn function_sizes(folder: &Path) -> Result<BTreeMap<String, u64>> {
-    let symbols = Step::new(folder, Tool::Readelf.path()?).args(["--symbols", "--wide", "image"]).run()?;
+fn function_sizes(directory: &Path) -> Result<BTreeMap<String, u64>> {
+    let symbols = Step::new(directory, Tool::Readelf.path()?).args(["--symbols", "--wide", "image"]).run()?;
     let function = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [_, _, size, "FUNC", _, _, _, name] = fields[..] else { return None };

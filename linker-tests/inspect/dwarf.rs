@@ -11,8 +11,8 @@ use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
 /// Compares units, and the sources of all kernels.
-pub fn compare(folder: &Path, ours: &Ours, file: &str) -> Result<()> {
-    let entries = Step::new(folder, Tool::Dwarfdump.path()?).args(["--debug-info", file]).run()?.stdout;
+pub fn compare(directory: &Path, ours: &Ours, file: &str) -> Result<()> {
+    let entries = Step::new(directory, Tool::Dwarfdump.path()?).args(["--debug-info", file]).run()?.stdout;
     let entries = attributes_of_entries(&entries);
     let said = |entry: &Entry, name: &str| entry.attributes.get(name).cloned().unwrap_or_default();
     let units: Vec<_> = entries.iter().filter(|entry| entry.tag == "DW_TAG_compile_unit").collect();
@@ -25,7 +25,7 @@ pub fn compare(folder: &Path, ours: &Ours, file: &str) -> Result<()> {
             })
         })
         .collect();
-    ensure!(ours.image["debug"]["units"] == json!(expected), "{}", ours.complain(format!("{expected:#?}")));
+    ensure!(ours.image["debug"]["units"] == json!(expected), "{}", ours.error(format!("{expected:#?}")));
 
     match text(&ours.image["debug"]["level"]).as_str() {
         "full" => {
@@ -41,14 +41,14 @@ pub fn compare(folder: &Path, ours: &Ours, file: &str) -> Result<()> {
             for (name, kernel) in &ours.kernels {
                 let source = [&kernel["source"]["file"], &kernel["source"]["line"]].map(text);
                 let expected = declared.get(name).with_context(|| format!("{name} in {declared:?}"))?;
-                ensure!(source[..] == expected[..], "{}", ours.complain(format!("{name}: declared at {expected:?}")));
+                ensure!(source[..] == expected[..], "{}", ours.error(format!("{name}: declared at {expected:?}")));
             }
             Ok(())
         }
-        "lines" => lines(folder, ours, file),
+        "lines" => lines(directory, ours, file),
         _ => {
             let without = ours.kernels.values().all(|kernel| kernel["source"].is_null());
-            ensure!(without, "{}", ours.complain("source lines out of nowhere"));
+            ensure!(without, "{}", ours.error("source lines out of nowhere"));
             Ok(())
         }
     }
@@ -56,10 +56,10 @@ pub fn compare(folder: &Path, ours: &Ours, file: &str) -> Result<()> {
 
 /// Where there is nothing but line tables, a kernel's line is that of its first row that has one. In a cubin each kernel has
 /// a sequence that begins at 0; which is whose is told by the relocations, in the same order.
-fn lines(folder: &Path, ours: &Ours, file: &str) -> Result<()> {
-    let table = Step::new(folder, Tool::Dwarfdump.path()?).args(["--debug-line", file]).run()?;
-    let relocations = Step::new(folder, Tool::Readelf.path()?).args(["--relocs", "--wide", file]).run()?.stdout;
-    let symbols = Step::new(folder, Tool::Readelf.path()?).args(["--symbols", "--wide", file]).run()?.stdout;
+fn lines(directory: &Path, ours: &Ours, file: &str) -> Result<()> {
+    let table = Step::new(directory, Tool::Dwarfdump.path()?).args(["--debug-line", file]).run()?;
+    let relocations = Step::new(directory, Tool::Readelf.path()?).args(["--relocs", "--wide", file]).run()?.stdout;
+    let symbols = Step::new(directory, Tool::Readelf.path()?).args(["--symbols", "--wide", file]).run()?.stdout;
     let owners = relocated_symbols(&relocations);
     let rows = rows(&table.stdout);
     for (name, kernel) in &ours.kernels {
@@ -69,10 +69,10 @@ fn lines(folder: &Path, ours: &Ours, file: &str) -> Result<()> {
         };
         let own = rows.iter().filter(|row| sequence.is_none_or(|number| row.sequence == number));
         let first = own.skip_while(|row| row.address != address).find(|row| row.line > 0);
-        let first = first.with_context(|| table.complain(format!("no row for {name} at {address:#x}")))?;
+        let first = first.with_context(|| table.error(format!("no row for {name} at {address:#x}")))?;
         let source = &kernel["source"];
-        ensure!(source["line"].as_u64() == Some(first.line), "{}", table.complain(ours.complain(name)));
-        ensure!(text(&source["file"]).ends_with("/kernels.cu"), "{}", ours.complain(name));
+        ensure!(source["line"].as_u64() == Some(first.line), "{}", table.error(ours.error(name)));
+        ensure!(text(&source["file"]).ends_with("/kernels.cu"), "{}", ours.error(name));
     }
     Ok(())
 }

@@ -20,17 +20,17 @@ use serde_json::Value;
 
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
     [amdgpu::trials(), cubin::trials(), others::trials(), real::trials()].into_iter().flatten().collect()
 }
 
-/// A trial in a folder of its own.
+/// A trial in a directory of its own.
 fn trial(name: String, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
-    let folder = name.replace(['/', ':'], "-");
+    let directory = name.replace(['/', ':'], "-");
     Trial::ignorable_test(format!("inspect/{name}"), move || {
-        completion(fresh_folder("inspect", &folder).and_then(|it| test(&it)))
+        completion(fresh_directory("inspect", &directory).and_then(|it| test(&it)))
     })
 }
 
@@ -39,8 +39,8 @@ fn source(name: &str) -> PathBuf {
 }
 
 /// clang without the headers and libraries that a GPU toolkit has.
-fn clang(folder: &Path) -> Result<Step> {
-    Ok(Step::new(folder, Tool::Clang.path()?).args(["-O2", "-nogpulib"]))
+fn clang(directory: &Path) -> Result<Step> {
+    Ok(Step::new(directory, Tool::Clang.path()?).args(["-O2", "-nogpulib"]))
 }
 
 /// What our program says of the only image of a file.
@@ -52,8 +52,8 @@ struct Ours {
 }
 
 impl Ours {
-    fn of(folder: &Path, file: &str) -> Result<Ours> {
-        let done = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--json", file]).run()?;
+    fn of(directory: &Path, file: &str) -> Result<Ours> {
+        let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--json", file]).run()?;
         let document: Value = serde_json::from_str(&done.stdout)?;
         let image = document["files"][0]["images"][0].clone();
         let kernels = image["kernels"].as_array().context("no image")?;
@@ -63,22 +63,22 @@ impl Ours {
 
     /// The names that are shown are those that llvm-cxxfilt gives. Those of real templates are not compared: GNU's tools and
     /// LLVM's write lambdas and the end of two lists of arguments in different ways.
-    fn has_names_of_cxxfilt(&self, folder: &Path) -> Result<()> {
-        let filtered = Step::new(folder, Tool::Cxxfilt.path()?).args(self.kernels.keys()).run()?;
-        ensure!(filtered.stdout.lines().count() == self.kernels.len(), "{}", filtered.complain("a line a name"));
+    fn has_names_of_cxxfilt(&self, directory: &Path) -> Result<()> {
+        let filtered = Step::new(directory, Tool::Cxxfilt.path()?).args(self.kernels.keys()).run()?;
+        ensure!(filtered.stdout.lines().count() == self.kernels.len(), "{}", filtered.error("a line a name"));
         for ((name, kernel), line) in self.kernels.iter().zip(filtered.stdout.lines()) {
             let ours = kernel["demangled"].as_str().unwrap_or(name);
             ensure!(
                 ours.replace("> >", ">>") == line.replace("> >", ">>"),
                 "{}",
-                self.complain(format!("cxxfilt: {line}"))
+                self.error(format!("cxxfilt: {line}"))
             );
         }
         Ok(())
     }
 
-    fn complain(&self, complaint: impl std::fmt::Display) -> anyhow::Error {
-        self.done.complain(complaint)
+    fn error(&self, message: impl std::fmt::Display) -> anyhow::Error {
+        self.done.error(message)
     }
 }
 

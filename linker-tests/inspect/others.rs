@@ -15,38 +15,34 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// clang writes SPIR-V by itself since LLVM 22 has the target.
-fn spirv(folder: &Path) -> Result<()> {
-    let step = clang(folder)?.args(["-x", "cl", "--target=spirv64", "-c", "-o", "image"]);
+fn spirv(directory: &Path) -> Result<()> {
+    let step = clang(directory)?.args(["-x", "cl", "--target=spirv64", "-c", "-o", "image"]);
     step.arg(source("kernels.cl")).run()?;
-    let ours = Ours::of(folder, "image")?;
+    let ours = Ours::of(directory, "image")?;
     let names: Vec<&String> = ours.kernels.keys().collect();
-    ensure!(names == ["any", "sized"], "{}", ours.complain("should be any and sized"));
-    ensure!(ours.kernels["sized"]["required_threads"] == json!([64, 2, 1]), "{}", ours.complain("should be 64x2x1"));
-    ensure!(ours.kernels["any"]["required_threads"].is_null(), "{}", ours.complain("should be of any size"));
+    ensure!(names == ["any", "sized"], "{}", ours.error("should be any and sized"));
+    ensure!(ours.kernels["sized"]["required_threads"] == json!([64, 2, 1]), "{}", ours.error("should be 64x2x1"));
+    ensure!(ours.kernels["any"]["required_threads"].is_null(), "{}", ours.error("should be of any size"));
     Ok(())
 }
 
 /// The host's own image is a shared library; its kernels are known by the names that clang gives them.
-fn openmp(folder: &Path) -> Result<()> {
+fn openmp(directory: &Path) -> Result<()> {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
     let target = "x86_64-unknown-linux-gnu";
-    let step = clang(folder)?.args(["-fopenmp", "--offload-device-only", "-DMARKER=42", "-fPIC", "-g", "-c"]);
+    let step = clang(directory)?.args(["-fopenmp", "--offload-device-only", "-DMARKER=42", "-fPIC", "-g", "-c"]);
     step.arg(format!("-fopenmp-targets={target}")).arg(case).args(["-o", "device.o"]).run()?;
-    Step::new(folder, Tool::Cc.path()?).args(["-shared", "-o", "device.so", "device.o"]).run()?;
-    let wrap = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp", "-o", "image"]);
+    Step::new(directory, Tool::Cc.path()?).args(["-shared", "-o", "device.so", "device.o"]).run()?;
+    let wrap = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp", "-o", "image"]);
     wrap.arg(format!("--image=file=device.so,triple={target}")).run()?;
-    let ours = Ours::of(folder, "image")?;
-    let symbols = Step::new(folder, Tool::Readelf.path()?).args(["--dyn-syms", "--wide", "device.so"]).run()?;
+    let ours = Ours::of(directory, "image")?;
+    let symbols = Step::new(directory, Tool::Readelf.path()?).args(["--dyn-syms", "--wide", "device.so"]).run()?;
     let kernels = symbols.stdout.lines().filter(|line| line.contains(" FUNC ") && line.contains(" __omp_offloading_"));
-    ensure!(
-        kernels.count() == ours.kernels.len() && !ours.kernels.is_empty(),
-        "{}",
-        symbols.complain(ours.complain(""))
-    );
+    ensure!(kernels.count() == ours.kernels.len() && !ours.kernels.is_empty(), "{}", symbols.error(ours.error("")));
     for (name, kernel) in &ours.kernels {
-        ensure!(kernel["code_size"].as_u64() > Some(0), "{}", ours.complain(name));
+        ensure!(kernel["code_size"].as_u64() > Some(0), "{}", ours.error(name));
         let is_named = |file: &str| file.ends_with("linker-tests/cases/openmp/main.c");
-        ensure!(kernel["source"]["file"].as_str().is_some_and(is_named), "{}", ours.complain(name));
+        ensure!(kernel["source"]["file"].as_str().is_some_and(is_named), "{}", ours.error(name));
     }
     Ok(())
 }

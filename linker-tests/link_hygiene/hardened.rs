@@ -12,24 +12,24 @@ use crate::harness::tools::Linker;
 use crate::matrix::images::Images;
 
 /// A library without the compiler's start files and the C library's archive: they need not have the marks themselves.
-pub fn marks_stay(folder: &Path, linker: Linker) -> Result<()> {
-    let images = Images::write(folder)?;
-    cc(folder)?
+pub fn marks_stay(directory: &Path, linker: Linker) -> Result<()> {
+    let images = Images::write(directory)?;
+    cc(directory)?
         .args(["-O1", "-fPIC", "-fcf-protection=full", "-c"])
         .args([fixture("judge.c")?, source("marks.c")])
         .run()?;
     for kind in ["openmp", "cuda", "hip", "sycl"] {
-        wrap(folder, kind).args(images.of(kind)).args(["-o", "wrapper.o"]).run()?;
+        wrap(directory, kind).args(images.of(kind)).args(["-o", "wrapper.o"]).run()?;
         let library = format!("lib{kind}.so");
-        let step = cc(folder)?.args(linker.cc_flags()?).args(["-shared", "-nostartfiles", "-Wl,-z,relro,-z,now"]);
+        let step = cc(directory)?.args(linker.cc_flags()?).args(["-shared", "-nostartfiles", "-Wl,-z,relro,-z,now"]);
         step.args(["-o", &library, "judge.o", "marks.o", "wrapper.o"]).run()?;
 
-        let readelf = |option: &str| Step::new(folder, "readelf").args(["-W", option]).arg(&library).run();
+        let readelf = |option: &str| Step::new(directory, "readelf").args(["-W", option]).arg(&library).run();
         let notes = readelf("-n")?;
-        ensure!(notes.stdout.contains("IBT, SHSTK"), notes.complain("IBT and SHSTK are gone"));
+        ensure!(notes.stdout.contains("IBT, SHSTK"), notes.error("IBT and SHSTK are gone"));
         let segments = readelf("-l")?;
         let stack = segments.stdout.lines().find(|line| line.contains("GNU_STACK"));
-        ensure!(stack.is_some_and(|line| line.contains(" RW ")), segments.complain("the stack is executable"));
+        ensure!(stack.is_some_and(|line| line.contains(" RW ")), segments.error("the stack is executable"));
         let symbols = readelf("-s")?;
         let structure = match kind {
             "openmp" => ".omp_offloading.descriptor",
@@ -41,8 +41,7 @@ pub fn marks_stay(folder: &Path, linker: Linker) -> Result<()> {
         let (begin, size) = relro_of(&segments)?;
         ensure!(
             (begin..begin + size).contains(&address),
-            symbols
-                .complain(format!("{structure} at {address:#x} can be written to: RELRO is {size:#x} at {begin:#x}"))
+            symbols.error(format!("{structure} at {address:#x} can be written to: RELRO is {size:#x} at {begin:#x}"))
         );
     }
     Ok(())
@@ -52,8 +51,7 @@ pub fn marks_stay(folder: &Path, linker: Linker) -> Result<()> {
 fn address_of(symbols: &Done, name: &str) -> Result<u64> {
     let line = symbols.stdout.lines().find(|line| line.split_whitespace().next_back() == Some(name));
     let value = line.and_then(|line| line.split_whitespace().nth(1));
-    u64::from_str_radix(value.with_context(|| format!("no symbol {name}"))?, 16)
-        .map_err(|error| symbols.complain(error))
+    u64::from_str_radix(value.with_context(|| format!("no symbol {name}"))?, 16).map_err(|error| symbols.error(error))
 }
 
 /// `  GNU_RELRO Offset VirtAddr PhysAddr FileSiz MemSiz ...`

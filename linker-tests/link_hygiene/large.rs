@@ -18,36 +18,36 @@ const SIZE: u32 = 2_400 << 20;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-pub fn more_than_two_gib(folder: &Path, linker: Linker) -> Result<()> {
+pub fn more_than_two_gib(directory: &Path, linker: Linker) -> Result<()> {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let flags = linker.cc_flags()?;
-    let result = links_and_runs(folder, linker, &flags);
+    let result = links_and_runs(directory, linker, &flags);
     // Also what a failure left: the disk is not ours to fill.
     for name in ["image", "wrapper.o", "program"] {
-        let _ = std::fs::remove_file(folder.join(name));
+        let _ = std::fs::remove_file(directory.join(name));
     }
     result
 }
 
-fn links_and_runs(folder: &Path, linker: Linker, flags: &[String]) -> Result<()> {
-    File::create(folder.join("image"))?.set_len(SIZE.into())?;
-    cc(folder)?.args(["-O2", "-fPIE", "-c"]).arg(fixture("judge.c")?).args(["-o", "judge.o"]).run()?;
-    std::fs::write(folder.join("main.c"), "int state = 1;\nint main(void) { return state - 1; }\n")?;
-    cc(folder)?.args(["-O1", "-fPIE", "-c", "main.c"]).run()?;
+fn links_and_runs(directory: &Path, linker: Linker, flags: &[String]) -> Result<()> {
+    File::create(directory.join("image"))?.set_len(SIZE.into())?;
+    cc(directory)?.args(["-O2", "-fPIE", "-c"]).arg(fixture("judge.c")?).args(["-o", "judge.o"]).run()?;
+    std::fs::write(directory.join("main.c"), "int state = 1;\nint main(void) { return state - 1; }\n")?;
+    cc(directory)?.args(["-O1", "-fPIE", "-c", "main.c"]).run()?;
     let object = |large: &[&str]| {
-        let step = wrap(folder, "openmp").args(large).arg("--image=file=image,triple=amdgcn-amd-amdhsa");
+        let step = wrap(directory, "openmp").args(large).arg("--image=file=image,triple=amdgcn-amd-amdhsa");
         step.args(["-o", "wrapper.o"]).run()
     };
-    let link = || cc(folder)?.args(flags).args(["-pie", "-o", "program", "main.o", "judge.o", "wrapper.o"]).run();
+    let link = || cc(directory)?.args(flags).args(["-pie", "-o", "program", "main.o", "judge.o", "wrapper.o"]).run();
 
     object(&[])?;
     link()?;
-    let done = Step::new(folder, folder.join("program")).run()?;
+    let done = Step::new(directory, directory.join("program")).run()?;
     let expected = format!(
         "__tgt_register_lib, images 1\n  image 0, {SIZE} bytes, hash {:016x}\n__tgt_unregister_lib\n",
         hash_of_zeros(SIZE)
     );
-    ensure!(done.stdout == expected, done.complain(format!("expected:\n{expected}")));
+    ensure!(done.stdout == expected, done.error(format!("expected:\n{expected}")));
 
     // Among the small sections it must be in the way, or this trial would prove nothing. lld and mold have a place for it
     // there too, where it is out of reach of a program as small as this one.

@@ -16,7 +16,7 @@ use libtest_mimic::Trial;
 
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path, Linker) -> Result<()>;
@@ -34,7 +34,8 @@ pub fn trials() -> Vec<Trial> {
             if name == "icf" && linker == Linker::Bfd {
                 continue;
             }
-            let run = move || completion(test(&fresh_folder(&format!("link_hygiene/{name}"), linker.name())?, linker));
+            let run =
+                move || completion(test(&fresh_directory(&format!("link_hygiene/{name}"), linker.name())?, linker));
             trials.push(Trial::ignorable_test(format!("link_hygiene/{name}/{}", linker.name()), run));
         }
     }
@@ -45,10 +46,10 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/link_hygiene").join(name)
 }
 
-fn cc(folder: &Path) -> Result<Step> {
-    Ok(Step::new(folder, Tool::Cc.path()?))
+fn cc(directory: &Path) -> Result<Step> {
+    Ok(Step::new(directory, Tool::Cc.path()?))
 }
 
-fn wrap(folder: &Path, kind: &str) -> Step {
-    Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", kind])
+fn wrap(directory: &Path, kind: &str) -> Step {
+    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", kind])
 }

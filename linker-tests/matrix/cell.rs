@@ -15,32 +15,32 @@ pub struct Cells<'a> {
     pub row: &'a Row,
     pub host: &'a Host,
     pub kit: &'a Kit,
-    /// The trial's own folder.
-    pub folder: &'a Path,
+    /// The trial's own directory.
+    pub directory: &'a Path,
     pub expected: &'a str,
 }
 
 impl Cells<'_> {
     /// Links `wrapper` with a host program that has entries of its own, or none, and judges the run.
     pub fn check(&self, linker: Linker, form: Form, wrapper: &Path, program: &Path) -> Result<()> {
-        let folder = self.folder.join(format!("{}-{}", linker.name(), form.name()));
-        std::fs::create_dir(&folder)?;
-        let done = self.build_and_run(&folder, linker, form, &[program.to_owned(), wrapper.to_owned()])?;
+        let directory = self.directory.join(format!("{}-{}", linker.name(), form.name()));
+        std::fs::create_dir(&directory)?;
+        let done = self.build_and_run(&directory, linker, form, &[program.to_owned(), wrapper.to_owned()])?;
         let mut expected = self.expected.to_owned();
         if form == Form::Dlopen {
             expected.push_str("closed\n");
         }
         if done.stdout != expected {
-            return Err(done.complain(difference(&expected, &done.stdout)));
+            return Err(done.error(difference(&expected, &done.stdout)));
         }
         Ok(())
     }
 
-    fn build_and_run(&self, folder: &Path, linker: Linker, form: Form, carried: &[PathBuf]) -> Result<Done> {
+    fn build_and_run(&self, directory: &Path, linker: Linker, form: Form, carried: &[PathBuf]) -> Result<Done> {
         let link = |output, name: &str, inputs: &[PathBuf], flags: &[&str]| -> Result<PathBuf> {
-            let step = self.host.link(linker, folder, output)?.args(flags).args(["-o", name]).args(inputs);
+            let step = self.host.link(linker, directory, output)?.args(flags).args(["-o", name]).args(inputs);
             self.host.end_of_link(step, output)?.run()?;
-            Ok(folder.join(name))
+            Ok(directory.join(name))
         };
         let whole = |output, carried: &[PathBuf]| {
             let judge = self.kit.judge_object(self.row.judge());
@@ -51,13 +51,13 @@ impl Cells<'_> {
             Form::NoPie => whole(Output::NoPie, carried)?,
             Form::Static => whole(Output::Static, carried)?,
             Form::Relocatable => {
-                Step::new(folder, self.host.linker(linker)?).args(["-r", "-o", "merged.o"]).args(carried).run()?;
-                whole(Output::Pie, &[folder.join("merged.o")])?
+                Step::new(directory, self.host.linker(linker)?).args(["-r", "-o", "merged.o"]).args(carried).run()?;
+                whole(Output::Pie, &[directory.join("merged.o")])?
             }
             Form::Shared | Form::Dlopen => {
                 let judge = self.kit.judge_library(self.row.judge());
-                // Here its libraries are: its own folder, and that of the judge.
-                let path = format!("$ORIGIN:{}", self.kit.folder().display());
+                // Here its libraries are: its own directory, and that of the judge.
+                let path = format!("$ORIGIN:{}", self.kit.directory().display());
                 let flags = ["-rpath", path.as_str(), "-soname", "libcell.so"];
                 let library =
                     link(Output::Library, "libcell.so", &[carried, std::slice::from_ref(&judge)].concat(), &flags)?;
@@ -72,7 +72,7 @@ impl Cells<'_> {
                 }
             }
         };
-        self.host.run(folder, &program)?.run()
+        self.host.run(directory, &program)?.run()
     }
 }
 

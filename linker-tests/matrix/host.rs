@@ -16,7 +16,7 @@ pub struct Host {
     pub name: &'static str,
     /// As LLVM's tools and `fatbin wrap --host` have it.
     pub triple: &'static str,
-    /// As Debian names folders and binutils.
+    /// As Debian names directories and binutils.
     gnu: &'static str,
     libc: Libc,
     dynamic_linker: &'static str,
@@ -140,12 +140,12 @@ impl Host {
     }
 
     /// A compiler for the host, with warnings as errors.
-    pub fn compiler(&self, folder: &Path) -> Result<Step> {
+    pub fn compiler(&self, directory: &Path) -> Result<Step> {
         let clang =
-            || Ok::<_, anyhow::Error>(Step::new(folder, Tool::Clang.path()?).arg(format!("--target={}", self.gnu)));
+            || Ok::<_, anyhow::Error>(Step::new(directory, Tool::Clang.path()?).arg(format!("--target={}", self.gnu)));
         let step = match self.libc {
-            Libc::Native => Step::new(folder, Tool::Cc.path()?),
-            Libc::Cross(_) => clang()?.arg("-isystem").arg(self.library_folder()?.with_file_name("include")),
+            Libc::Native => Step::new(directory, Tool::Cc.path()?),
+            Libc::Cross(_) => clang()?.arg("-isystem").arg(self.library_directory()?.with_file_name("include")),
             Libc::Ours => clang()?.arg("-ffreestanding"),
         };
         Ok(step.args(self.machine_flags()).args(["-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c"]))
@@ -167,18 +167,18 @@ impl Host {
         }
     }
 
-    /// A link with the C library, called in `folder`.
-    pub fn link(&self, linker: Linker, folder: &Path, output: Output) -> Result<Step> {
+    /// A link with the C library, called in `directory`.
+    pub fn link(&self, linker: Linker, directory: &Path, output: Output) -> Result<Step> {
         if !self.has_libc() {
-            let step = Step::new(folder, self.linker(linker)?);
+            let step = Step::new(directory, self.linker(linker)?);
             return Ok(step.args(if output == Output::Pie {
                 ["-pie", "--no-dynamic-linker"]
             } else {
                 ["-static", "-no-pie"]
             }));
         }
-        let (libc, gcc) = (self.library_folder()?, self.gcc_folder()?);
-        let step = Step::new(folder, self.linker(linker)?).args(["--eh-frame-hdr", "--build-id=none"]);
+        let (libc, gcc) = (self.library_directory()?, self.gcc_directory()?);
+        let step = Step::new(directory, self.linker(linker)?).args(["--eh-frame-hdr", "--build-id=none"]);
         let step = match output {
             Output::Pie => step.args(["-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("Scrt1.o")),
             Output::NoPie => step.args(["-no-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("crt1.o")),
@@ -198,7 +198,7 @@ impl Host {
         if !self.has_libc() {
             return Ok(step);
         }
-        let (libc, gcc) = (self.library_folder()?, self.gcc_folder()?);
+        let (libc, gcc) = (self.library_directory()?, self.gcc_directory()?);
         let step = step.arg("-L").arg(&gcc).arg("-L").arg(&libc);
         let libraries: &[&str] = match output {
             Output::Static => &["--start-group", "-lgcc", "-lgcc_eh", "-lc", "--end-group"],
@@ -212,30 +212,32 @@ impl Host {
     }
 
     /// Runs a program for this host, on a processor in software where need be.
-    pub fn run(&self, folder: &Path, program: &Path) -> Result<Step> {
+    pub fn run(&self, directory: &Path, program: &Path) -> Result<Step> {
         if self.is_native() {
-            return Ok(Step::new(folder, program));
+            return Ok(Step::new(directory, program));
         }
         let emulator = in_path(self.emulator).ok_or_else(|| Missing::new(self.emulator, "qemu-user"))?;
-        let step = Step::new(folder, emulator);
-        let step = if self.has_libc() { step.arg("-L").arg(self.library_folder()?.with_file_name("")) } else { step };
+        let step = Step::new(directory, emulator);
+        let step =
+            if self.has_libc() { step.arg("-L").arg(self.library_directory()?.with_file_name("")) } else { step };
         Ok(step.arg(program))
     }
 
     /// Where the C library is.
-    fn library_folder(&self) -> Result<PathBuf> {
-        let folders = [PathBuf::from("/usr").join(self.gnu).join("lib"), PathBuf::from("/usr/lib").join(self.gnu)];
+    fn library_directory(&self) -> Result<PathBuf> {
+        let directories = [PathBuf::from("/usr").join(self.gnu).join("lib"), PathBuf::from("/usr/lib").join(self.gnu)];
         let missing = || Missing::new(&format!("crt1.o for {}", self.name), &self.package("libc6-dev", "libc6-dev"));
-        Ok(folders.into_iter().find(|folder| folder.join("crt1.o").is_file()).ok_or_else(missing)?)
+        Ok(directories.into_iter().find(|directory| directory.join("crt1.o").is_file()).ok_or_else(missing)?)
     }
 
     /// Where the compiler's part of a program is: the newest release of it.
-    fn gcc_folder(&self) -> Result<PathBuf> {
+    fn gcc_directory(&self) -> Result<PathBuf> {
         let parent = if self.is_native() { "/usr/lib/gcc" } else { "/usr/lib/gcc-cross" };
         let releases = std::fs::read_dir(Path::new(parent).join(self.gnu)).ok().into_iter().flatten().flatten();
-        let folders = releases.map(|entry| entry.path()).filter(|folder| folder.join("crtbeginT.o").is_file());
+        let directories =
+            releases.map(|entry| entry.path()).filter(|directory| directory.join("crtbeginT.o").is_file());
         let missing = || Missing::new(&format!("crtbeginT.o for {}", self.name), &self.package("gcc", "libgcc-12-dev"));
-        Ok(folders.max_by_key(|folder| release(folder)).ok_or_else(missing)?)
+        Ok(directories.max_by_key(|directory| release(directory)).ok_or_else(missing)?)
     }
 
     fn package(&self, native: &str, cross: &str) -> String {
@@ -246,8 +248,8 @@ impl Host {
     }
 }
 
-fn release(folder: &Path) -> u32 {
-    folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or_default()
+fn release(directory: &Path) -> u32 {
+    directory.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or_default()
 }
 
 /// A file's text, with the file's name in the error.

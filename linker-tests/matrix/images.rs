@@ -17,8 +17,8 @@ pub struct Images {
 }
 
 impl Images {
-    pub fn write(folder: &Path) -> Result<Images> {
-        let fat_binary = folder.join("fat-binary");
+    pub fn write(directory: &Path) -> Result<Images> {
+        let fat_binary = directory.join("fat-binary");
         std::fs::write(&fat_binary, FAT_BINARY).with_context(|| fat_binary.display().to_string())?;
         Ok(Images { fat_binary, elf: fixture("answer-gfx90a.hsaco")?, text: fixture("answer-sm_80.ptx")? })
     }

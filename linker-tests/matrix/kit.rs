@@ -10,10 +10,10 @@ use super::host::{HOSTS, Host, Output};
 use super::rows::{Layout, ROWS, Row};
 use crate::harness::directives::fixture;
 use crate::harness::tools::Linker;
-use crate::harness::trial::fresh_folder;
+use crate::harness::trial::fresh_directory;
 
 pub struct Kit {
-    folder: PathBuf,
+    directory: PathBuf,
     has_libc: bool,
 }
 
@@ -35,11 +35,11 @@ impl Kit {
     }
 
     fn make(host: &Host) -> Result<Kit> {
-        let folder = fresh_folder("matrix/kit", host.name)?;
-        let mut kit = Kit { folder, has_libc: true };
-        let folder = &kit.folder.clone();
+        let directory = fresh_directory("matrix/kit", host.name)?;
+        let mut kit = Kit { directory, has_libc: true };
+        let directory = &kit.directory.clone();
         let compile = |source: &Path, flags: &[String], object: &Path| -> Result<()> {
-            host.compiler(folder)?.args(flags).arg(source).arg("-o").arg(object).run()?;
+            host.compiler(directory)?.args(flags).arg(source).arg("-o").arg(object).run()?;
             Ok(())
         };
         for (judge, flag) in
@@ -49,7 +49,7 @@ impl Kit {
             compile(&fixture("judge.c")?, &[flag.to_owned()], &object)?;
             if host.has_libc() {
                 let name = format!("libjudge-{judge}.so");
-                let step = host.link(Linker::Bfd, folder, Output::Library)?.args(["-soname", &name, "-o", &name]);
+                let step = host.link(Linker::Bfd, directory, Output::Library)?.args(["-soname", &name, "-o", &name]);
                 host.end_of_link(step.arg(object), Output::Library)?.run()?;
             }
         }
@@ -68,21 +68,22 @@ impl Kit {
             return Ok(kit);
         }
         compile(&source("loader.c"), &[], &kit.object("loader"))?;
-        let step = host.link(Linker::Bfd, folder, Output::Pie)?.arg("-o").arg(kit.loader()).arg(kit.object("loader"));
+        let step =
+            host.link(Linker::Bfd, directory, Output::Pie)?.arg("-o").arg(kit.loader()).arg(kit.object("loader"));
         host.end_of_link(step, Output::Pie)?.run()?;
         Ok(kit)
     }
 
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub fn judge_object(&self, judge: &str) -> PathBuf {
-        self.folder.join(format!("judge-{judge}.o"))
+        self.directory.join(format!("judge-{judge}.o"))
     }
 
     pub fn judge_library(&self, judge: &str) -> PathBuf {
-        self.folder.join(format!("libjudge-{judge}.so"))
+        self.directory.join(format!("libjudge-{judge}.so"))
     }
 
     /// What every program has beside what is tested: its `main`, and what that stands on.
@@ -98,7 +99,7 @@ impl Kit {
 
     /// The program that opens `./libcell.so`.
     pub fn loader(&self) -> PathBuf {
-        self.folder.join("loader")
+        self.directory.join("loader")
     }
 
     /// The host program without an entry.
@@ -108,16 +109,16 @@ impl Kit {
 
     pub fn program_with_entries(&self, row: &Row) -> PathBuf {
         let layout = if row.layout == Layout::Old { "old" } else { "new" };
-        self.folder.join(format!("program-{}-{layout}-{}.o", row.kind, row.section.unwrap_or("none")))
+        self.directory.join(format!("program-{}-{layout}-{}.o", row.kind, row.section.unwrap_or("none")))
     }
 
     fn object(&self, name: &str) -> PathBuf {
-        self.folder.join(name).with_extension("o")
+        self.directory.join(name).with_extension("o")
     }
 }
 
 fn source(name: &str) -> PathBuf {
-    super::folder().join(name)
+    super::directory().join(name)
 }
 
 fn entry_flags(row: &Row) -> Vec<String> {

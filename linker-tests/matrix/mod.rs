@@ -27,7 +27,7 @@ use libtest_mimic::Trial;
 
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 use cell::Cells;
 use host::{Form, HOSTS, Host};
 use images::Images;
@@ -36,7 +36,7 @@ use rows::{ROWS, Row};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::ignorable_test("matrix/rows", || {
-        completion(fresh_folder("matrix", "rows").and_then(|folder| rows::are_what_the_program_knows(&folder)))
+        completion(fresh_directory("matrix", "rows").and_then(|directory| rows::are_what_the_program_knows(&directory)))
     })];
     for host in HOSTS.iter() {
         for row in &ROWS {
@@ -48,19 +48,19 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// Where the sources and logs of the matrix are.
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/matrix")
 }
 
 fn all_cells(row: &Row, host: &Host) -> Result<()> {
-    let folder = fresh_folder(&format!("matrix/{}", row.name()), host.name)?;
+    let directory = fresh_directory(&format!("matrix/{}", row.name()), host.name)?;
     let kit = Kit::of(host)?;
-    let images = Images::write(&folder)?;
-    let expected = host::read(&self::folder().join("expected").join(row.log))?.replace("{host}", host.triple);
-    let cells = Cells { row, host, kit: &kit, folder: &folder, expected: &expected };
+    let images = Images::write(&directory)?;
+    let expected = host::read(&self::directory().join("expected").join(row.log))?.replace("{host}", host.triple);
+    let cells = Cells { row, host, kit: &kit, directory: &directory, expected: &expected };
     let mut results = Results::default();
 
-    let (with_entries, without) = (folder.join("with-entries.o"), folder.join("without.o"));
+    let (with_entries, without) = (directory.join("with-entries.o"), directory.join("without.o"));
     wrap(row, host, &images, &row.entry_options(), &with_entries)?;
     wrap(row, host, &images, &[], &without)?;
     for linker in Linker::ALL {
@@ -83,7 +83,7 @@ fn all_cells(row: &Row, host: &Host) -> Result<()> {
         };
         results.add("reference pie", outcome);
     }
-    results.finish(&folder)
+    results.finish(&directory)
 }
 
 fn wrap(row: &Row, host: &Host, images: &Images, entries: &[String], object: &Path) -> Result<()> {
@@ -140,9 +140,9 @@ impl Results {
         let _ = writeln!(self.lines, "{cell} {word}");
     }
 
-    /// Leaves the list of cells in the trial's folder and says how the trial ended.
-    fn finish(self, folder: &Path) -> Result<()> {
-        std::fs::write(folder.join("cells"), &self.lines)?;
+    /// Leaves the list of cells in the trial's directory and says how the trial ended.
+    fn finish(self, directory: &Path) -> Result<()> {
+        std::fs::write(directory.join("cells"), &self.lines)?;
         if self.failed > 0 {
             return Err(anyhow!("{} cells failed of\n{}{}", self.failed, self.lines, self.failures));
         }

@@ -155,11 +155,11 @@ impl Row {
 }
 
 /// What `fatbin wrap` knows, by its own messages about an ABI that does not fit, is what stands in the table.
-pub fn are_what_the_program_knows(folder: &Path) -> Result<()> {
-    let images = Images::write(folder)?;
+pub fn are_what_the_program_knows(directory: &Path) -> Result<()> {
+    let images = Images::write(directory)?;
     for (kind, abi) in [("openmp", "none"), ("cuda", "llvm10"), ("hip", "llvm10"), ("sycl", "llvm10")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fatbin"));
-        command.args(["wrap", "--kind", kind, "--abi", abi, "-o"]).arg(folder.join("none.o")).args(images.of(kind));
+        command.args(["wrap", "--kind", kind, "--abi", abi, "-o"]).arg(directory.join("none.o")).args(images.of(kind));
         let message = String::from_utf8(command.output()?.stderr)?;
         let mut known: Vec<&str> = message.split([' ', ',', ':', ';', ']', ')', '\n']).collect();
         known.retain(|word| *word != abi && (word.starts_with("llvm") || ["main", "aomp"].contains(word)));

@@ -2,7 +2,7 @@
 //!
 //! What is on the page is made of real images, and of two code objects whose kernels have markup for names. Each trial
 //! also demands that the browser complains of nothing and asks for nothing but the page. The pictures, of two widths, light
-//! and dark, stay in the folder of the trial `looks`.
+//! and dark, stay in the directory of the trial `looks`.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use libtest_mimic::Trial;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, in_path};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 const REAL: [&str; 6] = [
     "answer-gfx90a-debug.hsaco",
@@ -36,10 +36,10 @@ pub fn trials() -> Vec<Trial> {
 fn is_usable(name: &str) -> Result<()> {
     let (driver, chromium) = (Tool::Chromedriver.path()?, Tool::Chromium.path()?);
     let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
-    let folder = fresh_folder("page", name)?;
-    make_page(&folder, name)?;
+    let directory = fresh_directory("page", name)?;
+    make_page(&directory, name)?;
     let visit = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/page/visit.py");
-    let visit = Step::new(&folder, python).arg("-B").arg(visit).arg(name).arg(driver).arg(chromium);
+    let visit = Step::new(&directory, python).arg("-B").arg(visit).arg(name).arg(driver).arg(chromium);
     visit.args(["page.html", "."]).run()?;
     Ok(())
 }
@@ -50,15 +50,15 @@ const POLICY: &str = "warn = [\"debug-information\"]\n[archs]\nrequire = [\"sm_8
 /// A check that cannot decide everything and says so to files, as a command that ends well.
 const CANNOT_DECIDE: &str = "\"$0\" \"$@\" >said 2>complained; test $? -eq 2";
 
-/// Puts `page.html` into the folder.
-fn make_page(folder: &Path, name: &str) -> Result<()> {
+/// Puts `page.html` into the directory.
+fn make_page(directory: &Path, name: &str) -> Result<()> {
     let fatbin = env!("CARGO_BIN_EXE_fatbin");
     let mut step = match name {
         "findings" => {
-            fs::write(folder.join("policy.toml"), POLICY)?;
-            Step::new(folder, "sh").args(["-c", CANNOT_DECIDE, fatbin, "check", "--policy", "policy.toml"])
+            fs::write(directory.join("policy.toml"), POLICY)?;
+            Step::new(directory, "sh").args(["-c", CANNOT_DECIDE, fatbin, "check", "--policy", "policy.toml"])
         }
-        _ => Step::new(folder, fatbin).arg("inspect"),
+        _ => Step::new(directory, fatbin).arg("inspect"),
     };
     step = step.args(["--html", "page.html"]);
     for real in REAL {
@@ -66,20 +66,20 @@ fn make_page(folder: &Path, name: &str) -> Result<()> {
     }
     for (number, hostile) in HOSTILE.into_iter().enumerate() {
         let file = format!("hostile-{number}.hsaco");
-        fs::write(folder.join(&file), renamed(&fs::read(fixture(REAL[1])?)?, hostile))?;
+        fs::write(directory.join(&file), renamed(&fs::read(fixture(REAL[1])?)?, hostile))?;
         step = step.arg(file);
     }
     if name == "findings" {
-        fs::write(folder.join("cut.hsaco"), &fs::read(fixture(REAL[1])?)?[..2000])?;
+        fs::write(directory.join("cut.hsaco"), &fs::read(fixture(REAL[1])?)?[..2000])?;
         step = step.arg("cut.hsaco");
     }
     if name == "long" {
         let kernels: String = (0..3000).map(|number| format!(".entry k{number}() {{ ret; }}\n")).collect();
-        fs::write(folder.join("many.ptx"), format!(".version 8.1\n.target sm_80\n.address_size 64\n{kernels}"))?;
+        fs::write(directory.join("many.ptx"), format!(".version 8.1\n.target sm_80\n.address_size 64\n{kernels}"))?;
         step = step.arg("many.ptx");
     }
     let made = step.run()?;
-    ensure!(made.stdout.is_empty(), "{}", made.complain("prints something"));
+    ensure!(made.stdout.is_empty(), "{}", made.error("prints something"));
     Ok(())
 }
 

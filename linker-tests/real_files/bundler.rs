@@ -14,28 +14,28 @@ pub fn trials() -> impl Iterator<Item = Trial> {
     named(names).map(|file| trial(file, "clang-offload-bundler", equals_the_bundler))
 }
 
-fn equals_the_bundler(folder: &Path, file: &RealFile) -> Result<()> {
+fn equals_the_bundler(directory: &Path, file: &RealFile) -> Result<()> {
     // ROCm 5 calls the host by three parts of a triple, and at such an id release 22 stops: "invalid bundle id".
     let tool = match file.name {
         "rocrand" => llvm_tool("clang-offload-bundler", "19", "clang-tools-19")?,
         _ => Tool::OffloadBundler.path()?,
     };
     let path = file.path()?;
-    std::fs::create_dir(folder.join("bundles"))?;
-    reader(folder)?.args(["--cut", "bundles"]).arg(&path).run()?;
-    let (found, done) = scanned(folder, &path)?;
+    std::fs::create_dir(directory.join("bundles"))?;
+    reader(directory)?.args(["--cut", "bundles"]).arg(&path).run()?;
+    let (found, done) = scanned(directory, &path)?;
     let mut found: Vec<Found> = found.into_iter().filter(|it| ["bundle", "ccob"].contains(&&*it.container)).collect();
     found.sort();
     let bundles: Vec<_> = found.chunk_by(|one, other| (&one.file, one.offset) == (&other.file, other.offset)).collect();
-    let cut = std::fs::read_dir(folder.join("bundles"))?.count();
-    ensure!(bundles.len() == cut && cut > 0, "{}", done.complain(format!("{cut} bundles were cut out")));
+    let cut = std::fs::read_dir(directory.join("bundles"))?.count();
+    ensure!(bundles.len() == cut && cut > 0, "{}", done.error(format!("{cut} bundles were cut out")));
     for bundle in bundles {
         let name = bundle[0].file.rsplit('/').next().context("a name")?;
-        let input = folder.join("bundles").join(format!("{name}@{}", bundle[0].offset));
+        let input = directory.join("bundles").join(format!("{name}@{}", bundle[0].offset));
         let list =
-            Step::new(folder, &tool).args(["-type=o", "-list"]).arg(format!("-input={}", input.display())).run()?;
-        ensure!(list.stdout.lines().count() == bundle.len(), "{}", list.complain(done.complain("another number")));
-        let taken_out = folder.join("taken-out");
+            Step::new(directory, &tool).args(["-type=o", "-list"]).arg(format!("-input={}", input.display())).run()?;
+        ensure!(list.stdout.lines().count() == bundle.len(), "{}", list.error(done.error("another number")));
+        let taken_out = directory.join("taken-out");
         std::fs::create_dir(&taken_out)?;
         // The host's image is empty.
         let images: Vec<&Found> = bundle.iter().filter(|image| !image.target.starts_with("host-")).collect();
@@ -47,7 +47,7 @@ fn equals_the_bundler(folder: &Path, file: &RealFile) -> Result<()> {
         step.arg(format!("-input={}", input.display())).args(outputs).run()?;
         for (hash, index) in hashes(&taken_out)? {
             let image = images[index.parse::<usize>()?];
-            ensure!(image.sha256 == hash, "{}", list.complain(format!("{image:?}: the bundler has {hash}")));
+            ensure!(image.sha256 == hash, "{}", list.error(format!("{image:?}: the bundler has {hash}")));
         }
         std::fs::remove_dir_all(&taken_out)?;
     }

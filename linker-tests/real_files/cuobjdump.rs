@@ -17,22 +17,22 @@ pub fn trials() -> impl Iterator<Item = Trial> {
     named(["bitsandbytes", "nvjpeg", "qiskit-aer"]).map(|file| trial(file, "cuobjdump", equals_cuobjdump))
 }
 
-fn equals_cuobjdump(folder: &Path, file: &RealFile) -> Result<()> {
+fn equals_cuobjdump(directory: &Path, file: &RealFile) -> Result<()> {
     let tool = Tool::Cuobjdump.path()?;
     let unzip = in_path("unzip").ok_or_else(|| Missing::new("unzip", "unzip"))?;
-    Step::new(folder, unzip).args(["-q", "-j"]).arg(file.path()?).args(["*.so*", "-d", "libraries"]).run()?;
-    let (found, done) = scanned(folder, Path::new("libraries"))?;
+    Step::new(directory, unzip).args(["-q", "-j"]).arg(file.path()?).args(["*.so*", "-d", "libraries"]).run()?;
+    let (found, done) = scanned(directory, Path::new("libraries"))?;
     let mut found: Vec<Found> = found.into_iter().filter(|image| image.container == "cuda-fatbin").collect();
     found.sort();
     let libraries: Vec<&[Found]> = found.chunk_by(|one, other| one.file == other.file).collect();
-    ensure!(!libraries.is_empty(), "{}", done.complain("nothing to compare"));
+    ensure!(!libraries.is_empty(), "{}", done.error("nothing to compare"));
     for library in libraries {
         let name = &library[0].file;
-        let taken_out = folder.join("taken-out");
+        let taken_out = directory.join("taken-out");
         std::fs::create_dir(&taken_out)?;
         let run = ["-xelf", "-xptx"].into_iter().try_for_each(|option| {
             // Without -all it skips relocatable device code.
-            Step::new(&taken_out, &tool).args(["-all", option, "all"]).arg(folder.join(name)).run().map(drop)
+            Step::new(&taken_out, &tool).args(["-all", option, "all"]).arg(directory.join(name)).run().map(drop)
         });
         if name == GIVES_UP_ON {
             ensure!(run.is_err(), "{name}: cuobjdump reads it now: it can be compared");
@@ -45,7 +45,7 @@ fn equals_cuobjdump(folder: &Path, file: &RealFile) -> Result<()> {
         let mut ours: Vec<_> = library.iter().map(|image| (image.target.clone(), image.sha256.clone())).collect();
         theirs.sort();
         ours.sort();
-        ensure!(ours == theirs, "{}", done.complain(format!("{name}: cuobjdump takes out\n{theirs:#?}")));
+        ensure!(ours == theirs, "{}", done.error(format!("{name}: cuobjdump takes out\n{theirs:#?}")));
         std::fs::remove_dir_all(&taken_out)?;
     }
     Ok(())

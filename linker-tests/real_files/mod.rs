@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, fetched, find_in, in_path, not_fetched};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 /// A name for the trials, the file's own up to a dot, and how many images are in it: the number is only there to notice
 /// when all of the readers become blind to the same thing.
@@ -43,13 +43,13 @@ pub fn trials() -> Vec<Trial> {
     reader.chain(cuobjdump::trials()).chain(bundler::trials()).collect()
 }
 
-/// A trial on one of the files, by its name, in a folder of its own.
+/// A trial on one of the files, by its name, in a directory of its own.
 fn trial(file: &'static RealFile, what: &'static str, test: fn(&Path, &RealFile) -> Result<()>) -> Trial {
     Trial::ignorable_test(format!("real_files/{what}/{}", file.name), move || {
-        completion(fresh_folder("real_files", &format!("{what}-{}", file.name)).and_then(|folder| {
-            test(&folder, file)?;
+        completion(fresh_directory("real_files", &format!("{what}-{}", file.name)).and_then(|directory| {
+            test(&directory, file)?;
             // What was taken out of them takes hundreds of megabytes, and whoever wants it can run the trial's steps.
-            Ok(std::fs::remove_dir_all(&folder)?)
+            Ok(std::fs::remove_dir_all(&directory)?)
         }))
     })
 }
@@ -82,12 +82,12 @@ struct Found {
 }
 
 /// What our program finds, and its own words.
-fn scanned(folder: &Path, path: &Path) -> Result<(Vec<Found>, Done)> {
-    let done = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", "--hash"]).arg(path).run()?;
+fn scanned(directory: &Path, path: &Path) -> Result<(Vec<Found>, Done)> {
+    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", "--hash"]).arg(path).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let mut images = Vec::new();
     for file in elements(&document, "files") {
-        ensure!(elements(file, "errors").is_empty(), "{}", done.complain("errors in a good file"));
+        ensure!(elements(file, "errors").is_empty(), "{}", done.error("errors in a good file"));
         for container in elements(file, "containers") {
             for image in elements(container, "images") {
                 let target = [&image["id"], &image["arch"]].into_iter().find_map(Value::as_str).unwrap_or("-");
@@ -112,22 +112,22 @@ fn said(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn reader(folder: &Path) -> Result<Step> {
+fn reader(directory: &Path) -> Result<Step> {
     let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
-    Ok(Step::new(folder, python).arg(concat!(env!("CARGO_MANIFEST_DIR"), "/linker-tests/real_files/reader.py")))
+    Ok(Step::new(directory, python).arg(concat!(env!("CARGO_MANIFEST_DIR"), "/linker-tests/real_files/reader.py")))
 }
 
-fn equals_the_reader(folder: &Path, file: &RealFile) -> Result<()> {
+fn equals_the_reader(directory: &Path, file: &RealFile) -> Result<()> {
     let path = file.path()?;
-    let theirs = reader(folder)?.arg(&path).run()?;
+    let theirs = reader(directory)?.arg(&path).run()?;
     let expected: Vec<Found> =
         theirs.stdout.lines().map(line_of_the_reader).collect::<Option<_>>().context("a line")?;
-    ensure!(expected.len() == file.images, "{}", theirs.complain(format!("there should be {}", file.images)));
-    let (found, done) = scanned(folder, &path)?;
+    ensure!(expected.len() == file.images, "{}", theirs.error(format!("there should be {}", file.images)));
+    let (found, done) = scanned(directory, &path)?;
     for (own, other) in found.iter().zip(&expected) {
-        ensure!(own == other, "{}", done.complain(format!("found {own:?}\nthe reader {other:?}")));
+        ensure!(own == other, "{}", done.error(format!("found {own:?}\nthe reader {other:?}")));
     }
-    ensure!(found.len() == expected.len(), "{}", done.complain(format!("there should be {}", expected.len())));
+    ensure!(found.len() == expected.len(), "{}", done.error(format!("there should be {}", expected.len())));
     Ok(())
 }
 
@@ -137,13 +137,13 @@ fn line_of_the_reader(line: &str) -> Option<Found> {
     Some(Found { file, container, offset: offset.parse().ok()?, target, sha256 })
 }
 
-/// SHA-256 and name of every file in a folder.
-fn hashes(folder: &Path) -> Result<Vec<(String, String)>> {
+/// SHA-256 and name of every file in a directory.
+fn hashes(directory: &Path) -> Result<Vec<(String, String)>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         names.push(entry?.file_name());
     }
-    let done = Step::new(folder, "sha256sum").arg("--").args(names).run()?;
+    let done = Step::new(directory, "sha256sum").arg("--").args(names).run()?;
     let line = |line: &str| line.split_once("  ").map(|(hash, name)| (hash.to_owned(), name.to_owned()));
     done.stdout.lines().map(line).collect::<Option<_>>().context("a line of sha256sum")
 }

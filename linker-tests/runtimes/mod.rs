@@ -4,7 +4,7 @@
 //! host's own processor. CUDA and HIP need a GPU for that; without one a program still has to start, register, get an
 //! answer from the runtime, and end.
 //!
-//! `scripts/test` fetches the runtimes that cannot be installed side by side into `target/runtimes`, a folder each.
+//! `scripts/test` fetches the runtimes that cannot be installed side by side into `target/runtimes`, a directory each.
 
 mod choosing;
 
@@ -15,7 +15,7 @@ use libtest_mimic::Trial;
 
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing, Tool, fetched, find_in, llvm_tool, not_fetched};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 use crate::matrix::images::Images;
 
 const HOST: &str = "x86_64-pc-linux-gnu";
@@ -24,8 +24,8 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for linker in Linker::ALL {
         let mut trial = |name: String, test: fn(&Path, &'static str, Linker) -> Result<()>, release: &'static str| {
-            let folder = format!("runtimes/{name}");
-            let run = move || completion(test(&fresh_folder(&folder, linker.name())?, release, linker));
+            let directory = format!("runtimes/{name}");
+            let run = move || completion(test(&fresh_directory(&directory, linker.name())?, release, linker));
             trials.push(Trial::ignorable_test(format!("runtimes/{name}/{}", linker.name()), run));
         };
         for release in ["15", "16", "19", "22"] {
@@ -47,32 +47,34 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// `openmp/main.c`, which runs one region and one variable on the device, with everything of this release.
-fn openmp(folder: &Path, release: &str, linker: Linker) -> Result<()> {
+fn openmp(directory: &Path, release: &str, linker: Linker) -> Result<()> {
     let libomp = openmp_library(release, "libomp.so.5")?;
     let libomptarget = openmp_library(release, &format!("libomptarget.so.{release}"))?;
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp");
     let clang = || -> Result<Step> {
         let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
-        let step = Step::new(folder, clang).args(["-O1", "-fPIE", "-fopenmp"]).arg(format!("-fopenmp-targets={HOST}"));
+        let step =
+            Step::new(directory, clang).args(["-O1", "-fPIE", "-fopenmp"]).arg(format!("-fopenmp-targets={HOST}"));
         Ok(step.arg("-c").arg(case.join("main.c")))
     };
     clang()?.args(["--offload-host-only", "-o", "host.o"]).run()?;
     clang()?.args(["--offload-device-only", "-fPIC", "-DMARKER=42", "-o", "device.o"]).run()?;
-    Step::new(folder, Tool::Cc.path()?).args(["-shared", "-o", "device.so", "device.o"]).run()?;
+    Step::new(directory, Tool::Cc.path()?).args(["-shared", "-o", "device.so", "device.o"]).run()?;
 
     let expected = std::fs::read_to_string(case.join("expected-stdout"))?;
     let flags = ["-Wl,--no-as-needed".into(), libomp.clone().into_os_string(), libomptarget.clone().into_os_string()];
     let abi = format!("llvm{release}");
     // Said by name, and found out from the host object: both have to fit this release.
     for (name, choice) in [("said", ["--abi", abi.as_str()]), ("matched", ["--match", "host.o"])] {
-        let step = wrap(folder).args(["--kind", "openmp"]).args(choice);
+        let step = wrap(directory).args(["--kind", "openmp"]).args(choice);
         step.arg(format!("--image=file=device.so,triple={HOST}")).args(["-o", "wrapper.o"]).run()?;
-        let step = Step::new(folder, Tool::Cc.path()?).args(linker.cc_flags()?);
+        let step = Step::new(directory, Tool::Cc.path()?).args(linker.cc_flags()?);
         step.args(["-pie", "-o", name, "host.o", "wrapper.o"]).args(&flags).run()?;
-        let step = Step::new(folder, folder.join(name)).env("LD_LIBRARY_PATH", folders_of(&[&libomp, &libomptarget]));
+        let step = Step::new(directory, directory.join(name))
+            .env("LD_LIBRARY_PATH", directories_of(&[&libomp, &libomptarget]));
         let done = step.env("OMP_TARGET_OFFLOAD", "MANDATORY").run()?;
         if done.stdout != expected {
-            return Err(done.complain(format!("expected: {expected}")));
+            return Err(done.error(format!("expected: {expected}")));
         }
     }
     Ok(())
@@ -89,14 +91,14 @@ fn openmp_library(release: &str, name: &str) -> Result<PathBuf> {
     })
 }
 
-fn cuda(folder: &Path, release: &str, linker: Linker) -> Result<()> {
+fn cuda(directory: &Path, release: &str, linker: Linker) -> Result<()> {
     let library = find_in(&fetched(&format!("cuda-{release}")), &format!("libcudart.so.{release}"));
     let library = library.ok_or_else(|| not_fetched(&format!("libcudart.so.{release}")))?;
-    starts_and_ends(folder, "cuda", linker, &library)
+    starts_and_ends(directory, "cuda", linker, &library)
 }
 
-fn hip(folder: &Path, release: &str, linker: Linker) -> Result<()> {
-    starts_and_ends(folder, "hip", linker, &hip_library(release)?)
+fn hip(directory: &Path, release: &str, linker: Linker) -> Result<()> {
+    starts_and_ends(directory, "hip", linker, &hip_library(release)?)
 }
 
 /// The HIP runtime of this release.
@@ -107,12 +109,12 @@ pub fn hip_library(release: &str) -> Result<PathBuf> {
 }
 
 /// A program with entries from the command line alone, once for each way in which the entries were read over time.
-fn starts_and_ends(folder: &Path, kind: &str, linker: Linker, library: &Path) -> Result<()> {
+fn starts_and_ends(directory: &Path, kind: &str, linker: Linker, library: &Path) -> Result<()> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("linker-tests/runtimes/{kind}.c"));
-    Step::new(folder, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(source).args(["-o", "host.o"]).run()?;
-    let images = Images::write(folder)?;
+    Step::new(directory, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(source).args(["-o", "host.o"]).run()?;
+    let images = Images::write(directory)?;
     for abi in ["llvm15", "llvm18", "llvm20", "llvm22", "main"] {
-        let mut step = wrap(folder).args(["--kind", kind, "--abi", abi, "--entry=answer_kernel=kernel_stub"]);
+        let mut step = wrap(directory).args(["--kind", kind, "--abi", abi, "--entry=answer_kernel=kernel_stub"]);
         step = step.args(["--entry=plain,size=16", "--entry=constant,size=16,flags=0x10"]);
         // HIP 5 crashes on a managed variable without a GPU, with LLVM's own object as with ours: it allocates at once.
         if kind == "cuda" && ["llvm20", "llvm22", "main"].contains(&abi) {
@@ -122,27 +124,29 @@ fn starts_and_ends(folder: &Path, kind: &str, linker: Linker, library: &Path) ->
             step = step.args(["--entry=surface,size=8,flags=2,data=2", "--entry=texture,size=8,flags=3,data=2"]);
         }
         step.args(images.of(kind)).args(["-o", "wrapper.o"]).run()?;
-        let step = Step::new(folder, Tool::Cc.path()?).args(linker.cc_flags()?);
+        let step = Step::new(directory, Tool::Cc.path()?).args(linker.cc_flags()?);
         // The runtime's own libraries are found when the program starts.
         let step = step.args(["-pie", "-Wl,--allow-shlib-undefined", "-o", abi, "host.o", "wrapper.o"]);
         step.arg(library).run()?;
-        let done = Step::new(folder, folder.join(abi)).env("LD_LIBRARY_PATH", folders_of(&[library])).run()?;
+        let done =
+            Step::new(directory, directory.join(abi)).env("LD_LIBRARY_PATH", directories_of(&[library])).run()?;
         if done.stdout != "runs\n" {
-            return Err(done.complain(format!("--abi {abi}: expected: runs")));
+            return Err(done.error(format!("--abi {abi}: expected: runs")));
         }
     }
     Ok(())
 }
 
-fn wrap(folder: &Path) -> Step {
-    Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).arg("wrap")
+fn wrap(directory: &Path) -> Step {
+    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("wrap")
 }
 
 /// As LD_LIBRARY_PATH: a run path would not be inherited by the libraries of the runtimes. What a runtime needs of other
-/// packages was fetched beside it, into the folder where Debian has it.
-pub fn folders_of(libraries: &[&Path]) -> String {
+/// packages was fetched beside it, into the directory where Debian has it.
+pub fn directories_of(libraries: &[&Path]) -> String {
     let own = libraries.iter().filter_map(|library| library.parent().map(Path::to_owned));
-    let beside = libraries.iter().filter_map(|library| library.ancestors().find(|folder| folder.ends_with("usr/lib")));
-    let folders = own.chain(beside.map(|folder| folder.join("x86_64-linux-gnu")));
-    folders.map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(":")
+    let beside =
+        libraries.iter().filter_map(|library| library.ancestors().find(|directory| directory.ends_with("usr/lib")));
+    let directories = own.chain(beside.map(|directory| directory.join("x86_64-linux-gnu")));
+    directories.map(|directory| directory.display().to_string()).collect::<Vec<_>>().join(":")
 }

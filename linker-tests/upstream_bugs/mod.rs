@@ -14,16 +14,16 @@ use libtest_mimic::Trial;
 use crate::harness::directives::fixture;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
     llvm::trials().into_iter().chain(cuobjdump::trials()).collect()
 }
 
 fn trial(name: &str, test: fn(&Path) -> Result<()>) -> Trial {
-    let folder = name.replace('/', "-");
+    let directory = name.replace('/', "-");
     Trial::ignorable_test(format!("upstream_bugs/{name}"), move || {
-        completion(fresh_folder("upstream_bugs", &folder).and_then(|folder| test(&folder)))
+        completion(fresh_directory("upstream_bugs", &directory).and_then(|directory| test(&directory)))
     })
 }
 
@@ -31,12 +31,12 @@ const LINUX: &str = "x86_64-unknown-linux-gnu";
 const WINDOWS: &str = "x86_64-pc-windows-msvc";
 
 /// Makes `name`, an object that has `content` as its section `section`.
-fn object(folder: &Path, name: &str, target: &str, section: &str, content: &str) -> Result<()> {
+fn object(directory: &Path, name: &str, target: &str, section: &str, content: &str) -> Result<()> {
     // The one letter that both assemblers have for read-only data.
     let flags = if target == LINUX { "a" } else { "dr" };
     let text = format!(".section {section},\"{flags}\"\n.balign 8\n.incbin \"{content}\"\n");
-    std::fs::write(folder.join("section.s"), text)?;
-    let step = Step::new(folder, Tool::Clang.path()?).arg(format!("--target={target}"));
+    std::fs::write(directory.join("section.s"), text)?;
+    let step = Step::new(directory, Tool::Clang.path()?).arg(format!("--target={target}"));
     step.args(["-c", "-o", name, "section.s"]).run()?;
     Ok(())
 }
@@ -44,7 +44,7 @@ fn object(folder: &Path, name: &str, target: &str, section: &str, content: &str)
 /// The words of a command that is to fail, as it does.
 fn failing(step: Step) -> Result<String> {
     match step.run() {
-        Ok(done) => Err(done.complain("this was to fail, and no longer does")),
+        Ok(done) => Err(done.error("this was to fail, and no longer does")),
         Err(error) => Ok(error.to_string()),
     }
 }
@@ -56,17 +56,21 @@ fn fails_with(step: Step, reason: &str) -> Result<()> {
     Ok(())
 }
 
-fn ours(folder: &Path, arguments: &[&str]) -> Result<Done> {
-    Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+fn ours(directory: &Path, arguments: &[&str]) -> Result<Done> {
+    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
 }
 
 /// Whether our program takes exactly these images out of a file, in this order.
-fn ours_takes_out(folder: &Path, file: &str, images: &[PathBuf]) -> Result<()> {
-    let done = ours(folder, &["extract", file, "-o", "ours"])?;
+fn ours_takes_out(directory: &Path, file: &str, images: &[PathBuf]) -> Result<()> {
+    let done = ours(directory, &["extract", file, "-o", "ours"])?;
     let written: Vec<&str> = done.stdout.lines().collect();
-    ensure!(written.len() == images.len(), "{}", done.complain(format!("should be {}", images.len())));
+    ensure!(written.len() == images.len(), "{}", done.error(format!("should be {}", images.len())));
     for (own, image) in written.iter().zip(images) {
-        ensure!(same(&folder.join(own), &folder.join(image))?, "{}", done.complain(format!("{own} is another image")));
+        ensure!(
+            same(&directory.join(own), &directory.join(image))?,
+            "{}",
+            done.error(format!("{own} is another image"))
+        );
     }
     Ok(())
 }
@@ -76,10 +80,10 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
-/// The files in a folder whose names begin like this, in their order.
-fn files_beginning(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
+/// The files in a directory whose names begin like this, in their order.
+fn files_beginning(directory: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(prefix) {
             files.push(entry.path());

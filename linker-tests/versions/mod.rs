@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, in_path};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 /// Name, arguments of `fatbin pack`, and the version that has to come of it.
 const FORMS: [(&str, &[&str], u32); 4] = [
@@ -28,15 +28,15 @@ pub fn trials() -> Vec<Trial> {
 fn is_read(name: &str, arguments: &[&str], version: u32) -> Result<()> {
     let tool = |name| in_path(name).ok_or_else(|| Missing::new(name, name));
     let (python, _) = (tool("python3")?, tool("zstd")?);
-    let folder = fresh_folder("versions", name)?;
+    let directory = fresh_directory("versions", name)?;
     let (gpu, cubin) = (fixture("answer-gfx90a.hsaco")?, fixture("answer-sm_90.cubin")?);
     let described = format!("file={},kind=hip,note=a,note=b", gpu.display());
-    let pack = Step::new(&folder, env!("CARGO_BIN_EXE_fatbin")).args(["pack", "-o", "out", "--image", &described]);
+    let pack = Step::new(&directory, env!("CARGO_BIN_EXE_fatbin")).args(["pack", "-o", "out", "--image", &described]);
     pack.arg(&cubin).args(arguments).run()?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/linker-tests/versions/layout.py");
-    let read = Step::new(&folder, python).args([script, "out"]).run()?;
+    let read = Step::new(&directory, python).args([script, "out"]).run()?;
     let hash = |path| -> Result<String> {
-        let sum = Step::new(&folder, "sha256sum").arg(path).run()?;
+        let sum = Step::new(&directory, "sha256sum").arg(path).run()?;
         Ok(sum.stdout.split_whitespace().next().unwrap_or_default().to_owned())
     };
     let expected = format!(
@@ -45,6 +45,6 @@ fn is_read(name: &str, arguments: &[&str], version: u32) -> Result<()> {
         hash(&gpu)?,
         hash(&cubin)?
     );
-    ensure!(read.stdout == expected, "{}", read.complain(format!("should have been read as\n{expected}")));
+    ensure!(read.stdout == expected, "{}", read.error(format!("should have been read as\n{expected}")));
     Ok(())
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 /// How ELF files are linked: a name, flags for the compiler, flags for the link.
 const FORMS: [(&str, &[&str], &[&str]); 4] = [
@@ -45,53 +45,53 @@ pub fn trials() -> Vec<Trial> {
         for (form, compiler, link) in FORMS {
             let name = format!("{}-{form}", linker.name());
             let run = move || {
-                let folder = prepared(&format!("{}-{form}", linker.name()))?;
-                let step = Step::new(&folder, Tool::Cc.path()?).args(linker.cc_flags()?).args(compiler).args(link);
+                let directory = prepared(&format!("{}-{form}", linker.name()))?;
+                let step = Step::new(&directory, Tool::Cc.path()?).args(linker.cc_flags()?).args(compiler).args(link);
                 step.args(["-o", "linked", "wrappers.c"]).run()?;
-                leads_to_both(&folder)
+                leads_to_both(&directory)
             };
             trials.push(Trial::ignorable_test(format!("wrappers/{name}"), move || completion(run())));
         }
     }
     for (name, triple, flags) in OTHERS {
         let run = move || {
-            let folder = prepared(name)?;
+            let directory = prepared(name)?;
             Tool::Lld.path()?;
-            let step = Step::new(&folder, Tool::Clang.path()?).arg(format!("--target={triple}")).args(flags);
+            let step = Step::new(&directory, Tool::Clang.path()?).arg(format!("--target={triple}")).args(flags);
             step.args(["-fuse-ld=lld", "-o", "linked", "wrappers.c"]).run()?;
-            leads_to_both(&folder)
+            leads_to_both(&directory)
         };
         trials.push(Trial::ignorable_test(format!("wrappers/{name}"), move || completion(run())));
     }
     trials
 }
 
-/// A folder with the source and a bundle.
+/// A directory with the source and a bundle.
 fn prepared(name: &str) -> Result<std::path::PathBuf> {
-    let folder = fresh_folder("wrappers", name)?;
+    let directory = fresh_directory("wrappers", name)?;
     std::fs::copy(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/wrappers/wrappers.c"),
-        folder.join("wrappers.c"),
+        directory.join("wrappers.c"),
     )?;
-    std::fs::copy(fixture("answer-gfx90a.hsaco")?, folder.join("code"))?;
+    std::fs::copy(fixture("answer-gfx90a.hsaco")?, directory.join("code"))?;
     let targets = ["--target", "hipv4-amdgcn-amd-amdhsa--gfx90a=code"];
-    Step::new(&folder, env!("CARGO_BIN_EXE_fatbin"))
+    Step::new(&directory, env!("CARGO_BIN_EXE_fatbin"))
         .args(["bundle", "--type", "bc", "-o", "bundle"])
         .args(targets)
         .run()?;
-    Ok(folder)
+    Ok(directory)
 }
 
-fn leads_to_both(folder: &Path) -> Result<()> {
-    let scan = Step::new(folder, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--fast", "--json", "linked"]).run()?;
+fn leads_to_both(directory: &Path) -> Result<()> {
+    let scan = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--fast", "--json", "linked"]).run()?;
     let document: Value = serde_json::from_str(&scan.stdout)?;
     let file = &document["files"][0];
     let containers = file["containers"].as_array().context("containers")?;
     let wrappers = file["wrappers"].as_array().with_context(|| scan.stdout.clone())?;
     let offsets: Vec<&Value> = containers.iter().map(|container| &container["offset"]).collect();
     let pointed: Vec<&Value> = wrappers.iter().map(|wrapper| &wrapper["container"]).collect();
-    ensure!(offsets.len() == 2 && offsets == pointed, scan.complain("not the two containers of the two wrappers"));
+    ensure!(offsets.len() == 2 && offsets == pointed, scan.error("not the two containers of the two wrappers"));
     let archs = containers.iter().map(|container| &container["images"][0]["arch"]);
-    ensure!(archs.into_iter().all(|arch| arch == "gfx90a"), scan.complain("not the images"));
+    ensure!(archs.into_iter().all(|arch| arch == "gfx90a"), scan.error("not the images"));
     Ok(())
 }

@@ -105,7 +105,7 @@ fn links_and_runs(host: &Host, linker: Linker, form: Form) -> Result<()> {
     }
     let ran = bench.run()?;
     if ran.stdout != expected {
-        return Err(ran.complain(format!("the program should print:\n{expected}")));
+        return Err(ran.error(format!("the program should print:\n{expected}")));
     }
     Ok(())
 }

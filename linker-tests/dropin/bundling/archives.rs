@@ -38,15 +38,15 @@ pub fn are_taken_apart_alike(pair: &Pair) -> Result<()> {
         let line = format!("{} -output=x", spelled(line));
         let came = pair.call(Side::Theirs, &Call::line(&line))?;
         let Some(Left::File { bytes, .. }) = came.left.get("x") else { anyhow::bail!("{line}: {}", came.err) };
-        std::fs::write(pair.folder.join(name), bytes)?;
+        std::fs::write(pair.directory.join(name), bytes)?;
     }
     // The tool makes no such bundle.
     let ids = ["DEVICE", "DEVICE:xnack+"].map(spelled);
     let entries: Vec<(&str, &[u8])> = ids.iter().map(|id| (id.as_str(), id.as_bytes())).collect();
     let conflicting = fatbin::format::bundle::write(&entries, 1).context("a bundle of a few bytes")?;
-    std::fs::write(pair.folder.join("conflict.o"), conflicting.to_vec())?;
+    std::fs::write(pair.directory.join("conflict.o"), conflicting.to_vec())?;
     let names = MEMBERS.map(|(name, _)| name);
-    let ar = || Ok::<_, anyhow::Error>(Step::new(&pair.folder, Tool::Ar.path()?).arg("rcD"));
+    let ar = || Ok::<_, anyhow::Error>(Step::new(&pair.directory, Tool::Ar.path()?).arg("rcD"));
     ar()?.args(["all.a", "host.o", "text", "empty"]).args(names).run()?;
     ar()?.args(["conflict.a", "plain.bc", "conflict.o"]).run()?;
     let mut written = 0;

@@ -16,9 +16,9 @@ use super::same::What;
 use crate::dropin::Side;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 use crate::linker_wrapper::kernel;
-use crate::runtimes::{folders_of, hip_library};
+use crate::runtimes::{directories_of, hip_library};
 
 /// A compile that bundles.
 struct Client {
@@ -50,11 +50,11 @@ static CLIENTS: [Client; 10] = [
 pub fn trials() -> Vec<Trial> {
     fn trial(name: &'static str, run: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
         Trial::ignorable_test(format!("dropin/bundling/clients/{name}"), move || {
-            completion(fresh_folder("dropin-bundling-clients", name).and_then(|folder| run(&folder)))
+            completion(fresh_directory("dropin-bundling-clients", name).and_then(|directory| run(&directory)))
         })
     }
     let mut trials: Vec<Trial> =
-        CLIENTS.iter().map(|client| trial(client.name, move |folder| client.is_served(folder))).collect();
+        CLIENTS.iter().map(|client| trial(client.name, move |directory| client.is_served(directory))).collect();
     trials.push(trial("from-preprocessed", preprocessed_is_compiled));
     trials.push(trial("device-link", relocatable_code_is_linked));
     trials.push(trial("registration", the_runtime_registers_it));
@@ -62,46 +62,46 @@ pub fn trials() -> Vec<Trial> {
 }
 
 impl Client {
-    fn is_served(&self, folder: &Path) -> Result<()> {
+    fn is_served(&self, directory: &Path) -> Result<()> {
         let [theirs, ours] = [Side::Theirs, Side::Ours].map(|side| {
-            let folder = prepare(folder, side)?;
-            compile(&folder, &format!("{} kernel.hip -o out", self.flags), self.calls)?;
-            Ok::<PathBuf, anyhow::Error>(folder)
+            let directory = prepare(directory, side)?;
+            compile(&directory, &format!("{} kernel.hip -o out", self.flags), self.calls)?;
+            Ok::<PathBuf, anyhow::Error>(directory)
         });
         let (theirs, ours) = (theirs?, ours?);
         for name in made(&theirs)? {
-            let [theirs, ours] = [&theirs, &ours].map(|folder| std::fs::read(folder.join(&name)));
+            let [theirs, ours] = [&theirs, &ours].map(|directory| std::fs::read(directory.join(&name)));
             let (theirs, ours) = (theirs?, ours.with_context(|| name.clone())?);
             let is_same = theirs == ours || self.is_laid_out && What::of(&theirs)? == What::of(&ours)?;
-            ensure!(is_same, "{}: {name} is not the same", folder.display());
+            ensure!(is_same, "{}: {name} is not the same", directory.display());
         }
-        ensure!(made(&theirs)? == made(&ours)?, "{}: not the same files", folder.display());
+        ensure!(made(&theirs)? == made(&ours)?, "{}: not the same files", directory.display());
         if ["object", "compressed"].contains(&self.name) {
             let [theirs, ours] = [listed(&theirs)?, listed(&ours)?];
-            ensure!(theirs.stdout == ours.stdout, "{}", ours.complain(format!("the tool's: {}", theirs.stdout)));
+            ensure!(theirs.stdout == ours.stdout, "{}", ours.error(format!("the tool's: {}", theirs.stdout)));
             for arch in ["gfx906", "gfx90a"] {
-                ensure!(ours.stdout.contains(arch), "{}", ours.complain(arch));
+                ensure!(ours.stdout.contains(arch), "{}", ours.error(arch));
             }
         }
         Ok(())
     }
 }
 
-/// A folder with the source, and one in it where clang finds the bundler of this side.
-fn prepare(folder: &Path, side: Side) -> Result<PathBuf> {
-    let folder = folder.join(format!("{side:?}"));
-    std::fs::create_dir_all(folder.join("tools"))?;
+/// A directory with the source, and one in it where clang finds the bundler of this side.
+fn prepare(directory: &Path, side: Side) -> Result<PathBuf> {
+    let directory = directory.join(format!("{side:?}"));
+    std::fs::create_dir_all(directory.join("tools"))?;
     let tool = Tool::OffloadBundler.path()?;
     let program = if matches!(side, Side::Ours) { Path::new(env!("CARGO_BIN_EXE_fatbin")) } else { &tool };
-    std::os::unix::fs::symlink(program, folder.join("tools/clang-offload-bundler"))?;
-    std::fs::write(folder.join("kernel.hip"), kernel("hip"))?;
-    Ok(folder)
+    std::os::unix::fs::symlink(program, directory.join("tools/clang-offload-bundler"))?;
+    std::fs::write(directory.join("kernel.hip"), kernel("hip"))?;
+    Ok(directory)
 }
 
-/// Compiles in the folder, and demands that the bundler was called as often and as expected.
-fn compile(folder: &Path, line: &str, calls: &[&str]) -> Result<()> {
+/// Compiles in the directory, and demands that the bundler was called as often and as expected.
+fn compile(directory: &Path, line: &str, calls: &[&str]) -> Result<()> {
     let mut command = Command::new(Tool::Clang.path()?);
-    command.current_dir(folder).args(["-v", "-Btools", "--no-offload-new-driver"]);
+    command.current_dir(directory).args(["-v", "-Btools", "--no-offload-new-driver"]);
     if !line.starts_with("--hip-link") {
         command.args(["-x", if line.starts_with("-c kernel.hipi") { "hip-cpp-output" } else { "hip" }]);
     }
@@ -116,70 +116,70 @@ fn compile(folder: &Path, line: &str, calls: &[&str]) -> Result<()> {
 }
 
 /// What a compile has made.
-fn made(folder: &Path) -> Result<Vec<String>> {
+fn made(directory: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         if entry.file_type()?.is_file() {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }
     names.sort_unstable();
-    ensure!(names.iter().any(|name| name == "out"), "{}: {names:?}", folder.display());
+    ensure!(names.iter().any(|name| name == "out"), "{}: {names:?}", directory.display());
     Ok(names)
 }
 
 /// LLVM's own reader.
-fn listed(folder: &Path) -> Result<Done> {
-    Step::new(folder, Tool::Objdump.path()?).args(["--offloading", "out"]).run()
+fn listed(directory: &Path) -> Result<Done> {
+    Step::new(directory, Tool::Objdump.path()?).args(["--offloading", "out"]).run()
 }
 
 /// What `-E` gives is taken apart again by the compile of it.
-fn preprocessed_is_compiled(folder: &Path) -> Result<()> {
+fn preprocessed_is_compiled(directory: &Path) -> Result<()> {
     let mut objects = Vec::new();
     for side in [Side::Theirs, Side::Ours] {
-        let folder = prepare(folder, side)?;
-        compile(&folder, "-E kernel.hip -o kernel.hipi", &["-type=hipi"])?;
-        compile(&folder, "-c kernel.hipi -o out", &["-type=hipi", "-type=o"])?;
-        objects.push(std::fs::read(folder.join("out"))?);
+        let directory = prepare(directory, side)?;
+        compile(&directory, "-E kernel.hip -o kernel.hipi", &["-type=hipi"])?;
+        compile(&directory, "-c kernel.hipi -o out", &["-type=hipi", "-type=o"])?;
+        objects.push(std::fs::read(directory.join("out"))?);
     }
-    ensure!(objects[0] == objects[1], "{}: the objects differ", folder.display());
+    ensure!(objects[0] == objects[1], "{}: the objects differ", directory.display());
     Ok(())
 }
 
 /// Relocatable objects are taken apart, linked for each device, and bundled for the runtime.
-fn relocatable_code_is_linked(folder: &Path) -> Result<()> {
+fn relocatable_code_is_linked(directory: &Path) -> Result<()> {
     let mut bundles = Vec::new();
     for side in [Side::Theirs, Side::Ours] {
-        let folder = prepare(folder, side)?;
-        compile(&folder, "-c -fgpu-rdc kernel.hip -o kernel.o", &["-type=o"])?;
+        let directory = prepare(directory, side)?;
+        compile(&directory, "-c -fgpu-rdc kernel.hip -o kernel.o", &["-type=o"])?;
         // The runtime is not there; nothing of it is called.
         let line = "--hip-link -no-hip-rt -fgpu-rdc kernel.o -o out -Wl,--unresolved-symbols=ignore-all";
-        compile(&folder, line, &["-type=o"; 3])?;
-        let program = std::fs::read(folder.join("out"))?;
+        compile(&directory, line, &["-type=o"; 3])?;
+        let program = std::fs::read(directory.join("out"))?;
         let program = object::File::parse(program.as_slice())?;
         let section = program.section_by_name(".hip_fatbin").context("no .hip_fatbin")?;
         bundles.push(section.data()?.to_vec());
     }
-    ensure!(bundles[0] == bundles[1], "{}: not the same device code", folder.display());
-    ensure!(bundles[0].starts_with(b"__CLANG_OFFLOAD_BUNDLE__"), "{}: no bundle", folder.display());
+    ensure!(bundles[0] == bundles[1], "{}: not the same device code", directory.display());
+    ensure!(bundles[0].starts_with(b"__CLANG_OFFLOAD_BUNDLE__"), "{}: no bundle", directory.display());
     Ok(())
 }
 
 /// A program of such an object starts, registers, gets an answer from the runtime, and ends.
-fn the_runtime_registers_it(folder: &Path) -> Result<()> {
+fn the_runtime_registers_it(directory: &Path) -> Result<()> {
     let library = hip_library("5")?;
     let main = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/runtimes/hip.c");
-    let folder = prepare(folder, Side::Ours)?;
-    Step::new(&folder, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(main).args(["-o", "main.o"]).run()?;
+    let directory = prepare(directory, Side::Ours)?;
+    Step::new(&directory, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(main).args(["-o", "main.o"]).run()?;
     // The main program is another.
-    std::fs::write(folder.join("kernel.hip"), kernel("hip").replace("int main()", "int unused()"))?;
+    std::fs::write(directory.join("kernel.hip"), kernel("hip").replace("int main()", "int unused()"))?;
     // Before version 6 the runtime knew nothing of compression.
-    compile(&folder, "-c -fPIE kernel.hip -o out", &["-type=o"])?;
-    let link = Step::new(&folder, Tool::Cc.path()?).args(["-pie", "-Wl,--allow-shlib-undefined", "-o", "program"]);
+    compile(&directory, "-c -fPIE kernel.hip -o out", &["-type=o"])?;
+    let link = Step::new(&directory, Tool::Cc.path()?).args(["-pie", "-Wl,--allow-shlib-undefined", "-o", "program"]);
     link.args(["main.o", "out"]).arg(&library).arg("-lstdc++").run()?;
-    let program = Step::new(&folder, folder.join("program")).env("LD_LIBRARY_PATH", folders_of(&[&library]));
+    let program = Step::new(&directory, directory.join("program")).env("LD_LIBRARY_PATH", directories_of(&[&library]));
     let done = program.run()?;
-    ensure!(done.stdout == "runs\n", "{}", done.complain("expected: runs"));
+    ensure!(done.stdout == "runs\n", "{}", done.error("expected: runs"));
     Ok(())
 }

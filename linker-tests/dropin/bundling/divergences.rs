@@ -67,7 +67,7 @@ pub fn are_these(pair: &Pair) -> Result<()> {
     prepare(pair)?;
     for (line, theirs, ours, _) in ROWS {
         let line = spelled(line);
-        let object = pair.folder.join("host.o");
+        let object = pair.directory.join("host.o");
         let call = Call { stdin: line.contains("-input=- ").then_some(&object), ..Call::line(&line) };
         let both = pair.both(&call)?;
         for (side, end, came) in [(Side::Theirs, theirs, &both.0), (Side::Ours, ours, &both.1)] {
@@ -91,15 +91,15 @@ fn is_end(came: &Came, (status, said): End) -> bool {
 
 /// Bundles of the tool, whole and broken.
 fn prepare(pair: &Pair) -> Result<()> {
-    let folder: &Path = &pair.folder;
-    std::fs::write(folder.join("marker"), "a\n// __CLANG_OFFLOAD_BUNDLE____END__ b\n")?;
-    let clang = Step::new(folder, Tool::Clang.path()?).args(["--target=x86_64-apple-macos", "-c", "host.c"]);
+    let directory: &Path = &pair.directory;
+    std::fs::write(directory.join("marker"), "a\n// __CLANG_OFFLOAD_BUNDLE____END__ b\n")?;
+    let clang = Step::new(directory, Tool::Clang.path()?).args(["--target=x86_64-apple-macos", "-c", "host.c"]);
     clang.args(["-o", "mach.o"]).run()?;
     let make = |name: &str, line: &str| -> Result<Vec<u8>> {
         let line = format!("{} -output=x", spelled(line));
         let came = pair.call(Side::Theirs, &Call::line(&line))?;
         let Some(Left::File { bytes, .. }) = came.left.get("x") else { anyhow::bail!("{line}: {}", came.err) };
-        std::fs::write(folder.join(name), bytes)?;
+        std::fs::write(directory.join(name), bytes)?;
         Ok(bytes.clone())
     };
     let bundle = make("bundle", "-type=bc -targets=HOST,DEVICE -input=../text -input=../binary")?;
@@ -109,7 +109,7 @@ fn prepare(pair: &Pair) -> Result<()> {
     make("twice", "-type=ii -targets=DEVICE,hip-amdgcn-amd-amdhsa-unknown-gfx906 -input=../text -input=../text")?;
     let text = make("text.bundle", "-type=ii -targets=HOST -input=../text")?;
     let mut compressed = make("compressed", "-type=bc -targets=HOST,DEVICE -input=../text -input=../large -compress")?;
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).with_context(|| name.to_owned());
+    let write = |name: &str, bytes: &[u8]| std::fs::write(directory.join(name), bytes).with_context(|| name.to_owned());
     write("cut", &bundle[..100])?;
     write("cut.text", &text[..text.len() - 80])?;
     write("two", &[&bundle[..], &bundle[..]].concat())?;
@@ -165,7 +165,7 @@ fn nothing_is_copied_for_want_of_a_bundle(pair: &Pair) -> Result<()> {
         Some(Left::File { bytes, .. }) => bytes.len() as u64,
         _ => u64::MAX,
     };
-    let bundle = std::fs::metadata(pair.folder.join("other.bundle"))?.len();
+    let bundle = std::fs::metadata(pair.directory.join("other.bundle"))?.len();
     ensure!((size(&theirs), size(&ours)) == (bundle, 0), "{}", pair.difference(&Call::line(&line), &theirs, &ours));
     Ok(())
 }

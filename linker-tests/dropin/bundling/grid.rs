@@ -120,7 +120,7 @@ impl Cell<'_> {
         }
         for (side, came) in [(Side::Theirs, &theirs), (Side::Ours, &ours)] {
             let Some(Left::File { bytes, .. }) = came.left.get("bundle") else { anyhow::bail!("{line}: no bundle") };
-            std::fs::write(pair.folder.join(format!("{side:?}.bundle")), bytes)?;
+            std::fs::write(pair.directory.join(format!("{side:?}.bundle")), bytes)?;
         }
         for bundle in ["Theirs.bundle", "Ours.bundle"] {
             let verbose = if line.contains("-verbose") { " -verbose" } else { "" };
@@ -159,7 +159,7 @@ impl Cell<'_> {
             let Some(Left::File { bytes, .. }) = ours.left.get(&index.to_string()) else {
                 anyhow::bail!("{line}: no {index}")
             };
-            let expected = std::fs::read(pair.folder.join(input))?;
+            let expected = std::fs::read(pair.directory.join(input))?;
             // What the tool has laid out anew cannot be restored any more.
             let is_same = *bytes == expected
                 || bundle.starts_with("Theirs") && same::What::of(bytes)? == same::What::of(&expected)?;

@@ -25,7 +25,7 @@ use libtest_mimic::Trial;
 use super::{Call, Left, Pair};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
-use crate::harness::trial::{completion, fresh_folder};
+use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![trial("mistakes", mistakes_are_told_alike), trial("divergences", divergences::are_these)];
@@ -38,11 +38,11 @@ pub fn trials() -> Vec<Trial> {
 
 fn trial(name: &'static str, run: impl FnOnce(&Pair) -> Result<()> + Send + 'static) -> Trial {
     Trial::ignorable_test(format!("dropin/bundling/{name}"), move || {
-        completion(fresh_folder("dropin-bundling", name).and_then(|folder| {
+        completion(fresh_directory("dropin-bundling", name).and_then(|directory| {
             // It would not do without that one.
             Tool::Objcopy.path()?;
-            let pair = Pair::new(&folder, "clang-offload-bundler", &Tool::OffloadBundler.path()?)?;
-            make_files(&folder)?;
+            let pair = Pair::new(&directory, "clang-offload-bundler", &Tool::OffloadBundler.path()?)?;
+            make_files(&directory)?;
             run(&pair)
         }))
     })
@@ -51,7 +51,7 @@ fn trial(name: &'static str, run: impl FnOnce(&Pair) -> Result<()> + Send + 'sta
 /// The files that are bundled: `../` to each call.
 pub const FILES: [&str; 5] = ["text", "empty", "large", "binary", "bytes"];
 
-fn make_files(folder: &Path) -> Result<()> {
+fn make_files(directory: &Path) -> Result<()> {
     let mut state = 1_u32;
     let mut byte = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -61,11 +61,11 @@ fn make_files(folder: &Path) -> Result<()> {
     let contents: [&[u8]; 5] =
         [b"int answer = 42;\n// no newline at the end", b"", &large, b"\0\xff\r\n\n\x1a\0", &[7; 4097]];
     for (name, bytes) in FILES.into_iter().zip(contents) {
-        std::fs::write(folder.join(name), bytes)?;
+        std::fs::write(directory.join(name), bytes)?;
     }
-    std::fs::write(folder.join("host.c"), "extern int other; int answer(void) { return other + 42; }")?;
+    std::fs::write(directory.join("host.c"), "extern int other; int answer(void) { return other + 42; }")?;
     let compile = |target: &str, object: &str| {
-        let clang = Step::new(folder, Tool::Clang.path()?).args(["-O1", "-g", "-c", "host.c", "-o", object]);
+        let clang = Step::new(directory, Tool::Clang.path()?).args(["-O1", "-g", "-c", "host.c", "-o", object]);
         clang.arg(format!("--target={target}")).run().map(drop)
     };
     compile("x86_64-linux-gnu", "host.o")?;
@@ -208,7 +208,7 @@ fn targets_are_served_alike(pair: &Pair) -> Result<()> {
         let line = spelled(&format!("-type=bc -targets=HOST,{id} -input=../empty -input=../text -output=bundle"));
         let (theirs, _) = same::calls(pair, &Call::line(&line))?;
         if let Some(Left::File { bytes, .. }) = theirs.left.get("bundle") {
-            std::fs::write(pair.folder.join("bundle"), bytes)?;
+            std::fs::write(pair.directory.join("bundle"), bytes)?;
         }
         for wanted in IDS {
             for rest in ["", " -hip-openmp-compatible"] {

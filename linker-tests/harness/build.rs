@@ -1,4 +1,4 @@
-//! From a case to a finished program: compile the host, make the images, wrap them, link.
+//! The build of a case: compiles the host, makes and wraps the images, and links the program.
 //!
 //! Names are relative to the trial's directory, in which every command runs.
 
@@ -12,14 +12,14 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::wrap::Wrapper;
 
-/// How the wrapper object gets into the program.
+/// The way in which the wrapper object is linked into the program.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Form {
     /// A position-independent program.
     Pie,
     /// A program at a fixed address: the linker resolves addresses that are otherwise left to the loader.
     NoPie,
-    /// A shared library, which holds everything of the case's own; the program is what is beside it.
+    /// A shared library with the case's objects; the program consists of the `beside` sources.
     Shared,
     /// Two links: `ld -r` of host object and wrapper object, then a normal one of the result.
     Relocatable,
@@ -53,14 +53,14 @@ impl Form {
     }
 }
 
-/// What a build leaves behind, for the checks.
+/// Results of a build, for the checks.
 pub struct Built {
     pub program: PathBuf,
-    /// The linked file that holds the images: the program, or the shared library beside it.
+    /// The linked file that contains the images: the program, or the shared library.
     pub carrier: PathBuf,
-    /// The output of `ld -r`, where there was one.
+    /// The output of `ld -r`, if any.
     pub merged: Option<PathBuf>,
-    /// The images that went in, in their order, with `file` the path that was wrapped.
+    /// The wrapped images in order, with the wrapped path as `file`.
     pub images: Vec<Image>,
 }
 
@@ -73,7 +73,7 @@ pub struct Build<'a> {
 
 impl Build<'_> {
     pub fn run(&self, wrapper: Wrapper) -> Result<Built> {
-        // A linker that is not there is found out before anything else is done.
+        // A missing linker is detected first.
         let linker_flags = self.linker.cc_flags()?;
         let host = self.compile_host()?;
         let images = self.images()?;
@@ -92,7 +92,7 @@ impl Build<'_> {
         match self.form {
             Form::Pie | Form::NoPie => {}
             Form::Shared => {
-                // Without a name of its own the library would be known to the program by the path at link time.
+                // Without a name of its own, the program would refer to the library by its path at link time.
                 link("libcase.so", &["-shared", "-Wl,-soname,libcase.so"], &carried)?;
                 carrier = PathBuf::from("libcase.so");
                 carried = vec![carrier.clone()];
@@ -104,13 +104,13 @@ impl Build<'_> {
                 merged = Some(output);
             }
         }
-        // Objects first: where everything of the case is in the library, `main` is too, and it asks back for the runtime.
+        // Objects first: if the library contains the whole case, it also contains `main`, which needs the runtime.
         let inputs = [beside, carried].concat();
         link("program", &[self.form.link_flag()], &inputs)?;
         Ok(Built { program: PathBuf::from("program"), carrier, merged, images })
     }
 
-    /// The case's `main.c` as a host object; with OpenMP also its device half, as the image `device.so`.
+    /// Compiles `main.c` of the case to a host object, and with OpenMP its device half to the image `device.so`.
     fn compile_host(&self) -> Result<PathBuf> {
         let object = PathBuf::from("host.o");
         let Some(target) = &self.case.openmp_target else {
@@ -118,7 +118,7 @@ impl Build<'_> {
         };
         let clang = || -> Result<Step> {
             let step = Step::new(self.directory, Tool::Clang.path()?).args(["-O1", "-fopenmp"]);
-            // The region's name is made of the path, so that both halves are compiled from the same one.
+            // The name of the region depends on the path: both halves are compiled from the same one.
             Ok(step.arg(format!("-fopenmp-targets={target}")).arg("-c").arg(&self.case.source))
         };
         clang()?.args(["--offload-host-only", self.form.compile_flag(), "-o"]).arg(&object).run()?;
@@ -143,7 +143,7 @@ impl Build<'_> {
         Ok(object)
     }
 
-    /// The images with their paths in place of their names: what was just built goes before what is in `fixtures/`.
+    /// Returns the images with paths instead of names. A file that was just built precedes one in `fixtures/`.
     fn images(&self) -> Result<Vec<Image>> {
         let located = self.case.images.iter().map(|image| {
             let built = self.directory.join(&image.file);
@@ -161,7 +161,7 @@ impl Build<'_> {
         flags
     }
 
-    /// The OpenMP runtime. It stays needed also where only the wrapper's constructor asks for it.
+    /// Returns the OpenMP runtime as needed libraries, even if only the wrapper's constructor uses it.
     fn libraries(&self) -> Result<Vec<OsString>> {
         if self.case.openmp_target.is_none() {
             return Ok(Vec::new());

@@ -1,26 +1,26 @@
-//! What a case says about itself: lines `//# key: value` at the top of its `main.c`.
+//! Directives of a case: lines `//# key: value` at the top of its `main.c`.
 //!
 //! | key | value |
 //! |---|---|
-//! | `image` | a device image to wrap: `FILE[,triple=T][,arch=A]`, FILE in `fixtures/` or made from `main.c` (below). Repeat it for several images; they are wrapped in this order |
-//! | `raw` | `yes`: embed the images as they are, without an offload binary around each |
+//! | `image` | a device image to wrap: `FILE[,triple=T][,arch=A]`, FILE in `fixtures/` or made from `main.c` (below). Repeatable; images are wrapped in this order |
+//! | `raw` | `yes`: embed the images without an offload binary around each |
 //! | `object-per-image` | `yes`: a wrapper object for each image instead of one for all |
 //! | `beside` | a source in `fixtures/` to compile and link into the program |
 //! | `openmp-target` | a triple: compile `main.c` with OpenMP offloading, its device half to the image `device.so` |
-//! | `device-flag` | a compiler flag for the device half alone |
-//! | `link-flag` | a flag for the link of the program |
-//! | `link-flag-lld` | the same, for lld alone |
+//! | `device-flag` | a compiler flag for the device half only |
+//! | `link-flag` | a linker flag for the program |
+//! | `link-flag-lld` | a linker flag for lld only |
 //! | `environment` | `NAME=VALUE` for the program's run |
 //!
-//! Anything else is an error that names the line: a directive with a typing mistake must not turn into a weaker test.
+//! Anything else is an error with the line: a misspelled directive must not weaken a test.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-/// One case: a program, the images that go into it, and what it prints.
+/// A case: a program, its images, and its expected output.
 pub struct Case {
-    /// The directory's name, first part of the trials' names.
+    /// Name of the directory, first part of the names of trials.
     pub name: String,
     pub source: PathBuf,
     pub images: Vec<Image>,
@@ -35,7 +35,7 @@ pub struct Case {
     pub expected_stdout: String,
 }
 
-/// An image to wrap, with the two facts that travel with it in the offload binary.
+/// An image to wrap, with its properties in the offload binary.
 #[derive(Clone)]
 pub struct Image {
     pub file: String,
@@ -109,7 +109,7 @@ impl Image {
         Ok(image)
     }
 
-    /// `file=F,triple=T,arch=A`, as our command line and LLVM's both have it.
+    /// Returns `file=F,triple=T,arch=A`, the syntax of both fatbin's and LLVM's command lines.
     pub fn option(&self) -> String {
         let mut option = format!("file={}", self.file);
         for (key, value) in [("triple", &self.triple), ("arch", &self.arch)] {
@@ -121,7 +121,7 @@ impl Image {
     }
 }
 
-/// The path of a file in `fixtures/`, which has to be there.
+/// Returns the path of a file in `fixtures/`, which must exist.
 pub fn fixture(name: &str) -> Result<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
     ensure!(path.is_file(), "{}: no such fixture", path.display());
@@ -131,7 +131,7 @@ pub fn fixture(name: &str) -> Result<PathBuf> {
 fn yes(value: &str) -> Result<bool> {
     match value {
         "yes" => Ok(true),
-        _ => Err(anyhow!("`{value}`: this directive is `yes` or not there")),
+        _ => Err(anyhow!("`{value}`: this directive is `yes` or absent")),
     }
 }
 

@@ -1,8 +1,7 @@
-//! One command of a trial, told in full when it goes wrong.
+//! Commands of a trial, reported in full when they fail.
 //!
-//! A failed link says little without the command line, and the command line little without its directory. So every
-//! command runs in the trial's directory with names relative to it, and every message, also one about the output of a
-//! command that ended well, carries both: paste them into a shell to see what the test saw.
+//! Every command runs in the trial's directory with names relative to it. Every error contains the directory and the command
+//! line, also an error about the output of a successful command: paste them into a shell to reproduce it.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -11,16 +10,17 @@ use std::process::Command;
 
 use anyhow::{Context, Error, Result, anyhow};
 
+/// A command to run.
 pub struct Step {
     command: Command,
     line: String,
     directory: PathBuf,
 }
 
-/// A command that ended with status 0, and what it printed.
+/// A command that exited with status 0, and its output.
 pub struct Done {
     pub stdout: String,
-    story: String,
+    report: String,
 }
 
 impl Step {
@@ -48,23 +48,23 @@ impl Step {
 
     /// Runs the command. Anything but exit status 0 is an error.
     pub fn run(mut self) -> Result<Done> {
-        let story = format!("in     {}\nran    {}", self.directory.display(), self.line);
-        let output = self.command.output().with_context(|| format!("the command could not be started\n{story}"))?;
+        let report = format!("in     {}\nran    {}", self.directory.display(), self.line);
+        let output = self.command.output().with_context(|| format!("the command could not be started\n{report}"))?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let story = format!("{story}\n{}{}", block("stdout", &stdout), block("stderr", &stderr));
+        let report = format!("{report}\n{}{}", block("stdout", &stdout), block("stderr", &stderr));
         if output.status.success() {
-            Ok(Done { stdout, story })
+            Ok(Done { stdout, report })
         } else {
-            Err(anyhow!("the command failed: {}\n{story}", output.status))
+            Err(anyhow!("the command failed: {}\n{report}", output.status))
         }
     }
 }
 
 impl Done {
-    /// An error about what this command did, with the command and its output.
+    /// Returns an error about this command, with the command and its output.
     pub fn error(&self, message: impl std::fmt::Display) -> Error {
-        anyhow!("{message}\n{}", self.story)
+        anyhow!("{message}\n{}", self.report)
     }
 }
 
@@ -72,7 +72,7 @@ fn block(title: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{title}:\n{}\n", text.trim_end()) }
 }
 
-/// An argument as a shell would need it.
+/// Quotes an argument for a shell.
 fn quoted(argument: &OsStr) -> String {
     let text = argument.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);

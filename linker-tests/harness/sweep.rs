@@ -1,18 +1,17 @@
-//! Cleaning up after libomptarget, which writes an image to a file in /tmp to load it from there, whatever TMPDIR says, and
-//! leaves it behind.
+//! Removal of the temporary files of libomptarget, which copies images to /tmp, regardless of TMPDIR, and leaves them there.
 //!
-//! It is done once, when no program of ours runs any more: a file that one trial finds may be what another is about to
-//! load. What goes is only what is newer than this run and holds, to the byte, an image that a trial has made.
+//! Files are removed once, after the last program has ended: another trial may be about to load one. Only files are removed
+//! that are newer than this run and equal to an image that a trial has made.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The name that a trial gives to a device image for libomptarget.
+/// Name of the device images for libomptarget.
 const IMAGE: &str = "device.so";
 
-/// Removes what was left since `start`. What cannot be read or removed stays: it is somebody else's.
+/// Removes the files since `start`. Files that cannot be read or removed belong to other users and stay.
 pub fn after_libomptarget(start: SystemTime) {
     let mut images = HashSet::new();
     collect_images(Path::new(env!("CARGO_TARGET_TMPDIR")), &mut images);

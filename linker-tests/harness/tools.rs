@@ -1,17 +1,18 @@
-//! The tools that the trials need, where this machine has them, and what to install where it has not.
+//! The tools that the trials use: their paths, and the packages that provide missing ones.
 //!
-//! Looking one up either gives its path or a [`Missing`], which travels up as an ordinary error to the place that
-//! decides between "ignored" and "failed". So no trial can forget to ask, and a tool is named in one place only.
+//! A lookup returns the tool's path or the error [`Missing`], which decides at the end of the trial between "ignored" and
+//! "failed". Trials cannot forget the check, and each tool is defined in one place.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// The release of the reference tools. Its compiler and runtime must belong together: the layout of an offload entry
-/// has changed between releases.
+/// Release of the reference tools. Compiler and runtime must be of one release: the layout of an offload entry differs
+/// between releases.
 const LLVM: &str = "22";
 
+/// A tool of the reference or of the system.
 #[derive(Clone, Copy)]
 pub enum Tool {
     Cc,
@@ -45,12 +46,12 @@ pub enum Tool {
     PreCommit,
 }
 
-/// A tool that is not on this machine.
+/// The error about a tool that is not installed.
 #[derive(Debug)]
 pub struct Missing {
     name: String,
     remedy: String,
-    /// Whether it may be missing even where nothing else may.
+    /// Whether the tool may be missing in strict mode too.
     pub is_optional: bool,
 }
 
@@ -67,7 +68,7 @@ impl Missing {
         Missing::by(name, &format!("Debian package {package}"))
     }
 
-    /// Something that is no Debian package's.
+    /// Creates the error about something that no Debian package provides.
     pub fn by(name: &str, remedy: &str) -> Missing {
         Missing { name: name.to_owned(), remedy: remedy.to_owned(), is_optional: false }
     }
@@ -92,7 +93,7 @@ impl Tool {
             Tool::Ninja => in_path("ninja"),
             Tool::Git => in_path("git"),
             Tool::PreCommit => in_path("pre-commit"),
-            // A linker's release does not matter to us, and `cc -fuse-ld=lld` wants this very name.
+            // Any release of the linker will do, and `cc -fuse-ld=lld` requires this name.
             Tool::Lld => in_path("ld.lld")
                 .or_else(|| newest_llvm_directories().find_map(|directory| file(&directory, "bin/ld.lld"))),
             Tool::Clang => llvm_program("clang"),
@@ -112,7 +113,7 @@ impl Tool {
             Tool::Libomp => file(&llvm_directory(), "lib/libomp.so"),
             Tool::LibLlvm => starting_with(Path::new("/usr/lib/x86_64-linux-gnu"), &format!("libLLVM.so.{LLVM}"))
                 .or_else(|| starting_with(&llvm_directory().join("lib"), &format!("libLLVM.so.{LLVM}"))),
-            // The release has a suffix of its own (22.1), and no development link without it.
+            // The file name ends in the minor release (22.1), and there is no link without it.
             Tool::Libomptarget => starting_with(&llvm_directory().join("lib"), &format!("libomptarget.so.{LLVM}")),
         };
         Ok(found.ok_or_else(|| self.missing())?)
@@ -157,14 +158,14 @@ impl Tool {
     }
 }
 
-/// The linkers that every case goes through, by the names that `cc -fuse-ld=` has for them.
+/// The linkers that link every case, named as in `cc -fuse-ld=`.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Linker {
     Bfd,
     Gold,
     Lld,
     Mold,
-    /// Not in [`Linker::ALL`]: no package has it, and building it takes longer than all trials together.
+    /// Not in [`Linker::ALL`]: no package provides it, and its build takes longer than all trials together.
     Wild,
 }
 
@@ -181,7 +182,7 @@ impl Linker {
         }
     }
 
-    /// The linker itself, for `-r`.
+    /// Returns the path of the linker, for `-r`.
     pub fn path(self) -> Result<PathBuf> {
         match self {
             Linker::Bfd => Tool::Bfd,
@@ -193,11 +194,11 @@ impl Linker {
         .path()
     }
 
-    /// The flags that make `cc` link with it. The directory is said as well, because `cc` searches fewer places than we do.
+    /// Returns the flags with which `cc` uses the linker, including its directory, which `cc` might not search.
     pub fn cc_flags(self) -> Result<Vec<String>> {
         let path = self.path()?;
         if self == Linker::Wild {
-            // gcc 12 does not know the name, but takes whatever is called ld in a directory of ours.
+            // gcc 12 does not support the name; it uses a program named `ld` in the given directory.
             return Ok(vec![format!("-B{}", directory_with_ld(&path)?.display())]);
         }
         let directory = path.parent().unwrap_or(Path::new("/"));
@@ -205,7 +206,7 @@ impl Linker {
     }
 }
 
-/// A directory in which `linker` is called `ld`.
+/// Returns a directory in which `linker` is named `ld`.
 fn directory_with_ld(linker: &Path) -> Result<PathBuf> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wild");
     std::fs::create_dir_all(&directory)?;
@@ -215,12 +216,13 @@ fn directory_with_ld(linker: &Path) -> Result<PathBuf> {
     }
 }
 
+/// Finds a program in `PATH`.
 pub fn in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).find_map(|directory| file(&directory, name))
 }
 
-/// A directory of what `scripts/test` fetches.
+/// Returns a directory of files that `scripts/test` fetches.
 pub fn fetched(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/runtimes").join(name)
 }
@@ -229,18 +231,18 @@ pub fn not_fetched(name: &str) -> Missing {
     Missing::by(name, "scripts/test --install fetches it")
 }
 
-/// A program of an LLVM release other than the reference.
+/// Returns a program of an LLVM release other than that of the reference.
 pub fn llvm_tool(name: &str, release: &str, package: &str) -> Result<PathBuf> {
     let versioned = format!("{name}-{release}");
     Ok(in_path(&versioned).ok_or_else(|| Missing::new(&versioned, package))?)
 }
 
-/// An LLVM program by its versioned name, or by its plain name out of that version's own directory.
+/// Returns an LLVM program by its versioned name, or by its plain name in the directory of that version.
 fn llvm_program(name: &str) -> Option<PathBuf> {
     in_path(&format!("{name}-{LLVM}")).or_else(|| file(&llvm_directory().join("bin"), name))
 }
 
-/// Where Debian and the packages of apt.llvm.org put a release.
+/// Returns the directory of a release from Debian or apt.llvm.org.
 fn llvm_directory() -> PathBuf {
     PathBuf::from(format!("/usr/lib/llvm-{LLVM}"))
 }
@@ -253,7 +255,7 @@ fn file(directory: &Path, name: &str) -> Option<PathBuf> {
     Some(directory.join(name)).filter(|path| path.is_file())
 }
 
-/// The file of this name, or of this name and a longer version, in a directory or below it.
+/// Finds a file by its name, optionally followed by a version, in a directory or below it.
 pub fn find_in(directory: &Path, name: &str) -> Option<PathBuf> {
     let directories = || std::fs::read_dir(directory).ok().into_iter().flatten().flatten().map(|entry| entry.path());
     let below = || directories().filter(|path| path.is_dir()).find_map(|directory| find_in(&directory, name));

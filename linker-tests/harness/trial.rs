@@ -1,4 +1,4 @@
-//! The trials of one case, and how each ends: passed, failed, or ignored for want of a tool.
+//! The trials of a case, and the outcome of a trial: passed, failed, or ignored because a tool is missing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::harness::tools::{Linker, Missing};
 use crate::harness::verify;
 use crate::harness::wrap::Wrapper;
 
-/// Every linker in every form, and the comparison with the reference.
+/// Returns the trials of a case: every linker in every form, and the comparison with the reference.
 pub fn of_case(case: Case) -> Vec<Trial> {
     let case = Arc::new(case);
     let mut trials = Vec::new();
     for linker in Linker::ALL.into_iter().chain([Linker::Wild]) {
         for form in Form::ALL {
             if (linker, form) == (Linker::Wild, Form::Relocatable) {
-                // wild 0.10 cannot read what its own `-r` writes, also where no object of ours takes part.
+                // wild 0.10 cannot read the output of its own `-r`, even without a wrapper object.
                 continue;
             }
             let name = format!("{}/{}/{}", case.name, linker.name(), form.name());
@@ -32,7 +32,7 @@ pub fn of_case(case: Case) -> Vec<Trial> {
     trials
 }
 
-/// A missing tool is no failure of what is tested, but neither is it a success: it is said, or, in strict mode, failed.
+/// Converts the result of a trial. A missing tool is reported as ignored, and fails in strict mode.
 pub fn completion(result: Result<()>) -> Result<Completion, Failed> {
     let Err(error) = result else {
         return Ok(Completion::Completed);
@@ -54,18 +54,17 @@ fn links_and_runs(case: &Case, linker: Linker, form: Form) -> Result<()> {
     Ok(())
 }
 
-/// What goes for images in offload binaries; a raw one has nothing around it by which it could be found.
+/// Checks that the images in offload binaries can be found; raw images are not in a container.
 fn holds_its_images(directory: &Path, built: &Built) -> Result<()> {
     for file in [&built.carrier].into_iter().chain(&built.merged) {
         verify::scan_finds(directory, file, &built.images)?;
         verify::extract_gives_back(directory, file, &built.images)?;
     }
-    // Last, because it is the one check that needs LLVM: without it everything before has been proved all the same.
+    // Last, because only this check needs LLVM.
     verify::objdump_lists(directory, &built.carrier, &built.images)
 }
 
-/// The same program around LLVM's object prints what the case expects, and around ours it prints the same: so that
-/// `expected-stdout` is no opinion of ours.
+/// Checks that the program with LLVM's wrapper object prints `expected-stdout`, and the same with fatbin's.
 fn equals_the_reference(case: &Case) -> Result<()> {
     let run = |wrapper, name: &str| {
         let directory = fresh_directory(&case.name, name)?;
@@ -77,12 +76,12 @@ fn equals_the_reference(case: &Case) -> Result<()> {
     verify::prints_expected(case, &theirs)?;
     let ours = run(Wrapper::Ours, "reference-ours")?;
     if ours.stdout != theirs.stdout {
-        return Err(ours.error(format!("around LLVM's object the program prints:\n{}", theirs.stdout)));
+        return Err(ours.error(format!("with LLVM's object the program prints:\n{}", theirs.stdout)));
     }
     Ok(())
 }
 
-/// An empty directory for what a trial makes. The last run's files go first: a step that fails to write must not find them.
+/// Creates an empty directory for a trial. Files of an earlier run are removed: a failed step must not find them.
 pub fn fresh_directory(case: &str, name: &str) -> Result<PathBuf> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(case).join(name);
     if directory.exists() {

@@ -1,4 +1,4 @@
-//! What must hold of a finished program: it prints what it should, and its images can be found in it and taken out.
+//! Checks of a linked program: its output, and that its images are found and extracted.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::harness::tools::Tool;
 pub fn run(case: &Case, directory: &Path, built: &Built) -> Result<Done> {
     let mut libraries = directory.as_os_str().to_owned();
     if case.openmp_target.is_some() {
-        // By this variable and not by a run path, which libomptarget's own dependencies would not inherit.
+        // A run path would not apply to libomptarget's own dependencies.
         for library in [Tool::Libomp.path()?, Tool::Libomptarget.path()?] {
             libraries.push(":");
             libraries.push(library.parent().unwrap_or(Path::new("/")));
@@ -29,15 +29,16 @@ pub fn run(case: &Case, directory: &Path, built: &Built) -> Result<Done> {
 pub fn prints_expected(case: &Case, done: &Done) -> Result<()> {
     if done.stdout != case.expected_stdout {
         let expected = case.source.with_file_name("expected-stdout");
-        return Err(done.error(format!("the program does not print what {} says", expected.display())));
+        return Err(done.error(format!("the output of the program differs from {}", expected.display())));
     }
     Ok(())
 }
 
-/// `fatbin scan` finds each image in an offload binary of its own, in order, with its triple and size, and nothing else.
+/// Checks that `fatbin scan` finds each image in an offload binary of its own, in order, with triple and size, and no other.
 pub fn scan_finds(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
     let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json"]).arg(file).run()?;
-    let report: Value = serde_json::from_str(&done.stdout).map_err(|error| done.error(format!("no JSON: {error}")))?;
+    let report: Value =
+        serde_json::from_str(&done.stdout).map_err(|error| done.error(format!("invalid JSON: {error}")))?;
     let mut found = Vec::new();
     for container in elements(&report["files"]).flat_map(|file| elements(&file["containers"])) {
         let images = elements(&container["images"]).map(|image| {
@@ -53,10 +54,10 @@ pub fn scan_finds(directory: &Path, file: &Path, images: &[Image]) -> Result<()>
         let size = read(directory, &image.file)?.len();
         expected.push(format!("offload-binary: {} {} {size} bytes", field(&image.triple), field(&image.arch)));
     }
-    same_list(&done, "`fatbin scan` finds other images than were wrapped", &expected, &found)
+    same_list(&done, "`fatbin scan` does not find the wrapped images", &expected, &found)
 }
 
-/// `fatbin extract` gives back the images, byte for byte, and nothing else. The names of its files are its own affair.
+/// Checks that `fatbin extract` writes exactly the images, byte for byte, under any name.
 pub fn extract_gives_back(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
     let output = PathBuf::from(format!("{}.extracted", file.display()));
     std::fs::create_dir(directory.join(&output))?;
@@ -71,7 +72,7 @@ pub fn extract_gives_back(directory: &Path, file: &Path, images: &[Image]) -> Re
     for image in images {
         let bytes = read(directory, &image.file)?;
         let Some(position) = extracted.iter().position(|candidate| *candidate == bytes) else {
-            return Err(done.error(format!("no extracted file is equal to {}", image.file)));
+            return Err(done.error(format!("no extracted file equals {}", image.file)));
         };
         extracted.remove(position);
     }
@@ -81,7 +82,7 @@ pub fn extract_gives_back(directory: &Path, file: &Path, images: &[Image]) -> Re
     Ok(())
 }
 
-/// LLVM's own reader lists the images of a linked file in the same order, with triple and architecture.
+/// Checks that llvm-objdump lists the images of a linked file in order, with triple and architecture.
 pub fn objdump_lists(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
     let done = Step::new(directory, Tool::Objdump.path()?).arg("--offloading").arg(file).run()?;
     let column = |name: &str| -> Vec<String> {
@@ -103,7 +104,7 @@ fn same_list(done: &Done, message: &str, expected: &[String], found: &[String]) 
     Err(done.error(format!("{message}\nexpected:{}\nfound:{}", lines(expected), lines(found))))
 }
 
-/// The elements of a JSON array; none where there is no array, so that the comparison has to fail and says why.
+/// Returns the elements of a JSON array, and none of any other value, which fails the comparison that follows.
 fn elements(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
@@ -111,6 +112,6 @@ fn elements(value: &Value) -> impl Iterator<Item = &Value> {
 fn read(directory: &Path, file: &str) -> Result<Vec<u8>> {
     let path = directory.join(file);
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
-    ensure!(!bytes.is_empty(), "{}: an empty image proves nothing", path.display());
+    ensure!(!bytes.is_empty(), "{}: empty image", path.display());
     Ok(bytes)
 }

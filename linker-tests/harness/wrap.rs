@@ -1,4 +1,4 @@
-//! The wrapper objects of a case, by our program or by LLVM's.
+//! The wrapper objects of a case, made by fatbin or by LLVM.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use crate::harness::directives::{Case, Image};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
-/// Who makes the wrapper objects.
+/// The program that makes wrapper objects.
 #[derive(Clone, Copy)]
 pub enum Wrapper {
     Ours,
-    /// LLVM's own tools, the definition of what is right.
+    /// LLVM's tools, the reference.
     Reference,
 }
 
 impl Wrapper {
-    /// Wraps the images as the case wants them, all in one object or each in its own, and names the objects.
+    /// Wraps the images, in one object or one each as the case requires, and returns the paths of the objects.
     pub fn run(self, case: &Case, directory: &Path, images: &[Image]) -> Result<Vec<PathBuf>> {
         let groups = if case.object_per_image { images.chunks(1) } else { images.chunks(images.len()) };
         let mut objects = Vec::new();
@@ -45,7 +45,7 @@ fn wrap(case: &Case, directory: &Path, images: &[Image], object: &str) -> Result
     Ok(())
 }
 
-/// An offload binary around each image, the registration as LLVM IR, and a compiler to make an object of it.
+/// Packs each image into an offload binary, writes the registration as LLVM IR, and compiles that to an object.
 fn wrap_by_reference(case: &Case, directory: &Path, images: &[Image], object: &str) -> Result<()> {
     let mut inputs = Vec::new();
     for (index, image) in images.iter().enumerate() {
@@ -61,7 +61,7 @@ fn wrap_by_reference(case: &Case, directory: &Path, images: &[Image], object: &s
     let bitcode = format!("{object}.bc");
     let step = Step::new(directory, Tool::OffloadWrapper.path()?).args(["--kind=openmp", "-o", &bitcode]);
     step.arg("--triple=x86_64-unknown-linux-gnu").args(inputs).run()?;
-    // The compiler spells the triple otherwise and says so; both mean this machine.
+    // The compiler warns that it spells the triple differently; both spellings mean this machine.
     let step = Step::new(directory, Tool::Clang.path()?).args(["-O2", "-fPIC", "-Wno-override-module"]);
     step.args(["-c", &bitcode, "-o", object]).run()?;
     Ok(())

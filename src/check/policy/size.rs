@@ -1,4 +1,4 @@
-//! Sizes as people write them: "850 MB", "1.5 GiB", 4096.
+//! Sizes with units: "850 MB", "1.5 GiB".
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// Powers of ten for the units of trade, powers of two for those of memory (IEC 80000-13).
+/// Units and their factors: decimal, then binary (IEC 80000-13).
 const UNITS: [(&str, u64); 7] = [
     ("B", 1),
     ("kB", 1000),
@@ -18,7 +18,7 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 impl Size {
-    /// Reads a number with a unit; `None` for anything else, and for what is no whole number of bytes.
+    /// Parses a number with a unit. Returns `None` for anything else, and for sizes that are not a whole number of bytes.
     pub fn parse(text: &str) -> Option<Size> {
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = (&text[..digits], text[digits..].trim_start());
@@ -27,10 +27,10 @@ impl Size {
         let tens = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
         let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
         let part = fraction.parse::<u64>().ok()?.checked_mul(factor)?;
-        (part % tens == 0).then(|| whole.checked_add(part / tens)).flatten().map(Size)
+        if part % tens == 0 { whole.checked_add(part / tens).map(Size) } else { None }
     }
 
-    /// The smallest size in a unit of trade, with up to three digits, that is not below this one.
+    /// Rounds up to three significant decimal digits.
     pub fn rounded_up(self) -> Size {
         let step = 10_u64.pow(self.0.checked_ilog10().unwrap_or(0).saturating_sub(2));
         Size(self.0.div_ceil(step).saturating_mul(step))
@@ -38,14 +38,15 @@ impl Size {
 }
 
 impl fmt::Display for Size {
-    /// In the largest unit of trade that leaves something before the point, to two digits behind it, rounded down.
+    /// Formats the size in the largest decimal unit that it reaches, rounded down to two decimal places.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, factor) = UNITS[..4].iter().rfind(|(_, factor)| self.0 >= *factor).unwrap_or(&UNITS[0]);
         let (whole, hundredths) = (self.0 / factor, u128::from(self.0 % factor) * 100 / u128::from(*factor));
-        match hundredths {
-            0 => write!(f, "{whole} {unit}"),
-            _ => write!(f, "{}", format!("{whole}.{hundredths:02}").trim_end_matches('0')).and(write!(f, " {unit}")),
+        if hundredths == 0 {
+            return write!(f, "{whole} {unit}");
         }
+        let number = format!("{whole}.{hundredths:02}");
+        write!(f, "{} {unit}", number.trim_end_matches('0'))
     }
 }
 
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_has_a_unit_and_is_a_whole_number_of_bytes() {
+    fn parses_whole_numbers_of_bytes_with_a_unit() {
         let sizes = [("0 B", 0), ("850 MB", 850_000_000), ("1.5GiB", 3 << 29), ("2 kb", 2000), ("0.25 KiB", 256)];
         for (text, size) in sizes {
             assert_eq!(Size::parse(text), Some(Size(size)), "{text}");
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_told_in_a_unit_that_fits() {
+    fn formats_sizes_in_the_largest_unit() {
         for (size, text) in
             [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (850_000_000, "850 MB"), (1_239_000_000, "1.23 GB")]
         {

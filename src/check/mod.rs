@@ -1,11 +1,12 @@
-//! A policy, and whether files are as it demands: rules over what is known of files, and findings as plain data.
+//! Policies, the rules that evaluate files by them, and the verdict as plain data.
 //!
-//! A verdict says what was judged and not only what is wrong, for "nothing wrong" and "nothing looked at" must not look
-//! alike. What cannot be decided is a finding of its own kind: a library that cannot be read has not passed.
+//! [`Policy::parse`] reads a policy, [`Policy::analysis_options`] states what must be known about a file, and [`check`]
+//! evaluates files that were analyzed so. Every rule is evaluated file by file: code that one library lacks is not replaced
+//! by that of another.
 //!
-//! A policy is read ([`Policy::parse`]), it says what has to be known of which file ([`Policy::analysis_options`]), and whoever has
-//! found that out gets the verdict ([`check`]). Every rule is judged file by file: what is missing in one library is not
-//! made up for by another.
+//! A verdict lists everything that was evaluated and not only violations, because a check that found nothing wrong must
+//! differ from one that looked at nothing. A requirement that cannot be decided is a finding of its own kind: a library that
+//! cannot be read has not passed.
 
 mod coverage;
 mod facts;
@@ -19,7 +20,11 @@ mod verdict;
 
 pub use generate::generate_policy;
 pub use input::input_of;
-pub use policy::{Policy, PolicyError, Size};
+pub use policy::{
+    Contradiction, Exception, InvalidPolicyTarget, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy,
+    PolicyCause, PolicyError, PolicyTarget, Requirements, Size, Suggestions,
+};
+pub use readers::Reader;
 pub use rule::Rule;
 pub use rules::{CheckedFile, check};
 pub use verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};

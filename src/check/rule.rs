@@ -1,88 +1,61 @@
-//! The rules by their names: those of a policy, and those that always hold.
+//! Rules by name: those that a policy enables, and those that always apply.
 
-/// What can be demanded. The order is that in which findings are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
-    Readable,
-    HoldsDeviceCode,
-    MatchesSomething,
-    ValidImages,
-    RequiredArchs,
-    Devices,
-    ForbiddenArchs,
-    OnlyArchs,
-    ConsistentFeatures,
-    KernelCoverage,
-    KernelLimits,
-    FileSize,
-    ArchSize,
-    TotalSize,
-    DebugInformation,
-    BuildPaths,
-    Compression,
-    ReadableBy,
-    Wrappers,
-    DuplicateImages,
+/// Declares [`Rule`] from one table, so that a rule without a name or a description does not compile. The function that
+/// evaluates a rule is chosen by a `match` over all rules in `check::rules`.
+macro_rules! rules {
+    ($($rule:ident => $name:literal, $description:literal;)+) => {
+        /// A rule of a check. The order is that of findings in a report.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $(#[doc = $description] $rule,)+
+        }
+
+        impl Rule {
+            /// All rules, in order.
+            pub const ALL: &[Rule] = &[$(Rule::$rule),+];
+
+            /// Returns the name in reports and in the `warn` list of a policy.
+            pub fn name(self) -> &'static str {
+                match self { $(Rule::$rule => $name,)+ }
+            }
+
+            /// Returns the requirement as a sentence.
+            pub fn description(self) -> &'static str {
+                match self { $(Rule::$rule => $description,)+ }
+            }
+        }
+    };
 }
 
-/// A rule's name, which reports and the policy's `warn` have, and what it demands.
-struct Row {
-    rule: Rule,
-    name: &'static str,
-    requirement: &'static str,
+rules! {
+    Readable => "readable", "All files, containers and images can be read.";
+    HoldsDeviceCode => "holds-device-code", "Every input, and every file that must, contains device code.";
+    MatchesSomething => "matches-something", "Every entry of the policy applies to something.";
+    ValidImages => "valid-images", "Stored hashes are correct, and images match what their containers state.";
+    RequiredArchs => "required-archs", "Code built for exactly these architectures is present.";
+    Devices => "devices", "Code that runs on these devices is present.";
+    ForbiddenArchs => "forbidden-archs", "No code is built for these architectures.";
+    OnlyArchs => "only-archs", "No code is built for any other architecture.";
+    ConsistentFeatures => "consistent-features",
+        "All files are built for the same xnack/sramecc settings of each processor.";
+    KernelCoverage => "kernel-coverage", "Kernels are present for every architecture that requires them.";
+    KernelLimits => "kernel-limits", "No kernel exceeds its limits of registers and memory.";
+    FileSize => "file-size", "The device code of a file does not exceed its size limit.";
+    ArchSize => "arch-size", "The code of a file for an architecture does not exceed its size limit.";
+    TotalSize => "total-size", "The device code of all files does not exceed the total size limit.";
+    DebugInformation => "debug-information", "Images contain no more debug information than allowed.";
+    BuildPaths => "build-paths", "Images contain no paths of the build machine.";
+    Compression => "compression", "Images are stored compressed or uncompressed, as required.";
+    ReadableBy => "readable-by", "The required releases can read all containers.";
+    Wrappers => "wrappers", "Every CUDA and HIP container is registered exactly once.";
+    DuplicateImages => "duplicate-images", "No image is stored twice in a file.";
 }
-
-const fn row(rule: Rule, name: &'static str, requirement: &'static str) -> Row {
-    Row { rule, name, requirement }
-}
-
-const ROWS: [Row; 20] = [
-    row(Rule::Readable, "readable", "Everything can be read: no file, container or image is broken."),
-    row(Rule::HoldsDeviceCode, "holds-device-code", "Every input, and every file that must, holds device code."),
-    row(Rule::MatchesSomething, "matches-something", "Every part of the policy applies to something."),
-    row(Rule::ValidImages, "valid-images", "Stored hashes are right, and images are what their containers say."),
-    row(Rule::RequiredArchs, "required-archs", "There is code for exactly these architectures."),
-    row(Rule::Devices, "devices", "There is code that runs on these devices."),
-    row(Rule::ForbiddenArchs, "forbidden-archs", "There is no code for these architectures."),
-    row(Rule::OnlyArchs, "only-archs", "There is no code for any other architecture."),
-    row(Rule::ConsistentFeatures, "consistent-features", "All files fix the same features of a processor."),
-    row(Rule::KernelCoverage, "kernel-coverage", "Kernels are there for all architectures that they have to be for."),
-    row(Rule::KernelLimits, "kernel-limits", "No kernel takes more of a device than it may."),
-    row(Rule::FileSize, "file-size", "The device code of a file takes no more room than it may."),
-    row(Rule::ArchSize, "arch-size", "A file's code for an architecture takes no more room than it may."),
-    row(Rule::TotalSize, "total-size", "The device code of all files takes no more room than it may."),
-    row(Rule::DebugInformation, "debug-information", "Images have no more debug information than they may."),
-    row(Rule::BuildPaths, "build-paths", "Images hold no paths of the machine that they were built on."),
-    row(Rule::Compression, "compression", "Images are stored compressed, or are not, as demanded."),
-    row(Rule::ReadableBy, "readable-by", "The runtime can read the containers."),
-    row(Rule::Wrappers, "wrappers", "Every container of CUDA and HIP is registered, once."),
-    row(Rule::DuplicateImages, "duplicate-images", "No image is stored twice in a file."),
-];
 
 impl Rule {
-    /// All of them.
-    pub fn all() -> impl Iterator<Item = Rule> {
-        ROWS.iter().map(|row| row.rule)
-    }
-
-    /// The name that users see.
-    pub fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// What it demands, as a sentence.
-    pub fn description(self) -> &'static str {
-        self.row().requirement
-    }
-
-    /// The rule with this name.
-    pub fn named(name: &str) -> Option<Rule> {
-        ROWS.iter().find(|row| row.name == name).map(|row| row.rule)
-    }
-
-    fn row(self) -> &'static Row {
-        // A test says that the rows are in the order of the rules.
-        &ROWS[self as usize]
+    /// Returns the rule with this name.
+    pub fn from_name(name: &str) -> Option<Rule> {
+        Rule::ALL.iter().copied().find(|rule| rule.name() == name)
     }
 }
 
@@ -91,10 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_has_its_row() {
-        for (index, rule) in Rule::all().enumerate() {
+    fn names_are_unique_and_numbers_are_positions() {
+        for (index, &rule) in Rule::ALL.iter().enumerate() {
             assert_eq!(rule as usize, index, "{}", rule.name());
-            assert_eq!(Rule::named(rule.name()), Some(rule));
+            assert_eq!(Rule::from_name(rule.name()), Some(rule));
         }
     }
 }

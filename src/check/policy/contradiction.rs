@@ -1,60 +1,112 @@
-//! Demands that cannot both be met. Whoever writes them has made a mistake, and would learn of it from the first build
-//! that fails for no reason.
+//! Requirements that no file can satisfy together. They are reported before any file is read, because otherwise the next
+//! build would fail for a reason that is not in its code.
 
-use super::Size;
-use super::error::PolicyError;
-use super::resolve::Resolver;
-use super::syntax::{Archs, List, Sizes};
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::{PolicyTarget, Size};
 use crate::check::coverage::{allows, may_run_on};
 
-type Result<T> = std::result::Result<T, PolicyError>;
-
-/// Among the architectures for one set of files.
-pub fn archs(resolver: &Resolver<'_>, archs: &Archs) -> Result<()> {
-    let targets = |list: &Option<List>| list.as_ref().map(|list| resolver.targets(list)).transpose();
-    let (forbid, only) = (targets(&archs.forbid)?.unwrap_or_default(), targets(&archs.only)?);
-    for text in archs.require.iter().flat_map(|list| list.get_ref()) {
-        let target = resolver.target(text)?;
-        if forbid.iter().any(|forbidden| allows(forbidden, &target)) {
-            return resolver.error(text.span(), format!("{target} is required and forbidden"));
-        }
-        if only.as_ref().is_some_and(|only| !only.iter().any(|allowed| allows(allowed, &target))) {
-            return resolver.error(text.span(), format!("{target} is required and not among the only ones allowed"));
-        }
-    }
-    for text in archs.only.iter().flat_map(|list| list.get_ref()) {
-        let target = resolver.target(text)?;
-        if forbid.contains(&target) {
-            return resolver.error(text.span(), format!("{target} is allowed and forbidden"));
-        }
-    }
-    let fallback = archs.ptx_fallback.is_some();
-    for text in archs.devices.iter().flat_map(|list| list.get_ref()) {
-        let device = resolver.target(text)?;
-        if only.as_ref().is_some_and(|only| !only.iter().any(|code| may_run_on(code, &device, fallback))) {
-            let what = format!("nothing that may be there (only) runs on {device}");
-            return resolver.error(text.span(), what);
-        }
-    }
-    Ok(())
+/// Two entries of a policy that no file can satisfy together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Contradiction {
+    /// An architecture in `require` and in `forbid`.
+    #[error("{0} is required and forbidden")]
+    RequiredAndForbidden(PolicyTarget),
+    /// An architecture in `require` that `only` lacks.
+    #[error("{0} is required and not in only")]
+    RequiredAndNotAllowed(PolicyTarget),
+    /// An architecture in `only` and in `forbid`.
+    #[error("{0} is in only and forbidden")]
+    AllowedAndForbidden(PolicyTarget),
+    /// A device that no architecture in `only` runs on.
+    #[error("no architecture in only runs on {0}")]
+    DeviceWithoutCode(PolicyTarget),
+    /// A limit for a part above the limit for the whole.
+    #[error("{size} exceeds {whole}, {limit}")]
+    SizeExceedsWhole {
+        /// Limit for the part.
+        size: Size,
+        /// Key of the limit for the whole.
+        whole: &'static str,
+        /// Limit for the whole.
+        limit: Size,
+    },
 }
 
-/// Between sizes: a part may not take more than the whole.
-pub fn sizes(resolver: &Resolver<'_>, sizes: &Sizes) -> Result<()> {
-    let (total, file) = (resolver.size(sizes.total.as_ref())?, resolver.size(sizes.file.as_ref())?);
-    let more = |size: Size, whole: Size, name: &str| format!("{size} is more than {name} allows, {whole}");
-    if let (Some(written), Some(size), Some(total)) = (&sizes.file, file, total)
-        && size > total
-    {
-        return resolver.error(written.span(), more(size, total, "total"));
-    }
-    for written in sizes.arch.iter().flatten().map(|(_, size)| size) {
-        let wholes = [(file, "file"), (total, "total")];
-        for (whole, name) in wholes.into_iter().filter_map(|(whole, name)| Some((whole?, name))) {
-            if let Some(size) = resolver.size(Some(written))?.filter(|size| *size > whole) {
-                return resolver.error(written.span(), more(size, whole, name));
+/// A contradiction and its place in the policy.
+pub type Located = (Range<usize>, Contradiction);
+
+/// Lists of architectures for one set of files.
+#[derive(Debug, Default)]
+pub struct SpannedArchs {
+    pub devices: Option<Vec<Spanned<PolicyTarget>>>,
+    pub require: Option<Vec<Spanned<PolicyTarget>>>,
+    pub forbid: Option<Vec<Spanned<PolicyTarget>>>,
+    pub only: Option<Vec<Spanned<PolicyTarget>>>,
+    /// PTX replaces missing machine code.
+    pub has_ptx_fallback: bool,
+}
+
+impl SpannedArchs {
+    /// Checks the lists against each other.
+    pub fn check(&self) -> Result<(), Located> {
+        let forbid = self.forbid.as_deref().unwrap_or_default();
+        let only = self.only.as_deref();
+        for require in self.require.iter().flatten() {
+            let target = require.get_ref();
+            if forbid.iter().any(|forbidden| allows(forbidden.get_ref(), target)) {
+                return Err((require.span(), Contradiction::RequiredAndForbidden(target.clone())));
+            }
+            if only.is_some_and(|only| !only.iter().any(|allowed| allows(allowed.get_ref(), target))) {
+                return Err((require.span(), Contradiction::RequiredAndNotAllowed(target.clone())));
             }
         }
+        for allowed in only.unwrap_or_default() {
+            let target = allowed.get_ref();
+            if forbid.iter().any(|forbidden| forbidden.get_ref() == target) {
+                return Err((allowed.span(), Contradiction::AllowedAndForbidden(target.clone())));
+            }
+        }
+        for spanned in self.devices.iter().flatten() {
+            let device = spanned.get_ref();
+            let runs = |code: &Spanned<PolicyTarget>| may_run_on(code.get_ref(), device, self.has_ptx_fallback);
+            if only.is_some_and(|only| !only.iter().any(runs)) {
+                return Err((spanned.span(), Contradiction::DeviceWithoutCode(device.clone())));
+            }
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Size limits of a whole policy.
+#[derive(Debug, Default)]
+pub struct SpannedSizes {
+    pub total: Option<Spanned<Size>>,
+    pub file: Option<Spanned<Size>>,
+    pub archs: Option<Vec<(PolicyTarget, Spanned<Size>)>>,
+}
+
+impl SpannedSizes {
+    /// Checks that the limit for a part does not exceed that for the whole.
+    pub fn check(&self) -> Result<(), Located> {
+        if let Some(file) = &self.file {
+            check_part(file, self.total.as_ref(), "total")?;
+        }
+        for (_, size) in self.archs.iter().flatten() {
+            check_part(size, self.file.as_ref(), "file")?;
+            check_part(size, self.total.as_ref(), "total")?;
+        }
+        Ok(())
+    }
+}
+
+fn check_part(part: &Spanned<Size>, whole: Option<&Spanned<Size>>, name: &'static str) -> Result<(), Located> {
+    let size = *part.get_ref();
+    match whole.map(|limit| *limit.get_ref()) {
+        Some(limit) if size > limit => Err((part.span(), Contradiction::SizeExceedsWhole { size, whole: name, limit })),
+        _ => Ok(()),
+    }
 }

@@ -1,45 +1,159 @@
-//! What is wrong with a policy, and where.
+//! Errors in policies, with their place in the text.
 
+use std::fmt;
 use std::ops::Range;
 
-use super::target::did_you_mean;
+use super::contradiction::Contradiction;
+use super::target::{InvalidPolicyTarget, PolicyTarget};
 
-/// A mistake in a policy. Lines and columns count from 1, columns in characters.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path}:{line}:{column}: {what}")]
+/// An error in a policy. Lines and columns count from 1, columns in characters.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{path}:{line}:{column}: {cause}")]
 pub struct PolicyError {
+    /// Name of the policy.
     pub path: String,
+    /// Line of the error.
     pub line: usize,
+    /// Column of the error.
     pub column: usize,
-    pub what: String,
+    /// What is wrong there.
+    pub cause: PolicyCause,
+}
+
+/// Cause of a [`PolicyError`].
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyCause {
+    /// The text is not TOML, or a value has the wrong type.
+    #[error("{message}{suggestions}")]
+    Toml {
+        /// Message of the TOML reader.
+        message: String,
+        /// Similar names, if a name is unknown.
+        suggestions: Suggestions,
+    },
+    /// A key that policies do not have.
+    #[error("unknown key {key:?}{suggestions} (available: {})", available.join(", "))]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// Similar keys.
+        suggestions: Suggestions,
+        /// Keys that are allowed in its place.
+        available: Vec<String>,
+    },
+    /// A rule that does not exist.
+    #[error("unknown rule {name:?}{suggestions}")]
+    UnknownRule {
+        /// Name of the rule.
+        name: String,
+        /// Similar rules.
+        suggestions: Suggestions,
+    },
+    /// A name that is not an architecture.
+    #[error(transparent)]
+    Target(#[from] InvalidPolicyTarget),
+    /// An architecture that is listed twice.
+    #[error("duplicate architecture {0}")]
+    DuplicateArch(PolicyTarget),
+    /// An architecture in a list of devices that no device has.
+    #[error("{0} is not a device; name a device, for example \"sm_90\" or \"gfx90a\"")]
+    NotADevice(PolicyTarget),
+    /// A PTX fallback that is not an architecture of PTX.
+    #[error("invalid PTX architecture {name:?}, expected for example \"compute_80\"{suggestions}")]
+    InvalidPtx {
+        /// The value.
+        name: String,
+        /// The PTX architecture of the same number.
+        suggestions: Suggestions,
+    },
+    /// A size without a unit, or not a number.
+    #[error("invalid size {0:?}, expected for example \"850 MB\" or \"1.5 GiB\"")]
+    InvalidSize(String),
+    /// A size limit of zero.
+    #[error("invalid size limit: 0 bytes are less than any code")]
+    ZeroSize,
+    /// A glob pattern with an error.
+    #[error("invalid pattern: {}", .0.kind())]
+    InvalidPattern(globset::Error),
+    /// A regular expression with an error.
+    #[error("invalid regular expression: {}", last_line(.0))]
+    InvalidRegex(regex::Error),
+    /// A release of a product that is not known.
+    #[error("invalid release {0:?}, expected for example \"rocm-6.2\" or \"llvm-19\"")]
+    InvalidRelease(String),
+    /// A word for the architectures of kernels other than `all`.
+    #[error("invalid archs {0:?}, expected \"all\" or a list of architectures")]
+    InvalidKernelArchs(String),
+    /// An entry for kernels that requires nothing.
+    #[error("no requirement for these kernels; set archs or one of the max- keys")]
+    EmptyKernels,
+    /// Two entries that no file can satisfy.
+    #[error(transparent)]
+    Contradiction(#[from] Contradiction),
+}
+
+/// Existing names that differ from an unknown one by one or two characters. Prints as a question, or nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suggestions(pub Vec<String>);
+
+impl fmt::Display for Suggestions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "; did you mean {}?", self.0.join(" or ")) }
+    }
+}
+
+impl Suggestions {
+    /// Returns up to three names at the least edit distance: one, or two for names of more than five characters.
+    pub fn new(written: &str, names: impl Iterator<Item = String>) -> Suggestions {
+        let names = names.map(|name| (strsim::osa_distance(&name, written), name));
+        let mut names: Vec<(usize, String)> = names.filter(|(distance, _)| *distance <= 2).collect();
+        names.sort();
+        let within = |most: usize| -> Vec<String> {
+            names.iter().filter(|(distance, _)| *distance <= most).map(|(_, name)| name.clone()).take(3).collect()
+        };
+        let nearest = within(1);
+        let is_long = written.len() > 5;
+        Suggestions(if nearest.is_empty() { within(if is_long { 2 } else { 0 }) } else { nearest })
+    }
 }
 
 impl PolicyError {
-    /// A mistake in these bytes of the text.
-    pub fn new(path: &str, text: &str, span: Range<usize>, what: String) -> Self {
-        let before = text.get(..span.start).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let (line, column) = (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1);
-        PolicyError { path: path.to_owned(), line, column, what }
+    /// Creates an error for a span of bytes in the text.
+    pub fn new(path: &str, text: &str, span: Range<usize>, cause: PolicyCause) -> Self {
+        let (line, column) = line_and_column(text, span.start);
+        PolicyError { path: path.to_owned(), line, column, cause }
     }
 
-    /// What the TOML reader has to say, with a guess at what was meant where a name is not known.
-    pub fn of_toml(path: &str, text: &str, error: &toml::de::Error) -> Self {
-        let said = error.message().trim().replace('\n', ", ");
-        // serde names them in this form: unknown field `a`, expected one of `b`, `c`.
-        let names: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
-        let hint = match names.split_first() {
-            Some((written, known)) if said.starts_with("unknown ") => {
-                did_you_mean(written, known.iter().map(|&name| name.to_owned()))
+    /// Creates an error from one of the TOML reader.
+    pub fn from_toml(path: &str, text: &str, error: &toml::de::Error) -> Self {
+        let message = error.message().trim().replace('\n', ", ");
+        // serde reports unknown names in this form: unknown field `a`, expected one of `b`, `c`.
+        let names: Vec<String> = message.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        let cause = match names.split_first() {
+            Some((written, known)) if message.starts_with("unknown ") => {
+                let suggestions = Suggestions::new(written, known.iter().cloned());
+                if message.starts_with("unknown field") {
+                    PolicyCause::UnknownKey { key: written.clone(), suggestions, available: known.to_vec() }
+                } else {
+                    PolicyCause::Toml { message, suggestions }
+                }
             }
-            _ => String::new(),
+            _ => PolicyCause::Toml { message, suggestions: Suggestions::default() },
         };
-        let what = if said.starts_with("unknown field") {
-            let known = names[1..].join(", ");
-            format!("there is no key {:?} here{hint} (there is {known})", names[0])
-        } else {
-            format!("{said}{hint}")
-        };
-        PolicyError::new(path, text, error.span().unwrap_or(0..0), what)
+        PolicyError::new(path, text, error.span().unwrap_or(0..0), cause)
     }
+}
+
+/// Returns the line and column of an offset, counted from 1.
+pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Returns the last line of a message, which states the cause; the lines before it draw the expression.
+fn last_line(error: &regex::Error) -> String {
+    let message = error.to_string();
+    message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }

@@ -1,7 +1,7 @@
-//! A policy: what is demanded of which files.
+//! Policies: requirements for files.
 //!
-//! Its author writes TOML (`syntax`), which is checked as a whole before any file is looked at (`resolve`): a policy that
-//! cannot be meant as it stands must not pass anything.
+//! A policy is written in TOML (`syntax`) and checked as a whole before any file is read (`resolve`), so that a policy with
+//! a mistake never passes a file.
 
 mod contradiction;
 mod error;
@@ -20,101 +20,122 @@ use super::rule::Rule;
 use crate::inspect::DebugLevel;
 use crate::survey::Wanted;
 
-pub use error::PolicyError;
+pub use contradiction::Contradiction;
+pub use error::{PolicyCause, PolicyError, Suggestions};
 pub use size::Size;
-pub use target::{PolicyTarget, compute};
+pub use target::{InvalidPolicyTarget, PolicyTarget, compute};
 
-/// Everything that a policy says.
+/// A policy.
 #[derive(Debug)]
 pub struct Policy {
-    /// What the policy is called in findings that are about no file.
+    /// Path of the policy, for findings that are not about a file.
     pub path: String,
-    /// Each of these has to match a file with device code.
+    /// Patterns that must each match a file with device code.
     pub must_hold: Vec<Pattern>,
-    /// Files that are not judged.
+    /// Patterns of files that are not evaluated.
     pub skip: Vec<Pattern>,
-    /// Rules whose violations are told and do not fail.
+    /// Rules whose violations are warnings.
     pub warn: BTreeSet<Rule>,
-    /// For the device code of all files.
+    /// Size limit for the device code of all files.
     pub total: Option<Size>,
-    /// Whether all files have to fix the same features of a processor.
+    /// All files must be built for the same feature settings of each processor.
     pub consistent_features: bool,
+    /// Requirements for all files.
     pub requirements: Requirements,
-    /// In the order of the policy; later ones win.
+    /// Requirements for some files, in the order of the policy. Later ones win.
     pub exceptions: Vec<Exception>,
 }
 
-/// Which files something is about.
+/// A glob pattern for paths.
 #[derive(Debug)]
 pub struct Pattern {
+    /// The pattern as it is written.
     pub text: String,
     matcher: GlobMatcher,
 }
 
-/// Other demands for some files.
+/// Requirements that replace the general ones for some files.
 #[derive(Debug)]
 pub struct Exception {
+    /// Pattern of the files.
     pub pattern: Pattern,
+    /// Requirements for them; those that are `None` are inherited.
     pub requirements: Requirements,
 }
 
-/// What is demanded of a file. Absent is what nothing is said of.
+/// Requirements for one file; `None` where the policy sets no requirement.
 #[derive(Debug, Clone, Default)]
 pub struct Requirements {
+    /// Devices that machine code in the file must run on.
     pub devices: Option<Vec<PolicyTarget>>,
-    /// The lowest PTX that does where machine code is missing.
+    /// Lowest PTX that replaces missing machine code.
     pub ptx_fallback: Option<PolicyTarget>,
+    /// Architectures that the file must contain code for.
     pub require: Option<Vec<PolicyTarget>>,
+    /// Architectures that the file must not contain code for.
     pub forbid: Option<Vec<PolicyTarget>>,
+    /// The only architectures that the file may contain code for.
     pub only: Option<Vec<PolicyTarget>>,
+    /// Size limit for the device code of the file.
     pub file_size: Option<Size>,
+    /// Size limits for the code of the file by architecture.
     pub arch_sizes: Option<Vec<(PolicyTarget, Size)>>,
-    /// The most that there may be.
+    /// Largest amount of debug information.
     pub debug: Option<DebugLevel>,
-    /// Whether there may be any.
+    /// Images may contain paths of the build machine.
     pub build_paths: Option<bool>,
+    /// Images must be stored compressed, or must not be.
     pub compressed: Option<bool>,
+    /// Releases that must be able to read the containers.
     pub readable_by: Option<Vec<Reader>>,
-    /// Whether images are looked into to see that they are whole.
+    /// Images are inspected, and must not be damaged.
     pub intact: Option<bool>,
-    /// Whether every container of CUDA and HIP has to be registered, once.
+    /// Every CUDA and HIP container must be registered exactly once.
     pub registered: Option<bool>,
-    /// Whether an image may be stored twice.
+    /// An image may be stored twice.
     pub duplicates: Option<bool>,
+    /// Requirements for kernels.
     pub kernels: Option<Vec<KernelRequirement>>,
 }
 
-/// What is demanded of kernels.
+/// A requirement for kernels.
 #[derive(Debug, Clone)]
 pub struct KernelRequirement {
-    /// Which ones; all of them where it says nothing.
+    /// Expression for the names of the kernels; `None` for all kernels.
     pub matching: Option<Regex>,
+    /// Architectures that the kernels must be available for.
     pub archs: Option<KernelArchs>,
-    /// The most that each may take.
+    /// Limits for each kernel.
     pub limits: Vec<(KernelLimit, u64)>,
-    /// The line of the policy.
+    /// Line of the policy.
     pub line: usize,
 }
 
-/// The architectures that kernels have to be there for.
+/// Architectures that kernels must be available for.
 #[derive(Debug, Clone)]
 pub enum KernelArchs {
-    /// Those of the file.
+    /// All architectures of the file.
     All,
+    /// The listed architectures.
     Listed(Vec<PolicyTarget>),
 }
 
-/// Something that a kernel takes of a device.
+/// A limited resource of a device that kernels use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KernelLimit {
+    /// Registers of a thread.
     Registers,
+    /// Registers that were spilled.
     Spills,
+    /// Private memory of a thread, in bytes.
     Scratch,
+    /// Memory of a work-group, in bytes.
     Shared,
 }
 
 impl KernelLimit {
-    /// What messages call it.
+    /// Returns the name in messages, with its unit.
     pub fn name(self) -> &'static str {
         match self {
             KernelLimit::Registers => "registers",
@@ -126,7 +147,7 @@ impl KernelLimit {
 }
 
 impl Pattern {
-    /// Whether it is about this file. A pattern without `/` is about the last part of a path, as in `.gitignore`.
+    /// Returns whether the pattern matches a path. A pattern without `/` matches the last component, as in `.gitignore`.
     pub fn matches(&self, path: &str) -> bool {
         let last = path.rsplit(['/', '!']).next().unwrap_or(path);
         self.matcher.is_match(if self.text.contains('/') { path } else { last })
@@ -134,17 +155,17 @@ impl Pattern {
 }
 
 impl Policy {
-    /// Reads the text of a policy; `path` is what it is called.
+    /// Parses a policy. `path` is its name in errors and findings.
     pub fn parse(path: &str, text: &str) -> Result<Policy, PolicyError> {
         resolve::policy(path, text)
     }
 
-    /// Whether a file is not to be judged.
+    /// Returns whether a file is not evaluated.
     pub fn skips(&self, path: &str) -> bool {
         self.skip.iter().any(|pattern| pattern.matches(path))
     }
 
-    /// What is demanded of a file.
+    /// Returns the requirements for a file.
     pub fn requirements_for(&self, path: &str) -> Requirements {
         let own = self.exceptions.iter().filter(|exception| exception.pattern.matches(path));
         own.fold(self.requirements.clone(), |requirements, exception| {
@@ -152,28 +173,29 @@ impl Policy {
         })
     }
 
-    /// What has to be known of the images of a file to judge it.
+    /// Returns what must be known about the images of a file to evaluate it.
     pub fn analysis_options(&self, path: &str) -> Wanted {
         if self.skips(path) { Wanted::default() } else { self.requirements_for(path).analysis_options() }
     }
 
-    /// Whether images of any file have to be looked into.
+    /// Returns whether images of any file must be inspected.
     pub fn needs_inspection(&self) -> bool {
         self.all_requirements().any(|requirements| requirements.analysis_options().is_anything())
     }
 
-    /// Whether hashes of images are needed.
+    /// Returns whether hashes of images are needed.
     pub fn needs_hashes(&self) -> bool {
         self.all_requirements().any(|requirements| requirements.duplicates == Some(false))
     }
 
-    fn all_requirements(&self) -> impl Iterator<Item = &Requirements> {
+    /// Returns the general requirements and those of all exceptions.
+    pub fn all_requirements(&self) -> impl Iterator<Item = &Requirements> {
         std::iter::once(&self.requirements).chain(self.exceptions.iter().map(|exception| &exception.requirements))
     }
 }
 
 impl Requirements {
-    /// What has to be known of the images that they are about.
+    /// Returns what must be known about images to evaluate these requirements.
     fn analysis_options(&self) -> Wanted {
         let inspection = self.kernels.is_some()
             || self.intact == Some(true)
@@ -181,7 +203,7 @@ impl Requirements {
         Wanted { inspection, build_paths: self.build_paths == Some(false), ..Wanted::default() }
     }
 
-    /// These where they say something, else the others.
+    /// Returns these requirements, completed by those of `other`.
     fn overriding(self, other: Requirements) -> Requirements {
         Requirements {
             devices: self.devices.or(other.devices),

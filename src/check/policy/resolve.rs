@@ -1,5 +1,4 @@
-//! From what its author wrote to what a policy means: names looked up, patterns compiled, and no two demands that cannot
-//! both be met.
+//! Resolves a policy as it is written: looks up names, compiles patterns, and refuses contradictions.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,12 +7,11 @@ use globset::GlobBuilder;
 use regex::Regex;
 use toml::Spanned;
 
-use super::error::PolicyError;
+use super::contradiction::{Located, SpannedArchs, SpannedSizes};
+use super::error::{PolicyCause, PolicyError, Suggestions, line_and_column};
 use super::syntax::{self, ByteCount, List, Text};
-use super::target::did_you_mean;
 use super::{
     Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, PolicyTarget, Requirements, Size,
-    contradiction,
 };
 use crate::check::readers::Reader;
 use crate::check::rule::Rule;
@@ -22,32 +20,38 @@ use crate::target::{nvptx, processors::Processor, target_id::cut};
 
 type Result<T> = std::result::Result<T, PolicyError>;
 
-/// Reads and resolves a policy.
+/// Parses and resolves a policy.
 pub fn policy(path: &str, text: &str) -> Result<Policy> {
-    let written: syntax::Policy = toml::from_str(text).map_err(|error| PolicyError::of_toml(path, text, &error))?;
+    let written: syntax::Policy = toml::from_str(text).map_err(|error| PolicyError::from_toml(path, text, &error))?;
     Resolver { path, text }.policy(written)
 }
 
-/// The text that mistakes are in.
-pub struct Resolver<'a> {
-    pub path: &'a str,
-    pub text: &'a str,
+/// The name and text of a policy, for the places of errors.
+struct Resolver<'a> {
+    path: &'a str,
+    text: &'a str,
 }
 
 impl Resolver<'_> {
-    pub fn error<T>(&self, span: Range<usize>, what: String) -> Result<T> {
-        Err(PolicyError::new(self.path, self.text, span, what))
+    fn error(&self, span: Range<usize>, cause: impl Into<PolicyCause>) -> PolicyError {
+        PolicyError::new(self.path, self.text, span, cause.into())
+    }
+
+    fn contradiction(&self, (span, contradiction): Located) -> PolicyError {
+        self.error(span, contradiction)
     }
 
     fn policy(&self, written: syntax::Policy) -> Result<Policy> {
         let consistent_features = written.archs.consistent_features == Some(true);
-        let total = self.size(written.sizes.total.as_ref())?;
-        contradiction::sizes(self, &written.sizes)?;
-        let requirements = self.requirements(written.archs, written.sizes, written.images, written.kernels)?;
+        let sizes = self.sizes(&written.sizes)?;
+        sizes.check().map_err(|it| self.contradiction(it))?;
+        let total = sizes.total.as_ref().map(|size| *size.get_ref());
+        let requirements = self.requirements(written.archs, sizes, written.images, written.kernels)?;
         let mut files: Vec<(Text, syntax::Exception)> = written.files.into_iter().collect();
         files.sort_by_key(|(pattern, _)| pattern.span().start);
         let exception = |(pattern, own): (Text, syntax::Exception)| {
-            let requirements = self.requirements(own.archs.into(), own.sizes.into(), own.images, own.kernels)?;
+            let sizes = self.sizes(&own.sizes.into())?;
+            let requirements = self.requirements(own.archs.into(), sizes, own.images, own.kernels)?;
             Ok(Exception { pattern: self.pattern(&pattern)?, requirements })
         };
         let exceptions = files.into_iter().map(exception).collect::<Result<_>>()?;
@@ -61,11 +65,13 @@ impl Resolver<'_> {
     fn requirements(
         &self,
         archs: syntax::Archs,
-        sizes: syntax::Sizes,
+        sizes: SpannedSizes,
         images: syntax::Images,
         kernels: Option<Vec<Spanned<syntax::Kernels>>>,
     ) -> Result<Requirements> {
-        contradiction::archs(self, &archs)?;
+        let ptx_fallback = archs.ptx_fallback.as_ref().map(|text| self.ptx(text)).transpose()?;
+        let archs = self.archs(&archs)?;
+        archs.check().map_err(|it| self.contradiction(it))?;
         let readers = images.readable_by.map(|names| names.iter().map(|name| self.reader(name)).collect());
         let kernels = kernels.map(|kernels| kernels.iter().map(|it| self.kernels(it)).collect());
         let debug = |level| match level {
@@ -73,14 +79,17 @@ impl Resolver<'_> {
             syntax::DebugKeyword::Lines => DebugLevel::Lines,
             syntax::DebugKeyword::Full => DebugLevel::Full,
         };
+        let arch_sizes = |sizes: Vec<(PolicyTarget, Spanned<Size>)>| {
+            sizes.into_iter().map(|(target, size)| (target, size.into_inner())).collect()
+        };
         Ok(Requirements {
-            devices: archs.devices.as_ref().map(|list| self.devices(list)).transpose()?,
-            ptx_fallback: archs.ptx_fallback.as_ref().map(|text| self.ptx(text)).transpose()?,
-            require: archs.require.as_ref().map(|list| self.targets(list)).transpose()?,
-            forbid: archs.forbid.as_ref().map(|list| self.targets(list)).transpose()?,
-            only: archs.only.as_ref().map(|list| self.targets(list)).transpose()?,
-            file_size: self.size(sizes.file.as_ref())?,
-            arch_sizes: sizes.arch.as_ref().map(|sizes| self.arch_sizes(sizes)).transpose()?,
+            devices: archs.devices.map(into_inner),
+            ptx_fallback,
+            require: archs.require.map(into_inner),
+            forbid: archs.forbid.map(into_inner),
+            only: archs.only.map(into_inner),
+            file_size: sizes.file.map(Spanned::into_inner),
+            arch_sizes: sizes.archs.map(arch_sizes),
             debug: images.debug.map(debug),
             build_paths: images.build_paths,
             compressed: images.compressed,
@@ -92,148 +101,151 @@ impl Resolver<'_> {
         })
     }
 
-    /// The architecture that a text names.
-    pub fn target(&self, text: &Text) -> Result<PolicyTarget> {
-        PolicyTarget::parse(text.get_ref()).or_else(|what| self.error(text.span(), what))
+    fn archs(&self, archs: &syntax::Archs) -> Result<SpannedArchs> {
+        let targets = |list: &Option<List>| list.as_ref().map(|list| self.unique_targets(list.get_ref())).transpose();
+        Ok(SpannedArchs {
+            devices: archs.devices.as_ref().map(|list| self.devices(list)).transpose()?,
+            require: targets(&archs.require)?,
+            forbid: targets(&archs.forbid)?,
+            only: targets(&archs.only)?,
+            has_ptx_fallback: archs.ptx_fallback.is_some(),
+        })
     }
 
-    pub fn targets(&self, list: &List) -> Result<Vec<PolicyTarget>> {
-        self.unique_targets(list.get_ref())
-    }
-
-    fn unique_targets(&self, texts: &[Text]) -> Result<Vec<PolicyTarget>> {
-        let mut targets = Vec::new();
+    fn unique_targets(&self, texts: &[Text]) -> Result<Vec<Spanned<PolicyTarget>>> {
+        let mut targets: Vec<Spanned<PolicyTarget>> = Vec::new();
         for text in texts {
-            let target = self.target(text)?;
-            if targets.contains(&target) {
-                return self.error(text.span(), format!("{target} is given twice"));
+            let target = PolicyTarget::parse(text.get_ref()).map_err(|cause| self.error(text.span(), cause))?;
+            if targets.iter().any(|known| *known.get_ref() == target) {
+                return Err(self.error(text.span(), PolicyCause::DuplicateArch(target)));
             }
-            targets.push(target);
+            targets.push(Spanned::new(text.span(), target));
         }
         Ok(targets)
     }
 
-    /// A device has a processor; PTX is no device.
-    fn devices(&self, list: &List) -> Result<Vec<PolicyTarget>> {
-        for text in list.get_ref() {
-            match self.target(text)? {
-                PolicyTarget::Native(id) if is_device(&id) => {}
-                target => {
-                    let what = format!("{target} is no device; say what it is, such as \"sm_90\" or \"gfx90a\"");
-                    return self.error(text.span(), what);
-                }
+    /// Resolves a list of devices, which have a processor: PTX is not a device.
+    fn devices(&self, list: &List) -> Result<Vec<Spanned<PolicyTarget>>> {
+        let devices = self.unique_targets(list.get_ref())?;
+        for device in &devices {
+            if !is_device(device.get_ref()) {
+                return Err(self.error(device.span(), PolicyCause::NotADevice(device.get_ref().clone())));
             }
         }
-        self.targets(list)
+        Ok(devices)
     }
 
     fn ptx(&self, text: &Text) -> Result<PolicyTarget> {
-        match PolicyTarget::parse(text.get_ref()) {
-            Ok(target @ PolicyTarget::Ptx(_)) => Ok(target),
-            _ => {
-                let number = text.get_ref().trim_start_matches("sm_").replace('.', "");
-                let meant = format!("compute_{number}");
-                let hint = match PolicyTarget::parse(&meant) {
-                    Ok(_) => format!("; did you mean {meant}?"),
-                    Err(_) => String::new(),
-                };
-                self.error(text.span(), format!("{:?} is no PTX such as \"compute_80\"{hint}", text.get_ref()))
-            }
+        let name = text.get_ref();
+        if let Ok(target @ PolicyTarget::Ptx(_)) = PolicyTarget::parse(name) {
+            return Ok(target);
         }
+        let suggestion = format!("compute_{}", name.trim_start_matches("sm_").replace('.', ""));
+        let suggestions = if PolicyTarget::parse(&suggestion).is_ok() { vec![suggestion] } else { Vec::new() };
+        let cause = PolicyCause::InvalidPtx { name: name.clone(), suggestions: Suggestions(suggestions) };
+        Err(self.error(text.span(), cause))
     }
 
-    pub fn size(&self, text: Option<&Text>) -> Result<Option<Size>> {
-        let Some(text) = text else { return Ok(None) };
+    fn sizes(&self, sizes: &syntax::Sizes) -> Result<SpannedSizes> {
+        let size = |text: &Option<Text>| text.as_ref().map(|text| self.size(text)).transpose();
+        Ok(SpannedSizes {
+            total: size(&sizes.total)?,
+            file: size(&sizes.file)?,
+            archs: sizes.arch.as_ref().map(|sizes| self.arch_sizes(sizes)).transpose()?,
+        })
+    }
+
+    fn size(&self, text: &Text) -> Result<Spanned<Size>> {
         match Size::parse(text.get_ref()) {
-            Some(size) if size.0 > 0 => Ok(Some(size)),
-            Some(_) => self.error(text.span(), "no code fits into that".to_owned()),
-            None => self.error(text.span(), invalid_size(text.get_ref())),
+            Some(size) if size.0 > 0 => Ok(Spanned::new(text.span(), size)),
+            Some(_) => Err(self.error(text.span(), PolicyCause::ZeroSize)),
+            None => Err(self.error(text.span(), PolicyCause::InvalidSize(text.get_ref().clone()))),
         }
     }
 
-    fn arch_sizes(&self, sizes: &BTreeMap<Text, Text>) -> Result<Vec<(PolicyTarget, Size)>> {
-        let one = |(arch, size): (&Text, &Text)| {
-            self.size(Some(size))?.map(|size| self.target(arch).map(|arch| (arch, size))).transpose()
+    fn arch_sizes(&self, sizes: &BTreeMap<Text, Text>) -> Result<Vec<(PolicyTarget, Spanned<Size>)>> {
+        let arch_size = |(arch, size): (&Text, &Text)| {
+            let size = self.size(size)?;
+            let target = PolicyTarget::parse(arch.get_ref()).map_err(|cause| self.error(arch.span(), cause))?;
+            Ok((target, size))
         };
-        sizes.iter().filter_map(|pair| one(pair).transpose()).collect()
+        sizes.iter().map(arch_size).collect()
     }
 
     fn pattern(&self, text: &Text) -> Result<Pattern> {
-        let glob = GlobBuilder::new(text.get_ref()).literal_separator(false).build();
-        match glob {
+        match GlobBuilder::new(text.get_ref()).literal_separator(false).build() {
             Ok(glob) => Ok(Pattern { text: text.get_ref().clone(), matcher: glob.compile_matcher() }),
-            Err(error) => self.error(text.span(), format!("no pattern: {}", error.kind())),
+            Err(error) => Err(self.error(text.span(), PolicyCause::InvalidPattern(error))),
         }
     }
 
     fn rule(&self, text: &Text) -> Result<Rule> {
-        Rule::named(text.get_ref()).map_or_else(
-            || {
-                let hint = did_you_mean(text.get_ref(), Rule::all().map(|rule| rule.name().to_owned()));
-                self.error(text.span(), format!("there is no rule {:?}{hint}", text.get_ref()))
-            },
-            Ok,
-        )
+        let name = text.get_ref();
+        Rule::from_name(name).ok_or_else(|| {
+            let suggestions = Suggestions::new(name, Rule::ALL.iter().map(|rule| rule.name().to_owned()));
+            self.error(text.span(), PolicyCause::UnknownRule { name: name.clone(), suggestions })
+        })
     }
 
     fn reader(&self, text: &Text) -> Result<Reader> {
-        let unknown = || format!("{:?} is no release such as \"rocm-6.2\" or \"llvm-19\"", text.get_ref());
-        Reader::parse(text.get_ref()).map_or_else(|| self.error(text.span(), unknown()), Ok)
+        let invalid = || self.error(text.span(), PolicyCause::InvalidRelease(text.get_ref().clone()));
+        Reader::parse(text.get_ref()).ok_or_else(invalid)
     }
 
     fn kernels(&self, written: &Spanned<syntax::Kernels>) -> Result<KernelRequirement> {
         let syntax::Kernels { matching, archs, max_registers, max_spills, max_scratch, max_shared } = written.get_ref();
-        let regex = |text: &Text| match Regex::new(text.get_ref()) {
-            Ok(regex) => Ok(regex),
-            // Its own message is a drawing of several lines, of which the last says what is wrong.
-            Err(error) => {
-                let error = error.to_string();
-                let cause = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                self.error(text.span(), format!("no regular expression: {cause}"))
-            }
-        };
-        let archs = archs.as_ref().map(|archs| match archs.get_ref() {
-            syntax::KernelArchs::Listed(texts) => self.unique_targets(texts).map(KernelArchs::Listed),
-            syntax::KernelArchs::Keyword(word) if word == "all" => Ok(KernelArchs::All),
-            syntax::KernelArchs::Keyword(word) => {
-                self.error(archs.span(), format!("{word:?} is neither \"all\" nor a list of architectures"))
-            }
-        });
-        let bytes = |bytes: &Option<Spanned<ByteCount>>| {
-            let Some(bytes) = bytes else { return Ok(None) };
-            match bytes.get_ref() {
-                ByteCount::Number(number) => Ok(Some(*number)),
-                ByteCount::Size(text) => match Size::parse(text) {
-                    Some(size) => Ok(Some(size.0)),
-                    None => self.error(bytes.span(), invalid_size(text)),
-                },
-            }
-        };
+        let archs = archs.as_ref().map(|archs| self.kernel_archs(archs)).transpose()?;
         let limits = [
             (KernelLimit::Registers, *max_registers),
             (KernelLimit::Spills, *max_spills),
-            (KernelLimit::Scratch, bytes(max_scratch)?),
-            (KernelLimit::Shared, bytes(max_shared)?),
+            (KernelLimit::Scratch, self.byte_count(max_scratch)?),
+            (KernelLimit::Shared, self.byte_count(max_shared)?),
         ];
         let limits: Vec<(KernelLimit, u64)> =
             limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect();
         if archs.is_none() && limits.is_empty() {
-            return self.error(written.span(), "demands nothing of these kernels".to_owned());
+            return Err(self.error(written.span(), PolicyCause::EmptyKernels));
         }
-        let matching = matching.as_ref().map(regex).transpose()?;
-        let line = PolicyError::new(self.path, self.text, written.span(), String::new()).line;
-        Ok(KernelRequirement { matching, archs: archs.transpose()?, limits, line })
+        let matching = matching.as_ref().map(|text| self.regex(text)).transpose()?;
+        let (line, _) = line_and_column(self.text, written.span().start);
+        Ok(KernelRequirement { matching, archs, limits, line })
+    }
+
+    fn kernel_archs(&self, archs: &Spanned<syntax::KernelArchs>) -> Result<KernelArchs> {
+        match archs.get_ref() {
+            syntax::KernelArchs::Listed(texts) => Ok(KernelArchs::Listed(into_inner(self.unique_targets(texts)?))),
+            syntax::KernelArchs::Keyword(word) if word == "all" => Ok(KernelArchs::All),
+            syntax::KernelArchs::Keyword(word) => {
+                Err(self.error(archs.span(), PolicyCause::InvalidKernelArchs(word.clone())))
+            }
+        }
+    }
+
+    fn byte_count(&self, count: &Option<Spanned<ByteCount>>) -> Result<Option<u64>> {
+        let Some(count) = count else { return Ok(None) };
+        match count.get_ref() {
+            ByteCount::Number(number) => Ok(Some(*number)),
+            ByteCount::Size(text) => match Size::parse(text) {
+                Some(size) => Ok(Some(size.0)),
+                None => Err(self.error(count.span(), PolicyCause::InvalidSize(text.clone()))),
+            },
+        }
+    }
+
+    fn regex(&self, text: &Text) -> Result<Regex> {
+        Regex::new(text.get_ref()).map_err(|error| self.error(text.span(), PolicyCause::InvalidRegex(error)))
     }
 }
 
-/// Code with a suffix and generic code is for devices, but no device is called so.
-fn is_device(id: &str) -> bool {
+fn into_inner(targets: Vec<Spanned<PolicyTarget>>) -> Vec<PolicyTarget> {
+    targets.into_iter().map(Spanned::into_inner).collect()
+}
+
+/// Returns whether a device has this name. Code with a suffix and generic code runs on devices, but none is named so.
+fn is_device(target: &PolicyTarget) -> bool {
+    let PolicyTarget::Native(id) = target else { return false };
     match nvptx::Arch::parse(id) {
         Some(arch) => arch.suffix.is_none(),
         None => Processor::named(cut(id).0).is_some_and(|processor| !processor.name.ends_with("generic")),
     }
-}
-
-fn invalid_size(text: &str) -> String {
-    format!("{text:?} is no size such as \"850 MB\" or \"1.5 GiB\"")
 }

@@ -1,5 +1,4 @@
-//! A policy as its author writes it. Every value has its place in the text, so that whatever is wrong with it can be told
-//! with line and column.
+//! A policy as it is written in TOML. Values keep their place in the text, so that errors have a line and a column.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +30,7 @@ pub struct Policy {
     pub files: BTreeMap<Text, Exception>,
 }
 
-/// What `[files."PATTERN"]` may hold: everything that is about one file.
+/// Contents of `[files."PATTERN"]`: everything that applies to a single file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Exception {
@@ -112,7 +111,7 @@ pub struct Kernels {
     pub max_shared: Option<Spanned<ByteCount>>,
 }
 
-/// `"all"` or a list.
+/// `"all"` or a list of architectures.
 #[derive(Debug)]
 pub enum KernelArchs {
     Keyword(String),
@@ -126,7 +125,7 @@ pub enum ByteCount {
     Size(String),
 }
 
-// serde's own way to read alternatives copies the value first, and places in the text are lost on the way.
+// serde's untagged enums buffer the value first, which loses its place in the text.
 
 impl<'de> Deserialize<'de> for KernelArchs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,41 +1,61 @@
-//! What a policy calls an architecture: a target id for machine code, NVIDIA's `compute_90` for PTX, `ptx` for any PTX, and
-//! for code without a processor the first word of its triple.
+//! Names of architectures in policies: a target ID for machine code, NVIDIA's `compute_90` for PTX, `ptx` for any PTX, and
+//! the first component of the triple for code without a processor.
 //!
-//! PTX is never the same as machine code: it is compiled when it is loaded, and for a library of some size that takes
-//! minutes. So it has names of its own, which are those of nvcc's options.
+//! PTX has names of its own, those of nvcc's options, because it does not replace machine code: it is compiled when it is
+//! loaded, which takes minutes for a large library.
 
 use std::fmt;
 
+use super::error::Suggestions;
 use crate::target::{InvalidTargetId, TargetId, nvptx, nvptx::Suffix, processors::PROCESSORS};
 
-/// An architecture that code can be for.
+/// An architecture that code is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyTarget {
-    /// Machine code; a canonical target id.
+    /// Machine code, by its canonical target ID.
     Native(String),
+    /// PTX of one version.
     Ptx(nvptx::Arch),
+    /// PTX of any version.
     AnyPtx,
-    /// Code for whatever has a triple that begins so.
+    /// Code without a processor, by the first component of its triple.
     Triple(&'static str),
 }
 
-/// Code that OpenMP runs on the host, and SPIR-V.
+/// An unknown or invalid name of an architecture.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidPolicyTarget {
+    /// An architecture that does not exist.
+    #[error("unknown architecture {name:?}{suggestions}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Similar names.
+        suggestions: Suggestions,
+    },
+    /// A target ID with invalid features.
+    #[error(transparent)]
+    TargetId(#[from] InvalidTargetId),
+}
+
+/// Triples of code that OpenMP runs on the host, and of SPIR-V.
 const TRIPLES: [&str; 8] =
     ["aarch64", "loongarch64", "powerpc64le", "riscv64", "s390x", "spirv32", "spirv64", "x86_64"];
 
-/// The numbers of NVIDIA's architectures, up to CUDA 13.5: what its compilers take, and what they used to take.
+/// Numbers of NVIDIA's architectures, up to CUDA 13.5: those that its compilers accept or used to accept.
 const NUMBERS: [u32; 28] = [
     20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120,
     121,
 ];
 
-/// From these on there is code with a suffix (PTX ISA, directive `.target`).
+/// First numbers with a suffix. Source: PTX ISA, directive `.target`.
 const FIRST_SPECIFIC: u32 = 90;
 const FIRST_FAMILY: u32 = 100;
 
 impl PolicyTarget {
-    /// Reads a name, or says what is wrong with it.
-    pub fn parse(name: &str) -> Result<PolicyTarget, String> {
+    /// Parses a name.
+    pub fn parse(name: &str) -> Result<PolicyTarget, InvalidPolicyTarget> {
         if name == "ptx" {
             return Ok(PolicyTarget::AnyPtx);
         }
@@ -59,33 +79,21 @@ impl PolicyTarget {
         match TargetId::parse(name) {
             Ok(id) => Ok(PolicyTarget::Native(id.to_string())),
             Err(InvalidTargetId::UnknownProcessor { .. }) => Err(unknown(name)),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-fn unknown(name: &str) -> String {
+fn unknown(name: &str) -> InvalidPolicyTarget {
     let nvidia =
         ["sm_", "compute_"].into_iter().flat_map(|prefix| NUMBERS.iter().map(move |it| format!("{prefix}{it}")));
     let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
     let others = TRIPLES.iter().chain(["ptx"].iter()).map(|&name| name.to_owned());
-    format!("there is no architecture {name:?}{}", did_you_mean(name, nvidia.chain(amd).chain(others)))
+    let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(others));
+    InvalidPolicyTarget::Unknown { name: name.to_owned(), suggestions }
 }
 
-/// Names that are one slip of the keyboard away, as a question.
-pub fn did_you_mean(written: &str, names: impl Iterator<Item = String>) -> String {
-    let near = |most: usize, names: &[(usize, String)]| -> Vec<String> {
-        names.iter().filter(|(distance, _)| *distance <= most).map(|(_, name)| name.clone()).take(3).collect()
-    };
-    let mut names: Vec<(usize, String)> =
-        names.map(|name| (strsim::osa_distance(&name, written), name)).filter(|(distance, _)| *distance <= 2).collect();
-    names.sort();
-    let found =
-        if near(1, &names).is_empty() { near(if written.len() > 5 { 2 } else { 0 }, &names) } else { near(1, &names) };
-    if found.is_empty() { String::new() } else { format!("; did you mean {}?", found.join(" or ")) }
-}
-
-/// PTX for an architecture, by nvcc's name for it.
+/// Returns nvcc's name of PTX for an architecture.
 pub fn compute(arch: nvptx::Arch) -> String {
     arch.to_string().replacen("sm_", "compute_", 1)
 }
@@ -106,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_architecture_has_the_name_that_compilers_have_for_it() {
+    fn architectures_have_the_names_that_compilers_use() {
         let names = [
             ("sm_90a", "sm_90a"),
             ("sm_100f", "sm_100f"),
@@ -123,21 +131,18 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_exist_is_refused_with_what_was_probably_meant() {
+    fn rejects_unknown_architectures_with_suggestions() {
         let wrong = [
-            ("sm_09", "there is no architecture \"sm_09\"; did you mean sm_89 or sm_90?"),
-            ("gfx9O6", "there is no architecture \"gfx9O6\"; did you mean gfx906?"),
-            ("sm_80a", "there is no architecture \"sm_80a\"; did you mean sm_80?"),
-            ("sm_90f", "there is no architecture \"sm_90f\"; did you mean sm_90?"),
-            (
-                "compute_85",
-                "there is no architecture \"compute_85\"; did you mean compute_35 or compute_75 or compute_80?",
-            ),
-            ("8.0", "there is no architecture \"8.0\""),
+            ("sm_09", "unknown architecture \"sm_09\"; did you mean sm_89 or sm_90?"),
+            ("gfx9O6", "unknown architecture \"gfx9O6\"; did you mean gfx906?"),
+            ("sm_80a", "unknown architecture \"sm_80a\"; did you mean sm_80?"),
+            ("sm_90f", "unknown architecture \"sm_90f\"; did you mean sm_90?"),
+            ("compute_85", "unknown architecture \"compute_85\"; did you mean compute_35 or compute_75 or compute_80?"),
+            ("8.0", "unknown architecture \"8.0\""),
             ("gfx906:xnack", "feature \"xnack\" ends in neither + nor -"),
         ];
         for (name, message) in wrong {
-            assert_eq!(PolicyTarget::parse(name).unwrap_err(), message);
+            assert_eq!(PolicyTarget::parse(name).unwrap_err().to_string(), message);
         }
     }
 }

@@ -13,7 +13,7 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// The document, with a final newline.
 pub fn verdict_sarif(verdict: &Verdict) -> String {
-    let rules: Vec<Value> = Rule::all().map(rule).collect();
+    let rules: Vec<Value> = Rule::ALL.iter().copied().map(rule).collect();
     let driver = json!({
         "name": "fatbin",
         "semanticVersion": env!("CARGO_PKG_VERSION"),

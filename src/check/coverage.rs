@@ -1,11 +1,11 @@
-//! What code a policy's architectures are about, and whether code that is there does for one that is asked for.
+//! Matching of code with the architectures of a policy: exact code, code that runs on a device, entries of lists.
 
 use super::policy::PolicyTarget;
 use crate::target::compatibility::{Fit, serves};
 use crate::target::{TargetId, nvptx};
 
-/// Whether code for `target` is among what an entry of a list allows or forbids. A processor stands for all settings of its
-/// features, and `ptx` for all PTX.
+/// Returns whether an entry of a list covers code for `target`. A processor covers all settings of its features, and `ptx`
+/// all PTX.
 pub fn allows(listed: &PolicyTarget, target: &PolicyTarget) -> bool {
     match (listed, target) {
         (PolicyTarget::AnyPtx, PolicyTarget::Ptx(_)) => true,
@@ -16,7 +16,7 @@ pub fn allows(listed: &PolicyTarget, target: &PolicyTarget) -> bool {
     }
 }
 
-/// Whether some device of this name could run code for `code`.
+/// Returns whether a device with this name may run code for `code`.
 pub fn may_run_on(code: &PolicyTarget, device: &PolicyTarget, with_ptx: bool) -> bool {
     let PolicyTarget::Native(device) = device else { return false };
     match code {
@@ -29,7 +29,7 @@ pub fn may_run_on(code: &PolicyTarget, device: &PolicyTarget, with_ptx: bool) ->
     }
 }
 
-/// Whether machine code runs on a device, with the features that it leaves open.
+/// Returns whether machine code runs on a device. Features that the code does not set may have any setting.
 pub fn runs_on(code: &str, device: &str) -> bool {
     match (nvptx::Arch::parse(code), nvptx::Arch::parse(device)) {
         (Some(code), Some(device)) => code.runs_on(device, false),
@@ -38,8 +38,8 @@ pub fn runs_on(code: &str, device: &str) -> bool {
     }
 }
 
-/// Whether code for this very architecture is there. Of a processor's features, those that are left open have to be
-/// covered in every setting: gfx90a:xnack+ and gfx90a:xnack- together do for gfx90a.
+/// Returns whether `codes` contain code built for exactly this architecture. Features of a processor that `wanted` leaves
+/// open must be covered in every setting: gfx90a:xnack+ and gfx90a:xnack- together cover gfx90a.
 pub fn has_exact_code(codes: &[&str], wanted: &str) -> bool {
     match nvptx::Arch::parse(wanted) {
         Some(arch) => codes.iter().any(|code| nvptx::Arch::parse(code) == Some(arch)),
@@ -49,7 +49,7 @@ pub fn has_exact_code(codes: &[&str], wanted: &str) -> bool {
     }
 }
 
-/// Whether machine code that runs on a device is there, in every setting of the features that its name leaves open.
+/// Returns whether `codes` run on a device, in every setting of the features that its name leaves open.
 pub fn runs_on_device(codes: &[&str], device: &str) -> bool {
     match nvptx::Arch::parse(device) {
         Some(_) => codes.iter().any(|code| runs_on(code, device)),
@@ -57,7 +57,8 @@ pub fn runs_on_device(codes: &[&str], device: &str) -> bool {
     }
 }
 
-fn covers_all_settings(codes: &[&str], wanted: &str, does: &dyn Fn(&str, &str) -> bool) -> bool {
+/// Returns whether for every setting of the features that `wanted` leaves open, `matches` holds for one of `codes`.
+fn covers_all_settings(codes: &[&str], wanted: &str, matches: &dyn Fn(&str, &str) -> bool) -> bool {
     let Ok(id) = TargetId::parse(wanted) else { return codes.contains(&wanted) };
     let mut open: Vec<&str> = Vec::new();
     for code in codes.iter().filter_map(|code| TargetId::parse(code).ok()) {
@@ -68,13 +69,13 @@ fn covers_all_settings(codes: &[&str], wanted: &str, does: &dyn Fn(&str, &str) -
             }
         }
     }
-    // A processor has two features at most.
+    // A processor has at most two features.
     (0..1_u32 << open.len()).all(|setting| {
         let mut device = wanted.to_owned();
         for (bit, feature) in open.iter().enumerate() {
             device += &format!(":{feature}{}", if setting >> bit & 1 == 1 { '+' } else { '-' });
         }
-        codes.iter().any(|code| does(code, &device))
+        codes.iter().any(|code| matches(code, &device))
     })
 }
 
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_processor_is_there_when_every_setting_of_its_features_is() {
+    fn covers_a_processor_by_every_setting_of_its_features() {
         assert!(has_exact_code(&["gfx90a"], "gfx90a"));
         assert!(has_exact_code(&["gfx90a:xnack+", "gfx90a:xnack-"], "gfx90a"));
         assert!(!has_exact_code(&["gfx90a:xnack-"], "gfx90a"));
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_architecture_of_nvidia_is_there_by_its_name_and_served_by_its_rules() {
+    fn nvidia_code_is_exact_by_name_and_runs_by_compute_capability() {
         assert!(!has_exact_code(&["sm_80"], "sm_86"));
         assert!(runs_on_device(&["sm_80"], "sm_86"));
         assert!(!has_exact_code(&["sm_90a"], "sm_90"));
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_a_list_stands_for_all_settings_of_features() {
+    fn list_entries_cover_all_settings_of_features() {
         let allows = |listed: &str, code: &str| {
             allows(&PolicyTarget::parse(listed).unwrap(), &PolicyTarget::parse(code).unwrap())
         };

@@ -1,4 +1,4 @@
-//! What rules ask of a file: its device images in a row, each with what it is code for and what its containers say.
+//! Facts that rules evaluate: the device images of a file, each with the target of its code and how it is stored.
 
 use super::policy::{PolicyTarget, compute};
 use super::verdict::ImageLocation;
@@ -8,36 +8,39 @@ use crate::inventory::{Container, Image, NestedImage};
 use crate::survey::{Inside, SurveyedFile};
 use crate::target::{TargetId, nvptx, order};
 
-/// A file as rules see it.
+/// Facts about a file.
 pub struct FileFacts<'a> {
     pub survey: &'a SurveyedFile,
+    /// Facts about its device images, in order.
     pub images: Vec<ImageFacts<'a>>,
 }
 
-/// A device image.
+/// Facts about a device image.
 pub struct ImageFacts<'a> {
+    /// Index among the device images of the file.
     pub number: usize,
     pub image: &'a Image,
     pub inside: &'a Inside,
     pub code: ImageCode,
-    /// How it is stored: by itself, or the container that it is in.
+    /// Compression of the image, or of the container around it.
     pub codec: Option<Codec>,
-    /// At least so much room it takes in the file, and at most so much: several images that are compressed as one have no
-    /// sizes of their own.
+    /// Least and largest number of bytes that it takes in the file. Images that are compressed together have no sizes of
+    /// their own.
     pub stored: (u64, u64),
-    /// Whether a container around it says what it is for, and not only its own header.
+    /// A container around it states its target, and not only its own header.
     pub is_named: bool,
 }
 
-/// What an image is.
+/// Target of the code in an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageCode {
-    /// Something that a policy has a name for: machine code, PTX, code for a triple.
+    /// A target that policies can name: machine code, PTX, code for a triple.
     For(PolicyTarget),
-    /// To be compiled or linked further, for a processor: bitcode and NVVM.
+    /// Bitcode or NVVM, which is compiled or linked further, for a processor.
     Intermediate(String),
-    /// It does not say what it is for, or is of unknown form.
+    /// An image that does not state its target, or whose format is unknown.
     Unknown,
+    /// No code.
     Empty,
 }
 
@@ -65,12 +68,12 @@ impl ImageCode {
         }
     }
 
-    /// The name that reports have.
+    /// Returns the name in reports.
     pub fn label(&self) -> Option<String> {
         match self {
             ImageCode::For(target) => Some(target.to_string()),
-            ImageCode::Intermediate(arch) => Some(format!("{arch} to be linked")),
-            ImageCode::Unknown => Some("code that does not say what it is for".to_owned()),
+            ImageCode::Intermediate(arch) => Some(format!("{arch} (unlinked)")),
+            ImageCode::Unknown => Some("code of unknown architecture".to_owned()),
             ImageCode::Empty => None,
         }
     }
@@ -96,7 +99,7 @@ impl<'a> FileFacts<'a> {
         &self.survey.file.path
     }
 
-    /// The target ids of its machine code.
+    /// Returns the target IDs of the machine code.
     pub fn native_targets(&self) -> Vec<&str> {
         let native = self.images.iter().filter_map(|image| match &image.code {
             ImageCode::For(PolicyTarget::Native(id)) => Some(id.as_str()),
@@ -105,7 +108,7 @@ impl<'a> FileFacts<'a> {
         native.collect()
     }
 
-    /// The architectures of its PTX.
+    /// Returns the architectures of the PTX.
     pub fn ptx(&self) -> impl Iterator<Item = nvptx::Arch> {
         self.images.iter().filter_map(|image| match image.code {
             ImageCode::For(PolicyTarget::Ptx(arch)) => Some(arch),
@@ -113,20 +116,20 @@ impl<'a> FileFacts<'a> {
         })
     }
 
-    /// What its images are for, each once, as a reader expects the order.
+    /// Returns the unique targets of the images, in display order.
     pub fn archs(&self) -> Vec<String> {
         sorted(self.images.iter().filter_map(|image| image.code.label()).collect())
     }
 
-    /// The same as a clause.
-    pub fn there(&self) -> String {
+    /// Returns the unique targets of the images as a clause.
+    pub fn available(&self) -> String {
         match self.archs().as_slice() {
-            [] => "there is no device code".to_owned(),
-            archs => format!("there is {}", archs.join(", ")),
+            [] => "no device code".to_owned(),
+            archs => format!("available: {}", archs.join(", ")),
         }
     }
 
-    /// How much room its containers take.
+    /// Returns the number of bytes in containers with device code.
     pub fn stored(&self) -> u64 {
         let containers = self.survey.file.containers.iter();
         let with_code = containers.filter(|container| container.images().any(|image| image.is_for_a_device()));
@@ -135,11 +138,11 @@ impl<'a> FileFacts<'a> {
 }
 
 impl ImageFacts<'_> {
-    pub fn place(&self) -> ImageLocation {
+    pub fn location(&self) -> ImageLocation {
         ImageLocation { number: self.number, offset: self.image.offset, arch: self.arch() }
     }
 
-    /// What it is for, by the name that policies have.
+    /// Returns the architecture by its name in policies.
     pub fn arch(&self) -> Option<String> {
         match &self.code {
             ImageCode::For(PolicyTarget::Ptx(arch)) => Some(compute(*arch)),
@@ -147,13 +150,13 @@ impl ImageFacts<'_> {
         }
     }
 
-    /// Whether it is machine code or may be.
+    /// Returns whether it is, or may be, machine code.
     pub fn is_machine_code(&self) -> bool {
         matches!(self.code, ImageCode::For(PolicyTarget::Native(_)) | ImageCode::Unknown)
     }
 }
 
-/// Names of architectures as a reader expects them, each once.
+/// Joins unique names of architectures in display order.
 pub fn unique_list(labels: &[String]) -> String {
     sorted(labels.to_vec()).join(", ")
 }

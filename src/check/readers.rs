@@ -1,18 +1,18 @@
-//! Which release of a runtime or tool reads which version of a container.
+//! Releases of runtimes and tools, and the container versions that they read.
 //!
-//! Compressed bundles. LLVM: version 1 came with clang 18, version 2, which states its size, with 19 (llvm-project #88827),
-//! version 3 with 20 (release notes of clang 20). HIP's runtime reads none before ROCm 6.2 (nixpkgs #299589: crash with 6.0),
-//! version 2 from then on, and version 1 never, for it takes the size from where version 1 has another field (ROCm/clr
-//! #99). Version 3 needs a comgr made of LLVM 20 or later, which ROCm 7.0 is the first to have; llvm-project #152600.
+//! Compressed bundles in LLVM: version 1 since clang 18, version 2, which states its size, since 19 (llvm-project #88827),
+//! version 3 since 20 (release notes of clang 20). HIP's runtime reads none before ROCm 6.2 (nixpkgs #299589: crash with
+//! 6.0), version 2 since then, and never version 1, because it reads the size where version 1 has another field (ROCm/clr
+//! #99). Version 3 requires a comgr built from LLVM 20 or later, first contained in ROCm 7.0 (llvm-project #152600).
 //!
-//! Offload binaries are LLVM's: version 1 since LLVM 14, version 2 on the main branch behind 22 (#169425). No release reads
+//! Offload binaries in LLVM: version 1 since LLVM 14, version 2 on the main branch after 22 (#169425). No release reads
 //! version 3, which is still changing.
 
 use std::fmt;
 
 use crate::format::ContainerType;
 
-/// A release of something that reads containers.
+/// A release of a product that reads containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
     product: Product,
@@ -25,7 +25,7 @@ enum Product {
     Llvm,
 }
 
-/// From which release on a product reads what.
+/// First release of a product that reads a container version; `None` if no release does.
 struct SupportRow {
     product: Product,
     container: ContainerType,
@@ -54,18 +54,19 @@ const SUPPORT: [SupportRow; 9] = [
     support_row(Product::Llvm, ContainerType::OffloadBinary, 3, None),
 ];
 
-/// Whether a reader reads a container.
+/// Support of a reader for a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
+    /// The reader reads it.
     Yes,
-    /// The first release that does, where there is one.
+    /// The reader does not read it; the first release that does, if any.
     No(Option<Reader>),
-    /// It has nothing to do with such containers.
+    /// The product does not handle such containers.
     NotApplicable,
 }
 
 impl Reader {
-    /// Reads `rocm-6.2` or `llvm-19`.
+    /// Parses a release such as `rocm-6.2` or `llvm-19`.
     pub fn parse(text: &str) -> Option<Reader> {
         let (product, release) = text.split_once('-')?;
         let product = match product {
@@ -79,7 +80,7 @@ impl Reader {
         numbers.all(|number| number.is_some()).then_some(Reader { product, release: (major, minor) })
     }
 
-    /// Whether it reads containers of a type and version.
+    /// Returns whether it reads containers of a type and version.
     pub fn reads(self, container: ContainerType, version: Option<u32>) -> Support {
         let mut rows =
             SUPPORT.iter().filter(|row| row.product == self.product && row.container == container).peekable();
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_reads_what_came_before_it() {
+    fn releases_read_earlier_versions() {
         let reads = |reader: &str, version| Reader::parse(reader).unwrap().reads(ContainerType::Ccob, Some(version));
         let first = |reader: &str| Support::No(Reader::parse(reader));
         assert_eq!(reads("rocm-6.1", 2), first("rocm-6.2"));
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_release_is_refused() {
+    fn rejects_invalid_releases() {
         for text in ["rocm", "rocm-", "rocm-x", "cuda-12", "llvm-19.x", "rocm-6.2-1"] {
             assert_eq!(Reader::parse(text), None, "{text}");
         }

@@ -1,22 +1,25 @@
-//! What came of a check, as plain data.
+//! Results of a check, as plain data.
 
 use super::rule::Rule;
 
-/// How a rule came out; the worse, the greater.
+/// Outcome of a rule. Worse outcomes are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
+    /// The requirement is met.
     Passed,
-    /// It is violated, and the policy says that this is only worth a warning.
+    /// The requirement is violated, and the policy only warns about this rule.
     Warned,
+    /// The requirement is violated.
     Violated,
-    /// Whether it holds cannot be told: that is no pass.
+    /// The requirement cannot be decided, which does not pass.
     Undecided,
 }
 
 impl Outcome {
+    /// All outcomes, in order.
     pub const ALL: [Outcome; 4] = [Outcome::Passed, Outcome::Warned, Outcome::Violated, Outcome::Undecided];
 
-    /// The name that users see.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Passed => "passed",
@@ -27,61 +30,64 @@ impl Outcome {
     }
 }
 
-/// Something that is wrong or cannot be told.
+/// A violation, or a requirement that cannot be decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// The rule.
     pub rule: Rule,
-    /// Anything but passed.
+    /// Any outcome but [`Outcome::Passed`].
     pub outcome: Outcome,
-    /// The file, as inventories call it; of all files together, or of the policy itself, that of the policy.
+    /// Path of the file as in its inventory, or that of the policy for findings about all files or about the policy.
     pub path: String,
-    /// The image that it is about, where it is about one.
+    /// The image, for findings about one.
     pub image: Option<ImageLocation>,
-    /// The name of the kernel that it is about, where it is about one.
+    /// Name of the kernel, for findings about one.
     pub kernel: Option<String>,
-    /// What is wrong: "no code for sm_89".
+    /// The problem: "no code for sm_89".
     pub message: String,
-    /// What is there instead, where that can be said, as a clause: "there is sm_80, sm_90a".
-    pub there: Option<String>,
+    /// Actual contents as a clause, where known: "available: sm_80, sm_90a".
+    pub detail: Option<String>,
 }
 
-/// Which image of a file.
+/// Location of an image in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageLocation {
-    /// Its number among the device images of its file.
+    /// Index among the device images of the file.
     pub number: usize,
-    /// Absent inside a compressed container.
+    /// Offset in the file, in bytes. `None` inside a compressed container.
     pub offset: Option<u64>,
+    /// Architecture of the image.
     pub arch: Option<String>,
 }
 
-/// A rule and a file that it was applied to.
+/// Outcome of a rule for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluation {
-    /// As in [`Finding::path`].
+    /// Path as in [`Finding::path`].
     pub path: String,
+    /// The rule.
     pub rule: Rule,
-    /// The worst of its findings there.
+    /// Worst outcome of its findings.
     pub outcome: Outcome,
 }
 
-/// All that came of a check.
+/// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// By file in their order, then by rule; what is about all files comes last.
+    /// Findings by file in order, then by rule; those about all files are last.
     pub findings: Vec<Finding>,
-    /// In the same order; every rule that was applied to a file stands here once.
+    /// Outcome of every rule for every file that it was evaluated on, in the same order.
     pub evaluations: Vec<Evaluation>,
 }
 
 impl Verdict {
-    /// The worst outcome of all. Where nothing was judged, nothing has passed.
+    /// Returns the worst outcome. It is undecided if nothing was evaluated.
     pub fn outcome(&self) -> Outcome {
-        self.evaluations.iter().map(|judged| judged.outcome).max().unwrap_or(Outcome::Undecided)
+        self.evaluations.iter().map(|evaluation| evaluation.outcome).max().unwrap_or(Outcome::Undecided)
     }
 
-    /// How many rules came out so, counted for each file that they were applied to.
+    /// Returns the number of evaluations with this outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
-        self.evaluations.iter().filter(|judged| judged.outcome == outcome).count()
+        self.evaluations.iter().filter(|evaluation| evaluation.outcome == outcome).count()
     }
 }

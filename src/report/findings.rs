@@ -18,8 +18,8 @@ pub fn group_findings(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     let mut known = HashMap::new();
     for finding in findings {
-        let Finding { rule, outcome, path, image, kernel, message, there } = finding;
-        let words = (rule, outcome, path, image.is_some(), kernel, message, there);
+        let Finding { rule, outcome, path, image, kernel, message, detail } = finding;
+        let words = (rule, outcome, path, image.is_some(), kernel, message, detail);
         let group = *known.entry(words).or_insert(groups.len());
         if group == groups.len() {
             groups.push(FindingGroup { finding, images: Vec::new() });
@@ -63,7 +63,7 @@ mod tests {
             image: Some(ImageLocation { number, offset: None, arch: Some(arch.to_owned()) }),
             kernel: None,
             message: message.to_owned(),
-            there: None,
+            detail: None,
         }
     }
 

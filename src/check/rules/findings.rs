@@ -1,85 +1,88 @@
-//! What a rule finds in one file, before it is known what that means.
+//! Findings of one rule in one file, before the policy's warnings are applied.
 
 use std::collections::BTreeSet;
 
 use crate::check::facts::ImageFacts;
 use crate::check::verdict::{ImageLocation, Outcome};
 
-/// Something that a rule found.
+/// A finding of a rule.
 pub struct RuleFinding {
     pub outcome: Outcome,
     pub image: Option<ImageLocation>,
     pub kernel: Option<String>,
     pub message: String,
-    pub there: Option<String>,
+    pub detail: Option<String>,
 }
 
-/// All that a rule found in one file.
+/// All findings of a rule in one file.
 #[derive(Default)]
 pub struct Findings {
     found: Vec<RuleFinding>,
-    /// How many there are above the bound, and the worst of their outcomes.
+    /// Number of findings beyond [`MAX_FINDINGS`].
     omitted: usize,
+    /// Worst outcome of those.
     worst_omitted: Option<Outcome>,
-    matched: BTreeSet<usize>,
+    matched_lines: BTreeSet<usize>,
 }
 
-/// Nobody reads more of one rule in one file, and a library has kernels by the ten thousand.
+/// Limit of findings for one rule and file. A library has tens of thousands of kernels, and a report that lists them all is
+/// not read.
 const MAX_FINDINGS: usize = 100;
 
 impl RuleFinding {
-    /// About an image.
+    /// Sets the image of the finding.
     pub fn image(mut self, image: &ImageFacts<'_>) -> Self {
-        self.image = Some(image.place());
+        self.image = Some(image.location());
         self
     }
 
-    /// About a kernel.
+    /// Sets the kernel of the finding.
     pub fn kernel(mut self, name: &str) -> Self {
         self.kernel = Some(name.to_owned());
         self
     }
 
-    /// With what is there instead.
-    pub fn there(mut self, there: impl Into<String>) -> Self {
-        self.there = Some(there.into());
+    /// Adds a clause about the actual contents.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
         self
     }
 }
 
-/// A demand is not met.
+/// Creates a finding for a requirement that is not met.
 pub fn violated(message: impl Into<String>) -> RuleFinding {
-    RuleFinding { outcome: Outcome::Violated, image: None, kernel: None, message: message.into(), there: None }
+    RuleFinding { outcome: Outcome::Violated, image: None, kernel: None, message: message.into(), detail: None }
 }
 
-/// It cannot be told whether a demand is met.
+/// Creates a finding for a requirement that cannot be decided.
 pub fn undecided(message: impl Into<String>) -> RuleFinding {
     RuleFinding { outcome: Outcome::Undecided, ..violated(message) }
 }
 
 impl Findings {
-    pub fn add(&mut self, found: RuleFinding) {
+    pub fn add(&mut self, finding: RuleFinding) {
         if self.found.len() < MAX_FINDINGS {
-            self.found.push(found);
+            self.found.push(finding);
         } else {
             self.omitted += 1;
-            self.worst_omitted = self.worst_omitted.max(Some(found.outcome));
+            self.worst_omitted = self.worst_omitted.max(Some(finding.outcome));
         }
     }
 
-    /// Notes that the demand in this line of the policy was about something.
-    pub fn matched(&mut self, line: usize) {
-        self.matched.insert(line);
+    /// Records that the requirement on this line of the policy applied to a kernel.
+    pub fn add_matched_line(&mut self, line: usize) {
+        self.matched_lines.insert(line);
     }
 
     pub fn matched_lines(&self) -> BTreeSet<usize> {
-        self.matched.clone()
+        self.matched_lines.clone()
     }
 
-    /// All, the last of which tells how many were left out.
+    /// Returns all findings; if some were omitted, the last states their number and has the worst of their outcomes.
     pub fn into_vec(mut self) -> Vec<RuleFinding> {
         if let Some(outcome) = self.worst_omitted {
-            self.found.push(RuleFinding { outcome, ..violated(format!("the same of {} more", self.omitted)) });
+            self.found
+                .push(RuleFinding { outcome, ..violated(format!("{} more findings of this rule", self.omitted)) });
         }
         self.found
     }

@@ -1,4 +1,4 @@
-//! A policy applied to files: every rule that it asks for, and those that always hold, file by file and then over all.
+//! Evaluates the rules of a policy, and those that always apply, first file by file and then over all files.
 
 mod archs;
 mod cross_file;
@@ -8,7 +8,7 @@ mod kernels;
 mod sizes;
 mod wrappers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::facts::FileFacts;
 use super::policy::{Policy, Requirements};
@@ -18,108 +18,141 @@ use crate::inspect::DebugLevel;
 use crate::survey::SurveyedFile;
 use findings::Findings;
 
-/// A file and the input that it came from, by its number.
+/// A file of a check, analyzed as far as the policy needs it.
+#[derive(Debug, Clone)]
 pub struct CheckedFile {
+    /// The inventory, and what is inside its images.
     pub survey: SurveyedFile,
+    /// Index of the input that the file was found in.
     pub input: usize,
 }
 
-/// A rule over one file.
-struct FileRule {
-    rule: Rule,
-    /// Whether anything is demanded.
-    applies: fn(&Requirements) -> bool,
-    judge: fn(&FileFacts<'_>, &Requirements, &mut Findings),
+/// Files that a rule is evaluated on, and the function that evaluates it.
+enum Scope {
+    /// Each file, with or without device code.
+    EachFile(EvaluateFile),
+    /// Each file with device code, if its requirements mention the rule.
+    EachFileWithCode { is_required: fn(&Requirements) -> bool, evaluate: EvaluateFile },
+    /// All files together.
+    AllFiles(fn(&mut Evaluator<'_>, &AllFiles<'_>)),
 }
 
-const fn file_rule(
-    rule: Rule,
-    applies: fn(&Requirements) -> bool,
-    judge: fn(&FileFacts<'_>, &Requirements, &mut Findings),
-) -> FileRule {
-    FileRule { rule, applies, judge }
+type EvaluateFile = fn(&FileFacts<'_>, &Requirements, &mut Findings);
+
+/// Files of a check that is evaluated as a whole.
+struct AllFiles<'a> {
+    /// Inputs as the user named them.
+    inputs: &'a [String],
+    files: &'a [CheckedFile],
+    /// Facts about the files that the policy does not skip.
+    facts: &'a [FileFacts<'a>],
 }
 
-const FILE_RULES: [FileRule; 16] = [
-    file_rule(Rule::Readable, |_| true, images::readable),
-    file_rule(Rule::ValidImages, |_| true, images::valid),
-    file_rule(Rule::RequiredArchs, |requirements| requirements.require.is_some(), archs::required),
-    file_rule(Rule::Devices, |requirements| requirements.devices.is_some(), archs::devices),
-    file_rule(Rule::ForbiddenArchs, |requirements| requirements.forbid.is_some(), archs::forbidden),
-    file_rule(Rule::OnlyArchs, |requirements| requirements.only.is_some(), archs::only),
-    file_rule(Rule::KernelCoverage, kernels::covers, kernels::coverage),
-    file_rule(Rule::KernelLimits, kernels::limits, kernels::resource_limits),
-    file_rule(Rule::FileSize, |requirements| requirements.file_size.is_some(), sizes::file),
-    file_rule(Rule::ArchSize, |requirements| requirements.arch_sizes.is_some(), sizes::archs),
-    file_rule(
-        Rule::DebugInformation,
-        |requirements| requirements.debug.is_some_and(|most| most < DebugLevel::Full),
-        images::debug_information,
-    ),
-    file_rule(Rule::BuildPaths, |requirements| requirements.build_paths == Some(false), images::build_paths),
-    file_rule(Rule::Compression, |requirements| requirements.compressed.is_some(), images::compression),
-    file_rule(Rule::ReadableBy, |requirements| requirements.readable_by.is_some(), images::readable_by),
-    file_rule(Rule::Wrappers, |requirements| requirements.registered == Some(true), wrappers::registered),
-    file_rule(Rule::DuplicateImages, |requirements| requirements.duplicates == Some(false), images::duplicates),
-];
-
-/// Applies a policy to files, which come from `inputs` as the user named them.
-pub fn check(policy: &Policy, inputs: &[String], files: &[CheckedFile]) -> Verdict {
-    let mut evaluator = Evaluator { policy, verdict: Verdict::default(), matched: BTreeSet::new() };
-    let judged: Vec<&CheckedFile> = files.iter().filter(|it| !policy.skips(&it.survey.file.path)).collect();
-    let facts: Vec<FileFacts<'_>> = judged.iter().map(|file| FileFacts::new(&file.survey)).collect();
-    for facts in &facts {
-        let requirements = policy.requirements_for(facts.path());
-        // Of what holds no device code there is nothing to judge but whether that is because it is broken.
-        let is_for_all = |rule| [Rule::Readable, Rule::ValidImages].contains(&rule);
-        let rules = FILE_RULES.iter().filter(|it| is_for_all(it.rule) || !facts.images.is_empty());
-        for FileRule { rule, judge, .. } in rules.filter(|it| (it.applies)(&requirements)) {
-            evaluator.apply(*rule, facts.path(), |findings| judge(facts, &requirements, findings));
+impl Rule {
+    fn scope(self) -> Scope {
+        use Scope::{AllFiles, EachFile};
+        let with_code =
+            |is_required: fn(&Requirements) -> bool, evaluate| Scope::EachFileWithCode { is_required, evaluate };
+        match self {
+            Rule::Readable => EachFile(images::readable),
+            Rule::HoldsDeviceCode => AllFiles(cross_file::device_code),
+            Rule::MatchesSomething => AllFiles(cross_file::policy_entries),
+            Rule::ValidImages => EachFile(images::valid),
+            Rule::RequiredArchs => with_code(|it| it.require.is_some(), archs::required),
+            Rule::Devices => with_code(|it| it.devices.is_some(), archs::devices),
+            Rule::ForbiddenArchs => with_code(|it| it.forbid.is_some(), archs::forbidden),
+            Rule::OnlyArchs => with_code(|it| it.only.is_some(), archs::only),
+            Rule::ConsistentFeatures => AllFiles(cross_file::consistent_features),
+            Rule::KernelCoverage => with_code(kernels::requires_coverage, kernels::coverage),
+            Rule::KernelLimits => with_code(kernels::requires_limits, kernels::resource_limits),
+            Rule::FileSize => with_code(|it| it.file_size.is_some(), sizes::file),
+            Rule::ArchSize => with_code(|it| it.arch_sizes.is_some(), sizes::archs),
+            Rule::TotalSize => AllFiles(cross_file::total_size),
+            Rule::DebugInformation => {
+                with_code(|it| it.debug.is_some_and(|level| level < DebugLevel::Full), images::debug_information)
+            }
+            Rule::BuildPaths => with_code(|it| it.build_paths == Some(false), images::build_paths),
+            Rule::Compression => with_code(|it| it.compressed.is_some(), images::compression),
+            Rule::ReadableBy => with_code(|it| it.readable_by.is_some(), images::readable_by),
+            Rule::Wrappers => with_code(|it| it.registered == Some(true), wrappers::registered),
+            Rule::DuplicateImages => with_code(|it| it.duplicates == Some(false), images::duplicates),
         }
     }
-    cross_file::judge(&mut evaluator, inputs, files, &facts);
+}
+
+/// Evaluates a policy on files. `inputs` are the names of the inputs that [`CheckedFile::input`] refers to.
+pub fn check(policy: &Policy, inputs: &[String], files: &[CheckedFile]) -> Verdict {
+    let mut evaluator = Evaluator { policy, verdict: Verdict::default(), matched_lines: BTreeSet::new() };
+    let evaluated = files.iter().filter(|file| !policy.skips(&file.survey.file.path));
+    let facts: Vec<FileFacts<'_>> = evaluated.map(|file| FileFacts::new(&file.survey)).collect();
+    for facts in &facts {
+        evaluator.evaluate_file(facts);
+    }
+    let all_files = AllFiles { inputs, files, facts: &facts };
+    for rule in Rule::ALL {
+        if let Scope::AllFiles(evaluate) = rule.scope() {
+            evaluate(&mut evaluator, &all_files);
+        }
+    }
     evaluator.finish(files)
 }
 
-/// Where rules are applied and what comes of it is gathered.
+/// Evaluates rules and collects their findings.
 struct Evaluator<'a> {
     policy: &'a Policy,
     verdict: Verdict,
-    /// The lines of the policy whose demands on kernels have met one.
-    matched: BTreeSet<usize>,
+    /// Lines of the policy whose kernel requirements applied to a kernel.
+    matched_lines: BTreeSet<usize>,
 }
 
 impl Evaluator<'_> {
-    /// Applies a rule to what is called `path`.
-    fn apply(&mut self, rule: Rule, path: &str, judge: impl FnOnce(&mut Findings)) {
+    /// Evaluates the rules that apply to single files. Of a file without device code only its damage can be reported.
+    fn evaluate_file(&mut self, facts: &FileFacts<'_>) {
+        let requirements = self.policy.requirements_for(facts.path());
+        for &rule in Rule::ALL {
+            let evaluate = match rule.scope() {
+                Scope::EachFile(evaluate) => evaluate,
+                Scope::EachFileWithCode { is_required, evaluate }
+                    if !facts.images.is_empty() && is_required(&requirements) =>
+                {
+                    evaluate
+                }
+                Scope::EachFileWithCode { .. } | Scope::AllFiles(_) => continue,
+            };
+            self.apply(rule, facts.path(), |findings| evaluate(facts, &requirements, findings));
+        }
+    }
+
+    /// Records the outcome of a rule for `path`, and the findings that `evaluate` adds.
+    fn apply(&mut self, rule: Rule, path: &str, evaluate: impl FnOnce(&mut Findings)) {
         let mut findings = Findings::default();
-        judge(&mut findings);
+        evaluate(&mut findings);
         let mut worst = Outcome::Passed;
-        self.matched.extend(findings.matched_lines());
-        for found in findings.into_vec() {
-            let only_warn = found.outcome == Outcome::Violated && self.policy.warn.contains(&rule);
-            let outcome = if only_warn { Outcome::Warned } else { found.outcome };
+        self.matched_lines.extend(findings.matched_lines());
+        for finding in findings.into_vec() {
+            let is_warning = finding.outcome == Outcome::Violated && self.policy.warn.contains(&rule);
+            let outcome = if is_warning { Outcome::Warned } else { finding.outcome };
             worst = worst.max(outcome);
             self.verdict.findings.push(Finding {
                 rule,
                 outcome,
                 path: path.to_owned(),
-                image: found.image,
-                kernel: found.kernel,
-                message: found.message,
-                there: found.there,
+                image: finding.image,
+                kernel: finding.kernel,
+                message: finding.message,
+                detail: finding.detail,
             });
         }
         self.verdict.evaluations.push(Evaluation { path: path.to_owned(), rule, outcome: worst });
     }
 
-    /// The verdict, in order: by file as they came, then by rule.
+    /// Returns the verdict, sorted by file in the order of the inputs, then by rule.
     fn finish(mut self, files: &[CheckedFile]) -> Verdict {
         let paths = files.iter().map(|file| file.survey.file.path.as_str()).enumerate();
-        let place: std::collections::HashMap<&str, usize> = paths.map(|(index, path)| (path, index)).collect();
-        let key = |path: &str, rule| (place.get(path).copied().unwrap_or(usize::MAX), rule);
+        let position: HashMap<&str, usize> = paths.map(|(index, path)| (path, index)).collect();
+        let key = |path: &str, rule| (position.get(path).copied().unwrap_or(usize::MAX), rule);
         self.verdict.findings.sort_by_key(|finding| key(&finding.path, finding.rule));
-        self.verdict.evaluations.sort_by_key(|judged| key(&judged.path, judged.rule));
+        self.verdict.evaluations.sort_by_key(|evaluation| key(&evaluation.path, evaluation.rule));
         self.verdict
     }
 }

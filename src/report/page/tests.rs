@@ -105,7 +105,7 @@ fn hostile_text_is_harmless_wherever_it_stands() {
         image: Some(place),
         kernel: Some(evil.to_owned()),
         message: evil.to_owned(),
-        there: Some(evil.to_owned()),
+        detail: Some(evil.to_owned()),
     };
     let judged = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
     let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![judged] }));
@@ -191,7 +191,7 @@ fn a_verdict_is_told_with_its_findings_and_with_what_passed() {
         image: Some(ImageLocation { number: 3, offset: Some(4096), arch: Some("sm_80".to_owned()) }),
         kernel: None,
         message: "no code for sm_89".to_owned(),
-        there: Some("sm_80".to_owned()),
+        detail: Some("sm_80".to_owned()),
     };
     let judged = vec![judged(Rule::Readable, Outcome::Passed), judged(Rule::RequiredArchs, Outcome::Violated)];
     let data = data(&page(&[], Some(&Verdict { findings: vec![finding], evaluations: judged })));

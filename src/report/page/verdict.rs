@@ -47,7 +47,7 @@ impl VerdictData {
                 image: group.place().map(|place| escape_invisible(&place)),
                 kernel: optional(&finding.kernel),
                 message: escape_invisible(&finding.message),
-                there: optional(&finding.there),
+                there: optional(&finding.detail),
             }
         };
         let judged = |judged: &check::Evaluation| EvaluationData {

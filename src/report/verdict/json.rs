@@ -73,7 +73,7 @@ impl<'a> JsonFinding<'a> {
             image: finding.image.as_ref().map(image),
             kernel: finding.kernel.as_deref(),
             message: &finding.message,
-            there: finding.there.as_deref(),
+            there: finding.detail.as_deref(),
         }
     }
 }

@@ -43,8 +43,8 @@ fn sentence_of(group: &FindingGroup<'_>) -> String {
     let finding = group.finding;
     let image = group.place().map(|place| format!("{place}: "));
     let kernel = finding.kernel.as_ref().map(|kernel| format!("kernel {kernel}: "));
-    let there = finding.there.as_ref().map(|there| format!("; {there}"));
-    let parts = [image, kernel, Some(finding.message.clone()), there];
+    let detail = finding.detail.as_ref().map(|detail| format!("; {detail}"));
+    let parts = [image, kernel, Some(finding.message.clone()), detail];
     printable(&parts.into_iter().flatten().collect::<String>())
 }
 

@@ -136,11 +136,11 @@ fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
     ensure!(checked.status == Some(1), "{:?}: {}", checked.status, checked.out);
     let only_ptx = found_in(&checked, "devices");
     ensure!(only_ptx == ["cuda118", "cuda121", "cuda124", "cuda126"], "{only_ptx:?}\n{}", checked.out);
-    let told = "no machine code that runs on sm_100 (only PTX, to be compiled there); there is compute_90, sm_60,";
+    let told = "no machine code that runs on sm_100 (only PTX, which is compiled when it is loaded); available: compute_90, sm_60,";
     ensure!(checked.out.contains(told), "{}", checked.out);
     ensure!(found_in(&checked, "required-archs") == ["rocm64"], "{}", checked.out);
     ensure!(
-        checked.out.contains("required-archs: no code for gfx950; there is gfx90a, gfx908, gfx942,"),
+        checked.out.contains("required-archs: no code for gfx950; available: gfx90a, gfx908, gfx942,"),
         "{}",
         checked.out
     );

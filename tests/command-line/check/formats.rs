@@ -27,7 +27,7 @@ fn json_has_every_finding_and_every_evaluated_rule() {
     assert_eq!((&document["schema"], &document["outcome"]), (&json!("fatbin.check/1"), &json!("undecided")));
     let finding = json!({
         "rule": "required-archs", "outcome": "violated", "path": "cuda.o",
-        "message": "no code for sm_89", "there": "there is compute_80, sm_90"
+        "message": "no code for sm_89", "there": "available: compute_80, sm_90"
     });
     assert_eq!(document["findings"][0], finding);
     let second = &document["findings"][1];
@@ -51,7 +51,7 @@ fn junit_has_a_suite_per_file_and_a_case_per_rule() {
     assert_eq!(counts("cuda.o"), ["7", "1", "0"]);
     assert_eq!(counts("v2.hipfb"), ["7", "1", "1"]);
     let failure = suite("cuda.o").descendants().find(|it| it.has_tag_name("failure")).unwrap();
-    assert_eq!(failure.text(), Some("no code for sm_89; there is compute_80, sm_90"));
+    assert_eq!(failure.text(), Some("no code for sm_89; available: compute_80, sm_90"));
     assert_eq!(failure.parent().unwrap().attribute("name"), Some("required-archs"));
     assert_eq!(suite("cuda.o").children().filter(|it| it.has_tag_name("testcase")).count(), 7);
 }
@@ -101,7 +101,7 @@ fn undecided_rules_hide_no_violation_in_any_report() {
     let of = |format: &str| report(&scene, format, "cuda.o v2.hipfb");
     assert!(of("human").ends_with("\n15 checks: 11 passed, 1 warned, 2 violated, 1 undecided\n"), "{}", of("human"));
     let markdown = of("markdown");
-    let heading = "## Device code is not as demanded, and not all of it could be judged\n\n15 checks: 11 passed, ";
+    let heading = "## Device code violates the policy, and not all of it could be evaluated\n\n15 checks: 11 passed, ";
     assert!(markdown.starts_with(heading), "{markdown}");
     let parsed = |format: &str| -> Value { serde_json::from_str(&of(format)).unwrap() };
     assert_eq!(parsed("json")["counts"], json!({ "passed": 11, "warned": 1, "violated": 2, "undecided": 1 }));

@@ -16,7 +16,7 @@ fn reports_libraries_of_a_wheel_that_lack_code_for_a_gpu() {
     let policy = "must-hold = ['libaoti_cuda_backend.so', 'libextension_cuda.so']\n\
                   archs = { devices = ['sm_80', 'sm_90'], ptx-fallback = 'compute_80' }\n";
     let run = scene.check(policy, "executorch.whl");
-    let expected = "executorch.whl!executorch/lib/libextension_cuda.so: devices: no code that runs on sm_80; there is gfx90a, sm_90\n";
+    let expected = "executorch.whl!executorch/lib/libextension_cuda.so: devices: no code that runs on sm_80; available: gfx90a, sm_90\n";
     assert_eq!((run.status, run.out.lines().count()), (1, 2), "{}", run.out);
     assert!(run.out.starts_with(expected), "{}", run.out);
 
@@ -25,7 +25,7 @@ fn reports_libraries_of_a_wheel_that_lack_code_for_a_gpu() {
     assert_eq!(run.status, 1);
     assert!(run.out.contains("cpu.whl: holds-device-code: no device code\n"), "{}", run.out);
     assert!(
-        run.out.contains("no file that holds device code matches \"libaoti_cuda_backend.so\"; there is none at all")
+        run.out.contains("no file with device code matches \"libaoti_cuda_backend.so\"; available: none")
     );
 }
 
@@ -45,7 +45,7 @@ fn requires_code_for_each_capability_and_warns_of_more() {
     assert_eq!(run.status, 1);
     let lines: Vec<&str> = run.out.lines().collect();
     assert!(lines[0].starts_with("bin/app: warning: only-archs: image 1 (compute_80)"), "{}", run.out);
-    assert_eq!(lines[1], "bin/kernels.cubin: required-archs: no code for sm_86; there is sm_90");
+    assert_eq!(lines[1], "bin/kernels.cubin: required-archs: no code for sm_86; available: sm_90");
     assert!(!run.out.contains("nvrtc-sample"), "{}", run.out);
     let excepted = format!("{policy}[files.'*.cubin'.archs]\nrequire = ['sm_90']\n");
     assert_eq!(scene.check(&excepted, "bin").status, 0);
@@ -67,11 +67,11 @@ fn code_for_a_family_is_not_code_for_its_first_member() {
     };
     scene.file("libtensorrt_llm.so", container(0)).file("family.so", container(0x20));
     let run = scene.check("archs.require = ['sm_107']", "libtensorrt_llm.so");
-    let expected = "libtensorrt_llm.so: required-archs: no code for sm_107; there is compute_80, sm_100\n";
+    let expected = "libtensorrt_llm.so: required-archs: no code for sm_107; available: compute_80, sm_100\n";
     assert!(run.status == 1 && run.out.starts_with(expected), "{}", run.out);
     assert_eq!(scene.check("archs.require = ['sm_100f']", "family.so").status, 0);
     let run = scene.check("archs.require = ['sm_100f']", "libtensorrt_llm.so");
-    assert!(run.status == 1 && run.out.contains("no code for sm_100f; there is compute_80, sm_100"), "{}", run.out);
+    assert!(run.status == 1 && run.out.contains("no code for sm_100f; available: compute_80, sm_100"), "{}", run.out);
     let run = scene.check("archs.require = ['sm_100f']", "sm100");
-    assert!(run.status == 2 && run.out.contains("cubins for it and without the suffix look alike"), "{}", run.out);
+    assert!(run.status == 2 && run.out.contains("cubins with and without the suffix are identical"), "{}", run.out);
 }

@@ -18,27 +18,27 @@ use crate::report;
 use crate::scan::{CacheBudget, Options, Outcome, Scanner};
 use crate::survey::{SurveyedFile, Wanted};
 
-/// Judge device code by a policy: architectures, kernels, sizes, debug information and more
+/// Check device code against a policy: architectures, kernels, sizes, debug information and more
 ///
-/// A policy is a TOML file: --init writes one from a good build, `fatbin schema policy` has everything that it can demand.
-/// Every file is judged by itself, and nothing found is a failure.
+/// A policy is a TOML file: --init generates one from a known-good build, `fatbin schema policy` documents all keys. Every
+/// file is checked on its own, and an input without device code is a violation.
 ///
-/// Exit status: 0 if everything is as demanded, 1 if something is not, 2 if that could not be decided or for trouble.
+/// Exit status: 0 if all requirements are met, 1 if one is violated, 2 if one cannot be decided or for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// A TOML file with what is demanded
+    /// The policy, a TOML file
     #[arg(long, value_name = "POLICY", required_unless_present = "init")]
     policy: Option<PathBuf>,
 
-    /// Write the policy that these files are as they should be, on standard output
+    /// Generate a policy from known-good files and print it
     #[arg(long, conflicts_with_all = ["policy", "format"])]
     init: bool,
 
-    /// How to report
+    /// Format of the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
 
-    /// Write also one HTML page with findings, sizes, kernels by arch and tables; it loads nothing
+    /// Also write an HTML page with findings, sizes, kernels by arch and tables; it loads nothing
     #[arg(long, value_name = "OUT.html", conflicts_with = "init")]
     html: Option<PathBuf>,
 
@@ -51,17 +51,17 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text
     Human,
     /// One document (schema fatbin.check/1)
     Json,
-    /// JUnit XML: a test case for each rule and file
+    /// JUnit XML with a test case for each rule and file
     Junit,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// A table for a job's summary
+    /// Markdown table for the summary of a CI job
     Markdown,
-    /// CycloneDX 1.6: files and their images as components
+    /// CycloneDX 1.6 with files and their images as components
     Cyclonedx,
 }
 
@@ -74,7 +74,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { hash: policy.needs_hashes() || format == Format::Cyclonedx, ..options };
     let wanted = |path: &str| {
         let wanted = policy.analysis_options(path);
-        // A page shows kernels also where nothing is demanded of them.
+        // The page shows kernels even if the policy does not require them.
         Wanted { inspection: wanted.inspection || arguments.html.is_some(), ..wanted }
     };
     let subjects = survey(&inputs, options, &wanted)?;
@@ -95,7 +95,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(status_of(&verdict))
 }
 
-/// What a verdict means for the exit status.
+/// Returns the exit status for a verdict.
 fn status_of(verdict: &Verdict) -> Status {
     match verdict.outcome() {
         check::Outcome::Passed | check::Outcome::Warned => Status::Yes,
@@ -111,7 +111,7 @@ fn init(inputs: &InputArguments, options: Options) -> Result<Status> {
     let readable = subjects.iter().all(|subject| is_readable(&subject.survey.file));
     let files: Vec<&SurveyedFile> = subjects.iter().map(|subject| &subject.survey).collect();
     let Some(policy) = check::generate_policy(&files).filter(|_| readable) else {
-        // What cannot be read has been told.
+        // Errors of unreadable files are already reported.
         return Ok(if readable { Status::No } else { Status::Trouble });
     };
     print(&policy)?;
@@ -120,7 +120,7 @@ fn init(inputs: &InputArguments, options: Options) -> Result<Status> {
 
 fn read_policy(path: &Path) -> Result<Policy> {
     let input = Input::open(path)?;
-    let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: is no text", path.display()))?;
+    let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: not UTF-8", path.display()))?;
     Ok(Policy::parse(&path.to_string_lossy(), text)?)
 }
 
@@ -130,7 +130,7 @@ fn print(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Surveys all inputs, several files at a time.
+/// Scans and analyzes all inputs, several files at a time.
 fn survey(
     inputs: &InputArguments,
     options: Options,
@@ -146,23 +146,23 @@ fn survey(
         if let Some(error) = error {
             status::report(&error.into());
         }
-        // Every path begins with the one that it was found by.
+        // Every path begins with that of its input.
         let input = check::input_of(&survey.file.path, &names).unwrap_or_default();
         subjects.push(CheckedFile { survey, input });
     })?;
     Ok(subjects)
 }
 
-/// What is known of a file, or that it cannot be read and why.
+/// Analyzes a file. Returns the error if it cannot be read.
 fn survey_one(
     outcome: Outcome,
     options: Options,
     wanted: &(dyn Fn(&str) -> Wanted + Sync),
 ) -> (SurveyedFile, Option<Error>) {
-    let nothing_inside = |file| SurveyedFile { file, insides: Vec::new() };
-    let unreadable = |path, error: Error| (nothing_inside(File::unreadable(path, error.to_string())), Some(error));
+    let without_images = |file| SurveyedFile { file, insides: Vec::new() };
+    let unreadable = |path, error: Error| (without_images(File::unreadable(path, error.to_string())), Some(error));
     match outcome {
-        Outcome::Empty(file) => (nothing_inside(file), None),
+        Outcome::Empty(file) => (without_images(file), None),
         Outcome::Unreadable { path, error } => unreadable(path, error),
         Outcome::Scanned(scanned) => {
             let path = scanned.file().path.clone();

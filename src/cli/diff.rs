@@ -12,21 +12,21 @@ use super::{Status, terminal};
 use crate::lock::{self, Budget, Most};
 use crate::report::{self, Differences};
 
-/// Tell what became of device code from one build to another: by file, arch and kernel
+/// Compare the device code of two builds by file, arch and kernel
 ///
-/// Each side is a file, a folder, a wheel or another archive, or a lock. Sizes are those of images once decompressed, and
-/// of the code of kernels. Files are compared with those of the same path or, if there is only one, the same name; versions
-/// in the names of wheels and libraries do not count.
+/// Each side is a file, a directory, a wheel or another archive, or a lock. Sizes are those of decompressed images and of the
+/// code of kernels. Files are compared with the file of the same path, or of the same name if it is unique; versions in the
+/// names of wheels and libraries are ignored.
 ///
 /// Exit status: 0 if the device code is the same, 1 if it differs, 2 for trouble. With --max-growth: 0 if no limit is
 /// exceeded, 1 if one is.
 #[derive(Args)]
 pub struct Arguments {
-    /// The build that was
+    /// The earlier build
     #[arg(value_name = "OLD")]
     old: PathBuf,
 
-    /// The build that is
+    /// The later build
     #[arg(value_name = "NEW")]
     new: PathBuf,
 
@@ -34,16 +34,16 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Let debug information, paths and the way of storing not count
+    /// Ignore debug information, paths and compression
     #[arg(long)]
     code_only: bool,
 
-    /// Fail if device code grows by more than so many percent (5%) or bytes (10M), decompressed or as it is stored; with an
-    /// arch, if the images for it do, decompressed. May be repeated
+    /// Fail if device code grows by more than a percentage (5%) or a size (10M), decompressed or stored; with an arch, if
+    /// its decompressed images do. May be repeated
     #[arg(long, value_name = "[ARCH=]LIMIT", value_parser = parse_budget)]
     max_growth: Vec<Budget>,
 
-    /// Tell every kernel, and names in full
+    /// List every kernel, with full names
     #[arg(long)]
     all: bool,
 
@@ -55,7 +55,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let options = arguments.limit.options();
     let (old, old_status) = side(&arguments.old, options)?;
     let (new, new_status) = side(&arguments.new, options)?;
-    // That nothing is what nothing was does not mean that anything was compared.
+    // Two builds without device code are not equal builds, but a wrong argument.
     ensure!(old.images().chain(new.images()).next().is_some(), "no device code to compare on either side");
     let comparison = lock::compare(&old, &new, arguments.code_only);
     let verdicts = lock::judge(&old, &new, &arguments.max_growth)?;
@@ -83,14 +83,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 }
 
 fn parse_budget(text: &str) -> Result<Budget> {
-    let (arch, most) = match text.rsplit_once('=') {
-        Some((arch, most)) => (Some(arch.to_owned()), most),
+    let (arch, limit) = match text.rsplit_once('=') {
+        Some((arch, limit)) => (Some(arch.to_owned()), limit),
         None => (None, text),
     };
-    ensure!(arch.as_deref() != Some(""), "no arch stands before the =");
-    let most = match most.strip_suffix('%') {
+    ensure!(arch.as_deref() != Some(""), "missing arch before =");
+    let most = match limit.strip_suffix('%') {
         Some(percent) => Most::Percent(parse_percent(percent)?),
-        None => Most::Bytes(parse_size(most)?),
+        None => Most::Bytes(parse_size(limit)?),
     };
     Ok(Budget { arch, most })
 }
@@ -98,7 +98,7 @@ fn parse_budget(text: &str) -> Result<Budget> {
 fn parse_percent(text: &str) -> Result<f64> {
     let is_decimal =
         text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    text.parse().ok().filter(|_| is_decimal).context("no percentage: a number such as 5 or 2.5")
+    text.parse().ok().filter(|_| is_decimal).context("invalid percentage, expected a number such as 5 or 2.5")
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_a_percentage_or_a_size_for_an_arch_or_for_all() {
+    fn parses_limits_in_percent_and_bytes() {
         let budget = |arch: Option<&str>, most| Budget { arch: arch.map(str::to_owned), most };
         let cases = [
             ("5%", budget(None, Most::Percent(5.0))),

@@ -12,21 +12,21 @@ use super::{Status, status};
 use crate::io::Output;
 use crate::lock;
 
-/// Write down the device code in files: a text to be kept and reviewed with the source
+/// Record the device code in files as a lock, a text to commit and review with the source
 ///
-/// It has a line for each image and each kernel, with sizes, registers and hashes, in an order that does not depend on how
-/// files are linked. `fatbin diff` compares it with a later build.
+/// A lock has a line for each image and each kernel, with sizes, registers and hashes, in an order that does not depend on
+/// how files are linked. `fatbin diff` compares it with a later build.
 ///
-/// Exit status: 0 if it was written, 1 if there is no device code, 2 if something could not be read. Then no lock is
-/// written, for it would not hold everything.
+/// Exit status: 0 if the lock was written, 1 if there is no device code, 2 if a file could not be read. In that case no lock
+/// is written, because it would be incomplete.
 #[derive(Args)]
 pub struct Arguments {
-    /// The file to write; - is standard output
+    /// The file to write; - writes standard output
     #[arg(short, long, value_name = "LOCK")]
     output: PathBuf,
 
-    /// Leave out hashes and sizes that debug information and paths go into, for builds that are not reproducible: the hash
-    /// of the code of each image, and the figures of its kernels, remain
+    /// Omit hashes and sizes that depend on debug information and paths, for builds that are not reproducible; keep the code
+    /// hash of each image and the properties of its kernels
     #[arg(long)]
     code_only: bool,
 
@@ -41,7 +41,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let (mut lock, status) = lock_of(&arguments.inputs, arguments.limit.options())?;
     if status != Status::Yes {
         if status == Status::No {
-            status::report(&anyhow!("no device images; {} is not written", arguments.output.display()));
+            status::report(&anyhow!("no device images; {} was not written", arguments.output.display()));
         }
         return Ok(status);
     }

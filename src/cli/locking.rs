@@ -1,4 +1,4 @@
-//! From what a user names to a lock of it: files that are looked into, or a lock that was written before.
+//! Locks of the inputs of a command: of files that are analyzed, or read from a lock file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,7 @@ use crate::ops;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 use crate::survey::{SurveyedFile, Wanted};
 
-/// A lock of all device code in the inputs, and what their reading means for the exit status. Whatever is not right is
-/// reported.
+/// Returns the lock of all device code in the inputs, and the exit status. Reports errors.
 pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {
     let options = Options { hash: true, ..options };
     let scanner = Scanner::new(options).with_cache(CacheBudget::default());
@@ -27,7 +26,7 @@ pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Statu
     Ok((Lock::new(files), status))
 }
 
-/// What became of one file.
+/// Result of one file.
 struct Looked {
     file: Option<LockedFile>,
     errors: Vec<Error>,
@@ -55,12 +54,12 @@ fn look_into(scanned: ScannedFile, options: Options) -> FileResult<Looked> {
         let problems = inside.inspection.iter().flat_map(|inspection| &inspection.problems);
         errors.extend(problems.map(|problem| ops::image_error(&surveyed.file.path, number, image, problem.clone())));
     }
-    // A file that was named and has no device code is there as well, so that a reviewer sees it.
+    // Listed files without device code are recorded too, so that a review shows them.
     Ok(Looked { file: Some(lock::locked_file(&surveyed)), errors, status })
 }
 
-/// One side of a comparison: the lock that stands in the file `path`, or one of what is there. Of the latter, paths begin
-/// below what was named, so that two folders can be compared.
+/// Returns one side of a comparison: the lock in the file `path`, or a lock of its device code. The paths of the latter are
+/// relative to `path`, so that two directories can be compared.
 pub fn side(path: &Path, options: Options) -> Result<(Lock, Status)> {
     if let Some(lock) = written_lock(path)? {
         return Ok((lock, Status::Yes));

@@ -9,18 +9,19 @@ use clap::builder::PossibleValuesParser;
 use super::Status;
 use crate::report::SCHEMAS;
 
-/// Print the JSON Schema of the documents that a command makes, or of policies
+/// Print the JSON Schema of a command's output, or of policies
 ///
-/// Exit status: 0, or 2 if there is no such schema.
+/// Exit status: 0, or 2 for an unknown schema.
 #[derive(Args)]
 pub struct Arguments {
-    /// The command; policy is what check reads
+    /// The command, or policy for the input of check
     #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(SCHEMAS.iter().map(|schema| schema.command)))]
     command: String,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let wanted = SCHEMAS.iter().filter(|schema| schema.command == arguments.command);
-    wanted.map(|schema| schema.text).try_for_each(|text| io::stdout().write_all(text.as_bytes()))?;
+    for schema in SCHEMAS.iter().filter(|schema| schema.command == arguments.command) {
+        io::stdout().write_all(schema.text.as_bytes())?;
+    }
     Ok(Status::Yes)
 }

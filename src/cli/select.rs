@@ -13,14 +13,14 @@ use crate::scan::Scanner;
 use crate::select::AnsweredFile;
 use crate::target::Device;
 
-/// Tell which image each runtime would take on a device, and why it would take no other
+/// Show which image each runtime selects on a device, and why it rejects the others
 ///
-/// No device and no driver is asked: the answers are those of the documented rules and of the runtimes' own order. A
-/// device is named with all that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for
-/// what the name leaves open all answers are given where they differ.
+/// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. Name a device with
+/// everything that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features that the
+/// name leaves open, all answers are printed where they differ.
 ///
-/// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or there is
-/// no such code at all, 2 for trouble.
+/// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no container
+/// has such code, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
     /// The device, such as gfx90a:sramecc+:xnack- or sm_90

@@ -13,12 +13,12 @@ use crate::ops::{self, VerifyError};
 use crate::report;
 use crate::scan::{CacheBudget, Options, Outcome, Scanner};
 
-/// Tell whether device code is whole: sizes, stored hashes, and what is inside every image
+/// Verify that device code is intact: sizes, stored hashes, and the contents of every image
 ///
-/// Containers are read and every image is decompressed and looked into. What an image is by its own header has to be what
-/// its container says, and all that its headers point to has to be there.
+/// Reads all containers, and decompresses and inspects every image. The header of an image must match what its container
+/// states, and everything that its headers refer to must be present.
 ///
-/// Exit status: 0 if all images are whole, 1 if there are none, 2 if something is damaged or cannot be read.
+/// Exit status: 0 if all images are intact, 1 if there are none, 2 if something is damaged or cannot be read.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -28,10 +28,10 @@ pub struct Arguments {
     inputs: InputArguments,
 }
 
-/// What came of one file.
+/// Result of one file.
 struct Verified {
     file: File,
-    /// What is wrong with its images, or why it cannot be read.
+    /// Defects of its images, or the error that prevents reading it.
     wrong: Vec<VerifyError>,
 }
 

@@ -1,15 +1,15 @@
-//! `extract --index`: what the files are that images were written to, with the stated schema `fatbin.extract/1`, to which
-//! fields are only ever added.
+//! `extract --index`: the files that images were written to, in the schema `fatbin.extract/1`. Fields are never removed from
+//! a schema.
 //!
-//! Numbers are bytes. A field that is absent is unknown or does not apply. `schemas/fatbin.extract-1.schema.json` says what
-//! each is.
+//! Sizes are in bytes. A field that is absent is unknown or does not apply. `schemas/fatbin.extract-1.schema.json` documents
+//! the fields.
 
 use serde::Serialize;
 
 use super::text::hexadecimal;
 use crate::inventory::{File, NestedImage};
 
-/// Name and number of the schema.
+/// Name and version of the schema.
 const SCHEMA: &str = "fatbin.extract/1";
 
 /// A file that an image was written to.
@@ -17,14 +17,14 @@ pub struct ExtractedImage<'a> {
     pub file: &'a File,
     /// The image, with the containers around it.
     pub nested: &'a NestedImage<'a>,
-    /// The name of what was written, as seen from the index.
+    /// Path of the written file, relative to the index.
     pub name: String,
-    /// Of what was written.
+    /// Size of the written file, in bytes.
     pub size: u64,
     pub sha256: Option<[u8; 32]>,
 }
 
-/// What was written so far.
+/// Index of the written files.
 #[derive(Serialize)]
 pub struct Index {
     schema: &'static str,
@@ -49,7 +49,7 @@ struct IndexEntry {
     source: IndexSource,
 }
 
-/// Where an image comes from.
+/// Origin of an image.
 #[derive(Serialize)]
 struct IndexSource {
     path: String,
@@ -76,7 +76,7 @@ impl Default for Index {
 }
 
 impl Index {
-    /// One more image was written.
+    /// Adds a written image.
     pub fn add(&mut self, written: ExtractedImage<'_>) {
         let (file, image, containers) = (written.file, written.nested.image, &written.nested.containers);
         let source = IndexSource {
@@ -103,7 +103,7 @@ impl Index {
         });
     }
 
-    /// The document, with a final newline.
+    /// Returns the document, with a final newline.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("strings and numbers always serialise") + "\n"
     }

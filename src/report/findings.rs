@@ -1,26 +1,26 @@
-//! Findings that are one to a reader: what is wrong with thirty images of a file in the same words is told once.
+//! Grouping of findings: the same problem of thirty images of a file is reported once.
 
 use std::collections::HashMap;
 
 use crate::check::{Finding, ImageLocation};
 use crate::target::order;
 
-/// Findings of one file and rule in the same words.
+/// Findings of one file and rule with the same message.
 pub struct FindingGroup<'a> {
-    /// The first of them, which speaks for all.
+    /// The first of them, which represents all.
     pub finding: &'a Finding,
-    /// The images that they are about, where they are about images.
+    /// Images of findings about images.
     pub images: Vec<&'a ImageLocation>,
 }
 
-/// The findings in the order in which the first of each kind stands.
+/// Groups findings, in the order of the first of each group.
 pub fn group_findings(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     let mut known = HashMap::new();
     for finding in findings {
         let Finding { rule, outcome, path, image, kernel, message, detail } = finding;
-        let words = (rule, outcome, path, image.is_some(), kernel, message, detail);
-        let group = *known.entry(words).or_insert(groups.len());
+        let key = (rule, outcome, path, image.is_some(), kernel, message, detail);
+        let group = *known.entry(key).or_insert(groups.len());
         if group == groups.len() {
             groups.push(FindingGroup { finding, images: Vec::new() });
         }
@@ -30,7 +30,7 @@ pub fn group_findings(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
 }
 
 impl FindingGroup<'_> {
-    /// Which images it is about, in words.
+    /// Returns the images as a phrase.
     pub fn place(&self) -> Option<String> {
         match self.images.as_slice() {
             [] => None,
@@ -68,16 +68,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_several_images_in_the_same_words_is_told_once() {
+    fn groups_the_same_problem_of_several_images() {
         let findings =
             [finding(0, "sm_90", "x"), finding(1, "sm_80", "y"), finding(2, "sm_100", "x"), finding(3, "sm_90", "x")];
         let groups = group_findings(&findings);
-        let told: Vec<_> = groups.iter().map(|it| (it.finding.message.as_str(), it.place().unwrap())).collect();
-        assert_eq!(told, [("x", "each of 3 images (sm_90, sm_100)".to_owned()), ("y", "image 1 (sm_80)".to_owned())]);
+        let texts: Vec<_> = groups.iter().map(|it| (it.finding.message.as_str(), it.place().unwrap())).collect();
+        assert_eq!(texts, [("x", "each of 3 images (sm_90, sm_100)".to_owned()), ("y", "image 1 (sm_80)".to_owned())]);
     }
 
     #[test]
-    fn what_is_about_no_image_stays_apart() {
+    fn keeps_findings_about_a_file_apart() {
         let about_the_file = Finding { image: None, ..finding(0, "sm_90", "x") };
         let findings = [finding(0, "sm_90", "x"), about_the_file];
         assert_eq!(

@@ -1,6 +1,6 @@
-//! `scan --json`: one document with a stated schema, `fatbin.scan/1`, to which fields are only ever added.
+//! `scan --json`: one document in the schema `fatbin.scan/1`. Fields are never removed from a schema.
 //!
-//! Numbers are bytes. A field that is absent is unknown or does not apply.
+//! Sizes and offsets are in bytes. A field that is absent is unknown or does not apply.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::error::Malformed;
 use crate::inventory::{PointsTo, WrapperKind};
 use crate::{format, inventory};
 
-/// Name and number of the schema.
+/// Name and version of the schema.
 const SCHEMA: &str = "fatbin.scan/1";
 
 #[derive(Serialize)]
@@ -36,12 +36,12 @@ struct File<'a> {
     /// Offsets of the containers that no wrapper points to, where others of their type have one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreferenced: Vec<u64>,
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     unsearched: u64,
     errors: Vec<Problem>,
 }
 
-/// What the bytes of a section for containers are; the last three add up to its size.
+/// Accounting of a section for containers; the last three fields add up to its size.
 #[derive(Serialize)]
 struct Section<'a> {
     name: &'a str,
@@ -52,14 +52,14 @@ struct Section<'a> {
     unexplained: u64,
 }
 
-/// A structure that registers a container. At most one of the last three is there: the offset of the container, that of
-/// bytes which are none, or the name of a symbol that another file defines. Without any it points to nothing.
+/// A structure that registers a container. At most one of the last three fields is present: the offset of a container, that
+/// of other bytes, or the name of a symbol that another file defines. Without them it points to nothing.
 #[derive(Serialize)]
 struct Wrapper<'a> {
     kind: &'static str,
     section: &'a str,
     offset: u64,
-    /// What has moved the containers elsewhere.
+    /// Tool that moved the containers to another file.
     #[serde(skip_serializing_if = "Option::is_none")]
     split_by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ struct Wrapper<'a> {
     symbol: Option<&'a str>,
 }
 
-fn is_none(bytes: &u64) -> bool {
+fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
@@ -105,7 +105,7 @@ struct Image<'a> {
     offset: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// What ROCm's tools call it.
+    /// URI of the image as in ROCm's tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +118,7 @@ struct Image<'a> {
     format_version: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
-    /// What the container says besides triple and arch.
+    /// Keys and values of the container, without triple and arch.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     strings: BTreeMap<&'a str, &'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -127,17 +127,17 @@ struct Image<'a> {
     containers: Vec<Container<'a>>,
 }
 
-/// A field of the container with a value that is not in its specification.
+/// A field of the container whose value is not in its specification.
 #[derive(Serialize)]
 struct Unknown {
     field: &'static str,
     value: u64,
 }
 
-/// Which image is spoken of, in documents about images and not about their containers.
+/// Identification of an image, in documents about images and not about their containers.
 #[derive(Serialize)]
 pub struct Named<'a> {
-    /// Its number among the device images of its file, which `fatbin extract` puts into the name.
+    /// Index among the device images of its file, which `fatbin extract` uses in file names.
     index: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
@@ -150,7 +150,7 @@ pub struct Named<'a> {
     offset: Option<u64>,
 }
 
-/// Something that could not be read.
+/// An error in a file.
 #[derive(Serialize)]
 pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,15 +158,15 @@ pub struct Problem {
     message: String,
 }
 
-/// One element of the document's `files` as a line.
+/// Returns one element of the document's `files` as a line.
 pub fn json_line(file: &inventory::File) -> String {
-    serde_json::to_string(&File::new(file)).expect("strings and numbers always serialise") + "\n"
+    serde_json::to_string(&File::new(file)).expect("strings and numbers serialize") + "\n"
 }
 
-/// The document, with a final newline.
+/// Returns the document, with a final newline.
 pub fn json(files: &[inventory::File]) -> String {
     let document = Document { schema: SCHEMA, files: files.iter().map(File::new).collect() };
-    let text = serde_json::to_string_pretty(&document).expect("strings and numbers always serialise");
+    let text = serde_json::to_string_pretty(&document).expect("strings and numbers serialize");
     text + "\n"
 }
 
@@ -205,7 +205,7 @@ impl<'a> Wrapper<'a> {
 }
 
 impl<'a> Container<'a> {
-    /// `codec` is that of the compressed container around this one.
+    /// Creates the mirror of a container. `codec` is that of the compressed container around it.
     fn new(file: &inventory::File, container: &'a inventory::Container, codec: Option<Codec>) -> Self {
         let codec = container.codec.or(codec);
         Container {
@@ -221,8 +221,8 @@ impl<'a> Container<'a> {
 
 impl<'a> Image<'a> {
     fn new(file: &inventory::File, image: &'a inventory::Image, codec: Option<Codec>) -> Self {
-        let said_above = ["triple", "arch"];
-        let strings = image.strings.iter().filter(|(key, _)| !said_above.contains(&key.as_str()));
+        let own_fields = ["triple", "arch"];
+        let strings = image.strings.iter().filter(|(key, _)| !own_fields.contains(&key.as_str()));
         Image {
             kind: image.kind.map(|kind| kind.name()),
             image: image.image_kind.name(),
@@ -259,7 +259,7 @@ impl<'a> Named<'a> {
 }
 
 impl Problem {
-    /// What is wrong with a file.
+    /// Returns the errors of a file.
     pub fn of_file(file: &inventory::File) -> Vec<Problem> {
         let failure = file.failure.iter().map(|failure| Problem { offset: None, message: failure.clone() });
         failure.chain(file.errors.iter().map(Problem::new)).collect()

@@ -1,4 +1,4 @@
-//! Inventories as text: for people as a table or a page, for programs as JSON. Where an inventory came from is not known here.
+//! Reports: inventories, inspections, selections, differences and verdicts as tables, pages, JSON and other formats.
 
 mod difference;
 mod extraction;

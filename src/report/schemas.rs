@@ -1,16 +1,17 @@
-//! The schemas of all JSON that is printed or written, in the language of JSON Schema, draft 2020-12.
+//! Schemas of all JSON documents, as JSON Schema, draft 2020-12.
 //!
-//! A number in a schema's name changes when something in it is taken away or comes to mean something else, and for nothing
-//! less.
+//! The number in the name of a schema changes only when a field is removed or changes its meaning.
 
-/// A document's schema.
+/// Schema of a document.
+#[derive(Debug, Clone, Copy)]
 pub struct Schema {
-    /// The command that makes such documents, or what they are.
+    /// Command that writes such documents, or name of the document.
     pub command: &'static str,
+    /// Text of the schema.
     pub text: &'static str,
 }
 
-/// One for each command that makes JSON.
+/// Schemas, one for each command that writes JSON, and that of policies.
 pub const SCHEMAS: [Schema; 7] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
@@ -18,6 +19,6 @@ pub const SCHEMAS: [Schema; 7] = [
     Schema { command: "select", text: include_str!("schemas/fatbin.select-1.schema.json") },
     Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
     Schema { command: "check", text: include_str!("schemas/fatbin.check-1.schema.json") },
-    // What check reads: the policy, which is TOML, and to a schema the same as JSON.
+    // Policies are TOML, which a schema describes like JSON.
     Schema { command: "policy", text: include_str!("../check/policy-1.schema.json") },
 ];

@@ -1,4 +1,4 @@
-//! `scan` for people: a line for each file and under it a row for each image. `verify` for people: a line for each file.
+//! Tables of `scan`, with a line for each file and a row for each image, and the lines of `verify`.
 
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
@@ -11,9 +11,8 @@ fn headings() -> [Column; 8] {
     [container, section, kind, triple, arch, image, Column::right("OFFSET"), Column::right("SIZE")]
 }
 
-/// What was found in one file, as lines that end in a newline. What the sections for containers consist of is told when
-/// `verbose`, and wherever some of it is not explained; where each image is, and with which number it is extracted, when
-/// `verbose`.
+/// Formats the inventory of a file as lines. `verbose` adds the accounting of sections, which is otherwise printed only for
+/// sections with unexplained bytes, the index and address of each image, and the wrappers.
 pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
     let count = match file.device_images().count() {
         0 => "no device images".to_owned(),
@@ -32,10 +31,10 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
         let images = file.device_images().zip(file.addresses()).enumerate();
         text.extend(images.map(|(number, (image, address))| {
             let address = address.to_string();
-            let said = [Some(address.as_str()), image.format_version.as_deref(), image.producer.as_deref()];
-            let [address, version, producer] = said.map(|text| text.map(printable));
-            let version = version.map(|version| format!(", {} {version}", versioned(image)));
-            let producer = producer.map(|producer| format!(", made by {producer}"));
+            let texts = [Some(address.as_str()), image.format_version.as_deref(), image.producer.as_deref()];
+            let [address, version, producer] = texts.map(|text| text.map(printable));
+            let version = version.map(|version| format!(", {} {version}", versioned_format(image)));
+            let producer = producer.map(|producer| format!(", produced by {producer}"));
             let [address, version, producer] = [address, version, producer].map(Option::unwrap_or_default);
             format!("  image {number}: {address}{version}{producer}\n")
         }));
@@ -47,26 +46,26 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
     let split = file.wrappers.iter().filter(|it| it.kind == WrapperKind::HipSplitByKpack).count();
     if split > 0 {
         let code = counted(split, "wrapper");
-        text += &format!("  already split by rocm-kpack: the device code of {code} is in an archive of its own\n");
+        text += &format!("  already split by rocm-kpack: the device code of {code} is in a separate archive\n");
     }
     if file.unsearched > 0 {
-        text += &format!("  not searched: {} bytes that no header leads to\n", file.unsearched);
+        text += &format!("  not searched: {} bytes that no header refers to\n", file.unsearched);
     }
     text
 }
 
-/// A row for each image, under headings, and behind them what is not known of them.
+/// Formats a row for each image, under headings, and after them contradictions and unknown values.
 fn images(file: &File, screen: &Screen) -> String {
     let (mut rows, mut unknown) = (Vec::new(), Vec::new());
     for container in &file.containers {
         add_rows(&mut rows, &mut unknown, "", container);
     }
-    let unknown = unknown.iter().map(|line| format!("  {}\n", screen.flagged(line)));
+    let unknown = unknown.iter().map(|line| format!("  {}\n", screen.warning(line)));
     columns(&headings(), rows.into_iter(), screen) + &unknown.collect::<String>()
 }
 
-/// What it is of an image that its version is told of.
-fn versioned(image: &Image) -> &'static str {
+/// Returns the name of the format whose version is printed.
+fn versioned_format(image: &Image) -> &'static str {
     match image.image_kind {
         ImageKind::Elf if image.triple.as_deref().is_some_and(|triple| triple.starts_with("amdgcn")) => "code object",
         ImageKind::Elf => "cubin ABI",
@@ -75,14 +74,14 @@ fn versioned(image: &Image) -> &'static str {
     }
 }
 
-/// What the bytes of a section are.
+/// Formats the accounting of the bytes of a section.
 fn accounting(section: &Section) -> String {
     let Section { name, size, in_containers, padding, unexplained, .. } = section;
     let name = printable(name);
     format!("  {name}: {size} bytes = {in_containers} in containers + {padding} padding + {unexplained} unexplained\n")
 }
 
-/// What a wrapper points to.
+/// Formats the target of a wrapper.
 fn registration(file: &File, wrapper: &Wrapper) -> String {
     let Wrapper { kind, section, offset, points_to } = wrapper;
     let what = match points_to {
@@ -96,7 +95,7 @@ fn registration(file: &File, wrapper: &Wrapper) -> String {
             None => format!("container at {at:#x}"),
         },
         PointsTo::Bytes(at) if *kind == WrapperKind::HipSplitByKpack => format!("name of an archive at {at:#x}"),
-        PointsTo::Bytes(at) => format!("no container, but other bytes at {at:#x}"),
+        PointsTo::Bytes(at) => format!("bytes at {at:#x}, which are not a container"),
         PointsTo::Symbol(name) => format!("{}, which another file defines", printable(name)),
         PointsTo::Nothing => "nothing".to_owned(),
     };
@@ -104,13 +103,13 @@ fn registration(file: &File, wrapper: &Wrapper) -> String {
     format!("  {} wrapper {at} points to {what}\n", kind.name())
 }
 
-/// A container without a wrapper.
+/// Formats a container without a wrapper.
 fn unreferenced(file: &File, container: &Container) -> String {
     let address = file.address(container, container.offset.unwrap_or_default()).to_string();
     format!("  no wrapper points to {} {}\n", container.container_type.name(), printable(&address))
 }
 
-/// A row for each image that holds no others; the containers around one are named from the outermost to its own.
+/// Adds a row for each image that contains no others. Its containers are listed outermost first.
 fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut Vec<String>, outer: &str, container: &Container) {
     let name = format!("{outer}{}", container.container_type.name());
     for image in &container.images {
@@ -120,10 +119,10 @@ fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut Vec<String>, outer: &str,
         let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
         if let Some(own) = &image.own_arch {
             let (own, stated) = (printable(own), printable(image.arch.as_deref().unwrap_or_default()));
-            unknown.push(format!("image{offset}: its container says {stated}, its own header {own}"));
+            unknown.push(format!("image{offset}: the container states {stated}, the image's own header {own}"));
         }
         for Unknown { field, value } in &image.unknown {
-            unknown.push(format!("image{offset}: {field} {value:#x} is not known"));
+            unknown.push(format!("image{offset}: unknown {field} {value:#x}"));
         }
         for inner in &image.containers {
             add_rows(rows, unknown, &format!("{name} > "), inner);
@@ -145,21 +144,21 @@ fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
     ]
 }
 
-/// How many device images a file has, and in how many places something is wrong with it.
-pub fn verified_text(file: &File, wrong: usize) -> String {
+/// Formats the number of device images of a file, and of the problems in it.
+pub fn verified_text(file: &File, problems: usize) -> String {
     let images = match file.device_images().count() {
         0 => "no device images".to_owned(),
         count => counted(count, "device image"),
     };
-    // Of these nothing but the size that their container states can be looked at.
+    // Only the size that the container states can be checked for these.
     let unknown = file.device_images().filter(|image| image.image_kind == ImageKind::Unknown).count();
-    let told = match (wrong, unknown) {
-        (0, 0) if file.device_images().next().is_some() => format!("{images}, whole"),
+    let result = match (problems, unknown) {
+        (0, 0) if file.device_images().next().is_some() => format!("{images}, intact"),
         (0, 0) => images,
-        (0, unknown) => format!("{images}, whole as far as can be told: {unknown} of unknown form"),
-        (wrong, _) => format!("{images}, {}", counted(wrong, "problem")),
+        (0, unknown) => format!("{images}, no damage found, {unknown} of unknown format"),
+        (problems, _) => format!("{images}, {}", counted(problems, "problem")),
     };
-    format!("{}: {told}\n", printable(&file.path))
+    format!("{}: {result}\n", printable(&file.path))
 }
 
 #[cfg(test)]
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_and_what_is_unknown_is_a_dash() {
+    fn aligns_columns_and_prints_a_dash_for_unknown_values() {
         let text = "\
 app: elf, 20000 bytes, 1 device image
   CONTAINER       SECTION           KIND    TRIPLE             ARCH  IMAGE  OFFSET   SIZE
@@ -203,7 +202,7 @@ app: elf, 20000 bytes, 1 device image
     }
 
     #[test]
-    fn text_from_a_file_cannot_command_the_terminal() {
+    fn escapes_control_characters_from_files() {
         let text = table(&file("\u{1b}]0;title\u{7}\n"), false, &Screen::default());
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert_eq!(text.lines().count(), 3);

@@ -1,52 +1,54 @@
-//! Text for people: columns, and what files say made harmless.
+//! Text for terminals: columns, and escaping of untrusted text.
 
 use anstyle::AnsiColor;
 use comfy_table::{CellAlignment, Table, presets};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Where text goes. By default nobody looks: lines are as long as they are, and without color.
+/// Properties of the output that text is laid out for. By default it is not a terminal: lines are not shortened, and have
+/// no color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// How many characters a line has room for; whoever reads a file or a pipe wants all of it.
+    /// Width of a terminal in characters; `None` for files and pipes, whose lines are not shortened.
     pub width: Option<usize>,
+    /// Text is colored.
     pub color: bool,
 }
 
 impl Screen {
-    /// A text that asks for attention: two things in a file that contradict each other.
-    pub fn flagged(&self, text: &str) -> String {
+    /// Colors a text as a warning, such as a contradiction in a file.
+    pub fn warning(&self, text: &str) -> String {
         let style = AnsiColor::Yellow.on_default();
         if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
-/// A column's heading, and on which side its cells stand.
+/// Heading and alignment of a column.
 pub struct Column {
     heading: String,
     alignment: CellAlignment,
 }
 
 impl Column {
-    /// For text.
+    /// Creates a column for text.
     pub fn left(heading: &str) -> Column {
         Column { heading: heading.to_owned(), alignment: CellAlignment::Left }
     }
 
-    /// For numbers.
+    /// Creates a column for numbers.
     pub fn right(heading: &str) -> Column {
         Column { heading: heading.to_owned(), alignment: CellAlignment::Right }
     }
 }
 
-/// What stands in front of a row, and between two columns.
+/// Spaces before a row, and between two columns.
 const INDENT: usize = 2;
 const GAP: usize = 2;
 
-/// A column of text is cut down to this and no further: what is shorter tells nothing.
+/// Minimum width of a shortened column of text.
 const NARROWEST: usize = 10;
 
-/// Rows under headings, each a line with an indent and a newline. Where the lines would be longer than the screen is wide,
-/// texts are cut in the middle; numbers never.
+/// Lays out rows under headings, as indented lines. If the lines would be wider than the screen, texts are shortened in the
+/// middle; numbers never are.
 pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, screen: &Screen) -> String {
     let mut rows: Vec<Vec<String>> = rows.collect();
     if let Some(width) = screen.width {
@@ -62,16 +64,16 @@ pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, scr
     table.lines().map(|line| format!("{:INDENT$}{}\n", "", line.trim_end())).collect()
 }
 
-/// Cuts texts until the rows fit, the longest first.
+/// Shortens texts until the rows fit, the longest first.
 fn fit(headings: &[Column], rows: &mut [Vec<String>], width: usize) {
     let needed = |index: usize, heading: &Column| {
         let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.width());
         cells.chain([heading.heading.width()]).max().unwrap_or_default()
     };
     let mut widths: Vec<usize> = headings.iter().enumerate().map(|(index, heading)| needed(index, heading)).collect();
-    let room = width.saturating_sub(INDENT + GAP * headings.len().saturating_sub(1));
+    let available = width.saturating_sub(INDENT + GAP * headings.len().saturating_sub(1));
     let is_text = |index: &usize| headings[*index].alignment == CellAlignment::Left;
-    while widths.iter().sum::<usize>() > room {
+    while widths.iter().sum::<usize>() > available {
         let longest = (0..widths.len()).filter(is_text).max_by_key(|&index| widths[index]);
         match longest.filter(|&index| widths[index] > NARROWEST.max(headings[index].heading.width())) {
             Some(index) => widths[index] -= 1,
@@ -81,42 +83,42 @@ fn fit(headings: &[Column], rows: &mut [Vec<String>], width: usize) {
     for row in rows {
         for (cell, &width) in row.iter_mut().zip(&widths) {
             if cell.width() > width {
-                *cell = cut(cell, width);
+                *cell = shorten(cell, width);
             }
         }
     }
 }
 
-/// The two ends of a text with an ellipsis between them.
-fn cut(text: &str, width: usize) -> String {
+/// Returns both ends of a text with an ellipsis between them.
+fn shorten(text: &str, width: usize) -> String {
     let kept = width.saturating_sub(1);
-    let front = beginning(text.chars(), kept.div_ceil(2));
-    let back = beginning(text.chars().rev(), kept / 2);
+    let front = take_width(text.chars(), kept.div_ceil(2));
+    let back = take_width(text.chars().rev(), kept / 2);
     let back: String = back.chars().rev().collect();
     format!("{front}…{back}")
 }
 
-/// As many characters as have room.
-fn beginning(text: impl Iterator<Item = char>, room: usize) -> String {
+/// Returns the characters that fit into `width`.
+fn take_width(text: impl Iterator<Item = char>, width: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {
         used += c.width().unwrap_or_default();
-        used <= room
+        used <= width
     };
     text.take_while(fits).collect()
 }
 
-/// Text from a file, with everything that a terminal would obey written out.
+/// Escapes control characters in text from a file, which a terminal would obey.
 pub fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// So many of something, whose name takes an s.
-pub fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+/// Formats a count with a noun, whose plural ends in `s`.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// A hash as it is written.
+/// Formats a hash as hexadecimal digits.
 pub fn hexadecimal(bytes: [u8; 32]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_the_screen_is_cut_in_the_middle_of_its_longest_text() {
+    fn shortens_the_longest_text_in_the_middle() {
         let expected = [
             "  KERNEL                            SIZE  SOURCE\n",
             "  void cub::…at>(int*)  1234567890123456  short.cu:7\n",
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_cut_where_nobody_looks_and_numbers_nowhere() {
+    fn shortens_only_text_and_only_for_terminals() {
         assert!(table(None).contains("  void cub::DeviceReduceKernel<float>(int*)  1234567890123456  short.cu:7\n"));
         let narrow = table(Some(5));
         assert!(narrow.contains("1234567890123456  short.cu:7"), "{narrow}");

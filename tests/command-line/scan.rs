@@ -146,12 +146,12 @@ fn reports_skipped_and_unexplained_bytes() {
     let object = scene.read("w.o");
     let size = object.len() - 3456 - 0x90;
     let out = scene.fatbin("scan --fast w.o").ok();
-    assert!(out.ends_with(&format!("  not searched: {size} bytes that no header leads to\n")), "{out}");
+    assert!(out.ends_with(&format!("  not searched: {size} bytes that no header refers to\n")), "{out}");
     let out = scene.fatbin("scan -v w.o").ok();
     assert!(
         out.ends_with(
             "  .llvm.offloading: 3600 bytes = 3600 in containers + 0 padding + 0 unexplained\n  \
-             image 0: w.o!.llvm.offloading+0x90, code object 6, made by Debian LLD 22.1.8\n"
+             image 0: w.o!.llvm.offloading+0x90, code object 6, produced by Debian LLD 22.1.8\n"
         ),
         "{out}"
     );
@@ -300,8 +300,8 @@ fn flags_an_image_whose_container_states_another_processor() {
     let out = scene.fatbin("scan bundle").ok();
     let flagged: Vec<&str> = out.lines().filter(|line| line.contains("its own header")).collect();
     assert_eq!(flagged.len(), 2, "{out}");
-    assert!(flagged[0].ends_with(": its container says gfx908, its own header gfx90a"), "{out}");
-    assert!(flagged[1].ends_with(": its container says gfx90a, its own header gfx90a:xnack+"), "{out}");
+    assert!(flagged[0].ends_with(": the container states gfx908, the image's own header gfx90a"), "{out}");
+    assert!(flagged[1].ends_with(": the container states gfx90a, the image's own header gfx90a:xnack+"), "{out}");
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json bundle").ok()).unwrap();
     let images = &document["files"][0]["containers"][0]["images"];
     assert_eq!((&images[0]["own_arch"], &images[1]["own_arch"]), (&json!("gfx90a"), &Value::Null));
@@ -345,7 +345,7 @@ fn identifies_files_split_by_rocm_kpack() {
     object[wrapper..wrapper + 4].copy_from_slice(b"HIPK");
     let run = scene.file("split.o", object).fatbin("scan split.o");
     assert_eq!((run.status, run.err.as_str()), (1, ""));
-    let message = "  already split by rocm-kpack: the device code of 1 wrapper is in an archive of its own\n";
+    let message = "  already split by rocm-kpack: the device code of 1 wrapper is in a separate archive\n";
     assert!(run.out.ends_with(message), "{}", run.out);
     let document: Value = serde_json::from_str(&scene.fatbin("scan --json split.o").out).unwrap();
     assert_eq!(document["files"][0]["wrappers"][0]["split_by"], "rocm-kpack");

@@ -22,7 +22,7 @@ fn damaged(scene: &Sandbox, name: &str, bytes: Vec<u8>) -> String {
 #[test]
 fn prints_a_line_per_intact_file() {
     let scene = scene();
-    let expected = "good: 2 device images, whole\nbundle: 1 device image, whole\na: 1 device image, whole\n";
+    let expected = "good: 2 device images, intact\nbundle: 1 device image, intact\na: 1 device image, intact\n";
     assert_eq!(scene.fatbin("verify good bundle a").ok(), expected);
 }
 
@@ -30,7 +30,7 @@ fn prints_a_line_per_intact_file() {
 fn reports_images_of_unknown_form() {
     let scene = scene();
     scene.file("bits", "some bits").fatbin("pack -o packed a --image file=bits,triple=spir64,kind=sycl").ok();
-    let expected = "packed: 2 device images, whole as far as can be told: 1 of unknown form\n";
+    let expected = "packed: 2 device images, no damage found, 1 of unknown format\n";
     assert_eq!(scene.fatbin("verify packed").ok(), expected);
 }
 
@@ -41,7 +41,7 @@ fn exits_with_1_for_no_images_and_with_2_for_unreadable_files() {
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "text: no device images\n", ""));
     assert_eq!(scene.fatbin("verify text good").status, 0);
     let run = scene.fatbin("verify missing good");
-    assert_eq!((run.status, run.out.as_str()), (2, "good: 2 device images, whole\n"));
+    assert_eq!((run.status, run.out.as_str()), (2, "good: 2 device images, intact\n"));
 }
 
 #[test]

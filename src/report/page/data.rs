@@ -1,5 +1,5 @@
-//! What the page knows, as one compact document: a name that a hundred images have is in it once, and a kernel is a row of
-//! numbers. It is written for the scripts beside it and for nobody else; those who want data take `--json`.
+//! Data of the page, as one compact document: a name that is in a hundred images is stored once, and a kernel is a row of
+//! numbers. Its format is private to the scripts of the page; the public format is that of `--json`.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
 use crate::survey::{Arch, Cell, Matrix, SurveyedFile};
 
-/// A number that kernels have.
+/// A numeric property of kernels.
 #[derive(Serialize)]
 struct KernelFigure {
     key: &'static str,
     heading: &'static str,
-    /// What the heading means.
+    /// Explanation of the heading.
     title: &'static str,
     /// `bytes` or `count`.
     unit: &'static str,
@@ -30,18 +30,19 @@ const fn figure([key, heading, unit, title]: [&'static str; 4], of: fn(&Kernel) 
     KernelFigure { key, heading, title, unit, of }
 }
 
-/// In the order of the columns. Vendors' words for one thing are one figure here, so that a table of all fits a page.
+/// Properties in the order of the columns. Vendors' terms for the same property share a column, so that the table fits a
+/// page.
 const FIGURES: [KernelFigure; 8] = [
     figure(["code", "Code", "bytes", "Size of the machine code"], |kernel| kernel.code_size),
-    figure(["registers", "Registers", "count", "Vector registers of a thread or work-item"], |kernel| {
+    figure(["registers", "Registers", "count", "Vector registers per thread or work-item"], |kernel| {
         kernel.registers.or(kernel.vgprs)
     }),
-    figure(["scalar", "Scalar", "count", "Scalar registers of a wavefront (AMD)"], |kernel| kernel.sgprs),
-    figure(["spills", "Spills", "count", "Registers that did not fit (AMD)"], spills),
-    figure(["scratch", "Scratch", "bytes", "Private memory of a thread: scratch, stack"], |kernel| kernel.scratch),
-    figure(["shared", "DataBuilder", "bytes", "Memory of a work-group: builder memory, LDS"], |kernel| kernel.shared),
-    figure(["parameters", "Params", "bytes", "Memory of all parameters"], |kernel| kernel.parameter_size),
-    figure(["threads", "Threads", "count", "The most threads of a work-group"], |kernel| kernel.max_threads),
+    figure(["scalar", "Scalar", "count", "Scalar registers per wavefront (AMD)"], |kernel| kernel.sgprs),
+    figure(["spills", "Spills", "count", "Spilled registers (AMD)"], spills),
+    figure(["scratch", "Scratch", "bytes", "Private memory per thread: scratch, stack"], |kernel| kernel.scratch),
+    figure(["shared", "Shared", "bytes", "Memory per work-group: shared memory, LDS"], |kernel| kernel.shared),
+    figure(["parameters", "Params", "bytes", "Size of all parameters"], |kernel| kernel.parameter_size),
+    figure(["threads", "Threads", "count", "Maximum number of threads in a work-group"], |kernel| kernel.max_threads),
 ];
 
 fn spills(kernel: &Kernel) -> Option<u64> {
@@ -51,27 +52,29 @@ fn spills(kernel: &Kernel) -> Option<u64> {
     }
 }
 
+/// Document of the page.
 #[derive(Serialize)]
 pub struct PageData {
     program: &'static str,
     verdict: Option<VerdictData>,
     figures: &'static [KernelFigure],
-    /// Names of kernels, and as the runtime knows them where that is something else.
+    /// Display names of kernels, each with its symbol if that differs.
     names: Vec<(String, Option<String>)>,
     /// Source files.
     sources: Vec<String>,
     archs: Vec<ArchColumn>,
-    /// Kernels that are missing somewhere first: a name, and a letter for each arch: `y`es, `n`o, `-` not to be expected.
+    /// Kernels, incomplete ones first: index of the name, and a letter for each arch: `y` present, `n` missing, `-` not
+    /// expected.
     matrix: Vec<(usize, String)>,
     files: Vec<FileData>,
 }
 
-/// Images of one arch and one form.
+/// Images of one arch and one format.
 #[derive(Serialize)]
 struct ArchColumn {
     label: String,
     vendor: &'static str,
-    /// Machine code, and not what becomes machine code later.
+    /// The images are machine code, and not compiled later.
     is_native: bool,
 }
 
@@ -79,7 +82,7 @@ struct ArchColumn {
 struct FileData {
     path: String,
     size: u64,
-    /// What its containers take, compressed as they are.
+    /// Size of the containers as stored.
     stored: u64,
     padding: u64,
     unexplained: u64,
@@ -89,14 +92,14 @@ struct FileData {
 
 #[derive(Serialize)]
 struct ImageData {
-    /// Its number among the device images of the file.
+    /// Index among the device images of the file.
     index: usize,
     arch: usize,
     kind: &'static str,
     form: &'static str,
     container: &'static str,
     offset: Option<u64>,
-    /// Decompressed.
+    /// Decompressed size.
     size: Option<u64>,
     stored: Option<u64>,
     codec: Option<&'static str>,
@@ -107,18 +110,18 @@ struct ImageData {
     kernels: Vec<KernelRow>,
 }
 
-/// A kernel: its name, a number for each figure, its source file and line, and whether it may need more scratch.
+/// A kernel: index of its name, its properties, its source file and line, and 1 if it may need more scratch.
 #[derive(Serialize)]
 struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8);
 
-/// Texts that are told apart, each once.
+/// Indices of unique texts.
 #[derive(Default)]
 struct Interner<'a> {
     numbers: HashMap<&'a str, usize>,
 }
 
 impl<'a> Interner<'a> {
-    /// The number of a text, and whether it is new.
+    /// Returns the index of a text, and whether it is new.
     fn number(&mut self, text: &'a str) -> (usize, bool) {
         let next = self.numbers.len();
         let number = *self.numbers.entry(text).or_insert(next);
@@ -126,7 +129,7 @@ impl<'a> Interner<'a> {
     }
 }
 
-/// What images have in common while the document is made.
+/// Tables that images share while the document is built.
 struct DataBuilder<'a> {
     names: Vec<(String, Option<String>)>,
     known_names: Interner<'a>,
@@ -169,7 +172,7 @@ impl PageData {
     }
 }
 
-/// The columns of the matrix, and behind them the archs of images in which nobody looks for kernels.
+/// Returns the columns of the matrix, followed by the archs of images that are not searched for kernels.
 fn columns(files: &[&SurveyedFile], matrix: &Matrix) -> (Vec<ArchColumn>, HashMap<Arch, usize>) {
     let mut numbers: HashMap<Arch, usize> = matrix.archs.iter().cloned().zip(0..).collect();
     let mut columns: Vec<Option<ArchColumn>> = matrix.archs.iter().map(|_| None).collect();
@@ -189,7 +192,7 @@ fn columns(files: &[&SurveyedFile], matrix: &Matrix) -> (Vec<ArchColumn>, HashMa
     (columns.into_iter().flatten().collect(), numbers)
 }
 
-/// Whose device an image is for, as far as colours go.
+/// Returns the vendor that determines the color of an image.
 fn vendor(image: &inventory::Image) -> &'static str {
     let triple = image.triple.as_deref().unwrap_or_default();
     let begins = |word| triple.starts_with(word);

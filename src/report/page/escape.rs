@@ -1,15 +1,15 @@
-//! Text from files made harmless for a page.
+//! Escaping of untrusted text for the page.
 //!
-//! Two things can go wrong with it. As markup it could end the element that it stands in; and as text it could show
-//! something else than it is: characters that turn the direction of writing around, or that nobody sees.
+//! As markup, text could close the element that contains it. As text, it could display something else than it is, by
+//! characters that are invisible or that change the direction of writing.
 
-/// JSON as the content of a `script` element, where nothing but `</script` and `<!--` means anything to HTML. The others
-/// are written out for whoever copies the document elsewhere, and the two line ends that JavaScript once had beyond JSON's.
+/// Escapes JSON for a `script` element. Only `</script` and `<!--` have a meaning there; `>` and `&` are escaped for copies
+/// of the document in other places, and the two line separators because JavaScript once did not allow them in strings.
 pub fn escape_json_for_script(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            // Outside strings JSON has none of these, so the escape is always one that it knows.
+            // These occur in JSON only inside strings, where the escape is valid.
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => text += &format!("\\u{:04x}", c as u32),
             _ => text.push(c),
         }
@@ -17,13 +17,13 @@ pub fn escape_json_for_script(json: &str) -> String {
     text
 }
 
-/// A text with everything in it that would not be seen as what it is written out, as in Rust's strings.
+/// Escapes invisible characters as in Rust's strings.
 pub fn escape_invisible(text: &str) -> String {
     text.chars().flat_map(|c| if is_invisible(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
-/// Control characters, and of Unicode's format characters (UAX #9 and the general category Cf) those that turn the
-/// direction around, have no width or are not to be shown.
+/// Returns whether a character is a control character, or one of Unicode's format characters (UAX #9 and the general
+/// category Cf) that change the direction, have no width or are not displayed.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,

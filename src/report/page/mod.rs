@@ -1,9 +1,9 @@
-//! The page: everything that is known of files in one HTML document, to be opened by people and kept by CI.
+//! The page: one HTML document with the analysis of files, for browsers and as an artifact of CI.
 //!
-//! It consists of `page.html`, `page.css` and the scripts here, taken in as they are, and of the surveys as one JSON
-//! document between them ([`data`]). It loads nothing: its content security policy forbids that, and allows no style and
-//! no script but these two, by their hashes. So a kernel whose name is markup has two walls before it: the document
-//! holds no `<`, and a script that came out of it would not run. The scripts put text into the page as text only.
+//! It consists of `page.html`, `page.css` and the scripts in this directory, embedded unchanged, and of the analysis as a
+//! JSON document ([`data`]). It loads nothing: its content security policy forbids that, and allows only this style and this
+//! script, by their hashes. A kernel whose name is markup is stopped twice: the document contains no `<`, and a script that
+//! escaped from it would not run. The scripts insert text as text only.
 
 mod data;
 mod escape;
@@ -26,7 +26,7 @@ use data::PageData;
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
-/// One scope, in this order; each file says what it is.
+/// Scripts of the page, which share one scope, in this order.
 const SCRIPTS: [&str; 9] = [
     include_str!("scripts/elements.js"),
     include_str!("scripts/figures.js"),
@@ -39,15 +39,15 @@ const SCRIPTS: [&str; 9] = [
     include_str!("scripts/start.js"),
 ];
 
-/// Writes the page of files, and of what a check said of them.
+/// Writes the page of files, and of their verdict if they were checked.
 pub fn write_page(path: &Path, files: &[&SurveyedFile], verdict: Option<&Verdict>) -> Result<()> {
     let mut output = Output::create(path)?;
     output.write(page(files, verdict).as_bytes())?;
     output.commit()
 }
 
-/// The whole page: what is in the files, and what a check said of them, where there was one. Images that were not looked
-/// into, because nobody asked for them, are not on it.
+/// Returns the page of files, and of their verdict if they were checked. Images that were not inspected because the command
+/// line did not select them are left out.
 fn page(files: &[&SurveyedFile], verdict: Option<&Verdict>) -> String {
     let script = format!("(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
     let policy = format!(
@@ -55,29 +55,28 @@ fn page(files: &[&SurveyedFile], verdict: Option<&Verdict>) -> String {
         source(&script),
         source(STYLE)
     );
-    let data = serde_json::to_string(&PageData::new(files, verdict)).expect("strings and numbers always serialise");
+    let data = serde_json::to_string(&PageData::new(files, verdict)).expect("strings and numbers serialize");
     let parts = [
         ("policy", policy.as_str()),
         ("style", STYLE),
         ("data", &escape::escape_json_for_script(&data)),
         ("script", &script),
     ];
-    filled(TEMPLATE, &parts)
+    fill_template(TEMPLATE, &parts)
 }
 
-/// How a policy names the one text that it allows.
+/// Returns the source expression of a content security policy that allows only this text.
 fn source(text: &str) -> String {
     format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)))
 }
 
-/// The template with each `{{name}}` replaced, once: what is put in is not looked through again.
-fn filled(template: &str, parts: &[(&str, &str)]) -> String {
+/// Replaces each `{{name}}` of the template. Inserted text is not searched again.
+fn fill_template(template: &str, parts: &[(&str, &str)]) -> String {
     let mut page = String::with_capacity(template.len() + parts.iter().map(|(_, text)| text.len()).sum::<usize>());
     let mut rest = template;
-    while let Some((before, behind)) = rest.split_once("{{") {
-        let (name, after) = behind.split_once("}}").expect("the template closes what it opens");
-        let (_, text) =
-            parts.iter().find(|(known, _)| *known == name).expect("the template names parts that there are");
+    while let Some((before, placeholder)) = rest.split_once("{{") {
+        let (name, after) = placeholder.split_once("}}").expect("every {{ has a }}");
+        let (_, text) = parts.iter().find(|(known, _)| *known == name).expect("every name has a part");
         page += before;
         page += text;
         rest = after;

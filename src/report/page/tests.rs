@@ -1,4 +1,4 @@
-//! What the page is, as text; what it does is tested in a browser (`linker-tests/page`).
+//! Tests of the page as text; its behavior is tested in a browser (`linker-tests/page`).
 
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ fn with_kernel(name: &str) -> String {
     page(&[&surveyed("lib.so", vec![(cubin("sm_90"), inside(vec![kernel(name)]))])], None)
 }
 
-/// What stands between the tags of the document, as a browser finds it.
+/// Returns the text between the tags of the document, as a browser finds it.
 fn document(page: &str) -> &str {
     let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
     rest.split_once("</script>").unwrap().0
@@ -69,7 +69,7 @@ fn data(page: &str) -> Value {
 }
 
 #[test]
-fn a_hostile_name_cannot_leave_the_document() {
+fn hostile_names_stay_inside_the_document() {
     let usual = with_kernel("k");
     for name in
         ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "{{script}}", "\"}],\"x\":[", "\\\u{0}\n'&amp;"]
@@ -83,13 +83,13 @@ fn a_hostile_name_cannot_leave_the_document() {
 }
 
 #[test]
-fn what_would_not_be_seen_is_written_out() {
+fn escapes_invisible_characters() {
     let page = with_kernel("a\u{202e}b\u{2066}c\u{200b}d\u{2028}e\u{feff}f\u{7f}g\u{1b}[31m é");
     assert_eq!(data(&page)["names"][0][0], "a\\u{202e}b\\u{2066}c\\u{200b}d\\u{2028}e\\u{feff}f\\u{7f}g\\u{1b}[31m é");
 }
 
 #[test]
-fn hostile_text_is_harmless_wherever_it_stands() {
+fn escapes_hostile_text_in_every_field() {
     let evil = "\u{202e}</script><img src=x>";
     let mut file = surveyed(evil, vec![(cubin(evil), inside(vec![kernel(evil)]))]);
     let inspection = file.insides[0].inspection.as_mut().unwrap();
@@ -114,7 +114,7 @@ fn hostile_text_is_harmless_wherever_it_stands() {
 }
 
 #[test]
-fn the_page_names_no_address_and_allows_only_its_own_style_and_script() {
+fn loads_nothing_and_allows_only_its_own_style_and_script() {
     let page = with_kernel("k");
     for address in ["http:", "https:", "url(", "@import", "//www", "src=", "<link"] {
         assert!(!page.contains(address), "{address}");
@@ -124,7 +124,7 @@ fn the_page_names_no_address_and_allows_only_its_own_style_and_script() {
 }
 
 #[test]
-fn the_same_files_give_the_same_page() {
+fn equal_files_give_equal_pages() {
     let files = || {
         let kernels = || (0..50).map(|number| kernel(&format!("k{number}"))).collect::<Vec<_>>();
         let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
@@ -134,7 +134,7 @@ fn the_same_files_give_the_same_page() {
 }
 
 #[test]
-fn a_gap_is_where_the_kernel_is_there_for_another_arch() {
+fn marks_kernels_as_missing_that_another_arch_has() {
     let both = || inside(vec![kernel("a"), kernel("b")]);
     let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
     let images = vec![(cubin("sm_89"), inside(vec![kernel("a")])), (cubin("sm_80"), both()), (amd, inside(vec![]))];
@@ -149,7 +149,7 @@ fn a_gap_is_where_the_kernel_is_there_for_another_arch() {
 }
 
 #[test]
-fn sizes_are_those_of_decompressed_images_and_what_is_stored_is_told_beside() {
+fn lists_decompressed_and_stored_sizes() {
     let data = data(&with_kernel("k"));
     let file = &data["files"][0];
     assert_eq!(
@@ -161,7 +161,7 @@ fn sizes_are_those_of_decompressed_images_and_what_is_stored_is_told_beside() {
 }
 
 #[test]
-fn images_that_nobody_asked_for_are_not_on_the_page() {
+fn leaves_out_images_that_were_not_inspected() {
     let images = vec![(cubin("sm_80"), Inside::default()), (cubin("sm_90"), inside(vec![kernel("k")]))];
     let data = data(&page(&[&surveyed("lib.so", images)], None));
     let images = data["files"][0]["images"].as_array().unwrap();
@@ -169,7 +169,7 @@ fn images_that_nobody_asked_for_are_not_on_the_page() {
 }
 
 #[test]
-fn images_in_containers_in_images_have_the_container_that_holds_them() {
+fn names_the_innermost_container_of_nested_images() {
     let mut outer = image("", "", ImageKind::Fatbin);
     outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
     let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
@@ -182,7 +182,7 @@ fn images_in_containers_in_images_have_the_container_that_holds_them() {
 }
 
 #[test]
-fn a_verdict_is_told_with_its_findings_and_with_what_passed() {
+fn contains_findings_and_passed_rules() {
     let judged = |rule, outcome| Evaluation { path: "lib.so".to_owned(), rule, outcome };
     let finding = Finding {
         rule: Rule::RequiredArchs,

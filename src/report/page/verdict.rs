@@ -1,4 +1,4 @@
-//! What a check said of the files, for the top of the page: findings, and what was judged.
+//! Verdict of a check for the top of the page: findings, and evaluated rules.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,12 @@ use super::escape::escape_invisible;
 use crate::check::{self, Rule};
 use crate::report::findings::{FindingGroup, group_findings};
 
+/// Verdict in the document of the page.
 #[derive(Serialize)]
 pub struct VerdictData {
     outcome: &'static str,
     findings: Vec<FindingData>,
-    /// What each rule demands that was applied.
+    /// Names and descriptions of the evaluated rules.
     rules: Vec<(&'static str, &'static str)>,
     judged: Vec<EvaluationData>,
 }

@@ -1,7 +1,6 @@
-//! What was found and how it was judged as CycloneDX 1.6: files with device code as components, their images as components
-//! of these.
+//! Inventory and verdict as CycloneDX 1.6: files with device code are components, and their images are components of these.
 //!
-//! There is neither a serial number nor a time, so that equal inputs give equal documents.
+//! Serial number and time are left out, so that equal inputs give equal documents.
 
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::inventory::Image;
 use crate::report::text::{hexadecimal, printable};
 use crate::survey::SurveyedFile;
 
-/// The document, with a final newline.
+/// Returns the document, with a final newline.
 pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&SurveyedFile]) -> String {
     let with_code = files.iter().filter(|survey| survey.file.device_images().next().is_some());
     let components: Vec<Value> = with_code.enumerate().map(|(number, survey)| file(number, survey, verdict)).collect();
@@ -29,7 +28,7 @@ pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&SurveyedFile]) -> String {
         "metadata": { "tools": { "components": [tool] }, "properties": [outcome] },
         "components": components,
     });
-    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+    serde_json::to_string_pretty(&document).expect("strings and numbers serialize") + "\n"
 }
 
 fn file(number: usize, survey: &SurveyedFile, verdict: &Verdict) -> Value {
@@ -50,8 +49,8 @@ fn file(number: usize, survey: &SurveyedFile, verdict: &Verdict) -> Value {
 }
 
 fn component(file: usize, index: usize, image: &Image) -> Value {
-    let said = [image.triple.as_deref(), image.arch.as_deref()];
-    let name: Vec<&str> = said.into_iter().flatten().chain([image.image_kind.name()]).collect();
+    let names = [image.triple.as_deref(), image.arch.as_deref()];
+    let name: Vec<&str> = names.into_iter().flatten().chain([image.image_kind.name()]).collect();
     let properties = [
         ("kind", image.kind.map(|kind| kind.name().to_owned())),
         ("image", Some(image.image_kind.name().to_owned())),
@@ -62,8 +61,8 @@ fn component(file: usize, index: usize, image: &Image) -> Value {
         ("full-size", image.full_size.map(|size| size.to_string())),
         ("codec", image.codec.map(|codec| codec.name().to_owned())),
     ];
-    let told = properties.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let properties: Vec<Value> = told.map(|(name, value)| property(&format!("fatbin:{name}"), value)).collect();
+    let known = properties.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let properties: Vec<Value> = known.map(|(name, value)| property(&format!("fatbin:{name}"), value)).collect();
     let mut component = json!({
         "type": "file",
         "bom-ref": format!("file-{file}-image-{index}"),

@@ -1,4 +1,4 @@
-//! A verdict for programs, under the schema `fatbin.check/1`. Fields are only ever added under one schema number.
+//! A verdict as JSON, in the schema `fatbin.check/1`. Fields are never removed from a schema.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ struct JsonEvaluation<'a> {
     outcome: &'static str,
 }
 
-/// The document, with a final newline.
+/// Returns the document, with a final newline.
 pub fn verdict_json(verdict: &Verdict) -> String {
     let document = JsonDocument {
         schema: SCHEMA,
@@ -56,7 +56,7 @@ pub fn verdict_json(verdict: &Verdict) -> String {
         findings: verdict.findings.iter().map(JsonFinding::new).collect(),
         judged: verdict.evaluations.iter().map(JsonEvaluation::new).collect(),
     };
-    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+    serde_json::to_string_pretty(&document).expect("strings and numbers serialize") + "\n"
 }
 
 impl<'a> JsonFinding<'a> {

@@ -1,7 +1,7 @@
-//! A verdict as JUnit XML, which CI systems show as tests: a suite for each file, in it a case for each rule. What cannot
-//! be decided is an error, in JUnit's words: the test itself did not work.
+//! A verdict as JUnit XML, which CI systems show as tests: a suite for each file, with a case for each rule. An undecided
+//! rule is an error, which in JUnit means that the test itself failed to run.
 //!
-//! JUnit's XML has no specification; this keeps to what the schema of Jenkins' xUnit plugin allows.
+//! JUnit XML has no specification; this follows the schema of Jenkins' xUnit plugin.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use crate::report::text::printable;
 
 type Result = std::io::Result<()>;
 
-/// The document, with a final newline.
+/// Returns the document, with a final newline.
 pub fn verdict_junit(verdict: &Verdict) -> String {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
-    document(&mut writer, verdict).expect("memory can be written to");
-    String::from_utf8(writer.into_inner()).expect("only text was written") + "\n"
+    document(&mut writer, verdict).expect("writing to memory succeeds");
+    String::from_utf8(writer.into_inner()).expect("the writer writes UTF-8") + "\n"
 }
 
 fn document(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result {
@@ -43,7 +43,7 @@ fn document(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result {
 fn with_counts(element: &'static str, name: &str, evaluations: &[&Evaluation]) -> BytesStart<'static> {
     let count = |outcome| evaluations.iter().filter(|it| it.outcome == outcome).count().to_string();
     let mut start = BytesStart::new(element);
-    start.push_attribute(("name", allowed(name).as_str()));
+    start.push_attribute(("name", xml_text(name).as_str()));
     start.push_attribute(("tests", evaluations.len().to_string().as_str()));
     start.push_attribute(("failures", count(Outcome::Violated).as_str()));
     start.push_attribute(("errors", count(Outcome::Undecided).as_str()));
@@ -53,8 +53,8 @@ fn with_counts(element: &'static str, name: &str, evaluations: &[&Evaluation]) -
 fn case(writer: &mut Writer<Vec<u8>>, evaluation: &Evaluation, findings: &[&Finding]) -> Result {
     let mut start = BytesStart::new("testcase");
     start.push_attribute(("name", evaluation.rule.name()));
-    start.push_attribute(("classname", allowed(&evaluation.path).as_str()));
-    let sentences: Vec<String> = findings.iter().map(|finding| allowed(&sentence(finding))).collect();
+    start.push_attribute(("classname", xml_text(&evaluation.path).as_str()));
+    let sentences: Vec<String> = findings.iter().map(|finding| xml_text(&sentence(finding))).collect();
     let element = match evaluation.outcome {
         Outcome::Passed => return writer.write_event(Event::Empty(start)),
         Outcome::Warned => "system-out",
@@ -73,7 +73,7 @@ fn case(writer: &mut Writer<Vec<u8>>, evaluation: &Evaluation, findings: &[&Find
     writer.write_event(Event::End(BytesEnd::new("testcase")))
 }
 
-/// Text without what XML 1.0 cannot hold in any form (section 2.2, production Char).
-fn allowed(text: &str) -> String {
+/// Replaces characters that XML 1.0 cannot represent (section 2.2, production Char).
+fn xml_text(text: &str) -> String {
     printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -1,5 +1,4 @@
-//! Verdicts as text: for people, for pages that people look at, and in the forms that other programs ask for. Names in
-//! them come from files and may try to be more than names.
+//! Verdicts as text and in the formats of other programs. Names in them come from files, and are escaped.
 
 mod cyclonedx;
 mod json;
@@ -17,7 +16,7 @@ use super::findings::{FindingGroup, group_findings};
 use super::text::{counted, printable};
 use crate::check::{Finding, Outcome, Verdict};
 
-/// Lines that each end in a newline.
+/// Formats a verdict as lines: one for each group of findings, and a summary.
 pub fn verdict_text(verdict: &Verdict) -> String {
     let mut text = String::new();
     for group in group_findings(&verdict.findings) {
@@ -33,12 +32,12 @@ pub fn verdict_text(verdict: &Verdict) -> String {
     text + &summary(verdict) + "\n"
 }
 
-/// What was found, as a sentence without its file and its rule.
+/// Formats a finding as a sentence, without its file and its rule.
 fn sentence(finding: &Finding) -> String {
     sentence_of(&FindingGroup { finding, images: finding.image.iter().collect() })
 }
 
-/// What was found of one or several images.
+/// Formats the finding of one or several images as a sentence.
 fn sentence_of(group: &FindingGroup<'_>) -> String {
     let finding = group.finding;
     let image = group.place().map(|place| format!("{place}: "));
@@ -48,10 +47,10 @@ fn sentence_of(group: &FindingGroup<'_>) -> String {
     printable(&parts.into_iter().flatten().collect::<String>())
 }
 
-/// How many of what was judged came out how, as words.
+/// Formats the number of evaluations by outcome.
 fn summary(verdict: &Verdict) -> String {
     let counts = Outcome::ALL.map(|outcome| (outcome, verdict.count(outcome))).into_iter();
-    let told = counts.filter(|&(outcome, count)| count > 0 || outcome == Outcome::Passed);
-    let told: Vec<String> = told.map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
-    format!("{}: {}", counted(verdict.evaluations.len(), "check"), told.join(", "))
+    let counts = counts.filter(|&(outcome, count)| count > 0 || outcome == Outcome::Passed);
+    let counts: Vec<String> = counts.map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
+    format!("{}: {}", counted(verdict.evaluations.len(), "check"), counts.join(", "))
 }

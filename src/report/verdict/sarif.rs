@@ -1,7 +1,7 @@
-//! A verdict as SARIF 2.1.0, which code scanning takes.
+//! A verdict as SARIF 2.1.0, for code scanning.
 //!
-//! A result is about a binary file, so it stands at its first line, which is what GitHub asks for; the offset is among the
-//! properties. What cannot be decided is an error too: SARIF's kind "open" is one that scanners do not show.
+//! Results are about binary files, so their location is the first line, as GitHub requires; the offset is a property. An
+//! undecided rule is an error too, because code scanning does not show SARIF's kind "open".
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -11,7 +11,7 @@ use crate::check::{Finding, Outcome, Rule, Verdict};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The document, with a final newline.
+/// Returns the document, with a final newline.
 pub fn verdict_sarif(verdict: &Verdict) -> String {
     let rules: Vec<Value> = Rule::ALL.iter().copied().map(rule).collect();
     let driver = json!({
@@ -22,7 +22,7 @@ pub fn verdict_sarif(verdict: &Verdict) -> String {
     let results: Vec<Value> = verdict.findings.iter().map(result).collect();
     let run = json!({ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": results });
     let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run] });
-    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+    serde_json::to_string_pretty(&document).expect("strings and numbers serialize") + "\n"
 }
 
 fn rule(rule: Rule) -> Value {
@@ -67,7 +67,7 @@ fn result(finding: &Finding) -> Value {
     })
 }
 
-/// The same for the same finding in another build, in which offsets and sizes are others.
+/// Returns a fingerprint that stays the same in a later build, where offsets and sizes differ.
 fn fingerprint(finding: &Finding) -> String {
     let mut hash = Sha256::new();
     let arch = finding.image.as_ref().and_then(|image| image.arch.as_deref());
@@ -77,11 +77,13 @@ fn fingerprint(finding: &Finding) -> String {
         hash.update([0]);
     }
     let words = finding.message.split_whitespace().filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()));
-    words.for_each(|word| hash.update(word));
+    for word in words {
+        hash.update(word);
+    }
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A path as a relative reference (RFC 3986), with everything percent-encoded that a path segment cannot hold.
+/// Formats a path as a relative reference (RFC 3986), with characters percent-encoded that a path segment cannot contain.
 fn uri(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_.~-!+=,@".contains(&byte);
     let encode = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

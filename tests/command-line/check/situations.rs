@@ -24,9 +24,7 @@ fn reports_libraries_of_a_wheel_that_lack_code_for_a_gpu() {
     let run = scene.check(policy, "cpu.whl");
     assert_eq!(run.status, 1);
     assert!(run.out.contains("cpu.whl: holds-device-code: no device code\n"), "{}", run.out);
-    assert!(
-        run.out.contains("no file with device code matches \"libaoti_cuda_backend.so\"; available: none")
-    );
+    assert!(run.out.contains("no file with device code matches \"libaoti_cuda_backend.so\"; available: none"));
 }
 
 /// EasyBuild's requirements for an installation (easybuild-framework #4692, #5008): machine code for each requested compute

@@ -26,7 +26,7 @@ struct FindingData {
     image: Option<String>,
     kernel: Option<String>,
     message: String,
-    there: Option<String>,
+    detail: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ impl VerdictData {
                 image: group.place().map(|place| escape_invisible(&place)),
                 kernel: optional(&finding.kernel),
                 message: escape_invisible(&finding.message),
-                there: optional(&finding.detail),
+                detail: optional(&finding.detail),
             }
         };
         let judged = |judged: &check::Evaluation| EvaluationData {

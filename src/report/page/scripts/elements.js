@@ -1,9 +1,9 @@
-// Elements of the page. Whatever comes out of a file goes into it as text and never as markup: nothing here or in the
-// other scripts gives a string to the parser of HTML.
+// Elements of the page. Strings from files are inserted as text and never as markup: no script passes a string to the HTML
+// parser.
 
 const byId = (id) => document.getElementById(id);
 
-/// An element with properties (class, text, attributes by their names) and children, which are elements or texts.
+/// Creates an element with properties (class, text, event handlers, attributes) and children, which are elements or texts.
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -17,7 +17,7 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/// Tells those who do not see the page what has changed on it.
+/// Announces a change of the page to screen readers.
 function announce(text) {
   byId("announcement").textContent = text;
 }

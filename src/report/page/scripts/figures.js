@@ -1,4 +1,4 @@
-// What is known, unpacked, and how its numbers are written.
+// Unpacks the data of the page and formats its numbers.
 
 const data = JSON.parse(byId("data").textContent);
 
@@ -8,7 +8,7 @@ const rounded = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const exact = (number) => grouped.format(number);
 const counted = (number, noun) => `${exact(number)} ${noun}${number === 1 ? "" : "s"}`;
 
-/// Bytes as one reads them: "12.4 KiB".
+/// Formats bytes with a unit: "12.4 KiB".
 function bytes(number) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
@@ -24,8 +24,8 @@ function share(part, whole) {
   return percent > 0 && percent < 0.1 ? "under 0.1 %" : `${rounded.format(percent)} %`;
 }
 
-/// What all paths begin with, up to the end of a folder or an archive, tells nobody anything.
-function commonFolder(paths) {
+/// Returns the length of the common prefix of all paths, up to the end of a directory or an archive.
+function commonPrefix(paths) {
   if (paths.length === 0) return 0;
   let end = 0;
   const [first] = paths;
@@ -38,10 +38,10 @@ function commonFolder(paths) {
 
 const lastPart = (path) => path.split(/[/\\!]/).at(-1);
 
-/// Files by the last part of their paths where that tells them apart, else by what their paths do not have in common.
+/// Names files by the last component of their paths if it is unique, or else by their paths without the common prefix.
 function nameFiles(files) {
   const isEnough = new Set(files.map((file) => lastPart(file.path))).size === files.length;
-  const common = commonFolder(files.map((file) => file.path));
+  const common = commonPrefix(files.map((file) => file.path));
   files.forEach((file) => { file.name = (isEnough ? lastPart(file.path) : file.path.slice(common)) || file.path; });
 }
 
@@ -49,7 +49,7 @@ nameFiles(data.files);
 
 const columnOf = Object.fromEntries(data.figures.map((figure, index) => [figure.key, index]));
 
-/// Every image of every file, with what it belongs to.
+/// Every image of every file, with its file and column.
 const images = data.files.flatMap((file) => file.images.map((image) => {
   image.file = file;
   image.column = data.archs[image.arch];
@@ -70,7 +70,7 @@ const kernels = images.flatMap((image) => image.kernels.map(([name, numbers, sou
 
 const VENDORS = { nvidia: "NVIDIA", amd: "AMD", spirv: "SPIR-V", other: "Other" };
 
-// Archs of one vendor differ in lightness, from 0 to 1, in the order of the columns.
+// Archs of a vendor differ in lightness, from 0 to 1, in the order of the columns.
 for (const vendor of Object.keys(VENDORS)) {
   const archs = data.archs.filter((arch) => arch.vendor === vendor);
   archs.forEach((arch, index) => { arch.step = archs.length > 1 ? index / (archs.length - 1) : 0.5; });

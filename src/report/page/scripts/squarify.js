@@ -1,7 +1,7 @@
-// Where rectangles go: rows along the shorter side, each taken as far as its rectangles come closer to squares (Bruls,
-// Huizing and van Wijk, "Squarified Treemaps", 2000).
+// Layout of treemaps: rows along the shorter side, each extended as long as its rectangles become closer to squares.
+// Source: Bruls, Huizing and van Wijk, "Squarified Treemaps", 2000.
 
-/// Rectangles with areas in proportion to the sizes, which are sorted from large to small, in a box.
+/// Returns rectangles in a box, with areas in proportion to the sizes, which are in descending order.
 function squarify(sizes, width, height) {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const scale = total > 0 ? (width * height) / total : 0;
@@ -28,7 +28,7 @@ function squarify(sizes, width, height) {
   return placed;
 }
 
-/// How far a row goes until the worst of its rectangles would become longer, and its area.
+/// Returns the end of the row after which its worst aspect ratio would increase, and the area of the row.
 function longestRow(sizes, first, scale, side) {
   const largest = sizes[first] * scale;
   let [area, end, best] = [0, first, Infinity];

@@ -1,11 +1,11 @@
-// Puts the page together, and remembers whether it is to be dark.
+// Builds the page, and stores the choice of the theme.
 
 function startTheme() {
   const button = byId("theme");
   const wantsDark = window.matchMedia("(prefers-color-scheme: dark)");
   const memory = { read: () => null, write: () => {} };
   try {
-    // Not every browser lets a page from a file remember anything.
+    // Some browsers deny storage to pages that were opened from files.
     const storage = window.localStorage;
     memory.read = () => storage.getItem("fatbin-theme");
     memory.write = (theme) => storage.setItem("fatbin-theme", theme);

@@ -1,16 +1,16 @@
-// A table that sorts and filters. Of many rows only those are there that can be seen, with as much room above and below as
-// the others would take: thirty thousand rows of twelve cells took Chromium three seconds for every change.
+// A table that sorts and filters. A long table contains only the rows in view, with spacers above and below for the others:
+// thirty thousand rows of twelve cells took Chromium three seconds for every change.
 
 const MOST_AT_ONCE = 200;
-/// As many of them stand above what is seen.
+/// Number of these rows above the view.
 const ABOVE = 80;
 
-/// Makes a table in a section.
+/// Creates a table in a section.
 ///
-/// A column has `heading`, `title`, `isNumber`, `value(row)` to sort by (null comes last), `show(row)` for the text where it
-/// is not the value itself, and `draw(row)` where it is an element. `isKey` marks the one column that takes what room is
-/// left; `most` is how many letters the others show, `signs` the pixels of what is no letter. `words(row)` is what the
-/// filter looks through.
+/// A column has `heading`, `title`, `isNumber`, `value(row)` to sort by (null comes last), `show(row)` for the text if it
+/// differs from the value, and `draw(row)` if the cell is an element. `isKey` marks the column that takes the remaining
+/// width; `most` is the maximum width of the others in letters, `signs` the width of icons in pixels. `words(row)` is the
+/// text that the filter searches.
 class Table {
   constructor(section, { noun, rows, columns, words, controls = [], sort = null, label }) {
     Object.assign(this, { noun, rows, words, sort, label });
@@ -44,7 +44,7 @@ class Table {
     this.update(false);
   }
 
-  /// The layout is fixed, because one that fits the contents is computed anew with every part that is put in.
+  /// Sets the width of a column. The layout is fixed, because an automatic one is computed again for every inserted row.
   width(column) {
     if (column === this.columns[0]) [this.letters, this.pixels] = [0, 0];
     const made = element("col", { class: column.isKey ? "key" : "" });
@@ -58,7 +58,8 @@ class Table {
     return made;
   }
 
-  /// Of numbers the largest is the longest, and to write a hundred thousand of them to see that takes long.
+  /// Returns the length of the longest text. The largest number is the longest one; formatting a hundred thousand of them to
+  /// compare lengths is slow.
   longest(column) {
     if (!column.isNumber) return this.rows.reduce((most, row) => Math.max(most, this.text(column, row).length), 0);
     const largest = this.rows.reduce((most, row) => (most && column.value(row) <= column.value(most) ? most : row), null);
@@ -120,29 +121,29 @@ class Table {
     return this.shown.length > MOST_AT_ONCE;
   }
 
-  /// Puts in the rows from one on, as many as may be there at once.
+  /// Inserts the rows from an index on, up to the maximum number of rows.
   draw(from) {
     const to = this.isLong() ? Math.min(this.shown.length, from + MOST_AT_ONCE) : this.shown.length;
-    const room = (rows) => {
-      const made = element("tr", { class: "room", "aria-hidden": true }, element("td", { colspan: this.columns.length }));
+    const spacer = (rows) => {
+      const made = element("tr", { class: "spacer", "aria-hidden": true }, element("td", { colspan: this.columns.length }));
       made.firstChild.style.height = `${rows * this.height}px`;
       return made;
     };
     const rows = this.shown.slice(from, to).map((row, index) => this.row(row, from + index));
     this.body.replaceChildren(...rows);
     this.height = rows[0]?.offsetHeight || this.height || 28;
-    if (from > 0) this.body.prepend(room(from));
-    if (to < this.shown.length) this.body.append(room(this.shown.length - to));
+    if (from > 0) this.body.prepend(spacer(from));
+    if (to < this.shown.length) this.body.append(spacer(this.shown.length - to));
     this.drawn = { from, to };
   }
 
-  /// Exchanges the rows when what is seen comes near the end of those that are there.
+  /// Replaces the rows when the view comes near the first or last of them.
   follow() {
     if (!this.isLong()) return;
     const first = Math.floor(this.frame.scrollTop / this.height);
     const last = first + Math.ceil(this.frame.clientHeight / this.height);
-    const isThere = (row) => row >= this.drawn.from && row <= this.drawn.to;
-    if (isThere(Math.max(0, first - 5)) && isThere(Math.min(this.shown.length, last + 5))) return;
+    const isDrawn = (row) => row >= this.drawn.from && row <= this.drawn.to;
+    if (isDrawn(Math.max(0, first - 5)) && isDrawn(Math.min(this.shown.length, last + 5))) return;
     this.draw(Math.max(0, Math.min(first - ABOVE, this.shown.length - MOST_AT_ONCE)));
   }
 

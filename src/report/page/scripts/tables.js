@@ -1,4 +1,4 @@
-// The tables: findings and what was judged, kernels by archs, images, kernels.
+// The tables: findings and evaluated rules, kernels by archs, images, kernels.
 
 const tables = {};
 let shownNames = null;
@@ -12,10 +12,10 @@ function drawFindings() {
   const numbers = RANKS.map((outcome) => [outcome, verdict.judged.filter((judged) => judged.outcome === outcome).length]);
   const counts = numbers.filter(([, number]) => number > 0)
     .map(([outcome, number]) => element("li", {}, badge(outcome), element("span", { text: `${counted(number, "rule")}` })));
-  // What cannot be told does not hide what is known to be wrong.
+  // Undecided rules do not hide violations.
   const bad = numbers.filter(([outcome, number]) => number > 0 && ["violated", "undecided"].includes(outcome));
-  const told = bad.length > 0 ? bad.map(([outcome]) => outcome) : [verdict.outcome];
-  section.append(element("div", { class: `verdict is-${told[0]}` }, ...told.map(badge),
+  const shown = bad.length > 0 ? bad.map(([outcome]) => outcome) : [verdict.outcome];
+  section.append(element("div", { class: `verdict is-${shown[0]}` }, ...shown.map(badge),
     element("ul", { "aria-label": "Rules by outcome, for each file" }, ...counts)));
   const outcome = {
     heading: "Outcome", value: (row) => RANKS.indexOf(row.outcome), show: (row) => OUTCOMES[row.outcome].word, draw: (row) => badge(row.outcome), hint: () => null, signs: 16,
@@ -25,7 +25,7 @@ function drawFindings() {
   if (verdict.findings.length > 0) {
     tables.findings = new Table(section, {
       noun: "finding", label: "Findings", rows: verdict.findings, sort: { index: 0, descending: false },
-      words: (row) => [row.outcome, row.rule, row.path, row.image, row.kernel, row.message, row.there].join(" "),
+      words: (row) => [row.outcome, row.rule, row.path, row.image, row.kernel, row.message, row.detail].join(" "),
       columns: [outcome,
         { heading: "Finding", isKey: true, value: (row) => row.message, draw: (row) => findingText(row) },
         { heading: "Rule", value: (row) => row.rule }, file,
@@ -33,31 +33,31 @@ function drawFindings() {
       ],
     });
   }
-  const judged = element("details", { open: verdict.findings.length === 0 }, element("summary", { text: "What was judged" }));
+  const judged = element("details", { open: verdict.findings.length === 0 }, element("summary", { text: "Evaluated rules" }));
   section.append(judged);
   const demands = new Map(verdict.rules);
   tables.judged = new Table(judged, {
-    noun: "judgement", label: "What was judged", rows: verdict.judged, sort: { index: 0, descending: false },
+    noun: "evaluation", label: "Evaluated rules", rows: verdict.judged, sort: { index: 0, descending: false },
     words: (row) => [row.outcome, row.rule, row.path, demands.get(row.rule)].join(" "),
     columns: [outcome, { heading: "Rule", value: (row) => row.rule },
-      { heading: "Demand", isKey: true, value: (row) => demands.get(row.rule) }, file],
+      { heading: "Requirement", isKey: true, value: (row) => demands.get(row.rule) }, file],
   });
 }
 
-/// A finding has the name that the runtime knows.
+/// Returns the display name of a kernel. Findings name kernels by their symbols.
 function shownName(symbol) {
   shownNames ??= new Map(data.names.map(([name, of]) => [of ?? name, name]));
   return shownNames.get(symbol) ?? symbol;
 }
 
 function findingText(row) {
-  const there = row.there ? element("span", { class: "there", text: `; ${row.there}` }) : null;
-  return element("span", { class: "wraps" }, row.message, there);
+  const detail = row.detail ? element("span", { class: "detail", text: `; ${row.detail}` }) : null;
+  return element("span", { class: "wraps" }, row.message, detail);
 }
 
 const KERNEL = { heading: "Kernel", isKey: true, isCode: true, value: (row) => row.name, hint: (row) => namesOf(row) };
 
-/// A row for each kernel, and in it for each arch the images that have it.
+/// Returns a row for each kernel, with the kernels of all images by arch.
 function matrixRows() {
   const rows = data.matrix.map(([name, cells]) => ({
     name: data.names[name][0], symbol: data.names[name][1], cells, there: data.archs.map(() => []),
@@ -86,7 +86,7 @@ function matrixColumns(figure) {
     look: (row) => ({ n: "is-missing", y: `is-there of-${arch.vendor}` })[row.cells[number]] ?? "is-elsewhere",
     hint: (row) => hintOf(row, arch, number),
   }));
-  const gaps = { heading: "Gaps", isNumber: true, title: "For how many archs it is missing", value: (row) => row.gaps, show: (row) => (row.gaps > 0 ? row.gaps : "") };
+  const gaps = { heading: "Gaps", isNumber: true, title: "Number of archs that lack it", value: (row) => row.gaps, show: (row) => (row.gaps > 0 ? row.gaps : "") };
   const hasGaps = data.matrix.some(([, cells]) => cells.includes("n"));
   return [KERNEL, ...(hasGaps ? [gaps] : []), ...columns];
 }
@@ -98,11 +98,11 @@ function namesOf(row) {
 function hintOf(row, arch, number) {
   if (row.cells[number] === "n") {
     const others = data.archs.filter((_, other) => row.cells[other] === "y").map((other) => other.label);
-    return `Exists for ${others.join(", ")}; missing for ${arch.label}`;
+    return `Available for ${others.join(", ")}; missing for ${arch.label}`;
   }
-  if (row.cells[number] === "-") return `Not to be expected for ${arch.label}`;
+  if (row.cells[number] === "-") return `Not expected for ${arch.label}`;
   const many = row.there[number].length > 1 ? `, in ${row.there[number].length} images; the largest is shown` : "";
-  return `There for ${arch.label}${many}`;
+  return `Available for ${arch.label}${many}`;
 }
 
 function drawCoverage() {
@@ -110,7 +110,7 @@ function drawCoverage() {
   const all = matrixRows();
   const incomplete = all.filter((row) => row.gaps > 0);
   const figures = data.figures.filter((figure, index) => kernels.some((kernel) => kernel.numbers[index] !== null));
-  const chosen = element("select", { "aria-label": "What the cells tell" },
+  const chosen = element("select", { "aria-label": "Property in the cells" },
     ...figures.map((figure) => element("option", { value: figure.key, text: figure.heading })));
   const only = element("input", { type: "checkbox", disabled: incomplete.length === 0 });
   chosen.addEventListener("change", () => tables.coverage.setColumns(matrixColumns(chosen.value)));
@@ -118,9 +118,9 @@ function drawCoverage() {
     tables.coverage.rows = only.checked ? incomplete : all;
     tables.coverage.update(true);
   });
-  const said = incomplete.length === 0 ? "Every kernel is there for every arch where it has to be."
+  const summary = incomplete.length === 0 ? "Every kernel is available for every arch that is expected to have it."
     : `${counted(incomplete.length, "kernel")} of ${exact(all.length)} ${incomplete.length === 1 ? "is" : "are"} missing for some arch.`;
-  section.append(element("p", { class: "lead", text: said }));
+  section.append(element("p", { class: "lead", text: summary }));
   tables.coverage = new Table(section, {
     noun: "kernel", label: "Kernels by arch", rows: all, columns: matrixColumns("code"),
     controls: [element("label", {}, "Cells ", chosen), element("label", {}, only, " Only with gaps")],
@@ -128,12 +128,12 @@ function drawCoverage() {
   });
 }
 
-/// The columns that any row has something for.
+/// Returns the columns that are not empty in every row.
 function used(rows, columns) {
   return columns.filter((column) => column.isKey || rows.some((row) => ![null, undefined, ""].includes(column.value(row))));
 }
 
-/// What could not be read, which is in no table.
+/// Lists the errors, which are in no table.
 function drawProblems() {
   const problems = data.files.flatMap((file) => file.problems.map((problem) => [file.path, problem]));
   if (problems.length === 0) return;
@@ -142,7 +142,7 @@ function drawProblems() {
   const left = problems.length - entries.length;
   if (left > 0) entries.push(element("li", { text: `and ${exact(left)} more` }));
   byId("images").append(element("div", { class: "problems" },
-    element("p", { text: `${counted(problems.length, "problem")}: what follows may not be all` }), element("ul", {}, ...entries)));
+    element("p", { text: `${counted(problems.length, "problem")}: the tables may be incomplete` }), element("ul", {}, ...entries)));
 }
 
 function drawImages() {
@@ -153,17 +153,17 @@ function drawImages() {
     words: (row) => [row.file.path, row.kind, row.column.label, row.form, row.container, row.codec, row.debug, row.producer, row.not_inspected, ...row.problems].join(" "),
     columns: used(images, [
       { heading: "File", isKey: true, value: (row) => row.file.name, hint: (row) => row.file.path },
-      { heading: "No.", isNumber: true, value: (row) => row.index, title: "Its number in the file" },
+      { heading: "No.", isNumber: true, value: (row) => row.index, title: "Index in the file" },
       { heading: "Arch", value: (row) => row.column.label, draw: (row) => archText(row.column), most: 24, signs: 18 },
       { heading: "Kind", value: (row) => row.kind },
       { heading: "Container", value: (row) => row.container },
       { heading: "Offset", isNumber: true, value: (row) => row.offset, show: (row) => hexadecimal(row.offset) },
       { heading: "Size", isNumber: true, value: (row) => row.size, title: "Bytes, decompressed" },
-      { heading: "Stored", isNumber: true, value: (row) => row.stored, title: "Bytes as they are in the file" },
+      { heading: "Stored", isNumber: true, value: (row) => row.stored, title: "Bytes, as stored in the file" },
       { heading: "Codec", value: (row) => (row.codec === "none" ? "" : row.codec) },
       { heading: "Debug", value: (row) => row.debug, title: "Debug information" },
       { heading: "Kernels", isNumber: true, value: (row) => row.kernels.length },
-      { heading: "Made by", value: (row) => row.producer },
+      { heading: "Producer", value: (row) => row.producer },
       { heading: "Remarks", value: (row) => [row.not_inspected, ...row.problems].filter(Boolean).join("; ") || null, most: 40 },
     ]),
   });
@@ -196,7 +196,7 @@ function drawKernels() {
   });
 }
 
-/// Shows the kernels that a cell of the map stands for.
+/// Shows the kernels of a cell of the map.
 function showKernels(words) {
   tables.kernels.setFilter(words);
   byId("kernels").scrollIntoView();

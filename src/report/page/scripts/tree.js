@@ -1,7 +1,7 @@
-// The bytes as a tree: files, in them archs, in them kernels. What is left of an arch when all its kernels are counted is
-// a node too, so that areas add up and nothing is hidden.
+// The bytes as a tree of files, archs and kernels. The bytes of an arch outside of its kernels are a node too, so that areas
+// add up and nothing is hidden.
 
-/// A node of the tree. `kind` is all, file, arch, kernel, more (what is too small to be drawn by itself) or rest.
+/// Creates a node of the tree. `kind` is all, file, arch, kernel, more (nodes too small to be drawn alone) or rest.
 function node(kind, label, size, properties = {}) {
   return { kind, label, size, children: [], ...properties };
 }
@@ -12,10 +12,10 @@ function adopt(parent, children) {
   return parent;
 }
 
-/// What the bytes of an image are that are in no kernel.
+/// Returns the name of the bytes of an image outside of its kernels.
 function nameOfRest(image) {
-  if (image.not_inspected) return `not looked into: ${image.not_inspected}`;
-  return image.form === "elf" ? "not in kernels: metadata, symbols, functions, padding" : `${image.form}, not divided by kernel`;
+  if (image.not_inspected) return `not inspected: ${image.not_inspected}`;
+  return image.form === "elf" ? "not in kernels: metadata, symbols, functions, padding" : `${image.form}, not split by kernel`;
 }
 
 function archNode(arch, imagesOfArch) {
@@ -51,12 +51,12 @@ function fileNode(file) {
   }
   const children = [...byArch].map(([arch, of]) => archNode(data.archs[arch], of));
   children.push(node("rest", "padding between containers", file.padding));
-  children.push(node("rest", "bytes that nothing explains", file.unexplained));
+  children.push(node("rest", "unexplained bytes", file.unexplained));
   const size = children.reduce((sum, child) => sum + child.size, 0);
   return adopt(node("file", file.name, size, { title: file.path, images: file.images.length }), children);
 }
 
-/// The whole tree; of one file alone it is that file.
+/// Returns the whole tree. A single file is its root.
 function wholeTree() {
   const files = data.files.map(fileNode).filter((file) => file.size > 0);
   if (files.length === 1) return files[0];
@@ -64,7 +64,7 @@ function wholeTree() {
   return adopt(node("all", "All files", size), files);
 }
 
-/// Whether there is more to see inside.
+/// Returns whether a node can be opened.
 function opens(of) {
   return of.children.some((child) => child.kind !== "rest");
 }

@@ -1,7 +1,7 @@
-// The map of bytes: a level of the tree as cells, and in each what is inside it. Cells are buttons, of which one is in the
-// order of focus; arrow keys go from one to the next by where they lie.
+// The map of bytes: one level of the tree as cells, each with a preview of its contents. Cells are buttons, of which one is
+// in the tab order; arrow keys move between them by position.
 
-/// Cells below this many square pixels are drawn as one.
+/// Minimum area of a cell in square pixels. Smaller cells are merged.
 const SMALLEST = { cell: 140, inner: 40 };
 const HEADING = 22;
 
@@ -14,7 +14,7 @@ function look(of) {
   return names.join(" ");
 }
 
-/// The children that are large enough, and the others as one.
+/// Returns the children that are large enough, and one node for all others.
 function drawable(of, width, height, smallest) {
   const bound = (smallest * of.children.reduce((sum, child) => sum + child.size, 0)) / Math.max(1, width * height);
   const large = of.children.filter((child) => child.size >= bound);
@@ -44,7 +44,7 @@ function cell(tag, of, at, width, height, properties) {
   return made;
 }
 
-/// Of a kernel's name what a small cell has room for: without the type and the namespaces in front of it.
+/// Returns a kernel's name without its return type and namespaces, for small cells.
 function shortLabel(of) {
   if (of.kind !== "kernel") return of.label;
   const end = of.label.search(/[<(]/);
@@ -102,11 +102,11 @@ function drawCrumbs() {
   const steps = path.map((of, index) => element("li", {}, index === path.length - 1
     ? element("span", { "aria-current": "location", text: of.label, title: of.title })
     : element("button", { type: "button", text: of.label, title: of.title, onclick: () => goTo(of, path[index + 1]) })));
-  const said = `${bytes(map.level.size)}${map.level === map.root ? "" : `, ${share(map.level.size, map.root.size)} of all`}`;
-  byId("crumbs").replaceChildren(element("ol", {}, ...steps), element("span", { class: "size", text: said }));
+  const size = `${bytes(map.level.size)}${map.level === map.root ? "" : `, ${share(map.level.size, map.root.size)} of all`}`;
+  byId("crumbs").replaceChildren(element("ol", {}, ...steps), element("span", { class: "size", text: size }));
 }
 
-/// Shows a level, with the focus on one of its cells, or on the first.
+/// Shows a level, and focuses one of its cells, or the first.
 function goTo(level, focused) {
   hideTooltip();
   map.level = level;
@@ -131,7 +131,7 @@ function focusCell(target) {
   target.made.focus();
 }
 
-/// The nearest cell in a direction; what lies straight ahead counts more than what lies aside.
+/// Returns the nearest cell in a direction, preferring cells straight ahead.
 function neighbour(from, [dx, dy]) {
   const centre = ({ at }) => [at.x + at.width / 2, at.y + at.height / 2];
   const [x, y] = centre(from);

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 
+use super::json::{ImageTarget, to_pretty_json};
 use super::text::hexadecimal;
 use crate::inventory::{File, NestedImage};
 
@@ -37,13 +38,8 @@ struct IndexEntry {
     size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    image: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    triple: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<String>,
+    #[serde(flatten)]
+    target: ImageTarget<'static>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     source: IndexSource,
@@ -94,10 +90,7 @@ impl Index {
             file: written.name,
             size: written.size,
             sha256: written.sha256.map(hexadecimal),
-            kind: image.kind.map(|kind| kind.name()),
-            image: image.image_kind.name(),
-            triple: image.triple.clone(),
-            arch: image.arch.clone(),
+            target: ImageTarget::new(image).into_owned(),
             id: image.id.clone(),
             source,
         });
@@ -105,6 +98,6 @@ impl Index {
 
     /// Returns the document, with a final newline.
     pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("strings and numbers always serialise") + "\n"
+        to_pretty_json(self)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Sizes and offsets are in bytes. A field that is absent is unknown or does not apply.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -16,34 +17,34 @@ use crate::{format, inventory};
 const SCHEMA: &str = "fatbin.scan/1";
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct JsonDocument<'a> {
     schema: &'static str,
-    files: Vec<File<'a>>,
+    files: Vec<JsonFile<'a>>,
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct JsonFile<'a> {
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    containers: Vec<Container<'a>>,
+    containers: Vec<JsonContainer<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    sections: Vec<Section<'a>>,
+    sections: Vec<JsonSection<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    wrappers: Vec<Wrapper<'a>>,
+    wrappers: Vec<JsonWrapper<'a>>,
     /// Offsets of the containers that no wrapper points to, where others of their type have one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreferenced: Vec<u64>,
     #[serde(skip_serializing_if = "is_zero")]
     unsearched: u64,
-    errors: Vec<Problem>,
+    errors: Vec<JsonError>,
 }
 
 /// Accounting of a section for containers; the last three fields add up to its size.
 #[derive(Serialize)]
-struct Section<'a> {
+struct JsonSection<'a> {
     name: &'a str,
     offset: u64,
     size: u64,
@@ -55,7 +56,7 @@ struct Section<'a> {
 /// A structure that registers a container. At most one of the last three fields is present: the offset of a container, that
 /// of other bytes, or the name of a symbol that another file defines. Without them it points to nothing.
 #[derive(Serialize)]
-struct Wrapper<'a> {
+struct JsonWrapper<'a> {
     kind: &'static str,
     section: &'a str,
     offset: u64,
@@ -75,7 +76,7 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 #[derive(Serialize)]
-struct Container<'a> {
+struct JsonContainer<'a> {
     #[serde(rename = "type")]
     container_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,18 +86,13 @@ struct Container<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     size: u64,
-    images: Vec<Image<'a>>,
+    images: Vec<JsonImage<'a>>,
 }
 
 #[derive(Serialize)]
-struct Image<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    image: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    triple: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<&'a str>,
+struct JsonImage<'a> {
+    #[serde(flatten)]
+    target: ImageTarget<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     own_arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,37 +118,44 @@ struct Image<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     strings: BTreeMap<&'a str, &'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    unknown: Vec<Unknown>,
+    unknown: Vec<JsonUnknown>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    containers: Vec<Container<'a>>,
+    containers: Vec<JsonContainer<'a>>,
 }
 
 /// A field of the container whose value is not in its specification.
 #[derive(Serialize)]
-struct Unknown {
+struct JsonUnknown {
     field: &'static str,
     value: u64,
 }
 
-/// Identification of an image, in documents about images and not about their containers.
+/// Offload kind, format and target of an image, which every document about images contains.
 #[derive(Serialize)]
-pub struct Named<'a> {
-    /// Index among the device images of its file, which `fatbin extract` uses in file names.
-    index: usize,
+pub struct ImageTarget<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     image: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    triple: Option<&'a str>,
+    triple: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<&'a str>,
+    arch: Option<Cow<'a, str>>,
+}
+
+/// Identification of an image, in documents about images and not about their containers.
+#[derive(Serialize)]
+pub struct ImageIdentity<'a> {
+    /// Index among the device images of its file, which `fatbin extract` uses in file names.
+    index: usize,
+    #[serde(flatten)]
+    target: ImageTarget<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
 }
 
 /// An error in a file.
 #[derive(Serialize)]
-pub struct Problem {
+pub struct JsonError {
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     message: String,
@@ -160,74 +163,74 @@ pub struct Problem {
 
 /// Returns one element of the document's `files` as a line.
 pub fn json_line(file: &inventory::File) -> String {
-    serde_json::to_string(&File::new(file)).expect("strings and numbers serialize") + "\n"
+    serde_json::to_string(&JsonFile::new(file)).expect("strings and numbers serialize") + "\n"
 }
 
 /// Returns the document, with a final newline.
 pub fn json(files: &[inventory::File]) -> String {
-    let document = Document { schema: SCHEMA, files: files.iter().map(File::new).collect() };
-    let text = serde_json::to_string_pretty(&document).expect("strings and numbers serialize");
-    text + "\n"
+    to_pretty_json(&JsonDocument { schema: SCHEMA, files: files.iter().map(JsonFile::new).collect() })
 }
 
-impl<'a> File<'a> {
+/// Formats a document with indentation and a final newline.
+pub fn to_pretty_json(document: &impl Serialize) -> String {
+    serde_json::to_string_pretty(document).expect("strings and numbers serialize") + "\n"
+}
+
+impl<'a> JsonFile<'a> {
     fn new(file: &'a inventory::File) -> Self {
-        File {
+        JsonFile {
             path: &file.path,
             format: file.format.map(|format| format.name()),
             size: file.format.map(|_| file.size),
-            containers: file.containers.iter().map(|it| Container::new(file, it, None)).collect(),
-            sections: file.sections.iter().map(Section::new).collect(),
-            wrappers: file.wrappers.iter().map(Wrapper::new).collect(),
+            containers: file.containers.iter().map(|it| JsonContainer::new(file, it, None)).collect(),
+            sections: file.sections.iter().map(JsonSection::new).collect(),
+            wrappers: file.wrappers.iter().map(JsonWrapper::new).collect(),
             unreferenced: file.unreferenced().filter_map(|container| container.offset).collect(),
             unsearched: file.unsearched,
-            errors: Problem::of_file(file),
+            errors: JsonError::of_file(file),
         }
     }
 }
 
-impl<'a> Section<'a> {
+impl<'a> JsonSection<'a> {
     fn new(section: &'a inventory::Section) -> Self {
         let &inventory::Section { ref name, offset, size, in_containers, padding, unexplained } = section;
-        Section { name, offset, size, in_containers, padding, unexplained }
+        JsonSection { name, offset, size, in_containers, padding, unexplained }
     }
 }
 
-impl<'a> Wrapper<'a> {
+impl<'a> JsonWrapper<'a> {
     fn new(wrapper: &'a inventory::Wrapper) -> Self {
         let inventory::Wrapper { kind, section, offset, points_to } = wrapper;
         let bytes = if let PointsTo::Bytes(offset) = points_to { Some(*offset) } else { None };
         let symbol = if let PointsTo::Symbol(name) = points_to { Some(name.as_str()) } else { None };
         let split_by = (*kind == WrapperKind::HipSplitByKpack).then_some("rocm-kpack");
         let container = points_to.container();
-        Wrapper { kind: kind.name(), section: &section.name, offset: *offset, split_by, container, bytes, symbol }
+        JsonWrapper { kind: kind.name(), section: &section.name, offset: *offset, split_by, container, bytes, symbol }
     }
 }
 
-impl<'a> Container<'a> {
+impl<'a> JsonContainer<'a> {
     /// Creates the mirror of a container. `codec` is that of the compressed container around it.
     fn new(file: &inventory::File, container: &'a inventory::Container, codec: Option<Codec>) -> Self {
         let codec = container.codec.or(codec);
-        Container {
+        JsonContainer {
             container_type: container.container_type.name(),
             version: container.version,
             section: container.section_name(),
             offset: container.offset,
             size: container.size,
-            images: container.images.iter().map(|image| Image::new(file, image, codec)).collect(),
+            images: container.images.iter().map(|image| JsonImage::new(file, image, codec)).collect(),
         }
     }
 }
 
-impl<'a> Image<'a> {
+impl<'a> JsonImage<'a> {
     fn new(file: &inventory::File, image: &'a inventory::Image, codec: Option<Codec>) -> Self {
         let own_fields = ["triple", "arch"];
         let strings = image.strings.iter().filter(|(key, _)| !own_fields.contains(&key.as_str()));
-        Image {
-            kind: image.kind.map(|kind| kind.name()),
-            image: image.image_kind.name(),
-            triple: image.triple.as_deref(),
-            arch: image.arch.as_deref(),
+        JsonImage {
+            target: ImageTarget::new(image),
             own_arch: image.own_arch.as_deref(),
             id: image.id.as_deref(),
             offset: image.offset,
@@ -239,33 +242,50 @@ impl<'a> Image<'a> {
             format_version: image.format_version.as_deref(),
             sha256: image.sha256.map(hexadecimal),
             strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
-            unknown: image.unknown.iter().map(|&format::Unknown { field, value }| Unknown { field, value }).collect(),
-            containers: image.containers.iter().map(|it| Container::new(file, it, codec)).collect(),
+            unknown: image
+                .unknown
+                .iter()
+                .map(|&format::Unknown { field, value }| JsonUnknown { field, value })
+                .collect(),
+            containers: image.containers.iter().map(|it| JsonContainer::new(file, it, codec)).collect(),
         }
     }
 }
 
-impl<'a> Named<'a> {
-    pub fn new(index: usize, image: &'a inventory::Image) -> Self {
-        Named {
-            index,
+impl<'a> ImageTarget<'a> {
+    /// Creates the mirror of an image's target.
+    pub fn new(image: &'a inventory::Image) -> Self {
+        ImageTarget {
             kind: image.kind.map(|kind| kind.name()),
             image: image.image_kind.name(),
-            triple: image.triple.as_deref(),
-            arch: image.arch.as_deref(),
-            offset: image.offset,
+            triple: image.triple.as_deref().map(Cow::Borrowed),
+            arch: image.arch.as_deref().map(Cow::Borrowed),
         }
+    }
+
+    /// Copies the texts, for documents that outlive the inventory.
+    pub fn into_owned(self) -> ImageTarget<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        ImageTarget { kind: self.kind, image: self.image, triple: self.triple.map(owned), arch: self.arch.map(owned) }
     }
 }
 
-impl Problem {
+impl<'a> ImageIdentity<'a> {
+    /// Creates the identification of an image with its index.
+    pub fn new(index: usize, image: &'a inventory::Image) -> Self {
+        ImageIdentity { index, target: ImageTarget::new(image), offset: image.offset }
+    }
+}
+
+impl JsonError {
     /// Returns the errors of a file.
-    pub fn of_file(file: &inventory::File) -> Vec<Problem> {
-        let failure = file.failure.iter().map(|failure| Problem { offset: None, message: failure.clone() });
-        failure.chain(file.errors.iter().map(Problem::new)).collect()
+    pub fn of_file(file: &inventory::File) -> Vec<JsonError> {
+        let failure = file.failure.iter().map(|failure| JsonError { offset: None, message: failure.clone() });
+        failure.chain(file.errors.iter().map(JsonError::new)).collect()
     }
 
+    /// Creates the mirror of an error inside a file.
     pub fn new(error: &Malformed) -> Self {
-        Problem { offset: Some(error.offset), message: format!("{}: {}", error.field, error.cause) }
+        JsonError { offset: Some(error.offset), message: format!("{}: {}", error.field, error.cause) }
     }
 }

@@ -32,7 +32,7 @@ use serde::ser::{SerializeMap, Serializer};
 use super::figures::FIGURES;
 use crate::inspect::{CompileUnit, Kernel, Parameter};
 use crate::inventory;
-use crate::report::json::{Named, Problem};
+use crate::report::json::{ImageIdentity, JsonError};
 use crate::survey::{Cell, Inspected, InspectedFile, Left, Matrix, Row};
 
 /// Name and number of the schema.
@@ -51,13 +51,13 @@ struct Document<'a> {
 struct File<'a> {
     path: &'a str,
     images: Vec<Image<'a>>,
-    errors: Vec<Problem>,
+    errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
 struct Image<'a> {
     #[serde(flatten)]
-    named: Named<'a>,
+    identity: ImageIdentity<'a>,
     /// What ROCm's tools call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
@@ -66,7 +66,7 @@ struct Image<'a> {
     not_inspected: Option<&'static str>,
     kernels: Vec<KernelEntry<'a>>,
     debug: Debug<'a>,
-    errors: Vec<Problem>,
+    errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
@@ -152,7 +152,7 @@ impl<'a> File<'a> {
         File {
             path: &inspected.file.path,
             images: inspected.images.iter().map(|image| Image::new(inspected.file, image)).collect(),
-            errors: Problem::of_file(inspected.file),
+            errors: JsonError::of_file(inspected.file),
         }
     }
 }
@@ -161,7 +161,7 @@ impl<'a> Image<'a> {
     fn new(file: &inventory::File, inspected: &'a Inspected<'a>) -> Self {
         let Inspected { number, image, inspection } = inspected;
         Image {
-            named: Named::new(*number, image),
+            identity: ImageIdentity::new(*number, image),
             address: file.uri_of(image),
             not_inspected: inspection.not_inspected,
             kernels: inspection.kernels.iter().map(KernelEntry).collect(),
@@ -169,7 +169,7 @@ impl<'a> Image<'a> {
                 level: inspection.debug.level.name(),
                 units: inspection.debug.units.iter().map(Unit::new).collect(),
             },
-            errors: inspection.problems.iter().map(Problem::new).collect(),
+            errors: inspection.problems.iter().map(JsonError::new).collect(),
         }
     }
 }

@@ -21,7 +21,7 @@
 
 use serde::Serialize;
 
-use crate::report::json::{Named, Problem};
+use crate::report::json::{ImageIdentity, JsonError};
 use crate::select::{self, Answered, AnsweredFile, Candidate, Choice};
 use crate::target::Device;
 
@@ -41,7 +41,7 @@ struct Document<'a> {
 struct File<'a> {
     path: &'a str,
     choices: Vec<Entry<'a>>,
-    errors: Vec<Problem>,
+    errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
@@ -89,7 +89,7 @@ struct Earlier {
 #[derive(Serialize)]
 struct Image<'a> {
     #[serde(flatten)]
-    named: Named<'a>,
+    identity: ImageIdentity<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     chosen: bool,
@@ -112,7 +112,7 @@ impl<'a> File<'a> {
         File {
             path: &answered.file.path,
             choices: answered.choices.iter().map(Entry::new).collect(),
-            errors: Problem::of_file(answered.file),
+            errors: JsonError::of_file(answered.file),
         }
     }
 }
@@ -149,7 +149,7 @@ impl<'a> Entry<'a> {
 fn images<'a>(candidates: &[Candidate<'a>], choice: &Choice) -> Vec<Image<'a>> {
     let image = |(index, chosen, reason): (usize, bool, String)| {
         let Candidate { number, image } = candidates[index];
-        Image { named: Named::new(number, image), id: image.id.as_deref(), chosen, reason }
+        Image { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
     };
     choice.verdicts().into_iter().map(image).collect()
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::sentence;
 use crate::check::Verdict;
 use crate::inventory::Image;
+use crate::report::json::to_pretty_json;
 use crate::report::text::{hexadecimal, printable};
 use crate::survey::SurveyedFile;
 
@@ -28,7 +29,7 @@ pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&SurveyedFile]) -> String {
         "metadata": { "tools": { "components": [tool] }, "properties": [outcome] },
         "components": components,
     });
-    serde_json::to_string_pretty(&document).expect("strings and numbers serialize") + "\n"
+    to_pretty_json(&document)
 }
 
 fn file(number: usize, survey: &SurveyedFile, verdict: &Verdict) -> Value {

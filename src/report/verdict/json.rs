@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::check::{self, Outcome, Verdict};
+use crate::report::json::to_pretty_json;
 
 const SCHEMA: &str = "fatbin.check/1";
 
@@ -56,7 +57,7 @@ pub fn verdict_json(verdict: &Verdict) -> String {
         findings: verdict.findings.iter().map(JsonFinding::new).collect(),
         judged: verdict.evaluations.iter().map(JsonEvaluation::new).collect(),
     };
-    serde_json::to_string_pretty(&document).expect("strings and numbers serialize") + "\n"
+    to_pretty_json(&document)
 }
 
 impl<'a> JsonFinding<'a> {

@@ -1,7 +1,7 @@
 //! COFF, with 16-bit and with 32-bit section numbers (`/bigobj`).
 //!
-//! The section table stands right behind the file header and everything else behind that, at offsets that nothing requires
-//! to be aligned. So what is added moves all else by as much, and taking out is cutting: the headers at the end of the
+//! The section table follows the file header, and everything else follows the section table, at offsets without required
+//! alignment. So adding sections moves everything after the table, and removing them cuts: the headers at the end of the
 //! section table, the sections' bytes wherever they are, and their names at the end of the string table.
 
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
 
-/// Where fields stand in the file header (PE Format, COFF File Header; winnt.h, ANON_OBJECT_HEADER_BIGOBJ).
+/// Offsets of fields in the file header (PE Format, COFF File Header; winnt.h, ANON_OBJECT_HEADER_BIGOBJ).
 pub struct Layout {
     header_size: u64,
     /// Size of an optional header, which only images have.
@@ -43,23 +43,23 @@ pub static BIG: Layout = Layout {
     symbol_size: 20,
 };
 
-/// A section header and its fields. A name of more than eight bytes stands in the string table, and in its place `/` and a
-/// decimal offset, which has room for seven digits.
+/// Size of a section header, and offsets of its fields. A name of more than eight bytes is stored in the string table, and the
+/// field holds `/` and a decimal offset of at most seven digits.
 const SECTION_HEADER_SIZE: u64 = 40;
 const NAME_SIZE: usize = 8;
 const RAW_SIZE: u64 = 16;
 const RAW_POINTER: u64 = 20;
-/// To bytes, relocations and line numbers.
+/// Offsets of the pointers to bytes, relocations and line numbers.
 const POINTERS: [u64; 3] = [RAW_POINTER, 24, 28];
 const CHARACTERISTICS: u64 = 36;
 
-/// `IMAGE_SCN_LNK_REMOVE` and `IMAGE_SCN_MEM_READ`, as llvm-objcopy sets them for `readonly,exclude`.
+/// Characteristics `IMAGE_SCN_LNK_REMOVE` and `IMAGE_SCN_MEM_READ`, as llvm-objcopy sets them for `readonly,exclude`.
 const REMOVED_BY_LINKERS: u32 = 0x800 | 0x4000_0000;
 
-/// The string table begins with its own size.
+/// Size of the field at the start of the string table, which holds the table's size.
 const STRINGS_HEADER_SIZE: u64 = 4;
 
-/// Section numbers from here on mean something else (`IMAGE_SYM_SECTION_MAX`).
+/// Largest section number; larger values have other meanings (`IMAGE_SYM_SECTION_MAX`).
 const MOST_SECTIONS: u64 = 0xfeff;
 
 struct Coff<'data> {
@@ -68,9 +68,9 @@ struct Coff<'data> {
     count: u64,
     /// Offset of the section table.
     table: u64,
-    /// Where the symbols begin, if there are any.
+    /// Offset of the symbols; 0 without symbols.
     symbols: u64,
-    /// The string table with its size field; empty and at the end of the file where there is none.
+    /// Range of the string table with its size field; empty and at the end of the file without one.
     strings: Range<u64>,
 }
 
@@ -87,11 +87,11 @@ impl<'data> Coff<'data> {
         let symbols = word(layout.symbols)?;
         let mut strings = file.size()..file.size();
         if symbols == 0 && word(layout.symbol_count)? > 0 {
-            return Err(broken(file, "has symbols, but does not say where"));
+            return Err(broken(file, "has symbols without an offset"));
         }
         if symbols != 0 {
             if symbols < table + count * SECTION_HEADER_SIZE {
-                return Err(broken(file, "has symbols in its section table"));
+                return Err(broken(file, "has symbols that overlap its section table"));
             }
             let size = word(layout.symbol_count)? * layout.symbol_size;
             file.part("COFF symbol table", layout.symbols, symbols, size)?;
@@ -108,8 +108,8 @@ impl<'data> Coff<'data> {
         self.file.part("COFF section header", at, at, SECTION_HEADER_SIZE).expect("the table is there")
     }
 
-    /// The name of a section, and its place in the file, with the NUL behind it, if it stands in the string table. One that
-    /// should stand there and does not is the reference itself.
+    /// Returns the name of a section and, if it is in the string table, its range in the file with its NUL. For an invalid
+    /// reference to the string table it returns the reference.
     fn name(&self, section: u64) -> (&'data [u8], Option<Range<u64>>) {
         let short = &self.header(section).data()[..NAME_SIZE];
         let short = short.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -122,7 +122,7 @@ impl<'data> Coff<'data> {
         }
     }
 
-    /// The bytes of a section in the file.
+    /// Returns the range of a section's bytes in the file.
     fn content(&self, section: u64) -> Result<Range<u64>, Malformed> {
         let header = self.header(section);
         let (offset, size) =
@@ -134,13 +134,13 @@ impl<'data> Coff<'data> {
         self.file.part("COFF section", stated_at, offset, size).map(|_| offset..offset + size)
     }
 
-    /// Everything up to the end of the first `count` section headers, with every offset in it moved.
+    /// Returns everything up to the end of the first `count` section headers, with every offset mapped by `place`.
     fn moved(&self, count: u64, new_count: u64, place: impl Fn(u64) -> u64) -> Result<Vec<u8>, Malformed> {
         let end = self.table + count * SECTION_HEADER_SIZE;
         let mut front = self.file.data()[..end as usize].to_vec();
         let width = self.layout.section_count_width as usize;
         if new_count > if width == 2 { MOST_SECTIONS } else { u64::from(i32::MAX as u32) } {
-            return Err(broken(self.file, "has no room for more sections"));
+            return Err(broken(self.file, "too many sections"));
         }
         put(&mut front, self.layout.section_count, &new_count.to_le_bytes()[..width]);
         let sections = (0..count).map(|section| self.table + section * SECTION_HEADER_SIZE);
@@ -155,7 +155,7 @@ impl<'data> Coff<'data> {
     }
 
     fn offset(&self, offset: u64) -> Result<u32, Malformed> {
-        u32::try_from(offset).map_err(|_| broken(self.file, "would be larger than a COFF file can be"))
+        u32::try_from(offset).map_err(|_| broken(self.file, "too large for a COFF file"))
     }
 
     fn bytes(&self, range: Range<u64>) -> &'data [u8] {
@@ -167,6 +167,7 @@ fn put(bytes: &mut [u8], at: u64, value: &[u8]) {
     bytes[at as usize..at as usize + value.len()].copy_from_slice(value);
 }
 
+/// Returns the object with sections added.
 pub fn with_sections<'data>(
     file: View<'data>,
     layout: &'static Layout,
@@ -174,9 +175,9 @@ pub fn with_sections<'data>(
 ) -> Result<Content<'data>, Malformed> {
     let coff = Coff::read(file, layout)?;
     for section in 0..coff.count {
-        // A name from beyond the table would become one of those that are added.
+        // An offset beyond the table would refer to an added name.
         if coff.name(section).0.starts_with(b"/") {
-            return Err(broken(file, format!("section {} has no name in the string table", section + 1)));
+            return Err(broken(file, format!("section {} has a name outside the string table", section + 1)));
         }
     }
     let strings_size = (coff.strings.end - coff.strings.start).max(STRINGS_HEADER_SIZE);
@@ -184,19 +185,19 @@ pub fn with_sections<'data>(
     let headers_size = sections.len() as u64 * SECTION_HEADER_SIZE;
     let table_end = coff.table + coff.count * SECTION_HEADER_SIZE;
     let new_strings = if coff.symbols == 0 { STRINGS_HEADER_SIZE } else { 0 };
-    let behind_names = headers_size + new_strings + names.len() as u64;
-    let place = |offset: u64| offset + if offset < coff.strings.end { headers_size } else { behind_names };
+    let after_names = headers_size + new_strings + names.len() as u64;
+    let place = |offset: u64| offset + if offset < coff.strings.end { headers_size } else { after_names };
     let mut front = coff.moved(coff.count, coff.count + sections.len() as u64, place)?;
     if coff.symbols == 0 {
         put(&mut front, layout.symbols, &coff.offset(file.size() + headers_size)?.to_le_bytes());
     }
 
-    let (mut name, mut offset) = (strings_size, file.size() + behind_names);
+    let (mut name, mut offset) = (strings_size, file.size() + after_names);
     for section in sections {
         let mut header = [0; SECTION_HEADER_SIZE as usize];
         let text = format!("/{name}");
         if text.len() > NAME_SIZE {
-            return Err(broken(file, "has no room for more section names"));
+            return Err(broken(file, "string table too large for more section names"));
         }
         put(&mut header, 0, text.as_bytes());
         let size = section.content.len() as u64;
@@ -215,10 +216,13 @@ pub fn with_sections<'data>(
     content.push(coff.bytes(coff.strings.end.min(coff.strings.start + STRINGS_HEADER_SIZE)..coff.strings.end));
     content.push(names);
     content.push(coff.bytes(coff.strings.end..file.size()));
-    sections.iter().for_each(|section| content.push(section.content));
+    for section in sections {
+        content.push(section.content);
+    }
     Ok(content)
 }
 
+/// Returns the object without the sections whose names begin with `prefix`.
 pub fn without_sections<'data>(
     file: View<'data>,
     layout: &'static Layout,
@@ -228,8 +232,8 @@ pub fn without_sections<'data>(
     let unwanted = |section: &u64| coff.name(*section).0.starts_with(prefix);
     let count = coff.count - (0..coff.count).rev().take_while(unwanted).count() as u64;
     if (0..count).any(|section| unwanted(&section)) {
-        // Symbols refer to sections by number, so none can go from before others.
-        return Err(broken(file, "has other sections behind those that are to go"));
+        // Symbols refer to sections by number, so only the last sections can be removed.
+        return Err(broken(file, "has other sections after those to remove"));
     }
     if count == coff.count {
         return Ok(Content::from(file.data()));
@@ -241,7 +245,7 @@ pub fn without_sections<'data>(
         cuts.push(coff.content(section)?);
         names.extend(coff.name(section).1);
     }
-    // Names that stand at the end of the string table go; others cannot, for what follows them is referred to.
+    // Names at the end of the string table are removed; others stay, because strings after them are referred to.
     names.sort_by_key(|name| std::cmp::Reverse(name.start));
     let mut strings_end = coff.strings.end;
     for name in names.into_iter().filter(|name| name.start >= coff.strings.start + STRINGS_HEADER_SIZE) {
@@ -253,7 +257,7 @@ pub fn without_sections<'data>(
     cuts.retain(|cut| !cut.is_empty());
     cuts.sort_by_key(|cut| cut.start);
     if cuts.windows(2).any(|pair| pair[0].end > pair[1].start) {
-        return Err(broken(file, "has sections that share bytes"));
+        return Err(broken(file, "has overlapping sections"));
     }
 
     let place = |offset: u64| offset - cuts.iter().map(|cut| cut.end.min(offset) - cut.start.min(offset)).sum::<u64>();
@@ -267,7 +271,7 @@ pub fn without_sections<'data>(
     cuts.sort_by_key(|(cut, _)| cut.start);
     for (cut, instead) in cuts {
         if cut.start < end {
-            return Err(broken(file, "has sections that share bytes"));
+            return Err(broken(file, "has overlapping sections"));
         }
         content.push(coff.bytes(end..cut.start));
         content.push(instead);

@@ -1,12 +1,12 @@
-//! An existing object with sections added, or with sections taken out again: what bundles need of objcopy.
+//! Rewriting of existing objects: adding and removing sections, the parts of objcopy that bundles need.
 //!
-//! What is added is appended: all bytes of the object stay where they are, but for the few in its header that lead to the
-//! section table. So nothing of the object has to be understood, and an object that was rewritten here is restored to the
-//! byte. Objects that other tools have rewritten are restored to what means the same. The bytes of sections are borrowed
+//! Sections are appended: all bytes of the object keep their offsets, except the few in its header that refer to the section
+//! table. So most of the object need not be parsed, and removing sections that this module added returns the original byte for
+//! byte. For objects rewritten by other tools the result is equivalent to the original. The bytes of sections are borrowed
 //! throughout, like those of the object.
 //!
-//! Sources: System V ABI, chapter 4; PE Format, COFF file header to string table; how llvm-objcopy 22.1 lays out and flags
-//! what it adds (`--add-section`, `--set-section-flags=readonly,exclude`).
+//! Sources: System V ABI, chapter 4; PE Format, COFF file header to string table; layout and flags of sections that
+//! llvm-objcopy 22.1 adds (`--add-section`, `--set-section-flags=readonly,exclude`).
 
 mod coff;
 mod elf;
@@ -21,32 +21,40 @@ use crate::bytes::View;
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
 
-/// A section that is to be added, which linkers leave out of what they make.
+/// A section to add, which linkers exclude from their output.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSection<'a, 'data> {
+    /// Name of the section.
     pub name: &'a str,
+    /// Bytes of the section.
     pub content: &'data [u8],
 }
 
-/// A section that an object has.
+/// A section found in an object.
 #[derive(Debug, Clone, Copy)]
-pub struct Section<'data> {
+pub struct FoundSection<'data> {
+    /// Name of the section.
     pub name: &'data [u8],
+    /// Bytes of the section.
     pub content: View<'data>,
 }
 
-/// What kind of file it is, as far as sections can be added to it.
+/// Format of an object file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Host {
+pub enum ObjectFormat {
+    /// ELF with 32-bit offsets.
     Elf32,
+    /// ELF with 64-bit offsets.
     Elf64,
+    /// COFF with 16-bit section numbers.
     Coff,
+    /// COFF with 32-bit section numbers (`/bigobj`).
     CoffBig,
-    /// An object file all the same, by the name of its format.
+    /// A format that cannot be rewritten, by name.
     Unsupported(&'static str),
 }
 
-/// The first bytes of object formats that cannot be rewritten here: Mach-O in both widths and byte orders, XCOFF in both
+/// Magics of object formats that cannot be rewritten here: Mach-O in both widths and byte orders, XCOFF in both
 /// widths, WebAssembly.
 const UNSUPPORTED: [(&[u8], &str); 7] = [
     (b"\xfe\xed\xfa\xce", "Mach-O"),
@@ -58,50 +66,50 @@ const UNSUPPORTED: [(&[u8], &str); 7] = [
     (b"\0asm", "WebAssembly"),
 ];
 
-/// What kind of object file the view holds; `None` for any other file.
-pub fn host(view: View) -> Option<Host> {
+/// Returns the format of an object file; `None` for any other file.
+pub fn object_format(view: View) -> Option<ObjectFormat> {
     if let Some((_, name)) = UNSUPPORTED.iter().find(|(magic, _)| view.starts_with(magic)) {
-        return Some(Host::Unsupported(name));
+        return Some(ObjectFormat::Unsupported(name));
     }
     match FileKind::parse(view.data()).ok()? {
-        FileKind::Elf32 => Some(Host::Elf32),
-        FileKind::Elf64 => Some(Host::Elf64),
-        FileKind::Coff => Some(Host::Coff),
-        FileKind::CoffBig => Some(Host::CoffBig),
-        FileKind::Pe32 | FileKind::Pe64 => Some(Host::Unsupported("PE")),
+        FileKind::Elf32 => Some(ObjectFormat::Elf32),
+        FileKind::Elf64 => Some(ObjectFormat::Elf64),
+        FileKind::Coff => Some(ObjectFormat::Coff),
+        FileKind::CoffBig => Some(ObjectFormat::CoffBig),
+        FileKind::Pe32 | FileKind::Pe64 => Some(ObjectFormat::Unsupported("PE")),
         _ => None,
     }
 }
 
-/// The object with sections added behind its own, in this order.
+/// Returns the object with sections added after its own, in this order.
 pub fn with_sections<'data>(
     object: View<'data>,
     sections: &[NewSection<'_, 'data>],
 ) -> Result<Content<'data>, Malformed> {
-    match host(object) {
-        Some(Host::Elf32) => elf::with_sections(object, &elf::ELF32, sections),
-        Some(Host::Elf64) => elf::with_sections(object, &elf::ELF64, sections),
-        Some(Host::Coff) => coff::with_sections(object, &coff::SMALL, sections),
-        Some(Host::CoffBig) => coff::with_sections(object, &coff::BIG, sections),
+    match object_format(object) {
+        Some(ObjectFormat::Elf32) => elf::with_sections(object, &elf::ELF32, sections),
+        Some(ObjectFormat::Elf64) => elf::with_sections(object, &elf::ELF64, sections),
+        Some(ObjectFormat::Coff) => coff::with_sections(object, &coff::SMALL, sections),
+        Some(ObjectFormat::CoffBig) => coff::with_sections(object, &coff::BIG, sections),
         other => Err(unsupported(object, other)),
     }
 }
 
-/// The object without the sections whose names begin with `prefix`.
+/// Returns the object without the sections whose names begin with `prefix`.
 pub fn without_sections<'data>(object: View<'data>, prefix: &[u8]) -> Result<Content<'data>, Malformed> {
-    match host(object) {
-        Some(Host::Elf32) => elf::without_sections(object, &elf::ELF32, prefix),
-        Some(Host::Elf64) => elf::without_sections(object, &elf::ELF64, prefix),
-        Some(Host::Coff) => coff::without_sections(object, &coff::SMALL, prefix),
-        Some(Host::CoffBig) => coff::without_sections(object, &coff::BIG, prefix),
+    match object_format(object) {
+        Some(ObjectFormat::Elf32) => elf::without_sections(object, &elf::ELF32, prefix),
+        Some(ObjectFormat::Elf64) => elf::without_sections(object, &elf::ELF64, prefix),
+        Some(ObjectFormat::Coff) => coff::without_sections(object, &coff::SMALL, prefix),
+        Some(ObjectFormat::CoffBig) => coff::without_sections(object, &coff::BIG, prefix),
         other => Err(unsupported(object, other)),
     }
 }
 
-/// The sections whose names begin with `prefix`, in the order of the section table.
-pub fn sections_named<'data>(object: View<'data>, prefix: &[u8]) -> Result<Vec<Section<'data>>, Malformed> {
-    if let Some(Host::Unsupported(_)) = host(object) {
-        return Err(unsupported(object, host(object)));
+/// Returns the sections whose names begin with `prefix`, in the order of the section table.
+pub fn sections_named<'data>(object: View<'data>, prefix: &[u8]) -> Result<Vec<FoundSection<'data>>, Malformed> {
+    if let Some(ObjectFormat::Unsupported(_)) = object_format(object) {
+        return Err(unsupported(object, object_format(object)));
     }
     let file = object::File::parse(object.data()).map_err(|error| broken(object, error))?;
     let mut sections = Vec::new();
@@ -110,17 +118,17 @@ pub fn sections_named<'data>(object: View<'data>, prefix: &[u8]) -> Result<Vec<S
         if !name.starts_with(prefix) {
             continue;
         }
-        // Where nothing stands is of no matter: in COFF, llvm-objcopy writes 0xffffffff there.
+        // The offset of an empty section does not matter: in COFF, llvm-objcopy writes 0xffffffff.
         let (offset, size) = section.file_range().filter(|(_, size)| *size > 0).unwrap_or_default();
-        sections.push(Section { name, content: object.part("section offset", 0, offset, size)? });
+        sections.push(FoundSection { name, content: object.part("section offset", 0, offset, size)? });
     }
     Ok(sections)
 }
 
-fn unsupported(object: View, host: Option<Host>) -> Malformed {
-    let format = match host {
-        Some(Host::Unsupported(name)) => name,
-        _ => "no known format",
+fn unsupported(object: View, format: Option<ObjectFormat>) -> Malformed {
+    let format = match format {
+        Some(ObjectFormat::Unsupported(name)) => name,
+        _ => "of unknown format",
     };
     broken(object, format!("is {format}; only ELF and COFF objects can be rewritten"))
 }

@@ -1,8 +1,8 @@
-//! Notes in a device image that say who made it: the section `.note.openmp`.
+//! Notes in a device image that name its producer: the section `.note.openmp`.
 //!
 //! clang-offload-wrapper of LLVM 13 to 15 could add them, with an option that its driver never used; it ran llvm-objcopy
-//! on the image. Here the image's bytes stay where they are: the note, a longer table of section names and the section
-//! headers are put behind them, and only the file header in front is another.
+//! on the image. Here the image's bytes keep their offsets: the note, a longer table of section names and the section
+//! headers are appended, and only the file header changes.
 //!
 //! Three notes of name `LLVMOMPOFFLOAD`: type 1 the version of this scheme, `1.0`; type 2 the producer; type 3 the
 //! producer's version; texts without NUL. Source: images wrapped by clang-offload-wrapper 14.0.6.
@@ -20,7 +20,7 @@ const SECTION_NAME: &[u8] = b".note.openmp\0";
 const NOTE_NAME: &[u8] = b"LLVMOMPOFFLOAD\0";
 const VERSION: &str = "1.0";
 
-/// The image with notes of this producer. An error if it is no 64-bit ELF file with a table of sections.
+/// Returns the image with notes of this producer; an error if it is not a 64-bit ELF file with a section table.
 pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<Content<'data>, Malformed> {
     let fail = |error: object::Error| image.malformed("ELF header", 0, Cause::HostFile(error.to_string()));
     let header = FileHeader64::<Endianness>::parse(image.data()).map_err(fail)?;
@@ -65,6 +65,7 @@ pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<C
     Ok(content)
 }
 
+/// Returns the notes of these types and texts.
 fn notes(endian: Endianness, texts: &[(u32, &str)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &(kind, text) in texts {
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_notes_are_those_of_the_tool_and_everything_else_stays() {
+    fn adds_the_notes_of_the_tool_and_changes_nothing_else() {
         let image = fixture();
         let with = add(View::new(&image), "LLVM", "14.0.6").unwrap().to_vec();
         let (before, after) = (object::File::parse(&*image).unwrap(), object::File::parse(&*with).unwrap());
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_prefix_is_an_error_and_none_a_panic() {
+    fn rejects_every_truncated_image() {
         let image = fixture();
         for end in 0..image.len() {
             assert!(add(View::new(&image[..end]), "LLVM", "14").is_err());

@@ -1,4 +1,4 @@
-//! Objects of every kind, made by a library that has nothing to do with how they are rewritten.
+//! Objects of every format, written by a library that is independent of the rewriting.
 
 use object::write::{Object, Symbol, SymbolSection};
 use object::{
@@ -19,7 +19,7 @@ const KINDS: [(BinaryFormat, Architecture, Endianness); 6] = [
     (BinaryFormat::Coff, Architecture::I386, Endianness::Little),
 ];
 
-/// An object with code, data and symbols, and `extra` sections of other names behind them.
+/// Returns an object with code, data and symbols, followed by `extra` sections of other names.
 fn object((format, architecture, endian): (BinaryFormat, Architecture, Endianness), extra: &[&str]) -> Vec<u8> {
     let mut object = Object::new(format, architecture, endian);
     let names = [".text", ".data", ".a_section_with_a_long_name"].iter().chain(extra);
@@ -41,14 +41,14 @@ fn object((format, architecture, endian): (BinaryFormat, Architecture, Endiannes
     object.write().unwrap()
 }
 
-/// Names and bytes of all sections that have some, and names and section of all symbols, as the library sees them.
+/// Names and bytes of all nonempty sections, and name and section of all symbols, as the library reads them.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct ObjectContents {
     sections: Vec<(String, Vec<u8>)>,
     symbols: Vec<(String, Option<String>)>,
 }
 
-fn see(bytes: &[u8]) -> Seen {
+fn contents(bytes: &[u8]) -> ObjectContents {
     let file = File::parse(bytes).unwrap();
     let tables = [".shstrtab", ".strtab", ".symtab"];
     let named = |section: &object::Section| section.name().unwrap().to_owned();
@@ -57,7 +57,7 @@ fn see(bytes: &[u8]) -> Seen {
         let section = symbol.section_index().map(|index| named(&file.section_by_index(index).unwrap()));
         (symbol.name().unwrap().to_owned(), section)
     });
-    Seen {
+    ObjectContents {
         sections: sections.filter(|(name, data)| !tables.contains(&name.as_str()) && !data.is_empty()).collect(),
         symbols: symbols.collect(),
     }
@@ -72,21 +72,21 @@ fn added(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn added_sections_are_there_and_all_else_is_as_it_was() {
+fn adds_sections_and_changes_nothing_else() {
     for kind in KINDS {
         let before = object(kind, &[]);
         let bytes = added(&before);
-        let mut seen = see(&bytes);
-        let there: Vec<_> = sections_named(View::new(&bytes), PREFIX).unwrap();
-        let there: Vec<_> = there.iter().map(|it| (std::str::from_utf8(it.name).unwrap(), it.content.data())).collect();
-        assert_eq!(there, ADDED, "{kind:?}");
+        let mut seen = contents(&bytes);
+        let found: Vec<_> = sections_named(View::new(&bytes), PREFIX).unwrap();
+        let found: Vec<_> = found.iter().map(|it| (std::str::from_utf8(it.name).unwrap(), it.content.data())).collect();
+        assert_eq!(found, ADDED, "{kind:?}");
         seen.sections.retain(|(name, _)| !name.starts_with("__BUNDLE__"));
-        assert_eq!(seen, see(&before), "{kind:?}");
+        assert_eq!(seen, contents(&before), "{kind:?}");
     }
 }
 
 #[test]
-fn linkers_leave_added_sections_out() {
+fn linkers_exclude_added_sections() {
     for kind in KINDS {
         let bytes = added(&object(kind, &[]));
         let file = File::parse(&*bytes).unwrap();
@@ -101,7 +101,7 @@ fn linkers_leave_added_sections_out() {
 }
 
 #[test]
-fn an_object_that_was_rewritten_here_is_restored_to_the_byte() {
+fn removes_added_sections_byte_for_byte() {
     for kind in KINDS {
         let before = object(kind, &[]);
         let mut larger = b"anything".to_vec();
@@ -114,13 +114,13 @@ fn an_object_that_was_rewritten_here_is_restored_to_the_byte() {
 }
 
 #[test]
-fn an_object_that_ends_in_something_else_keeps_its_tables_and_is_restored_to_the_byte_too() {
+fn removes_added_sections_byte_for_byte_from_an_object_that_does_not_end_in_its_tables() {
     for kind in KINDS {
         let before = [&object(kind, &[])[..], b"a signature, say"].concat();
         let bytes = added(&before);
         assert_eq!(sections_named(View::new(&bytes), PREFIX).unwrap().len(), 3, "{kind:?}");
         assert!(without_sections(View::new(&bytes), PREFIX).unwrap().to_vec() == before, "{kind:?}");
-        // What makes that one larger are the copies of its tables.
+        // The copies of its tables make it larger.
         let plain = object(kind, &[]);
         let (with_tables, without) = (bytes.len() - before.len(), added(&plain).len() - plain.len());
         assert!(if kind.0 == BinaryFormat::Elf { with_tables > without + 100 } else { with_tables == without });
@@ -128,32 +128,32 @@ fn an_object_that_ends_in_something_else_keeps_its_tables_and_is_restored_to_the
 }
 
 #[test]
-fn an_object_that_another_tool_has_rewritten_means_the_same_once_restored() {
+fn removes_sections_from_an_object_rewritten_by_another_tool() {
     for kind in KINDS.into_iter().filter(|kind| kind.0 == BinaryFormat::Elf) {
         let before = [&object(kind, &[])[..], b"a signature, say"].concat();
         let mut bytes = added(&before);
-        // Where the old section table was, which nothing refers to any more, now stand other bytes.
+        // Overwrites the old section table, which nothing refers to any more.
         let end = before.len();
         bytes[end - 100..end].fill(0x55);
         let restored = without_sections(View::new(&bytes), PREFIX).unwrap().to_vec();
         assert_ne!(restored, before);
-        assert_eq!(see(&restored), see(&before), "{kind:?}");
+        assert_eq!(contents(&restored), contents(&before), "{kind:?}");
         assert!(sections_named(View::new(&restored), PREFIX).unwrap().is_empty());
         assert!(restored.len() < bytes.len());
     }
 }
 
 #[test]
-fn a_section_that_symbols_refer_to_goes_and_leaves_its_number() {
+fn removes_a_section_that_symbols_refer_to_and_keeps_its_number() {
     for kind in KINDS {
         let before = object(kind, &["__BUNDLE__device", ".behind_it"]);
         let restored = without_sections(View::new(&before), PREFIX);
         if kind.0 == BinaryFormat::Coff {
-            assert!(restored.unwrap_err().to_string().ends_with("has other sections behind those that are to go"));
+            assert!(restored.unwrap_err().to_string().ends_with("has other sections after those to remove"));
             continue;
         }
         let restored = restored.unwrap().to_vec();
-        let (mut expected, seen) = (see(&before), see(&restored));
+        let (mut expected, seen) = (contents(&before), contents(&restored));
         expected.sections.retain(|(name, _)| name != "__BUNDLE__device");
         for (_, section) in &mut expected.symbols {
             if section.as_deref() == Some("__BUNDLE__device") {
@@ -166,7 +166,7 @@ fn a_section_that_symbols_refer_to_goes_and_leaves_its_number() {
 }
 
 #[test]
-fn more_sections_than_a_file_header_can_count_are_counted_elsewhere() {
+fn counts_sections_beyond_the_limit_of_the_file_header() {
     let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
     for index in 0..0xff00 - 6 {
         object.add_section(Vec::new(), format!(".t{index}").into_bytes(), SectionKind::Data);
@@ -175,7 +175,7 @@ fn more_sections_than_a_file_header_can_count_are_counted_elsewhere() {
     let count =
         |bytes: &[u8]| (File::parse(bytes).unwrap().sections().count(), u16::from_le_bytes([bytes[0x3c], bytes[0x3d]]));
     let bytes = added(&before);
-    assert!(count(&before).1 > 0, "few enough");
+    assert!(count(&before).1 > 0, "the header still counts them");
     assert_eq!((count(&bytes).0, count(&bytes).1), (count(&before).0 + 3, 0));
     assert!(without_sections(View::new(&bytes), PREFIX).unwrap().to_vec() == before);
     let twice = added(&bytes);
@@ -183,12 +183,12 @@ fn more_sections_than_a_file_header_can_count_are_counted_elsewhere() {
 }
 
 #[test]
-fn what_cannot_be_rewritten_is_named() {
+fn rejects_other_formats_by_name() {
     let cases: [(&[u8], &str); 4] = [
         (b"\xcf\xfa\xed\xfe\x07\0\0\x01", "object file at 0x0: is Mach-O; only ELF and COFF objects can be rewritten"),
         (b"\0asm\x01\0\0\0", "object file at 0x0: is WebAssembly; only ELF and COFF objects can be rewritten"),
-        (b"int main", "object file at 0x0: is no known format; only ELF and COFF objects can be rewritten"),
-        (b"", "object file at 0x0: is no known format; only ELF and COFF objects can be rewritten"),
+        (b"int main", "object file at 0x0: is of unknown format; only ELF and COFF objects can be rewritten"),
+        (b"", "object file at 0x0: is of unknown format; only ELF and COFF objects can be rewritten"),
     ];
     for (bytes, message) in cases {
         assert_eq!(with_sections(View::new(bytes), &[]).unwrap_err().to_string(), message);
@@ -197,7 +197,7 @@ fn what_cannot_be_rewritten_is_named() {
 }
 
 #[test]
-fn no_damage_to_an_object_is_a_panic_or_makes_it_grow() {
+fn damaged_objects_neither_panic_nor_grow() {
     for kind in KINDS {
         for good in [object(kind, &["__BUNDLE__device"]), added(&object(kind, &[]))] {
             let rewrite = |bytes: &[u8]| {

@@ -147,7 +147,7 @@ fn has_line(input: &Input, start: &[u8]) -> Result<bool> {
 /// The file that is the host's object; `None` where there is none, or it is something else.
 fn host_object(files: &[FileToBundle]) -> Result<Option<usize>> {
     let host = files.iter().position(|file| is_host(&file.id));
-    Ok(host.filter(|&host| rewrite::host(files[host].input.view()).is_some()))
+    Ok(host.filter(|&host| rewrite::object_format(files[host].input.view()).is_some()))
 }
 
 fn object(files: &[FileToBundle], host: usize) -> Result<Content<'_>> {

@@ -140,7 +140,7 @@ impl<'data> Reader<'data> {
             let entries = entries.map(|it| Entry { id: it.text.to_owned(), place: Place::Here(it.code_object) });
             return Ok(Some((entries.collect(), Some(bundle.view.size()))));
         }
-        if self.allows(|form| form == Form::Object) && rewrite::host(view).is_some() {
+        if self.allows(|form| form == Form::Object) && rewrite::object_format(view).is_some() {
             return Ok(object(view).map_err(broken)?.map(|entries| (entries, None)));
         }
         if self.allows(|form| matches!(form, Form::Text { .. })) {

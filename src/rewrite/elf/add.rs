@@ -1,9 +1,9 @@
 //! Adding sections to an ELF file.
 //!
-//! Added sections, the section names with theirs behind them, and the section table with their headers behind it stand at
-//! the end of the file, in that order. Compilers and assemblers end an object with names and table: those give way, and
-//! nothing but what was added makes the file larger. In a file that ends in another way both are copied, and what they took
-//! stays where it was, unused: so either form can be undone to the byte.
+//! The file ends with the added sections, the extended section names, and the extended section table, in that order.
+//! Compilers and assemblers end an object with names and table: those are replaced, and the file grows only by the additions.
+//! In a file that ends otherwise both are copied, and the old ones stay in place, unused. Either form can be undone byte for
+//! byte.
 
 use object::elf;
 
@@ -13,6 +13,7 @@ use crate::content::Content;
 use crate::error::Malformed;
 use crate::rewrite::{NewSection, broken};
 
+/// Returns the object with sections added.
 pub fn with_sections<'data>(
     file: View<'data>,
     layout: &'static Layout,
@@ -20,18 +21,18 @@ pub fn with_sections<'data>(
 ) -> Result<Content<'data>, Malformed> {
     let elf = Elf::read(file, layout)?;
     for section in 0..elf.count {
-        // A name from beyond the table would become one of those that are added.
+        // An offset beyond the table would refer to an added name.
         if elf.section_field(section, SH_NAME, 4)? >= elf.names.size() {
-            return Err(broken(file, format!("section {section} has no name in the string table")));
+            return Err(broken(file, format!("section {section} has a name outside the string table")));
         }
     }
     let kept = if elf.ends_in_tables()? { elf.names_offset() } else { file.size() };
-    let mut body = Content::from(elf.behind_header(kept));
+    let mut body = Content::from(elf.after_header(kept));
     let mut names = Vec::new();
     let mut headers = Vec::new();
     for section in sections {
         let name = elf.names.size() + names.len() as u64;
-        let name = u32::try_from(name).map_err(|_| broken(file, "has no room for more section names"))?;
+        let name = u32::try_from(name).map_err(|_| broken(file, "string table too large for more section names"))?;
         names.extend(section.name.bytes().chain([0]));
         let mut header = vec![0; layout.section_header_size as usize];
         elf.set(&mut header, SH_NAME, 4, name.into());
@@ -57,7 +58,7 @@ pub fn with_sections<'data>(
 }
 
 impl Elf<'_> {
-    /// Whether the file ends in the section names and then the section table, with nothing but padding between them.
+    /// Returns whether the file ends with the section names and then the section table, with only padding between them.
     fn ends_in_tables(&self) -> Result<bool, Malformed> {
         let names_end = self.names_offset() + self.names.size();
         let padding_and_table = self.file.from(names_end).data();
@@ -66,7 +67,7 @@ impl Elf<'_> {
             && padding_and_table.len() as u64 == padding + self.table.size()
             && padding_and_table.iter().take(padding as usize).all(|&byte| byte == 0);
         let others = (1..self.count).filter(|&section| section != self.names_index);
-        // Asked first, because it also checks that all bytes that the object says it has are there.
+        // Evaluated first, because it also checks that all sections lie within the file.
         let others_end = self.end_of(others)?;
         Ok(tables_end_it && !self.has_segments()? && others_end <= self.names_offset())
     }

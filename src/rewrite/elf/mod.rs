@@ -1,6 +1,7 @@
-//! ELF, in both widths and byte orders: where fields stand, and the tables of a file.
+//! ELF, in both widths and byte orders: offsets of fields, and the tables of a file.
 //!
-//! The layout is data, because four kinds of files differ in nothing else, and because fields are written as well as read.
+//! The layout is data, because the four kinds of files differ in nothing else, and because fields are written as well as
+//! read.
 
 mod add;
 mod remove;
@@ -15,7 +16,7 @@ use crate::error::{Cause, Malformed};
 pub use add::with_sections;
 pub use remove::without_sections;
 
-/// Where fields stand in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of the
+/// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of the
 /// fields for offsets and sizes.
 pub struct Layout {
     word: u64,
@@ -34,7 +35,7 @@ pub struct Layout {
     st_shndx: u64,
 }
 
-/// Fields of a section header that stand at one place in both widths.
+/// Offsets of the fields of a section header that are the same in both widths.
 const SH_NAME: u64 = 0;
 const SH_TYPE: u64 = 4;
 const SH_FLAGS: u64 = 8;
@@ -73,21 +74,21 @@ pub static ELF64: Layout = Layout {
     st_shndx: 6,
 };
 
-/// From so many sections on, their number stands in section 0 and not in the file header (`SHN_LORESERVE`).
+/// Number of sections from which it is stored in section 0 and not in the file header (`SHN_LORESERVE`).
 const MOST_IN_HEADER: u64 = 0xff00;
-/// The same for the number of the section with the names (`SHN_XINDEX`).
+/// Index of the section with the names that means that section 0 holds the index (`SHN_XINDEX`).
 const INDEX_ELSEWHERE: u64 = 0xffff;
 
-/// A file whose tables are there.
+/// A file with valid tables.
 #[derive(Clone, Copy)]
 struct Elf<'data> {
     layout: &'static Layout,
     big_endian: bool,
     file: View<'data>,
-    /// The section table, from section 0 on.
+    /// Section table, from section 0 on.
     table: View<'data>,
     count: u64,
-    /// Number of the section with the sections' names.
+    /// Index of the section with the sections' names.
     names_index: u64,
     names: View<'data>,
 }
@@ -104,7 +105,10 @@ impl<'data> Elf<'data> {
             return Err(broken(file, "has no section headers with names"));
         }
         if shentsize != layout.section_header_size {
-            return Err(broken(file, format!("has section headers of {shentsize} bytes")));
+            return Err(broken(
+                file,
+                format!("has section headers of {shentsize} bytes, expected {}", layout.section_header_size),
+            ));
         }
         let part = |size| file.part("ELF section header offset", layout.e_shoff, table_offset, size);
         this.table = part(layout.section_header_size)?;
@@ -112,17 +116,17 @@ impl<'data> Elf<'data> {
         this.names_index = if shstrndx == INDEX_ELSEWHERE { this.section_link(0)? } else { shstrndx };
         this.table = part(this.count.saturating_mul(layout.section_header_size))?;
         if !(1..this.count).contains(&this.names_index) {
-            let cause = Cause::Unexpected { value: this.names_index, expected: "the number of a section" };
+            let cause = Cause::Unexpected { value: this.names_index, expected: "the index of a section" };
             return Err(file.malformed("ELF section name table index", layout.e_shstrndx, cause));
         }
         this.names = this.content(this.names_index)?;
         if this.section_type(this.names_index)? != elf::SHT_STRTAB || this.names.data().last() != Some(&0) {
-            return Err(broken(file, "its section names stand in no string table"));
+            return Err(broken(file, "has section names outside a string table"));
         }
         Ok(this)
     }
 
-    /// An unsigned integer in the byte order of the file.
+    /// Reads an unsigned integer in the byte order of the file.
     fn field(&self, view: View, field: &'static str, at: u64, width: u64) -> Result<u64, Malformed> {
         let bytes = view.part(field, at, at, width)?.data();
         let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
@@ -143,7 +147,7 @@ impl<'data> Elf<'data> {
         self.set(bytes, at, self.layout.word, value);
     }
 
-    /// A field of a section header that is as wide as an offset.
+    /// Reads a field of a section header that is as wide as an offset.
     fn word(&self, section: u64, at: u64) -> Result<u64, Malformed> {
         self.section_field(section, at, self.layout.word)
     }
@@ -161,7 +165,7 @@ impl<'data> Elf<'data> {
         self.section_field(section, self.layout.sh_link, 4)
     }
 
-    /// The bytes that a section has in the file.
+    /// Returns the bytes of a section in the file.
     fn content(&self, section: u64) -> Result<View<'data>, Malformed> {
         let (offset, size) = (self.word(section, self.layout.sh_offset)?, self.word(section, self.layout.sh_size)?);
         if [elf::SHT_NOBITS, elf::SHT_NULL].contains(&self.section_type(section)?) {
@@ -176,19 +180,19 @@ impl<'data> Elf<'data> {
         Ok(name.split(|&byte| byte == 0).next().unwrap_or_default())
     }
 
-    /// The section header as it is.
+    /// Returns a section header unchanged.
     fn header(&self, section: u64) -> &'data [u8] {
         self.headers(section, section + 1)
     }
 
-    /// The file with another section table: `body` stands behind the file header, and `table` behind that.
+    /// Returns the file with another section table: the file header, then `body`, then `table`.
     fn assemble(&self, body: Content<'data>, table: Content<'data>) -> Result<Content<'data>, Malformed> {
         let layout = self.layout;
         let table_offset = (layout.header_size + body.size()).next_multiple_of(layout.word);
         let count = table.size() / layout.section_header_size;
         let largest = if layout.word == 4 { u64::from(u32::MAX) } else { u64::MAX };
         if table_offset + table.size() > largest {
-            return Err(broken(self.file, "would be larger than a 32-bit ELF file can be"));
+            return Err(broken(self.file, "too large for a 32-bit ELF file"));
         }
         let mut content = Content::from(self.header_for(table_offset, count));
         content.append(body);
@@ -197,7 +201,7 @@ impl<'data> Elf<'data> {
         Ok(content)
     }
 
-    /// A copy of the file header that leads to a section table.
+    /// Returns a copy of the file header that refers to a section table.
     fn header_for(&self, table_offset: u64, count: u64) -> Vec<u8> {
         let mut header = self.file.data()[..self.layout.header_size as usize].to_vec();
         self.set_word(&mut header, self.layout.e_shoff, table_offset);
@@ -209,35 +213,35 @@ impl<'data> Elf<'data> {
         Ok(self.field(self.file, "ELF header", self.layout.e_phnum, 2)? > 0)
     }
 
-    /// A copy of section 0, which holds the number of sections where the file header cannot.
+    /// Returns a copy of section 0, which holds the number of sections where the file header cannot.
     fn section_0(&self, count: u64) -> Vec<u8> {
         let mut header = self.header(0).to_vec();
         self.set_word(&mut header, self.layout.sh_size, if count < MOST_IN_HEADER { 0 } else { count });
         header
     }
 
-    /// The section headers from number `from` up to `to`, as they are.
+    /// Returns the section headers from index `from` up to `to`, unchanged.
     fn headers(&self, from: u64, to: u64) -> &'data [u8] {
         let size = self.layout.section_header_size;
         &self.table.data()[(from * size) as usize..(to * size) as usize]
     }
 
-    /// Where the section table begins.
+    /// Returns the offset of the section table.
     fn table_offset(&self) -> u64 {
         self.table.start() - self.file.start()
     }
 
-    /// Where the section names begin.
+    /// Returns the offset of the section names.
     fn names_offset(&self) -> u64 {
         self.names.start() - self.file.start()
     }
 
-    /// The bytes from the end of the file header up to an offset.
-    fn behind_header(&self, end: u64) -> &'data [u8] {
+    /// Returns the bytes from the end of the file header up to an offset.
+    fn after_header(&self, end: u64) -> &'data [u8] {
         &self.file.data()[self.layout.header_size as usize..end as usize]
     }
 
-    /// The end of the last bytes that any of these sections has.
+    /// Returns the largest end of any of these sections.
     fn end_of(&self, sections: impl IntoIterator<Item = u64>) -> Result<u64, Malformed> {
         let mut end = self.layout.header_size;
         for section in sections {
@@ -249,7 +253,7 @@ impl<'data> Elf<'data> {
         Ok(end)
     }
 
-    /// A section header with its bytes in another place.
+    /// Returns a copy of a section header with another offset and size.
     fn placed(&self, section: u64, offset: u64, size: u64) -> Vec<u8> {
         let mut header = self.header(section).to_vec();
         self.set_word(&mut header, self.layout.sh_offset, offset);

@@ -1,7 +1,7 @@
-//! Taking sections out of an ELF file.
+//! Removing sections from an ELF file.
 //!
-//! If they stand as they are added here, the file becomes again what it was, to the byte. Else it is put together anew from
-//! the sections that stay. Those keep their numbers, because others and symbols refer to them by number.
+//! If [`super::with_sections`] added the sections, the result is the original file, byte for byte. Otherwise a new file is built
+//! from the remaining sections. Those keep their indices, because other sections and symbols refer to them by index.
 
 use object::elf;
 
@@ -11,6 +11,7 @@ use crate::content::Content;
 use crate::error::Malformed;
 use crate::rewrite::broken;
 
+/// Returns the object without the sections whose names begin with `prefix`.
 pub fn without_sections<'data>(
     file: View<'data>,
     layout: &'static Layout,
@@ -27,45 +28,45 @@ pub fn without_sections<'data>(
         return Ok(Content::from(file.data()));
     }
     if unwanted.contains(&elf.names_index) {
-        return Err(broken(file, "its section names stand in a section that is to go"));
+        return Err(broken(file, "has its section names in a section to remove"));
     }
-    match elf.as_it_was(&unwanted)? {
+    match elf.original(&unwanted)? {
         Some(original) => Ok(original),
         None => elf.rebuilt(&unwanted),
     }
 }
 
-/// What was added to a file, if it was added here.
+/// Sections that [`super::with_sections`] added to a file.
 struct Added {
-    /// How many sections there were before.
+    /// Number of sections before.
     count: u64,
-    /// Where the added sections begin in the file.
+    /// Offset of the added sections in the file.
     start: u64,
-    /// The size of the section names before.
+    /// Size of the section names before, in bytes.
     names_size: u64,
 }
 
 impl<'data> Elf<'data> {
-    /// The file as it was before [`super::with_sections`], to the byte; `None` where it was not that which added these.
-    fn as_it_was(&self, unwanted: &[u64]) -> Result<Option<Content<'data>>, Malformed> {
+    /// Returns the file before [`super::with_sections`], byte for byte; `None` if another tool added the sections.
+    fn original(&self, unwanted: &[u64]) -> Result<Option<Content<'data>>, Malformed> {
         let Some(added) = self.added(unwanted)? else { return Ok(None) };
         let others = (1..added.count).filter(|&section| section != self.names_index);
         let others_end = self.end_of(others)?;
         if self.has_segments()? || others_end > added.start {
             return Ok(None);
         }
-        for place in self.places_of_old_table(others_end, &added) {
-            if self.kept_its_tables(&added, place)? {
+        for place in self.old_table_offsets(others_end, &added) {
+            if self.has_original_tables(&added, place)? {
                 let mut content = Content::from(self.header_for(place, added.count));
-                content.push(self.behind_header(added.start));
+                content.push(self.after_header(added.start));
                 return Ok(Some(content));
             }
         }
-        // Else they gave way, and stood where the added sections begin.
+        // Otherwise the tables were replaced, and began where the added sections begin.
         if self.table_offset() + self.table.size() != self.file.size() {
             return Ok(None);
         }
-        let mut body = Content::from(self.behind_header(added.start));
+        let mut body = Content::from(self.after_header(added.start));
         body.push(&self.names.data()[..added.names_size as usize]);
         let mut table = Content::from(self.section_0(added.count));
         table.push(self.headers(1, self.names_index));
@@ -74,11 +75,11 @@ impl<'data> Elf<'data> {
         self.assemble(body, table).map(Some)
     }
 
-    /// Where a section table may be that is not used any more: some assemblers put it behind the file header, and what else
-    /// is not used stands behind the sections that were there before.
-    fn places_of_old_table(&self, others_end: u64, added: &Added) -> Vec<u64> {
+    /// Returns possible offsets of an unused section table: some assemblers write it after the file header, and other unused
+    /// bytes follow the original sections.
+    fn old_table_offsets(&self, others_end: u64, added: &Added) -> Vec<u64> {
         let entry_size = self.layout.section_header_size;
-        // An entry by which the table is known: those of the names and of section 0 may have changed.
+        // An entry that identifies the table: those of the names and of section 0 may have changed.
         let known = if self.names_index == 1 { 2 } else { 1 };
         if known >= added.count {
             return Vec::new();
@@ -91,8 +92,8 @@ impl<'data> Elf<'data> {
         tables.chain([self.layout.header_size]).filter(fits).collect()
     }
 
-    /// Whether the unwanted sections stand as they are added here: the last in the table, one behind the other in the file
-    /// and behind them the section names, at the end of which are theirs, which nothing else uses.
+    /// Returns the added sections if their layout is that of [`super::with_sections`]: last in the table, back to back in the
+    /// file, and followed by the section names, which end with theirs, which nothing else uses.
     fn added(&self, unwanted: &[u64]) -> Result<Option<Added>, Malformed> {
         let count = self.count - unwanted.len() as u64;
         let start = self.word(unwanted[0], self.layout.sh_offset)?;
@@ -116,24 +117,24 @@ impl<'data> Elf<'data> {
         Ok(names_follow.then_some(Added { count, start, names_size }))
     }
 
-    /// Whether there still is at `place` the section table that this one continues, and the section names that these do.
-    fn kept_its_tables(&self, added: &Added, place: u64) -> Result<bool, Malformed> {
+    /// Returns whether the original section table is still at `place`, and the original section names at their offset.
+    fn has_original_tables(&self, added: &Added, place: u64) -> Result<bool, Malformed> {
         let table =
             self.file.part("ELF section header offset", 0, place, added.count * self.layout.section_header_size)?;
         let old = Elf { table, count: added.count, ..*self };
         let names_offset = old.word(self.names_index, self.layout.sh_offset)?;
         let names = self.file.part("ELF section offset", 0, names_offset, added.names_size);
-        let names_are_there = names_offset.saturating_add(added.names_size) <= added.start
+        let has_names = names_offset.saturating_add(added.names_size) <= added.start
             && names.is_ok_and(|names| self.names.starts_with(names.data()));
-        Ok(names_are_there
+        Ok(has_names
             && old.header(0) == self.section_0(added.count)
             && old.headers(1, self.names_index) == self.headers(1, self.names_index)
             && old.header(self.names_index) == self.placed(self.names_index, names_offset, added.names_size)
             && old.headers(self.names_index + 1, added.count) == self.headers(self.names_index + 1, added.count))
     }
 
-    /// A file that means the same without the unwanted sections. Those at the end of the table go, others become empty ones
-    /// without a name.
+    /// Returns an equivalent file without the unwanted sections. Those at the end of the table are removed; others become empty
+    /// sections without a name.
     fn rebuilt(&self, unwanted: &[u64]) -> Result<Content<'data>, Malformed> {
         let layout = self.layout;
         let tail = (0..self.count).rev().take_while(|section| unwanted.contains(section)).count() as u64;
@@ -161,12 +162,12 @@ impl<'data> Elf<'data> {
         self.assemble(body, table)
     }
 
-    /// What stands behind the file header if only these sections are kept, in their order in the file, and the offset of
-    /// each. A file with segments stays as it is up to the end of what is kept, for segments have offsets too.
+    /// Returns the bytes after the file header with only these sections, in their order in the file, and the offset of each. A
+    /// file with segments stays unchanged up to the end of the last section, because segments have offsets too.
     fn packed(&self, kept: &[u64]) -> Result<(Content<'data>, Vec<u64>), Malformed> {
         let layout = self.layout;
         if self.has_segments()? {
-            let body = Content::from(self.behind_header(self.end_of(kept.iter().copied())?));
+            let body = Content::from(self.after_header(self.end_of(kept.iter().copied())?));
             let places = kept.iter().map(|&section| self.word(section, layout.sh_offset)).collect::<Result<_, _>>()?;
             return Ok((body, places));
         }
@@ -181,7 +182,7 @@ impl<'data> Elf<'data> {
         for index in order {
             let view = contents[index];
             if view.size() > 0 && view.start() < end {
-                return Err(broken(self.file, "has sections that share bytes"));
+                return Err(broken(self.file, "has overlapping sections"));
             }
             end = end.max(view.start() + view.size());
             let alignment = match self.word(kept[index], layout.sh_addralign)? {
@@ -196,7 +197,7 @@ impl<'data> Elf<'data> {
         Ok((body, places))
     }
 
-    /// Whether a symbol refers to a section with this number or a larger one.
+    /// Returns whether a symbol refers to a section with this index or a larger one.
     fn symbols_reach(&self, number: u64) -> Result<bool, Malformed> {
         for section in 1..self.count {
             if self.section_type(section)? != elf::SHT_SYMTAB {
@@ -206,7 +207,7 @@ impl<'data> Elf<'data> {
             for symbol in 0..symbols.size() / self.layout.symbol_size {
                 let at = symbol * self.layout.symbol_size + self.layout.st_shndx;
                 let index = self.field(symbols, "ELF symbol", at, 2)?;
-                // One that does not fit may be anything.
+                // An index that does not fit may be any.
                 if index == INDEX_ELSEWHERE || (number..MOST_IN_HEADER).contains(&index) {
                     return Ok(true);
                 }
@@ -216,5 +217,5 @@ impl<'data> Elf<'data> {
     }
 }
 
-/// More than any section of an object file needs in the file.
+/// Largest alignment in the file, in bytes; more than any section of an object file needs.
 const LARGEST_ALIGNMENT: u64 = 4096;

@@ -126,7 +126,7 @@ impl Runner<'_> {
 
     /// Returns whether a file is an object, to which sections are or were added.
     fn is_object(&self, input: &Input) -> bool {
-        self.file_type.form == Form::Object && rewrite::host(input.view()).is_some()
+        self.file_type.form == Form::Object && rewrite::object_format(input.view()).is_some()
     }
 }
 

@@ -1,42 +1,44 @@
-//! ABI generations: what a wrapper object and the host objects that it is linked with have to agree on.
+//! ABI generations: the properties that a wrapper object and the host objects in its link must share.
 //!
 //! Clang writes the offload entries into the host objects, the wrapper hands them to the runtime; section names, entry
 //! layout and the way to unregister changed from release to release. A generation is a row here; code that builds a plan
-//! asks the row and never the release.
+//! reads the row and never compares releases.
 //!
 //! Sources: objects made by the tools of LLVM 14, 15, 16, 19 and 22; section names in the libraries of 20 and 21;
 //! LLVM's source for 10 to 13, 17, 18 and the main branch of autumn 2026; the Clang Offload Wrapper document for `aomp`.
 
 use crate::target::OffloadKind;
 
-/// One generation.
+/// An ABI generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generation {
     /// Name of the generation on the command line.
     pub name: &'static str,
     /// Major version of LLVM; `None` for a generation that is not a release.
     pub release: Option<u32>,
-    /// The layout of the offload entries.
+    /// Layout of the offload entries.
     pub entries: EntryLayout,
-    /// Whether the entries of all kinds stand in one section.
+    /// Whether the entries of all kinds share one section.
     pub one_entry_section: bool,
-    /// What stands between the section's name and the end of the placeholder's: see [`Generation::placeholder`].
+    /// Form of the placeholder's name: see [`Generation::placeholder`].
     placeholder: PlaceholderName,
     /// Whether the placeholder's section is marked to survive `--gc-sections`.
     pub retain: bool,
-    /// Which tool's name the object's source has.
+    /// Source file name that the generation's tool records in the object.
     pub source_name: &'static str,
+    /// Section of OpenMP's images.
     pub images: ImageSection,
     /// Priority of OpenMP's constructor. Up to 100 is reserved; host objects register their requirements with 0.
     openmp_priority: u16,
-    /// Priority of the constructor for CUDA and HIP; absent where the tools of the release know neither.
+    /// Priority of the constructor for CUDA and HIP; `None` where the tools of the release support neither.
     cuda_hip_priority: Option<u16>,
-    /// How OpenMP unregisters. CUDA and HIP always did it through `atexit`.
+    /// Unregistration of OpenMP's images. CUDA and HIP always used `atexit`.
     pub unregister: Unregister,
-    /// What an entry's flags say about a variable of CUDA or HIP.
+    /// Interpretation of an entry's flags for a variable of CUDA or HIP.
     pub flags: FlagRules,
+    /// Interface of the SYCL runtime; `None` where the release has no wrapper for SYCL.
     pub sycl: Option<SyclAbi>,
-    /// Whether the target of each image is registered as well, as AMD's libomptarget of that time wants it.
+    /// Whether the target of each image is registered as well, as AMD's libomptarget of that time requires.
     pub image_info: bool,
 }
 
@@ -49,40 +51,40 @@ pub enum EntryLayout {
     New,
 }
 
-/// Where OpenMP's images stand.
+/// Section of OpenMP's images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageSection {
-    /// `.rodata`, the images as they are.
+    /// `.rodata`, with the images unchanged.
     Rodata,
     /// `.llvm.offloading`, each image in an offload binary.
     Offloading,
 }
 
-/// When the images are taken out of the runtime's hands.
+/// Time at which the images are unregistered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unregister {
-    /// A destructor with this priority.
+    /// By a destructor with this priority.
     FiniArray(u16),
-    /// A function that the constructor hands to `atexit`. Such functions run before any destructor, so the runtime is
-    /// still there; in a library they also run when it is closed.
+    /// By a function that the constructor passes to `atexit`. Such functions run before any destructor, so the runtime is
+    /// still loaded; in a library they also run when it is closed.
     AtExit,
 }
 
-/// How much of a variable's flags is looked at.
+/// Interpretation of a variable's flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlagRules {
     /// The whole word is the type, and only plain variables are registered (LLVM 15 to 17).
     Word,
     /// Three bits of type and single bits for extern, constant and normalized (LLVM 18 on).
     Bits,
-    /// The same, and managed variables (LLVM 20 on).
+    /// As [`FlagRules::Bits`], and managed variables (LLVM 20 on).
     BitsAndManaged,
 }
 
-/// What the SYCL runtime is given.
+/// Argument of the SYCL runtime's registration function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyclAbi {
-    /// A descriptor in the manner of OpenMP's (LLVM 22).
+    /// A descriptor like OpenMP's (LLVM 22).
     Descriptor,
     /// The offload binaries themselves and their size (main).
     OffloadBinaries,
@@ -96,7 +98,7 @@ enum PlaceholderName {
     Section,
 }
 
-/// LLVM 11 to 14, the tool clang-offload-wrapper; the others are told by how they differ from one before.
+/// LLVM 11 to 14, the tool clang-offload-wrapper; the other rows list their differences from an earlier one.
 const LLVM_14: Generation = Generation {
     name: "llvm14",
     release: Some(14),
@@ -114,7 +116,7 @@ const LLVM_14: Generation = Generation {
     image_info: false,
 };
 
-/// LLVM 15 to 17, clang-linker-wrapper.
+/// LLVM 15 to 17, the tool clang-linker-wrapper.
 const LLVM_15: Generation = Generation {
     name: "llvm15",
     release: Some(15),
@@ -163,7 +165,7 @@ const OLD_ENTRY_SYMBOL: &str = ".omp_offloading.entry.";
 /// Every prefix that clang has used for the symbols of entries.
 pub const ENTRY_SYMBOLS: [&str; 2] = [OLD_ENTRY_SYMBOL, ENTRY_SYMBOL];
 
-/// Every generation that a user can name, oldest first.
+/// Every generation, oldest first; those that are not releases last.
 pub const GENERATIONS: [Generation; 15] = [
     Generation { name: "llvm10", release: Some(10), openmp_priority: 0, ..LLVM_14 },
     Generation { name: "llvm11", release: Some(11), ..LLVM_14 },
@@ -201,13 +203,13 @@ const fn newest_release() -> Generation {
 }
 
 impl Generation {
-    /// The generation of that name.
+    /// Returns the generation of a name.
     pub fn named(name: &str) -> Option<Generation> {
         GENERATIONS.into_iter().find(|generation| generation.name == name)
     }
 
-    /// The section of the offload entries of a kind; a C identifier, so that linkers define `__start_` and `__stop_` for
-    /// it.
+    /// Returns the section of the offload entries of a kind; a C identifier, so that linkers define `__start_` and `__stop_`
+    /// for it.
     pub fn entry_section(&self, kind: OffloadKind) -> &'static str {
         match kind {
             _ if self.one_entry_section => "llvm_offload_entries",
@@ -217,7 +219,8 @@ impl Generation {
         }
     }
 
-    /// The name of the object of size zero that keeps the entry section in the link when no host object has entries.
+    /// Returns the name of the placeholder, an object of size zero that keeps the entry section in the link when no host
+    /// object has entries.
     pub fn placeholder(&self, kind: OffloadKind) -> String {
         let section = self.entry_section(kind);
         match self.placeholder {
@@ -226,7 +229,7 @@ impl Generation {
         }
     }
 
-    /// What an entry's symbol begins with.
+    /// Returns the prefix of an entry's symbol.
     pub fn entry_symbol(&self) -> &'static str {
         match self.placeholder {
             PlaceholderName::Entry => OLD_ENTRY_SYMBOL,
@@ -234,7 +237,7 @@ impl Generation {
         }
     }
 
-    /// The priority of the constructor for a kind; `None` where this generation never had the kind.
+    /// Returns the priority of the constructor for a kind; `None` if this generation does not support the kind.
     pub fn constructor_priority(&self, kind: OffloadKind) -> Option<u16> {
         match kind {
             OffloadKind::OpenMp => Some(self.openmp_priority),
@@ -265,7 +268,7 @@ mod tests {
     use OffloadKind::{Cuda, Hip, OpenMp, Sycl};
 
     #[test]
-    fn each_generation_has_the_names_and_numbers_of_its_tools() {
+    fn uses_the_names_and_numbers_of_each_releases_tools() {
         #[rustfmt::skip]
         let rows = [
             ("llvm10", "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(0)),
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_known_from_the_release_that_brought_it() {
+    fn supports_a_kind_from_its_first_release_on() {
         assert_eq!(Generation::supporting(Cuda)[0], "llvm15");
         assert!(!Generation::supporting(Hip).contains(&"aomp"));
         assert_eq!(Generation::supporting(Sycl), ["llvm22", "main"]);

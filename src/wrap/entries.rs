@@ -1,8 +1,8 @@
-//! Offload entries: the table from which a runtime knows kernels and variables by name.
+//! Offload entries: the table by which a runtime finds kernels and variables by name.
 //!
-//! Clang puts one entry for each into a section of every host object; the linker joins them and gives the bounds. The
-//! wrapper adds an empty placeholder, so that the section exists, and for host programs that no clang has made, the
-//! entries themselves.
+//! Clang writes an entry for each into a section of every host object; the linker concatenates them and defines the bounds.
+//! The wrapper adds an empty placeholder, so that the section exists, and the entries themselves for host programs that
+//! clang has not compiled.
 //!
 //! | old (32 bytes, LLVM 19 and before) | offset | new (56 bytes, LLVM 20 on) | offset |
 //! |---|---|---|---|
@@ -21,26 +21,29 @@ use crate::host::{
 };
 use crate::target::OffloadKind;
 
-/// An entry that is written by us and not by a compiler.
+/// An entry that the wrapper writes instead of a compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OffloadEntry {
-    /// What it is called in the device image.
+    /// Name in the device image.
     pub name: String,
-    /// The symbol whose address the host knows it by.
+    /// Symbol whose address identifies it in the host program.
     pub host_symbol: String,
-    /// In bytes; 0 for a kernel.
+    /// Size in bytes; 0 for a kernel.
     pub size: u64,
+    /// Flags, whose meaning depends on the generation.
     pub flags: u32,
     /// Alignment of a managed variable, type of a surface or texture.
     pub data: u32,
-    /// The symbol of the pointer through which the host reaches a managed variable; new entries only.
+    /// Symbol of the pointer through which the host accesses a managed variable; new entries only.
     pub aux_symbol: Option<String>,
 }
 
-/// The bounds of the entries of the whole program or library.
+/// Bounds of the entries of the whole program or library.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
+    /// Address of the first entry.
     pub begin: Address,
+    /// Address after the last entry.
     pub end: Address,
 }
 
@@ -69,7 +72,7 @@ pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation
         // joins the entries or loses to them; a writable one would take the bounds away from read-only entries.
         ([], false) => (SectionKind::ReadOnly, Data::Bytes(Content::new())),
         ([], true) => (SectionKind::Retained, Data::Bytes(Content::new())),
-        // Their addresses have to be filled in.
+        // The linker or the loader fills in their addresses.
         _ => (SectionKind::Writable, Data::Fields(all)),
     };
     plan.section(Section::new(name, section_kind, 8, data));
@@ -79,7 +82,7 @@ pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation
     }
 }
 
-/// Adds the section with the names of `entries` and returns where each is.
+/// Adds the section with the names of `entries` and returns their addresses.
 fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadEntry]) -> Vec<Address> {
     if entries.is_empty() {
         return Vec::new();
@@ -102,7 +105,7 @@ fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadE
     addresses
 }
 
-/// The fields of one entry, in their order.
+/// Returns the fields of one entry, in order.
 pub fn fields(
     layout: EntryLayout,
     kind: OffloadKind,
@@ -121,9 +124,9 @@ pub fn fields(
     }
 }
 
-/// How a loop over the entries gets at the fields of the one that it is at.
+/// Fields of the current entry of a loop over the entries.
 impl EntryLayout {
-    /// In bytes.
+    /// Returns the size of an entry in bytes.
     pub fn size(self) -> u32 {
         match self {
             EntryLayout::Old => 32,
@@ -131,7 +134,7 @@ impl EntryLayout {
         }
     }
 
-    /// The offload kind; old entries have none, their section is for one kind.
+    /// Returns the offload kind; `None` for old entries, whose section is for one kind.
     pub fn kind(self) -> Option<Value> {
         match self {
             EntryLayout::Old => None,
@@ -139,24 +142,28 @@ impl EntryLayout {
         }
     }
 
+    /// Returns the address in the host program.
     pub fn address(self) -> Value {
         field(self.pick(0, 16), Width::U64, Part::All)
     }
 
+    /// Returns the address of the name.
     pub fn name(self) -> Value {
         field(self.pick(8, 24), Width::U64, Part::All)
     }
 
+    /// Returns the size of the variable, or 0 for a kernel.
     pub fn size_field(self) -> Value {
         field(self.pick(16, 32), Width::U64, Part::All)
     }
 
+    /// Returns the flags, or a part of them.
     pub fn flags(self, part: Part) -> Value {
         field(self.pick(24, 12), Width::U32, part)
     }
 
-    /// Alignment, or type of a surface or texture, as an `int`. In the new layout it is the low half of 64 bits, which
-    /// is not the first half everywhere.
+    /// Returns the alignment, or the type of a surface or texture, as an `int`. In the new layout it is the low half of 64
+    /// bits, which is not the first half on every machine.
     pub fn data(self) -> Value {
         match self {
             EntryLayout::Old => field(28, Width::U32, Part::SignedLow32),
@@ -164,7 +171,7 @@ impl EntryLayout {
         }
     }
 
-    /// The pointer of a managed variable.
+    /// Returns the pointer of a managed variable.
     pub fn aux_address(self) -> Value {
         field(48, Width::U64, Part::All)
     }

@@ -13,17 +13,18 @@ use crate::host::{
 };
 use crate::target::OffloadKind;
 
-/// What CUDA and HIP call the same things.
+/// Names of the same things in CUDA and HIP.
 struct Names {
-    /// In the names of local symbols: `.cuda.fatbin_reg`.
+    /// Part of the names of local symbols: `.cuda.fatbin_reg`.
     local: &'static str,
-    /// Before the names of the runtime's functions: `__cudaRegisterFatBinary`.
+    /// Prefix of the runtime's functions: `__cudaRegisterFatBinary`.
     runtime: &'static str,
+    /// Magic and sections.
     wrapper: FatBinaryWrapper,
-    /// Alignment of the fat binary in bytes. The wrapper library of LLVM says nothing, which makes it 16; clang aligns
-    /// what it makes for a single file, and HIP's loader maps pages.
+    /// Alignment of the fat binary in bytes. LLVM's wrapper library sets none, so CUDA's gets 16; clang aligns the fat binary
+    /// of a single file, and HIP's loader maps pages.
     alignment: u64,
-    /// Whether a call says that everything is registered.
+    /// Whether a call ends the registration.
     has_end: bool,
     /// Whether surfaces and textures can be registered: libcudart 12 and 13 no longer have those functions.
     has_surfaces: bool,
@@ -47,7 +48,7 @@ const HIP: Names = Names {
     has_surfaces: true,
 };
 
-/// Adds everything that CUDA or HIP needs.
+/// Adds fat binary, wrapper structure and functions for CUDA or HIP.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, priority: u16) {
     let names = if request.kind == OffloadKind::Cuda { &CUDA } else { &HIP };
     let generation = request.generation;
@@ -61,7 +62,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
         Section::new(names.wrapper.container_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
     plan.section(Section { large: request.large, ..section });
 
-    let keep = super::kept(plan, &request.keep);
+    let keep = super::weak_references(plan, &request.keep);
     let section = plan.next_section();
     let wrapper = plan.symbol(".fatbin_wrapper", Definition::Data { section, offset: 0, size: 24 });
     let version = Field::U32(fat_binary_wrapper::VERSION);
@@ -101,7 +102,8 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     registration::functions(plan, functions, priority, Unregister::AtExit, register, unregister);
 }
 
-/// What is done with one entry: nothing if it is another kind's; else a kernel or, by its flags, a variable.
+/// Returns the steps for one entry: nothing for an entry of another kind, else the registration of a kernel or, depending on
+/// its flags, of a variable.
 fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: OffloadKind, generation: &Generation) -> Vec<Step> {
     let layout = generation.entries;
     let body = vec![
@@ -122,7 +124,8 @@ fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: OffloadKind, gener
     }
 }
 
-/// `(handle, host address, device name twice, thread limit -1, five null pointers) -> int`
+/// Returns the call that registers a kernel: `(handle, host address, device name twice, thread limit -1, five null pointers)
+/// -> int`.
 fn register_function(plan: &mut ObjectPlan, names: &Names, generation: &Generation) -> Step {
     let layout = generation.entries;
     let mut arguments = vec![Value::Local(Local::Handle), layout.address(), layout.name(), layout.name()];
@@ -131,7 +134,8 @@ fn register_function(plan: &mut ObjectPlan, names: &Names, generation: &Generati
     Step::call(runtime_function(plan, names, "RegisterFunction"), arguments)
 }
 
-/// By the type in the flags: 0 a plain variable, 1 managed, 2 a surface, 3 a texture; anything else is left alone.
+/// Returns the steps for a variable by the type in its flags: 0 plain, 1 managed, 2 a surface, 3 a texture; others are
+/// ignored.
 fn register_variable(plan: &mut ObjectPlan, names: &Names, generation: &Generation) -> Vec<Step> {
     let (layout, rules) = (generation.entries, generation.flags);
     let handle = Value::Local(Local::Handle);

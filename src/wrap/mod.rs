@@ -1,7 +1,7 @@
-//! Wrapping: device images and an offload kind in, the plan of a host object out.
+//! Wrapping: from device images and an offload kind to a host object that registers them.
 //!
-//! What differs from one LLVM release to the next stands in [`abi`] as a table; what differs from one offload kind to
-//! the next is a file each. Nothing here knows machines or file formats of the host.
+//! [`abi`] is a table of the differences between LLVM releases; each offload kind has a file of its own. The plans that they
+//! build are independent of machines and file formats of the host.
 
 pub mod abi;
 mod embedded;
@@ -25,23 +25,23 @@ use crate::target::OffloadKind;
 use abi::Generation;
 use embedded::EmbeddedImage;
 
-/// What to register.
+/// Images and entries to register.
 #[derive(Debug)]
 struct Request<'data> {
     kind: OffloadKind,
     generation: Generation,
     /// One for CUDA and HIP, any number for the others.
     images: Vec<EmbeddedImage<'data>>,
-    /// Entries for host programs that no compiler has given any.
+    /// Entries for host programs that no offload compiler has compiled.
     entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
     keep: Vec<String>,
-    /// Whether the images are to stand where large sections do.
+    /// Whether the images are placed among large sections.
     large: bool,
 }
 
-/// The plan of an object that registers everything in `request` when its program or library is loaded. `None` where
-/// this generation never had the kind.
+/// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None` if the
+/// generation does not support the kind.
 fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
     let priority = request.generation.constructor_priority(request.kind)?;
     let mut plan = ObjectPlan { source_name: request.generation.source_name, ..Default::default() };
@@ -57,7 +57,7 @@ fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
     Some(plan)
 }
 
-/// References to symbols that may or may not be in the link.
-fn kept(plan: &mut ObjectPlan, names: &[String]) -> Vec<SymbolId> {
+/// Returns weak references to symbols, which may be missing from the link.
+fn weak_references(plan: &mut ObjectPlan, names: &[String]) -> Vec<SymbolId> {
     names.iter().map(|name| plan.reference(name, Definition::UndefinedWeak)).collect()
 }

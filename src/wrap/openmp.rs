@@ -7,11 +7,11 @@
 //! | EntriesBegin | 16 | HostEntriesBegin | 16 |
 //! | EntriesEnd | 24 | HostEntriesEnd | 24 |
 //!
-//! Source: Clang Offload Wrapper document; the same in all of LLVM 10 to 22. The pointers go to the image itself even
-//! where it lies in an offload binary: libomptarget 14 and 22 do not look into those, 15 to 19 accept both.
+//! Source: Clang Offload Wrapper document; identical in LLVM 10 to 22. The pointers refer to the image itself even if it is
+//! inside an offload binary: libomptarget 14 and 22 do not read offload binaries, 15 to 19 accept both.
 //!
-//! AMD's compiler of the time of LLVM 14 (`aomp`) also registers, for each image, a `__tgt_image_info` with the target id
-//! it is for: version, number, count (i32 each), padding, target id, and a pointer that is always null; 32 bytes.
+//! AMD's compiler of the time of LLVM 14 (`aomp`) also registers, for each image, a `__tgt_image_info` with its target id:
+//! version, number, count (i32 each), padding, target id, and a pointer that is always null; 32 bytes.
 
 use super::abi::{Generation, ImageSection};
 use super::embedded::EmbeddedImage;
@@ -21,19 +21,19 @@ use crate::format::offload_binary;
 use crate::host::{Address, Data, Definition, Field, ObjectPlan, Section, SectionKind, Step, SymbolId, Value};
 use crate::target::OffloadKind;
 
-/// Size of all three structures.
+/// Size of each of the three structures, in bytes.
 const STRUCTURE_SIZE: u64 = 32;
 
-/// LLVM aligns aggregates of 16 bytes and more to 16; 8 is what they need.
+/// Alignment of the structures, in bytes. LLVM aligns aggregates of 16 bytes and more to 16; they require 8.
 const STRUCTURE_ALIGNMENT: u64 = 16;
 
-/// Adds everything that OpenMP needs.
+/// Adds images, structures and functions for OpenMP.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priority: u16) {
     let generation = &request.generation;
     let bounds = entries::section(plan, OffloadKind::OpenMp, generation, &request.entries);
     let target_ids: Vec<String> = request.images.iter().map(|image| image.arch.clone()).collect();
     let images = image_section(plan, request.images, generation, request.large);
-    let keep = super::kept(plan, &request.keep);
+    let keep = super::weak_references(plan, &request.keep);
     let infos = if generation.image_info { target_ids.as_slice() } else { &[] };
     let (descriptor, infos) = structures(plan, &images, bounds, infos, keep);
 
@@ -50,7 +50,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priorit
     registration::functions(plan, names, priority, generation.unregister, register, unregister);
 }
 
-/// All images, one section; returns the bounds of each.
+/// Adds one section with all images; returns the bounds of each.
 fn image_section<'data>(
     plan: &mut ObjectPlan<'data>,
     images: Vec<EmbeddedImage<'data>>,
@@ -80,8 +80,8 @@ fn image_section<'data>(
     bounds
 }
 
-/// The image array, behind it the descriptor, which is what the runtime gets, and behind that an image info for each
-/// target id; returns the addresses of the descriptor and of the image infos.
+/// Adds the image array, then the descriptor, which is the runtime's argument, then an image info for each target id; returns
+/// the addresses of the descriptor and of the image infos.
 fn structures(
     plan: &mut ObjectPlan,
     images: &[(Address, Address)],
@@ -120,7 +120,7 @@ fn structures(
     (descriptor, infos)
 }
 
-/// The target ids one after the other, each with its NUL and without gaps: AMD's offload-arch reads the section as a list.
+/// Adds the target ids back to back, each with its NUL: AMD's offload-arch reads the section as a list.
 fn target_id_section(plan: &mut ObjectPlan, target_ids: &[String]) -> Vec<Address> {
     if target_ids.is_empty() {
         return Vec::new();
@@ -138,7 +138,7 @@ fn target_id_section(plan: &mut ObjectPlan, target_ids: &[String]) -> Vec<Addres
     addresses
 }
 
-/// LLVM numbers repeated names from the second on.
+/// Returns a repeated name as LLVM numbers it, from the second on.
 fn numbered(name: &str, index: usize) -> String {
     match index {
         0 => name.to_owned(),

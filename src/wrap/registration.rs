@@ -1,9 +1,9 @@
-//! The functions that run at start and end, and how they get to run.
+//! The functions that run at start and end, and the sections that make them run.
 
 use super::abi::Unregister;
 use crate::host::{Data, Definition, Field, ObjectPlan, Section, SectionKind, Step, SymbolId, Value};
 
-/// Adds both functions: `register` runs as a constructor of this priority, `unregister` as the generation does it.
+/// Adds both functions: `register` runs as a constructor of this priority, `unregister` as the generation unregisters.
 pub fn functions(
     plan: &mut ObjectPlan,
     names: (&str, &str),

@@ -1,6 +1,6 @@
-//! The SYCL wrapper, in the two forms that LLVM has had.
+//! The SYCL wrapper, in both forms that LLVM has used.
 //!
-//! LLVM 22 gives the runtime a descriptor with an array of images:
+//! LLVM 22 passes the runtime a descriptor with an array of images:
 //!
 //! | `__sycl.tgt_device_image`, 80 bytes | offset | `__sycl.tgt_bin_desc`, 32 bytes | offset |
 //! |---|---|---|---|
@@ -11,8 +11,8 @@
 //! | EntriesBegin, EntriesEnd | 48, 56 | | |
 //! | PropertiesBegin, PropertiesEnd = null | 64, 72 | | |
 //!
-//! The main branch gives it the offload binaries as they are and their size. Source: objects made with LLVM 22.1's library;
-//! LLVM's tests of autumn 2026 for main. No SYCL runtime was at hand to run either.
+//! The main branch passes the offload binaries unchanged and their size. Source: objects made with LLVM 22.1's library;
+//! LLVM's tests of autumn 2026 for main. No SYCL runtime was available to run either.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ use crate::target::OffloadKind;
 const IMAGE_SIZE: u64 = 80;
 const DESCRIPTOR_SIZE: u64 = 32;
 
-/// Adds everything that SYCL needs.
+/// Adds images, structures and functions for SYCL.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, abi: SyclAbi, priority: u16) {
     let (arguments, unregister) = match abi {
         SyclAbi::Descriptor => (vec![descriptor(plan, request)], Unregister::FiniArray(1)),
@@ -43,7 +43,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, abi: Sy
 }
 
 fn offload_binaries<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> Vec<Value> {
-    let keep = super::kept(plan, &request.keep);
+    let keep = super::weak_references(plan, &request.keep);
     let mut payload = Content::new();
     for image in request.images {
         payload.align(offload_binary::ALIGNMENT);
@@ -65,18 +65,18 @@ fn add_image_section<'data>(plan: &mut ObjectPlan<'data>, payload: Content<'data
     plan.section(Section { large, keep, ..section });
 }
 
-/// An image as the descriptor refers to it.
-struct Described {
+/// Fields of the descriptor for an image.
+struct ImageDescriptor {
     image_kind: u8,
-    /// Triple, compile options, link options, start and end.
+    /// Addresses of triple, compile options, link options, start and end.
     addresses: [Address; 5],
-    /// Which of all entries are its own.
+    /// Range of its entries among all.
     entries: Range<u64>,
 }
 
 fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> Value {
     let layout = request.generation.entries;
-    let (large, keep) = (request.large, super::kept(plan, &request.keep));
+    let (large, keep) = (request.large, super::weak_references(plan, &request.keep));
     let strings = plan.next_section();
     let offloading = SectionId(strings.0 + 1);
     let mut text = Vec::new();
@@ -102,7 +102,7 @@ fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> V
         let definition = Definition::Data { section: offloading, offset, size };
         let data = plan.symbol(format!(".sycl_offloading.{index}.data"), definition);
         payload.append(image.content);
-        images.push(Described {
+        images.push(ImageDescriptor {
             image_kind: image.image_kind as u8,
             addresses: [triple, compile, link, data.plus(image.image.start), data.plus(image.image.end)],
             entries: first..entry_names.len() as u64,
@@ -113,8 +113,13 @@ fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> V
     Value::Address(structures(plan, layout, &entry_names, &images))
 }
 
-/// One section for everything with addresses in it: entries, images, and the descriptor, whose address is returned.
-fn structures(plan: &mut ObjectPlan, layout: EntryLayout, entry_names: &[Address], images: &[Described]) -> Address {
+/// Adds one section for everything that contains addresses: entries, images, and the descriptor, whose address it returns.
+fn structures(
+    plan: &mut ObjectPlan,
+    layout: EntryLayout,
+    entry_names: &[Address],
+    images: &[ImageDescriptor],
+) -> Address {
     let section = plan.next_section();
     let entry_size = u64::from(layout.size());
     let entries_size = entry_size * entry_names.len() as u64;

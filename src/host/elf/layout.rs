@@ -1,8 +1,8 @@
-//! From a plan to the sections of an object: functions compiled and laid out, references resolved as far as they go.
+//! Layout of a plan as the sections of an object: functions in one section, references to symbols of the file.
 //!
 //! References to data that the object itself defines go through the section's symbol, as assemblers do it, so that the
-//! names can be stripped. Those to functions go through the function's, because a symbol may say more than a place: on
-//! Power, where a caller within the module enters.
+//! names can be stripped. Those to functions go through the function's, because a symbol may carry more than a position: on
+//! Power, the local entry point for callers within the module.
 
 use object::{Endianness, elf};
 
@@ -17,23 +17,23 @@ use crate::host::symbol::{Address, Definition, SectionId, SymbolId};
 /// `R_<machine>_NONE`, the same number on every machine.
 const R_NONE: elf::RelocationType = elf::RelocationType(0);
 
-/// Where the functions go. A linker puts it beside other code that runs once.
+/// Section of the functions. A linker places it beside other code that runs once.
 const TEXT: &str = ".text.startup";
 
-/// A section as ELF has it, without its place in the file.
+/// An ELF section without its offset in the file.
 pub struct ElfSection<'plan> {
     pub name: String,
     pub kind: elf::SectionType,
     pub flags: elf::SectionFlags,
     pub alignment: u64,
-    content: Runs<'plan>,
+    content: SectionContent<'plan>,
     pub relocations: Vec<Relocation>,
 }
 
-enum Runs<'plan> {
+enum SectionContent<'plan> {
     Plan(&'plan Content<'plan>),
     Own(Content<'static>),
-    /// Nothing in the file.
+    /// This number of zero bytes, none of them in the file.
     Zero(u64),
 }
 
@@ -41,14 +41,14 @@ enum Runs<'plan> {
 pub struct Relocation {
     pub offset: u64,
     pub kind: elf::RelocationType,
-    pub target: Target,
+    pub target: RelocationTarget,
     pub addend: i64,
 }
 
-/// What a relocation refers to.
+/// RelocationTarget of a relocation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// A section, by its place among [`ElfSection`]s.
+pub enum RelocationTarget {
+    /// A section, by its index among [`ElfSection`]s.
     Section(usize),
     /// A function, or a symbol that the object does not define.
     Symbol(SymbolId),
@@ -58,7 +58,7 @@ pub enum Target {
     Abi(&'static str),
 }
 
-/// Where the plan's functions and sections are among the object's sections.
+/// Positions of the plan's functions and sections in the object's sections.
 pub struct Layout<'plan> {
     plan: &'plan ObjectPlan<'plan>,
     architecture: &'plan Architecture,
@@ -67,7 +67,7 @@ pub struct Layout<'plan> {
 }
 
 impl<'plan> Layout<'plan> {
-    /// The text section is the first, the plan's own follow.
+    /// Index of the text section; the plan's own sections follow.
     pub const TEXT: usize = 0;
 
     /// Lays out the text section.
@@ -84,7 +84,7 @@ impl<'plan> Layout<'plan> {
         Layout { plan, architecture, functions }
     }
 
-    /// The section, offset and size of a symbol that the object defines.
+    /// Returns section, offset and size of a symbol that the object defines.
     pub fn place(&self, definition: Definition) -> Option<(usize, u64, u64)> {
         match definition {
             Definition::Undefined | Definition::UndefinedWeak | Definition::UndefinedHidden => None,
@@ -96,7 +96,7 @@ impl<'plan> Layout<'plan> {
         }
     }
 
-    /// The place of one of the plan's sections.
+    /// Returns the index of one of the plan's sections.
     fn place_of(section: SectionId) -> usize {
         Self::TEXT + 1 + section.0
     }
@@ -104,20 +104,20 @@ impl<'plan> Layout<'plan> {
     fn relocation(&self, offset: u64, kind: elf::RelocationType, symbol: SymbolId, addend: i64) -> Relocation {
         match self.plan.symbols[symbol.0].definition {
             Definition::Data { section, offset: place, .. } => {
-                let target = Target::Section(Self::place_of(section));
+                let target = RelocationTarget::Section(Self::place_of(section));
                 Relocation { offset, kind, target, addend: addend + place as i64 }
             }
-            _ => Relocation { offset, kind, target: Target::Symbol(symbol), addend },
+            _ => Relocation { offset, kind, target: RelocationTarget::Symbol(symbol), addend },
         }
     }
 
-    /// A relocation in the function that begins at `start` of the text section.
+    /// Returns the relocation in the function that begins at `start` of the text section.
     fn code_relocation(&self, start: u64, code: &CodeRelocation) -> Relocation {
         let (offset, kind, addend) = (start + code.offset, code.kind, code.addend);
         let target = match code.target {
             CodeTarget::Symbol(symbol) => return self.relocation(offset, kind, symbol, addend),
-            CodeTarget::Here(place) => Target::Label(start + place),
-            CodeTarget::Abi(name) => Target::Abi(name),
+            CodeTarget::Here(place) => RelocationTarget::Label(start + place),
+            CodeTarget::Abi(name) => RelocationTarget::Abi(name),
         };
         Relocation { offset, kind, target, addend }
     }
@@ -135,25 +135,25 @@ impl<'plan> Layout<'plan> {
         };
         let mut name = section.name.clone();
         if let (true, Some(large)) = (section.large, self.architecture.large_section) {
-            // GNU ld goes by the name, the other linkers by the flag.
+            // GNU ld recognizes the name, the other linkers the flag.
             name = format!(".lrodata{name}");
             flags |= large;
         }
         let (content, mut relocations) = match &section.data {
-            Data::Bytes(content) => (Runs::Plan(content), Vec::new()),
+            Data::Bytes(content) => (SectionContent::Plan(content), Vec::new()),
             Data::Fields(fields) => self.fields(fields),
             Data::Zero(size) => {
                 kind = elf::SHT_NOBITS;
-                (Runs::Zero(*size), Vec::new())
+                (SectionContent::Zero(*size), Vec::new())
             }
         };
-        // A relocation that changes nothing is a reference all the same, and what is referred to is not removed.
+        // A relocation that changes nothing is still a reference, and a referenced section is not removed.
         relocations.extend(section.keep.iter().map(|&symbol| self.relocation(0, R_NONE, symbol, 0)));
         ElfSection::new(name, kind, flags, section.alignment, content, relocations)
     }
 
     /// The bytes of a sequence of fields, and a relocation for each address among them.
-    fn fields(&self, fields: &[Field]) -> (Runs<'plan>, Vec<Relocation>) {
+    fn fields(&self, fields: &[Field]) -> (SectionContent<'plan>, Vec<Relocation>) {
         let mut bytes = Vec::new();
         let mut relocations = Vec::new();
         for field in fields {
@@ -169,7 +169,7 @@ impl<'plan> Layout<'plan> {
                 }
             }
         }
-        (Runs::own(bytes), relocations)
+        (SectionContent::own(bytes), relocations)
     }
 
     /// The little-endian bytes of a number in the order of the machine.
@@ -180,19 +180,26 @@ impl<'plan> Layout<'plan> {
         bytes
     }
 
-    /// All sections in their order, without the tables that describe them.
+    /// Returns all sections in order, without the tables that describe them.
     pub fn sections(&self, code: &[Code]) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
         let mut sections = vec![self.text(code)];
         sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
-        // Its presence says that the code needs no executable stack; without it linkers make the program's executable.
+        // This section declares that the code needs no executable stack; without it linkers make the program's executable.
         let none = elf::SectionFlags(0);
-        sections.push(ElfSection::new(".note.GNU-stack", elf::SHT_PROGBITS, none, 1, Runs::own(vec![]), vec![]));
+        sections.push(ElfSection::new(
+            ".note.GNU-stack",
+            elf::SHT_PROGBITS,
+            none,
+            1,
+            SectionContent::own(vec![]),
+            vec![],
+        ));
         sections.extend(self.architecture.hardening.map(|(kind, bits)| self.property_note(kind, bits)));
         sections.push(self.eh_frame(code)?);
         Ok(sections)
     }
 
-    /// `.note.gnu.property` with one property of 32 bits (Linux Extensions to gABI): note header, name, then type, size,
+    /// Returns `.note.gnu.property` with one property of 32 bits (Linux Extensions to gABI): note header, name, then type, size,
     /// value and padding to 8.
     fn property_note(&self, kind: elf::GnuPropertyType, bits: u32) -> ElfSection<'plan> {
         let name = match self.architecture.endianness {
@@ -215,7 +222,7 @@ impl<'plan> Layout<'plan> {
         }
         let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
         let alignment = self.architecture.function_alignment;
-        ElfSection::new(TEXT, elf::SHT_PROGBITS, flags, alignment, Runs::own(bytes), relocations)
+        ElfSection::new(TEXT, elf::SHT_PROGBITS, flags, alignment, SectionContent::own(bytes), relocations)
     }
 
     fn eh_frame(&self, code: &[Code]) -> gimli::write::Result<ElfSection<'plan>> {
@@ -223,11 +230,11 @@ impl<'plan> Layout<'plan> {
         let relocations = unwind.function_starts.iter().zip(&self.functions).map(|(&offset, &(start, _))| Relocation {
             offset,
             kind: self.architecture.relative,
-            target: Target::Section(Self::TEXT),
+            target: RelocationTarget::Section(Self::TEXT),
             addend: start as i64,
         });
         let kind = self.architecture.eh_frame_type;
-        let content = Runs::own(unwind.bytes);
+        let content = SectionContent::own(unwind.bytes);
         Ok(ElfSection::new(".eh_frame", kind, elf::SHF_ALLOC, 8, content, relocations.collect()))
     }
 }
@@ -238,34 +245,34 @@ impl<'plan> ElfSection<'plan> {
         kind: elf::SectionType,
         flags: elf::SectionFlags,
         alignment: u64,
-        content: Runs<'plan>,
+        content: SectionContent<'plan>,
         relocations: Vec<Relocation>,
     ) -> Self {
         let name = name.into();
         ElfSection { name, kind, flags, alignment, content, relocations }
     }
 
-    /// The section's bytes in the file.
+    /// Returns the section's bytes in the file.
     pub fn content(&self) -> Option<&Content<'_>> {
         match &self.content {
-            Runs::Plan(content) => Some(content),
-            Runs::Own(content) => Some(content),
-            Runs::Zero(_) => None,
+            SectionContent::Plan(content) => Some(content),
+            SectionContent::Own(content) => Some(content),
+            SectionContent::Zero(_) => None,
         }
     }
 
-    /// The section's size in memory, in bytes.
+    /// Returns the section's size in memory, in bytes.
     pub fn size(&self) -> u64 {
         match &self.content {
-            Runs::Zero(size) => *size,
-            Runs::Plan(content) => content.size(),
-            Runs::Own(content) => content.size(),
+            SectionContent::Zero(size) => *size,
+            SectionContent::Plan(content) => content.size(),
+            SectionContent::Own(content) => content.size(),
         }
     }
 }
 
-impl Runs<'_> {
+impl SectionContent<'_> {
     fn own(bytes: Vec<u8>) -> Self {
-        Runs::Own(Content::from(bytes))
+        SectionContent::Own(Content::from(bytes))
     }
 }

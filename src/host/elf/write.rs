@@ -1,5 +1,5 @@
-//! Laying the file out in one pass: file header, section data, relocations, symbols, strings, section headers. The file
-//! header is known last and put in front of it all.
+//! Writes the file in one pass: file header, section data, relocations, symbols, strings, section headers. The file header is
+//! complete only at the end and then replaces the first bytes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, SinglePhaseWriter, Sym};
 
-use super::layout::{ElfSection, Layout, Target};
+use super::layout::{ElfSection, Layout, RelocationTarget};
 use crate::content::Content;
 use crate::host::architecture::Architecture;
 use crate::host::plan::ObjectPlan;
 use crate::host::symbol::{Definition, Symbol, SymbolId};
 use crate::io::Sink;
 
-/// The tables stand first, behind the null section, so that their indices are known when others refer to them.
+/// The tables come first, after the null section, so that their indices are known when others refer to them.
 const SYMBOL_TABLE: SectionIndex = SectionIndex(3);
 const FIRST_SECTION: u32 = 4;
 
@@ -38,7 +38,9 @@ pub fn write(
         .map(|section| {
             let offset = file_offset(section, writer.len());
             writer.pad_until(offset);
-            section.content().into_iter().flat_map(Content::runs).for_each(|run| writer.write(run));
+            for run in section.content().into_iter().flat_map(Content::runs) {
+                writer.write(run);
+            }
             offset
         })
         .collect();
@@ -108,17 +110,17 @@ pub fn write(
     Ok(())
 }
 
-/// A payload of this size and more is worth a gap before it.
+/// Size from which a payload is worth a gap before it, in bytes.
 const LARGE_PAYLOAD: u64 = 1 << 20;
 
-/// Distance from the start of the file at which the kernel moves a payload fastest. It copies in blocks of this size, and
-/// one that straddles two blocks of the destination took 1.25 times as long on ext4 (Linux 6.18, 300 MB; a gap to
-/// 4 KiB made it 1.2, to 16 KiB 1.1, to 64 KiB 1.0). File systems that share blocks instead of copying them want whole
-/// blocks of at least 4 KiB.
+/// Alignment in the file at which the kernel copies a payload fastest, in bytes. It copies in blocks of this size, and one
+/// that straddles two blocks of the destination took 1.25 times as long on ext4 (Linux 6.18, 300 MB; a gap to 4 KiB made it
+/// 1.2, to 16 KiB 1.1, to 64 KiB 1.0). File systems that share blocks instead of copying them need whole blocks of at least
+/// 4 KiB.
 const PAYLOAD_ALIGNMENT: u64 = 64 << 10;
 
-/// Where a section goes that may begin at `end`: at its alignment, or if it holds a large payload, so that this is
-/// aligned. The gap is not part of any section and no linker copies it.
+/// Returns the offset of a section that may begin at `end`: at its alignment or, if it holds a large payload, so that the
+/// payload is aligned. The gap is not part of any section and no linker copies it.
 fn file_offset(section: &ElfSection, end: u64) -> u64 {
     let plain = end.next_multiple_of(section.alignment);
     let Some(before) = section.content().and_then(|content| content.first_run_of(LARGE_PAYLOAD)) else { return plain };
@@ -126,22 +128,22 @@ fn file_offset(section: &ElfSection, end: u64) -> u64 {
     if aligned.is_multiple_of(section.alignment) { aligned } else { plain }
 }
 
-/// The index in the section header table: each section is followed by its relocations, if it has any.
+/// Returns the index in the section header table: each section is followed by its relocations, if it has any.
 fn section_index(sections: &[ElfSection], place: usize) -> u32 {
     let relocated = sections[..place].iter().filter(|section| !section.relocations.is_empty()).count();
     FIRST_SECTION + (place + relocated) as u32
 }
 
-/// Symbols in the order of the file: the source's name, sections, the object's own, and last the undefined ones, which
-/// are the only global ones.
+/// Symbols in the order of the file: the source's name, sections, the object's own, and last the undefined ones, which are
+/// the only global ones.
 struct SymbolTable<'plan> {
-    entries: Vec<Entry<'plan>>,
-    index_of: HashMap<Target, u32>,
-    /// Number of local symbols, the null symbol included.
+    entries: Vec<SymbolEntry<'plan>>,
+    index_of: HashMap<RelocationTarget, u32>,
+    /// Number of local symbols, including the null symbol.
     local_count: u32,
 }
 
-struct Entry<'plan> {
+struct SymbolEntry<'plan> {
     name: Cow<'plan, str>,
     section: Option<usize>,
     special_section: elf::SymbolSection,
@@ -155,23 +157,25 @@ struct Entry<'plan> {
 impl<'plan> SymbolTable<'plan> {
     fn new(plan: &'plan ObjectPlan, architecture: &Architecture, layout: &Layout, sections: &[ElfSection]) -> Self {
         let mut table = SymbolTable { entries: Vec::new(), index_of: HashMap::new(), local_count: 0 };
-        table.push(Entry {
+        table.push(SymbolEntry {
             name: plan.source_name.into(),
             special_section: elf::SHN_ABS,
             kind: elf::STT_FILE,
-            ..Entry::local(None)
+            ..SymbolEntry::local(None)
         });
         if let Some(name) = architecture.code_symbol {
-            table.push(Entry { name: name.into(), ..Entry::local(Some(Layout::TEXT)) });
+            table.push(SymbolEntry { name: name.into(), ..SymbolEntry::local(Some(Layout::TEXT)) });
         }
         let targets = || sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target);
         for target in targets() {
             let entry = match target {
-                Target::Section(section) => Entry { kind: elf::STT_SECTION, ..Entry::local(Some(section)) },
-                Target::Label(value) => {
-                    Entry { name: format!(".L{value:x}").into(), value, ..Entry::local(Some(Layout::TEXT)) }
+                RelocationTarget::Section(section) => {
+                    SymbolEntry { kind: elf::STT_SECTION, ..SymbolEntry::local(Some(section)) }
                 }
-                Target::Symbol(_) | Target::Abi(_) => continue,
+                RelocationTarget::Label(value) => {
+                    SymbolEntry { name: format!(".L{value:x}").into(), value, ..SymbolEntry::local(Some(Layout::TEXT)) }
+                }
+                RelocationTarget::Symbol(_) | RelocationTarget::Abi(_) => continue,
             };
             table.refer_to(target, entry);
         }
@@ -182,41 +186,44 @@ impl<'plan> SymbolTable<'plan> {
                     _ => (elf::STT_OBJECT, elf::STV_DEFAULT.into()),
                 };
                 let name = symbol.name.as_str().into();
-                let entry = Entry { name, kind, other, value, size, ..Entry::local(Some(section)) };
-                table.refer_to(Target::Symbol(SymbolId(id)), entry);
+                let entry = SymbolEntry { name, kind, other, value, size, ..SymbolEntry::local(Some(section)) };
+                table.refer_to(RelocationTarget::Symbol(SymbolId(id)), entry);
             }
         }
         table.local_count = table.entries.len() as u32 + 1;
         for (id, symbol) in plan.symbols.iter().enumerate() {
-            if let Some(entry) = Entry::undefined(symbol) {
-                table.refer_to(Target::Symbol(SymbolId(id)), entry);
+            if let Some(entry) = SymbolEntry::undefined(symbol) {
+                table.refer_to(RelocationTarget::Symbol(SymbolId(id)), entry);
             }
         }
         for target in targets() {
-            if let Target::Abi(name) = target {
-                table.refer_to(target, Entry { name: name.into(), bind: elf::STB_GLOBAL, ..Entry::local(None) });
+            if let RelocationTarget::Abi(name) = target {
+                table.refer_to(
+                    target,
+                    SymbolEntry { name: name.into(), bind: elf::STB_GLOBAL, ..SymbolEntry::local(None) },
+                );
             }
         }
         table
     }
 
-    /// Adds the symbol that stands for a target, once.
-    fn refer_to(&mut self, target: Target, entry: Entry<'plan>) {
+    /// Adds the symbol of a target unless it has one.
+    fn refer_to(&mut self, target: RelocationTarget, entry: SymbolEntry<'plan>) {
         if !self.index_of.contains_key(&target) {
             let index = self.push(entry);
             self.index_of.insert(target, index);
         }
     }
 
-    fn push(&mut self, entry: Entry<'plan>) -> u32 {
+    fn push(&mut self, entry: SymbolEntry<'plan>) -> u32 {
         self.entries.push(entry);
         self.entries.len() as u32
     }
 }
 
-impl<'plan> Entry<'plan> {
+impl<'plan> SymbolEntry<'plan> {
     fn local(section: Option<usize>) -> Self {
-        Entry {
+        SymbolEntry {
             name: "".into(),
             section,
             special_section: elf::SHN_UNDEF,
@@ -235,6 +242,6 @@ impl<'plan> Entry<'plan> {
             Definition::UndefinedHidden => (elf::STB_GLOBAL, elf::STV_HIDDEN.into()),
             Definition::Data { .. } | Definition::Function(_) => return None,
         };
-        Some(Entry { name: symbol.name.as_str().into(), bind, other, ..Entry::local(None) })
+        Some(SymbolEntry { name: symbol.name.as_str().into(), bind, other, ..SymbolEntry::local(None) })
     }
 }

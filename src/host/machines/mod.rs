@@ -1,4 +1,4 @@
-//! The host machines, a file each: its numbers and its instructions.
+//! The host machines, one file per machine: its numbers and its instructions.
 
 mod aarch64;
 mod fixed_width;

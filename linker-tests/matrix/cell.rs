@@ -1,33 +1,33 @@
-//! One cell of a trial: a link by one linker in one form, a run, and the comparison of what the judge printed.
+//! One cell of a trial: a link by one linker in one form, a run, and the comparison of the judge's output.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::host::{Form, Host, Output};
+use super::host::{ProgramForm, Host, LinkOutput};
 use super::kit::Kit;
 use super::rows::Row;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Linker;
 
-/// What the cells of one trial share.
+/// Inputs that the cells of one trial share.
 pub struct Cells<'a> {
     pub row: &'a Row,
     pub host: &'a Host,
     pub kit: &'a Kit,
-    /// The trial's own directory.
+    /// Directory of the trial.
     pub directory: &'a Path,
     pub expected: &'a str,
 }
 
 impl Cells<'_> {
     /// Links `wrapper` with a host program that has entries of its own, or none, and judges the run.
-    pub fn check(&self, linker: Linker, form: Form, wrapper: &Path, program: &Path) -> Result<()> {
+    pub fn check(&self, linker: Linker, form: ProgramForm, wrapper: &Path, program: &Path) -> Result<()> {
         let directory = self.directory.join(format!("{}-{}", linker.name(), form.name()));
         std::fs::create_dir(&directory)?;
         let done = self.build_and_run(&directory, linker, form, &[program.to_owned(), wrapper.to_owned()])?;
         let mut expected = self.expected.to_owned();
-        if form == Form::Dlopen {
+        if form == ProgramForm::Dlopen {
             expected.push_str("closed\n");
         }
         if done.stdout != expected {
@@ -36,7 +36,7 @@ impl Cells<'_> {
         Ok(())
     }
 
-    fn build_and_run(&self, directory: &Path, linker: Linker, form: Form, carried: &[PathBuf]) -> Result<Done> {
+    fn build_and_run(&self, directory: &Path, linker: Linker, form: ProgramForm, carried: &[PathBuf]) -> Result<Done> {
         let link = |output, name: &str, inputs: &[PathBuf], flags: &[&str]| -> Result<PathBuf> {
             let step = self.host.link(linker, directory, output)?.args(flags).args(["-o", name]).args(inputs);
             self.host.end_of_link(step, output)?.run()?;
@@ -47,26 +47,26 @@ impl Cells<'_> {
             link(output, "program", &[self.kit.main(output), vec![judge], carried.to_owned()].concat(), &[])
         };
         let program = match form {
-            Form::Pie => whole(Output::Pie, carried)?,
-            Form::NoPie => whole(Output::NoPie, carried)?,
-            Form::Static => whole(Output::Static, carried)?,
-            Form::Relocatable => {
+            ProgramForm::Pie => whole(LinkOutput::Pie, carried)?,
+            ProgramForm::NoPie => whole(LinkOutput::NoPie, carried)?,
+            ProgramForm::Static => whole(LinkOutput::Static, carried)?,
+            ProgramForm::Relocatable => {
                 Step::new(directory, self.host.linker(linker)?).args(["-r", "-o", "merged.o"]).args(carried).run()?;
-                whole(Output::Pie, &[directory.join("merged.o")])?
+                whole(LinkOutput::Pie, &[directory.join("merged.o")])?
             }
-            Form::Shared | Form::Dlopen => {
+            ProgramForm::Shared | ProgramForm::Dlopen => {
                 let judge = self.kit.judge_library(self.row.judge());
-                // Here its libraries are: its own directory, and that of the judge.
+                // Directories of its libraries: its own, and that of the judge.
                 let path = format!("$ORIGIN:{}", self.kit.directory().display());
                 let flags = ["-rpath", path.as_str(), "-soname", "libcell.so"];
                 let library =
-                    link(Output::Library, "libcell.so", &[carried, std::slice::from_ref(&judge)].concat(), &flags)?;
+                    link(LinkOutput::Library, "libcell.so", &[carried, std::slice::from_ref(&judge)].concat(), &flags)?;
                 match form {
-                    Form::Dlopen => self.kit.loader(),
+                    ProgramForm::Dlopen => self.kit.loader(),
                     _ => link(
-                        Output::Pie,
+                        LinkOutput::Pie,
                         "program",
-                        &[self.kit.main(Output::Pie), vec![library, judge]].concat(),
+                        &[self.kit.main(LinkOutput::Pie), vec![library, judge]].concat(),
                         &flags[..2],
                     )?,
                 }
@@ -76,7 +76,7 @@ impl Cells<'_> {
     }
 }
 
-/// The first line in which two logs differ.
+/// Returns the first line in which two logs differ.
 fn difference(expected: &str, found: &str) -> String {
     let (mut expected, mut found) = (expected.lines(), found.lines());
     let mut number = 1;

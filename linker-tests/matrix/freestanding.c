@@ -1,7 +1,7 @@
-/* What stands in for a C library where Debian has none: that of tests/hosts, and what the judge asks for beyond it.
+/* Replacement of a C library where Debian has none: that of tests/hosts, and the functions that only the judge needs.
  *
- * It relocates itself, and so must not reach anything through a table of addresses: hence hidden, declarations as well, and
- * _DYNAMIC not weak, as it has to be where there is none. */
+ * It relocates itself, so it must not access anything through a table of addresses: hence the hidden visibility, also of
+ * declarations, and _DYNAMIC is not weak, as it must be where it is undefined. */
 #ifdef RELOCATES_ITSELF
 #define weak
 #endif
@@ -20,7 +20,7 @@ static void run_destructors(void) {
         (*--it)();
 }
 
-/* Exit handlers run in reverse: what is registered before everything else runs after it, as destructors do. */
+/* Exit handlers run in reverse order: the first one registered runs last, as destructors do. */
 static void register_destructors(void) {
     atexit(run_destructors);
 }

@@ -1,7 +1,8 @@
-//! The columns of the matrix: hosts, how programs for them are compiled, linked and run, and which links do not exist.
+//! The columns of the matrix: hosts, the commands that compile, link and run programs for them, and the links that do not
+//! exist.
 //!
-//! Linkers are called directly, not through a compiler: that is one process a link instead of three, it is the same for
-//! every host and linker, and a C library without a compiler of its own is enough (Debian's cross libcs).
+//! Linkers are run directly, not through a compiler: that is one process per link instead of three, it is the same for every
+//! host and linker, and a C library without a compiler of its own is enough (Debian's cross libcs).
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -12,11 +13,13 @@ use crate::debian::debian;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing, Tool, in_path};
 
+/// A host and its tools.
 pub struct Host {
+    /// Name of the machine, with which its triple begins.
     pub name: &'static str,
-    /// As LLVM's tools and `fatbin wrap --host` have it.
+    /// Triple for LLVM's tools and `fatbin wrap --host`.
     pub triple: &'static str,
-    /// As Debian names directories and binutils.
+    /// Triple in Debian's directories and names of binutils.
     gnu: &'static str,
     libc: Libc,
     dynamic_linker: &'static str,
@@ -27,70 +30,70 @@ pub struct Host {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Libc {
-    /// Of the machine that all this runs on.
+    /// The C library of the machine that the tests run on.
     Native,
-    /// In Debian's packages for cross compilers, by its name for the host.
+    /// The C library of Debian's packages for cross compilers, by Debian's name of the architecture.
     Cross(&'static str),
-    /// A few lines of our own, `freestanding.c`.
+    /// The few lines of `freestanding.c`.
     Ours,
 }
 
 /// Every host of the library.
 pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::host::Host::ALL.into_iter().map(Host::new).collect());
 
-/// How the wrapper object gets into the program.
+/// Kind of program that contains the wrapper object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ProgramForm {
     /// A position-independent program.
     Pie,
     /// A program at a fixed address.
     NoPie,
-    /// The same without any shared library.
+    /// A program at a fixed address without any shared library.
     Static,
     /// A shared library that the program is linked with.
     Shared,
-    /// Two links: `ld -r` of host object and wrapper object, then that of a position-independent program.
+    /// Two links: `ld -r` of host object and wrapper object, then the link of a position-independent program.
     Relocatable,
     /// A shared library that a program opens, uses and closes.
     Dlopen,
 }
 
-impl Form {
-    pub const ALL: [Form; 6] = [Form::Pie, Form::NoPie, Form::Static, Form::Shared, Form::Relocatable, Form::Dlopen];
+impl ProgramForm {
+    pub const ALL: [ProgramForm; 6] = [ProgramForm::Pie, ProgramForm::NoPie, ProgramForm::Static, ProgramForm::Shared, ProgramForm::Relocatable, ProgramForm::Dlopen];
 
     pub fn name(self) -> &'static str {
         match self {
-            Form::Pie => "pie",
-            Form::NoPie => "no-pie",
-            Form::Static => "static",
-            Form::Shared => "shared",
-            Form::Relocatable => "relocatable",
-            Form::Dlopen => "dlopen",
+            ProgramForm::Pie => "pie",
+            ProgramForm::NoPie => "no-pie",
+            ProgramForm::Static => "static",
+            ProgramForm::Shared => "shared",
+            ProgramForm::Relocatable => "relocatable",
+            ProgramForm::Dlopen => "dlopen",
         }
     }
 
-    /// Whether the offload entries come from `fatbin wrap --entry`; in the other forms the host program has them.
+    /// Returns whether the offload entries come from `fatbin wrap --entry`; in the other forms the host program has them.
     pub fn entries_from_options(self) -> bool {
-        matches!(self, Form::NoPie | Form::Shared | Form::Relocatable)
+        matches!(self, ProgramForm::NoPie | ProgramForm::Shared | ProgramForm::Relocatable)
     }
 }
 
-/// What a link makes.
+/// Output of a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Output {
+pub enum LinkOutput {
     Pie,
     NoPie,
     Static,
     Library,
 }
 
-/// The links that do not exist, each with its reason: host, linker, form (`*` for any).
+/// Links that do not exist, each with its reason: host, linker, form (`*` for any).
 #[rustfmt::skip]
 const NONE: [(&str, &str, &str, &str); 7] = [
     ("riscv64",     "gold", "*",      "gold was never ported to RISC-V"),
     ("loongarch64", "gold", "*",      "gold was never ported to LoongArch"),
     ("loongarch64", "bfd",  "*",      "Debian 12 has no binutils for LoongArch"),
-    ("loongarch64", "mold", "*",      "mold 1.10, that of Debian 12, does not know LoongArch"),
+    ("loongarch64", "mold", "*",      "mold 1.10 of Debian 12 does not support LoongArch"),
     ("loongarch64", "lld",  "static", "without a C library no-pie is static already"),
     ("loongarch64", "lld",  "shared", "Debian 12 has no C library for LoongArch, and so no dynamic linker"),
     ("loongarch64", "lld",  "dlopen", "Debian 12 has no C library for LoongArch, and so no dynamic linker"),
@@ -116,8 +119,8 @@ impl Host {
         }
     }
 
-    /// Why there is no such link, if there is none.
-    pub fn lacks(&self, linker: Linker, form: Form) -> Option<&'static str> {
+    /// Returns the reason why a link does not exist, or `None` if it exists.
+    pub fn lacks(&self, linker: Linker, form: ProgramForm) -> Option<&'static str> {
         let is = |pattern: &str, name: &str| pattern == "*" || pattern == name;
         let mut rows = NONE.into_iter();
         let row = rows.find(|row| is(row.0, self.name) && is(row.1, linker.name()) && is(row.2, form.name()));
@@ -134,12 +137,12 @@ impl Host {
         self.libc == Libc::Native
     }
 
-    /// Whether there is a C library, with a dynamic linker, and not just a few lines in place of one.
+    /// Returns whether the host has a C library with a dynamic linker.
     pub fn has_libc(&self) -> bool {
         self.libc != Libc::Ours
     }
 
-    /// A compiler for the host, with warnings as errors.
+    /// Returns a compiler for the host, with warnings as errors.
     pub fn compiler(&self, directory: &Path) -> Result<Step> {
         let clang =
             || Ok::<_, anyhow::Error>(Step::new(directory, Tool::Clang.path()?).arg(format!("--target={}", self.gnu)));
@@ -151,7 +154,7 @@ impl Host {
         Ok(step.args(self.machine_flags()).args(["-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c"]))
     }
 
-    /// What compilers have to leave out because the emulator cannot do it: the vectors of LoongArch, in qemu 7.2.
+    /// Returns compiler flags that avoid instructions missing in the emulator: the vectors of LoongArch, in qemu 7.2.
     pub fn machine_flags(&self) -> &'static [&'static str] {
         if self.name == "loongarch64" { &["-mno-lsx"] } else { &[] }
     }
@@ -167,11 +170,11 @@ impl Host {
         }
     }
 
-    /// A link with the C library, called in `directory`.
-    pub fn link(&self, linker: Linker, directory: &Path, output: Output) -> Result<Step> {
+    /// Returns the start of a link with the C library, run in `directory`.
+    pub fn link(&self, linker: Linker, directory: &Path, output: LinkOutput) -> Result<Step> {
         if !self.has_libc() {
             let step = Step::new(directory, self.linker(linker)?);
-            return Ok(step.args(if output == Output::Pie {
+            return Ok(step.args(if output == LinkOutput::Pie {
                 ["-pie", "--no-dynamic-linker"]
             } else {
                 ["-static", "-no-pie"]
@@ -180,38 +183,38 @@ impl Host {
         let (libc, gcc) = (self.library_directory()?, self.gcc_directory()?);
         let step = Step::new(directory, self.linker(linker)?).args(["--eh-frame-hdr", "--build-id=none"]);
         let step = match output {
-            Output::Pie => step.args(["-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("Scrt1.o")),
-            Output::NoPie => step.args(["-no-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("crt1.o")),
-            Output::Static => step.arg("-static").arg(libc.join("crt1.o")),
-            Output::Library => step.arg("-shared"),
+            LinkOutput::Pie => step.args(["-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("Scrt1.o")),
+            LinkOutput::NoPie => step.args(["-no-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("crt1.o")),
+            LinkOutput::Static => step.arg("-static").arg(libc.join("crt1.o")),
+            LinkOutput::Library => step.arg("-shared"),
         };
         let begin = match output {
-            Output::Pie | Output::Library => "crtbeginS.o",
-            Output::NoPie => "crtbegin.o",
-            Output::Static => "crtbeginT.o",
+            LinkOutput::Pie | LinkOutput::Library => "crtbeginS.o",
+            LinkOutput::NoPie => "crtbegin.o",
+            LinkOutput::Static => "crtbeginT.o",
         };
         Ok(step.arg(libc.join("crti.o")).arg(gcc.join(begin)))
     }
 
-    /// What comes after the objects of a link.
-    pub fn end_of_link(&self, step: Step, output: Output) -> Result<Step> {
+    /// Adds the arguments after the objects of a link.
+    pub fn end_of_link(&self, step: Step, output: LinkOutput) -> Result<Step> {
         if !self.has_libc() {
             return Ok(step);
         }
         let (libc, gcc) = (self.library_directory()?, self.gcc_directory()?);
         let step = step.arg("-L").arg(&gcc).arg("-L").arg(&libc);
         let libraries: &[&str] = match output {
-            Output::Static => &["--start-group", "-lgcc", "-lgcc_eh", "-lc", "--end-group"],
+            LinkOutput::Static => &["--start-group", "-lgcc", "-lgcc_eh", "-lc", "--end-group"],
             _ => &["-lc", "-lgcc"],
         };
         let end = match output {
-            Output::Pie | Output::Library => "crtendS.o",
-            Output::NoPie | Output::Static => "crtend.o",
+            LinkOutput::Pie | LinkOutput::Library => "crtendS.o",
+            LinkOutput::NoPie | LinkOutput::Static => "crtend.o",
         };
         Ok(step.args(libraries).arg(gcc.join(end)).arg(libc.join("crtn.o")))
     }
 
-    /// Runs a program for this host, on a processor in software where need be.
+    /// Returns a run of a program for this host, under an emulator on other machines.
     pub fn run(&self, directory: &Path, program: &Path) -> Result<Step> {
         if self.is_native() {
             return Ok(Step::new(directory, program));
@@ -223,14 +226,14 @@ impl Host {
         Ok(step.arg(program))
     }
 
-    /// Where the C library is.
+    /// Returns the directory of the C library.
     fn library_directory(&self) -> Result<PathBuf> {
         let directories = [PathBuf::from("/usr").join(self.gnu).join("lib"), PathBuf::from("/usr/lib").join(self.gnu)];
         let missing = || Missing::new(&format!("crt1.o for {}", self.name), &self.package("libc6-dev", "libc6-dev"));
         Ok(directories.into_iter().find(|directory| directory.join("crt1.o").is_file()).ok_or_else(missing)?)
     }
 
-    /// Where the compiler's part of a program is: the newest release of it.
+    /// Returns the directory of the compiler's startup objects, of the newest release.
     fn gcc_directory(&self) -> Result<PathBuf> {
         let parent = if self.is_native() { "/usr/lib/gcc" } else { "/usr/lib/gcc-cross" };
         let releases = std::fs::read_dir(Path::new(parent).join(self.gnu)).ok().into_iter().flatten().flatten();
@@ -252,7 +255,7 @@ fn release(directory: &Path) -> u32 {
     directory.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or_default()
 }
 
-/// A file's text, with the file's name in the error.
+/// Reads a text file; errors name the file.
 pub fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| path.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! The images that the matrix wraps: small, and of each sort that a kind takes.
+//! The images that the matrix wraps: small, one of each type that a kind accepts.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,15 @@ use anyhow::{Context, Result};
 
 use crate::harness::directives::fixture;
 
-/// The smallest fat binary of NVIDIA's sort with something in it: a header of 16 bytes that counts 8 more.
+/// The smallest nonempty fat binary of NVIDIA's format: a header of 16 bytes with a size of 8 more.
 const FAT_BINARY: &[u8] = b"\x50\xed\x55\xba\x01\0\x10\0\x08\0\0\0\0\0\0\0payload!";
 
+/// Paths of the images.
+/// Paths of the images.
 pub struct Images {
     fat_binary: PathBuf,
     elf: PathBuf,
-    /// Its length is odd: what follows has to be aligned anew, and the padding is none of it.
+    /// Has an odd length: the next image must be aligned, and the padding is not part of this one.
     text: PathBuf,
 }
 
@@ -23,7 +25,7 @@ impl Images {
         Ok(Images { fat_binary, elf: fixture("answer-gfx90a.hsaco")?, text: fixture("answer-sm_80.ptx")? })
     }
 
-    /// What an object of this kind is made of, in order.
+    /// Returns the images of an object of this kind, in order.
     pub fn of(&self, kind: &str) -> Vec<&Path> {
         match kind {
             "cuda" => vec![&self.fat_binary],

@@ -1,12 +1,12 @@
-//! What all cells of a host are made with: the judges, the host programs, the program that opens a library. They are
-//! compiled once, by the first trial that needs them.
+//! The objects that all cells of a host share: the judges, the host programs, the program that opens a library. The first trial
+//! that needs them compiles them.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 
-use super::host::{HOSTS, Host, Output};
+use super::host::{HOSTS, Host, LinkOutput};
 use super::rows::{Layout, ROWS, Row};
 use crate::harness::directives::fixture;
 use crate::harness::tools::Linker;
@@ -24,7 +24,7 @@ const HOST_COUNT: usize = fatbin::host::Host::ALL.len();
 impl Kit {
     pub fn of(host: &Host) -> Result<Arc<Kit>> {
         let index = HOSTS.iter().position(|other| other.name == host.name).context("a host of the table")?;
-        // A trial that failed while it held the lock left nothing half done in it.
+        // A trial that failed while it held the lock left the value unchanged.
         let mut kit = KITS[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(kit) = &*kit {
             return Ok(Arc::clone(kit));
@@ -49,8 +49,8 @@ impl Kit {
             compile(&fixture("judge.c")?, &[flag.to_owned()], &object)?;
             if host.has_libc() {
                 let name = format!("libjudge-{judge}.so");
-                let step = host.link(Linker::Bfd, directory, Output::Library)?.args(["-soname", &name, "-o", &name]);
-                host.end_of_link(step.arg(object), Output::Library)?.run()?;
+                let step = host.link(Linker::Bfd, directory, LinkOutput::Library)?.args(["-soname", &name, "-o", &name]);
+                host.end_of_link(step.arg(object), LinkOutput::Library)?.run()?;
             }
         }
         compile(&source("program.c"), &[], &kit.object("program"))?;
@@ -62,15 +62,15 @@ impl Kit {
             }
         }
         if !host.has_libc() {
-            compile(&source("freestanding.c"), &[], &kit.start(Output::NoPie))?;
-            compile(&source("freestanding.c"), &["-DRELOCATES_ITSELF".to_owned()], &kit.start(Output::Pie))?;
+            compile(&source("freestanding.c"), &[], &kit.start(LinkOutput::NoPie))?;
+            compile(&source("freestanding.c"), &["-DRELOCATES_ITSELF".to_owned()], &kit.start(LinkOutput::Pie))?;
             kit.has_libc = false;
             return Ok(kit);
         }
         compile(&source("loader.c"), &[], &kit.object("loader"))?;
         let step =
-            host.link(Linker::Bfd, directory, Output::Pie)?.arg("-o").arg(kit.loader()).arg(kit.object("loader"));
-        host.end_of_link(step, Output::Pie)?.run()?;
+            host.link(Linker::Bfd, directory, LinkOutput::Pie)?.arg("-o").arg(kit.loader()).arg(kit.object("loader"));
+        host.end_of_link(step, LinkOutput::Pie)?.run()?;
         Ok(kit)
     }
 
@@ -86,23 +86,23 @@ impl Kit {
         self.directory.join(format!("libjudge-{judge}.so"))
     }
 
-    /// What every program has beside what is tested: its `main`, and what that stands on.
-    pub fn main(&self, output: Output) -> Vec<PathBuf> {
+    /// Returns the objects of every program besides those under test: its `main`, and the startup code.
+    pub fn main(&self, output: LinkOutput) -> Vec<PathBuf> {
         let main = self.object("main");
         if self.has_libc { vec![main] } else { vec![main, self.start(output)] }
     }
 
-    /// What takes the place of a C library.
-    fn start(&self, output: Output) -> PathBuf {
-        self.object(if output == Output::Pie { "freestanding-pie" } else { "freestanding" })
+    /// Returns the replacement of a C library.
+    fn start(&self, output: LinkOutput) -> PathBuf {
+        self.object(if output == LinkOutput::Pie { "freestanding-pie" } else { "freestanding" })
     }
 
-    /// The program that opens `./libcell.so`.
+    /// Returns the program that opens `./libcell.so`.
     pub fn loader(&self) -> PathBuf {
         self.directory.join("loader")
     }
 
-    /// The host program without an entry.
+    /// Returns the host program without entries.
     pub fn program(&self) -> PathBuf {
         self.object("program")
     }

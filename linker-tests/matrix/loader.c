@@ -1,4 +1,4 @@
-/* Opens the library, runs it, closes it again: what it registered has to be unregistered by then. */
+/* Opens the library, runs it and closes it, after which its registrations must be gone. */
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,16 +1,16 @@
 //! The matrix: every offload kind, ABI, host, linker and form of program, and one judge for all.
 //!
-//! A row is a kind with an ABI that knows it ([`rows`]), a column a host ([`host`]); each pair is a trial,
-//! `matrix/KIND/ABI/HOST`. A trial goes through every linker in every form: each of these cells links a program with the
-//! object of `fatbin wrap`, runs it and compares what the judge (`fixtures/judge.c`) printed with the log in `expected/`,
-//! to the letter ([`cell`]). In half of the forms the offload entries come from `fatbin wrap --entry`, in the other half
+//! A row is a kind with an ABI that supports it ([`rows`]), a column is a host ([`host`]); each pair is a trial,
+//! `matrix/KIND/ABI/HOST`. A trial covers every linker in every form: each of these cells links a program with the object of
+//! `fatbin wrap`, runs it and compares the output of the judge (`fixtures/judge.c`) with the log in `expected/` byte for byte
+//! ([`cell`]). In half of the forms the offload entries come from `fatbin wrap --entry`, in the other half
 //! from a host program in C, and both must give the same log.
 //!
-//! That the log is right is no opinion of ours where a reference tool exists: the trial then links that tool's object too
-//! and demands the same log of it ([`reference`]). Other machines than this one are emulated by qemu.
+//! Where a reference tool exists, it confirms the log: the trial links that tool's object too and requires the same log from it
+//! ([`reference`]). qemu emulates machines other than this one.
 //!
-//! What became of each cell stands in `target/tmp/matrix/KIND/ABI/HOST/cells`; `scripts/matrix` makes a table of these. A
-//! link that does not exist (a linker without the host) stands in one table with its reason, [`Host::lacks`].
+//! The result of each cell is recorded in `target/tmp/matrix/KIND/ABI/HOST/cells`; `scripts/matrix` makes a table of these.
+//! Links that do not exist (a linker without the host) are listed with their reasons, see [`Host::lacks`].
 
 mod cell;
 mod host;
@@ -29,14 +29,14 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing};
 use crate::harness::trial::{completion, fresh_directory};
 use cell::Cells;
-use host::{Form, HOSTS, Host};
+use host::{ProgramForm, HOSTS, Host};
 use images::Images;
 use kit::Kit;
 use rows::{ROWS, Row};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::ignorable_test("matrix/rows", || {
-        completion(fresh_directory("matrix", "rows").and_then(|directory| rows::are_what_the_program_knows(&directory)))
+        completion(fresh_directory("matrix", "rows").and_then(|directory| rows::match_the_program(&directory)))
     })];
     for host in HOSTS.iter() {
         for row in &ROWS {
@@ -47,7 +47,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Where the sources and logs of the matrix are.
+/// Returns the directory of the matrix's sources and logs.
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/matrix")
 }
@@ -64,10 +64,10 @@ fn all_cells(row: &Row, host: &Host) -> Result<()> {
     wrap(row, host, &images, &row.entry_options(), &with_entries)?;
     wrap(row, host, &images, &[], &without)?;
     for linker in Linker::ALL {
-        for form in Form::ALL {
+        for form in ProgramForm::ALL {
             let outcome = match host.lacks(linker, form) {
                 Some(reason) => Outcome::None(reason),
-                // SYCL's entries are the wrapper's affair alone.
+                // Only the wrapper writes SYCL's entries.
                 None if form.entries_from_options() || row.section.is_none() => {
                     cells.check(linker, form, &with_entries, &kit.program()).into()
                 }
@@ -93,10 +93,10 @@ fn wrap(row: &Row, host: &Host, images: &Images, entries: &[String], object: &Pa
     Ok(())
 }
 
-/// How a cell ended.
+/// Result of a cell.
 enum Outcome {
     Passed,
-    /// There is no such link.
+    /// The link does not exist, for this reason.
     None(&'static str),
     Missing(Error),
     Failed(Error),
@@ -112,7 +112,7 @@ impl From<Result<()>> for Outcome {
     }
 }
 
-/// The cells of a trial so far. One that fails does not keep the others from running.
+/// Results of a trial's cells. A failing cell does not stop the others.
 #[derive(Default)]
 struct Results {
     lines: String,
@@ -140,7 +140,7 @@ impl Results {
         let _ = writeln!(self.lines, "{cell} {word}");
     }
 
-    /// Leaves the list of cells in the trial's directory and says how the trial ended.
+    /// Writes the list of cells to the trial's directory and returns the result of the trial.
     fn finish(self, directory: &Path) -> Result<()> {
         std::fs::write(directory.join("cells"), &self.lines)?;
         if self.failed > 0 {

@@ -1,11 +1,11 @@
 /* The host half of a cell: symbols to register, and something that runs between registering and unregistering.
  *
- * Each symbol holds its own name, by which the judge tells it. With ENTRIES the offload entries are here, as a compiler
- * would leave them; without it they come from `fatbin wrap --entry`, and the two must be the same to the judge:
+ * Each symbol holds its own name, by which the judge identifies it. With ENTRIES the offload entries are here, as a compiler
+ * would write them; without it they come from `fatbin wrap --entry`, and the judge must print the same for both:
  *
  *     -DENTRIES -DSECTION=name -DKIND=1|2|4 [-DOLD_ENTRIES]
  *
- * The list of entries stands in rows.rs a second time, as options.
+ * rows.rs repeats the list of entries as options.
  */
 #include <stdint.h>
 

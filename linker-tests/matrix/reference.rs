@@ -1,19 +1,20 @@
-//! The same log from the object of LLVM's own tool, so that the logs in `expected/` are no opinion of ours.
+//! Confirmation of the logs in `expected/` with objects of LLVM's own tools.
 //!
-//! Both tools write LLVM IR, of which that release's compiler makes the object.
+//! Both tools write LLVM IR, which that release's compiler compiles to an object.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
 use super::cell::Cells;
-use super::host::Form;
+use super::host::ProgramForm;
 use super::images::Images;
 use super::rows::Reference;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool, llvm_tool};
 
-/// `ours` is our object: HIP's tool takes a bundle that is finished already, and gets that of ours.
+/// Checks a row with the object of its reference tool. `ours` is fatbin's object: HIP's tool takes a finished bundle, which is
+/// copied from it.
 pub fn check(cells: &Cells, reference: Reference, images: &Images, ours: &Path) -> Result<()> {
     let bitcode = cells.directory.join("reference.bc");
     let object = cells.directory.join("reference.o");
@@ -42,11 +43,12 @@ pub fn check(cells: &Cells, reference: Reference, images: &Images, ours: &Path) 
     std::fs::create_dir(&directory)?;
     let expected = cells.expected.replace("limit -1", limit_of_llvm(cells));
     let cells = Cells { directory: &directory, expected: &expected, ..*cells };
-    cells.check(Linker::Lld, Form::Pie, &object, &cells.kit.program_with_entries(cells.row))
+    cells.check(Linker::Lld, ProgramForm::Pie, &object, &cells.kit.program_with_entries(cells.row))
 }
 
-/// The one place where LLVM's objects are not right. On these hosts an `int` travels with its sign in the whole register,
-/// and LLVM 22 passes -1 without: the callee sees 2^32 - 1 as soon as it takes 64 bits, as the judge does.
+/// Returns the thread limit that LLVM's objects pass, the one place where they are wrong. On these hosts an `int` is
+/// sign-extended to the whole register, and LLVM 22 does not extend -1: a callee that reads 64 bits, as the judge does, gets
+/// 2^32 - 1.
 fn limit_of_llvm(cells: &Cells) -> &'static str {
     match cells.host.name {
         "powerpc64le" | "s390x" => "limit 4294967295",

@@ -1,8 +1,8 @@
-//! The rows of the matrix: every offload kind with every ABI that knows it, what the judge has to print for it, and which
-//! reference tool proves that.
+//! The rows of the matrix: every offload kind with every ABI that supports it, the expected output of the judge, and the
+//! reference tool that confirms it.
 //!
-//! The names are written out a second time here, not taken from the program: a row that the program loses has to be missed.
-//! The trial `matrix/rows` compares the two lists.
+//! The names are repeated here, not taken from the program, so that a row that the program loses is missed. The trial
+//! `matrix/rows` compares the two lists.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,35 +15,35 @@ use super::images::Images;
 pub struct Row {
     pub kind: &'static str,
     pub abi: &'static str,
-    /// The file in `expected/`.
+    /// File in `expected/`.
     pub log: &'static str,
     pub layout: Layout,
-    /// The section of the host program's entries; none where host programs have no entries.
+    /// Section of the host program's entries; `None` where host programs have no entries.
     pub section: Option<&'static str>,
     pub reference: Option<Reference>,
 }
 
-/// Of an offload entry.
+/// Layout of an offload entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     Old,
     New,
 }
 
-/// The tool that makes the same object.
+/// Tool that writes the same object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reference {
-    /// `clang-offload-wrapper` of this release, which Debian has for 14 and 15 only; 10 to 13 are held to 14.
+    /// `clang-offload-wrapper` of this release, which Debian has for 14 and 15 only; 10 to 13 are compared with 14.
     ClangOffloadWrapper(&'static str),
     /// `llvm-offload-wrapper` of LLVM 22, the first release that has it; 21 writes the same sections.
     LlvmOffloadWrapper,
 }
 
 impl Reference {
-    /// Why the tool makes no object for a host, if it makes none.
+    /// Returns the reason why the tool writes no object for a host, or `None` if it does.
     pub fn lacks(self, host: &str) -> Option<&'static str> {
         match self {
-            Reference::ClangOffloadWrapper(_) if host == "loongarch64" => Some("LLVM 14 and 15 do not know LoongArch"),
+            Reference::ClangOffloadWrapper(_) if host == "loongarch64" => Some("LLVM 14 and 15 do not support LoongArch"),
             _ => None,
         }
     }
@@ -109,8 +109,8 @@ const fn row(
     Row { kind, abi, log, layout, section, reference }
 }
 
-/// The entries of `program.c` as options: name in the image and host symbol, the rest, and the pointer that only new
-/// entries have.
+/// Entries of `program.c` as options: name in the image and host symbol, other fields, and the pointer that only new entries
+/// have.
 const ENTRIES: [(&str, &str, &str); 7] = [
     ("answer_kernel=kernel_stub", "", ""),
     ("plain", ",size=16", ""),
@@ -126,7 +126,7 @@ impl Row {
         format!("{}/{}", self.kind, self.abi)
     }
 
-    /// Which of the judges reads what this row registers.
+    /// Returns the judge for this row.
     pub fn judge(&self) -> &'static str {
         match (self.kind, self.abi, self.layout) {
             ("sycl", "main", _) => "sycl-main",
@@ -135,7 +135,7 @@ impl Row {
         }
     }
 
-    /// The kind as an entry has it.
+    /// Returns the kind as an entry records it.
     pub fn kind_bit(&self) -> u32 {
         match self.kind {
             "openmp" => 1,
@@ -154,8 +154,8 @@ impl Row {
     }
 }
 
-/// What `fatbin wrap` knows, by its own messages about an ABI that does not fit, is what stands in the table.
-pub fn are_what_the_program_knows(directory: &Path) -> Result<()> {
+/// Checks that the table lists the ABIs that `fatbin wrap` lists in its messages about an unsupported ABI.
+pub fn match_the_program(directory: &Path) -> Result<()> {
     let images = Images::write(directory)?;
     for (kind, abi) in [("openmp", "none"), ("cuda", "llvm10"), ("hip", "llvm10"), ("sycl", "llvm10")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fatbin"));
@@ -164,7 +164,7 @@ pub fn are_what_the_program_knows(directory: &Path) -> Result<()> {
         let mut known: Vec<&str> = message.split([' ', ',', ':', ';', ']', ')', '\n']).collect();
         known.retain(|word| *word != abi && (word.starts_with("llvm") || ["main", "aomp"].contains(word)));
         let listed: Vec<&str> = ROWS.iter().filter(|row| row.kind == kind).map(|row| row.abi).collect();
-        ensure!(known == listed, "{kind}: the program knows {known:?}, the table {listed:?}\n{message}");
+        ensure!(known == listed, "{kind}: the program lists {known:?}, the table {listed:?}\n{message}");
     }
     Ok(())
 }

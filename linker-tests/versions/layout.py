@@ -1,5 +1,5 @@
-"""Reads an offload binary of version 2 or 3 by its specification, sharing nothing with the program that wrote it: the
-integers with struct, the streams with zlib and the zstd program. Prints one line an image."""
+"""Reads an offload binary of version 2 or 3 as its specification describes it, without code of the program that wrote it:
+integers with struct, streams with zlib and the zstd program. Prints one line per image."""
 
 import hashlib
 import struct
@@ -10,7 +10,7 @@ import zlib
 ZSTD = b"\x28\xb5\x2f\xfd"
 
 
-def restored(data):
+def decompressed(data):
     magic, version, size, offset, count = struct.unpack_from("<4sIQQQ", data)
     assert magic == b"\x10\xff\x10\xad" and version in (2, 3), (magic, version)
     assert len(data) % 8 == 0 and 0 <= len(data) - size < 8, (len(data), size)
@@ -27,18 +27,18 @@ def restored(data):
 
 
 def main():
-    data, offset, count = restored(open(sys.argv[1], "rb").read())
+    data, offset, count = decompressed(open(sys.argv[1], "rb").read())
     version = data[4]
     for entry in range(offset, offset + 40 * count, 40):
         fields = struct.unpack_from("<HHIQQQQ", data, entry)
         image_kind, offload_kind, flags, string_offset, strings, image_offset, image_size = fields
-        said = []
+        strings_read = []
         for string in range(string_offset, string_offset + 24 * strings, 24):
             key, value, size = struct.unpack_from("<QQQ", data, string)
-            said.append(f"{data[key:data.index(0, key)].decode()}={data[value:value + size].decode()}")
+            strings_read.append(f"{data[key:data.index(0, key)].decode()}={data[value:value + size].decode()}")
         image = data[image_offset:image_offset + image_size]
         assert len(image) == image_size and image_offset % 8 == 0, (image_offset, image_size)
-        print(version, image_kind, offload_kind, flags, *sorted(said), hashlib.sha256(image).hexdigest())
+        print(version, image_kind, offload_kind, flags, *sorted(strings_read), hashlib.sha256(image).hexdigest())
 
 
 main()

@@ -1,6 +1,6 @@
-//! Versions 2 and 3 of the offload binary, for which there is no tool yet that reads or writes them: LLVM's main branch has
-//! them and no release, no Debian package and no Python wheel does. So what is written here is read by a reader of another
-//! language that knows the specification and nothing else.
+//! Versions 2 and 3 of the offload binary, which no released tool reads or writes yet: LLVM's main branch has them, but no
+//! release, Debian package or Python wheel. So a reader in another language, written from the specification alone, reads the
+//! files.
 
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
@@ -10,8 +10,8 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// Name, arguments of `fatbin pack`, and the version that has to come of it.
-const FORMS: [(&str, &[&str], u32); 4] = [
+/// Name, arguments of `fatbin pack`, and the expected version.
+const CASES: [(&str, &[&str], u32); 4] = [
     ("version-2", &["--format-version", "2"], 2),
     ("version-3", &["--format-version", "3"], 3),
     ("version-3-zstd", &["--compress=zstd"], 3),
@@ -22,7 +22,7 @@ pub fn trials() -> Vec<Trial> {
     let trial = |(name, arguments, version)| {
         Trial::ignorable_test(format!("versions/{name}"), move || completion(is_read(name, arguments, version)))
     };
-    FORMS.into_iter().map(trial).collect()
+    CASES.into_iter().map(trial).collect()
 }
 
 fn is_read(name: &str, arguments: &[&str], version: u32) -> Result<()> {

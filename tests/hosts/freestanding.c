@@ -1,4 +1,4 @@
-/* What a C library does around main, for loongarch64, for which Debian 12 has no C library: relocation of a static PIE,
+/* The parts of a C library around main, for loongarch64, for which Debian 12 has no C library: relocation of a static PIE,
  * constructors, exit handlers. System calls and their numbers: the kernel's include/uapi/asm-generic/unistd.h. */
 #include <stddef.h>
 #include <stdint.h>
@@ -6,7 +6,7 @@
 int main(void);
 
 typedef void (*function)(void);
-/* ELF's structures; the headers of another machine's C library do not do for this one. */
+/* ELF's structures; the headers of another machine's C library do not fit this one. */
 typedef struct { int64_t tag; uint64_t value; } dynamic;
 typedef struct { uint64_t offset, info; int64_t addend; } relocation;
 enum { DT_NULL = 0, DT_RELA = 7, DT_RELASZ = 8, R_LARCH_RELATIVE = 3 };

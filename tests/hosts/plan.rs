@@ -1,4 +1,4 @@
-//! Plans made by hand, which say everything that a plan can say, for the programs in `registration.c` and `unwinding.c`.
+//! Handwritten plans that use every feature of a plan, for the programs in `registration.c` and `unwinding.c`.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub fn emit(plan: &ObjectPlan, triple: &str, path: &Path) -> Result<()> {
     Ok(output.commit()?)
 }
 
-/// Registers as CUDA and HIP do, from a constructor, and lists functions for `judge` to call.
+/// Returns a plan that registers as CUDA and HIP do, from a constructor, and lists functions for `judge` to call.
 pub fn registration() -> ObjectPlan<'static> {
     let mut plan = Builder::default();
     let entries =
@@ -96,7 +96,7 @@ pub fn registration() -> ObjectPlan<'static> {
     plan.0
 }
 
-/// A function to unwind through while both locals are in use, and a constructor.
+/// Returns a plan with a function to unwind through while both locals are in use, and a constructor.
 pub fn unwinding() -> ObjectPlan<'static> {
     let mut plan = Builder::default();
     let one_round = plan.bytes(".one_round", &[0; 8]);
@@ -118,7 +118,7 @@ pub fn unwinding() -> ObjectPlan<'static> {
     plan.0
 }
 
-/// The first and the end of the offload entries.
+/// Bounds of the offload entries.
 #[derive(Clone, Copy)]
 struct Bounds {
     begin: Address,
@@ -133,7 +133,7 @@ impl Bounds {
 
 const HANDLE: Value = Value::Local(Local::Handle);
 
-/// Fields of an offload entry; its layout stands in `registration.c`.
+/// Fields of an offload entry; its layout is in `registration.c`.
 const KIND: Value = field(10, Width::U16, Part::All);
 const FLAGS: Value = field(12, Width::U32, Part::All);
 const ADDRESS: Value = field(16, Width::U64, Part::All);
@@ -154,7 +154,7 @@ fn when(value: Value, is: Comparison, body: Vec<Step>) -> Step {
     Step::When { value, is, body }
 }
 
-/// A plan in the making, with names for what is usual in it.
+/// Builder of a plan with shortcuts for common parts.
 #[derive(Default)]
 struct Builder(ObjectPlan<'static>);
 
@@ -178,7 +178,7 @@ impl Builder {
         self.section(".init_array.101", SectionKind::Constructors, 8, data);
     }
 
-    /// What the C programs find between `__start_judged` and `__stop_judged`.
+    /// Adds the section that the C programs read between `__start_judged` and `__stop_judged`.
     fn judged(&mut self, functions: &[SymbolId]) {
         self.fields("judged", functions.iter().map(|function| Field::Pointer(function.start())).collect());
     }
@@ -211,7 +211,7 @@ impl Builder {
         self.call("reached", vec![Value::Integer(place), Value::Local(Local::Entry)])
     }
 
-    /// What CUDA and HIP do with an entry of their kind, for functions and two sorts of variables.
+    /// Returns the steps of CUDA and HIP for an entry of their kind, for functions and two types of variables.
     fn registration_of_an_entry(&mut self) -> Vec<Step> {
         let mut function = vec![HANDLE, ADDRESS, NAME, NAME, Value::Integer(-1)];
         function.extend([Value::Integer(0); 5]);

@@ -1,12 +1,11 @@
-/* The judge of the code that each host machine gets: every function that the objects call, printing what it is given.
+/* Judge of the code for each host: every function that the objects call, printing its arguments.
  *
  * Two objects are linked with it. One is from `fatbin wrap`; the other (plan.rs) registers a made-up fat binary as CUDA
- * and HIP do, and has functions that go through what else a plan can say; they stand in a section of their own, where
- * main finds them. Nothing that is printed depends on the machine or on where the program was loaded, so that all
- * machines have to print the same.
+ * and HIP do, and has functions that use the other features of a plan; they are listed in a section of their own, which
+ * main reads. The output does not depend on the machine or on the load address, so it must be the same on all machines.
  *
- * All integers are taken with 64 bits: a machine that does not extend its arguments as its ABI says is seen. Nothing is
- * used but write and atexit, so that it also runs where there is no C library (freestanding.c).
+ * All integers are received as 64 bits, which shows code that does not extend its arguments as the ABI requires. Only write
+ * and atexit are used, so that it also runs without a C library (freestanding.c).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +28,7 @@ static char kernel, variable, managed, region;
 
 #define ENTRY __attribute__((section("llvm_offload_entries"), aligned(8), used)) static const struct entry
 
-/* Bits that nobody asks for are set, so that a load of the wrong width or a wrong mask is seen. */
+/* Unused bits are set, so that a load of the wrong width or a wrong mask shows. */
 ENTRY entries[] = {
     {.reserved = -1, .version = -1, .kind = 2, .flags = 0xfffffff8, .address = &kernel, .name = "kernel"},
     {.version = 1, .kind = 1, .flags = 0, .address = &region, .name = "another kind"},
@@ -77,7 +76,7 @@ static void pointer(const void *value) {
     text("somewhere");
 }
 
-/* A call, told: its name and its arguments. */
+/* Prints a call: its name and its arguments. */
 static int is_first;
 static void begin(const char *name) { text(name); text("("); is_first = 1; }
 static void separate(void) { text(is_first ? "" : ", "); is_first = 0; }
@@ -183,7 +182,7 @@ void close_binary(uint64_t handle) {
     end();
 }
 
-/* What else a plan can say. */
+/* The other features of a plan. */
 
 void ten_numbers(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_t f, int64_t g, int64_t h, int64_t i,
                  int64_t j) {

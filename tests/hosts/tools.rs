@@ -1,4 +1,4 @@
-//! The machines that host objects are tried on, and where this machine has the tools for them.
+//! The hosts, and the paths of the tools for them on this machine.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use anyhow::Result;
 
 use crate::debian::debian;
 
-/// A host machine, by the names that others have for it.
+/// A host and its names in other tools.
 pub struct Host {
-    /// As its triple begins.
+    /// Name of the machine, with which its triple begins.
     pub name: &'static str,
     /// Debian's triple, which also begins the names of its tools.
     pub triple: &'static str,
@@ -20,7 +20,7 @@ pub struct Host {
     linkers: Vec<Linker>,
 }
 
-/// A linker; the names are those in the names of trials.
+/// A linker; its name is part of the names of trials.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Linker {
     Lld,
@@ -70,12 +70,12 @@ impl Host {
         self.debian.is_some()
     }
 
-    /// Is this the machine that the test runs on?
+    /// Returns whether this is the machine that the test runs on.
     fn is_native(&self) -> bool {
         cfg!(target_os = "linux") && self.name == std::env::consts::ARCH
     }
 
-    /// Runs programs of this machine, if this is another one.
+    /// Returns the emulator for programs of this host; `None` on the host itself.
     pub fn emulator(&self) -> Result<Option<PathBuf>> {
         match self.is_native() {
             true => Ok(None),
@@ -83,12 +83,12 @@ impl Host {
         }
     }
 
-    /// The folder below which programs find their libraries.
+    /// Returns the root directory of the libraries.
     pub fn root(&self) -> PathBuf {
         if self.is_native() { "/".into() } else { format!("/usr/{}", self.triple).into() }
     }
 
-    /// Asks for the parts of the C library and of libgcc that a link needs.
+    /// Checks for the parts of the C library and of libgcc that a link needs.
     pub fn needs_libraries(&self) -> Result<()> {
         let Some(debian) = self.debian else { return Ok(()) };
         let (c_library, compiler_library) = match self.is_native() {
@@ -124,7 +124,7 @@ impl Linker {
     }
 }
 
-/// The one compiler that makes code for all of them.
+/// Returns the path of clang, which compiles for every host.
 pub fn clang() -> Result<PathBuf> {
     in_llvm("clang", "clang-22")
 }
@@ -137,7 +137,7 @@ fn in_llvm(name: &str, package: &str) -> Result<PathBuf> {
 
 fn in_path(name: &str, package: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
+    let found = std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file());
     Ok(found.ok_or_else(|| Missing { name: name.to_owned(), package: package.to_owned() })?)
 }
 

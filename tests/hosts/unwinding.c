@@ -1,9 +1,9 @@
-/* Unwinding through the code of an object: what an exception out of a registration does, and debuggers and profilers.
+/* Unwinding through the code of an object, as an exception out of a registration, debuggers and profilers do.
  *
- * The object (plan.rs) has two functions, which stand in a section of their own: one calls `through`, one is also a
- * constructor and calls `in_constructor`. The unwinder is libgcc's. The judge is what the compiler made of `caller`: on
- * the exceptional way it finds the values that it had in registers only if every register came back through the frame of
- * the object's function, which uses some of them itself.
+ * The object (plan.rs) has two functions, listed in a section of their own: one calls `through`, one is also a
+ * constructor and calls `in_constructor`. The unwinder is libgcc's. The judge is the compiled code of `caller`: on
+ * the exceptional path its values are in registers only if every register was restored through the frame of the object's
+ * function, which uses some of them itself.
  */
 #include <setjmp.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ extern const function __start_judged[];
 
 int main(void);
 
-/* Wrong unwind rules can lead round in a circle. */
+/* Wrong unwind rules can loop forever. */
 enum { DEEPEST = 100 };
 
 static int frames_beyond_constructor;

@@ -1,20 +1,25 @@
 //! Errors of choosing a host and of emitting an object for it.
 
-use super::hosts::Host;
-
 /// Error of choosing a host or of emitting an object for it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
     /// A triple of no supported machine, operating system or environment.
-    #[error("{triple}: unsupported host (available: {})", Host::supported())]
+    #[error("{triple}: unsupported host (available: {available})")]
     UnsupportedTriple {
         /// The triple as the user wrote it.
         triple: String,
+        /// The supported triples, see [`Host::supported`](super::Host::supported).
+        available: String,
     },
     /// This program was built for a machine that is not a host, so there is no default.
-    #[error("{}: unsupported host; specify --host TRIPLE (available: {})", std::env::consts::ARCH, Host::supported())]
-    UnsupportedNative,
+    #[error("{machine}: unsupported host; specify --host TRIPLE (available: {available})")]
+    UnsupportedNative {
+        /// The machine, under Rust's name.
+        machine: &'static str,
+        /// The supported triples, see [`Host::supported`](super::Host::supported).
+        available: String,
+    },
     /// `.eh_frame` could not be written. Plans of this crate have not caused it.
     #[error("cannot emit unwind information")]
     UnwindInformation(#[from] gimli::write::Error),

@@ -75,18 +75,22 @@ impl Host {
         let host = Host::ALL.into_iter().find(|host| Some(host.name()) == machine);
         match host {
             Some(host) if is_system(parts.get(1..)) || is_system(parts.get(2..)) => Ok(host),
-            _ => Err(HostError::UnsupportedTriple { triple: triple.to_owned() }),
+            _ => Err(HostError::UnsupportedTriple { triple: triple.to_owned(), available: Host::supported() }),
         }
     }
 
-    /// Returns the machine that this program was built for; `None` where it is not a supported host.
-    pub fn native() -> Option<Host> {
+    /// Returns the machine that this program was built for, or an error if it is not a supported host.
+    pub fn native() -> Result<Host, HostError> {
         let endianness = if cfg!(target_endian = "little") { Endianness::Little } else { Endianness::Big };
-        Host::ALL.into_iter().find(|host| {
+        let native = Host::ALL.into_iter().find(|host| {
             // Rust has one name for both byte orders of Power.
             let name = host.name();
             let name = name.strip_suffix("le").unwrap_or(name);
             name == std::env::consts::ARCH && host.architecture().endianness == endianness
+        });
+        native.ok_or_else(|| HostError::UnsupportedNative {
+            machine: std::env::consts::ARCH,
+            available: Host::supported(),
         })
     }
 
@@ -160,6 +164,6 @@ mod tests {
     #[test]
     fn the_native_host_is_the_one_that_tests_run_on() {
         let expected = cfg!(target_arch = "x86_64").then_some(Host::X86_64);
-        assert!(Host::native() == expected || expected.is_none());
+        assert!(expected.is_none() || Host::native().ok() == expected);
     }
 }

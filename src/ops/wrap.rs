@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::host::{Host, HostError};
+use crate::host::Host;
 use crate::io::{Input, Output, Sink};
 use crate::target::OffloadKind;
 use crate::wrap::abi::{Generation, NEWEST};
@@ -83,8 +83,10 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
         reject_same_file(input, &options.output)?;
     }
     let matched_host = matched.as_ref().map(|matched| matched.host);
-    let native = Host::native().map(Host::triple);
-    let host = options.host.as_deref().or(matched_host).or(native).ok_or(HostError::UnsupportedNative)?;
+    let host = match options.host.as_deref().or(matched_host) {
+        Some(host) => host,
+        None => Host::native()?.triple(),
+    };
     if let (Some(found), Some(path)) = (matched_host, &options.matching)
         && Host::from_triple(found)? != Host::from_triple(host)?
     {

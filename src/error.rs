@@ -73,9 +73,12 @@ pub enum Cause {
     /// A compressed container in a compressed container, directly: no tool makes that.
     #[error("gives a container that is compressed again")]
     CompressedTwice,
-    /// What the `object` crate, which reads host files, has to say.
+    /// Error of the `object` crate, which parses host files and device ELF files.
     #[error("{0}")]
-    HostFile(String),
+    ObjectFile(object::read::Error),
+    /// Error that another crate or a check without numbers describes in words.
+    #[error("{0}")]
+    Described(String),
 }
 
 /// Everything that a user can be told, each with the file (or, where there is none, the word) it is about.

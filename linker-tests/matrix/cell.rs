@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::host::{ProgramForm, Host, LinkOutput};
+use super::host::{Host, LinkOutput, ProgramForm};
 use super::kit::Kit;
 use super::rows::Row;
 use crate::harness::step::{Done, Step};

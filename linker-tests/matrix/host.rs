@@ -59,7 +59,14 @@ pub enum ProgramForm {
 }
 
 impl ProgramForm {
-    pub const ALL: [ProgramForm; 6] = [ProgramForm::Pie, ProgramForm::NoPie, ProgramForm::Static, ProgramForm::Shared, ProgramForm::Relocatable, ProgramForm::Dlopen];
+    pub const ALL: [ProgramForm; 6] = [
+        ProgramForm::Pie,
+        ProgramForm::NoPie,
+        ProgramForm::Static,
+        ProgramForm::Shared,
+        ProgramForm::Relocatable,
+        ProgramForm::Dlopen,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -184,7 +191,9 @@ impl Host {
         let step = Step::new(directory, self.linker(linker)?).args(["--eh-frame-hdr", "--build-id=none"]);
         let step = match output {
             LinkOutput::Pie => step.args(["-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("Scrt1.o")),
-            LinkOutput::NoPie => step.args(["-no-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("crt1.o")),
+            LinkOutput::NoPie => {
+                step.args(["-no-pie", "-dynamic-linker", self.dynamic_linker]).arg(libc.join("crt1.o"))
+            }
             LinkOutput::Static => step.arg("-static").arg(libc.join("crt1.o")),
             LinkOutput::Library => step.arg("-shared"),
         };

@@ -49,7 +49,8 @@ impl Kit {
             compile(&fixture("judge.c")?, &[flag.to_owned()], &object)?;
             if host.has_libc() {
                 let name = format!("libjudge-{judge}.so");
-                let step = host.link(Linker::Bfd, directory, LinkOutput::Library)?.args(["-soname", &name, "-o", &name]);
+                let step =
+                    host.link(Linker::Bfd, directory, LinkOutput::Library)?.args(["-soname", &name, "-o", &name]);
                 host.end_of_link(step.arg(object), LinkOutput::Library)?.run()?;
             }
         }

@@ -29,7 +29,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing};
 use crate::harness::trial::{completion, fresh_directory};
 use cell::Cells;
-use host::{ProgramForm, HOSTS, Host};
+use host::{HOSTS, Host, ProgramForm};
 use images::Images;
 use kit::Kit;
 use rows::{ROWS, Row};

@@ -43,7 +43,9 @@ impl Reference {
     /// Returns the reason why the tool writes no object for a host, or `None` if it does.
     pub fn lacks(self, host: &str) -> Option<&'static str> {
         match self {
-            Reference::ClangOffloadWrapper(_) if host == "loongarch64" => Some("LLVM 14 and 15 do not support LoongArch"),
+            Reference::ClangOffloadWrapper(_) if host == "loongarch64" => {
+                Some("LLVM 14 and 15 do not support LoongArch")
+            }
             _ => None,
         }
     }

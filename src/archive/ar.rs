@@ -14,7 +14,7 @@ pub const MAGICS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
 
 /// The members without the symbol table and the table of long names.
 pub fn members(view: View<'_>) -> Members<'_> {
-    let broken = |at, error: object::Error| view.malformed("archive", at, Cause::HostFile(error.to_string()));
+    let broken = |at, error: object::Error| view.malformed("archive", at, Cause::ObjectFile(error));
     tables_are_whole(view)?;
     let archive = ArchiveFile::parse(view.data()).map_err(|error| broken(0, error))?;
     let mut members = Vec::new();

@@ -29,5 +29,5 @@ pub fn members(view: View<'_>) -> Members<'_> {
 }
 
 fn malformed(view: View<'_>, at: u64, error: &io::Error) -> Malformed {
-    view.malformed("tar file", at, Cause::HostFile(error.to_string()))
+    view.malformed("tar file", at, Cause::Described(error.to_string()))
 }

@@ -40,5 +40,5 @@ fn unpack(mut archive: ZipArchive<Cursor<&[u8]>>, index: usize, to: &mut dyn Wri
 }
 
 fn malformed(view: View<'_>, error: &zip::result::ZipError) -> Malformed {
-    view.malformed("zip file", 0, Cause::HostFile(error.to_string()))
+    view.malformed("zip file", 0, Cause::Described(error.to_string()))
 }

@@ -31,7 +31,7 @@ const SHT_CUDA_NOBITS: [elf::SectionType; 3] =
 
 /// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that what they point to is there.
 pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
-    let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::HostFile(error.to_string()));
+    let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
     let available = view.size();
     if available < HEADER_SIZE {
         return Err(view.malformed("ELF header", 0, Cause::Truncated { needed: HEADER_SIZE, available }));
@@ -86,7 +86,7 @@ const SH_OFFSET: u64 = 24;
 /// An ELF file does not state its size; it ends with the last thing that its headers point to, all of which has to lie
 /// within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
-    let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::HostFile(error.to_string()));
+    let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
     let part_end = |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset + size);
     let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
     let segments_end = |count: u64| part_end("ELF program header offset", E_PHOFF, phoff, count * SEGMENT_HEADER_SIZE);

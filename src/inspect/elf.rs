@@ -43,7 +43,7 @@ const BASE_SHIFT: u32 = 32;
 
 impl<'data> Elf<'data> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
-        let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::HostFile(error.to_string()));
+        let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::ObjectFile(error));
         // Any number there is fine: cubins have the toolkit's in `e_version`.
         let file = ElfFile64::<Endianness>::parse(view.data()).map_err(malformed)?;
         let mut by_name = HashMap::new();

@@ -134,5 +134,5 @@ fn unsupported(object: View, format: Option<ObjectFormat>) -> Malformed {
 }
 
 fn broken(object: View, cause: impl std::fmt::Display) -> Malformed {
-    object.malformed("object file", 0, Cause::HostFile(cause.to_string()))
+    object.malformed("object file", 0, Cause::Described(cause.to_string()))
 }

@@ -26,7 +26,7 @@ pub fn offload_binaries(view: View<'_>) -> Result<Vec<Entry<'_>>, Malformed> {
     if !matches!(kind, Ok(FileKind::Elf32 | FileKind::Elf64 | FileKind::Coff | FileKind::CoffBig)) {
         return Ok(entries);
     }
-    let broken = |error: object::Error| view.malformed("object file", 0, Cause::HostFile(error.to_string()));
+    let broken = |error: object::Error| view.malformed("object file", 0, Cause::ObjectFile(error));
     for section in File::parse(view.data()).map_err(broken)?.sections() {
         let is_meant = match section.flags() {
             SectionFlags::Elf { sh_type, .. } => sh_type == SECTION_TYPE,

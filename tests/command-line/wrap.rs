@@ -259,7 +259,7 @@ fn reads_entries_from_a_file() {
     scene.fatbin("wrap --kind hip --entry k1 --entry k2=host_k2 --entry v,size=8,flags=16 -o options.o a").ok();
     assert_eq!(scene.read("file.o"), scene.read("options.o"));
     let run = scene.file("entries", "k1\nv,size=big\n").fatbin("wrap --kind hip --entries entries -o file.o a");
-    assert_eq!(run.err, "fatbin: entries:2: size=big is no number: invalid digit found in string\n");
+    assert_eq!(run.err, "fatbin: entries:2: size=big: not a number: invalid digit found in string\n");
 }
 
 #[test]

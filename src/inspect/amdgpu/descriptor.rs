@@ -24,7 +24,7 @@ const DYNAMIC_STACK: u16 = 1 << 11;
 
 /// What the descriptor at a symbol says; the name is left empty.
 pub fn read(elf: &Elf<'_>, symbol: &ElfSymbol64<'_, '_, Endianness>) -> Result<Kernel, Malformed> {
-    let nowhere = || elf.view.malformed("AMDGPU kernel descriptor", 0, Cause::HostFile("is in no section".to_owned()));
+    let nowhere = || elf.view.malformed("AMDGPU kernel descriptor", 0, Cause::Described("is in no section".to_owned()));
     let section = symbol.section_index().and_then(|index| elf.file.section_by_index(index).ok()).ok_or_else(nowhere)?;
     let bytes = elf.bytes(&section)?;
     let offset = symbol.address().wrapping_sub(section.address());

@@ -35,7 +35,7 @@ pub fn kernels(elf: &Elf<'_>, not_inspected: &mut Option<&'static str>, problems
             match metadata::kernels(description.data()) {
                 Ok(found) => kernels.extend(found),
                 Err(error) => {
-                    let cause = Cause::HostFile(error.to_string());
+                    let cause = Cause::Described(error.to_string());
                     problems.push(description.malformed("NT_AMDGPU_METADATA", 0, cause));
                 }
             }

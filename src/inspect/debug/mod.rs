@@ -130,5 +130,5 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [Found], limit: Limit, problems: &mut V
 fn malformed(elf: &Elf<'_>, stop: &Stop) -> Malformed {
     let stored = |name: &&str| elf.bytes(&elf.section(name)?).ok();
     let section = [".debug_info", ".debug_line"].iter().find_map(stored);
-    section.unwrap_or(elf.view).malformed("debug information", 0, Cause::HostFile(stop.to_string()))
+    section.unwrap_or(elf.view).malformed("debug information", 0, Cause::Described(stop.to_string()))
 }

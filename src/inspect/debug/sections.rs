@@ -101,7 +101,7 @@ fn bytes<'data>(
     limit: Limit,
 ) -> Result<Cow<'data, [u8]>, Malformed> {
     let stored = elf.bytes(section)?;
-    let host_file = |error: object::Error| stored.malformed("debug section", 0, Cause::HostFile(error.to_string()));
+    let host_file = |error: object::Error| stored.malformed("debug section", 0, Cause::ObjectFile(error));
     let range = section.compressed_file_range().map_err(host_file)?;
     let codec = match range.format {
         CompressionFormat::None => return Ok(Cow::Borrowed(stored.data())),

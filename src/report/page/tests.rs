@@ -96,7 +96,7 @@ fn escapes_hostile_text_in_every_field() {
     inspection.kernels[0].demangled = Some(evil.to_owned());
     inspection.kernels[0].source = Some(SourceLine { file: evil.to_owned(), line: 1 });
     file.file.failure = Some(evil.to_owned());
-    file.file.errors.push(crate::bytes::View::new(b"").malformed("x", 0, Cause::HostFile(evil.to_owned())));
+    file.file.errors.push(crate::bytes::View::new(b"").malformed("x", 0, Cause::Described(evil.to_owned())));
     let place = ImageLocation { number: 0, offset: Some(64), arch: Some(evil.to_owned()) };
     let finding = Finding {
         rule: Rule::RequiredArchs,

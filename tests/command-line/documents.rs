@@ -64,6 +64,15 @@ fn every_page_of_the_guide_is_listed() {
 }
 
 #[test]
+fn every_example_is_listed_in_the_guide() {
+    let page = read("docs/guide/library.md");
+    for example in files_below(&root().join("examples"), "rs") {
+        let name = example.file_name().unwrap().to_str().unwrap();
+        assert!(page.contains(&format!("](../../examples/{name})")), "docs/guide/library.md lacks {name}");
+    }
+}
+
+#[test]
 fn readme_has_at_most_200_lines() {
     assert!(read("README.md").lines().count() <= 200);
 }

@@ -248,7 +248,7 @@ impl Expansion<'_> {
             MemberContent::Packed(unpack) => {
                 let limit = self.options.limit.0;
                 let input = Input::made(Path::new(&name), &std::env::temp_dir(), |file| {
-                    unpack(&mut Limited { to: file, left: limit })
+                    unpack(&mut Limited { to: file, limit, left: limit })
                 });
                 input.map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path.to_owned()))
             }
@@ -264,6 +264,7 @@ impl Expansion<'_> {
 /// A writer that fails beyond a limit: the stated size of a compressed member can be wrong.
 struct Limited<W> {
     to: W,
+    limit: u64,
     left: u64,
 }
 
@@ -271,7 +272,7 @@ impl<W: Write> Write for Limited<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let size = bytes.len() as u64;
         let left = self.left.checked_sub(size);
-        self.left = left.ok_or_else(|| io::Error::other("decompressed to more than the limit"))?;
+        self.left = left.ok_or_else(|| io::Error::other(format!("more than the limit of {} bytes once decompressed", self.limit)))?;
         self.to.write_all(bytes)?;
         Ok(bytes.len())
     }

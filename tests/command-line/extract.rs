@@ -87,7 +87,7 @@ fn each_filter_selects_matching_images() {
 #[test]
 fn reports_filters_without_match_and_writes_nothing() {
     let scene = packed();
-    let there = "cuda nvptx64-nvidia-cuda sm_80, cuda nvptx64-nvidia-cuda sm_90, hip amdgcn-amd-amdhsa gfx90a, \
+    let available = "cuda nvptx64-nvidia-cuda sm_80, cuda nvptx64-nvidia-cuda sm_90, hip amdgcn-amd-amdhsa gfx90a, \
                  hip amdgcn-amd-amdhsa gfx90a:xnack+, openmp amdgcn-amd-amdhsa gfx90a";
     let cases = [
         ("--arch gfx90", "arch gfx90"),
@@ -102,7 +102,7 @@ fn reports_filters_without_match_and_writes_nothing() {
     for (selection, asked) in cases {
         let run = scene.fatbin(&format!("extract out -o images {selection}"));
         assert_eq!((run.status, run.out.as_str()), (1, ""), "{selection}");
-        assert_eq!(run.err, format!("fatbin: no image for {asked}; there is {there}\n"));
+        assert_eq!(run.err, format!("fatbin: no image matches {asked}; available: {available}\n"));
         assert!(!scene.path("images").exists());
     }
 }
@@ -113,8 +113,8 @@ fn writes_one_image_to_a_named_file_or_names_the_candidates() {
     scene.fatbin("extract out --arch sm_90 --to image").ok();
     assert_eq!(scene.read("image"), scene.read("b"));
     let run = scene.fatbin("extract out --arch gfx90a --to image");
-    let message = "fatbin: image: is one output for several images: out hip amdgcn-amd-amdhsa gfx90a, \
-                   out openmp amdgcn-amd-amdhsa gfx90a\n";
+    let message = "fatbin: image: more than one image matches: out hip amdgcn-amd-amdhsa gfx90a, \
+                   out openmp amdgcn-amd-amdhsa gfx90a; select one of them, or write to a directory with -o\n";
     assert_eq!((run.status, run.err.as_str()), (2, message));
     assert_eq!(scene.read("image"), scene.read("b"), "still what was there");
 }

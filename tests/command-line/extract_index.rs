@@ -26,11 +26,11 @@ fn rejects_two_images_with_one_name() {
     let run = scene.fatbin("extract w.o -o out --name {file}.{EXTENSION}");
     assert_eq!(run.status, 2);
     let fields =
-        "\"EXTENSION\" is no field; fields are file, member, name, number, kind, triple, arch, container, extension";
+        "unknown field \"EXTENSION\"; available fields: file, member, name, number, kind, triple, arch, container, extension";
     assert!(run.err.contains(fields), "{}", run.err);
     let run = scene.fatbin("extract w.o -o out --name {file}.{extension}");
     let message =
-        "fatbin: w.o.elf: is the name of two images, w.o image 0 and w.o image 1; put {number} and {file} into it\n";
+        "fatbin: w.o image 0 and w.o image 1 would both be written to w.o.elf; add {number} or {file} to --name\n";
     assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
     assert!(!scene.path("out").exists());
 }
@@ -118,7 +118,7 @@ fn filters_by_kernel_and_container() {
     assert_eq!(count("--container ptx"), 1);
     let run = scene.fatbin("extract w.o -o other --kernel answer --kernel nothing");
     assert_eq!(run.status, 1);
-    assert!(run.err.starts_with("fatbin: no image for kernel nothing; there is openmp"), "{}", run.err);
+    assert!(run.err.starts_with("fatbin: no image matches kernel nothing; available: openmp"), "{}", run.err);
     assert!(!scene.path("other").exists());
     let table = scene.fatbin("inspect w.o more.ptx --kernel more").ok();
     assert!(table.starts_with("more.ptx: image 0: ") && !table.contains("answer"), "{table}");
@@ -131,7 +131,7 @@ fn reports_images_that_cannot_be_searched_for_a_kernel() {
     scene.fatbin("pack -o p b --image file=m.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
     let run = scene.fatbin("extract p -o out --kernel answer");
     assert_eq!((run.status, run.out.lines().count()), (0, 1));
-    let front = "fatbin: warning: p: image 0: not looked into for kernels: LLVM bitcode";
+    let front = "fatbin: warning: p: image 0: not inspected for kernels: LLVM bitcode";
     assert!(run.err.starts_with(front), "{}", run.err);
     let run = scene.fatbin("inspect p --kernel answer");
     assert!(run.status == 0 && run.err.starts_with(front) && run.out.contains("answer_kernel"), "{run:?}");

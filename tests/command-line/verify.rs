@@ -76,5 +76,5 @@ fn reports_code_for_another_target_than_the_container_states() {
     let arch = bytes.windows(7).position(|bytes| bytes == b"gfx90a\0").unwrap();
     bytes[arch..arch + 6].copy_from_slice(b"gfx942");
     let message = damaged(&scene, "bad", bytes);
-    assert_eq!(message, "fatbin: bad: image 0: its container says gfx942, its own header gfx90a\n");
+    assert_eq!(message, "fatbin: bad: image 0: the container states gfx942, the image's own header gfx90a\n");
 }

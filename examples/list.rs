@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use fatbin::{io::Input, scan::Scan};
+use fatbin::io::{Access, Input};
+use fatbin::scan::Scan;
 
 pub fn list(path: &str, to: &mut impl Write) -> Result<(), Box<dyn std::error::Error>> {
-    let input = Input::open(path)?;
+    let input = Input::open(path, Access::read())?;
     for image in Scan::new(&input)?.file().device_images() {
         let [kind, triple, arch] = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()]
             .map(|field| field.unwrap_or("-"));

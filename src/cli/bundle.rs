@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 
+use super::access;
 use super::compression::CompressionArguments;
 use super::progress::Progress;
 use super::{Status, figures};
@@ -60,7 +61,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut files = Vec::new();
     for (written, path) in &arguments.targets {
         let id = BundleEntryId::check(written).context("--target")?.canonical();
-        files.push(FileToBundle { id, input: Input::open_any(path)? });
+        files.push(FileToBundle { id, input: Input::open_any(path, access::get())? });
     }
     let ids: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
     ops::check_composition(&ids)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
+use super::access;
 use super::inputs::InputArguments;
 use super::limit::LimitArgument;
 use super::{Status, status};
@@ -15,7 +16,7 @@ use crate::inventory::File;
 use crate::io::Input;
 use crate::ops;
 use crate::report;
-use crate::scan::{CacheBudget, Options, Outcome, Scanner};
+use crate::scan::{CacheBudget, Options, Outcome};
 use crate::survey::{SurveyedFile, Wanted};
 
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
@@ -119,7 +120,7 @@ fn init(inputs: &InputArguments, options: Options) -> Result<Status> {
 }
 
 fn read_policy(path: &Path) -> Result<Policy> {
-    let input = Input::open(path)?;
+    let input = Input::open(path, access::get())?;
     let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: not UTF-8", path.display()))?;
     Ok(Policy::parse(&path.to_string_lossy(), text)?)
 }
@@ -138,7 +139,7 @@ fn survey(
 ) -> Result<Vec<CheckedFile>> {
     let names = inputs.names();
     let mut subjects = Vec::new();
-    let scanner = Scanner::new(options).with_cache(CacheBudget::default());
+    let scanner = access::scanner(options).with_cache(CacheBudget::default());
     inputs.scan_and(&scanner, &|_, outcome| survey_one(outcome, options, wanted), &mut |(survey, error): (
         SurveyedFile,
         Option<Error>,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
+use super::access;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
@@ -17,7 +18,7 @@ use crate::io::Output;
 use crate::ops;
 use crate::ops::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
 use crate::report::{ExtractedImage, Index};
-use crate::scan::{self, CacheBudget, Outcome, ScannedFile, Scanner};
+use crate::scan::{self, CacheBudget, Outcome, ScannedFile};
 
 /// File that `--index` writes.
 const INDEX: &str = "index.json";
@@ -112,7 +113,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 
 /// Scans all inputs, and reports those that cannot be read.
 fn scan_inputs(inputs: &InputArguments, options: scan::Options) -> Result<(Vec<ScannedFile>, Status)> {
-    let scanner = Scanner::new(options).with_cache(CacheBudget::default());
+    let scanner = access::scanner(options).with_cache(CacheBudget::default());
     let (mut files, mut status) = (Vec::new(), Status::No);
     inputs.scan(&scanner, &mut |outcome| {
         status = status.and(match outcome {

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 use clap::Args;
 
+use super::access;
 use super::progress::Progress;
 use super::status::{self, Status};
 use crate::error::Error;
@@ -98,7 +99,7 @@ impl InputArguments {
     fn paths(&self) -> (Vec<PathBuf>, Option<(String, Error)>) {
         let mut paths = self.files.clone();
         let Some(list) = &self.files_from else { return (paths, None) };
-        match Input::open(list) {
+        match Input::open(list, access::get()) {
             Ok(input) => {
                 let lines = input.view().data().split(|&byte| byte == b'\n');
                 let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));

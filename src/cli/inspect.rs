@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
+use super::access;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
@@ -13,7 +14,7 @@ use super::{Status, status, terminal};
 use crate::inventory::File;
 use crate::ops;
 use crate::report;
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
+use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 use crate::survey::{Inside, Inspected, InspectedFile, Matrix, SurveyedFile};
 
 /// List kernels in device images, with resource usage and source lines
@@ -95,7 +96,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 
 /// Scans all inputs, reports those that cannot be read, and returns the scanned files with the place of each input.
 fn scan_inputs(inputs: &InputArguments, options: Options) -> Result<(Vec<ScannedFile>, Vec<Place>, Status)> {
-    let scanner = Scanner::new(options).with_cache(CacheBudget::default());
+    let scanner = access::scanner(options).with_cache(CacheBudget::default());
     let (mut scanned, mut order, mut status) = (Vec::new(), Vec::new(), Status::No);
     inputs.scan(&scanner, &mut |outcome| {
         order.push(match outcome {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
+use super::access;
 use super::bundle::{DETECTED, parse_type, types_help};
 use super::limit::LimitArgument;
 use super::{Status, status};
@@ -46,7 +47,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 }
 
 fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
-    let input = Input::open_any(path)?;
+    let input = Input::open_any(path, access::get())?;
     let mut lines = String::new();
     let listed = ops::list(&input, arguments.file_type, arguments.limit.options().limit, |path, id| {
         if arguments.with_filename {

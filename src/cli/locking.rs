@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::access;
 use super::inputs::{InputArguments, found};
 use super::{Status, status};
 use crate::error::{Error, Result as FileResult};
 use crate::io::Input;
 use crate::lock::{self, Lock, LockedFile};
 use crate::ops;
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
+use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 use crate::survey::{SurveyedFile, Wanted};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors.
 pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {
     let options = Options { hash: true, ..options };
-    let scanner = Scanner::new(options).with_cache(CacheBudget::default());
+    let scanner = access::scanner(options).with_cache(CacheBudget::default());
     let (mut files, mut status) = (Vec::new(), Status::No);
     inputs.scan_and(&scanner, &|_, outcome| look(outcome, options), &mut |looked: Looked| {
         status = status.and(looked.status);
@@ -80,7 +81,7 @@ fn written_lock(path: &Path) -> Result<Option<Lock>> {
     if path.is_dir() || path == Path::new("-") {
         return Ok(None);
     }
-    let input = Input::open(PathBuf::from(path))?;
+    let input = Input::open(PathBuf::from(path), access::get())?;
     let bytes = input.view().data();
     if !lock::is_lock(bytes) {
         return Ok(None);

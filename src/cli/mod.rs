@@ -1,5 +1,6 @@
 //! The command line: subcommands, messages and exit statuses.
 
+mod access;
 mod bundle;
 mod check;
 mod completions;
@@ -33,6 +34,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::io::Access;
 use status::Status;
 
 #[derive(Parser)]
@@ -71,7 +73,8 @@ enum Command {
 }
 
 /// Runs the command line of the process, as the LLVM tool whose name the process was started under, if any.
-pub fn run() -> ExitCode {
+pub fn run(access: Access) -> ExitCode {
+    access::set(access);
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(status) = dropin::run(&arguments) {
         return status;

@@ -5,11 +5,12 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
+use super::access;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
 use crate::report;
-use crate::scan::{Options, Scanner};
+use crate::scan::Options;
 
 /// List device images in object files, executables, libraries and packages
 ///
@@ -53,7 +54,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
-    arguments.inputs.scan(&Scanner::new(options), &mut |outcome| {
+    arguments.inputs.scan(&access::scanner(options), &mut |outcome| {
         let (file, error) = outcome.into_file();
         if let Some(error) = error {
             status = status.and(status::report(&error.into()));

@@ -5,11 +5,11 @@ use std::io::Write;
 use anyhow::{Result, anyhow};
 use clap::Args;
 
+use super::access;
 use super::inputs::InputArguments;
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
 use crate::report;
-use crate::scan::Scanner;
 use crate::select::AnsweredFile;
 use crate::target::Device;
 
@@ -43,7 +43,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let devices = Device::parse(name).map_err(|error| anyhow!("--device {name}: {error}"))?;
     let mut is_trouble = false;
     let mut files = Vec::new();
-    arguments.inputs.scan(&Scanner::new(arguments.limit.options()), &mut |outcome| {
+    arguments.inputs.scan(&access::scanner(arguments.limit.options()), &mut |outcome| {
         let (file, error) = outcome.into_file();
         is_trouble |= !file.errors.is_empty() || error.is_some();
         if let Some(error) = error {

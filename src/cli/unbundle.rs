@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use clap::Args;
 
+use super::access;
 use super::bundle::{DETECTED, parse_target, parse_type, types_help};
 use super::limit::LimitArgument;
 use super::progress::Progress;
@@ -79,7 +80,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         rules: KindRules { hip_openmp: arguments.hip_openmp_compatible },
         limit: arguments.limit.options().limit,
     };
-    let input = Input::open_any(&arguments.input)?;
+    let input = Input::open_any(&arguments.input, access::get())?;
     let path = input.path().display();
     let mut progress = Progress::new(input.size());
     if arguments.check_input_archive {

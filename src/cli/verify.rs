@@ -5,13 +5,14 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
+use super::access;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
 use crate::inventory::File;
 use crate::ops::{self, VerifyError};
 use crate::report;
-use crate::scan::{CacheBudget, Options, Outcome, Scanner};
+use crate::scan::{CacheBudget, Options, Outcome};
 
 /// Verify that device code is intact: sizes, stored hashes, and the contents of every image
 ///
@@ -37,7 +38,7 @@ struct Verified {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = arguments.limit.options();
-    let scanner = Scanner::new(options).with_cache(CacheBudget::default());
+    let scanner = access::scanner(options).with_cache(CacheBudget::default());
     let mut status = Status::No;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);

@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Status;
+use super::access;
 use super::image_argument::parse_image;
 use crate::host::Host;
 use crate::ops::{self, ImageFile, WrapOptions};
@@ -147,6 +148,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
             Large::Never => LargeImages::Never,
         },
         entries,
+        access: access::get(),
         ..WrapOptions::new(kind, images, arguments.output)
     })
 }

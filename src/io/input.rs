@@ -1,8 +1,8 @@
-//! An input file, mapped for looking and open for moving.
+//! An input file, mapped or read into memory, and open for copying.
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
 use memmap2::{Mmap, MmapOptions};
@@ -10,80 +10,144 @@ use memmap2::{Mmap, MmapOptions};
 use crate::bytes::View;
 use crate::error::{Error, Result};
 
-/// How much of a file [`Input::blocks`] holds in memory. Reading a file through one buffer of this size that stays in
-/// the cache beat searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm), and unlike the mapping it
-/// does not make the memory of the process grow with the file.
+/// Number of bytes that [`Input::blocks`] holds in memory. Reading a file through one buffer of this size that stays in
+/// the cache was faster than searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm), and unlike the
+/// mapping it does not make the memory of the process grow with the file.
 const BLOCK: usize = 256 << 10;
 
-/// What messages call it.
+/// Name of standard input in messages.
 pub const STANDARD_INPUT: &str = "standard input";
+
+/// How the bytes of input files are accessed. The program decides: only it knows who else writes its inputs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Access(AccessKind);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum AccessKind {
+    #[default]
+    Read,
+    Map,
+}
+
+impl Access {
+    /// Reads every input into memory when it is opened. Changes of a file after that are not noticed.
+    pub const fn read() -> Self {
+        Access(AccessKind::Read)
+    }
+
+    /// Maps inputs into memory. Opening a file then reads nothing, and only the pages that are used count as memory.
+    ///
+    /// # Safety
+    ///
+    /// No input may be truncated or written while it is open, by any process. Rust requires that the bytes behind a `&[u8]`
+    /// do not change, and nothing can keep another process from changing a mapped file. In practice, measured on Linux by
+    /// the tests of this module:
+    ///
+    /// - Writing to the file changes the bytes that a [`View`] shows. A reader checks a value and uses the checked copy, but
+    ///   a string that has been checked for UTF-8 is a reference to the mapping.
+    /// - Truncating the file makes the next access beyond its end raise SIGBUS, which ends the process.
+    ///
+    /// A program that reads the outputs of a finished build, as the command line does, takes that risk, like linkers do. A
+    /// service that is handed files by others should use [`Access::read`].
+    #[allow(unsafe_code, reason = "the contract of a mapping is the caller's to keep")]
+    pub const unsafe fn map() -> Self {
+        Access(AccessKind::Map)
+    }
+}
+
+// SAFETY: tests write to a mapped file only to show what happens then.
+#[cfg(test)]
+#[allow(unsafe_code, reason = "mapped inputs are tested")]
+pub(crate) const MAPPED: Access = unsafe { Access::map() };
 
 /// A regular file, opened for reading.
 ///
-/// The mapping is for headers and tables: looking at a page of it counts as memory of this process. Payloads go from
-/// [`Input::file`] to an output without being looked at; searches go through [`Input::blocks`].
+/// The bytes in memory are for headers and tables. Payloads are copied from the file to an output, see
+/// [`Output::copy`](super::Output::copy); searches go through [`Input::blocks`].
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
     file: File,
-    map: Mmap,
+    bytes: Bytes,
     is_on_disk: bool,
+    access: Access,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    Read(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(map) => map,
+            Bytes::Read(bytes) => bytes,
+        }
+    }
 }
 
 impl Input {
-    /// Opens `path`, which must be a regular file; `-` is standard input, whatever it is.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Input> {
+    /// Opens `path`, which must be a regular file; `-` is standard input, which may be anything.
+    pub fn open(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
         let path = path.into();
         if path == Path::new("-") {
-            return Input::standard_input();
+            return Input::standard_input(access);
         }
-        Input::open_file(path)
+        Input::open_file(path, access)
     }
 
-    /// Opens `path`, which must be a regular file whatever it is called: for names that stand in files.
-    pub fn open_file(path: PathBuf) -> Result<Input> {
+    /// Opens `path`, which must be a regular file whatever its name is: for names that are stored in files.
+    pub fn open_file(path: PathBuf, access: Access) -> Result<Input> {
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path, "open"))?;
         if !metadata.is_file() {
             let found = if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" };
             return Err(Error::NotAFile { path, found });
         }
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
-        Input::map(path, file, true)
+        let bytes = match access.0 {
+            AccessKind::Read => Bytes::Read(read(&file, metadata.len()).map_err(Error::io(&path, "read"))?),
+            AccessKind::Map => Bytes::Mapped(map(&file).map_err(Error::io(&path, "map"))?),
+        };
+        Ok(Input { path, file, bytes, is_on_disk: true, access })
     }
 
-    /// Opens `path` whatever it is but a folder: what devices and pipes give goes through a temporary file.
-    pub fn open_any(path: impl Into<PathBuf>) -> Result<Input> {
+    /// Opens `path`, which may be anything but a directory: the contents of devices and pipes go through a temporary file.
+    pub fn open_any(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
         let path = path.into();
         match std::fs::metadata(&path) {
             Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
                 let mut file = File::open(&path).map_err(Error::io(&path, "open"))?;
-                Input::made(&path, &std::env::temp_dir(), |to| io::copy(&mut file, to).map(|_| ()))
+                let copy = |to: &mut File| io::copy(&mut file, to).map(drop);
+                Input::from_temp_file(&path, &std::env::temp_dir(), access, copy)
             }
-            _ => Input::open(path),
+            _ => Input::open(path, access),
         }
     }
 
-    /// Standard input. A pipe goes through a temporary file first: containers have their tables anywhere, and memory is
-    /// not to grow with the file.
-    fn standard_input() -> Result<Input> {
-        let path = PathBuf::from(STANDARD_INPUT);
-        Input::made(&path, &std::env::temp_dir(), |file| io::copy(&mut io::stdin().lock(), file).map(|_| ()))
+    /// Standard input, through a temporary file: containers have their tables anywhere, and a pipe cannot be read twice.
+    fn standard_input(access: Access) -> Result<Input> {
+        let copy = |to: &mut File| io::copy(&mut io::stdin().lock(), to).map(drop);
+        Input::from_temp_file(Path::new(STANDARD_INPUT), &std::env::temp_dir(), access, copy)
     }
 
-    /// Bytes that are made on the way, in a file without a name in `directory`; `path` is what errors call it.
-    pub fn made(path: &Path, directory: &Path, make: impl FnOnce(&mut File) -> io::Result<()>) -> Result<Input> {
-        let mut file = tempfile::tempfile_in(directory).map_err(Error::io(path, "create a temporary file for"))?;
-        make(&mut file).map_err(Error::io(path, "write a temporary file for"))?;
-        Input::map(path.to_owned(), file, false)
-    }
-
-    fn map(path: PathBuf, file: File, is_on_disk: bool) -> Result<Input> {
-        // SAFETY: a mapping may only be used while nobody truncates or writes the file: a truncated file raises SIGBUS,
-        // and bytes that change under a `&[u8]` are outside the language's rules. No program that maps files can
-        // exclude either, linkers included; it would need a copy of every input. What can be done is done: readers
-        // check each value once and use the checked copy, and payloads are moved through the file, not the mapping.
-        let map = unsafe { Mmap::map(&file) }.map_err(Error::io(&path, "map"))?;
-        Ok(Input { path, file, map, is_on_disk })
+    /// Creates an input from bytes that `write` writes to a temporary file in `directory`; `path` is its name in errors.
+    ///
+    /// The file has no name, so no other process writes it, and it is mapped whatever `access` is. Inputs that are opened on
+    /// account of this one, such as the members of a thin archive, use `access`.
+    pub fn from_temp_file(
+        path: &Path,
+        directory: &Path,
+        access: Access,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<Input> {
+        let mut file = tempfile::tempfile_in(directory).map_err(Error::io(path, "create a temporary file"))?;
+        write(&mut file).map_err(Error::io(path, "write to a temporary file"))?;
+        let bytes = Bytes::Mapped(map(&file).map_err(Error::io(path, "map"))?);
+        Ok(Input { path: path.to_owned(), file, bytes, is_on_disk: false, access })
     }
 
     /// The path as the user gave it.
@@ -91,64 +155,85 @@ impl Input {
         &self.path
     }
 
-    /// Whether the path leads to these bytes, and they have not been made on the way.
+    /// How the input is accessed.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Returns whether the path leads to these bytes; they are not in a temporary file.
     pub fn is_on_disk(&self) -> bool {
         self.is_on_disk
     }
 
-    /// The open file; its position is nobody's and changes with every use.
+    /// The open file. Its position is not used, and may be anything.
     pub fn file(&self) -> &File {
         &self.file
     }
 
     /// A view of all bytes.
     pub fn view(&self) -> View<'_> {
-        View::new(&self.map)
+        View::new(&self.bytes)
     }
 
     /// Size in bytes.
     pub fn size(&self) -> u64 {
-        self.map.len() as u64
+        self.bytes.len() as u64
     }
 
-    /// A part of the file, mapped for this once and with its pages at hand: for writing it somewhere else. Looking at so
-    /// much through the lasting mapping would count as memory of this process from then on.
+    /// Returns a part of the input if all of it was read into memory.
+    pub fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
+        match &self.bytes {
+            Bytes::Read(bytes) => bytes.get(offset as usize..(offset + size) as usize),
+            Bytes::Mapped(_) => None,
+        }
+    }
+
+    /// Maps a part of the file for writing it to an output. Pages of the lasting mapping would count as memory of the
+    /// process from then on.
+    #[allow(unsafe_code, reason = "mapping a file")]
     pub fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
-        let there = self.file.metadata().map_err(Error::io(&self.path, "read"))?.len();
-        let missing = (offset + size).saturating_sub(there);
+        let available = self.file.metadata().map_err(Error::io(&self.path, "read"))?.len();
+        let missing = (offset + size).saturating_sub(available);
         if missing > 0 {
             return Err(Error::Shrunk { path: self.path.clone(), missing });
         }
         let mut options = MmapOptions::new();
         options.offset(offset).len(size as usize).populate();
-        // SAFETY: as in `map`. If the file is truncated before these bytes are written, the kernel meets the missing
-        // pages and not this program, and the write fails.
+        // SAFETY: the contract of `Access::map`. If the file is truncated before these bytes are written, the kernel meets
+        // the missing pages and not this program, and the write fails.
         unsafe { options.map(&self.file) }.map_err(Error::io(&self.path, "map"))
     }
 
-    /// Gives back the pages that were looked at through the lasting mapping; whatever is looked at again comes back. They
-    /// stay in the system's cache, but as long as they are mapped they count as memory of this process, and the kernel maps
-    /// sixteen for each that is looked at.
+    /// Releases the pages that were read through the mapping; they are mapped again when they are used. They stay in the
+    /// system's cache, but as long as they are mapped they count as memory of this process, and the kernel maps sixteen for
+    /// each that is read.
+    #[allow(unsafe_code, reason = "advice about a mapping")]
     pub fn release(&self) {
         #[cfg(unix)]
-        if !self.map.is_empty() {
+        if let Bytes::Mapped(map) = &self.bytes
+            && !map.is_empty()
+        {
             // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
-            // That it cannot be given back is no failure.
-            let _ = unsafe { self.map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+            // Failing to release pages is not an error.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
         }
     }
 
-    /// Where `part` lies in this file, if it is a slice of its mapping.
+    /// Returns the offset of `part` in this input if it is a slice of its bytes.
     pub fn offset_of(&self, part: &[u8]) -> Option<u64> {
-        let file = self.map.as_ptr_range();
+        let file = self.bytes.as_ptr_range();
         let part = part.as_ptr_range();
         let inside = file.start <= part.start && part.end <= file.end && part.start < part.end;
         inside.then(|| part.start as u64 - file.start as u64)
     }
 
-    /// Calls `look(offset, bytes)` for one block after another of `range`. Each block begins with the last `overlap`
-    /// bytes of the one before, so that nothing shorter than that is cut in two.
-    pub fn blocks(&self, range: Range<u64>, overlap: usize, mut look: impl FnMut(u64, &[u8])) -> Result<()> {
+    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of the
+    /// block before, so that nothing shorter than that is cut in two.
+    pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
+        if let Bytes::Read(bytes) = &self.bytes {
+            visit(range.start, &bytes[range.start as usize..range.end as usize]);
+            return Ok(());
+        }
         let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK)) + overlap];
         let mut kept = 0;
         let mut offset = range.start;
@@ -159,7 +244,7 @@ impl Input {
                 return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - offset });
             }
             let filled = kept + read;
-            look(offset - kept as u64, &buffer[..filled]);
+            visit(offset - kept as u64, &buffer[..filled]);
             offset += read as u64;
             kept = overlap.min(filled);
             buffer.copy_within(filled - kept..filled, 0);
@@ -176,6 +261,22 @@ impl Input {
     }
 }
 
+fn read(mut file: &File, size: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let size = usize::try_from(size).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    bytes.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    io::Read::read_to_end(&mut file, &mut bytes)?;
+    Ok(bytes)
+}
+
+#[allow(unsafe_code, reason = "mapping a file")]
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: for a file that others can write, the contract of `Access::map`; a temporary file without a name is written by
+    // this process only, and not after it is mapped. Beyond the contract, readers check each value once and use the checked
+    // copy, and payloads are copied through the file.
+    unsafe { Mmap::map(file) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,12 +284,12 @@ mod tests {
     fn input(bytes: &[u8]) -> (tempfile::NamedTempFile, Input) {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
-        let input = Input::open(file.path()).unwrap();
+        let input = Input::open(file.path(), MAPPED).unwrap();
         (file, input)
     }
 
     #[test]
-    fn blocks_show_every_byte_and_cut_nothing_shorter_than_the_overlap() {
+    fn blocks_cover_every_byte_and_overlap() {
         let bytes: Vec<u8> = (0..3 * BLOCK + 77).map(|i| (i % 251) as u8).collect();
         let (_file, input) = input(&bytes);
         let mut end = 5;
@@ -203,14 +304,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_is_an_input_with_no_bytes() {
+    fn an_empty_file_is_an_input() {
         let (_file, input) = input(b"");
         assert_eq!(input.size(), 0);
         assert_eq!(input.offset_of(input.view().data()), None);
     }
 
     #[test]
-    fn a_slice_of_the_mapping_is_found_and_a_copy_of_it_is_not() {
+    fn offset_of_recognizes_slices_of_the_input_and_not_copies() {
         let (_file, input) = input(b"0123456789");
         assert_eq!(input.offset_of(&input.view().data()[3..7]), Some(3));
         assert_eq!(input.offset_of(b"3456"), None);
@@ -218,15 +319,56 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_device_is_an_input_where_any_will_do() {
-        assert!(Input::open("/dev/null").is_err());
-        assert_eq!(Input::open_any("/dev/null").unwrap().size(), 0);
-        assert!(Input::open_any(std::env::temp_dir()).is_err());
+    fn open_any_accepts_a_device() {
+        assert!(Input::open("/dev/null", Access::read()).is_err());
+        assert_eq!(Input::open_any("/dev/null", Access::read()).unwrap().size(), 0);
+        assert!(Input::open_any(std::env::temp_dir(), Access::read()).is_err());
     }
 
     #[test]
-    fn a_directory_is_refused_by_name() {
-        let error = Input::open(std::env::temp_dir()).err().unwrap().to_string();
+    fn a_directory_is_refused() {
+        let error = Input::open(std::env::temp_dir(), Access::read()).err().unwrap().to_string();
         assert!(error.ends_with("is a directory, not a regular file"), "{error}");
+    }
+
+    #[test]
+    fn an_input_that_was_read_does_not_change_with_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"before").unwrap();
+        let input = Input::open(file.path(), Access::read()).unwrap();
+        std::fs::write(file.path(), b"AFTER").unwrap();
+        assert_eq!(input.view().data(), b"before");
+        assert_eq!(input.in_memory(2, 4), Some(&b"fore"[..]));
+        let mut seen = Vec::new();
+        input.blocks(1..6, 3, |offset, block| seen.push((offset, block.to_vec()))).unwrap();
+        assert_eq!(seen, [(1, b"efore".to_vec())]);
+    }
+
+    /// What the contract of [`Access::map`] states about writing.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn writing_to_a_mapped_file_changes_the_view() {
+        use std::os::unix::fs::FileExt;
+        let (file, input) = input(b"before");
+        file.as_file().write_at(b"AF", 0).unwrap();
+        assert_eq!(input.view().data().to_vec(), b"AFfore");
+    }
+
+    /// What the contract of [`Access::map`] states about truncation, in a process of its own.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn truncating_a_mapped_file_raises_sigbus() {
+        use std::os::unix::process::ExitStatusExt;
+        const CHILD: &str = "FATBIN_TEST_TRUNCATED_CHILD";
+        const SIGBUS: i32 = 7;
+        if std::env::var_os(CHILD).is_some() {
+            let (file, input) = input(&[1; 1 << 16]);
+            file.as_file().set_len(0).unwrap();
+            std::process::exit(input.view().data()[1 << 15].into());
+        }
+        let name = "io::input::tests::truncating_a_mapped_file_raises_sigbus";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let status = child.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().unwrap().status;
+        assert_eq!(status.signal(), Some(SIGBUS), "{status}");
     }
 }

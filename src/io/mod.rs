@@ -8,6 +8,8 @@ mod output;
 mod sink;
 
 pub use file_uri::FileUri;
-pub use input::{Input, STANDARD_INPUT};
+#[cfg(test)]
+pub(crate) use input::MAPPED;
+pub use input::{Access, Input, STANDARD_INPUT};
 pub use output::Output;
 pub use sink::Sink;

@@ -149,7 +149,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("in");
         std::fs::write(&path, "0123456789").unwrap();
-        let inputs = [Input::open(&path).unwrap()];
+        let inputs = [Input::open(&path, crate::io::MAPPED).unwrap()];
         let map = inputs[0].view().data();
         let mut sink = Sink::new(&inputs);
         sink.push(b"header|");
@@ -171,7 +171,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("in");
         std::fs::write(&path, vec![7; 100_000]).unwrap();
-        let inputs = [Input::open(&path).unwrap()];
+        let inputs = [Input::open(&path, crate::io::MAPPED).unwrap()];
         let mut sink = Sink::new(&inputs);
         sink.push(inputs[0].view().data());
         std::fs::File::options().write(true).open(&path).unwrap().set_len(60_000).unwrap();

@@ -6,7 +6,7 @@ use crate::codec::Compression;
 use crate::error::{Error, Result};
 use crate::format::offload_binary::{self, Member, Version, image_kind};
 use crate::format::{self, DeviceImage, ImageKind};
-use crate::io::{Input, Output, Sink};
+use crate::io::{Access, Input, Output, Sink};
 use crate::target::triple;
 use crate::wrap::{ImageError, TargetOverride};
 
@@ -104,7 +104,7 @@ pub fn pack_into(mut output: Output, images: &[ImageToPack], options: &PackOptio
         Some(how) => {
             let (mut front, mut padding) = Default::default();
             // The header states the compressed size, and an output need not be a file that one can go back in.
-            let stream = Input::made(&options.output, &output.directory(), |file| {
+            let stream = Input::from_temp_file(&options.output, &output.directory(), Access::read(), |file| {
                 (front, padding) = offload_binary::compress(&content, how, file)?;
                 Ok(())
             })?;

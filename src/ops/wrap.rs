@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::io::{Input, Output, Sink};
+use crate::io::{Access, Input, Output, Sink};
 use crate::target::OffloadKind;
 use crate::wrap::abi::{Generation, NEWEST};
 use crate::wrap::{EmbeddedForm, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, Wrapper, matching};
@@ -14,6 +14,8 @@ use crate::wrap::{EmbeddedForm, LargeImages, OffloadEntry, SourceImage, TargetOv
 pub struct WrapOptions {
     /// Runtime that the images are registered with.
     pub kind: OffloadKind,
+    /// Access to all inputs.
+    pub access: Access,
     /// Images in the order in which the runtime sees them.
     pub images: Vec<ImageFile>,
     /// Triple of the host; by default that of `matching`, else the machine that this program was built for.
@@ -57,6 +59,7 @@ impl WrapOptions {
     pub fn new(kind: OffloadKind, images: Vec<ImageFile>, output: PathBuf) -> Self {
         WrapOptions {
             kind,
+            access: Access::read(),
             images,
             host: None,
             abi: None,
@@ -71,10 +74,11 @@ impl WrapOptions {
 
 /// Writes the object. The kernel copies the images from file to file; this reads only their headers.
 pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
-    let inputs: Vec<Input> = options.images.iter().map(|image| Input::open(&image.path)).collect::<Result<_>>()?;
+    let inputs: Vec<Input> =
+        options.images.iter().map(|image| Input::open(&image.path, options.access)).collect::<Result<_>>()?;
     let matched = match &options.matching {
         Some(path) => {
-            let input = Input::open(path)?;
+            let input = Input::open(path, options.access)?;
             Some(matching::read(input.view(), input.path(), options.kind)?)
         }
         None => None,

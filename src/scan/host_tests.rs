@@ -14,7 +14,7 @@ use crate::format::ContainerType;
 use crate::format::{bundle, cuda_fatbin};
 use crate::inventory::FileFormat;
 use crate::inventory::{PointsTo, WrapperKind};
-use crate::io::Input;
+use crate::io::{Input, MAPPED};
 use crate::target::OffloadKind;
 
 const STRUCTURE_ONLY: Options = Options { limit: Limit(1 << 20), structure_only: true, hash: false };
@@ -380,7 +380,7 @@ fn listing_a_gigabyte_by_its_headers_touches_less_than_a_hundredth_of_it() {
     (1..=IMAGES).for_each(|number| sparse.write_all_at(&image, 4096 + number * STRIDE).unwrap());
     sparse.set_len(4096 + size).unwrap();
 
-    let input = Input::open(file.path()).unwrap();
+    let input = Input::open(file.path(), MAPPED).unwrap();
     let found = scan(&input, STRUCTURE_ONLY).unwrap();
     assert_eq!((found.device_images().count(), found.errors.len()), (IMAGES as usize, 0));
     assert_eq!(archs(&found)[249], "gfx90a");
@@ -439,7 +439,7 @@ fn false_magics_all_over_a_file_do_not_keep_it_in_memory() {
         page[..4].copy_from_slice(b"\x10\xff\x10\xad");
     }
     std::fs::write(file.path(), bytes).unwrap();
-    let input = Input::open(file.path()).unwrap();
+    let input = Input::open(file.path(), MAPPED).unwrap();
     let found = scan(&input, Options::default()).unwrap();
     assert_eq!((found.containers.len(), found.unsearched), (0, 0));
     let kept = resident(file.path());

@@ -26,7 +26,7 @@ use crate::inventory::{Container, File, Image, NestedImage};
 /// use fatbin::scan::Scan;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
-/// let input = fatbin::io::Input::open(path)?;
+/// let input = fatbin::io::Input::open(path, fatbin::io::Access::read())?;
 /// let scan = Scan::new(&input)?;
 /// for image in scan.images() {
 ///     let bytes = image.bytes(Limit::default()).map_err(|error| error.in_file(input.path()))?;

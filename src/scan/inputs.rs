@@ -15,7 +15,7 @@ use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Cause, Error, Result};
 use crate::inventory::{File, OnDisk};
-use crate::io::{FileUri, Input};
+use crate::io::{Access, FileUri, Input};
 
 /// Deepest level of archives in archives that is opened. A file that contains itself has no end.
 const MAX_DEPTH: usize = 4;
@@ -61,7 +61,8 @@ impl InputSlice {
         let file = match metadata {
             Some(metadata) => {
                 let modified = metadata.modified().ok();
-                ClosedFile::OnDisk { path: input.path().to_owned(), size: metadata.len(), modified }
+                let (path, access) = (input.path().to_owned(), input.access());
+                ClosedFile::OnDisk { path, size: metadata.len(), modified, access }
             }
             None => ClosedFile::Open(input),
         };
@@ -84,6 +85,7 @@ enum ClosedFile {
         path: PathBuf,
         size: u64,
         modified: Option<SystemTime>,
+        access: Access,
     },
     /// A file without a name, which closing would delete.
     Open(Arc<Input>),
@@ -92,8 +94,8 @@ enum ClosedFile {
 impl ClosedInput {
     fn open(&self) -> Result<InputSlice> {
         let input = match &self.file {
-            ClosedFile::OnDisk { path, size, modified } => {
-                let input = Input::open_file(path.clone())?;
+            ClosedFile::OnDisk { path, size, modified, access } => {
+                let input = Input::open_file(path.clone(), *access)?;
                 let now = input.file().metadata().map_err(Error::io(path, "read"))?;
                 if now.len() != *size || input.size() != *size || now.modified().ok() != *modified {
                     return Err(Error::Changed { path: path.clone() });
@@ -183,6 +185,8 @@ pub struct OpenOptions {
     pub archives: Archives,
     /// Largest decompressed size of a member.
     pub limit: Limit,
+    /// Access to files.
+    pub access: Access,
 }
 
 /// Calls `take` with each input that `path` stands for; `path` may be a `file://` address of some bytes of a file. A member
@@ -190,11 +194,11 @@ pub struct OpenOptions {
 /// as long as their slices.
 pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
     let Some(uri) = FileUri::parse(path).transpose()? else {
-        expand_input(Input::open(path)?, path, options, take);
+        expand_input(Input::open(path, options.access)?, path, options, take);
         return Ok(());
     };
     let name = path.to_string_lossy().into_owned();
-    let whole = InputSlice::whole(name.clone(), Input::open_file(uri.path.clone())?);
+    let whole = InputSlice::whole(name.clone(), Input::open_file(uri.path.clone(), options.access)?);
     let slice = match uri.range {
         Some((offset, size)) => whole.cut(name, offset, size)?,
         None => whole,
@@ -242,12 +246,13 @@ impl Expansion<'_> {
             }
             MemberContent::Elsewhere(relative) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);
-                let input = Input::open_file(path.clone());
+                let input = Input::open_file(path.clone(), self.options.access);
                 input.map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
             }
             MemberContent::Packed(unpack) => {
                 let limit = self.options.limit.0;
-                let input = Input::made(Path::new(&name), &std::env::temp_dir(), |file| {
+                let access = self.options.access;
+                let input = Input::from_temp_file(Path::new(&name), &std::env::temp_dir(), access, |file| {
                     unpack(&mut Limited { to: file, limit, left: limit })
                 });
                 input.map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path.to_owned()))
@@ -272,7 +277,9 @@ impl<W: Write> Write for Limited<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let size = bytes.len() as u64;
         let left = self.left.checked_sub(size);
-        self.left = left.ok_or_else(|| io::Error::other(format!("more than the limit of {} bytes once decompressed", self.limit)))?;
+        self.left = left.ok_or_else(|| {
+            io::Error::other(format!("more than the limit of {} bytes once decompressed", self.limit))
+        })?;
         self.to.write_all(bytes)?;
         Ok(bytes.len())
     }

@@ -11,6 +11,7 @@ use super::cache::CacheBudget;
 use super::inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
+use crate::io::Access;
 use crate::parallel::{in_parallel, processors};
 
 /// Number of files that are scanned before the first result is taken; each of them is kept open until then.
@@ -95,13 +96,19 @@ impl Outcome {
 #[derive(Debug, Clone, Default)]
 pub struct Scanner {
     options: Options,
+    access: Access,
     budget: Option<CacheBudget>,
 }
 
 impl Scanner {
-    /// Creates a scanner for inventories.
+    /// Creates a scanner for inventories that reads files into memory.
     pub fn new(options: Options) -> Self {
-        Scanner { options, budget: None }
+        Scanner { options, access: Access::read(), budget: None }
+    }
+
+    /// Accesses files like this.
+    pub fn with_access(self, access: Access) -> Self {
+        Scanner { access, ..self }
     }
 
     /// Keeps decompressed containers until their images are read, as far as `budget` allows for all files together.
@@ -147,7 +154,7 @@ impl Scanner {
 
     fn scan_input(&self, input: &InputPath) -> Vec<Outcome> {
         let path = &input.path;
-        let options = OpenOptions { archives: Archives::All, limit: self.options.limit };
+        let options = OpenOptions { archives: Archives::All, limit: self.options.limit, access: self.access };
         let mut outcomes = Vec::new();
         let opened = each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice)) {
             Ok(Outcome::Scanned(scanned)) => {

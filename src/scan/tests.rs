@@ -9,7 +9,7 @@ use crate::content::Content;
 use crate::format::offload_binary::Version;
 use crate::format::{ContainerType, bundle, ccob, offload_binary};
 use crate::inventory::FileFormat;
-use crate::io::Input;
+use crate::io::{Input, MAPPED};
 
 fn offload_binary(image: &[u8]) -> Vec<u8> {
     let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
@@ -241,7 +241,7 @@ fn the_members_of_archives_are_files_by_themselves() {
 
     let listed = |path: &Path| -> Vec<_> {
         let mut parts = Vec::new();
-        let options = OpenOptions { archives: Archives::All, limit: Limit::default() };
+        let options = OpenOptions { archives: Archives::All, limit: Limit::default(), access: MAPPED };
         each_input(path, options, &mut |part| parts.push(part)).unwrap();
         parts
             .into_iter()
@@ -292,7 +292,7 @@ fn a_container_that_lies_across_two_blocks_of_a_file_is_found_once() {
     for before in [(256 << 10) - 30, (256 << 10) - 24, (256 << 10) - 1, 256 << 10, (512 << 10) + 11] {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), [vec![1; before], container.clone(), vec![2; 300_000]].concat()).unwrap();
-        let input = Input::open(file.path()).unwrap();
+        let input = Input::open(file.path(), MAPPED).unwrap();
         let found = scan(&input, Options::default()).unwrap();
         let offsets: Vec<_> = found.containers.iter().map(|container| container.offset).collect();
         assert_eq!(offsets, [Some(before as u64)]);
@@ -344,7 +344,7 @@ fn searching_by_block_and_searching_in_memory_agree_with_a_naive_search() {
 
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &bytes).unwrap();
-    let found = scan(&Input::open(file.path()).unwrap(), Options::default()).unwrap();
+    let found = scan(&Input::open(file.path(), MAPPED).unwrap(), Options::default()).unwrap();
     assert_eq!(found.containers, scanned(&bytes).containers);
 }
 

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn writes_the_same_object_to_a_writer_as_to_a_file() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
-        let input = crate::io::Input::open(path).unwrap();
+        let input = crate::io::Input::open(path, crate::io::Access::read()).unwrap();
         let mut wrapper = Wrapper::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
         wrapper.image(path, input.view().data());
         let mut bytes = Vec::new();

@@ -25,8 +25,7 @@ fn rejects_two_images_with_one_name() {
     let scene = object();
     let run = scene.fatbin("extract w.o -o out --name {file}.{EXTENSION}");
     assert_eq!(run.status, 2);
-    let fields =
-        "unknown field \"EXTENSION\"; available fields: file, member, name, number, kind, triple, arch, container, extension";
+    let fields = "unknown field \"EXTENSION\"; available fields: file, member, name, number, kind, triple, arch, container, extension";
     assert!(run.err.contains(fields), "{}", run.err);
     let run = scene.fatbin("extract w.o -o out --name {file}.{extension}");
     let message =

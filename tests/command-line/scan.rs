@@ -100,7 +100,11 @@ fn lists_every_member_of_a_wheel() {
     assert!(out.contains("\nempty.whl: archive, ") && !out.contains("__init__"), "{out}");
     let run = scene.fatbin("scan --decompressed-limit 1K a.whl");
     assert_eq!(run.status, 2);
-    assert!(run.err.contains("a.whl!a/lib/x.hsaco") && run.err.contains("more than the limit of 1024 bytes"), "{}", run.err);
+    assert!(
+        run.err.contains("a.whl!a/lib/x.hsaco") && run.err.contains("more than the limit of 1024 bytes"),
+        "{}",
+        run.err
+    );
     scene.fatbin("extract a.whl --to image").ok();
     assert_eq!(scene.read("image"), image);
 }

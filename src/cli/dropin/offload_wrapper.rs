@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print};
 use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Value, parse};
+use crate::cli::access;
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
 use crate::wrap::abi::Generation;
@@ -134,6 +135,7 @@ fn options(
         host: host.map(|host| host.to_string_lossy().into_owned()),
         // The tools embed any file as it is.
         form: if line.flag("add-omp-offload-notes") { EmbeddedForm::RawWithNotes } else { EmbeddedForm::Raw },
+        access: access::get(),
         ..WrapOptions::new(kind, images.collect(), output)
     })
 }

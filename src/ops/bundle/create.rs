@@ -11,7 +11,7 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::format::bundle::{self, FileType, Form, HOST_CONTENT, MAGIC, section_name, text};
 use crate::format::ccob;
-use crate::io::{Input, Output, Sink};
+use crate::io::{Access, Input, Output, Sink};
 use crate::rewrite::{self, NewSection};
 use crate::target::{BundleEntryId, OffloadKind, compatibility};
 
@@ -92,7 +92,7 @@ pub fn bundle(files: &[FileToBundle], options: &BundleOptions, moved: &mut dyn F
     let start = Instant::now();
     let mut written = None;
     // The header states what comes of it, and an output need not be a file that one can go back in.
-    let stream = Input::made(&options.output, &output.directory(), |file| {
+    let stream = Input::from_temp_file(&options.output, &output.directory(), Access::read(), |file| {
         written = Some(ccob::compress(&content, how, version, file, moved).map_err(std::io::Error::other)?);
         Ok(())
     })?;

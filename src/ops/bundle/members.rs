@@ -55,7 +55,7 @@ pub fn each_member(input: &Input, look: &mut dyn FnMut(&Member) -> Result<()>) -
             MemberContent::Here(view) => look(&Member { path, name, input, view: View::new(view.data()) })?,
             MemberContent::Elsewhere(relative) => {
                 let folder = input.path().parent().unwrap_or(Path::new(""));
-                let own = Input::open_file(folder.join(relative))?;
+                let own = Input::open_file(folder.join(relative), input.access())?;
                 look(&Member { path, name, input: &own, view: own.view() })?;
             }
             MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path, why }),

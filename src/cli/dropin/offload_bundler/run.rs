@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::environment::Settings;
 use super::request::{Action, Request};
 use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy, verbose, write_stderr};
+use crate::cli::access;
 use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::bundle::{FileType, Form};
@@ -15,7 +16,8 @@ use crate::target::compatibility::KindRules;
 
 /// Executes a request and returns the text for standard output.
 pub fn run(request: &Request, settings: &Settings, diagnostics: Diagnostics) -> Result<String> {
-    let inputs = request.inputs.iter().map(|path| Input::open_any(path).map_err(|error| errors::format(&error)));
+    let inputs =
+        request.inputs.iter().map(|path| Input::open_any(path, access::get()).map_err(|error| errors::format(&error)));
     let mut inputs = inputs.collect::<Result<Vec<Input>>>()?;
     let file_type = FileType::named(&request.file_type)
         .ok_or_else(|| format!("'{}': invalid file type specified", request.file_type))?;

@@ -17,9 +17,6 @@ use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 /// The tool's name for standard input.
 const STANDARD_INPUT: &str = "<stdin>";
 
-/// Options for opening archives: the tool supports static libraries and no others.
-const OPENING: OpenOptions = OpenOptions { archives: Archives::Libraries, limit: Limit(0) };
-
 /// An entry of a binary, and the file that contains it.
 #[derive(Clone, Copy)]
 struct Found<'a> {
@@ -64,7 +61,9 @@ pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, diagn
 fn parts_with_binaries(input: &Path) -> Result<Vec<InputSlice>> {
     let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), format_error(&error)))?;
     let mut parts = Ok(Vec::new());
-    scan::expand_input(opened, input, OPENING, &mut |part| {
+    // The tool supports static libraries and no other archives.
+    let options = OpenOptions { archives: Archives::Libraries, limit: Limit(0), access: opened.access() };
+    scan::expand_input(opened, input, options, &mut |part| {
         let Ok(known) = &mut parts else { return };
         let part = part.map_err(|error| member_error(&error, input));
         match part.and_then(|part| Ok((!binaries(&part)?.is_empty()).then_some(part))) {

@@ -30,6 +30,7 @@ use std::path::Path;
 use super::FAILED;
 use super::diagnostics::{Diagnostics, cause, print};
 use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Value, parse};
+use crate::cli::access;
 use crate::error::Error;
 use crate::io::{Input, Output};
 use image_argument::ImageArgument;
@@ -111,10 +112,10 @@ fn stem(name: &str) -> &str {
 /// Opens any file. One that is not a regular file is copied to a temporary file first, which can be mapped.
 fn open(path: &Path) -> Result<Input, Error> {
     if path == Path::new("-") || std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-        return Input::open(path);
+        return Input::open(path, access::get());
     }
     let mut file = File::open(path).map_err(Error::io(path, "open"))?;
-    Input::made(path, &std::env::temp_dir(), |to| io::copy(&mut file, to).map(|_| ()))
+    Input::from_temp_file(path, &std::env::temp_dir(), access::get(), |to| io::copy(&mut file, to).map(|_| ()))
 }
 
 /// Creates an output. A device is written to; anything else except a directory is replaced, including a link, like the tool

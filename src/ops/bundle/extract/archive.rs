@@ -49,7 +49,7 @@ pub fn unbundle_archive(
         options.targets.iter().map(|target| Output::create(&target.output)).collect::<Result<_>>()?;
     let folder = outputs.first().map_or_else(std::env::temp_dir, Output::directory);
     let mut collected = None;
-    let aside = Input::made(input.path(), &folder, |file| {
+    let aside = Input::from_temp_file(input.path(), &folder, input.access(), |file| {
         collected = Some(collect(input, options, file, explain));
         Ok(())
     })?;

@@ -1,0 +1,23 @@
+//! The program's decision on how inputs are accessed, made once in `main`.
+
+use std::sync::OnceLock;
+
+use crate::io::Access;
+use crate::scan::{Options, Scanner};
+
+static ACCESS: OnceLock<Access> = OnceLock::new();
+
+/// Sets the access for all commands; the first call counts.
+pub fn set(access: Access) {
+    let _ = ACCESS.set(access);
+}
+
+/// The access for all inputs of this process.
+pub fn get() -> Access {
+    ACCESS.get().copied().unwrap_or_default()
+}
+
+/// Creates a scanner with the access of this process.
+pub fn scanner(options: Options) -> Scanner {
+    Scanner::new(options).with_access(get())
+}

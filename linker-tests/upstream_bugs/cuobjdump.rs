@@ -1,11 +1,11 @@
-//! NVIDIA's cuobjdump.
+//! Bugs of NVIDIA's cuobjdump.
 
 use std::path::Path;
 
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use super::{LINUX, WINDOWS, bytes_of, cubin, fails_with, object, ours, ours_takes_out, trial};
+use super::{CUOBJDUMP, LINUX, WINDOWS, bytes_of, cubin, fails_with, object, ours, ours_extracts, trial};
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
@@ -17,13 +17,13 @@ pub fn trials() -> Vec<Trial> {
         trial("cuobjdump/pe", cuobjdump_rejects_pe_files),
         trial("cuobjdump/suffix-f", cuobjdump_drops_the_suffix_f_of_cubins),
         trial("cuobjdump/nvvm", cuobjdump_omits_nvvm_in_its_lists),
-        trial("cuobjdump/thin-archive", cuobjdump_looks_for_members_where_it_is_called),
+        trial("cuobjdump/thin-archive", cuobjdump_searches_members_in_the_working_directory),
     ]
 }
 
 const NO_DEVICE_CODE: &str = "does not contain device code";
 
-/// A fat binary around a cubin, made by NVIDIA's own tool.
+/// Makes a fat binary of a cubin with NVIDIA's tool.
 pub fn fat_binary(directory: &Path, name: &str, cubin: &Path) -> Result<()> {
     fat_binary_for(directory, name, "90", cubin)
 }
@@ -43,10 +43,10 @@ fn cuobjdump_needs_named_sections(directory: &Path) -> Result<()> {
     fat_binary(directory, "fat", &cubin()?)?;
     object(directory, "named.o", LINUX, ".nv_fatbin", "fat")?;
     let named = list(directory, "named.o")?.run()?;
-    ensure!(named.stdout.contains("sm_90"), "{}", named.error("there is device code in that section"));
+    ensure!(named.stdout.contains("sm_90"), "{}", named.error("the section should contain device code"));
     object(directory, "host.o", LINUX, ".lrodata", "fat")?;
-    fails_with(list(directory, "host.o")?, NO_DEVICE_CODE)?;
-    ours_takes_out(directory, "host.o", &[cubin()?])
+    CUOBJDUMP.has_bug(directory, fails_with(list(directory, "host.o")?, NO_DEVICE_CODE))?;
+    ours_extracts(directory, "host.o", &[cubin()?])
 }
 
 fn cuobjdump_needs_section_headers(directory: &Path) -> Result<()> {
@@ -54,22 +54,22 @@ fn cuobjdump_needs_section_headers(directory: &Path) -> Result<()> {
     object(directory, "host.o", LINUX, ".nv_fatbin", "fat")?;
     Step::new(directory, Tool::Cc.path()?).args(["-shared", "-o", "host.so", "host.o"]).run()?;
     let named = list(directory, "host.so")?.run()?;
-    ensure!(named.stdout.contains("sm_90"), "{}", named.error("there is device code in that library"));
+    ensure!(named.stdout.contains("sm_90"), "{}", named.error("the library should contain device code"));
     Step::new(directory, Tool::Objcopy.path()?).args(["--strip-sections", "host.so", "stripped.so"]).run()?;
-    fails_with(list(directory, "stripped.so")?, NO_DEVICE_CODE)?;
-    ours_takes_out(directory, "stripped.so", &[cubin()?])
+    CUOBJDUMP.has_bug(directory, fails_with(list(directory, "stripped.so")?, NO_DEVICE_CODE))?;
+    ours_extracts(directory, "stripped.so", &[cubin()?])
 }
 
 fn cuobjdump_rejects_pe_files(directory: &Path) -> Result<()> {
     fat_binary(directory, "fat", &cubin()?)?;
     object(directory, "host.obj", WINDOWS, ".nv_fatbin", "fat")?;
-    fails_with(list(directory, "host.obj")?, NO_DEVICE_CODE)?;
-    ours_takes_out(directory, "host.obj", &[cubin()?])?;
-    // The linker has several names, and each is a program of its own.
+    CUOBJDUMP.has_bug(directory, fails_with(list(directory, "host.obj")?, NO_DEVICE_CODE))?;
+    ours_extracts(directory, "host.obj", &[cubin()?])?;
+    // The linker runs as a different program under each of its names.
     let link = Tool::Lld.path()?.canonicalize()?.with_file_name("lld");
     Step::new(directory, link).args(["-flavor", "link", "-dll", "-noentry", "-out:host.dll", "host.obj"]).run()?;
-    fails_with(list(directory, "host.dll")?, NO_DEVICE_CODE)?;
-    ours_takes_out(directory, "host.dll", &[cubin()?])
+    CUOBJDUMP.has_bug(directory, fails_with(list(directory, "host.dll")?, NO_DEVICE_CODE))?;
+    ours_extracts(directory, "host.dll", &[cubin()?])
 }
 
 fn cuobjdump_drops_the_suffix_f_of_cubins(directory: &Path) -> Result<()> {
@@ -83,15 +83,17 @@ fn cuobjdump_drops_the_suffix_f_of_cubins(directory: &Path) -> Result<()> {
     Step::new(directory, Tool::Ptxas.path()?).args(["-arch=sm_100f", "-o", "cubin", "ptx"]).run()?;
     fat_binary_for(directory, "fat", "100f", Path::new("cubin"))?;
     let theirs = Step::new(directory, Tool::Cuobjdump.path()?).args(["-lelf", "fat"]).run()?;
-    ensure!(theirs.stdout.contains("sm_100.cubin"), "{}", theirs.error("it says sm_100f now"));
-    ours_takes_out(directory, "fat", &["cubin".into()])?;
+    let is_dropped = theirs.stdout.contains("sm_100.cubin");
+    let test = if is_dropped { Ok(()) } else { Err(theirs.error("the suffix f is printed")) };
+    CUOBJDUMP.has_bug(directory, test)?;
+    ours_extracts(directory, "fat", &["cubin".into()])?;
     let own = ours(directory, &["scan", "fat"])?;
-    ensure!(own.stdout.contains(" sm_100f "), "{}", own.error("should be for sm_100f"));
+    ensure!(own.stdout.contains(" sm_100f "), "{}", own.error("expected sm_100f"));
     Ok(())
 }
 
-/// Only a compiler of NVIDIA's makes NVVM that fatbinary takes, so the entry is written here: a header of 64 bytes, options,
-/// without which cuobjdump reads none, and eight bytes for a payload.
+/// Only NVIDIA's compilers make NVVM that fatbinary accepts, so the entry is written here: a header of 64 bytes, options,
+/// which cuobjdump requires, and a payload of eight bytes.
 fn cuobjdump_omits_nvvm_in_its_lists(directory: &Path) -> Result<()> {
     const NVVM: u16 = 8;
     let payload = b"BC\xc0\xde1234";
@@ -120,20 +122,22 @@ fn cuobjdump_omits_nvvm_in_its_lists(directory: &Path) -> Result<()> {
     std::fs::write(directory.join("nvvm"), payload)?;
 
     let dump = Step::new(directory, Tool::Cuobjdump.path()?).args(["-all", "fat"]).run()?;
-    ensure!(dump.stdout.contains("Fatbin nvvm code"), "{}", dump.error("it should read that entry"));
+    ensure!(dump.stdout.contains("Fatbin nvvm code"), "{}", dump.error("the entry should be read"));
     let theirs = list(directory, "fat")?.run()?;
-    ensure!(theirs.stdout.lines().count() == 1, "{}", theirs.error("it lists the NVVM now"));
-    ours_takes_out(directory, "fat", &[cubin()?, "nvvm".into()])
+    let test = if theirs.stdout.lines().count() == 1 { Ok(()) } else { Err(theirs.error("the NVVM is listed")) };
+    CUOBJDUMP.has_bug(directory, test)?;
+    ours_extracts(directory, "fat", &[cubin()?, "nvvm".into()])
 }
 
-fn cuobjdump_looks_for_members_where_it_is_called(directory: &Path) -> Result<()> {
+fn cuobjdump_searches_members_in_the_working_directory(directory: &Path) -> Result<()> {
     let inner = directory.join("inner");
     std::fs::create_dir(&inner)?;
     fat_binary(&inner, "fat", &cubin()?)?;
     object(&inner, "host.o", LINUX, ".nv_fatbin", "fat")?;
     Step::new(&inner, Tool::Ar.path()?).args(["--thin", "rc", "thin.a", "host.o"]).run()?;
     let there = list(&inner, "thin.a")?.run()?;
-    ensure!(there.stdout.contains("sm_90"), "{}", there.error("called beside it, it reads the archive"));
-    fails_with(list(directory, "inner/thin.a")?, "Could not open input file 'host.o'")?;
-    ours_takes_out(directory, "inner/thin.a", &[cubin()?])
+    ensure!(there.stdout.contains("sm_90"), "{}", there.error("the archive should be read from its own directory"));
+    let elsewhere = fails_with(list(directory, "inner/thin.a")?, "Could not open input file 'host.o'");
+    CUOBJDUMP.has_bug(directory, elsewhere)?;
+    ours_extracts(directory, "inner/thin.a", &[cubin()?])
 }

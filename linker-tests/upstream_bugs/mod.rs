@@ -1,7 +1,8 @@
-//! What today's tools do wrong on well-formed files, and ours right.
+//! Bugs of LLVM's and NVIDIA's tools on well-formed files, which fatbin handles.
 //!
-//! Each trial first shows the failure, on a file that it makes, so that we notice when a release mends it and stop saying so;
-//! then it takes every image out with our program and compares the bytes. LLVM's are of release 22.1, cuobjdump of CUDA 13.5.
+//! Each trial makes a file, extracts every image with fatbin, and compares the bytes. It also runs the upstream tool. The
+//! release in which the bug was found, [`Upstream::release`], must show it: a trial that fails then shows nothing. Any other
+//! release may have fixed the bug, which the trial prints.
 
 mod cuobjdump;
 mod llvm;
@@ -20,6 +21,7 @@ pub fn trials() -> Vec<Trial> {
     llvm::trials().into_iter().chain(cuobjdump::trials()).collect()
 }
 
+/// Returns a trial in a directory of its own.
 fn trial(name: &str, test: fn(&Path) -> Result<()>) -> Trial {
     let directory = name.replace('/', "-");
     Trial::ignorable_test(format!("upstream_bugs/{name}"), move || {
@@ -27,12 +29,38 @@ fn trial(name: &str, test: fn(&Path) -> Result<()>) -> Trial {
     })
 }
 
+/// An upstream tool, and the release in which its bugs were found.
+struct Upstream {
+    tool: Tool,
+    /// Text in the output of `--version`.
+    release: &'static str,
+}
+
+const LLVM_OBJDUMP: Upstream = Upstream { tool: Tool::Objdump, release: "LLVM version 22.1." };
+const OFFLOAD_BUNDLER: Upstream = Upstream { tool: Tool::OffloadBundler, release: "LLVM version 22.1." };
+const OFFLOAD_BINARY: Upstream = Upstream { tool: Tool::OffloadBinary, release: "LLVM version 22.1." };
+const CUOBJDUMP: Upstream = Upstream { tool: Tool::Cuobjdump, release: "release 13.5," };
+
+impl Upstream {
+    /// Checks the result of a test for the bug, in which an error means that the bug did not show. That is an error with the
+    /// release in which the bug was found, and printed as fixed with any other.
+    fn has_bug(&self, directory: &Path, test: Result<()>) -> Result<()> {
+        let Err(fixed) = test else { return Ok(()) };
+        let version = Step::new(directory, self.tool.path()?).arg("--version").run()?.stdout;
+        if version.contains(self.release) {
+            return Err(fixed);
+        }
+        println!("{}: fixed upstream in:\n{version}", directory.display());
+        Ok(())
+    }
+}
+
 const LINUX: &str = "x86_64-unknown-linux-gnu";
 const WINDOWS: &str = "x86_64-pc-windows-msvc";
 
-/// Makes `name`, an object that has `content` as its section `section`.
+/// Compiles the object `name` with the file `content` as section `section`.
 fn object(directory: &Path, name: &str, target: &str, section: &str, content: &str) -> Result<()> {
-    // The one letter that both assemblers have for read-only data.
+    // The flags of read-only data differ between the assemblers.
     let flags = if target == LINUX { "a" } else { "dr" };
     let text = format!(".section {section},\"{flags}\"\n.balign 8\n.incbin \"{content}\"\n");
     std::fs::write(directory.join("section.s"), text)?;
@@ -41,30 +69,31 @@ fn object(directory: &Path, name: &str, target: &str, section: &str, content: &s
     Ok(())
 }
 
-/// The words of a command that is to fail, as it does.
+/// Returns the error of a command that must fail.
 fn failing(step: Step) -> Result<String> {
     match step.run() {
-        Ok(done) => Err(done.error("this was to fail, and no longer does")),
+        Ok(done) => Err(done.error("the command should fail, but succeeds")),
         Err(error) => Ok(error.to_string()),
     }
 }
 
-/// Whether today's tool fails still, for this reason.
+/// Checks that a command fails with an error that contains `reason`.
 fn fails_with(step: Step, reason: &str) -> Result<()> {
-    let words = failing(step)?;
-    ensure!(words.contains(reason), "this was to fail for another reason: {reason}\n{words}");
+    let error = failing(step)?;
+    ensure!(error.contains(reason), "the error should contain: {reason}\n{error}");
     Ok(())
 }
 
+/// Runs fatbin.
 fn ours(directory: &Path, arguments: &[&str]) -> Result<Done> {
     Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
 }
 
-/// Whether our program takes exactly these images out of a file, in this order.
-fn ours_takes_out(directory: &Path, file: &str, images: &[PathBuf]) -> Result<()> {
+/// Checks that fatbin extracts exactly these images from a file, in this order.
+fn ours_extracts(directory: &Path, file: &str, images: &[PathBuf]) -> Result<()> {
     let done = ours(directory, &["extract", file, "-o", "ours"])?;
     let written: Vec<&str> = done.stdout.lines().collect();
-    ensure!(written.len() == images.len(), "{}", done.error(format!("should be {}", images.len())));
+    ensure!(written.len() == images.len(), "{}", done.error(format!("expected {} images", images.len())));
     for (own, image) in written.iter().zip(images) {
         ensure!(
             same(&directory.join(own), &directory.join(image))?,
@@ -80,8 +109,8 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
-/// The files in a directory whose names begin like this, in their order.
-fn files_beginning(directory: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
+/// Returns the files in a directory whose names begin with `prefix`, sorted.
+fn files_with_prefix(directory: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;

@@ -1,9 +1,9 @@
-//! Archives of bundles: taken apart by us and by clang-offload-bundler, and what comes out given to a device linker.
+//! Archives of bundles, unbundled by fatbin and by clang-offload-bundler, and linked by a device linker.
 //!
-//! The archives are made of everything that tools put into them, in every dialect of `ar`, and what both write must be the
-//! same to the byte. There is one exception: the reference puts the symbols of LLVM bitcode into the archive's symbol
-//! table, which we do not, because no linker that can read bitcode needs them there. So for what clang compiles the members
-//! are compared, and the device code that the linker makes of both archives.
+//! The archives contain everything that tools put into them, in every dialect of `ar`. Both outputs must be equal to the
+//! byte, with one exception: the reference adds the symbols of LLVM bitcode to the archive's symbol table, and fatbin does
+//! not, because linkers that read bitcode do not need them there. For the output of clang, the members are compared, and the
+//! device code that the linker makes of both archives.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -17,7 +17,7 @@ use crate::harness::tools::{Tool, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
 use crate::linker_wrapper::kernel;
 
-/// What llvm-ar calls a dialect, and its flags for that.
+/// Dialects of archives, and the flags of llvm-ar for them.
 const DIALECTS: [(&str, &[&str]); 4] = [
     ("gnu", &["--format=gnu", "rcD"]),
     ("bsd", &["--format=bsd", "rcD"]),
@@ -27,7 +27,7 @@ const DIALECTS: [(&str, &[&str]); 4] = [
 
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 
-/// Members that are bundles: their file, what the bundler is told beside files and targets, and the processors in it.
+/// Members that are bundles: file name, options of the bundler, and processors.
 const BUNDLES: [(&str, &[&str], &[&str]); 6] = [
     ("binary.bc", &["-type=bc"], &["gfx906", "gfx90a:xnack+"]),
     ("aligned.o", &["-type=bc", "-bundle-align=4096"], &["gfx906"]),
@@ -37,7 +37,7 @@ const BUNDLES: [(&str, &[&str], &[&str]); 6] = [
     ("other-processor.o", &["-type=o"], &["gfx1030"]),
 ];
 
-/// What is asked for, and with which flag if any; the kinds are not all that of the bundles.
+/// Requested IDs, with a flag; not all kinds are those of the bundles.
 const REQUESTS: [(&[&str], Option<&str>); 7] = [
     (&["hip-amdgcn-amd-amdhsa--gfx906"], None),
     (&["hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+", HOST, "hip-amdgcn-amd-amdhsa--gfx908"], None),
@@ -64,14 +64,14 @@ fn equals_the_reference(dialect: &str, flags: &[&str]) -> Result<()> {
     let bundler = Tool::OffloadBundler.path()?;
     std::fs::write(directory.join("host.c"), "int host(void) { return 0; }")?;
     Step::new(&directory, Tool::Cc.path()?).args(["-c", "host.c", "-o", "host.o"]).run()?;
-    // One is an object, whose symbols go into the archives' tables; the other is of an odd size.
+    // One input is an object, whose symbols are added to the archives' tables; the other has an odd size.
     std::fs::copy(fixture("answer-gfx90a.hsaco")?, directory.join("even"))?;
     std::fs::write(directory.join("odd"), "device code")?;
     std::fs::write(directory.join("notes.txt"), "no bundle")?;
     std::fs::write(directory.join("empty"), "")?;
     let mut members = vec!["host.o", "notes.txt", "empty"];
     for (name, options, processors) in BUNDLES {
-        // Darwin's archives fill their members up, and the reference takes that for a part of the compressed bytes.
+        // Darwin's archives pad their members, and the reference treats the padding as compressed bytes.
         if dialect == "darwin" && options.contains(&"-compress") {
             continue;
         }
@@ -85,31 +85,31 @@ fn equals_the_reference(dialect: &str, flags: &[&str]) -> Result<()> {
     Step::new(&directory, Tool::Ar.path()?).args(flags).arg("all.a").args(&members).run()?;
     for (ids, flag) in REQUESTS {
         let (ours, theirs) = both(&directory, &bundler, "all.a", ids, flag)?;
-        let told = format!("{ids:?} {flag:?}\nours: {ours:?}\ntheirs: {theirs:?}");
-        ensure!(ours.status.success() == theirs.status.success(), "{told}");
+        let context = format!("{ids:?} {flag:?}\nours: {ours:?}\ntheirs: {theirs:?}");
+        ensure!(ours.status.success() == theirs.status.success(), "{context}");
         if !theirs.status.success() {
             continue;
         }
         for (index, id) in ids.iter().enumerate() {
             let [ours, theirs] = ["ours", "theirs"].map(|who| format!("{who}-{index}.a"));
             let is_same = if *id == HOST {
-                // llvm-objcopy does not restore the host's object to the byte, as we do.
+                // llvm-objcopy does not recover the host's object to the byte, as fatbin does.
                 names(&directory, &ours)? == names(&directory, &theirs)?
             } else {
                 std::fs::read(directory.join(ours))? == std::fs::read(directory.join(theirs))?
             };
-            ensure!(is_same, "{}: {id} differs, {told}", directory.display());
+            ensure!(is_same, "{}: {id} differs, {context}", directory.display());
         }
     }
     Ok(())
 }
 
-/// The names of an archive's members, as lines.
+/// Returns the names of an archive's members, one per line.
 fn names(directory: &Path, archive: &str) -> Result<String> {
     Ok(Step::new(directory, Tool::Ar.path()?).args(["t", archive]).run()?.stdout)
 }
 
-/// Runs both programs; what they write is called `ours-0.a`, `theirs-0.a` and so on.
+/// Runs both programs, with the outputs `ours-0.a`, `theirs-0.a` and so on.
 fn both(directory: &Path, bundler: &Path, archive: &str, ids: &[&str], flag: Option<&str>) -> Result<(Output, Output)> {
     let mut ours = Command::new(env!("CARGO_BIN_EXE_fatbin"));
     ours.current_dir(directory).arg("unbundle").arg(archive);
@@ -127,41 +127,40 @@ fn both(directory: &Path, bundler: &Path, archive: &str, ids: &[&str], flag: Opt
     Ok((ours.output()?, theirs.output()?))
 }
 
-/// The reference makes no bundle with ids that conflict, so they are written by hand.
+/// Checks archives with conflicting IDs. The reference makes no such bundles, so they are written by hand.
 fn refuses_what_the_reference_refuses() -> Result<()> {
     let directory = fresh_directory("bundle-archives", "checked")?;
     let bundler = Tool::OffloadBundler.path()?;
-    let asked = "hip-amdgcn-amd-amdhsa--gfx906:xnack+";
+    let requested = "hip-amdgcn-amd-amdhsa--gfx906:xnack+";
     let rows: [(&[&str], bool); 6] = [
-        (&["hip-amdgcn-amd-amdhsa--gfx906", asked], true),
-        (&["hip-amdgcn-amd-amdhsa--gfx906:sramecc+", asked], true),
-        (&["hip-amdgcn-amd-amdhsa--gfx906:xnack-", asked], false),
-        (&["hip-amdgcn-amd-amdhsa--gfx908", asked], false),
-        (&["hipv4-amdgcn-amd-amdhsa--gfx906", asked], false),
-        (&[HOST, "openmp-amdgcn-amd-amdhsa--gfx906", asked], false),
+        (&["hip-amdgcn-amd-amdhsa--gfx906", requested], true),
+        (&["hip-amdgcn-amd-amdhsa--gfx906:sramecc+", requested], true),
+        (&["hip-amdgcn-amd-amdhsa--gfx906:xnack-", requested], false),
+        (&["hip-amdgcn-amd-amdhsa--gfx908", requested], false),
+        (&["hipv4-amdgcn-amd-amdhsa--gfx906", requested], false),
+        (&[HOST, "openmp-amdgcn-amd-amdhsa--gfx906", requested], false),
     ];
     for (ids, is_refused) in rows {
         let entries: Vec<(&str, &[u8])> = ids.iter().map(|id| (*id, id.as_bytes())).collect();
         let bundle = fatbin::format::bundle::write(&entries, 1).context("a bundle of a few bytes")?;
         std::fs::write(directory.join("m.o"), bundle.to_vec())?;
         Step::new(&directory, Tool::Ar.path()?).args(["rcD", "all.a", "m.o"]).run()?;
-        let (ours, theirs) = both(&directory, &bundler, "all.a", &[asked], Some("check-input-archive"))?;
-        let told = format!("{ids:?}\nours: {ours:?}\ntheirs: {theirs:?}");
-        ensure!([&ours, &theirs].map(|run| run.status.success()) == [!is_refused; 2], "{told}");
+        let (ours, theirs) = both(&directory, &bundler, "all.a", &[requested], Some("check-input-archive"))?;
+        let context = format!("{ids:?}\nours: {ours:?}\ntheirs: {theirs:?}");
+        ensure!([&ours, &theirs].map(|run| run.status.success()) == [!is_refused; 2], "{context}");
         if is_refused {
-            ensure!(String::from_utf8_lossy(&theirs.stderr).contains("conflicting TargetIDs ["), "{told}");
+            ensure!(String::from_utf8_lossy(&theirs.stderr).contains("conflicting TargetIDs ["), "{context}");
         }
-        // In what is not checked, all that serves is taken.
-        let (ours, theirs) = both(&directory, &bundler, "all.a", &[asked], None)?;
-        ensure!(ours.status.success() && theirs.status.success(), "{told}");
+        // Without the check, all compatible code is extracted.
+        let (ours, theirs) = both(&directory, &bundler, "all.a", &[requested], None)?;
+        ensure!(ours.status.success() && theirs.status.success(), "{context}");
         let [ours, theirs] = ["ours", "theirs"].map(|who| std::fs::read(directory.join(format!("{who}-0.a"))));
-        ensure!(ours? == theirs?, "{told}");
+        ensure!(ours? == theirs?, "{context}");
     }
     Ok(())
 }
 
-/// A library of HIP code in two files, of which a kernel in the one calls a function in the other: only a linker that gets
-/// both makes a program for the device of it.
+/// Links a library of HIP code in two files, in which a kernel of one calls a function of the other: the link needs both.
 fn a_hip_library_is_linked() -> Result<()> {
     let directory = fresh_directory("bundle-archives", "hip-rdc")?;
     let bundler = Tool::OffloadBundler.path()?;
@@ -170,7 +169,7 @@ fn a_hip_library_is_linked() -> Result<()> {
     let caller = kernel("hip")
         .replace("*to = 42", "*to = answer()")
         .replace("__global__ void", &format!("{device};\n__global__ void"));
-    ensure!(caller.contains("*to = answer()") && caller.contains(device), "the kernel is another one now");
+    ensure!(caller.contains("*to = answer()") && caller.contains(device), "the source of the kernel has changed");
     std::fs::write(directory.join("caller.hip"), caller.replace("int main() { return 0; }", ""))?;
     std::fs::write(directory.join("callee.hip"), format!("{device} {{ return 42; }}"))?;
     let flags = ["-x", "hip", "-fgpu-rdc", "--no-offload-new-driver", "-nogpulib", "-nogpuinc", "-c"];
@@ -194,7 +193,7 @@ fn a_hip_library_is_linked() -> Result<()> {
         let [ours, theirs] = ["ours", "theirs"].map(|who| std::fs::read(directory.join(format!("{who}-{index}"))));
         ensure!(ours? == theirs?, "{}: other device code for {processor}", directory.display());
         let symbols = Step::new(&directory, Tool::Objdump.path()?).arg("-T").arg(format!("ours-{index}")).run()?;
-        ensure!(symbols.stdout.contains("_Z6kernelPi.kd"), "{}", symbols.error("the kernel is not there"));
+        ensure!(symbols.stdout.contains("_Z6kernelPi.kd"), "{}", symbols.error("missing kernel"));
     }
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! `fatbin check` beside what it is not ours to define: the published schemas of the reports that other programs read, and
-//! files that people install.
+//! `fatbin check` with the published schemas of the reports that other programs read, and with packages that people install.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use serde_json::Value;
 use crate::harness::tools::{fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// A trial's name, and what it does in a directory of its own.
+/// Name of a trial, and its test in a directory of its own.
 type Test = (&'static str, fn(&Path) -> Result<()>);
 
 const TRIALS: [Test; 4] = [
@@ -21,7 +20,7 @@ const TRIALS: [Test; 4] = [
     ("wheel-passes-its-own-policy", a_wheel_passes_the_policy_that_is_written_from_it),
 ];
 
-/// A wheel with libraries for eight releases of CUDA and seven of ROCm, which do not all have the same processors.
+/// A wheel with libraries for eight releases of CUDA and seven of ROCm, with different processors.
 const WHEEL: &str = "bitsandbytes-0.50.2-py3-none-manylinux_2_24_x86_64";
 
 pub fn trials() -> Vec<Trial> {
@@ -33,7 +32,7 @@ pub fn trials() -> Vec<Trial> {
     TRIALS.iter().map(trial).collect()
 }
 
-/// What a run gave; every exit status is an answer here.
+/// Exit status and output of a run.
 struct Checked {
     status: Option<i32>,
     out: String,
@@ -57,7 +56,7 @@ fn schema(name: &str) -> Result<Value> {
     serde_json::from_slice(&text).with_context(|| path.display().to_string())
 }
 
-/// A report that has findings of every outcome, with images and kernels, and names that have to be encoded.
+/// Returns a report with findings of every outcome, images and kernels, and names that must be encoded.
 fn report(directory: &Path, format: &str) -> Result<Value> {
     let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
     std::fs::copy(fixture("answer-sm_90.cubin"), directory.join("a <b> c%20.cubin"))?;
@@ -77,22 +76,22 @@ fn follows(validator: &Validator, document: &Value) -> Result<()> {
 }
 
 fn sarif_follows_its_schema(directory: &Path) -> Result<()> {
-    // One pattern of the published schema is no regular expression: a bracket closes that nothing has opened.
+    // One pattern of the published schema is an invalid regular expression with an unmatched bracket.
     let text = schema("sarif-2.1.0.schema.json")?.to_string();
-    let mended = text.replace("^[a-zA-Z]{2}|^[a-zA-Z]{2}-[a-zA-Z]{2}]?$", "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$");
-    ensure!(mended != text, "the schema has been mended; so this can go");
-    let schema: Value = serde_json::from_str(&mended)?;
+    let fixed = text.replace("^[a-zA-Z]{2}|^[a-zA-Z]{2}-[a-zA-Z]{2}]?$", "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$");
+    ensure!(fixed != text, "the schema has been fixed; remove the workaround");
+    let schema: Value = serde_json::from_str(&fixed)?;
     let validator = jsonschema::validator_for(&schema)?;
     let document = report(directory, "sarif")?;
     follows(&validator, &document)?;
     let results = document["runs"][0]["results"].as_array().context("no results")?;
     for rule in ["required-archs", "only-archs", "kernel-limits", "debug-information", "readable"] {
-        ensure!(results.iter().any(|result| result["ruleId"] == rule), "nothing of {rule}: {document:#}");
+        ensure!(results.iter().any(|result| result["ruleId"] == rule), "no result of {rule}: {document:#}");
     }
-    // A schema that takes anything would have taken this one too.
+    // The schema must reject an invalid document.
     let mut wrong = document.clone();
     wrong["runs"][0]["results"][0]["level"] = "bad".into();
-    ensure!(!validator.is_valid(&wrong), "the schema takes what is wrong");
+    ensure!(!validator.is_valid(&wrong), "the schema accepts an invalid document");
     Ok(())
 }
 
@@ -110,7 +109,7 @@ fn cyclonedx_follows_its_schema(directory: &Path) -> Result<()> {
     ensure!(document["components"].as_array().is_some_and(|it| it.len() == 2), "{document:#}");
     let mut wrong = document.clone();
     wrong["components"][0]["type"] = "bad".into();
-    ensure!(!validator.is_valid(&wrong), "the schema takes what is wrong");
+    ensure!(!validator.is_valid(&wrong), "the schema accepts an invalid document");
     Ok(())
 }
 
@@ -118,17 +117,17 @@ fn wheel() -> Result<PathBuf> {
     Ok(find_in(&fetched("real-files"), WHEEL).ok_or_else(|| not_fetched(WHEEL))?)
 }
 
-/// The libraries that a rule finds something in, by the numbers in their names.
+/// Returns the libraries with findings of a rule, by the version in their names.
 fn found_in(checked: &Checked, rule: &str) -> Vec<String> {
     let lines = checked.out.lines().filter(|line| line.contains(&format!(".so: {rule}: ")));
     let name = |line: &str| Some(line.split(".so: ").next()?.rsplit("libbitsandbytes_").next()?.to_owned());
     lines.filter_map(name).collect()
 }
 
-/// The union of the wheel has code for sm_100 and for gfx950; a user of CUDA 12.6 or of ROCm 6.4 has neither.
+/// The wheel as a whole has code for sm_100 and gfx950; its libraries for CUDA 12.6 and ROCm 6.4 have neither.
 fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
     let path = wheel()?;
-    let path = path.to_str().context("a path that is no text")?;
+    let path = path.to_str().context("a path that is not UTF-8")?;
     let policy = "skip = ['*_xpu*']\n[files.'libbitsandbytes_cuda*'.archs]\n\
                   devices = ['sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100']\n\
                   [files.'libbitsandbytes_rocm*'.archs]\nrequire = ['gfx90a', 'gfx942', 'gfx950', 'gfx1100']\n";
@@ -136,7 +135,7 @@ fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
     ensure!(checked.status == Some(1), "{:?}: {}", checked.status, checked.out);
     let only_ptx = found_in(&checked, "devices");
     ensure!(only_ptx == ["cuda118", "cuda121", "cuda124", "cuda126"], "{only_ptx:?}\n{}", checked.out);
-    let told = "no machine code that runs on sm_100 (only PTX, which is compiled when it is loaded); available: compute_90, sm_60,";
+    let message = "no machine code that runs on sm_100 (only PTX, which is compiled when it is loaded); available: compute_90, sm_60,";
     ensure!(checked.out.contains(told), "{}", checked.out);
     ensure!(found_in(&checked, "required-archs") == ["rocm64"], "{}", checked.out);
     ensure!(
@@ -144,7 +143,7 @@ fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
         "{}",
         checked.out
     );
-    // Whoever takes PTX for an answer has nothing left to complain of but ROCm 6.4.
+    // If PTX is accepted, only the finding about ROCm 6.4 remains.
     let with_ptx = policy.replace("'sm_100']\n", "'sm_100']\nptx-fallback = 'compute_90'\n");
     let checked = check(directory, &with_ptx, &[path])?;
     ensure!(found_in(&checked, "devices").is_empty(), "{}", checked.out);
@@ -153,7 +152,7 @@ fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
 
 fn a_wheel_passes_the_policy_that_is_written_from_it(directory: &Path) -> Result<()> {
     let path = wheel()?;
-    let path = path.to_str().context("a path that is no text")?;
+    let path = path.to_str().context("a path that is not UTF-8")?;
     let policy = fatbin(directory, &["check", "--init", path])?;
     ensure!(policy.status == Some(0), "{:?}: {}", policy.status, policy.out);
     let checked = check(directory, &policy.out, &[path])?;

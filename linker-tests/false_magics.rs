@@ -1,5 +1,5 @@
-//! Bytes that look like a container and are none. LLVM's own library knows every magic, so it contains each of them, in
-//! code and in tables, and not one device image; NVIDIA's tools know their own.
+//! Bytes that look like a container but are not. LLVM's library contains every magic, in code and in tables, and no device
+//! image; NVIDIA's tools contain their own.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ const OFFLOAD_BINARY: &[u8] = b"\x10\xff\x10\xad";
 const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const FATBIN: &[u8] = b"\x50\xed\x55\xba";
 
-/// Those of NVIDIA's tools that know the magic of a fat binary.
+/// NVIDIA's tools that contain the magic of a fat binary.
 const NVIDIA: [&str; 3] = ["cuobjdump", "fatbinary", "nvlink"];
 
 pub fn trials() -> Vec<Trial> {
@@ -36,8 +36,8 @@ pub fn trials() -> Vec<Trial> {
 fn holds_no_image(file: &Path, magics: &[&[u8]]) -> Result<()> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
     for magic in magics {
-        // Otherwise finding nothing would prove nothing.
-        ensure!(contains(&bytes, magic), "{}: no {magic:?} in it", file.display());
+        // Without the magic, the test would be meaningless.
+        ensure!(contains(&bytes, magic), "{}: does not contain {magic:?}", file.display());
     }
     let run = Command::new(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(file).output()?;
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));

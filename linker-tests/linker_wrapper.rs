@@ -1,11 +1,11 @@
-//! Our objects beside those of clang-linker-wrapper, which no one can call alone: clang's driver does it, and with
-//! `-save-temps` leaves its object and the image that it wrapped.
+//! fatbin's objects beside those of clang-linker-wrapper, which cannot be called alone: clang's driver calls it, and keeps its
+//! object and the wrapped image with `-save-temps`.
 //!
-//! The image is wrapped by us as well, both objects are linked with a program that has entries and with the judge, and
-//! the two logs must be the same. Only in LLVM 15 and 16 does OpenMP's descriptor point to the offload binary around the
-//! image, where ours points to the image itself, as every release since does and every runtime takes it; there the line
-//! with the image's size and hash is left out. CUDA's device code cannot be linked without NVIDIA's tools of that time,
-//! which are not to be had; what stands in for them is a script, because what the fat binary holds does not matter here.
+//! fatbin wraps the image as well, both objects are linked with a program that has entries and with the judge, and both logs
+//! must be equal. In LLVM 15 and 16, OpenMP's descriptor points to the offload binary around the image; fatbin's points to
+//! the image itself, as in every later release, which every runtime accepts. For these releases, the line with the image's
+//! size and hash is not compared. CUDA's device code cannot be linked without NVIDIA's tools of that time, which are not
+//! available; a script replaces them, because the contents of the fat binary do not matter here.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,11 +18,11 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// Kind, its value in entries, and releases: all that Debian 12 has of this tool below the reference's own release.
+/// Kind, its value in entries, and releases: those of the tool in Debian 12 before the release of the reference.
 const REFERENCES: [(&str, u32, [&str; 3]); 3] =
     [("openmp", 1, ["15", "16", "19"]), ("cuda", 2, ["15", "16", "19"]), ("hip", 4, ["15", "16", "19"])];
 
-/// Enough of HIP and CUDA for a kernel; the second line is said once for each.
+/// The declarations of HIP or CUDA that a kernel needs.
 const KERNEL: &str = "\
 #define __global__ __attribute__((global))
 typedef unsigned long size_t;
@@ -33,8 +33,8 @@ __global__ void kernel(int *to) { *to = 42; }
 int main() { return 0; }
 ";
 
-/// Answers to nvlink and fatbinary: an empty fat binary as output, whatever was asked for, with zeros behind it: LLVM does
-/// not align what is no longer than the header. ptxas gives a cubin, as an object that is still to be linked.
+/// Replacement for nvlink and fatbinary, which writes an empty fat binary followed by zeros: LLVM does not align one that is
+/// no longer than the header. As ptxas, it writes a cubin marked as relocatable.
 const STAND_IN: &str = "\
 #!/bin/sh
 while [ $# -gt 0 ]; do
@@ -56,7 +56,7 @@ case $0 in
 esac
 ";
 
-/// The source of a kernel for HIP or CUDA.
+/// Returns the source of a kernel for HIP or CUDA.
 pub fn kernel(kind: &str) -> String {
     let pop = format!("__{kind}PopCallConfiguration");
     KERNEL.replace("RUNTIME(LaunchKernel)", &format!("{kind}LaunchKernel")).replace("POP", &pop)
@@ -100,15 +100,15 @@ fn prints_the_same(kind: &str, bit: u32, release: &str) -> Result<()> {
         let lines = log.lines().filter(|line| !(points_to_binary && line.trim_start().starts_with("image 0,")));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
-    ensure!(comparable(&theirs.stdout).len() > 2, "{}", theirs.error("this log says nothing"));
+    ensure!(comparable(&theirs.stdout).len() > 2, "{}", theirs.error("the log is empty"));
     if comparable(&ours.stdout) != comparable(&theirs.stdout) {
-        return Err(ours.error(format!("around LLVM's object the program prints:\n{}", theirs.stdout)));
+        return Err(ours.error(format!("with LLVM's object the program prints:\n{}", theirs.stdout)));
     }
     Ok(())
 }
 
-/// Has clang's driver compile and link a program. The last step, the host's link, lacks the runtimes and fails; by then the
-/// wrapper has left what is wanted, and whether it has is what counts.
+/// Compiles and links a program with clang's driver. The last step, the host's link, fails without the runtimes; only the
+/// files that the wrapper has left by then are needed.
 fn drive(directory: &Path, kind: &str, release: &str) -> Result<()> {
     let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
     let mut link = Command::new(&clang);
@@ -118,7 +118,7 @@ fn drive(directory: &Path, kind: &str, release: &str) -> Result<()> {
         link.args(["-O1", "-fPIE", "-DMARKER=42", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]).arg(source);
     } else {
         std::fs::write(directory.join("kernel.cpp"), kernel(kind))?;
-        // In two steps: clang 15 puts the device code into the host object only if that is what it is to make.
+        // In two steps: clang 15 embeds the device code only when it writes a host object.
         let mut compile = Step::new(directory, &clang).args(["-x", kind, "--offload-new-driver", "-fgpu-rdc"]);
         link.args(["--offload-link", "kernel.o"]);
         if kind == "hip" {
@@ -136,8 +136,8 @@ fn drive(directory: &Path, kind: &str, release: &str) -> Result<()> {
         compile.args(["-foffload-lto", "-c", "kernel.cpp", "-o", "kernel.o"]).run()?;
     }
     let output = link.output().with_context(|| format!("{link:?}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    one_of(directory, &["wrapper.o"]).with_context(|| format!("in {}: {link:?}\n{said}", directory.display()))?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    one_of(directory, &["wrapper.o"]).with_context(|| format!("in {}: {link:?}\n{stderr}", directory.display()))?;
     Ok(())
 }
 
@@ -145,7 +145,7 @@ fn ensure_there(path: &Path, package: &str) -> Result<()> {
     if path.exists() { Ok(()) } else { Err(Missing::new(&path.display().to_string(), package).into()) }
 }
 
-/// A directory with what stands in for CUDA's tools, in `cuda`, which stands in for CUDA.
+/// Creates replacements for CUDA's tools in `cuda`, which replaces a CUDA installation, and returns their directory.
 pub fn stand_ins(directory: &Path) -> Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let tools = directory.join("cuda/bin");
@@ -160,12 +160,12 @@ pub fn stand_ins(directory: &Path) -> Result<PathBuf> {
     Ok(tools)
 }
 
-/// The file in `directory` with the first of these endings that one has.
+/// Returns the file in `directory` with the first of these endings that any file has.
 fn one_of(directory: &Path, endings: &[&str]) -> Result<PathBuf> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         names.push(entry?.path());
     }
     let with = |ending: &&str| names.iter().find(|path| path.to_string_lossy().ends_with(*ending)).cloned();
-    endings.iter().find_map(with).with_context(|| format!("{}: nothing ends in {endings:?}", directory.display()))
+    endings.iter().find_map(with).with_context(|| format!("{}: no file ends in {endings:?}", directory.display()))
 }

@@ -1,50 +1,45 @@
-//! The way through real linkers and real runtimes.
+//! Tests with real linkers, real runtimes and the reference tools.
 //!
-//! A wrapper object is right when a linker that knows nothing of it puts it into a program, and the program's runtime
-//! then finds its device images. Neither can be seen by looking at the object, so these tests link it and run the result.
+//! A wrapper object is correct if a linker that does not know it links it into a program, and the program's runtime then
+//! finds its device images. The object alone does not show either, so these tests link it and run the result.
 //!
-//! Each directory in `cases` is a case: `main.c`, whose first lines say what goes with it (see [`harness::directives`]), and
-//! `expected-stdout`, what the finished program prints. Every case is linked by every linker in every form, and each
-//! combination is a trial of its own, named `case/linker/form`:
+//! Each directory in `cases` is a case: `main.c`, whose first lines are directives (see [`harness::directives`]), and
+//! `expected-stdout`, the output of the linked program. Every linker links every case in every form; each combination is a
+//! trial named `case/linker/form`:
 //!
 //! ```text
 //! cargo test --test linker-tests                    # everything
 //! cargo test --test linker-tests registration/lld   # one case, one linker
 //! ```
 //!
-//! A trial compiles the host program, has `fatbin wrap` make the object ([`harness::wrap`]), links ([`harness::build`]), runs the program
-//! and compares its output, and then asks `fatbin scan`, `fatbin extract` and `llvm-objdump --offloading` for the images in
-//! the result ([`harness::verify`]). One more trial a case, `case/reference`, has LLVM's own tools make the object instead and
-//! demands that the two programs print the same.
+//! A trial compiles the host program, makes the object with `fatbin wrap` ([`harness::wrap`]), links ([`harness::build`]),
+//! runs the program and compares its output, and then finds the images in the result with `fatbin scan`, `fatbin extract`
+//! and `llvm-objdump --offloading` ([`harness::verify`]). One more trial per case, `case/reference`, makes the object with
+//! LLVM's tools and requires that both programs print the same.
 //!
-//! What has to hold of every kind, ABI and host, and not of a case, is the [`matrix`]. What releases of real runtimes
-//! accept are the [`runtimes`], what it must not take from a program is in [`link_hygiene`].
+//! | module | trials |
+//! |---|---|
+//! | [`matrix`] | requirements for every offload kind, ABI generation and host |
+//! | [`runtimes`] | releases of real runtimes with the generations that they accept |
+//! | [`link_hygiene`] | effects of the wrapper object on the rest of a program |
+//! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, beside fatbin's |
+//! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
+//! | [`bundle_archives`] | archives of bundles, unbundled by both programs, and the output as input of device linkers |
+//! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
+//! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
+//! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
+//! | [`page`] | the page of `--html` in a browser |
+//! | [`wrappers`] | registration structures in files of every format |
+//! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
+//! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
+//! | [`ci`] | the GitHub action, the pre-commit hook and the CMake function |
+//! | [`windows`] | the program for Windows under Wine |
 //!
-//! wild takes part where it is installed, and may be missing even in strict mode: no package has it, and building it takes
+//! wild is used if it is installed, and may be missing in strict mode too: no package provides it, and its build takes
 //! longer than all trials together. Last run: wild 0.10.0 on Debian 12, all 21 trials passed.
 //!
-//! clang-linker-wrapper cannot be called alone; [`linker_wrapper`] has clang call it and compares the objects.
-//!
-//! Where the program stands in for one of LLVM's tools, both are called and compared: [`dropin`].
-//!
-//! What `fatbin inspect` says of compiled kernels is compared with what LLVM's and NVIDIA's tools say: [`inspect`].
-//!
-//! Archives of bundles are taken apart by both, and device linkers get what comes out: [`bundle_archives`].
-//!
-//! The page of `--html` is opened in a browser: [`page`].
-//!
-//! Where other projects call the program from, an action, a hook and a function of CMake: [`ci`].
-//!
-//! What registers containers is followed in files of every format: [`wrappers`].
-//!
-//! The reports of `fatbin check` follow their published schemas, and its policies hold for real files: [`check`].
-//!
-//! Files that people install are read by us and by others: [`real_files`]. Real files that are full of magics and hold no
-//! image are looked at as well ([`false_magics`]). What today's tools do wrong, ours does right: [`upstream_bugs`].
-//!
-//! What a trial makes stays in `target/tmp/case/linker-form` to be looked at. A trial that lacks a tool is ignored and
-//! says which Debian package has it ([`harness::tools`]); with `FATBIN_STRICT=1` in the environment it fails instead, so that a
-//! machine which is to prove something cannot pass by having nothing installed.
+//! The files of a trial stay in `target/tmp/case/linker-form`. A trial without a tool is ignored with the name of the Debian
+//! package that provides it ([`harness::tools`]); with `FATBIN_STRICT=1` in the environment it fails instead.
 
 mod bundle_archives;
 mod check;
@@ -84,7 +79,7 @@ fn main() -> ExitCode {
             sweep::after_libomptarget(start);
             conclusion.exit_code()
         }
-        // A case that cannot be read is no trial that could fail under its own name: nothing runs until it is right.
+        // A case that cannot be read has no trials that could fail: nothing runs.
         Err(error) => {
             eprintln!("linker-tests: {error:#}");
             ExitCode::FAILURE

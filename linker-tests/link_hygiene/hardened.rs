@@ -1,5 +1,5 @@
-//! The marks of a hardened link: a file has them only when every object in it has, so that one careless object takes them
-//! from the whole program.
+//! The properties of a hardened link: a file has them only if every object in it has, so that one object can remove them from
+//! the whole program.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::harness::step::{Done, Step};
 use crate::harness::tools::Linker;
 use crate::matrix::images::Images;
 
-/// A library without the compiler's start files and the C library's archive: they need not have the marks themselves.
+/// Links a library without the compiler's start files and the C library's archive, which may lack the properties.
 pub fn marks_stay(directory: &Path, linker: Linker) -> Result<()> {
     let images = Images::write(directory)?;
     cc(directory)?
@@ -26,7 +26,7 @@ pub fn marks_stay(directory: &Path, linker: Linker) -> Result<()> {
 
         let readelf = |option: &str| Step::new(directory, "readelf").args(["-W", option]).arg(&library).run();
         let notes = readelf("-n")?;
-        ensure!(notes.stdout.contains("IBT, SHSTK"), notes.error("IBT and SHSTK are gone"));
+        ensure!(notes.stdout.contains("IBT, SHSTK"), notes.error("IBT and SHSTK are missing"));
         let segments = readelf("-l")?;
         let stack = segments.stdout.lines().find(|line| line.contains("GNU_STACK"));
         ensure!(stack.is_some_and(|line| line.contains(" RW ")), segments.error("the stack is executable"));
@@ -41,7 +41,7 @@ pub fn marks_stay(directory: &Path, linker: Linker) -> Result<()> {
         let (begin, size) = relro_of(&segments)?;
         ensure!(
             (begin..begin + size).contains(&address),
-            symbols.error(format!("{structure} at {address:#x} can be written to: RELRO is {size:#x} at {begin:#x}"))
+            symbols.error(format!("{structure} at {address:#x} is writable: RELRO is {size:#x} at {begin:#x}"))
         );
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! An image of more than 2 GiB, farther than the code of a program reaches: it has to stand out of the way.
+//! An image of more than 2 GiB, beyond the reach of a program's code: it must be placed after all other sections.
 //!
-//! The image is a hole in a file. Objects and programs with it are gigabytes of disk, so that one trial goes at a time and
-//! takes everything away again.
+//! The image is a sparse file. Objects and programs with it take gigabytes of disk space, so the trials run one at a time
+//! and remove their files.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub fn more_than_two_gib(directory: &Path, linker: Linker) -> Result<()> {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let flags = linker.cc_flags()?;
     let result = links_and_runs(directory, linker, &flags);
-    // Also what a failure left: the disk is not ours to fill.
+    // The files of a failed trial are removed too.
     for name in ["image", "wrapper.o", "program"] {
         let _ = std::fs::remove_file(directory.join(name));
     }
@@ -49,16 +49,16 @@ fn links_and_runs(directory: &Path, linker: Linker, flags: &[String]) -> Result<
     );
     ensure!(done.stdout == expected, done.error(format!("expected:\n{expected}")));
 
-    // Among the small sections it must be in the way, or this trial would prove nothing. lld and mold have a place for it
-    // there too, where it is out of reach of a program as small as this one.
+    // Among the small sections, the image must break the link, or the trial would be meaningless. lld and mold place it
+    // there out of reach of a program as small as this one.
     if matches!(linker, Linker::Bfd | Linker::Gold) {
         object(&["--large-images", "never"])?;
-        ensure!(link().is_err(), "--large-images never: linked all the same");
+        ensure!(link().is_err(), "--large-images never: the link should fail");
     }
     Ok(())
 }
 
-/// FNV-1a: a byte of zero leaves the multiplication alone.
+/// Returns the FNV-1a hash of zeros: for a zero byte, only the multiplication remains.
 fn hash_of_zeros(count: u32) -> u64 {
     0xcbf29ce484222325_u64.wrapping_mul(0x100000001b3_u64.wrapping_pow(count))
 }

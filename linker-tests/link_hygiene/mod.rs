@@ -1,8 +1,8 @@
-//! A good link_hygiene: the wrapper object takes nothing away from the program that it is linked into.
+//! Link hygiene: the wrapper object does not affect the rest of the program.
 //!
-//! Section garbage collection and folding ([`sections`]), exceptions through its frames ([`unwinding`]), the marks of a
-//! hardened link ([`hardened`]), and room for everything else where the images are huge ([`large`]). Two objects in one
-//! link are the case `two-objects`.
+//! Tested are section garbage collection and folding ([`sections`]), exceptions through the object's frames
+//! ([`unwinding`]), the properties of a hardened link ([`hardened`]), and images so large that other sections could be out
+//! of reach ([`large`]). Two objects in one link are the case `two-objects`.
 
 mod hardened;
 mod large;
@@ -30,7 +30,7 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (name, test) in tests {
         for linker in Linker::ALL {
-            // No such trial: folding is an option of the other three.
+            // bfd does not support folding.
             if name == "icf" && linker == Linker::Bfd {
                 continue;
             }

@@ -1,7 +1,7 @@
-//! Offload entries that nothing refers to by name, in a link that throws away what nothing refers to.
+//! Offload entries that are not referenced by name, in a link with garbage collection.
 //!
-//! lld counts a reference to the bounds of a section only when told to (`-z nostart-stop-gc`). With `--match host.o` our
-//! object refers to the entries themselves, so that nobody has to know.
+//! lld counts a reference to the bounds of a section only with `-z nostart-stop-gc`. With `--match host.o`, fatbin's object
+//! references the entries themselves, and no flag is needed.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn survive_folding(directory: &Path, linker: Linker) -> Result<()> {
     links_and_runs(directory, linker, &["-Wl,--gc-sections", "-Wl,--icf=all"])
 }
 
-/// The OpenMP program of the case `openmp`, on the real runtime.
+/// Links and runs the program of the case `openmp` with the real runtime.
 fn links_and_runs(directory: &Path, linker: Linker, flags: &[&str]) -> Result<()> {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp");
     let clang = || -> Result<Step> {

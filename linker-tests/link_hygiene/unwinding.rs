@@ -1,4 +1,4 @@
-//! Exceptions through the frames of the wrapper object; `unwinding.cpp` tells how.
+//! Exceptions through the frames of the wrapper object, thrown by `unwinding.cpp`.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::matrix::images::Images;
 pub fn exceptions_pass(directory: &Path, linker: Linker) -> Result<()> {
     let images = Images::write(directory)?;
     cc(directory)?.args(["-O2", "-fPIE", "-c"]).arg(source("unwinding.cpp")).args(["-o", "main.o"]).run()?;
-    // The plainest constructor, and the one with the largest frame.
+    // The simplest constructor, and the one with the largest frame.
     for kind in ["openmp", "cuda"] {
         let step = wrap(directory, kind).args(["--entry=answer_kernel=kernel_stub", "-o", "wrapper.o"]);
         step.args(images.of(kind)).run()?;

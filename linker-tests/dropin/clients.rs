@@ -1,11 +1,11 @@
-//! clang with our program in place of its packager, and the tools that read what it wrote.
+//! clang with the drop-in as its packager, and the tools that read its output.
 //!
-//! clang's driver looks for its tools in the directory that `-B` names first. There a link of the packager's name leads to our
-//! program, and once more to the real tool, so that both compiles have the same command line. That it was really called is
-//! read from what `-v` prints. Then the two objects must be the same to the byte: no build changes by who packed it.
+//! clang's driver searches its tools in the directory of `-B` first. A link there with the packager's name leads to fatbin, or
+//! to the original tool, so that both compilations have the same command line. The output of `-v` shows that it was called.
+//! Both objects must be equal to the byte: builds do not change.
 //!
-//! clang 15 and 16 call their own packager, which stores strings in another order. There both objects are listed by
-//! llvm-objdump and their images compared.
+//! clang 15 and 16 call their own packager, which stores strings in another order. For these, llvm-objdump lists both objects
+//! and their images are compared.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,10 +19,10 @@ use crate::harness::tools::{Tool, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
 use crate::linker_wrapper::{kernel, stand_ins};
 
-/// A compile that packs device code.
+/// A compilation that packs device code.
 struct Client {
     name: &'static str,
-    /// Of clang, and of the packager.
+    /// Release of clang and of the packager.
     release: &'static str,
     source: Source,
     flags: &'static str,
@@ -138,7 +138,7 @@ impl Client {
         Ok(())
     }
 
-    /// The name by which the driver calls its packager.
+    /// Name by which the driver calls its packager.
     fn packager(&self) -> Result<(&'static str, PathBuf)> {
         if self.release == "22" {
             return Ok(("llvm-offload-binary", Tool::OffloadBinary.path()?));
@@ -166,7 +166,7 @@ impl Client {
         Ok(object)
     }
 
-    /// LLVM's own reader lists what was packed.
+    /// Checks that llvm-objdump lists the packed images.
     fn objdump_lists_images(&self, directory: &Path, object: &Path) -> Result<()> {
         let done = Step::new(directory, Tool::Objdump.path()?).arg("--offloading").arg(object).run()?;
         let column = |name: &str| -> Vec<String> {
@@ -180,7 +180,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next in line takes the images out of the object and would link each for its target.
+    /// Checks that clang-linker-wrapper extracts the images and would link each for its target.
     fn linker_wrapper_finds_images(&self, directory: &Path, object: &Path) -> Result<()> {
         let wrapper = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
         let mut link = self.command(directory, &wrapper)?;
@@ -196,7 +196,7 @@ impl Client {
         Ok(())
     }
 
-    /// A command in the directory that finds CUDA's tools, if need be.
+    /// Returns a command in the directory, with CUDA's tools in its path if it needs them.
     fn command(&self, directory: &Path, program: &Path) -> Result<Command> {
         let mut command = Command::new(program);
         command.current_dir(directory);
@@ -209,7 +209,7 @@ impl Client {
     }
 }
 
-/// Everything that a command prints: these tell what they call on standard error.
+/// Returns the output of a command, with standard error, where the drivers print their calls.
 fn said_by(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -219,7 +219,7 @@ fn said_by(command: &mut Command) -> Result<String> {
 }
 
 impl Source {
-    /// The source, and what else its language takes.
+    /// The flags for the source and its language.
     fn flags(self, directory: &Path) -> Result<Vec<String>> {
         let kind = match self {
             Source::OpenMp => {
@@ -230,7 +230,7 @@ impl Source {
             Source::Cuda => "cuda",
         };
         std::fs::write(directory.join("kernel.cpp"), kernel(kind))?;
-        // The id that clang makes up depends on the whole command line.
+        // The ID that clang generates depends on the whole command line.
         let mut flags = vec!["-x", kind, "--offload-new-driver", "-cuid=same"];
         flags.extend(if self == Source::Cuda { CUDA } else { "-nogpulib -nogpuinc" }.split(' '));
         flags.push("kernel.cpp");
@@ -238,7 +238,7 @@ impl Source {
     }
 }
 
-/// The images of an object as fatbin extracts them, in order.
+/// Returns the images of an object as fatbin extracts them, in order.
 fn images(directory: &Path, object: &Path) -> Result<Vec<Vec<u8>>> {
     let to = object.with_extension("images");
     let fatbin = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(object);
@@ -249,10 +249,10 @@ fn images(directory: &Path, object: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(images)
 }
 
-/// The object is linked by the driver and runs on its device, which is the host once more.
+/// Links the object with the driver and runs it on its device, which is the host itself.
 fn runs_on_its_device(directory: &Path, object: &Path) -> Result<()> {
     let (runtime, target) = (Tool::Libomp.path()?, Tool::Libomptarget.path()?);
-    // Debian has the library without the name that the driver asks for.
+    // Debian's library lacks the name that the driver uses.
     std::os::unix::fs::symlink(&target, directory.join("libomptarget.so"))?;
     let link = Step::new(directory, Tool::Clang.path()?).args(["-fopenmp", &format!("-fopenmp-targets={HOST}"), "-L."]);
     link.arg(object).args(["-o", "program"]).run()?;

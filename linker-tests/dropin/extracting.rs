@@ -1,9 +1,8 @@
-//! `llvm-offload-binary FILE --image=...`: what is found in which file, what matches, and what the outputs are called.
+//! `llvm-offload-binary FILE --image=...`: the images found in each file, the matches, and the names of outputs.
 //!
-//! The files are those in which the tool looks: offload binaries by themselves, in every kind of object, program, library
-//! and archive, and broken ones. What the drop-in does otherwise stands in `src/cli/dropin/offload_packager`; here are the
-//! three places where a comparison has to know of it: [`Pair::same_but_for_words`] for inputs that cannot be read, bitcode,
-//! and names that would lead out of the directory.
+//! The files are those that the tool supports: offload binaries alone, in every kind of object, program, library and archive,
+//! and malformed ones. `src/cli/dropin/offload_packager` lists the divergences of the drop-in; three of them affect the
+//! comparison: [`Pair::same_but_for_words`] for inputs that cannot be read, bitcode, and names that would leave the directory.
 
 use std::path::Path;
 
@@ -16,7 +15,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
 
-/// What is asked of every file.
+/// Requests for every file.
 const ASKED: [&str; 8] = [
     "",
     "--image=",
@@ -28,7 +27,7 @@ const ASKED: [&str; 8] = [
     "--image=arch=none --archive",
 ];
 
-/// What is asked of one file only: how an argument is read is not a matter of where the images are.
+/// Requests for one file only, because the parsing of arguments does not depend on the file.
 const ASKED_ONCE: [&str; 45] = [
     "--image=file",
     "--image=file=",
@@ -117,7 +116,7 @@ fn prepare(directory: &Path) -> Result<()> {
     Ok(std::os::unix::fs::symlink("target", directory.join("link"))?)
 }
 
-/// Offload binaries, made by the tool: four images, and binaries in binaries.
+/// Makes offload binaries with the tool: four images, and nested binaries.
 fn make_binaries(pair: &Pair, directory: &Path) -> Result<()> {
     std::fs::write(directory.join("one.o"), "image one")?;
     std::fs::write(directory.join("two.cubin"), "2")?;
@@ -169,7 +168,7 @@ fn the_same_is_found_in_every_file(directory: &Path, pair: &Pair) -> Result<()> 
             let line = format!("../{file} {asked}");
             let came = pair.same_but_for_words(&Call { prepare, ..Call::line(&line) })?;
             let should_be_found = asked == "--image=" && !HOLD_NOTHING.contains(&file);
-            // What was prepared is there as well.
+            // Prepared files are present as well.
             ensure!(!should_be_found || came.left.len() > 3, "{line}: nothing found\n{}", came.err);
         }
     }
@@ -183,7 +182,7 @@ fn the_same_is_found_in_every_file(directory: &Path, pair: &Pair) -> Result<()> 
     bitcode_is_refused(directory, pair)
 }
 
-/// The files out of which nothing comes: there is nothing in them, they are broken, or they are no files.
+/// Makes inputs without any result: without images, malformed, or not files.
 const HOLD_NOTHING: [&str; 13] = [
     "none.bin",
     "text",
@@ -200,7 +199,7 @@ const HOLD_NOTHING: [&str; 13] = [
     "empty-archive",
 ];
 
-/// Host objects with binaries in them, for every kind of object that clang embeds in, and what linkers make of them.
+/// Makes host objects with binaries for every object format that clang embeds into, and links them.
 fn make_objects(directory: &Path) -> Result<Vec<&'static str>> {
     std::fs::write(directory.join("host.c"), "int answer(void) { return 42; }\n")?;
     let clang = |arguments: &str| -> Result<()> {
@@ -216,7 +215,7 @@ fn make_objects(directory: &Path) -> Result<Vec<&'static str>> {
     clang(&format!("-o host.bc -emit-llvm {}", embed("in.bin")))?;
     clang("-o plain.elf")?;
     clang("-o plain.coff --target=x86_64-pc-windows-msvc")?;
-    // Programs and libraries keep the section only if it is one to be loaded, as in our wrapper objects.
+    // Programs and libraries keep the section only if it is loaded, as in fatbin's wrapper objects.
     let wrap = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp", "-o", "wrapped.o"]);
     wrap.arg(fixture("answer-gfx90a.hsaco")?).run()?;
     let lld = || -> Result<Step> { Ok(Step::new(directory, Tool::Lld.path()?).arg("wrapped.o")) };
@@ -254,14 +253,14 @@ fn make_archives(directory: &Path) -> Result<Vec<&'static str>> {
     Ok(vec!["library.a", "raw.a", "deep/thin.a", "bsd.a", "nested.a", "broken-archive", "empty-archive"])
 }
 
-/// The tool finds in bitcode what clang has embedded; the drop-in says that it cannot, and what to do.
+/// Checks bitcode with embedded binaries: the tool finds them; the drop-in reports an error with a remedy.
 fn bitcode_is_refused(directory: &Path, pair: &Pair) -> Result<()> {
     let call = Call::line("../host.bc --image=");
     let (theirs, ours) = pair.both(&call)?;
     ensure!(theirs.left.len() == 4, "{}", pair.difference(&call, &theirs, &ours));
     let is_told = ours.err.contains("../host.bc: is LLVM bitcode") && ours.err.contains("clang -c");
     ensure!(ours.status == 1 && ours.left.is_empty() && is_told, "{}", pair.difference(&call, &theirs, &ours));
-    // What it says to do works.
+    // The remedy works.
     Step::new(directory, Tool::Clang.path()?).args(["-c", "host.bc", "-o", "host.o"]).run()?;
     ensure!(pair.same(&Call::line("../host.o --image="))?.left.len() == 4, "the object has none");
     Ok(())
@@ -349,7 +348,7 @@ fn reference_stays_inside(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Prefixes of objects, libraries and archives. What is shorter than the smallest header of an object is none to us.
+/// Checks prefixes of objects, libraries and archives. A file shorter than the smallest header is not an object.
 fn damaged_objects_are_refused_alike(directory: &Path, pair: &Pair) -> Result<()> {
     make_objects(directory)?;
     for (name, bytes) in [("text", ""), ("empty", ""), ("junk-behind.bin", "")] {
@@ -378,7 +377,7 @@ fn damaged_objects_are_refused_alike(directory: &Path, pair: &Pair) -> Result<()
 enum Refused {
     ByBoth,
     OnlyByUs,
-    /// The damage does not matter, and both found the same.
+    /// The damage has no effect, and both programs found the same.
     ByNone,
 }
 
@@ -389,7 +388,7 @@ fn is_refusal(came: &Came) -> bool {
     came.status == 1 && came.left.is_empty() && came.err.contains(": error: ")
 }
 
-/// Calls both with the damaged file. The reference accepts damage in fields that it ignores.
+/// Calls both programs with the damaged file. The reference accepts damage in fields that it ignores.
 fn are_refused_alike(pair: &Pair, is_ignored: bool) -> Result<Refused> {
     let call = Call::line(DAMAGED);
     let (theirs, ours) = pair.both(&call)?;
@@ -405,19 +404,19 @@ fn are_refused_alike(pair: &Pair, is_ignored: bool) -> Result<Refused> {
 const FIELDS: [(usize, usize); 12] =
     [(0, 4), (4, 4), (8, 8), (16, 8), (24, 8), (32, 2), (34, 2), (36, 4), (40, 8), (48, 8), (56, 8), (64, 8)];
 
-/// Offset of the size of an entry, which the reference does not look at.
+/// Offset of the size of an entry, which the reference ignores.
 const ENTRY_SIZE: usize = 24;
 
 /// Offset of the contents of an archive's first member: magic and one header.
 const FIRST_MEMBER: usize = 8 + 60;
 
-/// No value begins with two zeros and goes on otherwise: with those, the tool takes the file for an object.
+/// No value begins with two zeros followed by other bytes: the tool would treat the file as an object.
 const VALUES: [u64; 12] = [0, 1, 2, 7, 8, 31, 33, 39, 41, 0x0101_0101, u64::MAX - 39, u64::MAX];
 
-/// The header of a COFF object; that of ELF is longer.
+/// Size of the header of a COFF object; that of ELF is longer.
 const SMALLEST_HEADER: usize = 20;
 
-/// The tool would write to where the triple leads.
+/// Checks a triple that is a path, to which the tool would write.
 fn names_stay_in_the_directory(directory: &Path, pair: &Pair) -> Result<()> {
     let pack = "-o ../hostile.bin --image=file=../one.o,triple=x/../../../../escaped,arch=/y";
     ensure!(pair.call(Side::Theirs, &Call::line(pack))?.status == 0, "the tool refuses to pack it");

@@ -1,8 +1,8 @@
-//! Our drop-ins beside the tools that they stand in for.
+//! fatbin's drop-ins beside the tools that they replace.
 //!
-//! Both are called by the same name with the same arguments in the same kind of directory, and then compared: exit status,
-//! what they print, and what they leave behind. Their own path, which the tools say first, is cut down to the name.
-//! Last, the [`clients`] that call such a tool call ours.
+//! Both are called by the same name with the same arguments in equal directories, and compared by exit status, output and
+//! files. The path of the tool, which begins its messages, is reduced to the name. Finally, the [`clients`] of such a tool
+//! call the drop-in.
 
 mod bundling;
 mod clients;
@@ -31,24 +31,24 @@ pub struct Pair {
     name: &'static str,
 }
 
-/// Whose turn it is.
+/// Program of a pair.
 #[derive(Debug, Clone, Copy)]
 pub enum Side {
     Theirs,
     Ours,
 }
 
-/// What a call came to.
+/// Result of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Came {
     pub status: i32,
     pub out: String,
     pub err: String,
-    /// Everything in the working directory afterwards, by its name.
+    /// Contents of the working directory after the call, by name.
     pub left: BTreeMap<String, Left>,
 }
 
-/// Something in a directory.
+/// An entry of a directory.
 #[derive(PartialEq, Eq)]
 pub enum Left {
     File {
@@ -56,7 +56,7 @@ pub enum Left {
         bytes: Vec<u8>,
     },
     Link(PathBuf),
-    /// A directory, or anything else that nobody is to write into.
+    /// A directory, or anything else that must not be written to.
     Other,
 }
 
@@ -72,14 +72,14 @@ impl fmt::Debug for Left {
     }
 }
 
-/// A call, told by its arguments.
+/// A call, displayed as its arguments.
 pub struct Call<'a> {
     pub arguments: Vec<&'a str>,
-    /// What is on standard input; nothing if nothing is said.
+    /// Standard input; empty by default.
     pub stdin: Option<&'a Path>,
-    /// Variables of its environment.
+    /// Environment variables.
     pub variables: Vec<(&'a str, &'a str)>,
-    /// What the working directory holds before.
+    /// Files in the working directory before the call.
     pub prepare: fn(&Path) -> Result<()>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Call<'a> {
         Call { arguments: arguments.to_vec(), stdin: None, variables: Vec::new(), prepare: |_| Ok(()) }
     }
 
-    /// Arguments as one would type them.
+    /// Splits a command line into arguments at spaces.
     pub fn line(line: &'a str) -> Self {
         Call::new(&line.split_whitespace().collect::<Vec<_>>())
     }
@@ -103,7 +103,7 @@ impl fmt::Display for Call<'_> {
 }
 
 impl Pair {
-    /// Puts both into `directory`, `tool` being the real one.
+    /// Links both programs into `directory`; `tool` is the original.
     pub fn new(directory: &Path, name: &'static str, tool: &Path) -> Result<Pair> {
         let pair = Pair { directory: directory.to_owned(), name };
         for (side, program) in [(Side::Theirs, tool), (Side::Ours, Path::new(env!("CARGO_BIN_EXE_fatbin")))] {
@@ -118,7 +118,7 @@ impl Pair {
         self.directory.join(format!("{side:?}")).join(self.name)
     }
 
-    /// Calls one of the two in a new directory beside the common files, which are `../` to it.
+    /// Calls one program in a new directory beside the common files, which are in `..`.
     pub fn call(&self, side: Side, call: &Call) -> Result<Came> {
         let program = self.program(side);
         let run = self.directory.join("run");
@@ -132,24 +132,24 @@ impl Pair {
         command.stdin(call.stdin.map_or(Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?);
         let output = command.output().with_context(|| format!("{command:?}"))?;
         let plain = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*program.to_string_lossy(), self.name);
-        // A tool that a signal ended has no status; no drop-in has that one.
+        // A tool that a signal ended has no status; drop-ins never exit with -1.
         let status = output.status.code().unwrap_or(-1);
         Ok(Came { status, out: plain(&output.stdout), err: plain(&output.stderr), left: left(&run)? })
     }
 
-    /// Calls both.
+    /// Calls both programs.
     pub fn both(&self, call: &Call) -> Result<(Came, Came)> {
         Ok((self.call(Side::Theirs, call)?, self.call(Side::Ours, call)?))
     }
 
-    /// Calls both and demands the same of them.
+    /// Calls both programs and requires equal results.
     pub fn same(&self, call: &Call) -> Result<Came> {
         let (theirs, ours) = self.both(call)?;
         ensure!(ours == theirs, "{}", self.difference(call, &theirs, &ours));
         Ok(theirs)
     }
 
-    /// Calls both where they only differ in how they tell what is wrong with an input.
+    /// Calls both programs, which may differ only in their messages about an invalid input.
     pub fn same_but_for_words(&self, call: &Call) -> Result<Came> {
         let (theirs, mut ours) = self.both(call)?;
         let is_error = |came: &Came| came.status == 1 && came.err.starts_with(&format!("{}: error: ", self.name));
@@ -160,7 +160,7 @@ impl Pair {
         Ok(theirs)
     }
 
-    /// What both came to, where it is not the same.
+    /// Formats the difference between two results.
     pub fn difference(&self, call: &Call, theirs: &Came, ours: &Came) -> String {
         let mut text = format!("in a directory in {}: {} {call}\n", self.directory.display(), self.name);
         for (what, theirs, ours) in [
@@ -177,7 +177,7 @@ impl Pair {
     }
 }
 
-/// As much of a file as one can look at.
+/// The beginning of a file.
 fn beginning(bytes: &[u8]) -> String {
     bytes[..bytes.len().min(600)].escape_ascii().to_string()
 }

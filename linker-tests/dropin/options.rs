@@ -1,6 +1,6 @@
-//! How a command line is read, whatever the tool then does: mistakes, suggestions, response files and help.
+//! Parsing of command lines, independent of the tool's work: errors, suggestions, response files and help.
 //!
-//! Nothing is excepted but what `src/cli/dropin/llvm_options` lists: the version, the options of LLVM's passes, and response
+//! The only exceptions are those of `src/cli/dropin/llvm_options`: the version, the options of LLVM's passes, and response
 //! files that cannot be read, after which the tool crashes.
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{Call, Pair};
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
 
-/// A tool, and the names of options that mistakes are made in.
+/// A tool, and the names of options for errors.
 struct Subject {
     name: &'static str,
     tool: Tool,
@@ -123,7 +123,7 @@ const BUNDLER: Subject = Subject {
     ],
 };
 
-/// What is true of every tool: each line has a mistake in it, or asks for help.
+/// Lines for every tool, each with an error or an option for help.
 const LINES: [&str; 40] = [
     "--help",
     "-help",
@@ -167,7 +167,7 @@ const LINES: [&str; 40] = [
     "--\u{e9}t\u{e9}",
 ];
 
-/// The files that the lines name, most of them response files.
+/// Makes the files that the lines name, most of them response files.
 const FILES: [(&str, &[u8]); 11] = [
     ("a", b""),
     ("b", b""),
@@ -208,8 +208,8 @@ fn prepare(directory: &Path) -> Result<()> {
     FILES.iter().try_for_each(|(name, bytes)| Ok(std::fs::write(directory.join(name), bytes)?))
 }
 
-/// Four hundred names with mistakes in them, some of them equally near to two options: the beginning of one, the end of
-/// another, and up to three letters changed.
+/// Returns four hundred misspelled names, some of them at the same distance from two options: the beginning of one, the end
+/// of another, and up to three changed letters.
 fn misspelled(own: &[&str], round: u64) -> Vec<String> {
     let common =
         ["help", "help-hidden", "help-list", "help-list-hidden", "print-options", "print-all-options", "version"];
@@ -233,7 +233,7 @@ fn misspelled(own: &[&str], round: u64) -> Vec<String> {
         }
         let name = String::from_utf8_lossy(&name).into_owned();
         let is_known = names.contains(&name.split('=').next().unwrap_or_default());
-        // A name that is right might ask for help, and a letter that takes a value might take the next argument.
+        // A correct name might request help, and a letter with a value might consume the next argument.
         if !is_known && !name.is_empty() && name.trim_start_matches('h') != "o" {
             arguments.push(format!("--{name}"));
         }

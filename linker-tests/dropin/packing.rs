@@ -1,7 +1,7 @@
-//! `llvm-offload-binary -o`: what is packed, from what, and to where.
+//! `llvm-offload-binary -o`: inputs, arguments and outputs of packing.
 //!
-//! The bytes are compared as they are. The tool stores strings in the order of a hash map, and so does the drop-in; only a
-//! key of more than 64 bytes, which no one has, might stand elsewhere.
+//! All bytes are compared. The tool stores strings in the order of a hash map, and so does the drop-in; only the position of
+//! a key of more than 64 bytes might differ.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::harness::directives::fixture;
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
 
-/// The names of the tool; `true` for the one that warns.
+/// Names of the tool; `true` for the one that causes a warning.
 const NAMES: [(&str, bool); 2] = [("llvm-offload-binary", false), ("clang-offload-packager", true)];
 
-/// Bytes that LLVM takes for bitcode, and those that wrap it.
+/// Magic of LLVM bitcode, and of its wrapper.
 const BITCODE: &[u8] = b"BC\xc0\xde\x35\x14\0\0";
 const WRAPPED_BITCODE: &[u8] = b"\xde\xc0\x17\x0b\0\0\0\0\x14\0\0\0\0\0\0\0\0\0\0\0";
 
-/// Inputs by name and content: every extension, also with a content that says something else.
+/// Inputs by name and content: every extension, also with the content of another type.
 const FILES: [(&str, &[u8]); 20] = [
     ("a.o", b"abc"),
     ("b.bc", b"12345678"),
@@ -48,7 +48,7 @@ const FILES: [(&str, &[u8]); 20] = [
 const KINDS: [&str; 12] =
     ["openmp", "cuda", "hip", "sycl", "none", "host", "unknown", "hipv4", "HIP", "", "openmp,kind=openmp", "hip,kind="];
 
-/// What may be said of an image besides.
+/// Further arguments of an image.
 const STRINGS: [&str; 18] = [
     "triple=amdgcn-amd-amdhsa,arch=gfx90a:xnack+",
     "arch=sm_90,triple=nvptx64-nvidia-cuda",
@@ -70,7 +70,7 @@ const STRINGS: [&str; 18] = [
     "file-name=a,Kind=b,FILE=c",
 ];
 
-/// What goes wrong, and what is odd about where the output goes; each in a directory as [`prepare`] leaves it.
+/// Errors and unusual outputs, each in a directory made by [`prepare`].
 const LINES: [&str; 33] = [
     "-o out",
     "-o out --image=",
@@ -126,7 +126,7 @@ fn are_packed_alike(name: &'static str, warns: bool) -> Result<()> {
         ensure!(came.err.contains("is deprecated") == warns, "{line}: {}", came.err);
     }
     if warns {
-        // The rest is the same under either name.
+        // Everything else is the same under either name.
         return Ok(());
     }
     for images in grid() {
@@ -142,7 +142,7 @@ fn are_packed_alike(name: &'static str, warns: bool) -> Result<()> {
     real_images_move_unchanged(&pair)
 }
 
-/// A directory with something of every kind in it.
+/// Makes a directory with an entry of every kind.
 fn prepare(directory: &Path) -> Result<()> {
     std::fs::create_dir(directory.join("directory"))?;
     for name in ["target", "read-only"] {
@@ -154,7 +154,7 @@ fn prepare(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Every file, every kind, everything that can be said, and then a hundred mixtures of one to four images.
+/// Packs every file, every kind, every argument, and then a hundred mixtures of one to four images.
 fn grid() -> Vec<Vec<String>> {
     let image = |file: &str, kind: &str, strings: &str| format!("--image=file=../{file},kind={kind},{strings}");
     let (file, kind, strings) = (
@@ -178,7 +178,7 @@ fn grid() -> Vec<Vec<String>> {
         };
         grid.push((0..=index % 4).map(part).collect());
     }
-    // More keys than the map has room for at first.
+    // More keys than the initial capacity of the map.
     for keys in [46, 47, 48, 60, 200] {
         let keys: Vec<String> = (0..keys).map(|key| format!("key-{key}={key}")).collect();
         grid.push(vec![format!("--image=file=../a.o,{}", keys.join(","))]);
@@ -186,7 +186,7 @@ fn grid() -> Vec<Vec<String>> {
     grid
 }
 
-/// Images of the kinds that clang packs, and that what comes out is what went in.
+/// Packs images of the kinds that clang packs, and extracts them again.
 fn real_images_move_unchanged(pair: &Pair) -> Result<()> {
     for name in ["answer-gfx90a-xnack+.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "answer-x86_64.so"] {
         let image = fixture(name)?;

@@ -135,6 +135,6 @@ fn offload_binary_keeps_the_last_of_several_matches(directory: &Path) -> Result<
     fails_with(
         Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
             .args(["extract", "both", "--arch", "gfx90a", "--to", "image"]),
-        "one output for several images",
+        "image: more than one image matches",
     )
 }

@@ -1,5 +1,5 @@
-//! Archives of bundles by the drop-in: the same archives, the same words. What goes into archives of every dialect is tried
-//! by [`crate::bundle_archives`].
+//! Archives of bundles, unbundled by the drop-in: equal archives and messages. [`crate::bundle_archives`] covers the contents
+//! of archives in every dialect.
 
 use anyhow::{Context, Result, ensure};
 
@@ -8,7 +8,7 @@ use crate::dropin::{Call, Left, Pair, Side};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
-/// Members that the tool makes, with its arguments but for the output.
+/// Members that the tool makes, with its arguments except the output.
 const MEMBERS: [(&str, &str); 4] = [
     ("plain.bc", "-type=bc -targets=HOST,DEVICE -input=../text -input=../large"),
     ("aligned.o", "-type=o -targets=DEVICE,HOST -input=../bytes -input=../empty -bundle-align=4096"),
@@ -40,7 +40,7 @@ pub fn are_taken_apart_alike(pair: &Pair) -> Result<()> {
         let Some(Left::File { bytes, .. }) = came.left.get("x") else { anyhow::bail!("{line}: {}", came.err) };
         std::fs::write(pair.directory.join(name), bytes)?;
     }
-    // The tool makes no such bundle.
+    // The tool does not make such a bundle.
     let ids = ["DEVICE", "DEVICE:xnack+"].map(spelled);
     let entries: Vec<(&str, &[u8])> = ids.iter().map(|id| (id.as_str(), id.as_bytes())).collect();
     let conflicting = fatbin::format::bundle::write(&entries, 1).context("a bundle of a few bytes")?;
@@ -55,7 +55,7 @@ pub fn are_taken_apart_alike(pair: &Pair) -> Result<()> {
         written += theirs.left.len();
     }
     ensure!(written > ALIKE.len() / 2, "only {written} archives were written");
-    // What is no archive is listed as what it is; an archive is by ours alone.
+    // Other files are listed by their own format; only the drop-in lists archives.
     same::calls(pair, &Call::line("-type=a -list -input=../plain.bc"))?;
     let (theirs, ours) = pair.both(&Call::line("-type=a -list -input=../all.a"))?;
     ensure!(theirs.out.is_empty() && ours.out.lines().count() == 2 * MEMBERS.len(), "{}", ours.out);

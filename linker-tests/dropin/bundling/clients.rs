@@ -1,9 +1,9 @@
-//! clang with our program in place of its bundler, and those that take what comes of it.
+//! clang with the drop-in as its bundler, and the readers of the output.
 //!
 //! HIP without `--offload-new-driver` is bundled at every step: device code for the runtime, relocatable objects, and all
-//! outputs of a compiler that are for host and devices. clang finds our program by `-B`, under the name of the tool; what
-//! it makes with it must be what it makes with the tool, to the byte. Only compressed bundles are compared by what they
-//! give, and objects that llvm-objcopy has laid out by their sections.
+//! outputs of a compiler for host and devices. clang finds the drop-in by `-B`, under the name of the tool; the output must
+//! equal the output with the tool to the byte. Only compressed bundles are compared by their decompressed contents, and
+//! objects with a layout by llvm-objcopy by their sections.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,13 +20,13 @@ use crate::harness::trial::{completion, fresh_directory};
 use crate::linker_wrapper::kernel;
 use crate::runtimes::{directories_of, hip_library};
 
-/// A compile that bundles.
+/// A compilation that bundles.
 struct Client {
     name: &'static str,
     flags: &'static str,
-    /// Each call of the bundler, by what stands first in it.
+    /// Each call of the bundler, by its first argument.
     calls: &'static [&'static str],
-    /// Whether the bytes depend on who compressed, or who rewrote an object.
+    /// Whether the bytes depend on the program that compressed or rewrote an object.
     is_laid_out: bool,
 }
 
@@ -87,7 +87,7 @@ impl Client {
     }
 }
 
-/// A directory with the source, and one in it where clang finds the bundler of this side.
+/// Makes a directory with the source, and in it one where clang finds the bundler of this side.
 fn prepare(directory: &Path, side: Side) -> Result<PathBuf> {
     let directory = directory.join(format!("{side:?}"));
     std::fs::create_dir_all(directory.join("tools"))?;
@@ -98,7 +98,7 @@ fn prepare(directory: &Path, side: Side) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Compiles in the directory, and demands that the bundler was called as often and as expected.
+/// Compiles in the directory, and checks the calls of the bundler.
 fn compile(directory: &Path, line: &str, calls: &[&str]) -> Result<()> {
     let mut command = Command::new(Tool::Clang.path()?);
     command.current_dir(directory).args(["-v", "-Btools", "--no-offload-new-driver"]);
@@ -115,7 +115,7 @@ fn compile(directory: &Path, line: &str, calls: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What a compile has made.
+/// Returns the outputs of a compilation.
 fn made(directory: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -129,12 +129,12 @@ fn made(directory: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// LLVM's own reader.
+/// Checks the output with LLVM's reader.
 fn listed(directory: &Path) -> Result<Done> {
     Step::new(directory, Tool::Objdump.path()?).args(["--offloading", "out"]).run()
 }
 
-/// What `-E` gives is taken apart again by the compile of it.
+/// Compiles the bundled output of `-E`.
 fn preprocessed_is_compiled(directory: &Path) -> Result<()> {
     let mut objects = Vec::new();
     for side in [Side::Theirs, Side::Ours] {
@@ -147,13 +147,13 @@ fn preprocessed_is_compiled(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Relocatable objects are taken apart, linked for each device, and bundled for the runtime.
+/// Unbundles relocatable objects, links them for each device, and bundles the result for the runtime.
 fn relocatable_code_is_linked(directory: &Path) -> Result<()> {
     let mut bundles = Vec::new();
     for side in [Side::Theirs, Side::Ours] {
         let directory = prepare(directory, side)?;
         compile(&directory, "-c -fgpu-rdc kernel.hip -o kernel.o", &["-type=o"])?;
-        // The runtime is not there; nothing of it is called.
+        // The runtime is missing; none of its functions is called.
         let line = "--hip-link -no-hip-rt -fgpu-rdc kernel.o -o out -Wl,--unresolved-symbols=ignore-all";
         compile(&directory, line, &["-type=o"; 3])?;
         let program = std::fs::read(directory.join("out"))?;
@@ -166,15 +166,15 @@ fn relocatable_code_is_linked(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A program of such an object starts, registers, gets an answer from the runtime, and ends.
+/// Runs a program with such an object: it registers, receives an answer from the runtime, and exits.
 fn the_runtime_registers_it(directory: &Path) -> Result<()> {
     let library = hip_library("5")?;
     let main = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/runtimes/hip.c");
     let directory = prepare(directory, Side::Ours)?;
     Step::new(&directory, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(main).args(["-o", "main.o"]).run()?;
-    // The main program is another.
+    // The main program is a different one.
     std::fs::write(directory.join("kernel.hip"), kernel("hip").replace("int main()", "int unused()"))?;
-    // Before version 6 the runtime knew nothing of compression.
+    // Before version 6, the runtime does not support compression.
     compile(&directory, "-c -fPIE kernel.hip -o out", &["-type=o"])?;
     let link = Step::new(&directory, Tool::Cc.path()?).args(["-pie", "-Wl,--allow-shlib-undefined", "-o", "program"]);
     link.args(["main.o", "out"]).arg(&library).arg("-lstdc++").run()?;

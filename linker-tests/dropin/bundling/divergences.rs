@@ -1,7 +1,6 @@
-//! What the tool does otherwise, as a table: a call, what each of the two comes to, and why.
+//! Divergences of the drop-in, as a table: a call, the results of both programs, and the reason.
 //!
-//! The reasons stand in `src/cli/dropin/offload_bundler` once more, for readers. Here they are tried, so that none of them
-//! outlives what it is about.
+//! `src/cli/dropin/offload_bundler` documents the reasons too. Here they are tested, so that none of them is out of date.
 
 use std::path::Path;
 
@@ -12,10 +11,10 @@ use crate::dropin::{Call, Came, Left, Pair, Side};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
-/// What a call comes to: its status, and what is on standard error, or nothing.
+/// Result of a call: exit status, and text on standard error, if any.
 type End = (i32, &'static str);
 
-/// A call, the end of the tool's (a signal is -1) and of ours, and why they differ.
+/// A call, the results of the tool (a signal is -1) and of the drop-in, and the reason of the difference.
 type Row = (&'static str, End, End, &'static str);
 
 const LOSS: &str = "what is lost without a word is not found again";
@@ -23,7 +22,7 @@ const WHOLE: &str = "there is one place for one file";
 const CRASH: &str = "the tool crashes";
 const GARBAGE: &str = "what is no bundle may be the host's, what is a broken one is not";
 
-/// The tool reads whatever stands in memory behind the file, and ends as it may.
+/// The tool reads the memory after the file, with any result.
 const ANYHOW: End = (i32::MIN, "");
 
 const WOULD: &str = "warning: clang-offload-bundler of LLVM 22 would store 'h";
@@ -74,7 +73,7 @@ pub fn are_these(pair: &Pair) -> Result<()> {
             let is_so = is_end(came, end) && (came.status == 0 || came.left.is_empty() || matches!(side, Side::Theirs));
             ensure!(is_so, "{side:?} should come to {end:?}\n{}", pair.difference(&call, &both.0, &both.1));
         }
-        // A row that is no divergence has no place here.
+        // A row without a divergence must be removed.
         ensure!(both.0 != both.1, "{line}: both come to the same");
     }
     calls_of_objcopy_are_the_same(pair)?;
@@ -89,7 +88,7 @@ fn is_end(came: &Came, (status, said): End) -> bool {
     came.status == status && is_said
 }
 
-/// Bundles of the tool, whole and broken.
+/// Makes bundles with the tool, valid and malformed.
 fn prepare(pair: &Pair) -> Result<()> {
     let directory: &Path = &pair.directory;
     std::fs::write(directory.join("marker"), "a\n// __CLANG_OFFLOAD_BUNDLE____END__ b\n")?;
@@ -118,7 +117,7 @@ fn prepare(pair: &Pair) -> Result<()> {
     write("hash", &compressed)
 }
 
-/// `-###` prints the same calls but for where llvm-objcopy is, and what a temporary file is called.
+/// Checks that `-###` prints the same calls, except for the path of llvm-objcopy and the name of the temporary file.
 fn calls_of_objcopy_are_the_same(pair: &Pair) -> Result<()> {
     for line in [
         "-type=o -targets=HOST,DEVICE -input=../host.o -input=../text -output=x -###",
@@ -135,7 +134,7 @@ fn calls_of_objcopy_are_the_same(pair: &Pair) -> Result<()> {
             "{}",
             pair.difference(&call, &theirs, &ours)
         );
-        // An empty file is what the tool leaves of a host's object that it has not made.
+        // For a host's object that it has not made, the tool leaves an empty file.
         let made = |came: &Came| -> Vec<String> {
             let is_made = |left: &&Left| matches!(left, Left::File { bytes, .. } if !bytes.is_empty());
             came.left.iter().filter(|(_, left)| is_made(left)).map(|(name, left)| format!("{name} {left:?}")).collect()

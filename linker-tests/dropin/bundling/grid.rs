@@ -1,17 +1,17 @@
-//! The grid: every type with every set of targets, under changing options and with changing files.
+//! The grid: every file type with every set of targets, with varying options and files.
 
 use anyhow::{Context, Result, ensure};
 
 use super::{FILES, same, spelled};
 use crate::dropin::{Call, Left, Pair, Side};
 
-/// A type of files, and the host's.
+/// A file type, and the host's file.
 pub struct Type {
     pub name: &'static str,
     pub file_type: &'static str,
-    /// Where not any file will do.
+    /// Required file, if not any file is valid.
     host: Option<&'static str>,
-    /// Of how many combinations one is tried: all of them would be the same code again and again.
+    /// One of this many combinations is tried: all of them would repeat the same code.
     every: usize,
 }
 
@@ -56,7 +56,7 @@ const TARGETS: [&str; 18] = [
     "HOST,DEVICE,DEVICE:xnack+",
 ];
 
-/// Options with the version of a compressed bundle, which is not among them.
+/// Options, and the environment variable for the version of compressed bundles.
 const OPTIONS: [(&str, Option<&str>); 11] = [
     ("", None),
     ("-bundle-align=4096", None),
@@ -71,14 +71,14 @@ const OPTIONS: [(&str, Option<&str>); 11] = [
     ("-allow-missing-bundles -verbose=0 -compress=true -compress=false", None),
 ];
 
-/// What is not in any of the bundles.
+/// Targets that are in none of the bundles.
 const ABSENT: &str = "hip-amdgcn-amd-amdhsa--gfx1201";
 
 pub fn is_bundled_alike(pair: &Pair, kind: &Type) -> Result<()> {
     let mut bundles = 0;
     for (row, targets) in TARGETS.iter().enumerate() {
         for (column, options) in OPTIONS.iter().enumerate() {
-            // That a bundle of objects is not compressed is warned of: a divergence.
+            // The warning that a bundle of objects is not compressed is a divergence.
             let is_object = kind.host.is_some() && spelled(targets).contains("host");
             let is_asked = (row + column + kind.name.len()).is_multiple_of(kind.every);
             let compresses = options.0.starts_with("-compress ") || options.0 == "-compress";
@@ -100,7 +100,7 @@ struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// Whether there was anything to bundle.
+    /// Whether bundling succeeded.
     fn check(&self, pair: &Pair) -> Result<bool> {
         let targets: Vec<&str> = self.targets.split(',').collect();
         let inputs: Vec<&str> = targets.iter().enumerate().map(|(index, target)| self.input(index, target)).collect();
@@ -137,14 +137,14 @@ impl Cell<'_> {
         match self.kind.host {
             Some(host) if target.starts_with("host") => host,
             host => match FILES[(self.seed + index) % FILES.len()] {
-                // The tool cannot read COFF that it has added nothing to: a divergence.
+                // The tool cannot read COFF objects to which it has added nothing: a divergence.
                 "empty" if host == Some("host.obj") => "text",
                 file => file,
             },
         }
     }
 
-    /// Both take out of either bundle what was put in.
+    /// Checks that both programs unbundle the original files from either bundle.
     fn all_come_out(&self, pair: &Pair, bundle: &str, targets: &[&str], inputs: &[&str]) -> Result<()> {
         let reversed: Vec<&str> = targets.iter().rev().copied().collect();
         let outputs: Vec<String> = (0..targets.len()).rev().map(|index| format!("-output={index}")).collect();
@@ -160,7 +160,7 @@ impl Cell<'_> {
                 anyhow::bail!("{line}: no {index}")
             };
             let expected = std::fs::read(pair.directory.join(input))?;
-            // What the tool has laid out anew cannot be restored any more.
+            // An object whose layout the tool has changed cannot be recovered.
             let is_same = *bytes == expected
                 || bundle.starts_with("Theirs") && same::What::of(bytes)? == same::What::of(&expected)?;
             ensure!(is_same, "{line}: {input} is not what comes out for {}", targets[index]);

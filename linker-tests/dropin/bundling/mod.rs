@@ -1,6 +1,6 @@
-//! `clang-offload-bundler`: files of every type bundled for every set of targets, listed and taken out again.
+//! `clang-offload-bundler`: files of every type bundled for every set of targets, listed and unbundled.
 //!
-//! Both programs make each bundle of a grid, and both read what either made. What may differ is no more than this:
+//! Both programs make each bundle of a grid, and both read the bundles of either. The only permitted differences:
 //!
 //! - Compressed bundles are compared by what their headers say and by what they give, because each program has its own
 //!   release of zstd.
@@ -9,7 +9,7 @@
 //! - Of calls that fail, ours leaves nothing.
 //! - The tool lists binary bundles in the order of a hash map.
 //!
-//! Where the tool crashes, loses something or says nothing, [`divergences`] has what each of the two does.
+//! [`divergences`] lists the results of both programs where the tool crashes, loses data or is silent.
 
 mod archives;
 mod clients;
@@ -39,7 +39,7 @@ pub fn trials() -> Vec<Trial> {
 fn trial(name: &'static str, run: impl FnOnce(&Pair) -> Result<()> + Send + 'static) -> Trial {
     Trial::ignorable_test(format!("dropin/bundling/{name}"), move || {
         completion(fresh_directory("dropin-bundling", name).and_then(|directory| {
-            // It would not do without that one.
+            // The tool calls llvm-objcopy.
             Tool::Objcopy.path()?;
             let pair = Pair::new(&directory, "clang-offload-bundler", &Tool::OffloadBundler.path()?)?;
             make_files(&directory)?;
@@ -48,7 +48,7 @@ fn trial(name: &'static str, run: impl FnOnce(&Pair) -> Result<()> + Send + 'sta
     })
 }
 
-/// The files that are bundled: `../` to each call.
+/// Files to bundle, in the parent directory of each call.
 pub const FILES: [&str; 5] = ["text", "empty", "large", "binary", "bytes"];
 
 fn make_files(directory: &Path) -> Result<()> {
@@ -72,7 +72,7 @@ fn make_files(directory: &Path) -> Result<()> {
     compile("x86_64-pc-windows-msvc", "host.obj")
 }
 
-/// Calls that come to nothing, most of them by a mistake, and a few that are odd.
+/// Calls that fail, most of them by an error, and a few unusual ones.
 const LINES: [&str; 66] = [
     "-type=bc",
     "-type=bc -output=x",
@@ -142,7 +142,7 @@ const LINES: [&str; 66] = [
     "-type=bc -list=0 -unbundle=false -targets HOST --input ../text -output x -input=../text",
 ];
 
-/// Variables that are no numbers, or not those that are known.
+/// Environment variables with invalid numbers and unknown values.
 const VARIABLES: [(&str, &str); 9] = [
     ("OFFLOAD_BUNDLER_COMPRESSION_LEVEL", "x"),
     ("OFFLOAD_BUNDLER_COMPRESSION_LEVEL", ""),
@@ -155,7 +155,7 @@ const VARIABLES: [(&str, &str); 9] = [
     ("OFFLOAD_BUNDLER_VERBOSE", "true"),
 ];
 
-/// What the short names in the lines stand for.
+/// Replaces the short names in the lines.
 pub fn spelled(line: &str) -> String {
     let host = "host-x86_64-unknown-linux-gnu-";
     line.replace("HOST", host).replace("DEVICE", "hip-amdgcn-amd-amdhsa--gfx906")
@@ -217,7 +217,7 @@ fn targets_are_served_alike(pair: &Pair) -> Result<()> {
             }
         }
     }
-    // Each serves itself, and a few another.
+    // Each target is compatible with itself, and a few with another.
     ensure!(served > 2 * IDS.len() as u32, "{served} of the targets were served");
     Ok(())
 }

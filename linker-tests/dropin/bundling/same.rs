@@ -1,4 +1,4 @@
-//! What is the same of two calls, and of two files.
+//! Equality of two calls, and of two files.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::dropin::{Call, Came, Left, Pair};
 
-/// What stands in a line of figures that depends on the codec's release or on the machine.
+/// Labels of figures that depend on the codec's release or on the machine.
 const MEASURED: [&str; 7] = [
     "Total file size (including headers)",
     "Binary size after compression",
@@ -18,7 +18,7 @@ const MEASURED: [&str; 7] = [
     "Decompression speed",
 ];
 
-/// Calls both and demands the same of them; what the tool came to.
+/// Calls both programs, requires equal results, and returns that of the tool.
 pub fn calls(pair: &Pair, call: &Call) -> Result<(Came, Came)> {
     let (theirs, ours) = pair.both(call)?;
     let (mut one, mut other) = (plain(&theirs)?, plain(&ours)?);
@@ -31,7 +31,7 @@ pub fn calls(pair: &Pair, call: &Call) -> Result<(Came, Came)> {
     Ok((theirs, ours))
 }
 
-/// Everything of a call that has to be the same.
+/// Returns everything of a call that must be equal.
 type Plain = (i32, Vec<String>, String, BTreeMap<String, Content>);
 
 fn plain(came: &Came) -> Result<Plain> {
@@ -40,7 +40,7 @@ fn plain(came: &Came) -> Result<Plain> {
     let is_measured = |line: &str| MEASURED.iter().any(|name| line.starts_with(name));
     let figures =
         |line: &str| if is_measured(line) { line.replace(|c: char| c.is_ascii_digit(), "") } else { line.into() };
-    // A number may have more digits in one than in the other.
+    // A number may have more digits in one of the outputs.
     let err: Vec<String> = came.err.lines().map(|line| figures(line).replace(',', "")).collect();
     let mut left = BTreeMap::new();
     for (name, file) in &came.left {
@@ -50,14 +50,14 @@ fn plain(came: &Came) -> Result<Plain> {
     Ok((came.status, out, err.join("\n"), left))
 }
 
-/// A file.
+/// Contents of a file.
 #[derive(PartialEq, Eq)]
 struct Content {
     mode: u32,
     what: What,
 }
 
-/// What a file is.
+/// Format of a file.
 #[derive(PartialEq, Eq)]
 pub enum What {
     Compressed { version: u16, method: u16, full_size: u64, hash: u64, full: Vec<u8> },
@@ -65,11 +65,11 @@ pub enum What {
     Bytes(Vec<u8>),
 }
 
-/// Name, kind, flags, alignment, content.
+/// Name, kind, flags, alignment and content of a section.
 type Section = (String, String, String, u64, Vec<u8>);
 
 impl What {
-    /// Looks at it: each compressed bundle is taken out, also of a section, and its own sizes checked.
+    /// Parses a file. Each compressed bundle is decompressed, also in a section, and its stored sizes are checked.
     pub fn of(bytes: &[u8]) -> Result<What> {
         if bytes.starts_with(b"CCOB") {
             return compressed(bytes);
@@ -95,7 +95,7 @@ fn compressed(bytes: &[u8]) -> Result<What> {
     Ok(What::Compressed { version, method, full_size, hash, full })
 }
 
-/// The tables of names are laid out by whoever writes them.
+/// The layout of string tables depends on the writer.
 const TABLES: [&str; 3] = [".strtab", ".shstrtab", ".symtab"];
 
 fn object(bytes: &[u8]) -> Result<What> {

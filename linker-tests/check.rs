@@ -16,8 +16,8 @@ type Test = (&'static str, fn(&Path) -> Result<()>);
 const TRIALS: [Test; 4] = [
     ("sarif-schema", sarif_follows_its_schema),
     ("cyclonedx-schema", cyclonedx_follows_its_schema),
-    ("libraries-of-a-wheel", each_library_of_a_wheel_is_judged_by_itself),
-    ("wheel-passes-its-own-policy", a_wheel_passes_the_policy_that_is_written_from_it),
+    ("libraries-of-a-wheel", each_library_of_a_wheel_is_checked_on_its_own),
+    ("wheel-passes-its-own-policy", a_wheel_passes_its_generated_policy),
 ];
 
 /// A wheel with libraries for eight releases of CUDA and seven of ROCm, with different processors.
@@ -125,7 +125,7 @@ fn found_in(checked: &Checked, rule: &str) -> Vec<String> {
 }
 
 /// The wheel as a whole has code for sm_100 and gfx950; its libraries for CUDA 12.6 and ROCm 6.4 have neither.
-fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
+fn each_library_of_a_wheel_is_checked_on_its_own(directory: &Path) -> Result<()> {
     let path = wheel()?;
     let path = path.to_str().context("a path that is not UTF-8")?;
     let policy = "skip = ['*_xpu*']\n[files.'libbitsandbytes_cuda*'.archs]\n\
@@ -136,7 +136,7 @@ fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
     let only_ptx = found_in(&checked, "devices");
     ensure!(only_ptx == ["cuda118", "cuda121", "cuda124", "cuda126"], "{only_ptx:?}\n{}", checked.out);
     let message = "no machine code that runs on sm_100 (only PTX, which is compiled when it is loaded); available: compute_90, sm_60,";
-    ensure!(checked.out.contains(told), "{}", checked.out);
+    ensure!(checked.out.contains(message), "{}", checked.out);
     ensure!(found_in(&checked, "required-archs") == ["rocm64"], "{}", checked.out);
     ensure!(
         checked.out.contains("required-archs: no code for gfx950; available: gfx90a, gfx908, gfx942,"),
@@ -150,7 +150,7 @@ fn each_library_of_a_wheel_is_judged_by_itself(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-fn a_wheel_passes_the_policy_that_is_written_from_it(directory: &Path) -> Result<()> {
+fn a_wheel_passes_its_generated_policy(directory: &Path) -> Result<()> {
     let path = wheel()?;
     let path = path.to_str().context("a path that is not UTF-8")?;
     let policy = fatbin(directory, &["check", "--init", path])?;

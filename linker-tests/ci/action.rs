@@ -1,6 +1,5 @@
-//! The action, its steps run one after another the way GitHub's runner does it: the program that a step names as its shell,
-//! the environment that it asks for, a file for its outputs. Steps that are actions of others are left out, and what they
-//! would have been given is told.
+//! The action, with its steps run like GitHub's runner does: with the step's shell and environment, and a file for its outputs.
+//! Steps that use other actions are omitted, and their inputs are recorded.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +10,11 @@ use yaml_rust2::{Yaml, YamlLoader};
 
 use super::{Ended, end, project, root};
 
-/// What came of a run.
+/// Result of a run.
 struct Job {
-    /// Of the last step that was run.
+    /// Exit status of the last step.
     last: Ended,
-    /// What code scanning would have been given, if its step would have been run.
+    /// Input of the code scanning step, if that step would run.
     uploaded: Option<PathBuf>,
     log: String,
     summary: String,
@@ -42,7 +41,7 @@ fn run(directory: &Path, inputs: &[(&str, &str)]) -> Result<Job> {
         if step["uses"].as_str().is_some() {
             let file =
                 with_values(step["with"]["sarif_file"].as_str().context("only one step is an action")?, &values)?;
-            // Its condition: there is something, and it is wanted.
+            // Its condition: a report exists, and its upload is enabled.
             ensure!(step["if"].as_str() == Some("inputs.upload-sarif == 'true' && steps.check.outputs.sarif != ''"));
             uploaded = (values["inputs.upload-sarif"] == "true" && !file.is_empty()).then(|| directory.join(file));
             continue;
@@ -85,7 +84,7 @@ fn run_step(step: &Yaml, directory: &Path, values: &mut HashMap<String, String>)
     Ok(ended)
 }
 
-/// A text with every `${{ ... }}` replaced; what no step has put out is empty, as it is on GitHub.
+/// Replaces every `${{ ... }}` in a text; missing outputs are empty, as on GitHub.
 fn with_values(text: &str, values: &HashMap<String, String>) -> Result<String> {
     let (mut done, mut rest) = (String::new(), text);
     while let Some((before, behind)) = rest.split_once("${{") {
@@ -105,7 +104,7 @@ fn with_values(text: &str, values: &HashMap<String, String>) -> Result<String> {
 const INPUTS: [(&str, &str); 3] =
     [("policy", "gpu.toml"), ("files", "dist/**/*.hsaco\n"), ("fatbin", env!("CARGO_BIN_EXE_fatbin"))];
 
-pub fn a_policy_that_is_kept_passes_and_is_told_everywhere(directory: &Path) -> Result<()> {
+pub fn a_passing_policy_is_reported_everywhere(directory: &Path) -> Result<()> {
     project(directory, "gfx90a")?;
     let job = run(directory, &[&INPUTS[..], &[("report", "junit.xml")]].concat())?;
     job.last.must_be(0, "")?;
@@ -115,7 +114,7 @@ pub fn a_policy_that_is_kept_passes_and_is_told_everywhere(directory: &Path) -> 
     Ok(())
 }
 
-pub fn a_policy_that_is_not_kept_fails_behind_the_reports(directory: &Path) -> Result<()> {
+pub fn a_violated_policy_fails_after_the_reports(directory: &Path) -> Result<()> {
     project(directory, "gfx942")?;
     let job = run(directory, &INPUTS)?;
     job.last.must_be(1, "")?;
@@ -139,7 +138,7 @@ pub fn a_pattern_that_matches_nothing_fails(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-pub fn a_policy_that_cannot_be_read_leaves_nothing_for_code_scanning(directory: &Path) -> Result<()> {
+pub fn an_invalid_policy_writes_no_report_for_code_scanning(directory: &Path) -> Result<()> {
     project(directory, "gfx90a")?;
     std::fs::write(directory.join("gpu.toml"), "archs = what\n")?;
     let job = run(directory, &INPUTS)?;

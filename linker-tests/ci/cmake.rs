@@ -1,4 +1,4 @@
-//! `fatbin_check` in a real build: what is linked against the policy fails the build, and is judged again when the policy
+//! `fatbin_check` in a real build: a program that violates the policy fails the build, and is checked again when the policy
 //! changes.
 
 use std::path::Path;
@@ -47,7 +47,7 @@ fn build(directory: &Path, generator: &str, program: &str) -> Result<()> {
     let build = || end(Command::new(&cmake).args(["--build", "build"]).current_dir(directory));
     build()?.must_be(0, " passed")?;
     build()?.must_be(0, "")?;
-    // The policy changes, and nothing else does. Twice, for a build that failed must not be held for done.
+    // Only the policy changes. The build runs twice: a failed build must not be up to date.
     set_policy("gfx942")?;
     for _ in 0..2 {
         let ended = build()?;

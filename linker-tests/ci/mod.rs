@@ -1,6 +1,5 @@
-//! The places that other projects call the program from: a GitHub action ([`action`]), a hook of pre-commit
-//! ([`pre_commit`]), a function of CMake ([`cmake`]). Each is called as its users do, with a policy that is kept and one
-//! that is not.
+//! Integrations for other projects: the GitHub action ([`action`]), the pre-commit hook ([`pre_commit`]) and the CMake function
+//! ([`cmake`]). Each is used like its users do, with a policy that passes and one that fails.
 
 mod action;
 mod cmake;
@@ -18,11 +17,11 @@ use crate::harness::trial::{completion, fresh_directory};
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
     let tests: [(&str, Test); 7] = [
-        ("action/kept", action::a_policy_that_is_kept_passes_and_is_told_everywhere),
-        ("action/broken", action::a_policy_that_is_not_kept_fails_behind_the_reports),
+        ("action/kept", action::a_passing_policy_is_reported_everywhere),
+        ("action/broken", action::a_violated_policy_fails_after_the_reports),
         ("action/nothing", action::a_pattern_that_matches_nothing_fails),
-        ("action/unreadable", action::a_policy_that_cannot_be_read_leaves_nothing_for_code_scanning),
-        ("pre-commit", pre_commit::the_hook_judges_what_is_committed),
+        ("action/unreadable", action::an_invalid_policy_writes_no_report_for_code_scanning),
+        ("pre-commit", pre_commit::the_hook_checks_committed_files),
         ("cmake/makefiles", cmake::a_build_with_makefiles_fails_with_the_policy),
         ("cmake/ninja", cmake::a_build_with_ninja_fails_with_the_policy),
     ];
@@ -33,12 +32,12 @@ pub fn trials() -> Vec<Trial> {
     tests.into_iter().map(trial).collect()
 }
 
-/// A policy that demands code for a processor; that of the fixture is gfx90a.
+/// Returns a policy that requires code for a processor; the fixture is for gfx90a.
 fn policy(arch: &str) -> String {
     format!("[archs]\nrequire = [\"{arch}\"]\n")
 }
 
-/// A directory with a code object under a name with a space, and a policy.
+/// Makes a directory with a code object, under a name with a space, and a policy.
 fn project(directory: &Path, arch: &str) -> Result<()> {
     std::fs::create_dir_all(directory.join("dist/in here"))?;
     std::fs::copy(fixture("answer-gfx90a.hsaco")?, directory.join("dist/in here/a.hsaco"))?;
@@ -46,7 +45,7 @@ fn project(directory: &Path, arch: &str) -> Result<()> {
     Ok(())
 }
 
-/// The directory of the program under test, and the path of programs with it in front.
+/// Returns `PATH` with the directory of the program under test at the front.
 fn path_with_program() -> Result<std::ffi::OsString> {
     let directory = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().context("the program is in a directory")?;
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -58,7 +57,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// How a command ended, and all that it printed.
+/// Exit status and output of a command.
 struct Ended {
     status: i32,
     text: String,

@@ -1,4 +1,4 @@
-//! The hook, run by pre-commit from a repository that holds nothing but its description.
+//! The hook, run by pre-commit from a repository that contains only the hook's definition.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::harness::tools::Tool;
 
 const HOOKS: &str = ".pre-commit-hooks.yaml";
 
-pub fn the_hook_judges_what_is_committed(directory: &Path) -> Result<()> {
+pub fn the_hook_checks_committed_files(directory: &Path) -> Result<()> {
     let (program, git) = (Tool::PreCommit.path()?, Tool::Git.path()?);
     let (hooks, work) = (directory.join("hooks"), directory.join("work"));
     std::fs::create_dir_all(&hooks)?;

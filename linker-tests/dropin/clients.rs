@@ -160,9 +160,9 @@ impl Client {
         let object = PathBuf::from(format!("{side:?}.o"));
         let mut compile = self.command(directory, &clang)?;
         compile.args(["-v", "-O1", "-c"]).arg(format!("-B{side:?}")).args(self.flags.split(' '));
-        let said = said_by(compile.args(self.source.flags(directory)?).arg("-o").arg(&object))?;
+        let output = output_of(compile.args(self.source.flags(directory)?).arg("-o").arg(&object))?;
         let call = format!(" \"{side:?}/{name}\" ");
-        ensure!(said.lines().any(|line| line.starts_with(&call)), "{compile:?} did not call{call}:\n{said}");
+        ensure!(output.lines().any(|line| line.starts_with(&call)), "{compile:?} did not call{call}:\n{output}");
         Ok(object)
     }
 
@@ -188,10 +188,10 @@ impl Client {
         if self.source == Source::Cuda {
             link.arg("--cuda-path=cuda");
         }
-        let said = said_by(link.arg(object))?;
+        let output = output_of(link.arg(object))?;
         for [triple, arch, _] in self.images {
-            let is_linked = said.lines().any(|line| line.contains(&format!("-{triple}-{arch}")));
-            ensure!(is_linked, "{link:?} does not link {triple} {arch}:\n{said}");
+            let is_linked = output.lines().any(|line| line.contains(&format!("-{triple}-{arch}")));
+            ensure!(is_linked, "{link:?} does not link {triple} {arch}:\n{output}");
         }
         Ok(())
     }
@@ -210,12 +210,12 @@ impl Client {
 }
 
 /// Returns the output of a command, with standard error, where the drivers print their calls.
-fn said_by(command: &mut Command) -> Result<String> {
+fn output_of(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let said = text(&output.stdout) + &text(&output.stderr);
-    ensure!(output.status.success(), "{command:?} failed: {}\n{said}", output.status);
-    Ok(said)
+    let printed = text(&output.stdout) + &text(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed: {}\n{printed}", output.status);
+    Ok(printed)
 }
 
 impl Source {

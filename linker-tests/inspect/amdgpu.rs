@@ -10,7 +10,7 @@ use super::{Ours, clang, dwarf, source, text, trial};
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
 
-/// What LLVM calls each figure, and we.
+/// LLVM's name of each figure, and fatbin's.
 const FIGURES: [(&str, &str); 10] = [
     (".vgpr_count", "vgprs"),
     (".agpr_count", "agprs"),
@@ -24,10 +24,10 @@ const FIGURES: [(&str, &str); 10] = [
     (".max_flat_workgroup_size", "max_threads"),
 ];
 
-/// Old and new, both wave sizes, with accumulation registers and without.
+/// Old and new processors, of both wave sizes, with and without accumulation registers.
 const PROCESSORS: [&str; 5] = ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1201"];
 
-/// How debug information may be there, and what that comes to.
+/// Compiler flags for debug information, and the expected result.
 const DEBUG: [(&str, &[&str], &str); 6] = [
     ("no-debug", &[], "none"),
     ("directives-only", &["-gline-directives-only"], "lines"),
@@ -82,7 +82,7 @@ fn opencl(directory: &Path, options: &[&str]) -> Result<()> {
     compare(directory, "full")?.has_names_of_cxxfilt(directory)
 }
 
-/// Releases before LLVM 15 wrote it still; nobody reads its metadata here, and that has to be said.
+/// Compiles version 2, which releases before LLVM 15 wrote. Its metadata is not supported, which must be reported.
 fn version_2(directory: &Path) -> Result<()> {
     let step = Step::new(directory, llvm_tool("clang", "14", "clang-14")?).args(["-x", "cl", "-O2", "-nogpulib", "-c"]);
     let step = step.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx906", "-mcode-object-version=2", "-o", "image"]);

@@ -1,4 +1,4 @@
-//! NVIDIA cubins: `cuobjdump -res-usage` prints what each function takes.
+//! NVIDIA cubins: `cuobjdump -res-usage` prints the resources of each function.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::{Ours, clang, dwarf, source, text, trial};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
-/// Both forms of the ELF header, with 1 KB of shared memory that the system keeps (90 and later) and without.
+/// Both forms of the ELF header, with and without 1 KB of shared memory reserved by the system (90 and later).
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100f", "sm_120"];
 
-/// In `kernels.cu`.
+/// The kernels of `kernels.cu`.
 const KERNELS: usize = 8;
 
 pub fn trials() -> Vec<Trial> {
@@ -33,7 +33,7 @@ pub fn trials() -> Vec<Trial> {
     }
     let without_debug = |directory: &Path| assembled(directory, &[], "sm_90", &[], "none").map(drop);
     trials.push(trial("cubin/no-debug".to_owned(), without_debug));
-    // `debug` in the target of the PTX and `-g` go together.
+    // `debug` in the target of the PTX requires `-g`.
     let full = |directory: &Path| {
         assembled(directory, &["-g", "--cuda-noopt-device-debug"], "sm_90", &["-g"], "full").map(drop)
     };
@@ -65,7 +65,7 @@ fn assembled(directory: &Path, clang: &[&str], architecture: &str, ptxas: &[&str
     Ok(ours)
 }
 
-/// Compares what is said of the cubin `image` with all that others say.
+/// Compares the report about the cubin `image` with the output of the other tools.
 pub fn compare(directory: &Path, level: &str) -> Result<Ours> {
     let ours = Ours::of(directory, "image")?;
     for (name, theirs) in &usage(directory, &ours)? {
@@ -100,7 +100,7 @@ fn to_be_linked(directory: &Path) -> Result<()> {
 
 type Figures = BTreeMap<String, String>;
 
-/// Our figures of a kernel under cuobjdump's names.
+/// Returns fatbin's figures of a kernel under cuobjdump's names.
 fn of(kernel: &Value) -> Figures {
     let stack = match kernel["scratch_is_minimum"].as_bool() {
         Some(true) => "UNKNOWN".to_owned(),
@@ -114,7 +114,7 @@ fn of(kernel: &Value) -> Figures {
     figures
 }
 
-/// What cuobjdump says of each of our kernels. It lists other functions too.
+/// Returns cuobjdump's figures of each kernel. It lists other functions too.
 fn usage(directory: &Path, ours: &Ours) -> Result<BTreeMap<String, Figures>> {
     let done = Step::new(directory, Tool::Cuobjdump.path()?).args(["-res-usage", "image"]).run()?;
     let mut usage = BTreeMap::new();

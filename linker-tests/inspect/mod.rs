@@ -1,9 +1,8 @@
-//! What `fatbin inspect` says of kernels beside what the vendors' tools say of the same files.
+//! `fatbin inspect` compared with the vendors' tools on the same files.
 //!
-//! The kernels of `kernels.cu` take something of everything: shared memory, a stack, registers that do not fit, launch
-//! bounds. clang compiles them for AMD's processors and, through ptxas, for NVIDIA's; `kernels.cl` has what only OpenCL can
-//! say. Whatever our program states is asked of `llvm-readelf` or `cuobjdump` again, of `llvm-dwarfdump` and
-//! `llvm-cxxfilt`, and has to be the same. So it is for images of real files.
+//! The kernels of `kernels.cu` use every resource: shared memory, a stack, spilled registers, launch bounds. clang compiles
+//! them for AMD's processors and, through ptxas, for NVIDIA's; `kernels.cl` contains what only OpenCL can express. Every figure
+//! must equal the output of `llvm-readelf` or `cuobjdump`, `llvm-dwarfdump` and `llvm-cxxfilt`, also for images of real files.
 
 mod amdgpu;
 mod cubin;
@@ -26,7 +25,7 @@ pub fn trials() -> Vec<Trial> {
     [amdgpu::trials(), cubin::trials(), others::trials(), real::trials()].into_iter().flatten().collect()
 }
 
-/// A trial in a directory of its own.
+/// Returns a trial in a directory of its own.
 fn trial(name: String, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
     let directory = name.replace(['/', ':'], "-");
     Trial::ignorable_test(format!("inspect/{name}"), move || {
@@ -38,16 +37,16 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/inspect").join(name)
 }
 
-/// clang without the headers and libraries that a GPU toolkit has.
+/// Returns clang without the headers and libraries of a GPU toolkit.
 fn clang(directory: &Path) -> Result<Step> {
     Ok(Step::new(directory, Tool::Clang.path()?).args(["-O2", "-nogpulib"]))
 }
 
-/// What our program says of the only image of a file.
+/// fatbin's report about the only image of a file.
 struct Ours {
     done: Done,
     image: Value,
-    /// By name.
+    /// Kernels by name.
     kernels: BTreeMap<String, Value>,
 }
 
@@ -61,8 +60,8 @@ impl Ours {
         Ok(Ours { done, image, kernels })
     }
 
-    /// The names that are shown are those that llvm-cxxfilt gives. Those of real templates are not compared: GNU's tools and
-    /// LLVM's write lambdas and the end of two lists of arguments in different ways.
+    /// Checks that the displayed names equal those of llvm-cxxfilt. Names of real templates are not compared: GNU's and LLVM's
+    /// tools format lambdas and nested argument lists differently.
     fn has_names_of_cxxfilt(&self, directory: &Path) -> Result<()> {
         let filtered = Step::new(directory, Tool::Cxxfilt.path()?).args(self.kernels.keys()).run()?;
         ensure!(filtered.stdout.lines().count() == self.kernels.len(), "{}", filtered.error("a line a name"));
@@ -82,7 +81,7 @@ impl Ours {
     }
 }
 
-/// A value of JSON as tools would print it; empty where there is none.
+/// Formats a JSON value as tools print it; empty for null.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

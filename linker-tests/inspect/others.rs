@@ -14,7 +14,7 @@ pub fn trials() -> Vec<Trial> {
     vec![trial("spirv".to_owned(), spirv), trial("openmp-on-the-host".to_owned(), openmp)]
 }
 
-/// clang writes SPIR-V by itself since LLVM 22 has the target.
+/// clang writes SPIR-V without other tools since LLVM 22.
 fn spirv(directory: &Path) -> Result<()> {
     let step = clang(directory)?.args(["-x", "cl", "--target=spirv64", "-c", "-o", "image"]);
     step.arg(source("kernels.cl")).run()?;
@@ -26,7 +26,7 @@ fn spirv(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The host's own image is a shared library; its kernels are known by the names that clang gives them.
+/// The host's own image is a shared library; its kernels are recognized by clang's names.
 fn openmp(directory: &Path) -> Result<()> {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
     let target = "x86_64-unknown-linux-gnu";

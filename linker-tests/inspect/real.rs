@@ -1,4 +1,4 @@
-//! Images out of files that people install: kernels by the hundred, of compilers that are not on this machine.
+//! Images of packages that people install: hundreds of kernels by compilers that are not on this machine.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn nvidia(directory: &Path, file: &'static str, arch: &str) -> Result<()> {
     cubin::compare(directory, "none").map(drop)
 }
 
-/// The largest ELF image for `arch` becomes `image`.
+/// Extracts the largest ELF image for `arch` to `image`.
 fn largest(directory: &Path, file: &'static str, arch: &str) -> Result<()> {
     let file = real_files::path_of(file)?;
     let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["extract", "--arch", arch, "-o", "images"]);

@@ -1,8 +1,8 @@
-//! The page of `--html` in a real browser: Chromium without a window, which clicks, types and takes pictures.
+//! The page of `--html` in a real browser: headless Chromium clicks, types and takes screenshots.
 //!
-//! What is on the page is made of real images, and of two code objects whose kernels have markup for names. Each trial
-//! also demands that the browser complains of nothing and asks for nothing but the page. The pictures, of two widths, light
-//! and dark, stay in the directory of the trial `looks`.
+//! The page is generated from real images, and from two code objects whose kernels have markup as names. Each trial also
+//! requires that the browser reports no error and requests nothing except the page. The screenshots, of two widths, light and
+//! dark, stay in the directory of the trial `looks`.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ const REAL: [&str; 6] = [
     "answer-sm_80.ptx",
 ];
 
-/// A name, and others of its length that are markup.
+/// A kernel name, and markup of the same length.
 const NAME: &[u8; 13] = b"answer_kernel";
 const HOSTILE: [&[u8; 13]; 2] = [b"<img onerror>", b"</script><b>x"];
 
@@ -44,13 +44,13 @@ fn is_usable(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the trials of findings demand: more than there is, and less debug information as a wish.
+/// Policy of the trials with findings: an error for missing code, and a warning about debug information.
 const POLICY: &str = "warn = [\"debug-information\"]\n[archs]\nrequire = [\"sm_89\"]\n[images]\ndebug = \"none\"\n";
 
-/// A check that cannot decide everything and says so to files, as a command that ends well.
+/// A check with undecided results, whose output goes to files, as a command that succeeds.
 const CANNOT_DECIDE: &str = "\"$0\" \"$@\" >said 2>complained; test $? -eq 2";
 
-/// Puts `page.html` into the directory.
+/// Writes `page.html` to the directory.
 fn make_page(directory: &Path, name: &str) -> Result<()> {
     let fatbin = env!("CARGO_BIN_EXE_fatbin");
     let mut step = match name {
@@ -83,7 +83,7 @@ fn make_page(directory: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// An image whose kernel has another name, wherever the image says it.
+/// Returns an image with its kernel renamed in all places.
 fn renamed(image: &[u8], name: &[u8; 13]) -> Vec<u8> {
     let mut image = image.to_vec();
     while let Some(at) = image.windows(NAME.len()).position(|bytes| bytes == NAME) {

@@ -1,4 +1,4 @@
-//! clang-offload-bundler, which wants a file to itself for each bundle: the reader cuts them out by its own offsets.
+//! clang-offload-bundler, which requires one file per bundle: the reader cuts the bundles out by its own offsets.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub fn trials() -> impl Iterator<Item = Trial> {
 }
 
 fn equals_the_bundler(directory: &Path, file: &RealFile) -> Result<()> {
-    // ROCm 5 calls the host by three parts of a triple, and at such an id release 22 stops: "invalid bundle id".
+    // ROCm 5 names the host by three parts of a triple, which release 22 rejects: "invalid bundle id".
     let tool = match file.name {
         "rocrand" => llvm_tool("clang-offload-bundler", "19", "clang-tools-19")?,
         _ => Tool::OffloadBundler.path()?,
@@ -42,7 +42,7 @@ fn equals_the_bundler(directory: &Path, file: &RealFile) -> Result<()> {
         let targets: Vec<&str> = images.iter().map(|image| image.target.as_str()).collect();
         let step =
             Step::new(&taken_out, &tool).args(["-type=o", "-unbundle", &format!("-targets={}", targets.join(","))]);
-        // An output is called by the place of its image in the list.
+        // An output is named by the position of its image in the list.
         let outputs = (0..targets.len()).map(|index| format!("-output={index}"));
         step.arg(format!("-input={}", input.display())).args(outputs).run()?;
         for (hash, index) in hashes(&taken_out)? {

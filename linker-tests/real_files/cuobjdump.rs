@@ -1,4 +1,4 @@
-//! NVIDIA's own reader, on the shared libraries with CUDA: it takes out cubins and PTX and says for what in the names.
+//! NVIDIA's reader, on the shared libraries with CUDA: it extracts cubins and PTX, with the arch in their names.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::{Found, RealFile, hashes, named, scanned, trial};
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, in_path};
 
-/// It takes the cubins of CUDA 12.1 in this library for invalid, ends with status 1 and leaves the rest out. Every section and
-/// segment of them is inside the file, and readelf takes them.
+/// A library with cubins of CUDA 12.1 that cuobjdump rejects as invalid: it exits with status 1 and omits the rest. All sections
+/// and segments of the cubins are inside the file, and readelf accepts them.
 const GIVES_UP_ON: &str = "libraries/libbitsandbytes_cuda121.so";
 
 pub fn trials() -> impl Iterator<Item = Trial> {
@@ -31,7 +31,7 @@ fn equals_cuobjdump(directory: &Path, file: &RealFile) -> Result<()> {
         let taken_out = directory.join("taken-out");
         std::fs::create_dir(&taken_out)?;
         let run = ["-xelf", "-xptx"].into_iter().try_for_each(|option| {
-            // Without -all it skips relocatable device code.
+            // Without -all, cuobjdump skips relocatable device code.
             Step::new(&taken_out, &tool).args(["-all", option, "all"]).arg(directory.join(name)).run().map(drop)
         });
         if name == GIVES_UP_ON {
@@ -51,7 +51,7 @@ fn equals_cuobjdump(directory: &Path, file: &RealFile) -> Result<()> {
     Ok(())
 }
 
-/// The files are called `library.NUMBER.ARCH.cubin`.
+/// Returns the arch in a file name `library.NUMBER.ARCH.cubin`.
 fn arch(name: &str) -> Option<String> {
     name.rsplit('.').nth(1).map(str::to_owned)
 }

@@ -1,8 +1,8 @@
-//! Files that people install, and what others read in them: `reader.py`, which knows the layouts and nothing of ours, NVIDIA's
-//! cuobjdump where it can read a file at all, and clang-offload-bundler for bundles that were cut out of their files first.
+//! Packages that people install, compared with independent readers: `reader.py`, which is written from the layouts alone,
+//! NVIDIA's cuobjdump for the files that it can read, and clang-offload-bundler for bundles cut out of their files.
 //!
-//! Each has to find the same images, byte for byte, for the same processors, and not one more. Between them the files have
-//! CUDA 11.8 to 13.2 in shared libraries and DLLs, ROCm 5.3 to 7.15 in plain and compressed bundles, and SYCL.
+//! Each must find the same images, byte for byte, for the same processors, and no others. The files cover CUDA 11.8 to 13.2 in
+//! shared libraries and DLLs, ROCm 5.3 to 7.15 in plain and compressed bundles, and SYCL.
 
 mod bundler;
 mod cuobjdump;
@@ -17,8 +17,7 @@ use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, fetched, find_in, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// A name for the trials, the file's own up to a dot, and how many images are in it: the number is only there to notice
-/// when all of the readers become blind to the same thing.
+/// Name for the trials, stem of the file name, and number of images, which guards against an omission common to all readers.
 struct RealFile {
     name: &'static str,
     stem: &'static str,
@@ -43,18 +42,18 @@ pub fn trials() -> Vec<Trial> {
     reader.chain(cuobjdump::trials()).chain(bundler::trials()).collect()
 }
 
-/// A trial on one of the files, by its name, in a directory of its own.
+/// Returns a trial on one of the files, in a directory of its own.
 fn trial(file: &'static RealFile, what: &'static str, test: fn(&Path, &RealFile) -> Result<()>) -> Trial {
     Trial::ignorable_test(format!("real_files/{what}/{}", file.name), move || {
         completion(fresh_directory("real_files", &format!("{what}-{}", file.name)).and_then(|directory| {
             test(&directory, file)?;
-            // What was taken out of them takes hundreds of megabytes, and whoever wants it can run the trial's steps.
+            // The extracted images take hundreds of megabytes; the steps of the trial make them again.
             Ok(std::fs::remove_dir_all(&directory)?)
         }))
     })
 }
 
-/// Where the file is, by its name in the table.
+/// Returns the path of a file by its name in the table.
 pub fn path_of(name: &'static str) -> Result<PathBuf> {
     named([name]).next().expect("one for one").path()
 }
@@ -69,19 +68,19 @@ impl RealFile {
     }
 }
 
-/// An image as all readers can tell it.
+/// Properties of an image that all readers report.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
-    /// The innermost file.
+    /// Name of the innermost file.
     file: String,
     container: String,
     offset: u64,
-    /// The bundle entry id, or else the arch, or else `-`.
+    /// Bundle entry ID, or else the arch, or else `-`.
     target: String,
     sha256: String,
 }
 
-/// What our program finds, and its own words.
+/// Returns the images that fatbin finds, and its run.
 fn scanned(directory: &Path, path: &Path) -> Result<(Vec<Found>, Done)> {
     let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", "--hash"]).arg(path).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
@@ -92,11 +91,11 @@ fn scanned(directory: &Path, path: &Path) -> Result<(Vec<Found>, Done)> {
             for image in elements(container, "images") {
                 let target = [&image["id"], &image["arch"]].into_iter().find_map(Value::as_str).unwrap_or("-");
                 images.push(Found {
-                    file: said(&file["path"]),
-                    container: said(&container["type"]),
+                    file: text(&file["path"]),
+                    container: text(&container["type"]),
                     offset: container["offset"].as_u64().context("an offset")?,
                     target: target.to_owned(),
-                    sha256: said(&image["sha256"]),
+                    sha256: text(&image["sha256"]),
                 });
             }
         }
@@ -108,7 +107,7 @@ fn elements<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn said(value: &Value) -> String {
+fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -137,7 +136,7 @@ fn line_of_the_reader(line: &str) -> Option<Found> {
     Some(Found { file, container, offset: offset.parse().ok()?, target, sha256 })
 }
 
-/// SHA-256 and name of every file in a directory.
+/// Returns SHA-256 and name of every file in a directory.
 fn hashes(directory: &Path) -> Result<Vec<(String, String)>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory)? {

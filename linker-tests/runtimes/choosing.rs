@@ -1,4 +1,4 @@
-//! Which of several images a real runtime takes, beside what `fatbin select` says that it takes.
+//! The image that a real runtime selects, compared with the prediction of `fatbin select`.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool, find_in, llvm_tool, not_fetched};
 
-/// Two images for the host's own processor, in either order: both run, so what is printed tells which was taken.
+/// Runs two images for the host's own processor, in either order: the output identifies the selected image.
 pub fn openmp(directory: &Path, release: &'static str, linker: Linker) -> Result<()> {
     let libomp = openmp_library(release, "libomp.so.5")?;
     let libomptarget = openmp_library(release, &format!("libomptarget.so.{release}"))?;
@@ -47,7 +47,7 @@ pub fn openmp(directory: &Path, release: &'static str, linker: Linker) -> Result
     Ok(())
 }
 
-/// Target ids in one bundle. Bundles of the second half must not be: two of their entries serve one device.
+/// Target IDs in one bundle. Bundles of the second half are invalid: two of their entries are compatible with one device.
 const BUNDLES: [&[&str]; 6] = [
     &["gfx908", "gfx90a"],
     &["gfx90a:xnack+", "gfx90a:xnack-"],
@@ -60,10 +60,10 @@ const BUNDLES: [&[&str]; 6] = [
 const DEVICES: [&str; 4] =
     ["gfx90a:sramecc+:xnack-", "gfx90a:sramecc-:xnack+", "gfx908:sramecc+:xnack-", "gfx906:sramecc+:xnack-"];
 
-/// The low byte of `e_flags` in code for these.
+/// Low byte of `e_flags` in code for these processors.
 const MACHINES: [(&str, u8); 3] = [("gfx906", 0x2f), ("gfx908", 0x30), ("gfx90a", 0x3f)];
 
-/// libamd_comgr, which HIP asks for the entry of a bundle, needs no device for the answer.
+/// Compares with libamd_comgr, by which HIP selects the entry of a bundle, and which needs no device.
 pub fn hip(directory: &Path, release: &'static str, linker: Linker) -> Result<()> {
     let hip = hip_library(release)?;
     let comgr = hip.parent().and_then(|directory| find_in(directory, "libamd_comgr.so.2"));
@@ -88,7 +88,7 @@ pub fn hip(directory: &Path, release: &'static str, linker: Linker) -> Result<()
     Ok(())
 }
 
-/// A bundle with these ids, each with code whose header says the same. What no tool puts into one bundle is made by renaming.
+/// Makes a bundle with these IDs, each with code whose header matches. IDs that tools refuse are made by renaming.
 fn write_bundle(directory: &Path, ids: &[&str]) -> Result<()> {
     let stand_in = ids[1].replace("gfx90a", "gfx942");
     let mut step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["bundle", "--type=o", "-o", "bundle"]);
@@ -109,9 +109,9 @@ fn write_bundle(directory: &Path, ids: &[&str]) -> Result<()> {
     Ok(std::fs::write(directory.join("bundle"), bundle)?)
 }
 
-/// What `select` says of the only choice in a file.
+/// Returns the result of `select` for the only bundle in a file.
 fn answer(directory: &Path, device: &str, file: &str) -> Result<Value> {
-    // It ends with 1 where nothing is taken, which is an answer too.
+    // The exit status is 1 if no image is selected, which is a valid result.
     let select = format!("{} select --json --device {device} {file} || [ $? = 1 ]", env!("CARGO_BIN_EXE_fatbin"));
     let done = Step::new(directory, "sh").args(["-c", &select]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;

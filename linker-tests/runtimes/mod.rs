@@ -1,10 +1,10 @@
-//! Real runtimes, as many releases as can be had: what the judge of the matrix says is one thing, what they accept another.
+//! Real runtimes, in all available releases: the final test of what the judge of the matrix verifies.
 //!
-//! OpenMP programs compiled by one release of clang run their target regions through that release's libomptarget, on the
-//! host's own processor. CUDA and HIP need a GPU for that; without one a program still has to start, register, get an
-//! answer from the runtime, and end.
+//! OpenMP programs compiled by one release of clang run their target regions with that release's libomptarget on the host's
+//! own processor. CUDA and HIP need a GPU for that; without one, a program must still start, register, receive an answer from
+//! the runtime, and exit.
 //!
-//! `scripts/test` fetches the runtimes that cannot be installed side by side into `target/runtimes`, a directory each.
+//! `scripts/test` fetches runtimes that cannot be installed side by side into directories of `target/runtimes`.
 
 mod choosing;
 
@@ -30,7 +30,7 @@ pub fn trials() -> Vec<Trial> {
         };
         for release in ["15", "16", "19", "22"] {
             trial(format!("openmp-{release}"), openmp, release);
-            // What a runtime takes of a program is no affair of its linker.
+            // The linker does not affect the runtime.
             if linker == Linker::Bfd {
                 trial(format!("openmp-{release}-choosing"), choosing::openmp, release);
             }
@@ -64,7 +64,7 @@ fn openmp(directory: &Path, release: &str, linker: Linker) -> Result<()> {
     let expected = std::fs::read_to_string(case.join("expected-stdout"))?;
     let flags = ["-Wl,--no-as-needed".into(), libomp.clone().into_os_string(), libomptarget.clone().into_os_string()];
     let abi = format!("llvm{release}");
-    // Said by name, and found out from the host object: both have to fit this release.
+    // The ABI is given by name or detected from the host object: both must work with this release.
     for (name, choice) in [("said", ["--abi", abi.as_str()]), ("matched", ["--match", "host.o"])] {
         let step = wrap(directory).args(["--kind", "openmp"]).args(choice);
         step.arg(format!("--image=file=device.so,triple={HOST}")).args(["-o", "wrapper.o"]).run()?;
@@ -80,7 +80,7 @@ fn openmp(directory: &Path, release: &str, linker: Linker) -> Result<()> {
     Ok(())
 }
 
-/// The newest libomptarget is an installed one; others would take its place and are fetched.
+/// The newest libomptarget is installed; others would replace it and are fetched.
 fn openmp_library(release: &str, name: &str) -> Result<PathBuf> {
     let installed = PathBuf::from(format!("/usr/lib/llvm-{release}/lib"));
     let fetched = fetched(&format!("openmp-{release}")).join(format!("usr/lib/llvm-{release}/lib"));
@@ -101,14 +101,14 @@ fn hip(directory: &Path, release: &str, linker: Linker) -> Result<()> {
     starts_and_ends(directory, "hip", linker, &hip_library(release)?)
 }
 
-/// The HIP runtime of this release.
+/// Returns the HIP runtime of this release.
 pub fn hip_library(release: &str) -> Result<PathBuf> {
     let name = format!("libamdhip64.so.{release}");
     let library = find_in(&fetched("hip-5").join("usr/lib/x86_64-linux-gnu"), &name);
     Ok(library.ok_or_else(|| not_fetched(&name))?)
 }
 
-/// A program with entries from the command line alone, once for each way in which the entries were read over time.
+/// Runs a program with entries from the command line only, once for each layout of entries.
 fn starts_and_ends(directory: &Path, kind: &str, linker: Linker, library: &Path) -> Result<()> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("linker-tests/runtimes/{kind}.c"));
     Step::new(directory, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(source).args(["-o", "host.o"]).run()?;
@@ -116,7 +116,7 @@ fn starts_and_ends(directory: &Path, kind: &str, linker: Linker, library: &Path)
     for abi in ["llvm15", "llvm18", "llvm20", "llvm22", "main"] {
         let mut step = wrap(directory).args(["--kind", kind, "--abi", abi, "--entry=answer_kernel=kernel_stub"]);
         step = step.args(["--entry=plain,size=16", "--entry=constant,size=16,flags=0x10"]);
-        // HIP 5 crashes on a managed variable without a GPU, with LLVM's own object as with ours: it allocates at once.
+        // HIP 5 crashes on a managed variable without a GPU, because it allocates at once, also with LLVM's object.
         if kind == "cuda" && ["llvm20", "llvm22", "main"].contains(&abi) {
             step = step.arg("--entry=managed,size=16,flags=1,data=16,aux=managed_pointer");
         }
@@ -125,7 +125,7 @@ fn starts_and_ends(directory: &Path, kind: &str, linker: Linker, library: &Path)
         }
         step.args(images.of(kind)).args(["-o", "wrapper.o"]).run()?;
         let step = Step::new(directory, Tool::Cc.path()?).args(linker.cc_flags()?);
-        // The runtime's own libraries are found when the program starts.
+        // The runtime's libraries must be found at the start of the program.
         let step = step.args(["-pie", "-Wl,--allow-shlib-undefined", "-o", abi, "host.o", "wrapper.o"]);
         step.arg(library).run()?;
         let done =

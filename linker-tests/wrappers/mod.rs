@@ -1,8 +1,8 @@
-//! The structures that register containers, after real compilers and linkers had them.
+//! The structures that register containers, as written by real compilers and linkers.
 //!
-//! What stands at their pointers differs: an address in a program with a fixed one, zeros and a relocation, an address that
-//! is relocated all the same, or links of a chain. In each case the containers have to be found by way of the pointers
-//! alone, since no section is named after them.
+//! Their pointers differ by format: an address in a program with a fixed one, zeros with a relocation, an address with a
+//! relocation, or links of a chain. In each case the containers must be found by the pointers alone, because the names of
+//! sections do not identify them.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// How ELF files are linked: a name, flags for the compiler, flags for the link.
+/// Links of ELF files: name, compiler flags, linker flags.
 const FORMS: [(&str, &[&str], &[&str]); 4] = [
     ("object", &["-fPIC", "-r"], &[]),
     ("shared", &["-fPIC", "-shared"], &[]),
@@ -23,10 +23,10 @@ const FORMS: [(&str, &[&str], &[&str]); 4] = [
     ("no-pie", &["-fno-pie", "-no-pie"], &[]),
 ];
 
-/// The same for what clang and lld make of it besides: a triple, flags.
+/// Links by clang and lld for other formats: triple, flags.
 const OTHERS: [(&str, &str, &[&str]); 7] = [
     ("packed-relocations", "x86_64-linux-gnu", &["-fPIC", "-shared", "-nostdlib", "-Wl,--pack-dyn-relocs=relr"]),
-    // Red zones stand between the structures.
+    // With red zones between the structures.
     (
         "sanitized",
         "x86_64-linux-gnu",
@@ -66,7 +66,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// A directory with the source and a bundle.
+/// Makes a directory with the source and a bundle.
 fn prepared(name: &str) -> Result<std::path::PathBuf> {
     let directory = fresh_directory("wrappers", name)?;
     std::fs::copy(

@@ -33,7 +33,7 @@ const ALIKE: [&str; 14] = [
     "-targets=DEVICE -input=../missing.a -output=x",
 ];
 
-pub fn are_taken_apart_alike(pair: &Pair) -> Result<()> {
+pub fn are_unbundled_like_the_tool(pair: &Pair) -> Result<()> {
     for (name, line) in MEMBERS {
         let line = format!("{} -output=x", spelled(line));
         let came = pair.call(Side::Theirs, &Call::line(&line))?;

@@ -107,11 +107,11 @@ fn compile(directory: &Path, line: &str, calls: &[&str]) -> Result<()> {
     }
     command.args(["--offload-arch=gfx906", "--offload-arch=gfx90a", "-nogpulib", "-nogpuinc", "-cuid=same"]);
     let output = command.args(line.split(' ')).output().with_context(|| format!("{command:?}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?} failed: {}\n{said}", output.status);
-    let called = said.lines().filter_map(|line| line.strip_prefix(" \"tools/clang-offload-bundler\" "));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed: {}\n{stderr}", output.status);
+    let called = stderr.lines().filter_map(|line| line.strip_prefix(" \"tools/clang-offload-bundler\" "));
     let called: Vec<&str> = called.filter_map(|call| call.split(' ').next()).collect();
-    ensure!(called == calls, "{command:?} should call the bundler with {calls:?}:\n{said}");
+    ensure!(called == calls, "{command:?} should call the bundler with {calls:?}:\n{stderr}");
     Ok(())
 }
 

@@ -74,7 +74,7 @@ const OPTIONS: [(&str, Option<&str>); 11] = [
 /// Targets that are in none of the bundles.
 const ABSENT: &str = "hip-amdgcn-amd-amdhsa--gfx1201";
 
-pub fn is_bundled_alike(pair: &Pair, kind: &Type) -> Result<()> {
+pub fn is_bundled_like_the_tool(pair: &Pair, kind: &Type) -> Result<()> {
     let mut bundles = 0;
     for (row, targets) in TARGETS.iter().enumerate() {
         for (column, options) in OPTIONS.iter().enumerate() {

@@ -28,10 +28,13 @@ use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    let mut trials = vec![trial("mistakes", mistakes_are_told_alike), trial("divergences", divergences::are_these)];
-    trials.push(trial("compatibility", targets_are_served_alike));
-    trials.push(trial("archives", archives::are_taken_apart_alike));
-    trials.extend(grid::TYPES.iter().map(|kind| trial(kind.name, move |pair| grid::is_bundled_alike(pair, kind))));
+    let mut trials =
+        vec![trial("mistakes", reports_errors_like_the_tool), trial("divergences", divergences::are_these)];
+    trials.push(trial("compatibility", matches_targets_like_the_tool));
+    trials.push(trial("archives", archives::are_unbundled_like_the_tool));
+    trials.extend(
+        grid::TYPES.iter().map(|kind| trial(kind.name, move |pair| grid::is_bundled_like_the_tool(pair, kind))),
+    );
     trials.extend(clients::trials());
     trials
 }
@@ -161,7 +164,7 @@ pub fn spelled(line: &str) -> String {
     line.replace("HOST", host).replace("DEVICE", "hip-amdgcn-amd-amdhsa--gfx906")
 }
 
-fn mistakes_are_told_alike(pair: &Pair) -> Result<()> {
+fn reports_errors_like_the_tool(pair: &Pair) -> Result<()> {
     for line in LINES {
         same::calls(pair, &Call::line(&spelled(line)))?;
     }
@@ -202,7 +205,7 @@ const IDS: [&str; 10] = [
     "openmp-x86_64-unknown-linux-gnu",
 ];
 
-fn targets_are_served_alike(pair: &Pair) -> Result<()> {
+fn matches_targets_like_the_tool(pair: &Pair) -> Result<()> {
     let mut served = 0;
     for id in IDS {
         let line = spelled(&format!("-type=bc -targets=HOST,{id} -input=../empty -input=../text -output=bundle"));

@@ -7,10 +7,8 @@ use super::{SourceFile, source_files};
 
 /// Cycles that are still to be opened: the directory, and the modules on the cycle in the order of their names. The list
 /// only shrinks.
-const KNOWN_CYCLES: &[(&str, &[&str])] = &[
-    ("src/check", &["coverage", "policy"]),
-    ("src/check/policy", &["contradiction", "error", "target"]),
-];
+const KNOWN_CYCLES: &[(&str, &[&str])] =
+    &[("src/check", &["coverage", "policy"]), ("src/check/policy", &["contradiction", "error", "target"])];
 
 /// The modules of one directory, each with the siblings that it uses.
 type Siblings = BTreeMap<String, BTreeSet<String>>;

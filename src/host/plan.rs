@@ -28,7 +28,7 @@ pub struct Section<'data> {
     pub alignment: u64,
     /// Contents.
     pub data: Data<'data>,
-    /// Whether the section could push code and data out of each other's reach, and belongs where the linker puts large
+    /// True if the section could push code and data out of each other's reach, and belongs where the linker puts large
     /// sections, on machines that have a flag for them.
     pub large: bool,
     /// Symbols whose sections stay in the link as long as this one does.

@@ -50,7 +50,7 @@ pub struct WrapSummary {
     pub abi: &'static str,
     /// Triple of the host.
     pub host: String,
-    /// Whether the images are among the large sections.
+    /// True if the images are among the large sections.
     pub large: bool,
 }
 

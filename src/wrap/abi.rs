@@ -18,11 +18,11 @@ pub struct Generation {
     pub release: Option<u32>,
     /// Layout of the offload entries.
     pub entries: EntryLayout,
-    /// Whether the entries of all kinds share one section.
+    /// True if the entries of all kinds share one section.
     pub one_entry_section: bool,
     /// Form of the placeholder's name: see [`Generation::placeholder`].
     placeholder: PlaceholderName,
-    /// Whether the placeholder's section is marked to survive `--gc-sections`.
+    /// True if the placeholder's section is marked to survive `--gc-sections`.
     pub retain: bool,
     /// Source file name that the generation's tool records in the object.
     pub source_name: &'static str,
@@ -38,7 +38,7 @@ pub struct Generation {
     pub flags: FlagRules,
     /// Interface of the SYCL runtime; `None` where the release has no wrapper for SYCL.
     pub sycl: Option<SyclAbi>,
-    /// Whether the target of each image is registered as well, as AMD's libomptarget of that time requires.
+    /// True if the target of each image is registered as well, as AMD's libomptarget of that time requires.
     pub image_info: bool,
 }
 

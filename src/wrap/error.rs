@@ -99,7 +99,7 @@ pub enum WrapError {
     /// The host is not supported, or the object cannot be emitted.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The runtime of this release does not know the kind.
+    /// The runtime of this release does not support the kind.
     #[error("--abi {abi}: {kind} is not supported (available for {kind}: {available})")]
     UnsupportedKind {
         /// Name of the ABI generation.

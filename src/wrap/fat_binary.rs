@@ -24,9 +24,9 @@ struct Names {
     /// Alignment of the fat binary in bytes. LLVM's wrapper library sets none, so CUDA's gets 16; clang aligns the fat binary
     /// of a single file, and HIP's loader maps pages.
     alignment: u64,
-    /// Whether a call ends the registration.
+    /// True if a call ends the registration.
     has_end: bool,
-    /// Whether surfaces and textures can be registered: libcudart 12 and 13 no longer have those functions.
+    /// True if surfaces and textures can be registered: libcudart 12 and 13 no longer have those functions.
     has_surfaces: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Properties that a wrapper object must share with a host object, read from that host object.
 //!
 //! Clang leaves the offload entries in the host object: the section's name and the size of an entry determine the
-//! generation, the file header the machine. The user has to know neither.
+//! generation, the file header the machine. The user needs to specify neither.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn read_entries(file: &object::File, kind: OffloadKind) -> Option<FoundEntries> 
     Some(entries)
 }
 
-/// Returns the newest release that writes such entries. `main` and `aomp` are not releases, and nothing in the object tells
+/// Returns the newest release that writes such entries. `main` and `aomp` are not releases, and nothing in the object distinguishes
 /// them from one. The names of symbols count only for old entries, whose layout several releases share under different
 /// names.
 fn newest_release(kind: OffloadKind, entries: &FoundEntries) -> Option<Generation> {

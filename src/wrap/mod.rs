@@ -36,7 +36,7 @@ struct Request<'data> {
     entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
     keep: Vec<String>,
-    /// Whether the images are placed among large sections.
+    /// True if the images are placed among large sections.
     large: bool,
 }
 

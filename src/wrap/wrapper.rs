@@ -21,11 +21,11 @@ const LARGE: u64 = 1 << 30;
 /// Placement of images among the large sections, out of reach of code and data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeImages {
-    /// If together they have at least 1 GiB.
+    /// Among the large sections if they have at least 1 GiB together.
     Auto,
-    /// Whatever their size.
+    /// Always among the large sections.
     Always,
-    /// Whatever their size, not.
+    /// Never among the large sections.
     Never,
 }
 

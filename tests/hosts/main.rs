@@ -61,9 +61,10 @@ fn main() -> ExitCode {
 }
 
 fn trials(host: &'static Host) -> Vec<Trial> {
-    let kinds: &[ProgramKind] = match host.has_c_library() {
-        true => &[ProgramKind::Pie, ProgramKind::NonPie, ProgramKind::Library, ProgramKind::Unwinding],
-        false => &[ProgramKind::Pie, ProgramKind::NonPie],
+    let kinds: &[ProgramKind] = if host.has_c_library() {
+        &[ProgramKind::Pie, ProgramKind::NonPie, ProgramKind::Library, ProgramKind::Unwinding]
+    } else {
+        &[ProgramKind::Pie, ProgramKind::NonPie]
     };
     let trial = |linker: Linker, kind: ProgramKind| {
         let name = format!("hosts/{}/{}/{}", host.name, linker.name(), kind.name());
@@ -168,14 +169,12 @@ impl<'host> Workspace<'host> {
             ProgramKind::Pie => (["-pie", "-fPIE"], ["-static-pie", "-fPIE"]),
             _ => (["-no-pie", "-fno-pie"], ["-static", "-fno-pie"]),
         };
-        let compile = match self.host.has_c_library() {
-            true => self.compile().args(hosted),
+        let compile = if self.host.has_c_library() {
+            self.compile().args(hosted)
+        } else {
             // The emulator of Debian 12 (qemu 7.2) does not support the vector instructions that clang 22 uses by default.
-            false => self
-                .compile()
-                .args(freestanding)
-                .args(["-nostdlib", "-ffreestanding", "-mno-lsx"])
-                .arg(source("freestanding.c")),
+            let flags = ["-nostdlib", "-ffreestanding", "-mno-lsx"];
+            self.compile().args(freestanding).args(flags).arg(source("freestanding.c"))
         };
         compile.arg(judge).arg(main).args(objects).run()
     }

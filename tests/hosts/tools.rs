@@ -77,10 +77,7 @@ impl Host {
 
     /// Returns the emulator for programs of this host; `None` on the host itself.
     pub fn emulator(&self) -> Result<Option<PathBuf>> {
-        match self.is_native() {
-            true => Ok(None),
-            false => Ok(Some(in_path(self.emulator, "qemu-user")?)),
-        }
+        if self.is_native() { Ok(None) } else { in_path(self.emulator, "qemu-user").map(Some) }
     }
 
     /// Returns the root directory of the libraries.
@@ -91,9 +88,10 @@ impl Host {
     /// Checks for the parts of the C library and of libgcc that a link needs.
     pub fn needs_libraries(&self) -> Result<()> {
         let Some(debian) = self.debian else { return Ok(()) };
-        let (c_library, compiler_library) = match self.is_native() {
-            true => (format!("/usr/lib/{}/crt1.o", self.triple), format!("/usr/lib/gcc/{}", self.triple)),
-            false => (format!("/usr/{}/lib/crt1.o", self.triple), format!("/usr/lib/gcc-cross/{}", self.triple)),
+        let (c_library, compiler_library) = if self.is_native() {
+            (format!("/usr/lib/{}/crt1.o", self.triple), format!("/usr/lib/gcc/{}", self.triple))
+        } else {
+            (format!("/usr/{}/lib/crt1.o", self.triple), format!("/usr/lib/gcc-cross/{}", self.triple))
         };
         let cross = if self.is_native() { String::new() } else { format!("-{debian}-cross") };
         exists(&c_library, format!("libc6-dev{cross}"))?;
@@ -142,8 +140,8 @@ fn in_path(name: &str, package: &str) -> Result<PathBuf> {
 }
 
 fn exists(path: impl AsRef<Path>, package: impl Into<String>) -> Result<()> {
-    match path.as_ref().exists() {
-        true => Ok(()),
-        false => Err(Missing { name: path.as_ref().display().to_string(), package: package.into() })?,
+    if path.as_ref().exists() {
+        return Ok(());
     }
+    Err(Missing { name: path.as_ref().display().to_string(), package: package.into() })?
 }

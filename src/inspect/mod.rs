@@ -14,6 +14,7 @@ mod cubin;
 mod debug;
 mod demangle;
 mod elf;
+mod figure;
 mod kernel;
 mod ptx;
 mod spirv;
@@ -21,6 +22,7 @@ mod spirv;
 pub use build_paths::build_paths;
 pub use code_hash::code_hash;
 pub use debug::{CompileUnit, Debug, DebugLevel};
+pub use figure::Figure;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 
 use object::elf as constants;

@@ -58,7 +58,7 @@ impl Surrounded<'_> {
 fn locked_kernel(kernel: &Kernel) -> LockedKernel {
     LockedKernel {
         name: kernel.name.clone(),
-        figures: FIGURES.map(|figure| (figure.of)(kernel)),
+        figures: FIGURES.map(|figure| figure.value(kernel)),
         scratch_is_minimum: kernel.scratch_is_minimum && kernel.scratch.is_some(),
         demangled: kernel.demangled.clone(),
     }

@@ -7,7 +7,6 @@ mod budget;
 mod build;
 mod compare;
 mod kernels;
-
 mod pairs;
 mod read;
 mod size;
@@ -21,7 +20,7 @@ pub use read::{InvalidLine, InvalidLock, is_lock, read};
 pub use size::growth;
 pub use text::write;
 
-use crate::inspect::Kernel;
+use crate::inspect::Figure;
 
 /// What is known of the device code in some files, in an order that does not depend on how it was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,32 +86,19 @@ pub struct LockedKernel {
     pub demangled: Option<String>,
 }
 
-/// A number that a kernel may have.
-pub struct Figure {
-    /// In a lock, and in JSON; the same as in `fatbin.inspect/1`.
-    pub key: &'static str,
-    of: fn(&Kernel) -> Option<u64>,
-}
-
-const fn figure(key: &'static str, of: fn(&Kernel) -> Option<u64>) -> Figure {
-    Figure { key, of }
-}
-
-/// The figures that a change of is worth a look: what a launch may fail by, or become slow by.
+/// The figures that a change of is worth a look: what a launch may fail by, or become slow by. Their order is that of the
+/// fields of a kernel's line.
 pub const FIGURES: [Figure; 9] = [
-    figure("code_size", |kernel| kernel.code_size),
-    figure("registers", |kernel| kernel.registers),
-    figure("vgprs", |kernel| kernel.vgprs),
-    figure("agprs", |kernel| kernel.agprs),
-    figure("sgprs", |kernel| kernel.sgprs),
-    figure("vgpr_spills", |kernel| kernel.vgpr_spills),
-    figure("sgpr_spills", |kernel| kernel.sgpr_spills),
-    figure(SCRATCH, |kernel| kernel.scratch),
-    figure("shared", |kernel| kernel.shared),
+    Figure::CodeSize,
+    Figure::Registers,
+    Figure::Vgprs,
+    Figure::Agprs,
+    Figure::Sgprs,
+    Figure::VgprSpills,
+    Figure::SgprSpills,
+    Figure::Scratch,
+    Figure::Shared,
 ];
-
-/// The one figure that may be a minimum.
-pub const SCRATCH: &str = "scratch";
 
 impl Lock {
     /// Of these files, in whatever order they and what is in them come.
@@ -150,9 +136,9 @@ impl LockedKernel {
         self.figures[0]
     }
 
-    /// Figures by their keys, without those that are absent.
-    pub fn known(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        FIGURES.iter().zip(self.figures).filter_map(|(figure, value)| Some((figure.key, value?)))
+    /// Returns the figures that are known.
+    pub fn known(&self) -> impl Iterator<Item = (Figure, u64)> {
+        FIGURES.into_iter().zip(self.figures).filter_map(|(figure, value)| Some((figure, value?)))
     }
 
     /// The name for people.

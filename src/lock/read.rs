@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::text::HEADER;
-use super::{FIGURES, Hash, Lock, LockedFile, LockedImage, LockedKernel, LockedTarget, SCRATCH};
+use super::{FIGURES, Hash, Lock, LockedFile, LockedImage, LockedKernel, LockedTarget};
+use crate::inspect::Figure;
 
 /// Why a text is no lock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -121,13 +122,14 @@ fn kernel(mut entry: Entry<'_>) -> Result<LockedKernel> {
     let name = entry.name.take().ok_or(InvalidLine::NoName("kernel"))?;
     let mut kernel = LockedKernel { name, demangled: entry.string("demangled"), ..Default::default() };
     for (figure, place) in FIGURES.iter().zip(&mut kernel.figures) {
-        if let (SCRATCH, Some(value)) = (figure.key, entry.fields.get_mut(SCRATCH))
+        if *figure == Figure::Scratch
+            && let Some(value) = entry.fields.get_mut(figure.key())
             && let Some(number) = value.strip_suffix('+')
         {
             kernel.scratch_is_minimum = true;
             *value = number.to_owned();
         }
-        *place = entry.number(figure.key)?;
+        *place = entry.number(figure.key())?;
     }
     entry.end(kernel)
 }

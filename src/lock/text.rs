@@ -15,7 +15,8 @@
 
 use std::fmt::Write;
 
-use super::{Hash, Lock, LockedFile, LockedImage, LockedKernel, SCRATCH};
+use super::{Hash, Lock, LockedFile, LockedImage, LockedKernel};
+use crate::inspect::Figure;
 
 /// The first line: what the file is, and which version of it.
 pub const HEADER: &str = "fatbin.lock/1";
@@ -56,9 +57,9 @@ fn write_image(text: &mut String, image: &LockedImage) {
 
 fn write_kernel(text: &mut String, kernel: &LockedKernel) {
     *text += &format!("  kernel {}", word(&kernel.name));
-    for (key, value) in kernel.known() {
-        number(text, key, Some(value));
-        if key == SCRATCH && kernel.scratch_is_minimum {
+    for (figure, value) in kernel.known() {
+        number(text, figure.key(), Some(value));
+        if figure == Figure::Scratch && kernel.scratch_is_minimum {
             text.push('+');
         }
     }

@@ -138,8 +138,8 @@ struct Figures<'a>(&'a LockedKernel);
 impl Serialize for Figures<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, value) in self.0.known() {
-            map.serialize_entry(key, &value)?;
+        for (figure, value) in self.0.known() {
+            map.serialize_entry(figure.key(), &value)?;
         }
         if self.0.scratch_is_minimum {
             map.serialize_entry("scratch_is_minimum", &true)?;

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::cells::{MOST, cell, left_out, or_dash};
-use crate::lock::{FIGURES, KernelDifference, LockedKernel, SCRATCH, TargetDifference};
+use crate::inspect::Figure;
+use crate::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, printable};
 use crate::target::order;
@@ -119,24 +120,24 @@ fn what(differences: &[&KernelDifference<'_>]) -> String {
         let is_added = differences.iter().any(|it| it.after().is_some());
         return if is_added { "added".to_owned() } else { "removed".to_owned() };
     }
-    let is_minimum = |kernel: &LockedKernel, key: &str| key == SCRATCH && kernel.scratch_is_minimum;
-    let told = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, key: &str| {
+    let is_minimum = |kernel: &LockedKernel, figure: Figure| figure == Figure::Scratch && kernel.scratch_is_minimum;
+    let told = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, figure: Figure| {
         let (mut values, mut plus) = (Vec::new(), "");
         for kernel in kernels {
             values.push(kernel.figures[index]);
-            plus = if is_minimum(kernel, key) { "+" } else { plus };
+            plus = if is_minimum(kernel, figure) { "+" } else { plus };
         }
         match (cell(values.iter().min().copied().flatten()), cell(values.iter().max().copied().flatten())) {
             (least, most) if least == most => format!("{least}{plus}"),
             (least, most) => format!("{least}..{most}{plus}"),
         }
     };
-    let changes = FIGURES.iter().enumerate().skip(1).filter_map(|(index, figure)| {
-        let value = |kernel: &LockedKernel| (kernel.figures[index], is_minimum(kernel, figure.key));
+    let changes = FIGURES.into_iter().enumerate().skip(1).filter_map(|(index, figure)| {
+        let value = |kernel: &LockedKernel| (kernel.figures[index], is_minimum(kernel, figure));
         let is_changed = pairs.iter().any(|(old, new)| value(old) != value(new));
-        let old = told(&mut pairs.iter().map(|(old, _)| *old), index, figure.key);
-        let new = told(&mut pairs.iter().map(|(_, new)| *new), index, figure.key);
-        is_changed.then(|| format!("{} {old} -> {new}", figure.key))
+        let old = told(&mut pairs.iter().map(|(old, _)| *old), index, figure);
+        let new = told(&mut pairs.iter().map(|(_, new)| *new), index, figure);
+        is_changed.then(|| format!("{} {old} -> {new}", figure.key()))
     });
     let changes: Vec<String> = changes.collect();
     if changes.is_empty() { "code".to_owned() } else { changes.join(", ") }

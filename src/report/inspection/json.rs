@@ -29,8 +29,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::figures::FIGURES;
-use crate::inspect::{CompileUnit, Kernel, Parameter};
+use crate::inspect::{CompileUnit, Figure, Kernel, Parameter};
 use crate::inventory;
 use crate::report::json::{ImageIdentity, JsonError};
 use crate::survey::{Cell, Inspected, InspectedFile, Left, Matrix, Row};
@@ -193,9 +192,9 @@ impl Serialize for KernelEntry<'_> {
         if let Some(demangled) = &kernel.demangled {
             map.serialize_entry("demangled", demangled)?;
         }
-        for figure in &FIGURES {
-            if let Some(value) = (figure.of)(kernel) {
-                map.serialize_entry(figure.key, &value)?;
+        for figure in Figure::ALL {
+            if let Some(value) = figure.value(kernel) {
+                map.serialize_entry(figure.key(), &value)?;
             }
         }
         if kernel.scratch_is_minimum {

@@ -1,6 +1,5 @@
 //! What is inside images, as text: per image for people and for programs, or as the matrix of kernels and architectures.
 
-mod figures;
 mod json;
 mod matrix;
 mod table;

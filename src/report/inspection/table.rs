@@ -5,8 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::figures::{FIGURES, Figure, SCRATCH};
-use crate::inspect::{Debug, DebugLevel, Kernel};
+use crate::inspect::{Debug, DebugLevel, Figure, Kernel};
 use crate::inventory::File;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
@@ -42,14 +41,14 @@ pub fn without_images<'a>(files: impl Iterator<Item = &'a File>) -> String {
 }
 
 fn table(kernels: &[Kernel], screen: &Screen) -> String {
-    let figures: Vec<&Figure> =
-        FIGURES.iter().filter(|figure| kernels.iter().any(|kernel| cell(figure, kernel).is_some())).collect();
+    let is_stated = |figure: &Figure| kernels.iter().any(|kernel| cell(*figure, kernel).is_some());
+    let figures: Vec<Figure> = Figure::ALL.into_iter().filter(is_stated).collect();
     let has_source = kernels.iter().any(|kernel| kernel.source.is_some());
-    let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(figure.heading)).collect();
+    let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
     headings.extend(has_source.then_some(Column::left("SOURCE")));
     headings.push(Column::left("KERNEL"));
     let rows = kernels.iter().map(|kernel| {
-        let figures = figures.iter().map(|figure| cell(figure, kernel).unwrap_or("-".to_owned()));
+        let figures = figures.iter().map(|figure| cell(*figure, kernel).unwrap_or("-".to_owned()));
         let source = kernel.source.as_ref().map(|source| format!("{}:{}", file_name(&source.file), source.line));
         let source = has_source.then(|| source.map_or("-".to_owned(), |source| printable(&source)));
         let name = printable(kernel.demangled.as_ref().unwrap_or(&kernel.name));
@@ -58,12 +57,33 @@ fn table(kernels: &[Kernel], screen: &Screen) -> String {
     columns(&headings, rows, screen)
 }
 
+/// Returns the heading of a figure's column.
+fn heading(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Registers => "REGS",
+        Figure::MaxRegisters => "MAXREGS",
+        Figure::Vgprs => "VGPRS",
+        Figure::Agprs => "AGPRS",
+        Figure::Sgprs => "SGPRS",
+        Figure::VgprSpills => "VSPILLS",
+        Figure::SgprSpills => "SSPILLS",
+        Figure::Scratch => "SCRATCH",
+        Figure::Shared => "SHARED",
+        Figure::Constant => "CONST",
+        Figure::ParameterSize => "PARAMS",
+        Figure::WaveSize => "WAVE",
+        Figure::MaxThreads => "THREADS",
+        Figure::MinBlocks => "BLOCKS",
+        Figure::CodeSize => "CODE",
+    }
+}
+
 /// A figure as it is told: what is a minimum has a plus sign, and a shape that is required stands for the number of threads.
-fn cell(figure: &Figure, kernel: &Kernel) -> Option<String> {
-    let value = (figure.of)(kernel);
-    match (figure.heading, value, kernel.required_threads) {
-        (SCRATCH, Some(size), _) if kernel.scratch_is_minimum => Some(format!("{size}+")),
-        ("THREADS", _, Some([x, y, z])) => Some(format!("{x}x{y}x{z}")),
+fn cell(figure: Figure, kernel: &Kernel) -> Option<String> {
+    let value = figure.value(kernel);
+    match (figure, value, kernel.required_threads) {
+        (Figure::Scratch, Some(size), _) if kernel.scratch_is_minimum => Some(format!("{size}+")),
+        (Figure::MaxThreads, _, Some([x, y, z])) => Some(format!("{x}x{y}x{z}")),
         (_, value, _) => value.map(|value| value.to_string()),
     }
 }

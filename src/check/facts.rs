@@ -5,12 +5,12 @@ use super::verdict::ImageLocation;
 use crate::codec::Codec;
 use crate::format::{ContainerType, ImageKind};
 use crate::inventory::{Container, Image, NestedImage};
-use crate::survey::{Inside, SurveyedFile};
+use crate::survey::{AnalyzedFile, ImageAnalysis};
 use crate::target::{TargetId, nvptx, order};
 
 /// Facts about a file.
 pub struct FileFacts<'a> {
-    pub survey: &'a SurveyedFile,
+    pub survey: &'a AnalyzedFile,
     /// Facts about its device images, in order.
     pub images: Vec<ImageFacts<'a>>,
 }
@@ -20,7 +20,7 @@ pub struct ImageFacts<'a> {
     /// Index among the device images of the file.
     pub number: usize,
     pub image: &'a Image,
-    pub inside: &'a Inside,
+    pub inside: &'a ImageAnalysis,
     pub code: ImageCode,
     /// Compression of the image, or of the container around it.
     pub codec: Option<Codec>,
@@ -80,9 +80,9 @@ impl ImageCode {
 }
 
 impl<'a> FileFacts<'a> {
-    pub fn new(survey: &'a SurveyedFile) -> Self {
+    pub fn new(survey: &'a AnalyzedFile) -> Self {
         let mut sizes = StoredSizes::default();
-        let images = survey.file.nested_images().zip(&survey.insides).map(|(nested, inside)| ImageFacts {
+        let images = survey.file.nested_images().zip(&survey.analyses).map(|(nested, inside)| ImageFacts {
             number: nested.index,
             image: nested.image,
             inside,

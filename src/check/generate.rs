@@ -7,14 +7,14 @@ use super::facts::{FileFacts, ImageCode, ImageFacts};
 use super::policy::{PolicyTarget, Size};
 use crate::codec::Codec;
 use crate::inspect::DebugLevel;
-use crate::survey::SurveyedFile;
+use crate::survey::AnalyzedFile;
 use crate::target::order;
 
 /// Size limits are a tenth above the current sizes, because a limit that must be raised with every commit is soon ignored.
 const HEADROOM_DIVISOR: u64 = 10;
 
 /// Generates a policy that these files pass. Returns `None` if they contain no device code.
-pub fn generate_policy(files: &[&SurveyedFile]) -> Option<String> {
+pub fn generate_policy(files: &[&AnalyzedFile]) -> Option<String> {
     let facts: Vec<FileFacts<'_>> =
         files.iter().map(|file| FileFacts::new(file)).filter(|it| !it.images.is_empty()).collect();
     let common = common_archs(&facts)?;

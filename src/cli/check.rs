@@ -17,7 +17,7 @@ use crate::io::Input;
 use crate::ops;
 use crate::report;
 use crate::scan::{CacheBudget, Options, Outcome};
-use crate::survey::{SurveyedFile, Wanted};
+use crate::survey::{AnalyzedFile, AnalysisOptions};
 
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
 ///
@@ -76,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let wanted = |path: &str| {
         let wanted = policy.analysis_options(path);
         // The page shows kernels even if the policy does not require them.
-        Wanted { inspection: wanted.inspection || arguments.html.is_some(), ..wanted }
+        AnalysisOptions { inspection: wanted.inspection || arguments.html.is_some(), ..wanted }
     };
     let subjects = survey(&inputs, options, &wanted)?;
     let verdict = check::check(&policy, &inputs.names(), &subjects);
@@ -106,11 +106,11 @@ fn status_of(verdict: &Verdict) -> Status {
 }
 
 fn init(inputs: &InputArguments, options: Options) -> Result<Status> {
-    let everything = Wanted { inspection: true, build_paths: true, ..Wanted::default() };
+    let everything = AnalysisOptions { inspection: true, build_paths: true, ..AnalysisOptions::default() };
     let subjects = survey(inputs, options, &|_| everything)?;
     let is_readable = |file: &File| file.failure.is_none() && file.errors.is_empty();
     let readable = subjects.iter().all(|subject| is_readable(&subject.survey.file));
-    let files: Vec<&SurveyedFile> = subjects.iter().map(|subject| &subject.survey).collect();
+    let files: Vec<&AnalyzedFile> = subjects.iter().map(|subject| &subject.survey).collect();
     let Some(policy) = check::generate_policy(&files).filter(|_| readable) else {
         // Errors of unreadable files are already reported.
         return Ok(if readable { Status::No } else { Status::Trouble });
@@ -135,13 +135,13 @@ fn print(text: &str) -> Result<()> {
 fn survey(
     inputs: &InputArguments,
     options: Options,
-    wanted: &(dyn Fn(&str) -> Wanted + Sync),
+    wanted: &(dyn Fn(&str) -> AnalysisOptions + Sync),
 ) -> Result<Vec<CheckedFile>> {
     let names = inputs.names();
     let mut subjects = Vec::new();
     let scanner = access::scanner(options).with_cache(CacheBudget::default());
     inputs.scan_and(&scanner, &|_, outcome| survey_one(outcome, options, wanted), &mut |(survey, error): (
-        SurveyedFile,
+        AnalyzedFile,
         Option<Error>,
     )| {
         if let Some(error) = error {
@@ -158,9 +158,9 @@ fn survey(
 fn survey_one(
     outcome: Outcome,
     options: Options,
-    wanted: &(dyn Fn(&str) -> Wanted + Sync),
-) -> (SurveyedFile, Option<Error>) {
-    let without_images = |file| SurveyedFile { file, insides: Vec::new() };
+    wanted: &(dyn Fn(&str) -> AnalysisOptions + Sync),
+) -> (AnalyzedFile, Option<Error>) {
+    let without_images = |file| AnalyzedFile { file, analyses: Vec::new() };
     let unreadable = |path, error: Error| (without_images(File::unreadable(path, error.to_string())), Some(error));
     match outcome {
         Outcome::Empty(file) => (without_images(file), None),

@@ -15,7 +15,7 @@ use crate::inventory::File;
 use crate::ops;
 use crate::report;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
-use crate::survey::{Inside, Inspected, InspectedFile, Matrix, SurveyedFile};
+use crate::survey::{ImageAnalysis, InspectedImage, InspectedFile, KernelMatrix, AnalyzedFile};
 
 /// List kernels in device images, with resource usage and source lines
 ///
@@ -55,10 +55,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
     let is_table = !arguments.json && !arguments.matrix && arguments.html.is_none();
-    let mut images: Vec<Vec<Inspected<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
+    let mut images: Vec<Vec<InspectedImage<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
     let incomplete = ops::inspect(&scanned, &arguments.filter.filter(), options, &mut |found, inspection| {
         let path = &scanned[found.file].file().path;
-        let inspected = Inspected { number: found.nested.index, image: found.nested.image, inspection };
+        let inspected = InspectedImage { number: found.nested.index, image: found.nested.image, inspection };
         for problem in &inspected.inspection.problems {
             let error = ops::image_error(path, inspected.number, inspected.image, problem.clone());
             status = status.and(status::report(&error.into()));
@@ -78,14 +78,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     let mut images = images.into_iter();
     if let Some(path) = &arguments.html {
-        let files: Vec<SurveyedFile> = order.into_iter().map(|place| place.surveyed(&scanned, &mut images)).collect();
+        let files: Vec<AnalyzedFile> = order.into_iter().map(|place| place.surveyed(&scanned, &mut images)).collect();
         report::write_page(path, &files.iter().collect::<Vec<_>>(), None)?;
         return Ok(status);
     }
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
     let text = match (arguments.matrix, arguments.json) {
-        (true, true) => report::matrix_json(&Matrix::new(&files)),
-        (true, false) => report::matrix_table(&Matrix::new(&files), &screen),
+        (true, true) => report::matrix_json(&KernelMatrix::from_files(&files)),
+        (true, false) => report::matrix_table(&KernelMatrix::from_files(&files), &screen),
         (false, true) => report::inspection_json(&files),
         (false, false) => report::without_images(files.iter().map(|it| it.file)),
     };
@@ -130,7 +130,7 @@ impl Place {
     fn inspected<'a>(
         &'a self,
         scanned: &'a [ScannedFile],
-        images: &mut impl Iterator<Item = Vec<Inspected<'a>>>,
+        images: &mut impl Iterator<Item = Vec<InspectedImage<'a>>>,
     ) -> InspectedFile<'a> {
         match self {
             Place::Scanned(index) => {
@@ -144,17 +144,17 @@ impl Place {
     fn surveyed<'a>(
         self,
         scanned: &'a [ScannedFile],
-        images: &mut impl Iterator<Item = Vec<Inspected<'a>>>,
-    ) -> SurveyedFile {
+        images: &mut impl Iterator<Item = Vec<InspectedImage<'a>>>,
+    ) -> AnalyzedFile {
         let index = match self {
             Place::Scanned(index) => index,
-            Place::Empty(file) => return SurveyedFile { file, insides: Vec::new() },
+            Place::Empty(file) => return AnalyzedFile { file, analyses: Vec::new() },
         };
         let file = scanned[index].file().clone();
-        let mut insides = vec![Inside::default(); file.device_images().count()];
+        let mut analyses = vec![ImageAnalysis::default(); file.device_images().count()];
         for inspected in images.next().unwrap_or_default() {
-            insides[inspected.number].inspection = Some(inspected.inspection);
+            analyses[inspected.number].inspection = Some(inspected.inspection);
         }
-        SurveyedFile { file, insides }
+        AnalyzedFile { file, analyses }
     }
 }

@@ -12,7 +12,7 @@ use crate::io::Input;
 use crate::lock::{self, Lock, LockedFile};
 use crate::ops;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
-use crate::survey::{SurveyedFile, Wanted};
+use crate::survey::{AnalyzedFile, AnalysisOptions};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors.
 pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {
@@ -39,7 +39,7 @@ fn look(outcome: Outcome, options: Options) -> Looked {
     match outcome {
         Outcome::Unreadable { error, .. } => failed(error),
         Outcome::Empty(file) => {
-            let nothing = SurveyedFile { file, insides: Vec::new() };
+            let nothing = AnalyzedFile { file, analyses: Vec::new() };
             Looked { file: Some(lock::locked_file(&nothing)), errors: Vec::new(), status: Status::No }
         }
         Outcome::Scanned(scanned) => look_into(scanned, options).unwrap_or_else(failed),
@@ -48,7 +48,7 @@ fn look(outcome: Outcome, options: Options) -> Looked {
 
 fn look_into(scanned: ScannedFile, options: Options) -> FileResult<Looked> {
     let status = found(scanned.file());
-    let wanted = Wanted { inspection: true, code_hash: true, build_paths: false };
+    let wanted = AnalysisOptions { inspection: true, code_hash: true, build_paths: false };
     let surveyed = ops::survey(scanned, options, wanted)?;
     let mut errors = Vec::new();
     for (number, (image, inside)) in surveyed.images().enumerate() {

@@ -4,12 +4,12 @@ use super::{FIGURES, LockedFile, LockedImage, LockedKernel, LockedTarget};
 use crate::codec::Codec;
 use crate::inspect::Kernel;
 use crate::inventory::{Image, NestedImage};
-use crate::survey::{Inside, SurveyedFile};
+use crate::survey::{AnalyzedFile, ImageAnalysis};
 
 /// The file as a lock has it; hashes and kernels are there as far as the survey took them.
-pub fn locked_file(surveyed: &SurveyedFile) -> LockedFile {
+pub fn locked_file(surveyed: &AnalyzedFile) -> LockedFile {
     let file = &surveyed.file;
-    let images = file.nested_images().zip(&surveyed.insides);
+    let images = file.nested_images().zip(&surveyed.analyses);
     let images = images.map(|(nested, inside)| Surrounded::new(&nested).locked(inside)).collect();
     let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");
@@ -33,7 +33,7 @@ impl<'a> Surrounded<'a> {
 }
 
 impl Surrounded<'_> {
-    fn locked(&self, inside: &Inside) -> LockedImage {
+    fn locked(&self, inside: &ImageAnalysis) -> LockedImage {
         let image = self.image;
         let inspection = inside.inspection.as_ref();
         LockedImage {

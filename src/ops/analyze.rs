@@ -6,21 +6,21 @@ use super::image_bytes::inspect_with;
 use crate::error::Result;
 use crate::inspect;
 use crate::scan::{ImageRef, Options, ScannedFile};
-use crate::survey::{Inside, SurveyedFile, Wanted};
+use crate::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};
 
 /// Analyzes the device images of a file that was scanned with these options.
-pub fn survey(scanned: ScannedFile, options: Options, wanted: Wanted) -> Result<SurveyedFile> {
-    let insides = if wanted.is_anything() {
+pub fn survey(scanned: ScannedFile, options: Options, wanted: AnalysisOptions) -> Result<AnalyzedFile> {
+    let analyses = if wanted.any() {
         let scan = scanned.open()?;
         scan.images().map(|image| analyze_image(&image, options, wanted)).collect()
     } else {
-        vec![Inside::default(); scanned.file().device_images().count()]
+        vec![ImageAnalysis::default(); scanned.file().device_images().count()]
     };
-    Ok(SurveyedFile { file: scanned.into_file(), insides })
+    Ok(AnalyzedFile { file: scanned.into_file(), analyses })
 }
 
-fn analyze_image(image: &ImageRef<'_>, options: Options, wanted: Wanted) -> Inside {
-    let mut inside = Inside::default();
+fn analyze_image(image: &ImageRef<'_>, options: Options, wanted: AnalysisOptions) -> ImageAnalysis {
+    let mut inside = ImageAnalysis::default();
     if wanted.inspection {
         let inspection = inspect_with(image, options, |kind, view| inspect::inspect(kind, view, options.limit));
         inside.inspection = Some(inspection);

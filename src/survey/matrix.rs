@@ -15,43 +15,43 @@ use crate::target::order;
 
 /// Kernels by architectures.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Matrix {
+pub struct KernelMatrix {
     /// The columns: what they are called, sorted, and their triples.
-    pub archs: Vec<Arch>,
+    pub archs: Vec<MatrixColumn>,
     /// Those that are missing for the most first, then by name.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MatrixRow>,
     /// Images that may hold kernels which are not known here, and how many.
-    pub not_inspected: BTreeMap<Left, usize>,
+    pub not_inspected: BTreeMap<UninspectedImages, usize>,
 }
 
 /// A kernel.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct MatrixRow {
     pub name: String,
     pub demangled: Option<String>,
     /// For each column whether it is there.
-    pub there: Vec<Cell>,
+    pub cells: Vec<MatrixCell>,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Arch {
+pub struct MatrixColumn {
     pub label: String,
     triple: Option<String>,
 }
 
 /// Whether a kernel is there for an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cell {
-    There,
+pub enum MatrixCell {
+    Present,
     Missing,
     /// It is there for nothing with this triple.
-    Elsewhere,
+    NotApplicable,
 }
 
 /// A kind of image that was not looked into.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Left {
+pub struct UninspectedImages {
     pub arch: String,
     pub reason: &'static str,
 }
@@ -66,28 +66,28 @@ fn label(image: &Image) -> String {
     }
 }
 
-impl Arch {
+impl MatrixColumn {
     /// The column that an image belongs to.
     pub fn of(image: &Image) -> Self {
-        Arch { label: label(image), triple: image.triple.clone() }
+        MatrixColumn { label: label(image), triple: image.triple.clone() }
     }
 }
 
-impl Matrix {
-    pub fn new(files: &[InspectedFile<'_>]) -> Self {
+impl KernelMatrix {
+    pub fn from_files(files: &[InspectedFile<'_>]) -> Self {
         let images = files.iter().flat_map(|file| &file.images);
-        Matrix::of(images.map(|inspected| (inspected.image, &inspected.inspection)))
+        KernelMatrix::from_images(images.map(|inspected| (inspected.image, &inspected.inspection)))
     }
 
     /// The matrix of all images with what is in them.
-    pub fn of<'a>(images: impl Iterator<Item = (&'a Image, &'a Inspection)>) -> Self {
-        let mut kernels: HashMap<&str, (Option<&String>, BTreeSet<Arch>)> = HashMap::new();
+    pub fn from_images<'a>(images: impl Iterator<Item = (&'a Image, &'a Inspection)>) -> Self {
+        let mut kernels: HashMap<&str, (Option<&String>, BTreeSet<MatrixColumn>)> = HashMap::new();
         let mut archs = BTreeSet::new();
         let mut not_inspected = BTreeMap::new();
         for (image, inspection) in images {
-            let arch = Arch::of(image);
+            let arch = MatrixColumn::of(image);
             if let Some(reason) = inspection.not_inspected {
-                *not_inspected.entry(Left { arch: arch.label, reason }).or_default() += 1;
+                *not_inspected.entry(UninspectedImages { arch: arch.label, reason }).or_default() += 1;
                 continue;
             }
             for kernel in &inspection.kernels {
@@ -99,32 +99,32 @@ impl Matrix {
             }
             archs.insert(arch);
         }
-        let mut archs: Vec<Arch> = archs.into_iter().collect();
+        let mut archs: Vec<MatrixColumn> = archs.into_iter().collect();
         archs.sort_by_cached_key(|arch| (arch.triple.clone(), order(&arch.label)));
-        let row = |(name, (demangled, there)): (&str, (Option<&String>, BTreeSet<Arch>))| {
+        let row = |(name, (demangled, there)): (&str, (Option<&String>, BTreeSet<MatrixColumn>))| {
             let triples: HashSet<&Option<String>> = there.iter().map(|arch| &arch.triple).collect();
             let cell = |arch| match there.contains(arch) {
-                true => Cell::There,
-                false if triples.contains(&arch.triple) => Cell::Missing,
-                false => Cell::Elsewhere,
+                true => MatrixCell::Present,
+                false if triples.contains(&arch.triple) => MatrixCell::Missing,
+                false => MatrixCell::NotApplicable,
             };
-            Row { name: name.to_owned(), demangled: demangled.cloned(), there: archs.iter().map(cell).collect() }
+            MatrixRow { name: name.to_owned(), demangled: demangled.cloned(), cells: archs.iter().map(cell).collect() }
         };
-        let mut rows: Vec<Row> = kernels.into_iter().map(row).collect();
+        let mut rows: Vec<MatrixRow> = kernels.into_iter().map(row).collect();
         rows.sort_by(|a, b| (b.missing(), &a.name).cmp(&(a.missing(), &b.name)));
-        Matrix { archs, rows, not_inspected }
+        KernelMatrix { archs, rows, not_inspected }
     }
 
     /// The columns in which a kernel's cell is such a one.
-    pub fn archs_where<'a>(&'a self, row: &'a Row, wanted: Cell) -> impl Iterator<Item = &'a str> {
-        let columns = self.archs.iter().zip(&row.there);
+    pub fn archs_with<'a>(&'a self, row: &'a MatrixRow, wanted: MatrixCell) -> impl Iterator<Item = &'a str> {
+        let columns = self.archs.iter().zip(&row.cells);
         columns.filter(move |(_, cell)| **cell == wanted).map(|(arch, _)| arch.label.as_str())
     }
 }
 
-impl Row {
+impl MatrixRow {
     /// For how many columns it is missing.
     pub fn missing(&self) -> usize {
-        self.there.iter().filter(|cell| **cell == Cell::Missing).count()
+        self.cells.iter().filter(|cell| **cell == MatrixCell::Missing).count()
     }
 }

@@ -5,14 +5,14 @@
 
 mod matrix;
 
-pub use matrix::{Arch, Cell, Left, Matrix, Row};
+pub use matrix::{KernelMatrix, MatrixCell, MatrixColumn, MatrixRow, UninspectedImages};
 
 use crate::inspect::Inspection;
 use crate::inventory::{File, Image};
 
 /// What is to be known of each device image besides what the inventory says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct AnalysisOptions {
     /// Kernels and debug information.
     pub inspection: bool,
     /// The hash of its code alone.
@@ -21,40 +21,40 @@ pub struct Wanted {
     pub build_paths: bool,
 }
 
-impl Wanted {
+impl AnalysisOptions {
     /// Whether an image has to be looked into at all.
-    pub fn is_anything(self) -> bool {
-        self != Wanted::default()
+    pub fn any(self) -> bool {
+        self != AnalysisOptions::default()
     }
 }
 
 /// A file and what is inside its device images.
 #[derive(Debug, Clone)]
-pub struct SurveyedFile {
+pub struct AnalyzedFile {
     pub file: File,
     /// One for each device image, in the order of [`File::device_images`].
-    pub insides: Vec<Inside>,
+    pub analyses: Vec<ImageAnalysis>,
 }
 
 /// What is inside an image; absent is what was not asked for or could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inside {
+pub struct ImageAnalysis {
     pub inspection: Option<Inspection>,
     /// SHA-256 of what runs: two builds of one source agree in it where they differ in debug information and paths only.
     pub code_hash: Option<[u8; 32]>,
     pub build_paths: Option<Vec<String>>,
 }
 
-impl SurveyedFile {
+impl AnalyzedFile {
     /// Each device image with what is inside it.
-    pub fn images(&self) -> impl Iterator<Item = (&Image, &Inside)> {
-        self.file.device_images().zip(&self.insides)
+    pub fn images(&self) -> impl Iterator<Item = (&Image, &ImageAnalysis)> {
+        self.file.device_images().zip(&self.analyses)
     }
 }
 
 /// An image that was looked into.
 #[derive(Debug, Clone)]
-pub struct Inspected<'a> {
+pub struct InspectedImage<'a> {
     /// Its number among the device images of its file.
     pub number: usize,
     pub image: &'a Image,
@@ -65,5 +65,5 @@ pub struct Inspected<'a> {
 #[derive(Debug, Clone)]
 pub struct InspectedFile<'a> {
     pub file: &'a File,
-    pub images: Vec<Inspected<'a>>,
+    pub images: Vec<InspectedImage<'a>>,
 }

@@ -18,7 +18,7 @@ use regex::Regex;
 use super::readers::Reader;
 use super::rule::Rule;
 use crate::inspect::DebugLevel;
-use crate::survey::Wanted;
+use crate::survey::AnalysisOptions;
 
 pub use contradiction::Contradiction;
 pub use error::{PolicyCause, PolicyError, Suggestions};
@@ -174,13 +174,13 @@ impl Policy {
     }
 
     /// Returns what must be known about the images of a file to evaluate it.
-    pub fn analysis_options(&self, path: &str) -> Wanted {
-        if self.skips(path) { Wanted::default() } else { self.requirements_for(path).analysis_options() }
+    pub fn analysis_options(&self, path: &str) -> AnalysisOptions {
+        if self.skips(path) { AnalysisOptions::default() } else { self.requirements_for(path).analysis_options() }
     }
 
     /// Returns whether images of any file must be inspected.
     pub fn needs_inspection(&self) -> bool {
-        self.all_requirements().any(|requirements| requirements.analysis_options().is_anything())
+        self.all_requirements().any(|requirements| requirements.analysis_options().any())
     }
 
     /// Returns whether hashes of images are needed.
@@ -196,11 +196,11 @@ impl Policy {
 
 impl Requirements {
     /// Returns what must be known about images to evaluate these requirements.
-    fn analysis_options(&self) -> Wanted {
+    fn analysis_options(&self) -> AnalysisOptions {
         let inspection = self.kernels.is_some()
             || self.intact == Some(true)
             || self.debug.is_some_and(|level| level < DebugLevel::Full);
-        Wanted { inspection, build_paths: self.build_paths == Some(false), ..Wanted::default() }
+        AnalysisOptions { inspection, build_paths: self.build_paths == Some(false), ..AnalysisOptions::default() }
     }
 
     /// Returns these requirements, completed by those of `other`.

@@ -15,14 +15,14 @@ use super::policy::{Policy, Requirements};
 use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::inspect::DebugLevel;
-use crate::survey::SurveyedFile;
+use crate::survey::AnalyzedFile;
 use findings::Findings;
 
 /// A file of a check, analyzed as far as the policy needs it.
 #[derive(Debug, Clone)]
 pub struct CheckedFile {
     /// The inventory, and what is inside its images.
-    pub survey: SurveyedFile,
+    pub survey: AnalyzedFile,
     /// Index of the input that the file was found in.
     pub input: usize,
 }

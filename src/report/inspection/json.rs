@@ -32,7 +32,7 @@ use serde::ser::{SerializeMap, Serializer};
 use crate::inspect::{CompileUnit, Figure, Kernel, Parameter};
 use crate::inventory;
 use crate::report::json::{ImageIdentity, JsonError};
-use crate::survey::{Cell, Inspected, InspectedFile, Left, Matrix, Row};
+use crate::survey::{InspectedFile, InspectedImage, KernelMatrix, MatrixCell, MatrixRow, UninspectedImages};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";
@@ -41,20 +41,20 @@ const SCHEMA: &str = "fatbin.inspect/1";
 struct Document<'a> {
     schema: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<Vec<File<'a>>>,
+    files: Option<Vec<FileJson<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    matrix: Option<MatrixDocument<'a>>,
+    matrix: Option<MatrixJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct FileJson<'a> {
     path: &'a str,
-    images: Vec<Image<'a>>,
+    images: Vec<ImageJson<'a>>,
     errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
-struct Image<'a> {
+struct ImageJson<'a> {
     #[serde(flatten)]
     identity: ImageIdentity<'a>,
     /// What ROCm's tools call it.
@@ -63,19 +63,19 @@ struct Image<'a> {
     /// Why nothing was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_inspected: Option<&'static str>,
-    kernels: Vec<KernelEntry<'a>>,
-    debug: Debug<'a>,
+    kernels: Vec<KernelJson<'a>>,
+    debug: DebugJson<'a>,
     errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
-struct Debug<'a> {
+struct DebugJson<'a> {
     level: &'static str,
-    units: Vec<Unit<'a>>,
+    units: Vec<UnitJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Unit<'a> {
+struct UnitJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,16 +86,16 @@ struct Unit<'a> {
 }
 
 /// A kernel: names, figures, and what is no single number.
-struct KernelEntry<'a>(&'a Kernel);
+struct KernelJson<'a>(&'a Kernel);
 
 #[derive(Serialize)]
-struct Bank {
+struct BankJson {
     bank: u32,
     size: u64,
 }
 
 #[derive(Serialize)]
-struct ParameterEntry<'a> {
+struct ParameterJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     offset: u64,
@@ -103,21 +103,21 @@ struct ParameterEntry<'a> {
 }
 
 #[derive(Serialize)]
-struct Source<'a> {
+struct SourceJson<'a> {
     file: &'a str,
     line: u64,
 }
 
 #[derive(Serialize)]
-struct MatrixDocument<'a> {
+struct MatrixJson<'a> {
     archs: Vec<&'a str>,
-    kernels: Vec<MatrixRow<'a>>,
+    kernels: Vec<KernelRowJson<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_inspected: Vec<NotInspected<'a>>,
+    not_inspected: Vec<UninspectedJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct MatrixRow<'a> {
+struct KernelRowJson<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     demangled: Option<&'a str>,
@@ -126,7 +126,7 @@ struct MatrixRow<'a> {
 }
 
 #[derive(Serialize)]
-struct NotInspected<'a> {
+struct UninspectedJson<'a> {
     arch: &'a str,
     reason: &'a str,
     images: usize,
@@ -134,48 +134,48 @@ struct NotInspected<'a> {
 
 /// The document of files, with a final newline.
 pub fn inspection_json(files: &[InspectedFile<'_>]) -> String {
-    document(Document { schema: SCHEMA, files: Some(files.iter().map(File::new).collect()), matrix: None })
+    document(Document { schema: SCHEMA, files: Some(files.iter().map(FileJson::new).collect()), matrix: None })
 }
 
 /// The document of the matrix, with a final newline.
-pub fn matrix_json(matrix: &Matrix) -> String {
-    document(Document { schema: SCHEMA, files: None, matrix: Some(MatrixDocument::new(matrix)) })
+pub fn matrix_json(matrix: &KernelMatrix) -> String {
+    document(Document { schema: SCHEMA, files: None, matrix: Some(MatrixJson::new(matrix)) })
 }
 
 fn document(document: Document<'_>) -> String {
     serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
 }
 
-impl<'a> File<'a> {
+impl<'a> FileJson<'a> {
     fn new(inspected: &'a InspectedFile<'a>) -> Self {
-        File {
+        FileJson {
             path: &inspected.file.path,
-            images: inspected.images.iter().map(|image| Image::new(inspected.file, image)).collect(),
+            images: inspected.images.iter().map(|image| ImageJson::new(inspected.file, image)).collect(),
             errors: JsonError::of_file(inspected.file),
         }
     }
 }
 
-impl<'a> Image<'a> {
-    fn new(file: &inventory::File, inspected: &'a Inspected<'a>) -> Self {
-        let Inspected { number, image, inspection } = inspected;
-        Image {
+impl<'a> ImageJson<'a> {
+    fn new(file: &inventory::File, inspected: &'a InspectedImage<'a>) -> Self {
+        let InspectedImage { number, image, inspection } = inspected;
+        ImageJson {
             identity: ImageIdentity::new(*number, image),
             address: file.uri_of(image),
             not_inspected: inspection.not_inspected,
-            kernels: inspection.kernels.iter().map(KernelEntry).collect(),
-            debug: Debug {
+            kernels: inspection.kernels.iter().map(KernelJson).collect(),
+            debug: DebugJson {
                 level: inspection.debug.level.name(),
-                units: inspection.debug.units.iter().map(Unit::new).collect(),
+                units: inspection.debug.units.iter().map(UnitJson::new).collect(),
             },
             errors: inspection.problems.iter().map(JsonError::new).collect(),
         }
     }
 }
 
-impl<'a> Unit<'a> {
+impl<'a> UnitJson<'a> {
     fn new(unit: &'a CompileUnit) -> Self {
-        Unit {
+        UnitJson {
             name: unit.name.as_deref(),
             directory: unit.directory.as_deref(),
             producer: unit.producer.as_deref(),
@@ -184,7 +184,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-impl Serialize for KernelEntry<'_> {
+impl Serialize for KernelJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kernel = self.0;
         let mut map = serializer.serialize_map(None)?;
@@ -204,36 +204,40 @@ impl Serialize for KernelEntry<'_> {
             map.serialize_entry("required_threads", threads)?;
         }
         if !kernel.constant_banks.is_empty() {
-            let banks = kernel.constant_banks.iter().map(|bank| Bank { bank: bank.bank, size: bank.size });
+            let banks = kernel.constant_banks.iter().map(|bank| BankJson { bank: bank.bank, size: bank.size });
             map.serialize_entry("constant_banks", &banks.collect::<Vec<_>>())?;
         }
         if !kernel.parameters.is_empty() {
-            let parameters = kernel.parameters.iter().map(ParameterEntry::new);
+            let parameters = kernel.parameters.iter().map(ParameterJson::new);
             map.serialize_entry("parameters", &parameters.collect::<Vec<_>>())?;
         }
         if let Some(source) = &kernel.source {
-            map.serialize_entry("source", &Source { file: &source.file, line: source.line })?;
+            map.serialize_entry("source", &SourceJson { file: &source.file, line: source.line })?;
         }
         map.end()
     }
 }
 
-impl<'a> ParameterEntry<'a> {
+impl<'a> ParameterJson<'a> {
     fn new(parameter: &'a Parameter) -> Self {
-        ParameterEntry { name: parameter.name.as_deref(), offset: parameter.offset, size: parameter.size }
+        ParameterJson { name: parameter.name.as_deref(), offset: parameter.offset, size: parameter.size }
     }
 }
 
-impl<'a> MatrixDocument<'a> {
-    fn new(matrix: &'a Matrix) -> Self {
-        let row = |row: &'a Row| MatrixRow {
+impl<'a> MatrixJson<'a> {
+    fn new(matrix: &'a KernelMatrix) -> Self {
+        let row = |row: &'a MatrixRow| KernelRowJson {
             name: &row.name,
             demangled: row.demangled.as_deref(),
-            archs: matrix.archs_where(row, Cell::There).collect(),
-            missing: matrix.archs_where(row, Cell::Missing).collect(),
+            archs: matrix.archs_with(row, MatrixCell::Present).collect(),
+            missing: matrix.archs_with(row, MatrixCell::Missing).collect(),
         };
-        let left = |(left, &images): (&'a Left, &usize)| NotInspected { arch: &left.arch, reason: left.reason, images };
-        MatrixDocument {
+        let left = |(left, &images): (&'a UninspectedImages, &usize)| UninspectedJson {
+            arch: &left.arch,
+            reason: left.reason,
+            images,
+        };
+        MatrixJson {
             archs: matrix.archs.iter().map(|arch| arch.label.as_str()).collect(),
             kernels: matrix.rows.iter().map(row).collect(),
             not_inspected: matrix.not_inspected.iter().map(left).collect(),

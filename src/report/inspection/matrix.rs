@@ -2,10 +2,10 @@
 
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
-use crate::survey::{Arch, Cell, Left, Matrix};
+use crate::survey::{KernelMatrix, MatrixCell, MatrixColumn, UninspectedImages};
 
 /// The matrix for people.
-pub fn matrix_table(matrix: &Matrix, screen: &Screen) -> String {
+pub fn matrix_table(matrix: &KernelMatrix, screen: &Screen) -> String {
     let (kernels, archs) = (counted(matrix.rows.len(), "kernel"), counted(matrix.archs.len(), "arch"));
     let incomplete = matrix.rows.iter().filter(|row| row.missing() > 0).count();
     let mut text = match incomplete {
@@ -13,21 +13,21 @@ pub fn matrix_table(matrix: &Matrix, screen: &Screen) -> String {
         _ => format!("{kernels}, {archs}, {} missing for some\n", counted(incomplete, "kernel")),
     };
     if !matrix.rows.is_empty() {
-        let heading = |arch: &Arch| Column::left(&printable(&arch.label));
+        let heading = |arch: &MatrixColumn| Column::left(&printable(&arch.label));
         let headings: Vec<Column> = matrix.archs.iter().map(heading).chain([Column::left("KERNEL")]).collect();
         let rows = matrix.rows.iter().map(|row| {
-            let mark = |cell: &Cell| match cell {
-                Cell::There => "yes".to_owned(),
-                Cell::Missing => "-".to_owned(),
-                Cell::Elsewhere => String::new(),
+            let mark = |cell: &MatrixCell| match cell {
+                MatrixCell::Present => "yes".to_owned(),
+                MatrixCell::Missing => "-".to_owned(),
+                MatrixCell::NotApplicable => String::new(),
             };
-            let marks = row.there.iter().map(mark);
+            let marks = row.cells.iter().map(mark);
             let name = printable(row.demangled.as_ref().unwrap_or(&row.name));
             marks.chain([name]).collect()
         });
         text += &columns(&headings, rows, screen);
     }
-    for (Left { arch, reason }, images) in &matrix.not_inspected {
+    for (UninspectedImages { arch, reason }, images) in &matrix.not_inspected {
         text += &format!("  not looked into: {} ({}): {reason}\n", printable(arch), counted(*images, "image"));
     }
     text
@@ -39,16 +39,16 @@ mod tests {
     use crate::format::ImageKind;
     use crate::inspect::{Inspection, Kernel};
     use crate::inventory::{File, Image};
-    use crate::survey::{Inspected, InspectedFile};
+    use crate::survey::{InspectedFile, InspectedImage};
 
     fn image(image_kind: ImageKind, triple: &str, arch: &str) -> Image {
         Image { image_kind, triple: Some(triple.to_owned()), arch: Some(arch.to_owned()), ..Image::default() }
     }
 
-    fn inspected<'a>(image: &'a Image, kernels: &[&str]) -> Inspected<'a> {
+    fn inspected<'a>(image: &'a Image, kernels: &[&str]) -> InspectedImage<'a> {
         let kernel = |name: &&str| Kernel { name: (*name).to_owned(), ..Default::default() };
         let kernels = kernels.iter().map(kernel).collect();
-        Inspected { number: 0, image, inspection: Inspection { kernels, ..Default::default() } }
+        InspectedImage { number: 0, image, inspection: Inspection { kernels, ..Default::default() } }
     }
 
     #[test]
@@ -61,13 +61,13 @@ mod tests {
             image(ImageKind::Nvvm, "nvptx64-nvidia-cuda", "sm_90"),
         ];
         let names: [&[&str]; 5] = [&["a", "b"], &["a"], &["a", "b"], &["c"], &[]];
-        let mut images: Vec<Inspected> =
+        let mut images: Vec<InspectedImage> =
             images.iter().zip(names).map(|(image, names)| inspected(image, names)).collect();
         images[4].inspection.not_inspected = Some("NVVM");
         let file = File::empty("lib".to_owned());
         // The same image again, in another file, changes nothing.
         let again = InspectedFile { file: &file, images: vec![images[0].clone()] };
-        let matrix = Matrix::new(&[InspectedFile { file: &file, images }, again]);
+        let matrix = KernelMatrix::from_files(&[InspectedFile { file: &file, images }, again]);
         let text = "\
 3 kernels, 4 archs, 1 kernel missing for some
   gfx90a  sm_90  sm_100  sm_100 ptx  KERNEL
@@ -78,7 +78,7 @@ mod tests {
 ";
         assert_eq!(matrix_table(&matrix, &Screen::default()), text);
         let b = &matrix.rows[0];
-        assert_eq!(matrix.archs_where(b, Cell::Missing).collect::<Vec<_>>(), ["sm_100"]);
-        assert_eq!(matrix.archs_where(b, Cell::There).collect::<Vec<_>>(), ["sm_90", "sm_100 ptx"]);
+        assert_eq!(matrix.archs_with(b, MatrixCell::Missing).collect::<Vec<_>>(), ["sm_100"]);
+        assert_eq!(matrix.archs_with(b, MatrixCell::Present).collect::<Vec<_>>(), ["sm_90", "sm_100 ptx"]);
     }
 }

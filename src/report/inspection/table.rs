@@ -9,11 +9,11 @@ use crate::inspect::{Debug, DebugLevel, Figure, Kernel};
 use crate::inventory::File;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
-use crate::survey::Inspected;
+use crate::survey::InspectedImage;
 
 /// What is in one image of the file `path`, as lines that end in a newline.
-pub fn inspection_table(path: &str, inspected: &Inspected<'_>, screen: &Screen) -> String {
-    let Inspected { number, image, inspection } = inspected;
+pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Screen) -> String {
+    let InspectedImage { number, image, inspection } = inspected;
     let said = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
     let said = said.into_iter().flatten().chain([image.image_kind.name()]);
     let said: Vec<String> = said.map(printable).collect();

@@ -11,7 +11,7 @@ use crate::check;
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
-use crate::survey::{Arch, Cell, Matrix, SurveyedFile};
+use crate::survey::{AnalyzedFile, KernelMatrix, MatrixCell, MatrixColumn};
 
 /// A numeric property of kernels.
 #[derive(Serialize)]
@@ -135,13 +135,14 @@ struct DataBuilder<'a> {
     known_names: Interner<'a>,
     sources: Vec<String>,
     known_sources: Interner<'a>,
-    archs: HashMap<Arch, usize>,
+    archs: HashMap<MatrixColumn, usize>,
 }
 
 impl PageData {
-    pub fn new(files: &[&SurveyedFile], verdict: Option<&check::Verdict>) -> Self {
+    pub fn new(files: &[&AnalyzedFile], verdict: Option<&check::Verdict>) -> Self {
         let images = files.iter().flat_map(|file| file.images());
-        let matrix = Matrix::of(images.filter_map(|(image, inside)| Some((image, inside.inspection.as_ref()?))));
+        let matrix =
+            KernelMatrix::from_images(images.filter_map(|(image, inside)| Some((image, inside.inspection.as_ref()?))));
         let (columns, numbers) = columns(files, &matrix);
         let mut builder = DataBuilder {
             names: Vec::new(),
@@ -152,10 +153,10 @@ impl PageData {
         };
         let files = files.iter().map(|file| builder.file(file)).collect();
         let rows = matrix.rows.iter().map(|row| {
-            let cells = row.there.iter().map(|cell| match cell {
-                Cell::There => 'y',
-                Cell::Missing => 'n',
-                Cell::Elsewhere => '-',
+            let cells = row.cells.iter().map(|cell| match cell {
+                MatrixCell::Present => 'y',
+                MatrixCell::Missing => 'n',
+                MatrixCell::NotApplicable => '-',
             });
             (builder.known_names.numbers[row.name.as_str()], cells.collect())
         });
@@ -173,11 +174,11 @@ impl PageData {
 }
 
 /// Returns the columns of the matrix, followed by the archs of images that are not searched for kernels.
-fn columns(files: &[&SurveyedFile], matrix: &Matrix) -> (Vec<ArchColumn>, HashMap<Arch, usize>) {
-    let mut numbers: HashMap<Arch, usize> = matrix.archs.iter().cloned().zip(0..).collect();
+fn columns(files: &[&AnalyzedFile], matrix: &KernelMatrix) -> (Vec<ArchColumn>, HashMap<MatrixColumn, usize>) {
+    let mut numbers: HashMap<MatrixColumn, usize> = matrix.archs.iter().cloned().zip(0..).collect();
     let mut columns: Vec<Option<ArchColumn>> = matrix.archs.iter().map(|_| None).collect();
     for (image, _) in files.iter().flat_map(|file| file.images()).filter(|(_, inside)| inside.inspection.is_some()) {
-        let arch = Arch::of(image);
+        let arch = MatrixColumn::of(image);
         let column = ArchColumn {
             label: escape_invisible(&arch.label),
             vendor: vendor(image),
@@ -207,9 +208,9 @@ fn vendor(image: &inventory::Image) -> &'static str {
 }
 
 impl<'a> DataBuilder<'a> {
-    fn file(&mut self, surveyed: &'a SurveyedFile) -> FileData {
+    fn file(&mut self, surveyed: &'a AnalyzedFile) -> FileData {
         let file = &surveyed.file;
-        let images = file.nested_images().zip(&surveyed.insides).filter_map(|(nested, inside)| {
+        let images = file.nested_images().zip(&surveyed.analyses).filter_map(|(nested, inside)| {
             Some(self.image(nested.index, nested.image, inside.inspection.as_ref()?, nested.container()))
         });
         FileData {
@@ -237,7 +238,7 @@ impl<'a> DataBuilder<'a> {
     ) -> ImageData {
         ImageData {
             index,
-            arch: self.archs[&Arch::of(image)],
+            arch: self.archs[&MatrixColumn::of(image)],
             kind: image.kind.map_or("", |kind| kind.name()),
             form: image.image_kind.name(),
             container: container.container_type.name(),

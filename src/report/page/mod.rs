@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::check::Verdict;
 use crate::error::Result;
 use crate::io::Output;
-use crate::survey::SurveyedFile;
+use crate::survey::AnalyzedFile;
 use data::PageData;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -40,7 +40,7 @@ const SCRIPTS: [&str; 9] = [
 ];
 
 /// Writes the page of files, and of their verdict if they were checked.
-pub fn write_page(path: &Path, files: &[&SurveyedFile], verdict: Option<&Verdict>) -> Result<()> {
+pub fn write_page(path: &Path, files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<()> {
     let mut output = Output::create(path)?;
     output.write(page(files, verdict).as_bytes())?;
     output.commit()
@@ -48,7 +48,7 @@ pub fn write_page(path: &Path, files: &[&SurveyedFile], verdict: Option<&Verdict
 
 /// Returns the page of files, and of their verdict if they were checked. Images that were not inspected because the command
 /// line did not select them are left out.
-fn page(files: &[&SurveyedFile], verdict: Option<&Verdict>) -> String {
+fn page(files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> String {
     let script = format!("(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",

@@ -9,7 +9,7 @@ use crate::error::Cause;
 use crate::format::{ContainerType, ImageKind};
 use crate::inspect::{Inspection, Kernel, SourceLine};
 use crate::inventory::{Container, File, Image};
-use crate::survey::{Inside, SurveyedFile};
+use crate::survey::{AnalyzedFile, ImageAnalysis};
 
 fn image(triple: &str, arch: &str, image_kind: ImageKind) -> Image {
     Image {
@@ -41,13 +41,13 @@ fn kernel(name: &str) -> Kernel {
     Kernel { name: name.to_owned(), code_size: Some(16), registers: Some(8), ..Default::default() }
 }
 
-fn inside(kernels: Vec<Kernel>) -> Inside {
-    Inside { inspection: Some(Inspection { kernels, ..Default::default() }), ..Default::default() }
+fn inside(kernels: Vec<Kernel>) -> ImageAnalysis {
+    ImageAnalysis { inspection: Some(Inspection { kernels, ..Default::default() }), ..Default::default() }
 }
 
-fn surveyed(path: &str, images: Vec<(Image, Inside)>) -> SurveyedFile {
-    let (images, insides) = images.into_iter().unzip();
-    SurveyedFile { file: File { containers: vec![container(images)], ..File::empty(path.to_owned()) }, insides }
+fn surveyed(path: &str, images: Vec<(Image, ImageAnalysis)>) -> AnalyzedFile {
+    let (images, analyses) = images.into_iter().unzip();
+    AnalyzedFile { file: File { containers: vec![container(images)], ..File::empty(path.to_owned()) }, analyses }
 }
 
 fn cubin(arch: &str) -> Image {
@@ -92,7 +92,7 @@ fn escapes_invisible_characters() {
 fn escapes_hostile_text_in_every_field() {
     let evil = "\u{202e}</script><img src=x>";
     let mut file = surveyed(evil, vec![(cubin(evil), inside(vec![kernel(evil)]))]);
-    let inspection = file.insides[0].inspection.as_mut().unwrap();
+    let inspection = file.analyses[0].inspection.as_mut().unwrap();
     inspection.kernels[0].demangled = Some(evil.to_owned());
     inspection.kernels[0].source = Some(SourceLine { file: evil.to_owned(), line: 1 });
     file.file.failure = Some(evil.to_owned());
@@ -162,7 +162,7 @@ fn lists_decompressed_and_stored_sizes() {
 
 #[test]
 fn leaves_out_images_that_were_not_inspected() {
-    let images = vec![(cubin("sm_80"), Inside::default()), (cubin("sm_90"), inside(vec![kernel("k")]))];
+    let images = vec![(cubin("sm_80"), ImageAnalysis::default()), (cubin("sm_90"), inside(vec![kernel("k")]))];
     let data = data(&page(&[&surveyed("lib.so", images)], None));
     let images = data["files"][0]["images"].as_array().unwrap();
     assert_eq!((images.len(), &images[0]["index"], data["archs"].as_array().unwrap().len()), (1, &1.into(), 1));
@@ -174,7 +174,7 @@ fn names_the_innermost_container_of_nested_images() {
     outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
     let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
     let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
-    let file = SurveyedFile { file, insides: vec![inside(vec![]), inside(vec![])] };
+    let file = AnalyzedFile { file, analyses: vec![inside(vec![]), inside(vec![])] };
     let data = data(&page(&[&file], None));
     let containers: Vec<&Value> =
         data["files"][0]["images"].as_array().unwrap().iter().map(|it| &it["container"]).collect();

@@ -9,10 +9,10 @@ use crate::check::Verdict;
 use crate::inventory::Image;
 use crate::report::json::to_pretty_json;
 use crate::report::text::{hexadecimal, printable};
-use crate::survey::SurveyedFile;
+use crate::survey::AnalyzedFile;
 
 /// Returns the document, with a final newline.
-pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&SurveyedFile]) -> String {
+pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&AnalyzedFile]) -> String {
     let with_code = files.iter().filter(|survey| survey.file.device_images().next().is_some());
     let components: Vec<Value> = with_code.enumerate().map(|(number, survey)| file(number, survey, verdict)).collect();
     let tool = json!({
@@ -32,7 +32,7 @@ pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&SurveyedFile]) -> String {
     to_pretty_json(&document)
 }
 
-fn file(number: usize, survey: &SurveyedFile, verdict: &Verdict) -> Value {
+fn file(number: usize, survey: &AnalyzedFile, verdict: &Verdict) -> Value {
     let file = &survey.file;
     let images = survey.images().enumerate().map(|(index, (image, _))| component(number, index, image));
     let judged = verdict.evaluations.iter().filter(|judged| judged.path == file.path);

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use fatbin::lock::{Budget, Most, compare, judge, read, write};
+use fatbin::lock::{Budget, GrowthLimit, compare, check_budgets, read, write};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,8 +16,8 @@ fuzz_target!(|data: &[u8]| {
     let (there, back) = (compare(&old, &new, false), compare(&new, &old, false));
     assert_eq!(there.files.len(), back.files.len());
     assert_eq!(there.added_archs, back.removed_archs);
-    let everything = [Budget { arch: None, most: Most::Bytes(u64::MAX) }];
-    if let Ok(verdicts) = judge(&old, &new, &everything) {
+    let everything = [Budget { arch: None, limit: GrowthLimit::Bytes(u64::MAX) }];
+    if let Ok(verdicts) = check_budgets(&old, &new, &everything) {
         assert!(verdicts.iter().all(|verdict| !verdict.exceeded));
     }
 });

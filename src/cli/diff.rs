@@ -9,7 +9,7 @@ use clap::Args;
 use super::limit::{LimitArgument, parse_size};
 use super::locking::side;
 use super::{Status, terminal};
-use crate::lock::{self, Budget, Most};
+use crate::lock::{self, Budget, GrowthLimit};
 use crate::report::{self, Differences};
 
 /// Compare the device code of two builds by file, arch and kernel
@@ -58,7 +58,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     // Two builds without device code are not equal builds, but a wrong argument.
     ensure!(old.images().chain(new.images()).next().is_some(), "no device code to compare on either side");
     let comparison = lock::compare(&old, &new, arguments.code_only);
-    let verdicts = lock::judge(&old, &new, &arguments.max_growth)?;
+    let verdicts = lock::check_budgets(&old, &new, &arguments.max_growth)?;
     let names = [&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned());
     let differences = Differences { names: &names, comparison: &comparison, verdicts: &verdicts };
     let screen = terminal::screen();
@@ -89,10 +89,10 @@ fn parse_budget(text: &str) -> Result<Budget> {
     };
     ensure!(arch.as_deref() != Some(""), "missing arch before =");
     let most = match limit.strip_suffix('%') {
-        Some(percent) => Most::Percent(parse_percent(percent)?),
-        None => Most::Bytes(parse_size(limit)?),
+        Some(percent) => GrowthLimit::Percent(parse_percent(percent)?),
+        None => GrowthLimit::Bytes(parse_size(limit)?),
     };
-    Ok(Budget { arch, most })
+    Ok(Budget { arch, limit })
 }
 
 fn parse_percent(text: &str) -> Result<f64> {
@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn parses_limits_in_percent_and_bytes() {
-        let budget = |arch: Option<&str>, most| Budget { arch: arch.map(str::to_owned), most };
+        let budget = |arch: Option<&str>, limit| Budget { arch: arch.map(str::to_owned), limit };
         let cases = [
-            ("5%", budget(None, Most::Percent(5.0))),
-            ("2.5%", budget(None, Most::Percent(2.5))),
-            ("10MB", budget(None, Most::Bytes(10 << 20))),
-            ("gfx90a:xnack+=0", budget(Some("gfx90a:xnack+"), Most::Bytes(0))),
+            ("5%", budget(None, GrowthLimit::Percent(5.0))),
+            ("2.5%", budget(None, GrowthLimit::Percent(2.5))),
+            ("10MB", budget(None, GrowthLimit::Bytes(10 << 20))),
+            ("gfx90a:xnack+=0", budget(Some("gfx90a:xnack+"), GrowthLimit::Bytes(0))),
         ];
         for (text, expected) in cases {
             assert_eq!(parse_budget(text).unwrap(), expected, "{text}");

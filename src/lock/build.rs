@@ -10,29 +10,29 @@ use crate::survey::{AnalyzedFile, ImageAnalysis};
 pub fn locked_file(surveyed: &AnalyzedFile) -> LockedFile {
     let file = &surveyed.file;
     let images = file.nested_images().zip(&surveyed.analyses);
-    let images = images.map(|(nested, inside)| Surrounded::new(&nested).locked(inside)).collect();
+    let images = images.map(|(nested, inside)| ImageContext::new(&nested).locked(inside)).collect();
     let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");
     LockedFile { path, size: Some(file.size), stored: Some(stored), images }
 }
 
 /// A device image and what the containers around it say of it.
-struct Surrounded<'a> {
+struct ImageContext<'a> {
     image: &'a Image,
-    within: String,
+    container_path: String,
     codec: Option<Codec>,
 }
 
-impl<'a> Surrounded<'a> {
+impl<'a> ImageContext<'a> {
     fn new(nested: &NestedImage<'a>) -> Self {
         let types: Vec<&str> = nested.containers.iter().map(|container| container.container_type.name()).collect();
         let own_codec = nested.image.codec.filter(|&codec| codec != Codec::None);
         let codec = own_codec.or(nested.containers.iter().rev().find_map(|container| container.codec));
-        Surrounded { image: nested.image, within: types.join(">"), codec }
+        ImageContext { image: nested.image, container_path: types.join(">"), codec }
     }
 }
 
-impl Surrounded<'_> {
+impl ImageContext<'_> {
     fn locked(&self, inside: &ImageAnalysis) -> LockedImage {
         let image = self.image;
         let inspection = inside.inspection.as_ref();
@@ -43,7 +43,7 @@ impl Surrounded<'_> {
                 image: image.image_kind.name().to_owned(),
                 triple: image.triple.clone(),
             },
-            within: Some(self.within.clone()),
+            container_path: Some(self.container_path.clone()),
             codec: self.codec.map(|codec| codec.name().to_owned()),
             stored: image.size,
             size: image.whole_size(),

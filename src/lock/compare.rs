@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::kernels::{KernelDifference, differences};
-use super::pairs::pairs;
+use super::pairs::pair_files;
 use super::size::{differ, growth, sum};
 use super::{Lock, LockedFile, LockedImage, LockedTarget};
 
@@ -50,8 +50,8 @@ pub struct FileDifference<'a> {
 pub struct TargetDifference<'a> {
     pub target: &'a LockedTarget,
     pub change: Change,
-    pub old: Side,
-    pub new: Side,
+    pub old: TargetTotals,
+    pub new: TargetTotals,
     /// How many images differ, where not all are added or removed.
     pub images_changed: usize,
     /// Those that differ, the largest difference first.
@@ -60,7 +60,7 @@ pub struct TargetDifference<'a> {
 
 /// What the images for a target are together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Side {
+pub struct TargetTotals {
     pub images: usize,
     pub kernels: usize,
     pub size: Option<u64>,
@@ -99,7 +99,7 @@ impl Change {
 
 /// What differs in `new`; where `code_only`, debug information and the way of storing do not count.
 pub fn compare<'a>(old: &'a Lock, new: &'a Lock, code_only: bool) -> Comparison<'a> {
-    let differences = pairs(&old.files, &new.files).into_iter();
+    let differences = pair_files(&old.files, &new.files).into_iter();
     let mut files: Vec<_> = differences.filter_map(|(old, new)| file_difference(old, new, code_only)).collect();
     files.sort_by_key(|file| (std::cmp::Reverse(file.growth().unsigned_abs()), file.path()));
     let archs = |lock: &'a Lock| -> BTreeSet<&'a str> {
@@ -161,7 +161,14 @@ fn target_difference<'a>(
         _ if stored > 0 || codecs > 0 => (Change::Storage, stored.max(codecs)),
         _ => return None,
     };
-    Some(TargetDifference { target, change, old: Side::of(old), new: Side::of(new), images_changed, kernels })
+    Some(TargetDifference {
+        target,
+        change,
+        old: TargetTotals::of(old),
+        new: TargetTotals::of(new),
+        images_changed,
+        kernels,
+    })
 }
 
 /// How many images have a value that none on the other side has, where it is known of all of them.
@@ -193,9 +200,9 @@ impl Totals {
     }
 }
 
-impl Side {
-    fn of(images: &[&LockedImage]) -> Side {
-        Side {
+impl TargetTotals {
+    fn of(images: &[&LockedImage]) -> TargetTotals {
+        TargetTotals {
             images: images.len(),
             kernels: images.iter().map(|image| image.kernels.len()).sum(),
             size: sum(images.iter().map(|image| image.size)),

@@ -54,30 +54,30 @@ pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<
     for kernel in new.iter().flat_map(|image| &image.kernels) {
         names.entry(&kernel.name).or_default().1.push(kernel);
     }
-    let mut found: Vec<_> = names.into_values().flat_map(|(old, new)| differing(old, new)).collect();
+    let mut found: Vec<_> = names.into_values().flat_map(|(old, new)| pair_kernels(old, new)).collect();
     found.sort_by_key(|it| (std::cmp::Reverse(it.growth().unsigned_abs()), &it.kernel().name));
     found
 }
 
 /// Those of one name: what is the same on both sides cancels out, and the rest are pairs in the order of their figures.
-fn differing<'a>(mut old: Vec<&'a LockedKernel>, mut new: Vec<&'a LockedKernel>) -> Vec<KernelDifference<'a>> {
+fn pair_kernels<'a>(mut old: Vec<&'a LockedKernel>, mut new: Vec<&'a LockedKernel>) -> Vec<KernelDifference<'a>> {
     let figures = |kernel: &&LockedKernel| (kernel.figures, kernel.scratch_is_minimum);
     old.sort_by_key(figures);
     new.sort_by_key(figures);
-    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
     let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
     loop {
         match (old.peek().map(figures), new.peek().map(figures)) {
             (Some(left), Some(right)) if left == right => drop((old.next(), new.next())),
-            (Some(left), Some(right)) if left > right => come.extend(new.next()),
-            (Some(_), _) => gone.extend(old.next()),
-            (None, Some(_)) => come.extend(new.next()),
+            (Some(left), Some(right)) if left > right => added.extend(new.next()),
+            (Some(_), _) => removed.extend(old.next()),
+            (None, Some(_)) => added.extend(new.next()),
             (None, None) => break,
         }
     }
-    let both = gone.len().min(come.len());
-    let changed = gone.iter().zip(&come).map(|(old, new)| KernelDifference::Changed(old, new));
-    let removed = gone[both..].iter().map(|kernel| KernelDifference::Removed(kernel));
-    let added = come[both..].iter().map(|kernel| KernelDifference::Added(kernel));
+    let both = removed.len().min(added.len());
+    let changed = removed.iter().zip(&added).map(|(old, new)| KernelDifference::Changed(old, new));
+    let removed = removed[both..].iter().map(|kernel| KernelDifference::Removed(kernel));
+    let added = added[both..].iter().map(|kernel| KernelDifference::Added(kernel));
     changed.chain(removed).chain(added).collect()
 }

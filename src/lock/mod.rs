@@ -12,11 +12,11 @@ mod read;
 mod size;
 mod text;
 
-pub use budget::{Budget, Measure, Most, Undecidable, Verdict, judge};
+pub use budget::{Budget, BudgetError, BudgetResult, GrowthLimit, Measure, check_budgets};
 pub use build::locked_file;
-pub use compare::{Change, Comparison, FileDifference, Side, TargetDifference, Totals, compare};
+pub use compare::{Change, Comparison, FileDifference, TargetDifference, TargetTotals, Totals, compare};
 pub use kernels::KernelDifference;
-pub use read::{InvalidLine, InvalidLock, is_lock, read};
+pub use read::{LineError, LockError, is_lock, read};
 pub use size::growth;
 pub use text::write;
 
@@ -57,7 +57,7 @@ pub struct LockedImage {
     /// By name.
     pub kernels: Vec<LockedKernel>,
     /// The containers around it from the outermost on: `offload-binary>cuda-fatbin`.
-    pub within: Option<String>,
+    pub container_path: Option<String>,
     /// How it, or the container around it, is compressed.
     pub codec: Option<String>,
     pub stored: Option<u64>,

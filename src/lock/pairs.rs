@@ -12,37 +12,37 @@ use regex::Regex;
 use super::LockedFile;
 
 /// As many parts at the end of two paths are looked at.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 
 /// An old file and what it is in the new build; one of the two may be missing.
 pub type Pair<'a> = (Option<&'a LockedFile>, Option<&'a LockedFile>);
 
 /// Every file of both sides, in one pair each.
-pub fn pairs<'a>(old: &'a [LockedFile], new: &'a [LockedFile]) -> Vec<Pair<'a>> {
+pub fn pair_files<'a>(old: &'a [LockedFile], new: &'a [LockedFile]) -> Vec<Pair<'a>> {
     if let ([old], [new]) = (old, new) {
         return vec![(Some(old), Some(new))];
     }
-    let mut sides = Sides { old: old.iter().collect(), new: new.iter().collect(), pairs: Vec::new() };
+    let mut sides = FilePairing { old: old.iter().collect(), new: new.iter().collect(), pairs: Vec::new() };
     // Members of one archive may have one name: those that do are pairs in their order.
     sides.pair(false, |file| file.path.clone());
     sides.pair(false, |file| without_versions(&file.path));
-    for depth in (1..=DEEPEST).rev() {
+    for depth in (1..=MAX_DEPTH).rev() {
         sides.pair(true, |file| end(&without_versions(&file.path), depth));
     }
-    let Sides { old, new, mut pairs } = sides;
+    let FilePairing { old, new, mut pairs } = sides;
     pairs.extend(old.into_iter().map(|file| (Some(file), None)));
     pairs.extend(new.into_iter().map(|file| (None, Some(file))));
     pairs
 }
 
 /// Files that are no pair yet, and those that are.
-struct Sides<'a> {
+struct FilePairing<'a> {
     old: Vec<&'a LockedFile>,
     new: Vec<&'a LockedFile>,
     pairs: Vec<Pair<'a>>,
 }
 
-impl<'a> Sides<'a> {
+impl<'a> FilePairing<'a> {
     /// Makes pairs of files with the same key, and leaves alone those whose key is not `unique` on each side if it has to be.
     fn pair(&mut self, unique: bool, key: impl Fn(&LockedFile) -> String) {
         if self.old.is_empty() || self.new.is_empty() {
@@ -111,7 +111,7 @@ mod tests {
         let (old, new) = (files(old), files(new));
         let name = |file: Option<&LockedFile>| file.map_or("-".to_owned(), |file| file.path.clone());
         let mut found: Vec<String> =
-            pairs(&old, &new).into_iter().map(|(old, new)| format!("{} {}", name(old), name(new))).collect();
+            pair_files(&old, &new).into_iter().map(|(old, new)| format!("{} {}", name(old), name(new))).collect();
         found.sort();
         found
     }

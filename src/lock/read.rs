@@ -12,15 +12,15 @@ use crate::inspect::Figure;
 /// Why a text is no lock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {cause}")]
-pub struct InvalidLock {
+pub struct LockError {
     /// Counted from 1.
     pub line: u64,
-    pub cause: InvalidLine,
+    pub cause: LineError,
 }
 
 /// What is wrong with a line; each holds the offending text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidLine {
+pub enum LineError {
     #[error("is {0:?}, should be {HEADER:?}")]
     Header(String),
     #[error("is not UTF-8")]
@@ -47,7 +47,7 @@ pub enum InvalidLine {
     NotAHash { field: &'static str, value: String },
 }
 
-type Result<T> = std::result::Result<T, InvalidLine>;
+type Result<T> = std::result::Result<T, LineError>;
 
 /// What every version begins with.
 const MAGIC: &[u8] = b"fatbin.lock/";
@@ -58,13 +58,13 @@ pub fn is_lock(bytes: &[u8]) -> bool {
 }
 
 /// The lock that this text is.
-pub fn read(bytes: &[u8]) -> std::result::Result<Lock, InvalidLock> {
+pub fn read(bytes: &[u8]) -> std::result::Result<Lock, LockError> {
     let mut files = Vec::new();
     for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
-        let entry = |cause| InvalidLock { line: number, cause };
-        let line = str::from_utf8(line).map_err(|_| entry(InvalidLine::Unreadable))?.trim();
+        let entry = |cause| LockError { line: number, cause };
+        let line = str::from_utf8(line).map_err(|_| entry(LineError::Unreadable))?.trim();
         match number {
-            1 if line != HEADER => return Err(entry(InvalidLine::Header(shown(line)))),
+            1 if line != HEADER => return Err(entry(LineError::Header(excerpt(line)))),
             1 => {}
             _ if line.is_empty() || line.starts_with('#') => {}
             _ => add_entry(&mut files, line).map_err(entry)?,
@@ -76,38 +76,38 @@ pub fn read(bytes: &[u8]) -> std::result::Result<Lock, InvalidLock> {
 fn add_entry(files: &mut Vec<LockedFile>, line: &str) -> Result<()> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {
-        "file" => files.push(file(Entry::read("file", rest)?)?),
+        "file" => files.push(file(FieldReader::read("file", rest)?)?),
         "image" => {
-            let place = files.last_mut().ok_or(InvalidLine::OutOfPlace { entry: "image", outer: "file" })?;
-            place.images.push(image(Entry::read("image", rest)?)?);
+            let outer = files.last_mut().ok_or(LineError::OutOfPlace { entry: "image", outer: "file" })?;
+            outer.images.push(image(FieldReader::read("image", rest)?)?);
         }
         "kernel" => {
-            let place = files.last_mut().and_then(|file| file.images.last_mut());
-            let place = place.ok_or(InvalidLine::OutOfPlace { entry: "kernel", outer: "image" })?;
-            place.kernels.push(kernel(Entry::read("kernel", rest)?)?);
+            let outer = files.last_mut().and_then(|file| file.images.last_mut());
+            let outer = outer.ok_or(LineError::OutOfPlace { entry: "kernel", outer: "image" })?;
+            outer.kernels.push(kernel(FieldReader::read("kernel", rest)?)?);
         }
-        _ => return Err(InvalidLine::UnknownEntry(shown(word))),
+        _ => return Err(LineError::UnknownEntry(excerpt(word))),
     }
     Ok(())
 }
 
-fn file(mut entry: Entry<'_>) -> Result<LockedFile> {
-    let path = entry.name.take().ok_or(InvalidLine::NoName("file"))?;
+fn file(mut entry: FieldReader<'_>) -> Result<LockedFile> {
+    let path = entry.name.take().ok_or(LineError::NoName("file"))?;
     let file = LockedFile { path, size: entry.number("size")?, stored: entry.number("stored")?, images: Vec::new() };
-    entry.end(file)
+    entry.finish(file)
 }
 
-fn image(mut entry: Entry<'_>) -> Result<LockedImage> {
+fn image(mut entry: FieldReader<'_>) -> Result<LockedImage> {
     let target = LockedTarget {
         arch: entry.name.take(),
         kind: entry.string("kind"),
-        image: entry.string("image").ok_or(InvalidLine::Missing { field: "image" })?,
+        image: entry.string("image").ok_or(LineError::Missing { field: "image" })?,
         triple: entry.string("triple"),
     };
     let image = LockedImage {
         target,
         kernels: Vec::new(),
-        within: entry.string("in"),
+        container_path: entry.string("in"),
         codec: entry.string("codec"),
         stored: entry.number("stored")?,
         size: entry.number("size")?,
@@ -115,13 +115,13 @@ fn image(mut entry: Entry<'_>) -> Result<LockedImage> {
         sha256: entry.hash("sha256")?,
         code: entry.hash("code")?,
     };
-    entry.end(image)
+    entry.finish(image)
 }
 
-fn kernel(mut entry: Entry<'_>) -> Result<LockedKernel> {
-    let name = entry.name.take().ok_or(InvalidLine::NoName("kernel"))?;
+fn kernel(mut entry: FieldReader<'_>) -> Result<LockedKernel> {
+    let name = entry.name.take().ok_or(LineError::NoName("kernel"))?;
     let mut kernel = LockedKernel { name, demangled: entry.string("demangled"), ..Default::default() };
-    for (figure, place) in FIGURES.iter().zip(&mut kernel.figures) {
+    for (figure, value) in FIGURES.iter().zip(&mut kernel.figures) {
         if *figure == Figure::Scratch
             && let Some(value) = entry.fields.get_mut(figure.key())
             && let Some(number) = value.strip_suffix('+')
@@ -129,23 +129,23 @@ fn kernel(mut entry: Entry<'_>) -> Result<LockedKernel> {
             kernel.scratch_is_minimum = true;
             *value = number.to_owned();
         }
-        *place = entry.number(figure.key())?;
+        *value = entry.number(figure.key())?;
     }
-    entry.end(kernel)
+    entry.finish(kernel)
 }
 
 /// The name and the fields of an entry, from which they are taken one by one.
-struct Entry<'a> {
+struct FieldReader<'a> {
     name: Option<String>,
     fields: BTreeMap<&'a str, String>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> FieldReader<'a> {
     /// What stands behind the word.
     fn read(word: &'static str, rest: &'a str) -> Result<Self> {
         let rest = rest.trim_start();
         if rest.is_empty() {
-            return Err(InvalidLine::NoName(word));
+            return Err(LineError::NoName(word));
         }
         let (name, mut rest) = value(rest)?;
         let mut fields = BTreeMap::new();
@@ -154,15 +154,15 @@ impl<'a> Entry<'a> {
                 |key: &&str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
             let (key, behind) = rest.split_once('=').unwrap_or((rest, ""));
             if !rest.contains('=') || !is_key(&key) {
-                return Err(InvalidLine::NoField(shown(rest)));
+                return Err(LineError::NoField(excerpt(rest)));
             }
             let field;
             (field, rest) = value(behind)?;
             if fields.insert(key, field.unwrap_or("-".to_owned())).is_some() {
-                return Err(InvalidLine::RepeatedField(shown(key)));
+                return Err(LineError::RepeatedField(excerpt(key)));
             }
         }
-        Ok(Entry { name, fields })
+        Ok(FieldReader { name, fields })
     }
 
     fn string(&mut self, field: &'static str) -> Option<String> {
@@ -173,7 +173,7 @@ impl<'a> Entry<'a> {
         let Some(value) = self.fields.remove(field) else { return Ok(None) };
         let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
         let number = value.parse().ok().filter(|_| is_number);
-        number.map(Some).ok_or_else(|| InvalidLine::NotANumber { field, value: shown(&value) })
+        number.map(Some).ok_or_else(|| LineError::NotANumber { field, value: excerpt(&value) })
     }
 
     fn hash(&mut self, field: &'static str) -> Result<Option<Hash>> {
@@ -182,13 +182,13 @@ impl<'a> Entry<'a> {
         let pairs = value.as_bytes().chunks(2);
         let bytes: Option<Vec<u8>> = pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect();
         let hash = bytes.and_then(|bytes| bytes.try_into().ok());
-        hash.map(Some).ok_or_else(|| InvalidLine::NotAHash { field, value: shown(&value) })
+        hash.map(Some).ok_or_else(|| LineError::NotAHash { field, value: excerpt(&value) })
     }
 
     /// `made`, if nothing is left.
-    fn end<T>(self, made: T) -> Result<T> {
+    fn finish<T>(self, made: T) -> Result<T> {
         match self.fields.into_keys().next() {
-            Some(key) => Err(InvalidLine::UnknownField(shown(key))),
+            Some(key) => Err(LineError::UnknownField(excerpt(key))),
             None => Ok(made),
         }
     }
@@ -201,16 +201,16 @@ fn value(text: &str) -> Result<(Option<String>, &str)> {
         return Ok(((word != "-").then(|| word.to_owned()), rest.trim_start()));
     }
     let mut strings = serde_json::Deserializer::from_str(text).into_iter::<String>();
-    let Some(Ok(string)) = strings.next() else { return Err(InvalidLine::BadString(shown(text))) };
+    let Some(Ok(string)) = strings.next() else { return Err(LineError::BadString(excerpt(text))) };
     let rest = &text[strings.byte_offset()..];
     if !rest.is_empty() && !rest.starts_with(' ') {
-        return Err(InvalidLine::BadString(shown(text)));
+        return Err(LineError::BadString(excerpt(text)));
     }
     Ok((Some(string), rest.trim_start()))
 }
 
 /// As much of a text as a message has room for.
-fn shown(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &text[..end]),

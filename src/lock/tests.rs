@@ -51,7 +51,7 @@ fn a_lock_comes_back_as_it_went_out_whatever_the_names_in_it() {
     let mut images: Vec<LockedImage> = names.iter().map(|name| image(name, 7, &[kernel(name, 1)])).collect();
     for (image, name) in images.iter_mut().zip(names) {
         let name = Some(name.to_owned());
-        (image.codec, image.within, image.debug) = (name.clone(), name.clone(), name.clone());
+        (image.codec, image.container_path, image.debug) = (name.clone(), name.clone(), name.clone());
         image.kernels[0].demangled = name;
     }
     images[0].kernels[0].figures = [Some(u64::MAX); FIGURES.len()];
@@ -115,7 +115,7 @@ fn a_broken_lock_is_told_with_its_line() {
         assert_eq!(read(format!("{head}{line}\n").as_bytes()).unwrap_err().to_string(), message);
     }
     let invalid = read(b"fatbin.lock/1\nfile \xff\n").unwrap_err();
-    assert_eq!(invalid, InvalidLock { line: 2, cause: InvalidLine::Unreadable });
+    assert_eq!(invalid, LockError { line: 2, cause: LineError::Unreadable });
 }
 
 #[test]
@@ -181,22 +181,26 @@ fn kernels_are_compared_by_name_across_images_and_the_largest_change_comes_first
 #[test]
 fn a_budget_is_kept_up_to_its_last_byte() {
     let (old, new) = (lock(&[image("sm_80", 1, &[])]), lock(&[image("sm_80", 1, &[]), image("sm_90", 2, &[])]));
-    let exceeded = |arch: Option<&str>, most| {
-        let budgets = [Budget { arch: arch.map(str::to_owned), most }];
-        judge(&old, &new, &budgets).map(|verdicts| verdicts.iter().any(|verdict| verdict.exceeded))
+    let exceeded = |arch: Option<&str>, limit| {
+        let budgets = [Budget { arch: arch.map(str::to_owned), limit }];
+        check_budgets(&old, &new, &budgets).map(|verdicts| verdicts.iter().any(|verdict| verdict.exceeded))
     };
-    assert_eq!(exceeded(None, Most::Bytes(1000)), Ok(false));
-    assert_eq!(exceeded(None, Most::Bytes(999)), Ok(true));
-    assert_eq!(exceeded(None, Most::Percent(100.0)), Ok(false));
-    assert_eq!(exceeded(None, Most::Percent(99.9)), Ok(true));
-    assert_eq!(exceeded(Some("sm_80"), Most::Bytes(0)), Ok(false));
-    assert_eq!(exceeded(Some("sm_90"), Most::Percent(1000.0)), Ok(true), "what was not there grows without bound");
-    assert_eq!(exceeded(Some("sm_09"), Most::Bytes(0)), Err(Undecidable::UnknownArch("sm_09".to_owned())));
+    assert_eq!(exceeded(None, GrowthLimit::Bytes(1000)), Ok(false));
+    assert_eq!(exceeded(None, GrowthLimit::Bytes(999)), Ok(true));
+    assert_eq!(exceeded(None, GrowthLimit::Percent(100.0)), Ok(false));
+    assert_eq!(exceeded(None, GrowthLimit::Percent(99.9)), Ok(true));
+    assert_eq!(exceeded(Some("sm_80"), GrowthLimit::Bytes(0)), Ok(false));
+    assert_eq!(
+        exceeded(Some("sm_90"), GrowthLimit::Percent(1000.0)),
+        Ok(true),
+        "what was not there grows without bound"
+    );
+    assert_eq!(exceeded(Some("sm_09"), GrowthLimit::Bytes(0)), Err(BudgetError::UnknownArch("sm_09".to_owned())));
     let mut old = old;
     old.keep_code_only();
     assert_eq!(
-        judge(&old, &new, &[Budget { arch: None, most: Most::Bytes(0) }]),
-        Err(Undecidable::NoSizes { side: "OLD" })
+        check_budgets(&old, &new, &[Budget { arch: None, limit: GrowthLimit::Bytes(0) }]),
+        Err(BudgetError::NoSizes { side: "OLD" })
     );
 }
 
@@ -205,8 +209,8 @@ fn lost_compression_exceeds_a_budget_though_no_image_grew() {
     let old = lock(&[image("gfx90a", 1, &[])]);
     let mut new = old.clone();
     new.files[0].stored = Some(4000);
-    let budget = [Budget { arch: None, most: Most::Percent(5.0) }];
-    let verdicts = judge(&old, &new, &budget).unwrap();
+    let budget = [Budget { arch: None, limit: GrowthLimit::Percent(5.0) }];
+    let verdicts = check_budgets(&old, &new, &budget).unwrap();
     assert_eq!(verdicts.iter().map(|it| it.exceeded).collect::<Vec<_>>(), [false, true]);
 }
 

@@ -8,7 +8,7 @@
 //!   kernel _Z5saxpyPfi code_size=32 vgprs=2 sgprs=10 scratch=16+ shared=0 demangled="saxpy(float*, int)"
 //! ```
 //!
-//! An entry is a word, a name and fields. What has a space, a quotation mark or no character in it is a string as JSON
+//! An entry is a quoted, a name and fields. What has a space, a quotation mark or no character in it is a string as JSON
 //! writes it, and `-` stands for a name that is not known. Kernels are indented because git puts the last line before a
 //! change that is not above it: the image that the kernels are in. Behind the figure of scratch a `+` says that it may
 //! become more.
@@ -31,7 +31,7 @@ pub fn write(lock: &Lock) -> String {
 }
 
 fn write_file(text: &mut String, file: &LockedFile) {
-    *text += &format!("\nfile {}", word(&file.path));
+    *text += &format!("\nfile {}", quoted(&file.path));
     number(text, "size", file.size);
     number(text, "stored", file.stored);
     *text += "\n";
@@ -40,11 +40,11 @@ fn write_file(text: &mut String, file: &LockedFile) {
 
 fn write_image(text: &mut String, image: &LockedImage) {
     let target = &image.target;
-    *text += &format!("image {}", target.arch.as_deref().map_or("-".to_owned(), word));
+    *text += &format!("image {}", target.arch.as_deref().map_or("-".to_owned(), quoted));
     string(text, "kind", &target.kind);
-    *text += &format!(" image={}", word(&target.image));
+    *text += &format!(" image={}", quoted(&target.image));
     string(text, "triple", &target.triple);
-    string(text, "in", &image.within);
+    string(text, "in", &image.container_path);
     string(text, "codec", &image.codec);
     number(text, "stored", image.stored);
     number(text, "size", image.size);
@@ -56,7 +56,7 @@ fn write_image(text: &mut String, image: &LockedImage) {
 }
 
 fn write_kernel(text: &mut String, kernel: &LockedKernel) {
-    *text += &format!("  kernel {}", word(&kernel.name));
+    *text += &format!("  kernel {}", quoted(&kernel.name));
     for (figure, value) in kernel.known() {
         number(text, figure.key(), Some(value));
         if figure == Figure::Scratch && kernel.scratch_is_minimum {
@@ -75,7 +75,7 @@ fn number(text: &mut String, key: &str, value: Option<u64>) {
 
 fn string(text: &mut String, key: &str, value: &Option<String>) {
     if let Some(value) = value {
-        write!(text, " {key}={}", word(value)).expect("a string takes it");
+        write!(text, " {key}={}", quoted(value)).expect("a string takes it");
     }
 }
 
@@ -86,31 +86,31 @@ fn hash(text: &mut String, key: &str, value: Option<Hash>) {
     }
 }
 
-/// Text as one word: as it is where that can be read back, and in quotation marks otherwise.
-fn word(text: &str) -> String {
-    let is_plain = |c: char| !c.is_whitespace() && !hides(c) && c != '"' && c != '\\';
+/// Text as one quoted: as it is where that can be read back, and in quotation marks otherwise.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| !c.is_whitespace() && !is_invisible(c) && c != '"' && c != '\\';
     if !text.is_empty() && text != "-" && text.chars().all(is_plain) {
         return text.to_owned();
     }
-    let mut quoted = String::from("\"");
+    let mut output = String::from("\"");
     for c in text.chars() {
         match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if hides(c) => {
+            '"' | '\\' => output.extend(['\\', c]),
+            c if is_invisible(c) => {
                 let mut units = [0; 2];
                 c.encode_utf16(&mut units).iter().for_each(|unit| {
-                    write!(quoted, "\\u{unit:04x}").expect("a string takes it");
+                    write!(output, "\\u{unit:04x}").expect("a string takes it");
                 });
             }
-            c => quoted.push(c),
+            c => output.push(c),
         }
     }
-    quoted + "\""
+    output + "\""
 }
 
 /// Characters that a reviewer would not see, or that change how those around them are shown: controls, separators of lines
 /// and the format characters that the Unicode Bidirectional Algorithm (UAX #9) obeys.
-fn hides(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')

@@ -2,11 +2,11 @@
 
 use crate::report::text::{counted, printable};
 
-/// As many files, and kernels of each, are told if not all are asked for.
-pub const MOST: usize = 20;
+/// As many files, and kernels of each, are shown if not all are asked for.
+pub const MAX_ROWS: usize = 20;
 
-pub fn left_out(count: usize, told: usize, what: &str) -> String {
-    match count.saturating_sub(told) {
+pub fn left_out(count: usize, shown: usize, what: &str) -> String {
+    match count.saturating_sub(shown) {
         0 => String::new(),
         more => format!("  and {} more; --all tells them\n", counted(more, what)),
     }

@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::Differences;
-use crate::lock::{self, FileDifference, KernelDifference, LockedFile, LockedKernel, Most, TargetDifference};
+use crate::lock::{self, FileDifference, GrowthLimit, KernelDifference, LockedFile, LockedKernel, TargetDifference};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.diff/1";
@@ -34,17 +34,17 @@ const SCHEMA: &str = "fatbin.diff/1";
 struct Document<'a> {
     schema: &'static str,
     equal: bool,
-    old: Build<'a>,
-    new: Build<'a>,
+    old: BuildJson<'a>,
+    new: BuildJson<'a>,
     added_archs: &'a [&'a str],
     removed_archs: &'a [&'a str],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    budgets: Vec<Budget<'a>>,
-    files: Vec<File<'a>>,
+    budgets: Vec<BudgetJson<'a>>,
+    files: Vec<FileJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Build<'a> {
+struct BuildJson<'a> {
     path: &'a str,
     files: usize,
     images: usize,
@@ -56,7 +56,7 @@ struct Build<'a> {
 }
 
 #[derive(Serialize)]
-struct Budget<'a> {
+struct BudgetJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,20 +70,20 @@ struct Budget<'a> {
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct FileJson<'a> {
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     old_path: Option<&'a str>,
     change: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    old: Option<FileSize>,
+    old: Option<FileSizeJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    new: Option<FileSize>,
-    targets: Vec<Target<'a>>,
+    new: Option<FileSizeJson>,
+    targets: Vec<TargetJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct FileSize {
+struct FileSizeJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ struct FileSize {
 }
 
 #[derive(Serialize)]
-struct Target<'a> {
+struct TargetJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,13 +101,13 @@ struct Target<'a> {
     image: &'a str,
     change: &'static str,
     images_changed: usize,
-    old: Side<'a>,
-    new: Side<'a>,
-    kernels: Vec<Kernel<'a>>,
+    old: TargetTotalsJson<'a>,
+    new: TargetTotalsJson<'a>,
+    kernels: Vec<KernelJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Side<'a> {
+struct TargetTotalsJson<'a> {
     images: usize,
     kernels: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,21 +121,21 @@ struct Side<'a> {
 }
 
 #[derive(Serialize)]
-struct Kernel<'a> {
+struct KernelJson<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     demangled: Option<&'a str>,
     change: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    old: Option<Figures<'a>>,
+    old: Option<FiguresJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    new: Option<Figures<'a>>,
+    new: Option<FiguresJson<'a>>,
 }
 
 /// The figures of a kernel, those that are known.
-struct Figures<'a>(&'a LockedKernel);
+struct FiguresJson<'a>(&'a LockedKernel);
 
-impl Serialize for Figures<'_> {
+impl Serialize for FiguresJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (figure, value) in self.0.known() {
@@ -154,38 +154,38 @@ pub fn differences_json(differences: &Differences<'_>) -> String {
     let document = Document {
         schema: SCHEMA,
         equal: comparison.files.is_empty(),
-        old: Build::new(old, &comparison.old),
-        new: Build::new(new, &comparison.new),
+        old: BuildJson::new(old, &comparison.old),
+        new: BuildJson::new(new, &comparison.new),
         added_archs: &comparison.added_archs,
         removed_archs: &comparison.removed_archs,
-        budgets: verdicts.iter().map(Budget::new).collect(),
-        files: comparison.files.iter().map(File::new).collect(),
+        budgets: verdicts.iter().map(BudgetJson::new).collect(),
+        files: comparison.files.iter().map(FileJson::new).collect(),
     };
     serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
 }
 
-impl<'a> Build<'a> {
+impl<'a> BuildJson<'a> {
     fn new(path: &'a str, totals: &lock::Totals) -> Self {
         let &lock::Totals { files, images, kernels, size, stored } = totals;
-        Build { path, files, images, kernels, size, stored }
+        BuildJson { path, files, images, kernels, size, stored }
     }
 }
 
-impl<'a> Budget<'a> {
-    fn new(verdict: &'a lock::Verdict<'a>) -> Self {
-        let &lock::Verdict { budget, measure, old, new, exceeded } = verdict;
-        let (max_percent, max_bytes) = match budget.most {
-            Most::Percent(percent) => (Some(percent), None),
-            Most::Bytes(bytes) => (None, Some(bytes)),
+impl<'a> BudgetJson<'a> {
+    fn new(verdict: &'a lock::BudgetResult<'a>) -> Self {
+        let &lock::BudgetResult { budget, measure, old, new, exceeded } = verdict;
+        let (max_percent, max_bytes) = match budget.limit {
+            GrowthLimit::Percent(percent) => (Some(percent), None),
+            GrowthLimit::Bytes(bytes) => (None, Some(bytes)),
         };
-        Budget { arch: budget.arch.as_deref(), max_percent, max_bytes, measure: measure.name(), old, new, exceeded }
+        BudgetJson { arch: budget.arch.as_deref(), max_percent, max_bytes, measure: measure.name(), old, new, exceeded }
     }
 }
 
-impl<'a> File<'a> {
+impl<'a> FileJson<'a> {
     fn new(file: &'a FileDifference<'a>) -> Self {
-        let size = |file: &LockedFile| FileSize { size: file.size, stored: file.stored };
-        File {
+        let size = |file: &LockedFile| FileSizeJson { size: file.size, stored: file.stored };
+        FileJson {
             path: file.path(),
             old_path: file.old_path(),
             change: match (file.old, file.new) {
@@ -195,38 +195,38 @@ impl<'a> File<'a> {
             },
             old: file.old.map(size),
             new: file.new.map(size),
-            targets: file.targets.iter().map(Target::new).collect(),
+            targets: file.targets.iter().map(TargetJson::new).collect(),
         }
     }
 }
 
-impl<'a> Target<'a> {
+impl<'a> TargetJson<'a> {
     fn new(difference: &'a TargetDifference<'a>) -> Self {
         let target = difference.target;
-        Target {
+        TargetJson {
             arch: target.arch.as_deref(),
             kind: target.kind.as_deref(),
             triple: target.triple.as_deref(),
             image: &target.image,
             change: difference.change.name(),
             images_changed: difference.images_changed,
-            old: Side::new(&difference.old),
-            new: Side::new(&difference.new),
-            kernels: difference.kernels.iter().map(Kernel::new).collect(),
+            old: TargetTotalsJson::new(&difference.old),
+            new: TargetTotalsJson::new(&difference.new),
+            kernels: difference.kernels.iter().map(KernelJson::new).collect(),
         }
     }
 }
 
-impl<'a> Side<'a> {
-    fn new(side: &'a lock::Side) -> Self {
-        let lock::Side { images, kernels, size, stored, codecs, debug } = side;
-        Side { images: *images, kernels: *kernels, size: *size, stored: *stored, codecs, debug }
+impl<'a> TargetTotalsJson<'a> {
+    fn new(side: &'a lock::TargetTotals) -> Self {
+        let lock::TargetTotals { images, kernels, size, stored, codecs, debug } = side;
+        TargetTotalsJson { images: *images, kernels: *kernels, size: *size, stored: *stored, codecs, debug }
     }
 }
 
-impl<'a> Kernel<'a> {
+impl<'a> KernelJson<'a> {
     fn new(difference: &KernelDifference<'a>) -> Self {
-        Kernel {
+        KernelJson {
             name: &difference.kernel().name,
             demangled: difference.kernel().demangled.as_deref(),
             change: match difference {
@@ -234,8 +234,8 @@ impl<'a> Kernel<'a> {
                 KernelDifference::Removed(_) => "removed",
                 KernelDifference::Changed(..) => "changed",
             },
-            old: difference.before().map(Figures),
-            new: difference.after().map(Figures),
+            old: difference.before().map(FiguresJson),
+            new: difference.after().map(FiguresJson),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::cells::{MOST, cell, left_out, or_dash};
+use super::cells::{MAX_ROWS, cell, left_out, or_dash};
 use crate::inspect::Figure;
 use crate::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
 use crate::report::Screen;
@@ -12,10 +12,10 @@ use crate::report::text::{Column, columns, printable};
 use crate::target::order;
 
 /// Longer names of kernels are cut in the middle: templates begin alike and differ in their arguments.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
-/// As many archs, and different changes, of a kernel are told if not all are asked for.
-const MOST_OF_ONE: usize = 4;
+/// As many archs, and different changes, of a kernel are shown if not all are asked for.
+const MAX_PARTS: usize = 4;
 
 /// A kernel, and what became of it for each arch.
 struct Row<'a> {
@@ -29,21 +29,21 @@ pub fn kernels(targets: &[&TargetDifference<'_>], all: bool, screen: &Screen) ->
     if rows.is_empty() {
         return String::new();
     }
-    let told = if all { rows.len() } else { MOST };
+    let shown = if all { rows.len() } else { MAX_ROWS };
     let [arch, what, kernel] = ["ARCH", "WHAT", "KERNEL"].map(Column::left);
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
-    let cells = rows.iter().take(told).map(|row| {
+    let cells = rows.iter().take(shown).map(|row| {
         let name = printable(row.name);
         vec![
-            few(row.arch_names(), ", ", all),
+            join_first(row.arch_names(), ", ", all),
             cell(row.size(KernelDifference::before)),
             cell(row.size(KernelDifference::after)),
             format!("{:+}", row.growth()),
-            few(row.changes(all), "; ", all),
+            join_first(row.changes(all), "; ", all),
             if all { name } else { shortened(&name) },
         ]
     });
-    columns(&[arch, old, new, change, what, kernel], cells, screen) + &left_out(rows.len(), told, "kernel")
+    columns(&[arch, old, new, change, what, kernel], cells, screen) + &left_out(rows.len(), shown, "kernel")
 }
 
 fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
@@ -104,12 +104,12 @@ impl<'a> Row<'a> {
 }
 
 /// The first of many, and how many more there are.
-fn few(parts: Vec<String>, between: &str, all: bool) -> String {
+fn join_first(parts: Vec<String>, between: &str, all: bool) -> String {
     // "and 1 more" takes the room of the one.
-    if all || parts.len() <= MOST_OF_ONE + 1 {
+    if all || parts.len() <= MAX_PARTS + 1 {
         return parts.join(between);
     }
-    format!("{} and {} more", parts[..MOST_OF_ONE].join(between), parts.len() - MOST_OF_ONE)
+    format!("{} and {} more", parts[..MAX_PARTS].join(between), parts.len() - MAX_PARTS)
 }
 
 /// What happened to a kernel in the same way several times: the figures that changed, from the least to the most, without
@@ -121,7 +121,7 @@ fn what(differences: &[&KernelDifference<'_>]) -> String {
         return if is_added { "added".to_owned() } else { "removed".to_owned() };
     }
     let is_minimum = |kernel: &LockedKernel, figure: Figure| figure == Figure::Scratch && kernel.scratch_is_minimum;
-    let told = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, figure: Figure| {
+    let shown = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, figure: Figure| {
         let (mut values, mut plus) = (Vec::new(), "");
         for kernel in kernels {
             values.push(kernel.figures[index]);
@@ -135,8 +135,8 @@ fn what(differences: &[&KernelDifference<'_>]) -> String {
     let changes = FIGURES.into_iter().enumerate().skip(1).filter_map(|(index, figure)| {
         let value = |kernel: &LockedKernel| (kernel.figures[index], is_minimum(kernel, figure));
         let is_changed = pairs.iter().any(|(old, new)| value(old) != value(new));
-        let old = told(&mut pairs.iter().map(|(old, _)| *old), index, figure);
-        let new = told(&mut pairs.iter().map(|(_, new)| *new), index, figure);
+        let old = shown(&mut pairs.iter().map(|(old, _)| *old), index, figure);
+        let new = shown(&mut pairs.iter().map(|(_, new)| *new), index, figure);
         is_changed.then(|| format!("{} {old} -> {new}", figure.key()))
     });
     let changes: Vec<String> = changes.collect();
@@ -146,10 +146,10 @@ fn what(differences: &[&KernelDifference<'_>]) -> String {
 /// A name without its middle, if it is long.
 fn shortened(name: &str) -> String {
     let count = name.chars().count();
-    if count <= LONGEST_NAME {
+    if count <= MAX_NAME_LENGTH {
         return name.to_owned();
     }
-    let half = (LONGEST_NAME - 1) / 2;
+    let half = (MAX_NAME_LENGTH - 1) / 2;
     let (start, end): (String, String) = (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
     format!("{start}…{end}")
 }

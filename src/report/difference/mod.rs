@@ -8,7 +8,7 @@ mod table;
 pub use json::differences_json;
 pub use table::differences_table;
 
-use crate::lock::{Comparison, Verdict};
+use crate::lock::{BudgetResult, Comparison};
 
 /// Two builds and what differs.
 #[derive(Debug, Clone, Copy)]
@@ -17,5 +17,5 @@ pub struct Differences<'a> {
     pub names: &'a [String; 2],
     pub comparison: &'a Comparison<'a>,
     /// Of the limits on growth, if there are any.
-    pub verdicts: &'a [Verdict<'a>],
+    pub verdicts: &'a [BudgetResult<'a>],
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::Differences;
-use super::cells::{MOST, cell, left_out, or_dash};
+use super::cells::{MAX_ROWS, cell, left_out, or_dash};
 use super::kernels::kernels;
-use crate::lock::{Change, FileDifference, Measure, Side, TargetDifference, Verdict, growth};
+use crate::lock::{BudgetResult, Change, FileDifference, Measure, TargetDifference, TargetTotals, growth};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 
@@ -31,17 +31,17 @@ pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Scre
             text += &format!("  archs {what}: {}\n", printable(&archs.join(", ")));
         }
     }
-    differences.verdicts.iter().for_each(|verdict| text += &told_verdict(verdict));
-    let told = if all { usize::MAX } else { MOST };
-    comparison.files.iter().take(told).for_each(|file| text += &told_file(file, all, screen));
-    text + &left_out(comparison.files.len(), told, "file")
+    differences.verdicts.iter().for_each(|verdict| text += &budget_line(verdict));
+    let shown = if all { usize::MAX } else { MAX_ROWS };
+    comparison.files.iter().take(shown).for_each(|file| text += &file_block(file, all, screen));
+    text + &left_out(comparison.files.len(), shown, "file")
 }
 
-fn told_verdict(verdict: &Verdict<'_>) -> String {
+fn budget_line(verdict: &BudgetResult<'_>) -> String {
     let arch = verdict.budget.arch.as_ref().map(|arch| format!(" for {}", printable(arch))).unwrap_or_default();
     let stored = if verdict.measure == Measure::Stored { " as stored" } else { "" };
     let grown = growth(verdict.old, verdict.new);
-    let (most, word) = (verdict.budget.most, if verdict.exceeded { "EXCEEDED" } else { "kept" });
+    let (most, word) = (verdict.budget.limit, if verdict.exceeded { "EXCEEDED" } else { "kept" });
     format!("  limit of {most}{arch}{stored}: {word}, {}\n", signed(grown, percent(verdict.old, grown)))
 }
 
@@ -66,7 +66,7 @@ fn percent(old: u64, grown: i64) -> Option<f64> {
     (old > 0).then(|| 100.0 * grown as f64 / old as f64)
 }
 
-fn told_file(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
+fn file_block(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
     let was = file.old_path().map(|old| format!(" (was {})", printable(old))).unwrap_or_default();
     let what = match (file.old, file.new) {
         (None, _) => "added".to_owned(),
@@ -84,8 +84,8 @@ fn told_file(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
         text += &targets(&file.targets, screen);
     }
     // All kernels of an arch that came or went say nothing that its own line does not say.
-    let is_told = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
-    let changed: Vec<_> = file.targets.iter().filter(is_told).collect();
+    let is_shown = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
+    let changed: Vec<_> = file.targets.iter().filter(is_shown).collect();
     text + &kernels(&changed, all, screen)
 }
 
@@ -101,17 +101,18 @@ fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {
             cell(it.old.size.filter(|_| it.old.images > 0)),
             cell(it.new.size.filter(|_| it.new.images > 0)),
             if is_known { format!("{:+}", it.growth()) } else { "-".to_owned() },
-            what_of_target(it),
+            describe_target(it),
         ]
     });
     columns(&[arch, kind, image, old, new, change, what], rows, screen)
 }
 
-fn what_of_target(difference: &TargetDifference<'_>) -> String {
+fn describe_target(difference: &TargetDifference<'_>) -> String {
     let TargetDifference { old, new, .. } = difference;
-    let contents = |side: &Side| format!("{}, {}", counted(side.images, "image"), counted(side.kernels, "kernel"));
+    let contents =
+        |side: &TargetTotals| format!("{}, {}", counted(side.images, "image"), counted(side.kernels, "kernel"));
     let listed = |names: &BTreeSet<String>| printable(&names.iter().cloned().collect::<Vec<_>>().join(", "));
-    let codecs = |side: &Side| if side.codecs.is_empty() { "plain".to_owned() } else { listed(&side.codecs) };
+    let codecs = |side: &TargetTotals| if side.codecs.is_empty() { "plain".to_owned() } else { listed(&side.codecs) };
     let debug = match old.debug == new.debug {
         true => String::new(),
         false => format!(": {} -> {}", listed(&old.debug), listed(&new.debug)),

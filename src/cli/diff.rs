@@ -88,7 +88,7 @@ fn parse_budget(text: &str) -> Result<Budget> {
         None => (None, text),
     };
     ensure!(arch.as_deref() != Some(""), "missing arch before =");
-    let most = match limit.strip_suffix('%') {
+    let limit = match limit.strip_suffix('%') {
         Some(percent) => GrowthLimit::Percent(parse_percent(percent)?),
         None => GrowthLimit::Bytes(parse_size(limit)?),
     };

@@ -66,8 +66,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
     }
     out.flush()?;
-    let mut concerned = answered.iter().flat_map(AnsweredFile::concerned).peekable();
-    let is_served = concerned.peek().is_some() && concerned.all(|choices| choices.has_an_image());
+    let mut relevant = answered.iter().flat_map(AnsweredFile::relevant).peekable();
+    let is_served = relevant.peek().is_some() && relevant.all(|set| set.always_selects());
     Ok(match (is_trouble, is_served) {
         (true, _) => Status::Trouble,
         (false, true) => Status::Yes,

@@ -1,6 +1,6 @@
 //! The answers of runtimes for several devices, grouped where they agree.
 
-use super::{Choice, Choices, Runtime, choices};
+use super::{CandidateSet, Runtime, Selection, candidate_sets};
 use crate::inventory::File;
 use crate::target::Device;
 
@@ -8,55 +8,55 @@ use crate::target::Device;
 #[derive(Debug)]
 pub struct AnsweredFile<'a> {
     pub file: &'a File,
-    pub choices: Vec<Answered<'a>>,
+    pub sets: Vec<AnsweredSet<'a>>,
 }
 
 /// A choice and its answers: one, or where a device's name leaves something open that matters, one for each of its
 /// meanings.
 #[derive(Debug)]
-pub struct Answered<'a> {
-    pub choices: Choices<'a>,
+pub struct AnsweredSet<'a> {
+    pub set: CandidateSet<'a>,
     /// Whether there is code for such devices at all.
-    pub is_concerned: bool,
-    pub answers: Vec<Answer<'a>>,
+    pub is_relevant: bool,
+    pub answers: Vec<DeviceAnswer<'a>>,
 }
 
 /// What a runtime does on some devices.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub struct DeviceAnswer<'a> {
     pub devices: Vec<&'a Device>,
-    pub choice: Choice,
+    pub selection: Selection,
     /// What its earlier releases do, where they take another image.
-    pub earlier: Option<(&'static Runtime, Choice)>,
+    pub earlier: Option<(&'static Runtime, Selection)>,
 }
 
 impl<'a> AnsweredFile<'a> {
     pub fn new(file: &'a File, devices: &'a [Device]) -> Self {
-        AnsweredFile { file, choices: choices(file).into_iter().map(|it| Answered::new(it, devices)).collect() }
+        AnsweredFile { file, sets: candidate_sets(file).into_iter().map(|it| AnsweredSet::new(it, devices)).collect() }
     }
 
     /// Those with code for the devices.
-    pub fn concerned(&self) -> impl Iterator<Item = &Answered<'a>> {
-        self.choices.iter().filter(|choices| choices.is_concerned)
+    pub fn relevant(&self) -> impl Iterator<Item = &AnsweredSet<'a>> {
+        self.sets.iter().filter(|set| set.is_relevant)
     }
 }
 
-impl<'a> Answered<'a> {
-    fn new(choices: Choices<'a>, devices: &'a [Device]) -> Self {
-        let mut answers: Vec<Answer> = Vec::new();
+impl<'a> AnsweredSet<'a> {
+    fn new(set: CandidateSet<'a>, devices: &'a [Device]) -> Self {
+        let mut answers: Vec<DeviceAnswer> = Vec::new();
         for device in devices {
-            let (choice, earlier) = (choices.on(device), choices.earlier_on(device));
-            match answers.iter_mut().find(|known| known.choice == choice && known.earlier == earlier) {
+            let (selection, earlier) = (set.select_on(device), set.select_on_earlier_release(device));
+            match answers.iter_mut().find(|known| known.selection == selection && known.earlier == earlier) {
                 Some(known) => known.devices.push(device),
-                None => answers.push(Answer { devices: vec![device], choice, earlier }),
+                None => answers.push(DeviceAnswer { devices: vec![device], selection, earlier }),
             }
         }
-        let is_concerned = devices.iter().any(|device| choices.concern(device));
-        Answered { choices, is_concerned, answers }
+        let is_relevant = devices.iter().any(|device| set.has_code_for(device));
+        AnsweredSet { set, is_relevant, answers }
     }
 
     /// Whether an image is taken whatever the device is.
-    pub fn has_an_image(&self) -> bool {
-        self.answers.iter().all(|answer| answer.choice.chosen.is_some())
+    pub fn always_selects(&self) -> bool {
+        self.answers.iter().all(|answer| answer.selection.selected.is_some())
     }
 }

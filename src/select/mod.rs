@@ -9,7 +9,7 @@ mod runtimes;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{Answer, Answered, AnsweredFile};
+pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer};
 pub use runtimes::{Preference, Runtime};
 
 use std::cmp::Reverse;
@@ -24,13 +24,13 @@ use crate::target::{Device, OffloadKind, Platform};
 /// The images from which a runtime takes at most one for a device: those of a fat binary or bundle, or of all offload
 /// binaries of one kind in a file, which are registered as one.
 #[derive(Debug, Clone)]
-pub struct Choices<'a> {
+pub struct CandidateSet<'a> {
     /// The container, or the first of several.
     pub container: &'a Container,
     pub runtime: &'static Runtime,
     pub candidates: Vec<Candidate<'a>>,
     /// For a device linker: no runtime ever sees it.
-    pub is_to_be_linked: bool,
+    pub needs_device_link: bool,
 }
 
 /// An image and its number among the device images of its file.
@@ -42,19 +42,19 @@ pub struct Candidate<'a> {
 
 /// What a runtime does with the images that it has; indices are those of the candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
-    pub chosen: Option<(usize, Way)>,
-    /// What is taken beside it, for the same target: images with other kernels.
-    pub beside: Vec<usize>,
+pub struct Selection {
+    pub selected: Option<(usize, Way)>,
+    /// What is taken also_selected it, for the same target: images with other kernels.
+    pub also_selected: Vec<usize>,
     /// All others, in order.
-    pub rejected: Vec<(usize, Reason)>,
+    pub rejected: Vec<(usize, RejectReason)>,
 }
 
-impl Choice {
+impl Selection {
     /// Each candidate in order, whether it is taken, and why or why not in words.
     pub fn verdicts(&self) -> Vec<(usize, bool, String)> {
-        let taken = self.chosen.iter().flat_map(|(index, way)| {
-            let all = std::iter::once(index).chain(&self.beside);
+        let taken = self.selected.iter().flat_map(|(index, way)| {
+            let all = std::iter::once(index).chain(&self.also_selected);
             all.map(|index| (*index, true, way.to_string()))
         });
         let rejected = self.rejected.iter().map(|(index, reason)| (*index, false, reason.to_string()));
@@ -66,7 +66,7 @@ impl Choice {
 
 /// Why an image is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum RejectReason {
     #[error("{0}")]
     Obstacle(Obstacle),
     #[error("{runtime} takes no {}", .form.name())]
@@ -74,16 +74,16 @@ pub enum Reason {
     #[error("it would run too, but image {by} is taken")]
     Outranked { by: usize },
     #[error("{runtime} takes it, and then it cannot be loaded: {obstacle}")]
-    TakenInVain { runtime: &'static str, obstacle: Obstacle },
+    SelectedButUnloadable { runtime: &'static str, obstacle: Obstacle },
     #[error("it is to be linked with other device code first")]
-    ToBeLinked,
+    NeedsDeviceLink,
 }
 
 /// Where the device linker's input stands (nvcc, `-dc`); it stays in finished programs, and nothing registers it.
-const TO_BE_LINKED: &str = "__nv_relfatbin";
+const DEVICE_LINK_SECTION: &str = "__nv_relfatbin";
 
 /// All choices that there are in a file, in the order of its containers.
-pub fn choices(file: &File) -> Vec<Choices<'_>> {
+pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
     let mut found = Found::default();
     for nested in file.nested_images() {
         found.add(&nested);
@@ -93,7 +93,7 @@ pub fn choices(file: &File) -> Vec<Choices<'_>> {
 
 #[derive(Default)]
 struct Found<'a> {
-    all: Vec<Choices<'a>>,
+    all: Vec<CandidateSet<'a>>,
     /// Where the choice of a runtime stands, in a container or over all that are registered together. Files hold many
     /// thousands of containers.
     places: HashMap<(OffloadKind, Option<*const Container>), usize>,
@@ -104,11 +104,11 @@ impl<'a> Found<'a> {
         let container = nested.container();
         let candidate = Candidate { number: nested.index, image: nested.image };
         let runtime = Runtime::of(candidate.image.kind, candidate.platform());
-        let own: Option<*const Container> = (!is_registered_in_parts(container)).then_some(container);
+        let own: Option<*const Container> = (!is_registered_with_others(container)).then_some(container);
         let place = *self.places.entry((runtime.kind, own)).or_insert(self.all.len());
         if place == self.all.len() {
-            let is_to_be_linked = container.section_name() == Some(TO_BE_LINKED);
-            self.all.push(Choices { container, runtime, candidates: Vec::new(), is_to_be_linked });
+            let needs_device_link = container.section_name() == Some(DEVICE_LINK_SECTION);
+            self.all.push(CandidateSet { container, runtime, candidates: Vec::new(), needs_device_link });
         }
         self.all[place].candidates.push(candidate);
     }
@@ -116,7 +116,7 @@ impl<'a> Found<'a> {
 
 /// Whether images of such containers are registered together with those of others: each offload binary in a program
 /// holds one image, and so do the sections of a bundled object and of SYCL's images.
-fn is_registered_in_parts(container: &Container) -> bool {
+fn is_registered_with_others(container: &Container) -> bool {
     use ContainerType::{BundleSection, OffloadBinary, SyclImage};
     matches!(container.container_type, OffloadBinary | BundleSection | SyclImage)
 }
@@ -161,31 +161,33 @@ fn form(kind: ImageKind, platform: Option<Platform>) -> Form {
     }
 }
 
-impl Choices<'_> {
+impl CandidateSet<'_> {
     /// Whether there is code for devices of this sort that a runtime gets to see.
-    pub fn concern(&self, device: &Device) -> bool {
+    pub fn has_code_for(&self, device: &Device) -> bool {
         let platform = Some(device.platform());
-        !self.is_to_be_linked && self.candidates.iter().any(|candidate| candidate.platform() == platform)
+        !self.needs_device_link && self.candidates.iter().any(|candidate| candidate.platform() == platform)
     }
 
     /// What the runtime takes on this device.
-    pub fn on(&self, device: &Device) -> Choice {
-        self.by(self.runtime, device)
+    pub fn select_on(&self, device: &Device) -> Selection {
+        self.select_by(self.runtime, device)
     }
 
     /// What earlier releases of the runtime take, where that is another image.
-    pub fn earlier_on(&self, device: &Device) -> Option<(&'static Runtime, Choice)> {
+    pub fn select_on_earlier_release(&self, device: &Device) -> Option<(&'static Runtime, Selection)> {
         let earlier = self.runtime.earlier?;
-        let choice = self.by(earlier, device);
-        (choice.chosen != self.on(device).chosen).then_some((earlier, choice))
+        let choice = self.select_by(earlier, device);
+        (choice.selected != self.select_on(device).selected).then_some((earlier, choice))
     }
 
-    fn by(&self, runtime: &Runtime, device: &Device) -> Choice {
-        let verdicts: Vec<Result<Way, Reason>> =
-            self.candidates.iter().map(|candidate| self.verdict(runtime, candidate, device)).collect();
+    fn select_by(&self, runtime: &Runtime, device: &Device) -> Selection {
+        let verdicts: Vec<Result<Way, RejectReason>> =
+            self.candidates.iter().map(|candidate| self.check_candidate(runtime, candidate, device)).collect();
         let runs = |index: &usize| verdicts[*index].is_ok();
         // What is taken in vain is taken.
-        let is_taken = |verdict: &Result<Way, Reason>| matches!(verdict, Ok(_) | Err(Reason::TakenInVain { .. }));
+        let is_taken = |verdict: &Result<Way, RejectReason>| {
+            matches!(verdict, Ok(_) | Err(RejectReason::SelectedButUnloadable { .. }))
+        };
         let taken = match runtime.preference {
             Preference::First => verdicts.iter().position(is_taken),
             Preference::Last => verdicts.iter().rposition(is_taken),
@@ -203,26 +205,28 @@ impl Choices<'_> {
             let image = self.candidates[index].image;
             (&image.triple, &image.arch, image.image_kind)
         };
-        let is_beside = |index| {
+        let is_also_selected = |index| {
             let is_alike = taken.is_some_and(|taken| target(taken) == target(index));
             is_alike && runtime.preference == Preference::BestForEachKernel
         };
-        let mut choice = Choice { chosen: None, beside: Vec::new(), rejected: Vec::new() };
+        let mut choice = Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new() };
         for (index, verdict) in verdicts.into_iter().enumerate() {
             let reason = match verdict {
                 Ok(way) if taken == Some(index) => match self.candidates[index].refusal(device) {
-                    Some(obstacle) => Reason::TakenInVain { runtime: runtime.name, obstacle },
+                    Some(obstacle) => RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle },
                     None => {
-                        choice.chosen = Some((index, way));
+                        choice.selected = Some((index, way));
                         continue;
                     }
                 },
-                Ok(_) if is_beside(index) => {
-                    choice.beside.push(index);
+                Ok(_) if is_also_selected(index) => {
+                    choice.also_selected.push(index);
                     continue;
                 }
-                Ok(_) => Reason::Outranked { by },
-                Err(Reason::TakenInVain { obstacle, .. }) if taken != Some(index) => Reason::Obstacle(obstacle),
+                Ok(_) => RejectReason::Outranked { by },
+                Err(RejectReason::SelectedButUnloadable { obstacle, .. }) if taken != Some(index) => {
+                    RejectReason::Obstacle(obstacle)
+                }
                 Err(reason) => reason,
             };
             choice.rejected.push((index, reason));
@@ -230,20 +234,25 @@ impl Choices<'_> {
         choice
     }
 
-    fn verdict(&self, runtime: &Runtime, candidate: &Candidate<'_>, device: &Device) -> Result<Way, Reason> {
-        if self.is_to_be_linked {
-            return Err(Reason::ToBeLinked);
+    fn check_candidate(
+        &self,
+        runtime: &Runtime,
+        candidate: &Candidate<'_>,
+        device: &Device,
+    ) -> Result<Way, RejectReason> {
+        if self.needs_device_link {
+            return Err(RejectReason::NeedsDeviceLink);
         }
         let code = candidate.code(runtime);
         match code.runs_on(device) {
-            Ok(_) if !runtime.takes.contains(&code.form) => {
-                Err(Reason::Form { runtime: runtime.name, form: code.form })
+            Ok(_) if !runtime.accepted_forms.contains(&code.form) => {
+                Err(RejectReason::Form { runtime: runtime.name, form: code.form })
             }
             Ok(way) => Ok(way),
-            Err(obstacle) if runtime.is_hasty() && accepts_by_number(code, device) => {
-                Err(Reason::TakenInVain { runtime: runtime.name, obstacle })
+            Err(obstacle) if runtime.selects_without_full_check() && accepts_by_number(code, device) => {
+                Err(RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle })
             }
-            Err(obstacle) => Err(Reason::Obstacle(obstacle)),
+            Err(obstacle) => Err(RejectReason::Obstacle(obstacle)),
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct Runtime {
     pub order: &'static str,
     pub preference: Preference,
     /// What it takes; of what is for its devices it passes over everything else.
-    pub takes: &'static [Form],
+    pub accepted_forms: &'static [Form],
     /// The same in releases that chose in another order.
     pub earlier: Option<&'static Runtime>,
 }
@@ -49,7 +49,7 @@ const RUNTIMES: [Runtime; 4] = [
         release: "CUDA 11 to 13",
         order: "the nearest compatible cubin, else the nearest PTX",
         preference: Preference::Nearest,
-        takes: &[Form::Machine, Form::Ptx],
+        accepted_forms: &[Form::Machine, Form::Ptx],
         earlier: None,
     },
     // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is asked for the device's target id,
@@ -62,7 +62,7 @@ const RUNTIMES: [Runtime; 4] = [
         release: "ROCm 7",
         order: "the first compatible entry for the processor, else for its generic processor, else SPIR-V",
         preference: Preference::Best,
-        takes: &[Form::Machine, Form::SpirV],
+        accepted_forms: &[Form::Machine, Form::SpirV],
         earlier: None,
     },
     // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are gone through in the order in which they
@@ -74,7 +74,7 @@ const RUNTIMES: [Runtime; 4] = [
         release: "LLVM 21 and 22",
         order: "the first image that its plugin accepts",
         preference: Preference::First,
-        takes: &[Form::Machine, Form::Bitcode, Form::SpirV],
+        accepted_forms: &[Form::Machine, Form::Bitcode, Form::SpirV],
         earlier: Some(&LIBOMPTARGET_BEFORE_21),
     },
     // Unified Runtime of DPC++ 2025, source/adapters/*/device.cpp, urDeviceSelectBinary: on Level Zero and OpenCL what was
@@ -85,7 +85,7 @@ const RUNTIMES: [Runtime; 4] = [
         release: "DPC++ 2025",
         order: "for each kernel what was compiled ahead for the device, else SPIR-V",
         preference: Preference::BestForEachKernel,
-        takes: &[Form::Machine, Form::Ptx, Form::SpirV],
+        accepted_forms: &[Form::Machine, Form::Ptx, Form::SpirV],
         earlier: None,
     },
 ];
@@ -98,13 +98,13 @@ const LIBOMPTARGET_BEFORE_21: Runtime = Runtime {
     release: "LLVM 15 to 20",
     order: "the last image that its plugin accepts",
     preference: Preference::Last,
-    takes: &[Form::Machine, Form::Bitcode],
+    accepted_forms: &[Form::Machine, Form::Bitcode],
     earlier: None,
 };
 
 impl Runtime {
     /// Whether it takes what it thinks will run.
-    pub fn is_hasty(&self) -> bool {
+    pub fn selects_without_full_check(&self) -> bool {
         matches!(self.preference, Preference::First | Preference::Last)
     }
 

@@ -48,14 +48,14 @@ fn taken(kind: OffloadKind, words: &str, device: &str) -> String {
     };
     let words: Vec<&str> = words.split_whitespace().collect();
     let file = file(vec![container(container_type, words.iter().map(|word| image(kind, word)).collect())]);
-    let choices = choices(&file);
-    let choice = choices[0].on(&Device::parse(device).unwrap()[0]);
+    let choices = candidate_sets(&file);
+    let choice = choices[0].select_on(&Device::parse(device).unwrap()[0]);
     assert_eq!(
-        choice.rejected.len() + choice.beside.len() + usize::from(choice.chosen.is_some()),
+        choice.rejected.len() + choice.also_selected.len() + usize::from(choice.selected.is_some()),
         words.len(),
         "each image has its answer"
     );
-    choice.chosen.map_or("nothing".to_owned(), |(index, way)| format!("{} {way:?}", words[index]))
+    choice.selected.map_or("nothing".to_owned(), |(index, way)| format!("{} {way:?}", words[index]))
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn an_image_that_libomptarget_takes_in_vain_keeps_out_those_behind_it() {
     let words = ["sm_100a", "sm_103", "sm_101a"];
     let images = words.iter().map(|word| image(OffloadKind::OpenMp, word)).collect();
     let file = file(vec![container(ContainerType::OffloadBinary, images)]);
-    let choice = choices(&file)[0].on(&Device::Nvidia(103));
+    let choice = candidate_sets(&file)[0].select_on(&Device::Nvidia(103));
     let reasons: Vec<String> = choice.rejected.iter().map(|(_, reason)| reason.to_string()).collect();
     assert_eq!(
         reasons,
@@ -130,14 +130,16 @@ fn an_image_that_libomptarget_takes_in_vain_keeps_out_those_behind_it() {
 
 #[test]
 fn libomptarget_took_the_last_before_llvm_21() {
-    let chosen = |words: &[&str], device: Device| {
+    let selected = |words: &[&str], device: Device| {
         let images = words.iter().map(|word| image(OffloadKind::OpenMp, word)).collect();
         let file = file(vec![container(ContainerType::OffloadBinary, images)]);
-        choices(&file)[0].earlier_on(&device).map(|(_, choice)| choice.chosen.map(|(index, _)| index))
+        candidate_sets(&file)[0]
+            .select_on_earlier_release(&device)
+            .map(|(_, choice)| choice.selected.map(|(index, _)| index))
     };
-    assert_eq!(chosen(&["sm_80", "sm_86", "x86_64"], Device::Nvidia(86)), Some(Some(1)));
-    assert_eq!(chosen(&["sm_103", "sm_100a"], Device::Nvidia(103)), Some(None), "taken in vain");
-    assert_eq!(chosen(&["sm_80", "x86_64"], Device::Nvidia(86)), None, "the same");
+    assert_eq!(selected(&["sm_80", "sm_86", "x86_64"], Device::Nvidia(86)), Some(Some(1)));
+    assert_eq!(selected(&["sm_103", "sm_100a"], Device::Nvidia(103)), Some(None), "taken in vain");
+    assert_eq!(selected(&["sm_80", "x86_64"], Device::Nvidia(86)), None, "the same");
 }
 
 #[test]
@@ -146,7 +148,7 @@ fn libomptarget_looks_into_an_image_and_the_others_take_it_in_vain() {
     let reason = |kind| {
         let mislabelled = Image { own_arch: Some("gfx90a:xnack+".to_owned()), ..image(kind, "gfx90a:xnack-") };
         let file = file(vec![container(ContainerType::OffloadBinary, vec![mislabelled])]);
-        choices(&file)[0].on(device).rejected[0].1.to_string()
+        candidate_sets(&file)[0].select_on(device).rejected[0].1.to_string()
     };
     assert_eq!(reason(OffloadKind::OpenMp), "it needs xnack+, not xnack-");
     let in_vain = "HIP takes it, and then it cannot be loaded: it needs xnack+, not xnack-";
@@ -158,8 +160,8 @@ fn of_equal_cubins_the_first_is_taken_and_of_equal_ptx_the_last() {
     for (words, expected) in [(["sm_80", "sm_80"], 0), (["sm_80.ptx", "sm_80.ptx"], 1)] {
         let images = words.iter().map(|word| image(OffloadKind::Cuda, word)).collect();
         let file = file(vec![container(ContainerType::CudaFatbin, images)]);
-        let chosen = choices(&file)[0].on(&Device::Nvidia(80)).chosen;
-        assert_eq!(chosen.map(|(index, _)| index), Some(expected), "{words:?}");
+        let selected = candidate_sets(&file)[0].select_on(&Device::Nvidia(80)).selected;
+        assert_eq!(selected.map(|(index, _)| index), Some(expected), "{words:?}");
     }
 }
 
@@ -175,8 +177,8 @@ fn sycl_takes_all_images_of_one_target_since_each_has_some_of_the_kernels() {
     let words = ["sm_80", "spir64.spv", "spir64.spv"];
     let images = words.iter().map(|word| image(OffloadKind::Sycl, word)).collect();
     let file = file(vec![container(ContainerType::SyclImage, images)]);
-    let choice = choices(&file)[0].on(&Device::SpirV(None));
-    assert_eq!((choice.chosen, choice.beside), (Some((1, Way::FromSpirV)), vec![2]));
+    let choice = candidate_sets(&file)[0].select_on(&Device::SpirV(None));
+    assert_eq!((choice.selected, choice.also_selected), (Some((1, Way::FromSpirV)), vec![2]));
 }
 
 #[test]
@@ -189,7 +191,7 @@ fn offload_binaries_of_one_kind_are_one_choice_and_every_fat_binary_is_its_own()
         one(OffloadBinary, OffloadKind::OpenMp, "gfx90a"),
         one(CudaFatbin, OffloadKind::Cuda, "sm_90"),
     ]);
-    let numbers: Vec<Vec<usize>> = choices(&file)
+    let numbers: Vec<Vec<usize>> = candidate_sets(&file)
         .iter()
         .map(|choices| choices.candidates.iter().map(|candidate| candidate.number).collect())
         .collect();
@@ -202,7 +204,7 @@ fn a_container_inside_another_is_a_choice_and_the_hosts_entry_is_none() {
     let outer = Image { containers: vec![inner], ..image(OffloadKind::Cuda, "sm_80") };
     let host = image(OffloadKind::Host, "x86_64");
     let file = file(vec![container(ContainerType::Bundle, vec![host, outer])]);
-    let choices = choices(&file);
+    let choices = candidate_sets(&file);
     assert_eq!((choices.len(), choices[0].candidates[0].number), (1, 0));
     assert_eq!(choices[0].container.container_type, ContainerType::CudaFatbin);
 }
@@ -214,6 +216,6 @@ fn what_waits_for_the_device_linker_concerns_no_runtime() {
         Container { section, ..container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")]) };
     let file = file(vec![waiting]);
     let device = Device::Nvidia(80);
-    assert!(!choices(&file)[0].concern(&device));
-    assert_eq!(choices(&file)[0].on(&device).rejected, [(0, Reason::ToBeLinked)]);
+    assert!(!candidate_sets(&file)[0].has_code_for(&device));
+    assert_eq!(candidate_sets(&file)[0].select_on(&device).rejected, [(0, RejectReason::NeedsDeviceLink)]);
 }

@@ -22,7 +22,7 @@
 use serde::Serialize;
 
 use crate::report::json::{ImageIdentity, JsonError};
-use crate::select::{self, Answered, AnsweredFile, Candidate, Choice};
+use crate::select::{self, AnsweredSet, AnsweredFile, Candidate, Selection};
 use crate::target::Device;
 
 /// Name and number of the schema.
@@ -34,51 +34,51 @@ struct Document<'a> {
     /// As the user named it.
     device: &'a str,
     devices: Vec<String>,
-    files: Vec<File<'a>>,
+    files: Vec<FileJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct FileJson<'a> {
     path: &'a str,
-    choices: Vec<Entry<'a>>,
+    choices: Vec<ChoiceJson<'a>>,
     errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
+struct ChoiceJson<'a> {
     #[serde(rename = "type")]
     container_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     section: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
-    runtime: Runtime,
+    runtime: RuntimeJson,
     /// Whether it holds code for such devices at all.
     concerned: bool,
-    answers: Vec<Answer<'a>>,
+    answers: Vec<AnswerJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Runtime {
+struct RuntimeJson {
     name: &'static str,
     release: &'static str,
     order: &'static str,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct AnswerJson<'a> {
     devices: Vec<String>,
     answer: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    earlier: Option<Earlier>,
-    images: Vec<Image<'a>>,
+    earlier: Option<EarlierJson>,
+    images: Vec<ImageJson<'a>>,
 }
 
 /// What earlier releases of the runtime take.
 #[derive(Serialize)]
-struct Earlier {
+struct EarlierJson {
     release: &'static str,
     order: &'static str,
     answer: &'static str,
@@ -87,7 +87,7 @@ struct Earlier {
 }
 
 #[derive(Serialize)]
-struct Image<'a> {
+struct ImageJson<'a> {
     #[serde(flatten)]
     identity: ImageIdentity<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,54 +102,54 @@ pub fn selection_json(device: &str, devices: &[Device], files: &[AnsweredFile<'_
         schema: SCHEMA,
         device,
         devices: devices.iter().map(ToString::to_string).collect(),
-        files: files.iter().map(File::new).collect(),
+        files: files.iter().map(FileJson::new).collect(),
     };
     serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
 }
 
-impl<'a> File<'a> {
+impl<'a> FileJson<'a> {
     fn new(answered: &'a AnsweredFile<'a>) -> Self {
-        File {
+        FileJson {
             path: &answered.file.path,
-            choices: answered.choices.iter().map(Entry::new).collect(),
+            choices: answered.sets.iter().map(ChoiceJson::new).collect(),
             errors: JsonError::of_file(answered.file),
         }
     }
 }
 
-impl<'a> Entry<'a> {
-    fn new(answered: &'a Answered<'a>) -> Self {
-        let choices = &answered.choices;
-        let runtime = choices.runtime;
-        let name = |choice: &Choice| choice.chosen.map_or("nothing", |(_, way)| way.name());
-        let number = |choice: &Choice| choice.chosen.map(|(index, _)| choices.candidates[index].number);
-        let answer = |it: &'a select::Answer<'a>| Answer {
+impl<'a> ChoiceJson<'a> {
+    fn new(answered: &'a AnsweredSet<'a>) -> Self {
+        let set = &answered.set;
+        let runtime = set.runtime;
+        let name = |selection: &Selection| selection.selected.map_or("nothing", |(_, way)| way.name());
+        let number = |selection: &Selection| selection.selected.map(|(index, _)| set.candidates[index].number);
+        let answer = |it: &'a select::DeviceAnswer<'a>| AnswerJson {
             devices: it.devices.iter().map(ToString::to_string).collect(),
-            answer: name(&it.choice),
-            chosen: number(&it.choice),
-            earlier: it.earlier.as_ref().map(|(runtime, choice)| Earlier {
+            answer: name(&it.selection),
+            chosen: number(&it.selection),
+            earlier: it.earlier.as_ref().map(|(runtime, selection)| EarlierJson {
                 release: runtime.release,
                 order: runtime.order,
-                answer: name(choice),
-                chosen: number(choice),
+                answer: name(selection),
+                chosen: number(selection),
             }),
-            images: images(&choices.candidates, &it.choice),
+            images: images(&set.candidates, &it.selection),
         };
-        Entry {
-            container_type: choices.container.container_type.name(),
-            section: choices.container.section_name(),
-            offset: choices.container.offset,
-            runtime: Runtime { name: runtime.name, release: runtime.release, order: runtime.order },
-            concerned: answered.is_concerned,
+        ChoiceJson {
+            container_type: set.container.container_type.name(),
+            section: set.container.section_name(),
+            offset: set.container.offset,
+            runtime: RuntimeJson { name: runtime.name, release: runtime.release, order: runtime.order },
+            concerned: answered.is_relevant,
             answers: answered.answers.iter().map(answer).collect(),
         }
     }
 }
 
-fn images<'a>(candidates: &[Candidate<'a>], choice: &Choice) -> Vec<Image<'a>> {
+fn images<'a>(candidates: &[Candidate<'a>], selection: &Selection) -> Vec<ImageJson<'a>> {
     let image = |(index, chosen, reason): (usize, bool, String)| {
         let Candidate { number, image } = candidates[index];
-        Image { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
+        ImageJson { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
     };
-    choice.verdicts().into_iter().map(image).collect()
+    selection.verdicts().into_iter().map(image).collect()
 }

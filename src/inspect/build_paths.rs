@@ -24,14 +24,14 @@ static PATH: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Where the system, the toolkits and compilers are installed: these are the same on every machine.
-const OF_THE_SYSTEM: [&str; 9] =
+const SYSTEM_DIRECTORIES: [&str; 9] =
     ["/usr/", "/lib/", "/lib64/", "/bin/", "/etc/", "/dev/", "/proc/", "/sys/", "/opt/rocm"];
 
 /// Below these stands nothing that was installed.
-const NOT_OF_THE_SYSTEM: [&str; 2] = ["/usr/src/", "/usr/local/src/"];
+const BUILD_DIRECTORIES: [&str; 2] = ["/usr/src/", "/usr/local/src/"];
 
 /// A bound for hostile images; whoever has as many needs no more.
-const MOST: usize = 1000;
+const MAX_PATHS: usize = 1000;
 
 /// The paths that stand in an image, sorted, each once; also those in its debug sections that are stored compressed, which
 /// become as large as `limit`.
@@ -39,7 +39,7 @@ pub fn build_paths(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Resul
     let mut paths = BTreeSet::new();
     add(view.data(), &mut paths);
     if let (ImageKind::Elf, Ok(elf)) = (image_kind, Elf::read(view)) {
-        debug::each_compressed(&elf, limit, &mut |section| add(section, &mut paths))?;
+        debug::for_each_compressed(&elf, limit, &mut |section| add(section, &mut paths))?;
     }
     Ok(paths.into_iter().collect())
 }
@@ -47,20 +47,20 @@ pub fn build_paths(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Resul
 /// Adds the paths that stand in these bytes.
 fn add(bytes: &[u8], paths: &mut BTreeSet<String>) {
     let mut at = 0;
-    while let Some(found) = PATH.captures_at(bytes, at).filter(|_| paths.len() < MOST) {
+    while let Some(found) = PATH.captures_at(bytes, at).filter(|_| paths.len() < MAX_PATHS) {
         let path = found.get(1).expect("it is part of every match");
         // What ends one may begin the next.
         at = path.end();
         let text = String::from_utf8_lossy(path.as_bytes()).into_owned();
-        if !is_of_the_system(&text) {
+        if !is_system_path(&text) {
             paths.insert(text);
         }
     }
 }
 
-fn is_of_the_system(path: &str) -> bool {
+fn is_system_path(path: &str) -> bool {
     let is_below = |prefix: &&str| path.starts_with(*prefix);
-    OF_THE_SYSTEM.iter().any(is_below) && !NOT_OF_THE_SYSTEM.iter().any(is_below)
+    SYSTEM_DIRECTORIES.iter().any(is_below) && !BUILD_DIRECTORIES.iter().any(is_below)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::format::ImageKind;
 
 /// Sections that say how an image was built, or that change where debug information comes or goes. Of cubins these are
 /// the toolkit's notes, which hold command lines; `.nv.info` refers to symbols by number, and is one of the latter.
-const NOT_HASHED: [&str; 14] = [
+const SKIPPED_SECTIONS: [&str; 14] = [
     ".debug",
     ".nv_debug",
     ".rel.debug",
@@ -45,8 +45,8 @@ fn sections(elf: &Elf<'_>, hash: &mut Sha256) {
     hash.update(elf.machine().0.to_le_bytes());
     for section in elf.file.sections() {
         let name = section.name_bytes().unwrap_or_default();
-        let is_left_out = NOT_HASHED.iter().any(|prefix| name.starts_with(prefix.as_bytes()));
-        let (Ok(bytes), false) = (elf.bytes(&section), is_left_out) else { continue };
+        let is_skipped = SKIPPED_SECTIONS.iter().any(|prefix| name.starts_with(prefix.as_bytes()));
+        let (Ok(bytes), false) = (elf.bytes(&section), is_skipped) else { continue };
         let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(name);
@@ -59,11 +59,11 @@ fn sections(elf: &Elf<'_>, hash: &mut Sha256) {
 /// The lines of PTX that are no comment, and say nothing of the source they come from.
 fn instructions(text: &[u8], hash: &mut Sha256) {
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
-        let is_left_out = line.is_empty() || [&b"//"[..], b".loc", b".file"].iter().any(|it| line.starts_with(it));
+        let is_skipped = line.is_empty() || [&b"//"[..], b".loc", b".file"].iter().any(|it| line.starts_with(it));
         if line.starts_with(b".section") {
             break;
         }
-        if !is_left_out {
+        if !is_skipped {
             hash.update(line);
             hash.update(b"\n");
         }

@@ -8,10 +8,10 @@ use std::fmt::{self, Write};
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
 /// The longest name that is shown, in bytes. Kernels of template libraries have up to some thousands.
-const LONGEST_NAME: usize = 1 << 16;
+const MAX_NAME_LENGTH: usize = 1 << 16;
 
 /// How deep a name may be nested, in parsing and in writing.
-const DEEPEST: u32 = 160;
+const MAX_DEPTH: u32 = 160;
 
 /// The demangled name; `None` for a name that is not mangled, or not in a way that is known.
 pub fn demangle(name: &str) -> Option<String> {
@@ -21,37 +21,37 @@ pub fn demangle(name: &str) -> Option<String> {
 fn rust(name: &str) -> Option<String> {
     let demangled = rustc_demangle::try_demangle(name).ok()?;
     // Without the hash at the end, which tells nobody anything.
-    written(|text| write!(text, "{demangled:#}"))
+    format_bounded(|text| write!(text, "{demangled:#}"))
 }
 
 fn cpp(name: &str) -> Option<String> {
     if !name.starts_with("_Z") {
         return None;
     }
-    let options = ParseOptions::default().recursion_limit(DEEPEST);
+    let options = ParseOptions::default().recursion_limit(MAX_DEPTH);
     let symbol = Symbol::new_with_options(name.as_bytes(), &options).ok()?;
-    let options = DemangleOptions::default().recursion_limit(DEEPEST);
-    let text = written(|text| symbol.structured_demangle(text, &options))?;
+    let options = DemangleOptions::default().recursion_limit(MAX_DEPTH);
+    let text = format_bounded(|text| symbol.structured_demangle(text, &options))?;
     // The library writes a comma before an empty pack of arguments; real kernels of Kokkos have them.
     let text = text.replace(", >", ">");
     // SYCL kernels are called by the name of a type; that it is one is of no interest.
-    Some(text.strip_prefix(TYPE_NAME).map(str::to_owned).unwrap_or(text))
+    Some(text.strip_prefix(TYPE_NAME_PREFIX).map(str::to_owned).unwrap_or(text))
 }
 
-/// What is written before the type in a name that begins with `_ZTS`.
-const TYPE_NAME: &str = "typeinfo name for ";
+/// What is format_bounded before the type in a name that begins with `_ZTS`.
+const TYPE_NAME_PREFIX: &str = "typeinfo name for ";
 
 /// What a function writes, if it is no more than a name can be.
-fn written(write: impl FnOnce(&mut Limited) -> fmt::Result) -> Option<String> {
-    let mut text = Limited(String::new());
+fn format_bounded(write: impl FnOnce(&mut BoundedString) -> fmt::Result) -> Option<String> {
+    let mut text = BoundedString(String::new());
     write(&mut text).ok().map(|()| text.0)
 }
 
-struct Limited(String);
+struct BoundedString(String);
 
-impl Write for Limited {
+impl Write for BoundedString {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        if self.0.len() + part.len() > LONGEST_NAME {
+        if self.0.len() + part.len() > MAX_NAME_LENGTH {
             return Err(fmt::Error);
         }
         self.0.push_str(part);

@@ -27,7 +27,7 @@ pub struct Elf<'data> {
 
 /// A function and what the symbol table says of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Function<'data> {
+pub struct ElfFunction<'data> {
     pub name: &'data str,
     /// Its number in the symbol table.
     pub number: usize,
@@ -87,7 +87,7 @@ impl<'data> Elf<'data> {
     }
 
     /// Functions, in the order of the symbol table, or of the dynamic one in a stripped file.
-    pub fn functions(&self) -> Vec<Function<'data>> {
+    pub fn functions(&self) -> Vec<ElfFunction<'data>> {
         let of = |symbols: &mut dyn Iterator<Item = ElfSymbol64<'data, '_, Endianness>>| -> Vec<_> {
             symbols.filter_map(|symbol| self.function(&symbol)).collect()
         };
@@ -97,12 +97,12 @@ impl<'data> Elf<'data> {
         }
     }
 
-    fn function(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> Option<Function<'data>> {
+    fn function(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> Option<ElfFunction<'data>> {
         let own = symbol.elf_symbol();
         if own.st_type() != elf::STT_FUNC || symbol.is_undefined() {
             return None;
         }
-        Some(Function {
+        Some(ElfFunction {
             name: symbol.name().ok()?,
             number: symbol.index().0,
             section: symbol.section_index(),

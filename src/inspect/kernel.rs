@@ -73,7 +73,7 @@ pub struct SourceLine {
 }
 
 /// A kernel and where its code begins, by which debug information knows it.
-pub struct Found {
+pub struct LocatedKernel {
     pub kernel: Kernel,
     pub entry: Option<u64>,
 }

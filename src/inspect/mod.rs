@@ -21,7 +21,7 @@ mod spirv;
 
 pub use build_paths::build_paths;
 pub use code_hash::code_hash;
-pub use debug::{CompileUnit, Debug, DebugLevel};
+pub use debug::{CompileUnit, DebugInfo, DebugLevel};
 pub use figure::Figure;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 
@@ -32,14 +32,14 @@ use crate::codec::Limit;
 use crate::error::Malformed;
 use crate::format::ImageKind;
 use elf::Elf;
-use kernel::Found;
+use kernel::LocatedKernel;
 
 /// What is inside one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inspection {
     /// In the order in which the image names them.
     pub kernels: Vec<Kernel>,
-    pub debug: Debug,
+    pub debug: DebugInfo,
     /// Why kernels were not looked for, where they were not; in words that follow "not looked into: ".
     pub not_inspected: Option<&'static str>,
     /// What could not be read. Everything else is there.
@@ -52,8 +52,8 @@ impl Inspection {
     }
 
     /// Kernels with names for people, and what else was seen on the way to them.
-    fn of(found: Vec<Found>, debug: Debug, problems: Vec<Malformed>) -> Self {
-        let named = |found: Found| Kernel { demangled: demangle::demangle(&found.kernel.name), ..found.kernel };
+    fn of(found: Vec<LocatedKernel>, debug: DebugInfo, problems: Vec<Malformed>) -> Self {
+        let named = |found: LocatedKernel| Kernel { demangled: demangle::demangle(&found.kernel.name), ..found.kernel };
         Inspection { kernels: found.into_iter().map(named).collect(), debug, not_inspected: None, problems }
     }
 }
@@ -106,9 +106,9 @@ const OPENMP_KERNEL: &str = "__omp_offloading_";
 
 /// Kernels in an image for the host itself, as OpenMP has them: functions whose name says so. Nothing states what a
 /// processor's function uses.
-fn host_kernels(elf: &Elf<'_>) -> Vec<Found> {
-    let is_kernel = |symbol: &elf::Function<'_>| symbol.name.starts_with(OPENMP_KERNEL);
-    let kernel = |symbol: elf::Function<'_>| Found {
+fn host_kernels(elf: &Elf<'_>) -> Vec<LocatedKernel> {
+    let is_kernel = |symbol: &elf::ElfFunction<'_>| symbol.name.starts_with(OPENMP_KERNEL);
+    let kernel = |symbol: elf::ElfFunction<'_>| LocatedKernel {
         kernel: Kernel { name: symbol.name.to_owned(), code_size: Some(symbol.size), ..Default::default() },
         entry: Some(symbol.entry),
     };

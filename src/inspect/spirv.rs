@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use super::Inspection;
-use super::debug::{Debug, DebugLevel};
-use super::kernel::{Found, Kernel, SourceLine};
+use super::debug::{DebugInfo, DebugLevel};
+use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
@@ -35,23 +35,26 @@ const MODE_SUBGROUP_SIZE: u32 = 35;
 const DEBUG_SETS: [&str; 2] = ["OpenCL.DebugInfo.100", "NonSemantic.Shader.DebugInfo.100"];
 
 pub fn inspect(view: View<'_>) -> Inspection {
-    let mut module = Module::default();
+    let mut module = SpirvModule::default();
     let problem = module.read(view).err();
-    let Module { entries, functions, modes, strings, level, .. } = module;
+    let SpirvModule { entries, functions, modes, strings, level, .. } = module;
     let found = entries.into_iter().map(|(function, name)| {
         let place = functions.get(&function).and_then(|&(file, line)| Some((strings.get(&file)?, line)));
         let source = place.map(|(file, line)| SourceLine { file: file.clone(), line: line.into() });
-        let Modes { required_threads, wave_size } = modes.get(&function).copied().unwrap_or_default();
-        Found { kernel: Kernel { name, required_threads, wave_size, source, ..Default::default() }, entry: None }
+        let ExecutionModes { required_threads, wave_size } = modes.get(&function).copied().unwrap_or_default();
+        LocatedKernel {
+            kernel: Kernel { name, required_threads, wave_size, source, ..Default::default() },
+            entry: None,
+        }
     });
-    Inspection::of(found.collect(), Debug { level, units: Vec::new() }, problem.into_iter().collect())
+    Inspection::of(found.collect(), DebugInfo { level, units: Vec::new() }, problem.into_iter().collect())
 }
 
 #[derive(Default)]
-struct Module {
+struct SpirvModule {
     /// The ids of entry points' functions, and their names. One function may be several.
     entries: Vec<(u32, String)>,
-    modes: HashMap<u32, Modes>,
+    modes: HashMap<u32, ExecutionModes>,
     /// The place, as the id of a file's name and a line, that was last stated before a function.
     functions: HashMap<u32, (u32, u32)>,
     strings: HashMap<u32, String>,
@@ -59,7 +62,7 @@ struct Module {
     level: DebugLevel,
 }
 
-impl Module {
+impl SpirvModule {
     fn read(&mut self, view: View<'_>) -> Result<(), Malformed> {
         let is_swapped = view.u32("SPIR-V magic", 0)? != MAGIC;
         let word = |bytes: &[u8; 4]| if is_swapped { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
@@ -118,7 +121,7 @@ impl Module {
 
 /// What execution modes demand of a function.
 #[derive(Default, Clone, Copy)]
-struct Modes {
+struct ExecutionModes {
     required_threads: Option<[u64; 3]>,
     wave_size: Option<u64>,
 }
@@ -181,8 +184,8 @@ mod tests {
         };
         let fill = Kernel { name: "fill".to_owned(), ..Default::default() };
         let expected = Inspection::of(
-            [saxpy, fill].map(|kernel| Found { kernel, entry: None }).into(),
-            Debug { level: DebugLevel::Lines, units: Vec::new() },
+            [saxpy, fill].map(|kernel| LocatedKernel { kernel, entry: None }).into(),
+            DebugInfo { level: DebugLevel::Lines, units: Vec::new() },
             Vec::new(),
         );
         assert_eq!(inspect(View::new(&bytes(&module()))), expected);

@@ -134,7 +134,7 @@ fn full_debug_information_has_units_and_declarations() {
         producer: None,
         version: 5,
     };
-    assert_eq!(inspection.debug, Debug { level: DebugLevel::Full, units: vec![unit] });
+    assert_eq!(inspection.debug, DebugInfo { level: DebugLevel::Full, units: vec![unit] });
     let source = SourceLine { file: "/answer/answer.c".to_owned(), line: 16 };
     assert_eq!(inspection.kernels[0].source, Some(source));
 }
@@ -142,7 +142,7 @@ fn full_debug_information_has_units_and_declarations() {
 #[test]
 fn line_tables_alone_tell_where_a_kernel_begins() {
     let inspection = look(&fixture("answer-sm_90-debug.cubin"));
-    assert_eq!(inspection.debug, Debug { level: DebugLevel::Lines, units: Vec::new() });
+    assert_eq!(inspection.debug, DebugInfo { level: DebugLevel::Lines, units: Vec::new() });
     let source = SourceLine { file: "/answer/answer.c".to_owned(), line: 16 };
     assert_eq!(inspection.kernels[0].source, Some(source));
 }

@@ -59,42 +59,42 @@ struct Argument<'data> {
 }
 
 /// What compilers add to the kernel's own parameters has a kind that begins with this.
-const HIDDEN: &str = "hidden_";
+const HIDDEN_PREFIX: &str = "hidden_";
 
 /// How deep values may be nested. LLVM's are six deep; each takes room on the stack.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The kernels that the note describes; none where it is another runtime's (`amdpal.pipelines`).
 pub fn kernels(note: &[u8]) -> Result<Vec<Kernel>, Error> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(note);
-    reader.set_max_depth(DEEPEST);
+    reader.set_max_depth(MAX_DEPTH);
     let metadata = Metadata::deserialize(&mut reader)?;
     Ok(metadata.kernels.into_iter().map(Kernel::from).collect())
 }
 
 impl From<KernelMetadata<'_>> for Kernel {
-    fn from(said: KernelMetadata<'_>) -> Kernel {
-        let is_own = |argument: &Argument<'_>| !argument.value_kind.starts_with(HIDDEN);
+    fn from(metadata: KernelMetadata<'_>) -> Kernel {
+        let is_own = |argument: &Argument<'_>| !argument.value_kind.starts_with(HIDDEN_PREFIX);
         let parameter = |argument: Argument<'_>| Parameter {
             name: argument.name.map(str::to_owned),
             offset: argument.offset,
             size: argument.size,
         };
         Kernel {
-            name: said.name.to_owned(),
-            vgprs: said.vgprs,
-            agprs: said.agprs,
-            sgprs: said.sgprs,
-            vgpr_spills: said.vgpr_spills,
-            sgpr_spills: said.sgpr_spills,
-            scratch: said.private_segment,
-            scratch_is_minimum: said.uses_dynamic_stack,
-            shared: said.group_segment,
-            parameters: said.arguments.into_iter().filter(is_own).map(parameter).collect(),
-            parameter_size: said.kernarg_segment,
-            wave_size: said.wavefront_size,
-            max_threads: said.max_flat_workgroup_size,
-            required_threads: said.required_workgroup_size,
+            name: metadata.name.to_owned(),
+            vgprs: metadata.vgprs,
+            agprs: metadata.agprs,
+            sgprs: metadata.sgprs,
+            vgpr_spills: metadata.vgpr_spills,
+            sgpr_spills: metadata.sgpr_spills,
+            scratch: metadata.private_segment,
+            scratch_is_minimum: metadata.uses_dynamic_stack,
+            shared: metadata.group_segment,
+            parameters: metadata.arguments.into_iter().filter(is_own).map(parameter).collect(),
+            parameter_size: metadata.kernarg_segment,
+            wave_size: metadata.wavefront_size,
+            max_threads: metadata.max_flat_workgroup_size,
+            required_threads: metadata.required_workgroup_size,
             ..Default::default()
         }
     }

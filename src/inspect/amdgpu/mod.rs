@@ -11,8 +11,8 @@ use std::collections::{HashMap, HashSet};
 
 use object::{Object, ObjectSymbol};
 
-use super::elf::{Elf, Function};
-use super::kernel::{Found, Kernel};
+use super::elf::{Elf, ElfFunction};
+use super::kernel::{Kernel, LocatedKernel};
 use crate::error::{Cause, Malformed};
 
 /// Note types and their owners.
@@ -25,7 +25,11 @@ const DESCRIPTOR_SUFFIX: &str = ".kd";
 const VERSION_2: &str = "code object version 2, whose metadata is YAML (NT_AMD_HSA_METADATA)";
 
 /// The kernels of a code object: those that its metadata names, or else those that have a descriptor.
-pub fn kernels(elf: &Elf<'_>, not_inspected: &mut Option<&'static str>, problems: &mut Vec<Malformed>) -> Vec<Found> {
+pub fn kernels(
+    elf: &Elf<'_>,
+    not_inspected: &mut Option<&'static str>,
+    problems: &mut Vec<Malformed>,
+) -> Vec<LocatedKernel> {
     let mut kernels = Vec::new();
     for (owner, note_type, description) in elf.notes() {
         if (owner, note_type) == NT_AMD_HSA_METADATA {
@@ -42,19 +46,19 @@ pub fn kernels(elf: &Elf<'_>, not_inspected: &mut Option<&'static str>, problems
         }
     }
     if kernels.is_empty() {
-        kernels = described(elf, problems);
+        kernels = described_kernels(elf, problems);
     }
-    let functions: HashMap<&str, Function<'_>> = elf.functions().into_iter().map(|it| (it.name, it)).collect();
+    let functions: HashMap<&str, ElfFunction<'_>> = elf.functions().into_iter().map(|it| (it.name, it)).collect();
     let located = |kernel: Kernel| {
         let function = functions.get(kernel.name.as_str());
         let code_size = function.map(|function| function.size);
-        Found { entry: function.map(|function| function.entry), kernel: Kernel { code_size, ..kernel } }
+        LocatedKernel { entry: function.map(|function| function.entry), kernel: Kernel { code_size, ..kernel } }
     };
     kernels.into_iter().map(located).collect()
 }
 
 /// Kernels by their descriptors, whose sizes stand there too.
-fn described(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Kernel> {
+fn described_kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Kernel> {
     let mut kernels = Vec::new();
     let mut known = HashSet::new();
     for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()).filter(|symbol| symbol.is_definition()) {

@@ -14,8 +14,8 @@ use std::collections::HashMap;
 
 use object::{Object, ObjectSection};
 
-use super::elf::{Elf, Function};
-use super::kernel::{ConstantBank, Found, Kernel, Parameter};
+use super::elf::{Elf, ElfFunction};
+use super::kernel::{ConstantBank, Kernel, LocatedKernel, Parameter};
 use crate::error::Malformed;
 
 /// A bit of a function symbol's `st_other`: it is an entry, which the host can launch. cuobjdump prints it as `ENTRY`.
@@ -32,39 +32,39 @@ const NO_REGISTER_LIMIT: u16 = 0xff;
 
 /// What `.nv.info` says of a function, by the number of its symbol.
 #[derive(Default, Clone, Copy)]
-struct Totals {
+struct FunctionInfo {
     registers: Option<u32>,
     frame: Option<u32>,
     /// Of the function and whatever it calls, once that is linked.
     stack: Option<u32>,
 }
 
-pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Found> {
-    let totals = totals(elf, problems);
+pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKernel> {
+    let function_info = function_info(elf, problems);
     let banks = constant_banks(elf);
     let mut kernels = Vec::new();
     for function in elf.functions().into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
-        let totals = totals.get(&function.number).copied().unwrap_or_default();
-        let mut kernel = stated(elf, &function, totals);
+        let function_info = function_info.get(&function.number).copied().unwrap_or_default();
+        let mut kernel = kernel_of(elf, &function, function_info);
         kernel.constant_banks = banks.get(function.name).cloned().unwrap_or_default();
         attributes_of(elf, &function, &mut kernel, problems);
-        kernels.push(Found { kernel, entry: Some(function.entry) });
+        kernels.push(LocatedKernel { kernel, entry: Some(function.entry) });
     }
     kernels
 }
 
-/// What symbol and totals say, and the sizes of sections.
-fn stated(elf: &Elf<'_>, function: &Function<'_>, totals: Totals) -> Kernel {
+/// What symbol and function_info say, and the sizes of sections.
+fn kernel_of(elf: &Elf<'_>, function: &ElfFunction<'_>, function_info: FunctionInfo) -> Kernel {
     // Before there was an attribute for it, the number of registers stood in the section of the code, where cubins up to
     // CUDA 12 have it still.
     let of_section = || function.section.and_then(|section| elf.info_byte(section)).filter(|&registers| registers > 0);
-    let registers = totals.registers.map(u64::from).or_else(|| of_section().map(u64::from));
-    let known_stack = totals.stack.filter(|&stack| stack != UNKNOWN_STACK && !elf.is_relocatable());
+    let registers = function_info.registers.map(u64::from).or_else(|| of_section().map(u64::from));
+    let known_stack = function_info.stack.filter(|&stack| stack != UNKNOWN_STACK && !elf.is_relocatable());
     Kernel {
         name: function.name.to_owned(),
         registers,
-        scratch: known_stack.or(totals.frame).map(u64::from),
-        scratch_is_minimum: known_stack.is_none() && totals.frame.is_some(),
+        scratch: known_stack.or(function_info.frame).map(u64::from),
+        scratch_is_minimum: known_stack.is_none() && function_info.frame.is_some(),
         shared: Some(elf.size_of(&format!(".nv.shared.{}", function.name)).unwrap_or(0)),
         wave_size: Some(WARP_SIZE),
         code_size: Some(function.size),
@@ -72,25 +72,25 @@ fn stated(elf: &Elf<'_>, function: &Function<'_>, totals: Totals) -> Kernel {
     }
 }
 
-fn totals(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> HashMap<usize, Totals> {
-    let mut totals: HashMap<usize, Totals> = HashMap::new();
+fn function_info(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> HashMap<usize, FunctionInfo> {
+    let mut function_info: HashMap<usize, FunctionInfo> = HashMap::new();
     for_each_attribute(elf, ".nv.info", problems, |attribute| {
-        let field = |totals: &mut Totals, value| match attribute.number {
-            info::EIATTR_REGCOUNT => totals.registers = Some(value),
-            info::EIATTR_FRAME_SIZE => totals.frame = Some(value),
-            info::EIATTR_MIN_STACK_SIZE => totals.stack = Some(value),
+        let field = |function_info: &mut FunctionInfo, value| match attribute.number {
+            info::EIATTR_REGCOUNT => function_info.registers = Some(value),
+            info::EIATTR_FRAME_SIZE => function_info.frame = Some(value),
+            info::EIATTR_MIN_STACK_SIZE => function_info.stack = Some(value),
             _ => {}
         };
         if let info::EIATTR_REGCOUNT | info::EIATTR_FRAME_SIZE | info::EIATTR_MIN_STACK_SIZE = attribute.number {
             let [symbol, value] = attribute.words()?;
-            field(totals.entry(symbol as usize).or_default(), value);
+            field(function_info.entry(symbol as usize).or_default(), value);
         }
         Ok(())
     });
-    totals
+    function_info
 }
 
-fn attributes_of(elf: &Elf<'_>, function: &Function<'_>, kernel: &mut Kernel, problems: &mut Vec<Malformed>) {
+fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel, problems: &mut Vec<Malformed>) {
     for_each_attribute(elf, &format!(".nv.info.{}", function.name), problems, |attribute| {
         match attribute.number {
             info::EIATTR_MAX_THREADS => {

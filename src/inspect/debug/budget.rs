@@ -5,7 +5,7 @@
 //! step is paid for, and who runs out of money stops.
 
 /// What is left.
-pub struct Work {
+pub struct ParseBudget {
     left: u64,
 }
 
@@ -14,33 +14,35 @@ const STEPS_PER_BYTE: u64 = 256;
 const STEPS_AT_LEAST: u64 = 1 << 20;
 
 /// Why it stopped, in the words of `gimli`'s errors.
-pub enum Stop {
+pub enum DwarfError {
     Malformed(gimli::Error),
-    OutOfWork,
+    BudgetExhausted,
 }
 
-impl Work {
-    pub fn new(size: u64) -> Work {
-        Work { left: size.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_AT_LEAST) }
+impl ParseBudget {
+    pub fn new(size: u64) -> ParseBudget {
+        ParseBudget { left: size.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_AT_LEAST) }
     }
 
-    pub fn spend(&mut self, steps: usize) -> Result<(), Stop> {
-        self.left = self.left.checked_sub(steps as u64 + 1).ok_or(Stop::OutOfWork)?;
+    pub fn charge(&mut self, steps: usize) -> Result<(), DwarfError> {
+        self.left = self.left.checked_sub(steps as u64 + 1).ok_or(DwarfError::BudgetExhausted)?;
         Ok(())
     }
 }
 
-impl From<gimli::Error> for Stop {
-    fn from(error: gimli::Error) -> Stop {
-        Stop::Malformed(error)
+impl From<gimli::Error> for DwarfError {
+    fn from(error: gimli::Error) -> DwarfError {
+        DwarfError::Malformed(error)
     }
 }
 
-impl std::fmt::Display for Stop {
+impl std::fmt::Display for DwarfError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Stop::Malformed(error) => error.fmt(formatter),
-            Stop::OutOfWork => formatter.write_str("refers to itself so often that reading it does not end"),
+            DwarfError::Malformed(error) => error.fmt(formatter),
+            DwarfError::BudgetExhausted => {
+                formatter.write_str("refers to itself so often that reading it does not end")
+            }
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use gimli::{DebugLineOffset, IncompleteLineProgram, LineProgramHeader, Reader as _, Section as _};
 
-use super::Sources;
-use super::reader::{Dwarf, Reader, UnitOf, text};
-use super::work::{Stop, Work};
+use super::KernelSources;
+use super::budget::{DwarfError, ParseBudget};
+use super::reader::{Dwarf, Reader, Unit, text};
 use crate::inspect::kernel::SourceLine;
 
 /// The line tables that were looked at.
@@ -30,31 +30,36 @@ impl Lines {
     pub fn run(
         &mut self,
         dwarf: &Dwarf<'_>,
-        unit: Option<&UnitOf<'_>>,
+        unit: Option<&Unit<'_>>,
         program: IncompleteLineProgram<Reader<'_>>,
-        sources: &mut Sources,
-        work: &mut Work,
-    ) -> Result<(), Stop> {
+        sources: &mut KernelSources,
+        budget: &mut ParseBudget,
+    ) -> Result<(), DwarfError> {
         let header = program.header();
-        work.spend(header.header_length())?;
+        budget.charge(header.header_length())?;
         if !self.known.insert(header.offset().0) {
             return Ok(());
         }
         let size = header.raw_program_buf().len();
-        work.spend(size)?;
+        budget.charge(size)?;
         self.has_rows |= size > 0;
-        if sources.wanted > 0 { rows(dwarf, unit, program, sources, work) } else { Ok(()) }
+        if sources.missing > 0 { rows(dwarf, unit, program, sources, budget) } else { Ok(()) }
     }
 
     /// The tables that belong to no unit. ptxas and clang's `-gline-directives-only` make nothing but those.
-    pub fn run_others(&mut self, dwarf: &Dwarf<'_>, sources: &mut Sources, work: &mut Work) -> Result<(), Stop> {
+    pub fn run_unreferenced(
+        &mut self,
+        dwarf: &Dwarf<'_>,
+        sources: &mut KernelSources,
+        budget: &mut ParseBudget,
+    ) -> Result<(), DwarfError> {
         let size = dwarf.debug_line.reader().len();
         let mut offset = 0;
         while offset < size {
             let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
             let header = program.header();
             let behind = offset.saturating_add(header.unit_length()).saturating_add(initial_length_size(header));
-            self.run(dwarf, None, program, sources, work)?;
+            self.run(dwarf, None, program, sources, budget)?;
             offset = behind;
         }
         Ok(())
@@ -65,25 +70,25 @@ impl Lines {
 /// what the compiler made by itself has none.
 fn rows(
     dwarf: &Dwarf<'_>,
-    unit: Option<&UnitOf<'_>>,
+    unit: Option<&Unit<'_>>,
     program: IncompleteLineProgram<Reader<'_>>,
-    sources: &mut Sources,
-    work: &mut Work,
-) -> Result<(), Stop> {
+    sources: &mut KernelSources,
+    budget: &mut ParseBudget,
+) -> Result<(), DwarfError> {
     let mut rows = program.rows();
     let mut kernel = None;
     while let Some((header, row)) = rows.next_row()? {
-        work.spend(0)?;
+        budget.charge(0)?;
         if row.end_sequence() {
             kernel = None;
             continue;
         }
-        if sources.wants(row.address()) {
+        if sources.is_missing(row.address()) {
             kernel = Some(row.address());
         }
         if let (Some(entry), Some(line)) = (kernel, row.line()) {
-            if let Some(file) = file_name(dwarf, unit, header, row.file_index(), work)? {
-                sources.note(entry, SourceLine { file, line: line.get() });
+            if let Some(file) = file_name(dwarf, unit, header, row.file_index(), budget)? {
+                sources.insert(entry, SourceLine { file, line: line.get() });
             }
             kernel = None;
         }
@@ -94,23 +99,23 @@ fn rows(
 /// A file of a line table's list with its folders, each of which may be relative to the one before.
 pub fn file_name(
     dwarf: &Dwarf<'_>,
-    unit: Option<&UnitOf<'_>>,
+    unit: Option<&Unit<'_>>,
     header: &LineProgramHeader<Reader<'_>>,
     index: u64,
-    work: &mut Work,
-) -> Result<Option<String>, Stop> {
+    budget: &mut ParseBudget,
+) -> Result<Option<String>, DwarfError> {
     let Some(file) = header.file(index) else { return Ok(None) };
-    let mut string = |value| -> Result<String, Stop> {
+    let mut string = |value| -> Result<String, DwarfError> {
         let reader = match unit {
             Some(unit) => dwarf.attr_string(unit, value)?,
             None => dwarf.attr_line_string(value)?,
         };
-        text(&reader, work)
+        text(&reader, budget)
     };
     let mut path = string(file.path_name())?;
     let folder = file.directory(header).map(&mut string).transpose()?;
     let unit_folder = unit.and_then(|unit| unit.comp_dir.clone());
-    let unit_folder = unit_folder.map(|folder| text(&folder, work)).transpose()?;
+    let unit_folder = unit_folder.map(|folder| text(&folder, budget)).transpose()?;
     for folder in folder.into_iter().chain(unit_folder) {
         if path.starts_with('/') || folder.is_empty() {
             break;

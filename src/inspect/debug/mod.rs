@@ -4,28 +4,28 @@
 //! declaration where a function entry says so (`DW_AT_decl_file`, `DW_AT_decl_line`), else the one that the line table
 //! has for its first instruction: clang's `-gline-tables-only` and nvcc's `-lineinfo` leave only that.
 
+mod budget;
 mod lines;
 mod reader;
 mod sections;
 mod units;
-mod work;
 
-pub use sections::each_compressed;
+pub use sections::for_each_compressed;
 
 use std::collections::BTreeMap;
 
 use gimli::{DwarfSections, SectionId};
 
 use super::elf::Elf;
-use super::kernel::{Found, SourceLine};
+use super::kernel::{LocatedKernel, SourceLine};
 use crate::codec::Limit;
 use crate::error::{Cause, Malformed};
+use budget::{DwarfError, ParseBudget};
 use sections::Section;
-use work::{Stop, Work};
 
 /// What there is of debug information.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Debug {
+pub struct DebugInfo {
     pub level: DebugLevel,
     pub units: Vec<CompileUnit>,
 }
@@ -63,27 +63,27 @@ pub struct CompileUnit {
 }
 
 /// Where the kernels' sources begin, by the addresses of their code.
-struct Sources {
+struct KernelSources {
     known: BTreeMap<u64, Option<SourceLine>>,
     /// How many are not known yet.
-    wanted: usize,
+    missing: usize,
 }
 
-impl Sources {
+impl KernelSources {
     fn new(entries: impl Iterator<Item = u64>) -> Self {
         let known: BTreeMap<u64, Option<SourceLine>> = entries.map(|entry| (entry, None)).collect();
-        Sources { wanted: known.len(), known }
+        KernelSources { missing: known.len(), known }
     }
 
     /// Whether a kernel begins there and its source is not known yet.
-    fn wants(&self, address: u64) -> bool {
+    fn is_missing(&self, address: u64) -> bool {
         matches!(self.known.get(&address), Some(None))
     }
 
-    fn note(&mut self, entry: u64, source: SourceLine) {
+    fn insert(&mut self, entry: u64, source: SourceLine) {
         if let Some(unknown @ None) = self.known.get_mut(&entry) {
             *unknown = Some(source);
-            self.wanted -= 1;
+            self.missing -= 1;
         }
     }
 }
@@ -102,7 +102,7 @@ const READ: [SectionId; 9] = [
 ];
 
 /// Reads the debug information of a file and notes the source of each kernel.
-pub fn read(elf: &Elf<'_>, kernels: &mut [Found], limit: Limit, problems: &mut Vec<Malformed>) -> Debug {
+pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], limit: Limit, problems: &mut Vec<Malformed>) -> DebugInfo {
     let mut load = |id| {
         if !READ.contains(&id) {
             return Section::default();
@@ -114,10 +114,10 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [Found], limit: Limit, problems: &mut V
     };
     let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(load(id)));
     let mut dwarf = sections.borrow(|section| section.reader(sections::endian(elf)));
-    let mut sources = Sources::new(kernels.iter().filter_map(|found| found.entry));
-    let mut debug = Debug::default();
-    let mut work = Work::new(elf.view.size());
-    let read = units::read(&mut dwarf, &mut debug, &mut sources, &mut work);
+    let mut sources = KernelSources::new(kernels.iter().filter_map(|found| found.entry));
+    let mut debug = DebugInfo::default();
+    let mut budget = ParseBudget::new(elf.view.size());
+    let read = units::read(&mut dwarf, &mut debug, &mut sources, &mut budget);
     problems.extend(read.err().map(|stop| malformed(elf, &stop)));
     for found in kernels {
         found.kernel.source = found.entry.and_then(|entry| sources.known.get(&entry).cloned().flatten());
@@ -127,7 +127,7 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [Found], limit: Limit, problems: &mut V
 
 /// What stopped the reading, as an error about the section that leads to all others; `gimli` knows no files. A section may
 /// state a place behind the end of the file, which is a problem of its own.
-fn malformed(elf: &Elf<'_>, stop: &Stop) -> Malformed {
+fn malformed(elf: &Elf<'_>, stop: &DwarfError) -> Malformed {
     let stored = |name: &&str| elf.bytes(&elf.section(name)?).ok();
     let section = [".debug_info", ".debug_line"].iter().find_map(stored);
     section.unwrap_or(elf.view).malformed("debug information", 0, Cause::Described(stop.to_string()))

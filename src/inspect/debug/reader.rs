@@ -1,15 +1,15 @@
 //! Aliases for `gimli`'s types over the sections of a device ELF file, and strings read from them.
 
-use gimli::{Reader as _, Unit};
+use gimli::Reader as _;
 
+use super::budget::{DwarfError, ParseBudget};
 pub use super::sections::Reader;
-use super::work::{Stop, Work};
 
 pub type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
-pub type UnitOf<'a> = Unit<Reader<'a>>;
+pub type Unit<'a> = gimli::Unit<Reader<'a>>;
 
 /// A string of the file.
-pub fn text(reader: &Reader<'_>, work: &mut Work) -> Result<String, Stop> {
-    work.spend(reader.len())?;
+pub fn text(reader: &Reader<'_>, budget: &mut ParseBudget) -> Result<String, DwarfError> {
+    budget.charge(reader.len())?;
     Ok(reader.to_string_lossy()?.into_owned())
 }

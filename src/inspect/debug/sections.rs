@@ -84,7 +84,7 @@ pub fn load<'data>(elf: &Elf<'data>, id: SectionId, limit: Limit) -> Result<Sect
 
 /// Calls `look` with each section that is stored compressed, decompressed. `limit` holds for all of them together, for a
 /// hostile file has as many headers for one section as it likes.
-pub fn each_compressed(elf: &Elf<'_>, limit: Limit, look: &mut dyn FnMut(&[u8])) -> Result<(), Malformed> {
+pub fn for_each_compressed(elf: &Elf<'_>, limit: Limit, look: &mut dyn FnMut(&[u8])) -> Result<(), Malformed> {
     let mut left = limit;
     for section in elf.file.sections() {
         if let Cow::Owned(decompressed) = bytes(elf, &section, left)? {

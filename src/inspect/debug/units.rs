@@ -4,29 +4,34 @@ use std::collections::HashSet;
 
 use gimli::{AbbreviationsCacheStrategy, AttributeValue, DebuggingInformationEntry, Reader as _, Section as _};
 
+use super::budget::{DwarfError, ParseBudget};
 use super::lines::{self, Lines};
-use super::reader::{Dwarf, Reader, UnitOf, text};
-use super::work::{Stop, Work};
-use super::{CompileUnit, Debug, DebugLevel, Sources};
+use super::reader::{Dwarf, Reader, Unit, text};
+use super::{CompileUnit, DebugInfo, DebugLevel, KernelSources};
 use crate::inspect::kernel::SourceLine;
 
 /// Reads all units, and then what line tables there are besides.
-pub fn read(dwarf: &mut Dwarf<'_>, debug: &mut Debug, sources: &mut Sources, work: &mut Work) -> Result<(), Stop> {
-    pay_for_abbreviations(dwarf, work)?;
+pub fn read(
+    dwarf: &mut Dwarf<'_>,
+    debug: &mut DebugInfo,
+    sources: &mut KernelSources,
+    budget: &mut ParseBudget,
+) -> Result<(), DwarfError> {
+    charge_abbreviations(dwarf, budget)?;
     dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
     let mut lines = Lines::default();
     let mut headers = dwarf.units();
     while let Some(header) = headers.next()? {
         let unit = dwarf.unit(header)?;
-        debug.units.push(compile_unit(dwarf, &unit, work)?);
-        if functions(dwarf, &unit, sources, work)? {
+        debug.units.push(compile_unit(dwarf, &unit, budget)?);
+        if functions(dwarf, &unit, sources, budget)? {
             debug.level = DebugLevel::Full;
         }
         if let Some(program) = unit.line_program.clone() {
-            lines.run(dwarf, Some(&unit), program, sources, work)?;
+            lines.run(dwarf, Some(&unit), program, sources, budget)?;
         }
     }
-    lines.run_others(dwarf, sources, work)?;
+    lines.run_unreferenced(dwarf, sources, budget)?;
     if lines.has_rows {
         debug.level = debug.level.max(DebugLevel::Lines);
     }
@@ -35,7 +40,7 @@ pub fn read(dwarf: &mut Dwarf<'_>, debug: &mut Debug, sources: &mut Sources, wor
 
 /// Tables of abbreviations are read whole, one for each offset that a unit states. Where they begin within one another
 /// that is more than the section has bytes, and here it is paid for beforehand.
-fn pay_for_abbreviations(dwarf: &Dwarf<'_>, work: &mut Work) -> Result<(), Stop> {
+fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: &mut ParseBudget) -> Result<(), DwarfError> {
     let mut known = HashSet::new();
     let mut headers = dwarf.units();
     while let Some(header) = headers.next()? {
@@ -46,11 +51,11 @@ fn pay_for_abbreviations(dwarf: &Dwarf<'_>, work: &mut Work) -> Result<(), Stop>
         let mut table = dwarf.debug_abbrev.reader().clone();
         table.skip(offset)?;
         while table.read_uleb128()? != 0 {
-            work.spend(0)?;
+            budget.charge(0)?;
             table.skip_leb128()?;
             table.read_u8()?;
             loop {
-                work.spend(0)?;
+                budget.charge(0)?;
                 let (name, form) = (table.read_uleb128()?, table.read_uleb128()?);
                 if form == u64::from(gimli::DW_FORM_implicit_const.0) {
                     table.skip_leb128()?;
@@ -64,15 +69,15 @@ fn pay_for_abbreviations(dwarf: &Dwarf<'_>, work: &mut Work) -> Result<(), Stop>
     Ok(())
 }
 
-fn compile_unit(dwarf: &Dwarf<'_>, unit: &UnitOf<'_>, work: &mut Work) -> Result<CompileUnit, Stop> {
+fn compile_unit(dwarf: &Dwarf<'_>, unit: &Unit<'_>, budget: &mut ParseBudget) -> Result<CompileUnit, DwarfError> {
     let mut entries = unit.entries();
     let producer = match entries.next_dfs()? {
         Some(root) => root.attr_value(gimli::DW_AT_producer),
         None => None,
     };
     let producer = producer.and_then(|value| dwarf.attr_string(unit, value).ok());
-    let mut text = |reader: Option<&Reader<'_>>| -> Result<Option<String>, Stop> {
-        let text = reader.map(|reader| text(reader, work)).transpose()?;
+    let mut text = |reader: Option<&Reader<'_>>| -> Result<Option<String>, DwarfError> {
+        let text = reader.map(|reader| text(reader, budget)).transpose()?;
         Ok(text.filter(|text| !text.is_empty()))
     };
     Ok(CompileUnit {
@@ -85,21 +90,26 @@ fn compile_unit(dwarf: &Dwarf<'_>, unit: &UnitOf<'_>, work: &mut Work) -> Result
 
 /// Notes the sources of kernels among the functions of a unit; true if the unit has more than lines. A unit for lines only
 /// may have functions too, those that were inlined, but they are not said to be declared anywhere and have no types.
-fn functions<'a>(dwarf: &Dwarf<'a>, unit: &UnitOf<'a>, sources: &mut Sources, work: &mut Work) -> Result<bool, Stop> {
+fn functions<'a>(
+    dwarf: &Dwarf<'a>,
+    unit: &Unit<'a>,
+    sources: &mut KernelSources,
+    budget: &mut ParseBudget,
+) -> Result<bool, DwarfError> {
     let mut is_full = false;
     let mut entries = unit.entries();
     while let Some(entry) = entries.next_dfs()? {
-        work.spend(entry.attrs().len())?;
+        budget.charge(entry.attrs().len())?;
         is_full |= entry.has_attr(gimli::DW_AT_decl_line) || entry.has_attr(gimli::DW_AT_type);
         if entry.tag() != gimli::DW_TAG_subprogram {
             continue;
         }
         let Some(low_pc) = entry.attr_value(gimli::DW_AT_low_pc) else { continue };
         let address = dwarf.attr_address(unit, low_pc)?;
-        if let Some(address) = address.filter(|&address| sources.wants(address))
-            && let Some(source) = declaration(dwarf, unit, entry, work)?
+        if let Some(address) = address.filter(|&address| sources.is_missing(address))
+            && let Some(source) = declaration(dwarf, unit, entry, budget)?
         {
-            sources.note(address, source);
+            sources.insert(address, source);
         }
     }
     Ok(is_full)
@@ -109,16 +119,16 @@ fn functions<'a>(dwarf: &Dwarf<'a>, unit: &UnitOf<'a>, sources: &mut Sources, wo
 const REFERENCES: [gimli::DwAt; 2] = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
 
 /// An inlined function refers to its abstract form and that to a declaration in a class.
-const MOST_REFERENCES: usize = 4;
+const MAX_REFERENCES: usize = 4;
 
 fn declaration<'a>(
     dwarf: &Dwarf<'a>,
-    unit: &UnitOf<'a>,
+    unit: &Unit<'a>,
     entry: &DebuggingInformationEntry<Reader<'a>>,
-    work: &mut Work,
-) -> Result<Option<SourceLine>, Stop> {
+    budget: &mut ParseBudget,
+) -> Result<Option<SourceLine>, DwarfError> {
     let mut entry = entry.clone();
-    for _ in 0..MOST_REFERENCES {
+    for _ in 0..MAX_REFERENCES {
         let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
         let file = match entry.attr_value(gimli::DW_AT_decl_file) {
             Some(AttributeValue::FileIndex(file)) => Some(file),
@@ -127,13 +137,13 @@ fn declaration<'a>(
         if let (Some(file), Some(line)) = (file, number(gimli::DW_AT_decl_line))
             && let Some(program) = &unit.line_program
         {
-            let file = lines::file_name(dwarf, Some(unit), program.header(), file, work)?;
+            let file = lines::file_name(dwarf, Some(unit), program.header(), file, budget)?;
             return Ok(file.map(|file| SourceLine { file, line }));
         }
         let reference = REFERENCES.iter().find_map(|&name| entry.attr_value(name));
         let Some(AttributeValue::UnitRef(offset)) = reference else { return Ok(None) };
         entry = unit.entry(offset)?;
-        work.spend(entry.attrs().len())?;
+        budget.charge(entry.attrs().len())?;
     }
     Ok(None)
 }
@@ -146,13 +156,13 @@ mod tests {
     use crate::inspect::debug::sections::Section;
 
     /// Reads what these sections hold, with as much work as a small file may make.
-    fn read_sections(sections: &[(SectionId, &[u8])]) -> (Result<(), Stop>, Debug) {
+    fn read_sections(sections: &[(SectionId, &[u8])]) -> (Result<(), DwarfError>, DebugInfo) {
         let section = |id| sections.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, bytes)| bytes);
         let Ok(loaded) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(Section::of(section(id))));
         let mut dwarf = loaded.borrow(|section| section.reader(RunTimeEndian::Little));
-        let mut debug = Debug::default();
-        let mut sources = Sources::new([0].into_iter());
-        (read(&mut dwarf, &mut debug, &mut sources, &mut Work::new(0)), debug)
+        let mut debug = DebugInfo::default();
+        let mut sources = KernelSources::new([0].into_iter());
+        (read(&mut dwarf, &mut debug, &mut sources, &mut ParseBudget::new(0)), debug)
     }
 
     /// A unit of version 4 with one entry of the first abbreviation.
@@ -168,7 +178,7 @@ mod tests {
         let table: Vec<u8> = (0..count).flat_map(|_| [1, 0x11, 0, 0, 0]).chain([0]).collect();
         let units: Vec<u8> = (0..count).flat_map(|number| unit(number * 5, &[1])).collect();
         let (result, debug) = read_sections(&[(SectionId::DebugAbbrev, &table), (SectionId::DebugInfo, &units)]);
-        assert!(matches!(result, Err(Stop::OutOfWork)));
+        assert!(matches!(result, Err(DwarfError::BudgetExhausted)));
         assert!(debug.units.is_empty());
         let one = [(SectionId::DebugAbbrev, &[1, 0x11, 0, 0, 0, 0][..]), (SectionId::DebugInfo, &unit(0, &[1]))];
         let (result, debug) = read_sections(&one);
@@ -196,6 +206,6 @@ mod tests {
         };
         let (result, debug) = read_units(10);
         assert!(result.is_ok() && debug.level == DebugLevel::Lines, "{:?}", result.err().map(|stop| stop.to_string()));
-        assert!(matches!(read_units(1000).0, Err(Stop::OutOfWork)));
+        assert!(matches!(read_units(1000).0, Err(DwarfError::BudgetExhausted)));
     }
 }

@@ -8,7 +8,7 @@ use crate::inspect::kernel::Parameter;
 
 /// An `.entry` or a `.func`.
 #[derive(Debug, Default)]
-pub struct Function<'text> {
+pub struct PtxFunction<'text> {
     pub name: &'text str,
     pub is_entry: bool,
     pub has_body: bool,
@@ -25,7 +25,7 @@ pub struct Function<'text> {
     pub location: Option<(u64, u64)>,
 }
 
-impl Function<'_> {
+impl PtxFunction<'_> {
     /// The parameters in their places, and how much room they take.
     pub fn parameters(&self) -> (Vec<Parameter>, u64) {
         let mut end = 0;
@@ -39,10 +39,10 @@ impl Function<'_> {
 }
 
 /// Reads what follows `.entry` or `.func`, up to the end of the body or the semicolon in its place.
-pub fn read<'text>(is_entry: bool, tokens: &mut Tokens<'text>) -> Option<Function<'text>> {
-    let mut function = Function { is_entry, ..Default::default() };
+pub fn read<'text>(is_entry: bool, tokens: &mut Tokens<'text>) -> Option<PtxFunction<'text>> {
+    let mut function = PtxFunction { is_entry, ..Default::default() };
     // A function's result stands in front of its name.
-    if tokens.peek() == Some(&Token::Mark('(')) {
+    if tokens.peek() == Some(&Token::Punctuation('(')) {
         parameters(tokens);
     }
     while let Some(&Token::Word(word)) = tokens.peek() {
@@ -53,11 +53,11 @@ pub fn read<'text>(is_entry: bool, tokens: &mut Tokens<'text>) -> Option<Functio
             break;
         }
     }
-    if tokens.peek() == Some(&Token::Mark('(')) {
+    if tokens.peek() == Some(&Token::Punctuation('(')) {
         function.own_parameters = parameters(tokens);
     }
     directives(&mut function, tokens);
-    if tokens.next_if_eq(&Token::Mark('{')).is_some() {
+    if tokens.next_if_eq(&Token::Punctuation('{')).is_some() {
         function.has_body = true;
         body(&mut function, tokens);
     }
@@ -67,7 +67,7 @@ pub fn read<'text>(is_entry: bool, tokens: &mut Tokens<'text>) -> Option<Functio
 /// The declarations between parentheses, which are next.
 fn parameters<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     let mut parameters = Vec::new();
-    while let Some(token) = tokens.next_if(|token| *token != Token::Mark(')')) {
+    while let Some(token) = tokens.next_if(|token| *token != Token::Punctuation(')')) {
         if token == Token::Word(".param") {
             parameters.extend(variables(tokens));
         }
@@ -77,16 +77,16 @@ fn parameters<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
 }
 
 /// What stands between the parameters and the body.
-fn directives(function: &mut Function<'_>, tokens: &mut Tokens<'_>) {
+fn directives(function: &mut PtxFunction<'_>, tokens: &mut Tokens<'_>) {
     while let Some(&token) = tokens.peek() {
         match token {
             Token::Word(".maxntid") => function.max_threads = dimensions(tokens),
             Token::Word(".reqntid") => function.required_threads = dimensions(tokens),
-            Token::Word(".minnctapersm") => function.min_blocks = next_number_behind(tokens),
-            Token::Word(".maxnreg") => function.max_registers = next_number_behind(tokens),
+            Token::Word(".minnctapersm") => function.min_blocks = number_after_directive(tokens),
+            Token::Word(".maxnreg") => function.max_registers = number_after_directive(tokens),
             // The only one with a semicolon of its own.
-            Token::Word(".pragma") => while tokens.next().is_some_and(|token| token != Token::Mark(';')) {},
-            Token::Mark('{' | ';') => return,
+            Token::Word(".pragma") => while tokens.next().is_some_and(|token| token != Token::Punctuation(';')) {},
+            Token::Punctuation('{' | ';') => return,
             _ => {
                 tokens.next();
             }
@@ -94,7 +94,7 @@ fn directives(function: &mut Function<'_>, tokens: &mut Tokens<'_>) {
     }
 }
 
-fn next_number_behind(tokens: &mut Tokens<'_>) -> Option<u64> {
+fn number_after_directive(tokens: &mut Tokens<'_>) -> Option<u64> {
     tokens.next();
     next_number(tokens)
 }
@@ -109,9 +109,9 @@ pub fn next_number(tokens: &mut Tokens<'_>) -> Option<u64> {
 
 /// Up to three numbers; those that are left out are 1.
 fn dimensions(tokens: &mut Tokens<'_>) -> Option<[u64; 3]> {
-    let mut dimensions = [next_number_behind(tokens)?, 1, 1];
+    let mut dimensions = [number_after_directive(tokens)?, 1, 1];
     for dimension in &mut dimensions[1..] {
-        if tokens.next_if_eq(&Token::Mark(',')).is_none() {
+        if tokens.next_if_eq(&Token::Punctuation(',')).is_none() {
             break;
         }
         *dimension = next_number(tokens)?;
@@ -119,12 +119,12 @@ fn dimensions(tokens: &mut Tokens<'_>) -> Option<[u64; 3]> {
     Some(dimensions)
 }
 
-fn body<'text>(function: &mut Function<'text>, tokens: &mut Tokens<'text>) {
+fn body<'text>(function: &mut PtxFunction<'text>, tokens: &mut Tokens<'text>) {
     let mut depth = 1_usize;
     while let Some(token) = tokens.next() {
         match token {
-            Token::Mark('{') => depth += 1,
-            Token::Mark('}') => {
+            Token::Punctuation('{') => depth += 1,
+            Token::Punctuation('}') => {
                 depth -= 1;
                 if depth == 0 {
                     return;

@@ -11,7 +11,7 @@ pub enum Token<'text> {
     /// What stands between quotation marks.
     Quoted(&'text str),
     /// Any other character that is no space.
-    Mark(char),
+    Punctuation(char),
 }
 
 /// The words of a text, one after another.
@@ -63,7 +63,7 @@ impl<'text> Iterator for Lexer<'text> {
         }
         self.take(first.len_utf8());
         if first != '"' {
-            return Some(Token::Mark(first));
+            return Some(Token::Punctuation(first));
         }
         let end = self.rest.find('"').unwrap_or(self.rest.len());
         let quoted = self.take(end);
@@ -74,7 +74,7 @@ impl<'text> Iterator for Lexer<'text> {
 
 #[cfg(test)]
 mod tests {
-    use super::Token::{Mark, Quoted, Word};
+    use super::Token::{Punctuation, Quoted, Word};
     use super::*;
 
     #[test]
@@ -86,11 +86,11 @@ mod tests {
             Quoted("a b.cu"),
             Word("ld.param.u64"),
             Word("%rd1"),
-            Mark(','),
-            Mark('['),
+            Punctuation(','),
+            Punctuation('['),
             Word("k_param_0"),
-            Mark(']'),
-            Mark(';'),
+            Punctuation(']'),
+            Punctuation(';'),
         ];
         assert_eq!(Lexer::new(text).collect::<Vec<_>>(), words);
     }

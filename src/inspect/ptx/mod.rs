@@ -11,10 +11,10 @@ mod variable;
 use std::collections::{HashMap, HashSet};
 
 use super::Inspection;
-use super::debug::{Debug, DebugLevel};
-use super::kernel::{Found, Kernel, SourceLine};
+use super::debug::{DebugInfo, DebugLevel};
+use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use crate::bytes::View;
-use function::Function;
+use function::PtxFunction;
 use lexer::{Lexer, Token};
 use variable::{Tokens, Variable, place};
 
@@ -23,21 +23,21 @@ const WARP_SIZE: u64 = 32;
 
 pub fn inspect(view: View<'_>) -> Inspection {
     let text = String::from_utf8_lossy(view.data());
-    let module = Module::read(&text);
+    let module = PtxModule::read(&text);
     let level = match () {
         () if module.has_debug_section => DebugLevel::Full,
         () if module.has_lines => DebugLevel::Lines,
         () => DebugLevel::None,
     };
     let kernels = module.functions.iter().filter(|function| function.is_entry).map(|function| module.kernel(function));
-    let found = kernels.map(|kernel| Found { kernel, entry: None }).collect();
-    Inspection::of(found, Debug { level, units: Vec::new() }, Vec::new())
+    let found = kernels.map(|kernel| LocatedKernel { kernel, entry: None }).collect();
+    Inspection::of(found, DebugInfo { level, units: Vec::new() }, Vec::new())
 }
 
 /// What a text declares.
 #[derive(Default)]
-struct Module<'text> {
-    functions: Vec<Function<'text>>,
+struct PtxModule<'text> {
+    functions: Vec<PtxFunction<'text>>,
     /// Their numbers in that list.
     by_name: HashMap<&'text str, usize>,
     /// Variables of shared memory that stand outside of functions.
@@ -48,9 +48,9 @@ struct Module<'text> {
     has_debug_section: bool,
 }
 
-impl<'text> Module<'text> {
+impl<'text> PtxModule<'text> {
     fn read(text: &'text str) -> Self {
-        let mut module = Module::default();
+        let mut module = PtxModule::default();
         let mut tokens = Lexer::new(text).peekable();
         while let Some(token) = tokens.next() {
             match token {
@@ -89,7 +89,7 @@ impl<'text> Module<'text> {
         }
     }
 
-    fn kernel(&self, function: &Function<'text>) -> Kernel {
+    fn kernel(&self, function: &PtxFunction<'text>) -> Kernel {
         let (parameters, parameter_size) = function.parameters();
         let located = function.location.and_then(|(file, line)| Some((self.files.get(&file)?, line)));
         let product = |dimensions: [u64; 3]| dimensions.iter().try_fold(1_u64, |all, &one| all.checked_mul(one));
@@ -110,7 +110,7 @@ impl<'text> Module<'text> {
 
     /// Shared memory of a kernel and of whatever it calls, each variable once. ptxas lays them out in the order in which they
     /// are declared, and what the launch brings behind them.
-    fn shared_of(&self, kernel: &Function<'text>) -> u64 {
+    fn shared_of(&self, kernel: &PtxFunction<'text>) -> u64 {
         let (mut open, mut seen, mut used) = (vec![kernel], HashSet::from([kernel.name]), Vec::new());
         while let Some(function) = open.pop() {
             used.extend(&function.shared);

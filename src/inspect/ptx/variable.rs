@@ -1,6 +1,6 @@
 //! Declarations of variables and parameters: how much room each takes.
 //!
-//! Source: NVIDIA, PTX ISA, sections State Spaces, Types, and Variables; Kernel Function Parameter Attribute `.ptr`.
+//! Source: NVIDIA, PTX ISA, sections State Spaces, Types, and Variables; Kernel PtxFunction Parameter Attribute `.ptr`.
 
 use std::iter::Peekable;
 
@@ -66,16 +66,16 @@ pub fn number(word: &str) -> Option<u64> {
 /// of one type with commas between them.
 pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     let (mut element, mut lanes, mut own_alignment) = (0, 1, None);
-    let mut is_about_the_pointee = false;
+    let mut aligns_pointee = false;
     while let Some(Token::Word(word)) =
         tokens.next_if(|token| matches!(token, Token::Word(word) if word.starts_with('.')))
     {
         match word {
             ".align" => {
                 let alignment = next_word(tokens).and_then(number);
-                own_alignment = if is_about_the_pointee { own_alignment } else { alignment };
+                own_alignment = if aligns_pointee { own_alignment } else { alignment };
             }
-            ".ptr" => is_about_the_pointee = true,
+            ".ptr" => aligns_pointee = true,
             _ => {
                 element = value_of(&TYPES, word).unwrap_or(element);
                 lanes = value_of(&VECTORS, word).unwrap_or(lanes);
@@ -87,7 +87,7 @@ pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     while let Some(name) = next_word(tokens) {
         let size = dimensions(tokens).fold(size, u64::saturating_mul);
         variables.push(Variable { name, size, alignment: own_alignment.unwrap_or(element * lanes) });
-        if tokens.next_if_eq(&Token::Mark(',')).is_none() {
+        if tokens.next_if_eq(&Token::Punctuation(',')).is_none() {
             break;
         }
     }
@@ -105,9 +105,9 @@ fn next_word<'text>(tokens: &mut Tokens<'text>) -> Option<&'text str> {
 /// The counts in brackets; 0 for empty ones.
 fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
     std::iter::from_fn(|| {
-        tokens.next_if_eq(&Token::Mark('['))?;
+        tokens.next_if_eq(&Token::Punctuation('['))?;
         let count = next_word(tokens).and_then(number).unwrap_or(0);
-        tokens.next_if_eq(&Token::Mark(']'));
+        tokens.next_if_eq(&Token::Punctuation(']'));
         Some(count)
     })
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::inspect::{Debug, DebugLevel, Figure, Kernel};
+use crate::inspect::{DebugInfo, DebugLevel, Figure, Kernel};
 use crate::inventory::File;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
@@ -97,7 +97,7 @@ fn file_name(path: &str) -> &str {
 const MOST_NAMED: usize = 4;
 
 /// A line for each compiler with what it compiled, in the order of the units.
-fn compilers(debug: &Debug) -> String {
+fn compilers(debug: &DebugInfo) -> String {
     let mut compilers: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for unit in &debug.units {

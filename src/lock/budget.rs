@@ -1,54 +1,69 @@
-//! How much device code may grow, and whether it did.
+//! Budgets: limits on the growth of device code.
 
 use std::fmt;
 
 use super::size::growth;
 use super::{Lock, LockedImage};
 
-/// A limit on the growth of all device code, or of that for one processor.
+/// A limit on the growth of all device code, or of the code for one architecture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
+    /// The architecture; `None` limits all device code.
     pub arch: Option<String>,
+    /// Maximum growth.
     pub limit: GrowthLimit,
 }
 
-/// By how much something may grow.
+/// Maximum growth of a size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum GrowthLimit {
+    /// Relative to the old size.
     Percent(f64),
+    /// Absolute.
     Bytes(u64),
 }
 
-/// What of it is measured.
+/// The size that a budget limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Images once they are decompressed.
+    /// Size of the decompressed images.
     Size,
-    /// What containers take of the files. Which part of a compressed one is for a processor cannot be told.
+    /// Size of the containers in the files. It is not limited per architecture: the parts of a compressed container
+    /// cannot be attributed to one.
     Stored,
 }
 
-/// What came of a budget.
+/// Outcome of checking one budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BudgetResult<'a> {
+    /// The budget that was checked.
     pub budget: &'a Budget,
+    /// The size that was compared.
     pub measure: Measure,
+    /// Old size, in bytes.
     pub old: u64,
+    /// New size, in bytes.
     pub new: u64,
+    /// Whether the growth exceeds the limit.
     pub exceeded: bool,
 }
 
-/// Why nobody knows whether a budget is kept.
+/// Reason why a budget cannot be checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
-    #[error("neither side has code for {0}, whose growth is to be limited")]
+    /// Neither lock has code for the architecture.
+    #[error("no code for {0} in OLD or NEW; cannot check its growth")]
     UnknownArch(String),
-    #[error("{side} does not state the sizes that --max-growth needs")]
-    NoSizes { side: &'static str },
+    /// A lock does not record sizes.
+    #[error("{side} records no sizes; --max-growth needs them")]
+    NoSizes {
+        /// `OLD` or `NEW`.
+        side: &'static str,
+    },
 }
 
 impl Measure {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Size => "size",
@@ -76,23 +91,23 @@ impl GrowthLimit {
     }
 }
 
-/// Whether the budgets are kept. One for everything holds for the images and for what they take once they are stored, so
-/// that neither new code nor a lost compression goes by.
+/// Checks all budgets. A budget without an architecture limits both the decompressed images and the containers, so that
+/// it catches new code as well as lost compression.
 pub fn check_budgets<'a>(old: &Lock, new: &Lock, budgets: &'a [Budget]) -> Result<Vec<BudgetResult<'a>>, BudgetError> {
-    let mut verdicts = Vec::new();
+    let mut results = Vec::new();
     for budget in budgets {
-        let is_meant = |image: &&LockedImage| budget.arch.is_none() || image.target.arch == budget.arch;
+        let is_limited = |image: &&LockedImage| budget.arch.is_none() || image.target.arch == budget.arch;
         if let Some(arch) = &budget.arch
-            && !old.images().chain(new.images()).any(|image| is_meant(&image))
+            && !old.images().chain(new.images()).any(|image| is_limited(&image))
         {
             return Err(BudgetError::UnknownArch(arch.clone()));
         }
-        let size = |lock: &Lock| lock.images().filter(is_meant).try_fold(0, |sum: u64, it| sum.checked_add(it.size?));
+        let size = |lock: &Lock| lock.images().filter(is_limited).try_fold(0, |sum: u64, it| sum.checked_add(it.size?));
         let stored = |lock: &Lock| lock.files.iter().try_fold(0, |sum: u64, file| sum.checked_add(file.stored?));
         let mut add = |measure, of: &dyn Fn(&Lock) -> Option<u64>| {
             let old = of(old).ok_or(BudgetError::NoSizes { side: "OLD" })?;
             let new = of(new).ok_or(BudgetError::NoSizes { side: "NEW" })?;
-            verdicts.push(BudgetResult { budget, measure, old, new, exceeded: budget.limit.is_exceeded(old, new) });
+            results.push(BudgetResult { budget, measure, old, new, exceeded: budget.limit.is_exceeded(old, new) });
             Ok(())
         };
         add(Measure::Size, &size)?;
@@ -100,5 +115,5 @@ pub fn check_budgets<'a>(old: &Lock, new: &Lock, budgets: &'a [Budget]) -> Resul
             add(Measure::Stored, &stored)?;
         }
     }
-    Ok(verdicts)
+    Ok(results)
 }

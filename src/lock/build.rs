@@ -1,4 +1,4 @@
-//! What a lock says of a file that was looked into.
+//! Building locks from analyzed files.
 
 use super::{FIGURES, LockedFile, LockedImage, LockedKernel, LockedTarget};
 use crate::codec::Codec;
@@ -6,17 +6,17 @@ use crate::inspect::Kernel;
 use crate::inventory::{Image, NestedImage};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
 
-/// The file as a lock has it; hashes and kernels are there as far as the survey took them.
-pub fn locked_file(surveyed: &AnalyzedFile) -> LockedFile {
-    let file = &surveyed.file;
-    let images = file.nested_images().zip(&surveyed.analyses);
-    let images = images.map(|(nested, inside)| ImageContext::new(&nested).locked(inside)).collect();
+/// Returns the lock entry of a file. Hashes and kernels are recorded as far as the analysis has them.
+pub fn locked_file(analyzed: &AnalyzedFile) -> LockedFile {
+    let file = &analyzed.file;
+    let images = file.nested_images().zip(&analyzed.analyses);
+    let images = images.map(|(nested, analysis)| ImageContext::new(&nested).locked_image(analysis)).collect();
     let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");
     LockedFile { path, size: Some(file.size), stored: Some(stored), images }
 }
 
-/// A device image and what the containers around it say of it.
+/// A device image with the types and the compression of the containers around it.
 struct ImageContext<'a> {
     image: &'a Image,
     container_path: String,
@@ -33,9 +33,9 @@ impl<'a> ImageContext<'a> {
 }
 
 impl ImageContext<'_> {
-    fn locked(&self, inside: &ImageAnalysis) -> LockedImage {
+    fn locked_image(&self, analysis: &ImageAnalysis) -> LockedImage {
         let image = self.image;
-        let inspection = inside.inspection.as_ref();
+        let inspection = analysis.inspection.as_ref();
         LockedImage {
             target: LockedTarget {
                 arch: image.arch.clone(),
@@ -49,7 +49,7 @@ impl ImageContext<'_> {
             size: image.whole_size(),
             debug: inspection.map(|inspection| inspection.debug.level.name().to_owned()),
             sha256: image.sha256,
-            code: inside.code_hash,
+            code: analysis.code_hash,
             kernels: inspection.map_or(Vec::new(), |it| it.kernels.iter().map(locked_kernel).collect()),
         }
     }

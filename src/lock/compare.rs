@@ -1,9 +1,8 @@
-//! What became of an old build: by file, by target, by kernel.
+//! Differences between two locks, by file, target and kernel.
 //!
-//! Images have no names. A library may hold fifty for one processor, and a linker may put them in another order, so what is
-//! compared is all the images for one target of a file together: how many there are, their bytes, and their kernels by
-//! name. Whether the code of one changed is told by the hash of its code, which builds agree in that differ in debug
-//! information and paths only.
+//! Images have no names. A library may have fifty images for one processor, and a linker may reorder them, so all images
+//! of a file for one target are compared together: their number, their bytes, and their kernels by name. The code of an
+//! image changed if its code hash did; the code hash is equal for builds that differ only in debug information and paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,80 +11,98 @@ use super::pairs::pair_files;
 use super::size::{differ, growth, sum};
 use super::{Lock, LockedFile, LockedImage, LockedTarget};
 
-/// All that differs, with what it was and what it is together.
+/// All differences between two locks, with the totals of both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison<'a> {
+    /// Totals of the old lock.
     pub old: Totals,
+    /// Totals of the new lock.
     pub new: Totals,
-    /// Those that differ, the largest difference first.
+    /// Files that differ, the largest difference first.
     pub files: Vec<FileDifference<'a>>,
-    /// Processors that there is code for now and was not, and the other way around.
+    /// Architectures with code in the new lock only.
     pub added_archs: Vec<&'a str>,
+    /// Architectures with code in the old lock only.
     pub removed_archs: Vec<&'a str>,
 }
 
-/// Sums over files. What is absent is not known of one of them.
+/// Sums over all files. A sum is absent if it is unknown for one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
+    /// Number of files.
     pub files: usize,
+    /// Number of images.
     pub images: usize,
+    /// Number of kernels.
     pub kernels: usize,
-    /// Of all images once decompressed.
+    /// Size of all images once decompressed, in bytes.
     pub size: Option<u64>,
-    /// What containers take of the files.
+    /// Size of all containers in the files, in bytes.
     pub stored: Option<u64>,
 }
 
-/// A file that is not what it was.
+/// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDifference<'a> {
+    /// The file in the old lock; `None` if it was added.
     pub old: Option<&'a LockedFile>,
+    /// The file in the new lock; `None` if it was removed.
     pub new: Option<&'a LockedFile>,
-    /// Those that differ, the largest difference first.
+    /// Targets that differ, the largest difference first.
     pub targets: Vec<TargetDifference<'a>>,
 }
 
-/// The images for one target in a file, which are not what they were.
+/// The images of a file for one target, where they differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetDifference<'a> {
+    /// The target.
     pub target: &'a LockedTarget,
+    /// Most significant change.
     pub change: Change,
+    /// Totals of the old images.
     pub old: TargetTotals,
+    /// Totals of the new images.
     pub new: TargetTotals,
-    /// How many images differ, where not all are added or removed.
+    /// Number of images that differ.
     pub images_changed: usize,
-    /// Those that differ, the largest difference first.
+    /// Kernels that differ, the largest difference first.
     pub kernels: Vec<KernelDifference<'a>>,
 }
 
-/// What the images for a target are together.
+/// Totals of the images for one target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TargetTotals {
+    /// Number of images.
     pub images: usize,
+    /// Number of kernels.
     pub kernels: usize,
+    /// Size once decompressed, in bytes.
     pub size: Option<u64>,
+    /// Size in the file, in bytes.
     pub stored: Option<u64>,
-    /// How they are compressed.
+    /// Compression formats in use.
     pub codecs: BTreeSet<String>,
-    /// How much debug information there is in them.
+    /// Levels of debug information in use.
     pub debug: BTreeSet<String>,
 }
 
-/// What happened to images, the most first.
+/// Kinds of changes to images, the most significant first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
+    /// The target is new.
     Added,
+    /// The target is gone.
     Removed,
-    /// Code, or what kernels take of the device.
+    /// Code or resource usage of kernels.
     Code,
-    /// Other bytes around the same code: debug information, paths, the compiler's version.
+    /// Bytes other than code: debug information, paths, the compiler's version.
     Metadata,
-    /// The same images, stored in another way.
+    /// Compression or containers of unchanged images.
     Storage,
 }
 
 impl Change {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Change::Added => "added",
@@ -97,7 +114,7 @@ impl Change {
     }
 }
 
-/// What differs in `new`; where `code_only`, debug information and the way of storing do not count.
+/// Compares two locks. With `code_only`, ignores changes of debug information and storage.
 pub fn compare<'a>(old: &'a Lock, new: &'a Lock, code_only: bool) -> Comparison<'a> {
     let differences = pair_files(&old.files, &new.files).into_iter();
     let mut files: Vec<_> = differences.filter_map(|(old, new)| file_difference(old, new, code_only)).collect();
@@ -134,11 +151,11 @@ fn file_difference<'a>(
         .filter(|it| !code_only || !matches!(it.change, Change::Metadata | Change::Storage))
         .collect();
     targets.sort_by_key(|it| std::cmp::Reverse(it.growth().unsigned_abs()));
-    let stored_otherwise = match (old, new) {
+    let storage_differs = match (old, new) {
         (Some(old), Some(new)) => !code_only && differ(old.stored, new.stored),
         _ => true,
     };
-    (stored_otherwise || !targets.is_empty()).then_some(FileDifference { old, new, targets })
+    (storage_differs || !targets.is_empty()).then_some(FileDifference { old, new, targets })
 }
 
 fn target_difference<'a>(
@@ -148,7 +165,7 @@ fn target_difference<'a>(
 ) -> Option<TargetDifference<'a>> {
     let kernels = differences(old, new);
     let whole = unmatched(old, new, |image| image.sha256).or_else(|| unmatched(old, new, |image| image.size));
-    // Without a hash of the code nobody knows what other bytes mean, and then they count as code.
+    // Without a code hash, any change of the bytes counts as a change of the code.
     let code = unmatched(old, new, |image| image.code).or(whole).unwrap_or(0);
     let stored = unmatched(old, new, |image| image.stored).unwrap_or(0);
     let codecs = unmatched(old, new, |image| Some(&image.codec)).unwrap_or(0);
@@ -171,7 +188,7 @@ fn target_difference<'a>(
     })
 }
 
-/// How many images have a value that none on the other side has, where it is known of all of them.
+/// Returns the number of images whose value has no counterpart on the other side, if the value of all images is known.
 fn unmatched<'a, T: Ord>(
     old: &[&'a LockedImage],
     new: &[&'a LockedImage],
@@ -184,8 +201,8 @@ fn unmatched<'a, T: Ord>(
     for image in new {
         counts.entry(value(image)?).or_default().1 += 1;
     }
-    let gone = counts.values().map(|(old, new)| old.saturating_sub(*new)).sum::<usize>();
-    Some(gone.max(counts.values().map(|(old, new)| new.saturating_sub(*old)).sum()))
+    let removed = counts.values().map(|(old, new)| old.saturating_sub(*new)).sum::<usize>();
+    Some(removed.max(counts.values().map(|(old, new)| new.saturating_sub(*old)).sum()))
 }
 
 impl Totals {
@@ -214,18 +231,18 @@ impl TargetTotals {
 }
 
 impl<'a> FileDifference<'a> {
-    /// As the new build calls it, if it is there.
+    /// Returns the path in the new lock, or in the old one if the file was removed.
     pub fn path(&self) -> &'a str {
         self.new.or(self.old).map_or("", |file| &file.path)
     }
 
-    /// As the old build calls it, where that is something else.
+    /// Returns the path in the old lock, where it differs.
     pub fn old_path(&self) -> Option<&'a str> {
         let old = self.old?.path.as_str();
         (old != self.path()).then_some(old)
     }
 
-    /// By how many bytes its images grew, once decompressed.
+    /// Returns the growth of its images once decompressed, in bytes.
     pub fn growth(&self) -> i64 {
         let size = |file: Option<&LockedFile>| {
             let sizes = file.iter().flat_map(|file| &file.images).map(|image| image.size.unwrap_or(0));
@@ -236,7 +253,7 @@ impl<'a> FileDifference<'a> {
 }
 
 impl TargetDifference<'_> {
-    /// By how many bytes its images grew, once decompressed.
+    /// Returns the growth of its images once decompressed, in bytes.
     pub fn growth(&self) -> i64 {
         growth(self.old.size.unwrap_or(0), self.new.size.unwrap_or(0))
     }

@@ -1,20 +1,23 @@
-//! What became of the kernels for one target of one file.
+//! Differences between the kernels of a file for one target.
 
 use std::collections::BTreeMap;
 
 use super::size::growth;
 use super::{LockedImage, LockedKernel};
 
-/// A kernel that is not what it was; of several of one name, one of them.
+/// A kernel that differs; one of several if kernels share a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelDifference<'a> {
+    /// In the new lock only.
     Added(&'a LockedKernel),
+    /// In the old lock only.
     Removed(&'a LockedKernel),
-    /// From the first to the second.
+    /// In both: the old and the new kernel.
     Changed(&'a LockedKernel, &'a LockedKernel),
 }
 
 impl<'a> KernelDifference<'a> {
+    /// Returns the old kernel, unless it was added.
     pub fn before(&self) -> Option<&'a LockedKernel> {
         match *self {
             KernelDifference::Added(_) => None,
@@ -22,6 +25,7 @@ impl<'a> KernelDifference<'a> {
         }
     }
 
+    /// Returns the new kernel, unless it was removed.
     pub fn after(&self) -> Option<&'a LockedKernel> {
         match *self {
             KernelDifference::Removed(_) => None,
@@ -29,7 +33,7 @@ impl<'a> KernelDifference<'a> {
         }
     }
 
-    /// The kernel as it is now, or was.
+    /// Returns the new kernel, or the old one if it was removed.
     pub fn kernel(&self) -> &'a LockedKernel {
         match *self {
             KernelDifference::Added(kernel)
@@ -38,14 +42,14 @@ impl<'a> KernelDifference<'a> {
         }
     }
 
-    /// By how many bytes its code grew.
+    /// Returns the growth of its code, in bytes.
     pub fn growth(&self) -> i64 {
         let size = |kernel: Option<&LockedKernel>| kernel.and_then(LockedKernel::code_size).unwrap_or(0);
         growth(size(self.before()), size(self.after()))
     }
 }
 
-/// The kernels that differ between images for one target, the largest difference first.
+/// Returns the kernels that differ between images for one target, the largest difference first.
 pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<KernelDifference<'a>> {
     let mut names: BTreeMap<&str, (Vec<&LockedKernel>, Vec<&LockedKernel>)> = BTreeMap::new();
     for kernel in old.iter().flat_map(|image| &image.kernels) {
@@ -59,7 +63,7 @@ pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<
     found
 }
 
-/// Those of one name: what is the same on both sides cancels out, and the rest are pairs in the order of their figures.
+/// Pairs kernels of one name. Equal kernels cancel out, and the others are paired in the order of their figures.
 fn pair_kernels<'a>(mut old: Vec<&'a LockedKernel>, mut new: Vec<&'a LockedKernel>) -> Vec<KernelDifference<'a>> {
     let figures = |kernel: &&LockedKernel| (kernel.figures, kernel.scratch_is_minimum);
     old.sort_by_key(figures);
@@ -75,9 +79,9 @@ fn pair_kernels<'a>(mut old: Vec<&'a LockedKernel>, mut new: Vec<&'a LockedKerne
             (None, None) => break,
         }
     }
-    let both = removed.len().min(added.len());
+    let paired = removed.len().min(added.len());
     let changed = removed.iter().zip(&added).map(|(old, new)| KernelDifference::Changed(old, new));
-    let removed = removed[both..].iter().map(|kernel| KernelDifference::Removed(kernel));
-    let added = added[both..].iter().map(|kernel| KernelDifference::Added(kernel));
+    let removed = removed[paired..].iter().map(|kernel| KernelDifference::Removed(kernel));
+    let added = added[paired..].iter().map(|kernel| KernelDifference::Added(kernel));
     changed.chain(removed).chain(added).collect()
 }

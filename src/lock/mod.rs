@@ -1,7 +1,8 @@
-//! A lock: what device code there is in a set of files, as plain data that is kept beside the source of a project.
+//! Locks: records of the device code in a set of files, kept as plain data beside the source of a project.
 //!
-//! `text` has the form that people review, `build` makes it of files, `compare` tells what became of an old one.
-//! A value that is absent is not known, or was left out on purpose, and is then not compared.
+//! `build` makes a lock from analyzed files, `text` and `read` write and parse its text, which is meant for review, and
+//! `compare` lists the differences between two locks. An absent value is unknown or was left out on purpose, and is not
+//! compared.
 
 mod budget;
 mod build;
@@ -22,72 +23,81 @@ pub use text::write;
 
 use crate::inspect::Figure;
 
-/// What is known of the device code in some files, in an order that does not depend on how it was found.
+/// The device code of a set of files, in an order that does not depend on how it was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
+    /// Files with device code, sorted.
     pub files: Vec<LockedFile>,
 }
 
 /// A file with device code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockedFile {
-    /// As the user gave it, with `/` between its parts; of a member of an archive `ARCHIVE!MEMBER`.
+    /// Path as the user specified it, with `/` as separator; `ARCHIVE!MEMBER` for a member of an archive.
     pub path: String,
+    /// Size of the file, in bytes.
     pub size: Option<u64>,
-    /// What its containers take of it, with their headers.
+    /// Size of its containers with their headers, in bytes.
     pub stored: Option<u64>,
+    /// Device images, sorted.
     pub images: Vec<LockedImage>,
 }
 
-/// What an image is for, and the form of its code. Images that agree in it are compared with one another.
+/// Target of an image and the format of its code. Images with equal targets are compared with one another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockedTarget {
+    /// Architecture: `gfx90a:xnack+`, `sm_90`.
     pub arch: Option<String>,
+    /// Offload kind: `hip`, `cuda`.
     pub kind: Option<String>,
-    /// The name that `fatbin scan` has for the form: `elf`, `ptx`.
+    /// Format of the code, by its name in `fatbin scan`: `elf`, `ptx`.
     pub image: String,
+    /// Target triple.
     pub triple: Option<String>,
 }
 
-/// A device image. Its kernels stand in front of its sizes for the order of images: of many for one target, each keeps its
-/// place when its code changes.
+/// A device image. Images are sorted by their kernels before their sizes, so that each of many images for one target
+/// keeps its place when its code changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockedImage {
+    /// Target and format.
     pub target: LockedTarget,
-    /// By name.
+    /// Kernels, sorted by name.
     pub kernels: Vec<LockedKernel>,
-    /// The containers around it from the outermost on: `offload-binary>cuda-fatbin`.
+    /// Types of the containers around it, the outermost first: `offload-binary>cuda-fatbin`.
     pub container_path: Option<String>,
-    /// How it, or the container around it, is compressed.
+    /// Compression of the image, or of a container around it.
     pub codec: Option<String>,
+    /// Size in the file, in bytes.
     pub stored: Option<u64>,
-    /// Once decompressed.
+    /// Size once decompressed, in bytes.
     pub size: Option<u64>,
-    /// How much debug information there is.
+    /// Amount of debug information, by the name of its [`DebugLevel`](crate::inspect::DebugLevel).
     pub debug: Option<String>,
+    /// Hash of the decompressed image.
     pub sha256: Option<Hash>,
-    /// The hash of its code alone.
+    /// Hash of its code alone.
     pub code: Option<Hash>,
 }
 
-/// A SHA-256.
+/// A SHA-256 hash.
 pub type Hash = [u8; 32];
 
-/// A kernel and what it takes of the device.
+/// A kernel and its resource usage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockedKernel {
-    /// As the runtime looks it up.
+    /// Name by which the runtime looks it up.
     pub name: String,
-    /// In the order of [`FIGURES`].
+    /// Figures, in the order of [`FIGURES`].
     pub figures: [Option<u64>; FIGURES.len()],
-    /// More scratch may be needed than is stated.
+    /// Whether the kernel may need more scratch memory than the image states.
     pub scratch_is_minimum: bool,
-    /// As its author wrote the name, where that is something else.
+    /// Demangled name, where it differs.
     pub demangled: Option<String>,
 }
 
-/// The figures that a change of is worth a look: what a launch may fail by, or become slow by. Their order is that of the
-/// fields of a kernel's line.
+/// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of a
+/// kernel's line.
 pub const FIGURES: [Figure; 9] = [
     Figure::CodeSize,
     Figure::Registers,
@@ -101,7 +111,7 @@ pub const FIGURES: [Figure; 9] = [
 ];
 
 impl Lock {
-    /// Of these files, in whatever order they and what is in them come.
+    /// Creates a lock of these files. Sorts the files, their images and their kernels.
     pub fn new(mut files: Vec<LockedFile>) -> Lock {
         for file in &mut files {
             for image in &mut file.images {
@@ -113,13 +123,13 @@ impl Lock {
         Lock { files }
     }
 
-    /// All images of all files.
+    /// Returns all images of all files.
     pub fn images(&self) -> impl Iterator<Item = &LockedImage> {
         self.files.iter().flat_map(|file| &file.images)
     }
 
-    /// Leaves out what may differ between two builds of one source: hashes and sizes of whole images, which hold debug
-    /// information and paths, and those of files.
+    /// Removes values that may differ between two builds of one source: hashes and sizes of whole images, which include
+    /// debug information and paths, and sizes of files.
     pub fn keep_code_only(&mut self) {
         for file in &mut self.files {
             (file.size, file.stored) = (None, None);
@@ -131,7 +141,7 @@ impl Lock {
 }
 
 impl LockedKernel {
-    /// The size of its machine code.
+    /// Returns the size of its machine code, in bytes.
     pub fn code_size(&self) -> Option<u64> {
         self.figures[0]
     }
@@ -141,7 +151,7 @@ impl LockedKernel {
         FIGURES.into_iter().zip(self.figures).filter_map(|(figure, value)| Some((figure, value?)))
     }
 
-    /// The name for people.
+    /// Returns the demangled name, or the name if it is not mangled.
     pub fn readable_name(&self) -> &str {
         self.demangled.as_deref().unwrap_or(&self.name)
     }

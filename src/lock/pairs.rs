@@ -1,8 +1,8 @@
-//! Which file of a new build is which of an old one.
+//! Pairing of the files of an old and a new build.
 //!
-//! Paths say it, but the same library stands in `dist-1.0/lib` and in `dist-1.1/lib`, in wheels whose names have their
-//! versions in them, and under a number of its own. So what has the same path is a pair first, and of the rest those whose
-//! paths end in the same way, as long as there is only one such file on each side.
+//! Files are paired by path. But the same library is at `dist-1.0/lib` in one build and at `dist-1.1/lib` in the next, in
+//! wheels named after their versions, and under a version number of its own. So files with equal paths are paired first,
+//! and then those with equal path suffixes, provided that only one file on each side has that suffix.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,23 +11,23 @@ use regex::Regex;
 
 use super::LockedFile;
 
-/// As many parts at the end of two paths are looked at.
+/// Maximum number of path components that are compared, from the end.
 const MAX_DEPTH: usize = 12;
 
-/// An old file and what it is in the new build; one of the two may be missing.
+/// An old file and its counterpart in the new build; one of the two may be absent.
 pub type Pair<'a> = (Option<&'a LockedFile>, Option<&'a LockedFile>);
 
-/// Every file of both sides, in one pair each.
+/// Returns every file of both sides, each in one pair.
 pub fn pair_files<'a>(old: &'a [LockedFile], new: &'a [LockedFile]) -> Vec<Pair<'a>> {
     if let ([old], [new]) = (old, new) {
         return vec![(Some(old), Some(new))];
     }
     let mut sides = FilePairing { old: old.iter().collect(), new: new.iter().collect(), pairs: Vec::new() };
-    // Members of one archive may have one name: those that do are pairs in their order.
+    // Members of one archive may share a name. Those are paired in their order.
     sides.pair(false, |file| file.path.clone());
     sides.pair(false, |file| without_versions(&file.path));
     for depth in (1..=MAX_DEPTH).rev() {
-        sides.pair(true, |file| end(&without_versions(&file.path), depth));
+        sides.pair(true, |file| suffix(&without_versions(&file.path), depth));
     }
     let FilePairing { old, new, mut pairs } = sides;
     pairs.extend(old.into_iter().map(|file| (Some(file), None)));
@@ -35,7 +35,7 @@ pub fn pair_files<'a>(old: &'a [LockedFile], new: &'a [LockedFile]) -> Vec<Pair<
     pairs
 }
 
-/// Files that are no pair yet, and those that are.
+/// Files that are not paired yet, and the pairs.
 struct FilePairing<'a> {
     old: Vec<&'a LockedFile>,
     new: Vec<&'a LockedFile>,
@@ -43,20 +43,20 @@ struct FilePairing<'a> {
 }
 
 impl<'a> FilePairing<'a> {
-    /// Makes pairs of files with the same key, and leaves alone those whose key is not `unique` on each side if it has to be.
+    /// Pairs files with equal keys. With `unique`, skips keys that several files of one side have.
     fn pair(&mut self, unique: bool, key: impl Fn(&LockedFile) -> String) {
         if self.old.is_empty() || self.new.is_empty() {
             return;
         }
-        let mut there: HashMap<String, (Vec<usize>, Vec<usize>)> = HashMap::new();
+        let mut by_key: HashMap<String, (Vec<usize>, Vec<usize>)> = HashMap::new();
         for (index, file) in self.old.iter().enumerate() {
-            there.entry(key(file)).or_default().0.push(index);
+            by_key.entry(key(file)).or_default().0.push(index);
         }
         for (index, file) in self.new.iter().enumerate() {
-            there.entry(key(file)).or_default().1.push(index);
+            by_key.entry(key(file)).or_default().1.push(index);
         }
-        let there = there.into_values().filter(|(old, new)| !unique || (old.len() == 1 && new.len() == 1));
-        let mut found: Vec<(usize, usize)> = there.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
+        let groups = by_key.into_values().filter(|(old, new)| !unique || (old.len() == 1 && new.len() == 1));
+        let mut found: Vec<(usize, usize)> = groups.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
         found.sort_unstable();
         self.pairs.extend(found.iter().map(|&(old, new)| (Some(self.old[old]), Some(self.new[new]))));
         let paired: Vec<bool> = flags(self.old.len(), found.iter().map(|it| it.0));
@@ -70,19 +70,21 @@ impl<'a> FilePairing<'a> {
 
 fn flags(count: usize, set: impl Iterator<Item = usize>) -> Vec<bool> {
     let mut flags = vec![false; count];
-    set.for_each(|index| flags[index] = true);
+    for index in set {
+        flags[index] = true;
+    }
     flags
 }
 
-/// The last parts of a path; what stands in an archive is divided from it like a folder from what is in it.
-fn end(path: &str, depth: usize) -> String {
+/// Returns the last `depth` components of a path, in reverse order; `!` separates components like `/`.
+fn suffix(path: &str, depth: usize) -> String {
     let parts: Vec<&str> = path.rsplit(['/', '!']).take(depth).collect();
     parts.join("/")
 }
 
-/// Where versions stand in paths: in the names of wheels and of the folders for their data (the binary distribution format
-/// of the Python Packaging User Guide: `{distribution}-{version}…`), behind `.so`, and where auditwheel puts a hash of the
-/// library so that two of one name can be loaded.
+/// Patterns of versions in paths: in the names of wheels and of their data directories (the binary distribution format of
+/// the Python Packaging User Guide: `{distribution}-{version}…`), after `.so`, and the hash that auditwheel adds to the
+/// name of a library so that two libraries of one name can be loaded.
 static VERSIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     [
         (r"([^/!-]+)-[^/!-]+(-\d[^/!-]*)?(-[^/!-]+-[^/!-]+-[^/!-]+\.whl)", "$1-*$3"),
@@ -90,7 +92,7 @@ static VERSIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
         (r"-[0-9a-f]{8}(\.\d[\d.]*)?\.so", "-*.so"),
         (r"\.so\.\d[\d.]*", ".so.*"),
     ]
-    .map(|(pattern, by)| (Regex::new(pattern).expect("the pattern is right"), by))
+    .map(|(pattern, by)| (Regex::new(pattern).expect("valid pattern"), by))
 });
 
 fn without_versions(path: &str) -> String {
@@ -102,7 +104,7 @@ fn without_versions(path: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Pairs as `old new`, sorted, with a dash for nobody.
+    /// Pairs as `old new`, sorted, with a dash for an absent file.
     fn paired(old: &str, new: &str) -> Vec<String> {
         let files = |paths: &str| -> Vec<LockedFile> {
             let file = |path: &str| LockedFile { path: path.to_owned(), ..Default::default() };
@@ -117,32 +119,32 @@ mod tests {
     }
 
     #[test]
-    fn two_single_files_are_a_pair_whatever_they_are_called() {
+    fn pairs_two_single_files_regardless_of_their_names() {
         assert_eq!(paired("a", "b"), ["a b"]);
     }
 
     #[test]
-    fn the_same_path_goes_before_the_same_name() {
+    fn prefers_equal_paths_to_equal_names() {
         assert_eq!(paired("a/x b/x", "b/x c/x"), ["a/x c/x", "b/x b/x"]);
     }
 
     #[test]
-    fn a_file_keeps_its_pair_below_another_folder() {
+    fn pairs_files_below_different_directories() {
         assert_eq!(paired("1.0/a/x 1.0/b/x", "b/x a/x"), ["1.0/a/x a/x", "1.0/b/x b/x"]);
     }
 
     #[test]
-    fn a_name_that_is_there_twice_is_no_reason_for_a_pair() {
+    fn does_not_pair_by_an_ambiguous_name() {
         assert_eq!(paired("a/x b/x", "c/x d"), ["- c/x", "- d", "a/x -", "b/x -"]);
     }
 
     #[test]
-    fn members_of_one_name_are_pairs_in_their_order() {
+    fn pairs_members_of_one_name_in_their_order() {
         assert_eq!(paired("l.a!x l.a!x", "l.a!x l.a!x y"), ["- y", "l.a!x l.a!x", "l.a!x l.a!x"]);
     }
 
     #[test]
-    fn versions_in_names_do_not_part_what_belongs_together() {
+    fn ignores_versions_in_names() {
         let cases = [
             ("d/x-1.0-cp312-cp312-linux_x86_64.whl!x/a.so", "e/x-1.1-2-cp312-cp312-linux_x86_64.whl!x/a.so"),
             ("x-1.0.data/purelib/a", "x-1.0.1rc1.data/purelib/a"),
@@ -153,6 +155,6 @@ mod tests {
             assert_eq!(paired(&format!("{old} old"), &format!("{new} new")).len(), 3, "{old} and {new}");
         }
         let both = "x-1.0-cp311-cp311-any.whl!x/a.so x-1.0-cp312-cp312-any.whl!x/a.so";
-        assert_eq!(paired(both, &both.replace("1.0", "1.1")).len(), 2, "wheels for two interpreters stay apart");
+        assert_eq!(paired(both, &both.replace("1.0", "1.1")).len(), 2, "wheels for two interpreters are not paired");
     }
 }

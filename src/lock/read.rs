@@ -1,73 +1,105 @@
-//! A lock read back: from the text that [`super::write`] made, or that somebody has edited since.
+//! Parser of locks, which [`super::write`] wrote and users may have edited.
 //!
-//! Nothing is skipped but comments: an entry or a field that is not known is an error, for a lock that is half understood
-//! guards half of what its owner thinks.
+//! Only comments are skipped. An unknown entry or field is an error, because a lock that is only partly understood guards
+//! only part of what its owner expects.
 
 use std::collections::BTreeMap;
+use std::str::Utf8Error;
 
 use super::text::HEADER;
 use super::{FIGURES, Hash, Lock, LockedFile, LockedImage, LockedKernel, LockedTarget};
 use crate::inspect::Figure;
 
-/// Why a text is no lock.
+/// Error of parsing a lock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {cause}")]
 pub struct LockError {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: u64,
+    /// Error in the line.
     pub cause: LineError,
 }
 
-/// What is wrong with a line; each holds the offending text.
+/// Error in a line of a lock. Each variant has the invalid text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    #[error("is {0:?}, should be {HEADER:?}")]
+    /// The first line is not the header.
+    #[error("invalid header {0:?}, expected {HEADER:?}")]
     Header(String),
-    #[error("is not UTF-8")]
-    Unreadable,
-    #[error("{0:?} is no entry (file, image, kernel)")]
+    /// The line is not UTF-8.
+    #[error("invalid UTF-8")]
+    NotUtf8(#[from] Utf8Error),
+    /// The line begins with an unknown word.
+    #[error("unknown entry {0:?}, expected file, image or kernel")]
     UnknownEntry(String),
-    #[error("{entry} stands before the first {outer}")]
-    OutOfPlace { entry: &'static str, outer: &'static str },
-    #[error("{0} has no name")]
+    /// An image precedes the first file, or a kernel the first image.
+    #[error("{entry} before the first {outer}")]
+    OutOfPlace {
+        /// Type of the entry.
+        entry: &'static str,
+        /// Type of the entry that must precede it.
+        outer: &'static str,
+    },
+    /// The entry has no name.
+    #[error("{0} without a name")]
     NoName(&'static str),
-    #[error("{field} is missing")]
-    Missing { field: &'static str },
-    #[error("{0:?} is no field (KEY=VALUE)")]
-    NoField(String),
-    #[error("{0:?} is no field of this entry")]
+    /// A required field is missing.
+    #[error("missing field {field}")]
+    Missing {
+        /// Key of the field.
+        field: &'static str,
+    },
+    /// A field is not of the form `KEY=VALUE`.
+    #[error("invalid field {0:?}, expected KEY=VALUE")]
+    InvalidField(String),
+    /// The entry has no field with this key.
+    #[error("unknown field {0:?}")]
     UnknownField(String),
-    #[error("{0} is there twice")]
-    RepeatedField(String),
-    #[error("{0} is a string without an end, or with an escape that JSON does not have")]
-    BadString(String),
-    #[error("{field} is {value:?}, should be a number")]
-    NotANumber { field: &'static str, value: String },
-    #[error("{field} is {value:?}, should be the 64 hexadecimal digits of a SHA-256")]
-    NotAHash { field: &'static str, value: String },
+    /// The entry has two fields with this key.
+    #[error("duplicate field {0}")]
+    DuplicateField(String),
+    /// A quoted string is unterminated, or has an escape that JSON does not have.
+    #[error("invalid string {0}: unterminated, or with an escape that JSON does not have")]
+    InvalidString(String),
+    /// A value is not a number.
+    #[error("invalid {field} {value:?}, expected a number")]
+    NotANumber {
+        /// Key of the field.
+        field: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// A value is not a hash.
+    #[error("invalid {field} {value:?}, expected the 64 hexadecimal digits of a SHA-256")]
+    NotAHash {
+        /// Key of the field.
+        field: &'static str,
+        /// The value.
+        value: String,
+    },
 }
 
 type Result<T> = std::result::Result<T, LineError>;
 
-/// What every version begins with.
+/// First bytes of a lock of any version.
 const MAGIC: &[u8] = b"fatbin.lock/";
 
-/// Whether a file that begins with these bytes means to be a lock.
+/// Returns whether a file that begins with these bytes is a lock.
 pub fn is_lock(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// The lock that this text is.
+/// Parses a lock.
 pub fn read(bytes: &[u8]) -> std::result::Result<Lock, LockError> {
     let mut files = Vec::new();
     for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
-        let entry = |cause| LockError { line: number, cause };
-        let line = str::from_utf8(line).map_err(|_| entry(LineError::Unreadable))?.trim();
+        let in_line = |cause| LockError { line: number, cause };
+        let line = str::from_utf8(line).map_err(|error| in_line(error.into()))?.trim();
         match number {
-            1 if line != HEADER => return Err(entry(LineError::Header(excerpt(line)))),
+            1 if line != HEADER => return Err(in_line(LineError::Header(excerpt(line)))),
             1 => {}
             _ if line.is_empty() || line.starts_with('#') => {}
-            _ => add_entry(&mut files, line).map_err(entry)?,
+            _ => add_entry(&mut files, line).map_err(in_line)?,
         }
     }
     Ok(Lock::new(files))
@@ -134,14 +166,14 @@ fn kernel(mut entry: FieldReader<'_>) -> Result<LockedKernel> {
     entry.finish(kernel)
 }
 
-/// The name and the fields of an entry, from which they are taken one by one.
+/// Name and fields of an entry. Reading a field removes it, so that unknown fields remain.
 struct FieldReader<'a> {
     name: Option<String>,
     fields: BTreeMap<&'a str, String>,
 }
 
 impl<'a> FieldReader<'a> {
-    /// What stands behind the word.
+    /// Parses the rest of a line, after its first word.
     fn read(word: &'static str, rest: &'a str) -> Result<Self> {
         let rest = rest.trim_start();
         if rest.is_empty() {
@@ -152,14 +184,14 @@ impl<'a> FieldReader<'a> {
         while !rest.is_empty() {
             let is_key =
                 |key: &&str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
-            let (key, behind) = rest.split_once('=').unwrap_or((rest, ""));
+            let (key, after) = rest.split_once('=').unwrap_or((rest, ""));
             if !rest.contains('=') || !is_key(&key) {
-                return Err(LineError::NoField(excerpt(rest)));
+                return Err(LineError::InvalidField(excerpt(rest)));
             }
             let field;
-            (field, rest) = value(behind)?;
+            (field, rest) = value(after)?;
             if fields.insert(key, field.unwrap_or("-".to_owned())).is_some() {
-                return Err(LineError::RepeatedField(excerpt(key)));
+                return Err(LineError::DuplicateField(excerpt(key)));
             }
         }
         Ok(FieldReader { name, fields })
@@ -171,9 +203,12 @@ impl<'a> FieldReader<'a> {
 
     fn number(&mut self, field: &'static str) -> Result<Option<u64>> {
         let Some(value) = self.fields.remove(field) else { return Ok(None) };
+        // `parse` alone would accept a plus sign.
         let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-        let number = value.parse().ok().filter(|_| is_number);
-        number.map(Some).ok_or_else(|| LineError::NotANumber { field, value: excerpt(&value) })
+        match value.parse() {
+            Ok(number) if is_number => Ok(Some(number)),
+            _ => Err(LineError::NotANumber { field, value: excerpt(&value) }),
+        }
     }
 
     fn hash(&mut self, field: &'static str) -> Result<Option<Hash>> {
@@ -185,34 +220,34 @@ impl<'a> FieldReader<'a> {
         hash.map(Some).ok_or_else(|| LineError::NotAHash { field, value: excerpt(&value) })
     }
 
-    /// `made`, if nothing is left.
-    fn finish<T>(self, made: T) -> Result<T> {
+    /// Returns `entry`, or an error if a field is left.
+    fn finish<T>(self, entry: T) -> Result<T> {
         match self.fields.into_keys().next() {
             Some(key) => Err(LineError::UnknownField(excerpt(key))),
-            None => Ok(made),
+            None => Ok(entry),
         }
     }
 }
 
-/// The word or string at the start of `text`, nothing for a lone dash, and what stands behind it.
+/// Splits the word or string off the start of `text`. A lone dash is `None`.
 fn value(text: &str) -> Result<(Option<String>, &str)> {
     if !text.starts_with('"') {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         return Ok(((word != "-").then(|| word.to_owned()), rest.trim_start()));
     }
     let mut strings = serde_json::Deserializer::from_str(text).into_iter::<String>();
-    let Some(Ok(string)) = strings.next() else { return Err(LineError::BadString(excerpt(text))) };
+    let Some(Ok(string)) = strings.next() else { return Err(LineError::InvalidString(excerpt(text))) };
     let rest = &text[strings.byte_offset()..];
     if !rest.is_empty() && !rest.starts_with(' ') {
-        return Err(LineError::BadString(excerpt(text)));
+        return Err(LineError::InvalidString(excerpt(text)));
     }
     Ok((Some(string), rest.trim_start()))
 }
 
-/// As much of a text as a message has room for.
+/// Shortens a text for a message.
 fn excerpt(text: &str) -> String {
-    const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
+    const MAX_LENGTH: usize = 60;
+    match text.char_indices().nth(MAX_LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

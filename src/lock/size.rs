@@ -1,6 +1,6 @@
 //! Arithmetic on sizes that may be unknown.
 
-/// By how many bytes something grew.
+/// Returns the growth from `old` to `new`, in bytes; negative if it shrank.
 pub fn growth(old: u64, new: u64) -> i64 {
     let difference = i128::from(new) - i128::from(old);
     difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
@@ -11,7 +11,7 @@ pub fn differ(old: Option<u64>, new: Option<u64>) -> bool {
     old.zip(new).is_some_and(|(old, new)| old != new)
 }
 
-/// The sum, where every part is known.
+/// Returns the sum, if every part is known.
 pub fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     parts.into_iter().try_fold(0, |sum: u64, part| Some(sum.saturating_add(part?)))
 }

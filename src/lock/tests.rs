@@ -1,4 +1,4 @@
-//! Locks go out and come back, broken ones say where, and differences are told apart.
+//! Round trips of locks, errors of invalid locks, and kinds of differences.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn lock(images: &[LockedImage]) -> Lock {
     Lock::new(vec![LockedFile { path: "a.so".to_owned(), size: Some(9000), stored, images: images.to_vec() }])
 }
 
-/// What happened to each target, as `arch change`.
+/// Changes of the targets, as `arch change`.
 fn changes(old: &Lock, new: &Lock) -> Vec<String> {
     let comparison = compare(old, new, false);
     let targets = comparison.files.iter().flat_map(|file| &file.targets);
@@ -32,7 +32,7 @@ fn changes(old: &Lock, new: &Lock) -> Vec<String> {
 }
 
 #[test]
-fn a_lock_comes_back_as_it_went_out_whatever_the_names_in_it() {
+fn reads_back_what_it_writes_for_any_names() {
     let names = [
         "plain",
         "-",
@@ -65,61 +65,62 @@ fn a_lock_comes_back_as_it_went_out_whatever_the_names_in_it() {
     let text = write(&lock);
     assert!(text.chars().all(|c| c == '\n' || (!c.is_control() && c != '\u{202e}')), "{text:?}");
     assert_eq!(read(text.as_bytes()).unwrap(), lock, "{text}");
-    assert_eq!(read(text.replace('\n', "\r\n").as_bytes()).unwrap(), lock, "git may change the ends of lines");
+    assert_eq!(read(text.replace('\n', "\r\n").as_bytes()).unwrap(), lock, "git may change line endings");
 }
 
 #[test]
-fn the_text_does_not_depend_on_the_order_in_which_things_are_found() {
+fn text_does_not_depend_on_the_order_of_its_parts() {
     let (a, b) = (image("sm_80", 1, &[kernel("a", 1), kernel("b", 2)]), image("sm_80", 2, &[kernel("c", 3)]));
-    let mut turned = a.clone();
-    turned.kernels.reverse();
-    assert_eq!(write(&lock(&[a.clone(), b.clone()])), write(&lock(&[b, turned])));
+    let mut reordered = a.clone();
+    reordered.kernels.reverse();
+    assert_eq!(write(&lock(&[a.clone(), b.clone()])), write(&lock(&[b, reordered])));
 }
 
 #[test]
-fn a_broken_lock_is_told_with_its_line() {
+fn rejects_invalid_locks_with_the_line_number() {
     let head = "fatbin.lock/1\nfile a\n";
     let cases = [
-        ("", "line 1: is \"\", should be \"fatbin.lock/1\""),
-        ("fatbin.lock/2\n", "line 1: is \"fatbin.lock/2\", should be \"fatbin.lock/1\""),
-        ("fatbin.lock/1\nimage - image=elf\n", "line 2: image stands before the first file"),
-        ("fatbin.lock/1\nfile a\n  kernel k\n", "line 3: kernel stands before the first image"),
-        ("fatbin.lock/1\nfile\n", "line 2: file has no name"),
-        ("fatbin.lock/1\nfile -\n", "line 2: file has no name"),
-        ("fatbin.lock/1\n\n# x\nfiles a\n", "line 4: \"files\" is no entry (file, image, kernel)"),
-        ("fatbin.lock/1\nfile a size\n", "line 2: \"size\" is no field (KEY=VALUE)"),
-        ("fatbin.lock/1\nfile a size=1 size=1\n", "line 2: size is there twice"),
-        ("fatbin.lock/1\nfile a colour=red\n", "line 2: \"colour\" is no field of this entry"),
-        ("fatbin.lock/1\nfile a size=-1\n", "line 2: size is \"-1\", should be a number"),
-        ("fatbin.lock/1\nfile a size=+1\n", "line 2: size is \"+1\", should be a number"),
+        ("", "line 1: invalid header \"\", expected \"fatbin.lock/1\""),
+        ("fatbin.lock/2\n", "line 1: invalid header \"fatbin.lock/2\", expected \"fatbin.lock/1\""),
+        ("fatbin.lock/1\nimage - image=elf\n", "line 2: image before the first file"),
+        ("fatbin.lock/1\nfile a\n  kernel k\n", "line 3: kernel before the first image"),
+        ("fatbin.lock/1\nfile\n", "line 2: file without a name"),
+        ("fatbin.lock/1\nfile -\n", "line 2: file without a name"),
+        ("fatbin.lock/1\n\n# x\nfiles a\n", "line 4: unknown entry \"files\", expected file, image or kernel"),
+        ("fatbin.lock/1\nfile a size\n", "line 2: invalid field \"size\", expected KEY=VALUE"),
+        ("fatbin.lock/1\nfile a size=1 size=1\n", "line 2: duplicate field size"),
+        ("fatbin.lock/1\nfile a colour=red\n", "line 2: unknown field \"colour\""),
+        ("fatbin.lock/1\nfile a size=-1\n", "line 2: invalid size \"-1\", expected a number"),
+        ("fatbin.lock/1\nfile a size=+1\n", "line 2: invalid size \"+1\", expected a number"),
         (
             "fatbin.lock/1\nfile a size=18446744073709551616\n",
-            "line 2: size is \"18446744073709551616\", should be a number",
+            "line 2: invalid size \"18446744073709551616\", expected a number",
         ),
         (
             "fatbin.lock/1\nfile \"a\n",
-            "line 2: \"a is a string without an end, or with an escape that JSON does not have",
+            "line 2: invalid string \"a: unterminated, or with an escape that JSON does not have",
         ),
     ];
     for (text, message) in cases {
         assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), message);
     }
     let fields = [
-        ("image sm_80", "line 3: image is missing"),
-        ("image sm_80 image=elf code=77", "line 3: code is \"77\", should be the 64 hexadecimal digits of a SHA-256"),
-        ("file \"a\"b", "line 3: \"a\"b is a string without an end, or with an escape that JSON does not have"),
-        ("image - image=elf\n kernel k shared=1+", "line 4: shared is \"1+\", should be a number"),
-        ("image - image=elf\n kernel k scratch=+", "line 4: scratch is \"\", should be a number"),
+        ("image sm_80", "line 3: missing field image"),
+        ("image sm_80 image=elf code=77", "line 3: invalid code \"77\", expected the 64 hexadecimal digits of a SHA-256"),
+        ("file \"a\"b", "line 3: invalid string \"a\"b: unterminated, or with an escape that JSON does not have"),
+        ("image - image=elf\n kernel k shared=1+", "line 4: invalid shared \"1+\", expected a number"),
+        ("image - image=elf\n kernel k scratch=+", "line 4: invalid scratch \"\", expected a number"),
     ];
     for (line, message) in fields {
         assert_eq!(read(format!("{head}{line}\n").as_bytes()).unwrap_err().to_string(), message);
     }
     let invalid = read(b"fatbin.lock/1\nfile \xff\n").unwrap_err();
-    assert_eq!(invalid, LockError { line: 2, cause: LineError::Unreadable });
+    assert_eq!(invalid.to_string(), "line 2: invalid UTF-8");
+    assert!(matches!(invalid.cause, LineError::NotUtf8(error) if error.valid_up_to() == 5));
 }
 
 #[test]
-fn what_happened_to_images_is_told_apart() {
+fn distinguishes_kinds_of_changes() {
     let plain = image("gfx90a", 1, &[kernel("k", 32)]);
     let with = |edit: fn(&mut LockedImage)| {
         let mut image = plain.clone();
@@ -140,7 +141,7 @@ fn what_happened_to_images_is_told_apart() {
 }
 
 #[test]
-fn what_one_side_does_not_state_is_not_compared_and_without_a_code_hash_bytes_are_code() {
+fn ignores_values_absent_on_one_side_and_counts_bytes_as_code_without_a_code_hash() {
     let old = lock(&[image("sm_80", 1, &[])]);
     let mut new = lock(&[image("sm_80", 1, &[])]);
     new.files[0].images[0].sha256 = Some([9; 32]);
@@ -152,17 +153,17 @@ fn what_one_side_does_not_state_is_not_compared_and_without_a_code_hash_bytes_ar
 }
 
 #[test]
-fn of_many_images_for_one_target_the_number_that_changed_is_told() {
+fn counts_the_changed_images_of_one_target() {
     let images: Vec<LockedImage> = (0..5).map(|code| image("sm_80", code, &[])).collect();
-    let mut turned: Vec<LockedImage> = images.iter().rev().cloned().collect();
-    assert!(changes(&lock(&images), &lock(&turned)).is_empty(), "the order does not count");
-    (turned[0].code, turned[3].code) = (Some([77; 32]), Some([78; 32]));
-    let (old, new) = (lock(&images), lock(&turned));
+    let mut reordered: Vec<LockedImage> = images.iter().rev().cloned().collect();
+    assert!(changes(&lock(&images), &lock(&reordered)).is_empty(), "order is ignored");
+    (reordered[0].code, reordered[3].code) = (Some([77; 32]), Some([78; 32]));
+    let (old, new) = (lock(&images), lock(&reordered));
     assert_eq!(compare(&old, &new, false).files[0].targets[0].images_changed, 2);
 }
 
 #[test]
-fn kernels_are_compared_by_name_across_images_and_the_largest_change_comes_first() {
+fn compares_kernels_by_name_across_images_and_lists_the_largest_change_first() {
     let old = lock(&[
         image("sm_80", 1, &[kernel("a", 10), kernel("b", 10)]),
         image("sm_80", 2, &[kernel("c", 10), kernel("a", 10)]),
@@ -173,17 +174,17 @@ fn kernels_are_compared_by_name_across_images_and_the_largest_change_comes_first
     ]);
     let comparison = compare(&old, &new, false);
     let kernels = &comparison.files[0].targets[0].kernels;
-    let told: Vec<(&str, i64)> = kernels.iter().map(|it| (it.kernel().name.as_str(), it.growth())).collect();
-    assert_eq!(told, [("d", 90), ("c", -10), ("a", 5)]);
+    let growth: Vec<(&str, i64)> = kernels.iter().map(|it| (it.kernel().name.as_str(), it.growth())).collect();
+    assert_eq!(growth, [("d", 90), ("c", -10), ("a", 5)]);
     assert!(matches!(kernels[2], KernelDifference::Changed(..)));
 }
 
 #[test]
-fn a_budget_is_kept_up_to_its_last_byte() {
+fn checks_budgets_to_the_byte() {
     let (old, new) = (lock(&[image("sm_80", 1, &[])]), lock(&[image("sm_80", 1, &[]), image("sm_90", 2, &[])]));
     let exceeded = |arch: Option<&str>, limit| {
         let budgets = [Budget { arch: arch.map(str::to_owned), limit }];
-        check_budgets(&old, &new, &budgets).map(|verdicts| verdicts.iter().any(|verdict| verdict.exceeded))
+        check_budgets(&old, &new, &budgets).map(|results| results.iter().any(|result| result.exceeded))
     };
     assert_eq!(exceeded(None, GrowthLimit::Bytes(1000)), Ok(false));
     assert_eq!(exceeded(None, GrowthLimit::Bytes(999)), Ok(true));
@@ -193,7 +194,7 @@ fn a_budget_is_kept_up_to_its_last_byte() {
     assert_eq!(
         exceeded(Some("sm_90"), GrowthLimit::Percent(1000.0)),
         Ok(true),
-        "what was not there grows without bound"
+        "growth from zero exceeds any percentage"
     );
     assert_eq!(exceeded(Some("sm_09"), GrowthLimit::Bytes(0)), Err(BudgetError::UnknownArch("sm_09".to_owned())));
     let mut old = old;
@@ -205,17 +206,17 @@ fn a_budget_is_kept_up_to_its_last_byte() {
 }
 
 #[test]
-fn lost_compression_exceeds_a_budget_though_no_image_grew() {
+fn lost_compression_exceeds_a_budget() {
     let old = lock(&[image("gfx90a", 1, &[])]);
     let mut new = old.clone();
     new.files[0].stored = Some(4000);
     let budget = [Budget { arch: None, limit: GrowthLimit::Percent(5.0) }];
-    let verdicts = check_budgets(&old, &new, &budget).unwrap();
-    assert_eq!(verdicts.iter().map(|it| it.exceeded).collect::<Vec<_>>(), [false, true]);
+    let results = check_budgets(&old, &new, &budget).unwrap();
+    assert_eq!(results.iter().map(|it| it.exceeded).collect::<Vec<_>>(), [false, true]);
 }
 
 #[test]
-fn no_prefix_and_no_broken_byte_of_a_lock_is_a_panic_and_what_is_read_comes_back() {
+fn truncated_or_corrupt_locks_never_panic_and_valid_ones_round_trip() {
     let mut kernel = kernel("two \"words\u{7}", 1);
     (kernel.figures[7], kernel.scratch_is_minimum) = (Some(16), true);
     kernel.demangled = Some("k(int*)".to_owned());
@@ -228,7 +229,9 @@ fn no_prefix_and_no_broken_byte_of_a_lock_is_a_panic_and_what_is_read_comes_back
             read_back += 1;
         }
     };
-    (0..text.len()).for_each(|end| check(&text.as_bytes()[..end]));
+    for end in 0..text.len() {
+        check(&text.as_bytes()[..end]);
+    }
     for at in 0..text.len() {
         for byte in *b"\0\n \"\\-=+9\xff" {
             let mut bytes = text.clone().into_bytes();

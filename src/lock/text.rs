@@ -1,4 +1,4 @@
-//! A lock as text: a line for each file, image and kernel, so that `git diff` shows what a reviewer has to know.
+//! Locks as text: one line per file, image and kernel, so that `git diff` shows what a reviewer needs to know.
 //!
 //! ```text
 //! fatbin.lock/1
@@ -8,25 +8,26 @@
 //!   kernel _Z5saxpyPfi code_size=32 vgprs=2 sgprs=10 scratch=16+ shared=0 demangled="saxpy(float*, int)"
 //! ```
 //!
-//! An entry is a quoted, a name and fields. What has a space, a quotation mark or no character in it is a string as JSON
-//! writes it, and `-` stands for a name that is not known. Kernels are indented because git puts the last line before a
-//! change that is not above it: the image that the kernels are in. Behind the figure of scratch a `+` says that it may
-//! become more.
+//! An entry is a word, a name and fields. A value that is empty or contains a space or a quotation mark is written as a
+//! JSON string, and `-` is an unknown name. Kernels are indented because git heads a hunk with the last preceding line
+//! that is not indented: the image of the kernels. A `+` after the value of `scratch` marks a minimum.
 
 use std::fmt::Write;
 
 use super::{Hash, Lock, LockedFile, LockedImage, LockedKernel};
 use crate::inspect::Figure;
 
-/// The first line: what the file is, and which version of it.
+/// The first line: format and version.
 pub const HEADER: &str = "fatbin.lock/1";
 
 const NOTE: &str = "# The device code that is shipped, one line each; written by `fatbin lock`.\n";
 
-/// The text of a lock.
+/// Returns the text of a lock.
 pub fn write(lock: &Lock) -> String {
     let mut text = format!("{HEADER}\n{NOTE}");
-    lock.files.iter().for_each(|file| write_file(&mut text, file));
+    for file in &lock.files {
+        write_file(&mut text, file);
+    }
     text
 }
 
@@ -35,7 +36,9 @@ fn write_file(text: &mut String, file: &LockedFile) {
     number(text, "size", file.size);
     number(text, "stored", file.stored);
     *text += "\n";
-    file.images.iter().for_each(|image| write_image(text, image));
+    for image in &file.images {
+        write_image(text, image);
+    }
 }
 
 fn write_image(text: &mut String, image: &LockedImage) {
@@ -52,7 +55,9 @@ fn write_image(text: &mut String, image: &LockedImage) {
     hash(text, "sha256", image.sha256);
     hash(text, "code", image.code);
     *text += "\n";
-    image.kernels.iter().for_each(|kernel| write_kernel(text, kernel));
+    for kernel in &image.kernels {
+        write_kernel(text, kernel);
+    }
 }
 
 fn write_kernel(text: &mut String, kernel: &LockedKernel) {
@@ -69,24 +74,26 @@ fn write_kernel(text: &mut String, kernel: &LockedKernel) {
 
 fn number(text: &mut String, key: &str, value: Option<u64>) {
     if let Some(value) = value {
-        write!(text, " {key}={value}").expect("a string takes it");
+        write!(text, " {key}={value}").expect("writing to a string");
     }
 }
 
 fn string(text: &mut String, key: &str, value: &Option<String>) {
     if let Some(value) = value {
-        write!(text, " {key}={}", quoted(value)).expect("a string takes it");
+        write!(text, " {key}={}", quoted(value)).expect("writing to a string");
     }
 }
 
 fn hash(text: &mut String, key: &str, value: Option<Hash>) {
     if let Some(value) = value {
-        write!(text, " {key}=").expect("a string takes it");
-        value.iter().for_each(|byte| write!(text, "{byte:02x}").expect("a string takes it"));
+        write!(text, " {key}=").expect("writing to a string");
+        for byte in value {
+            write!(text, "{byte:02x}").expect("writing to a string");
+        }
     }
 }
 
-/// Text as one quoted: as it is where that can be read back, and in quotation marks otherwise.
+/// Returns a value as one word: unchanged if the parser can read it back, else as a quoted string.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| !c.is_whitespace() && !is_invisible(c) && c != '"' && c != '\\';
     if !text.is_empty() && text != "-" && text.chars().all(is_plain) {
@@ -98,9 +105,9 @@ fn quoted(text: &str) -> String {
             '"' | '\\' => output.extend(['\\', c]),
             c if is_invisible(c) => {
                 let mut units = [0; 2];
-                c.encode_utf16(&mut units).iter().for_each(|unit| {
-                    write!(output, "\\u{unit:04x}").expect("a string takes it");
-                });
+                for unit in c.encode_utf16(&mut units) {
+                    write!(output, "\\u{unit:04x}").expect("writing to a string");
+                }
             }
             c => output.push(c),
         }
@@ -108,8 +115,8 @@ fn quoted(text: &str) -> String {
     output + "\""
 }
 
-/// Characters that a reviewer would not see, or that change how those around them are shown: controls, separators of lines
-/// and the format characters that the Unicode Bidirectional Algorithm (UAX #9) obeys.
+/// Returns whether a character is invisible to a reviewer or changes how the text around it is displayed: controls, line
+/// separators and the format characters of the Unicode Bidirectional Algorithm (UAX #9).
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')

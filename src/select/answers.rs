@@ -1,41 +1,48 @@
-//! The answers of runtimes for several devices, grouped where they agree.
+//! Selections on several devices, grouped where they are equal.
 
 use super::{CandidateSet, Runtime, Selection, candidate_sets};
 use crate::inventory::File;
 use crate::target::Device;
 
-/// A file and the answers to all choices in it.
+/// A file and the selections from all of its candidate sets.
 #[derive(Debug)]
 pub struct AnsweredFile<'a> {
+    /// The file.
     pub file: &'a File,
+    /// All candidate sets, in the order of their containers.
     pub sets: Vec<AnsweredSet<'a>>,
 }
 
-/// A choice and its answers: one, or where a device's name leaves something open that matters, one for each of its
-/// meanings.
+/// A candidate set and the selections from it: one for all devices, or several where the name of the device is ambiguous
+/// and the selections differ.
 #[derive(Debug)]
 pub struct AnsweredSet<'a> {
+    /// The candidate set.
     pub set: CandidateSet<'a>,
-    /// Whether there is code for such devices at all.
+    /// Whether it has code for the platform of the devices.
     pub is_relevant: bool,
+    /// The different selections.
     pub answers: Vec<DeviceAnswer<'a>>,
 }
 
-/// What a runtime does on some devices.
+/// The selection of a runtime on one or several devices.
 #[derive(Debug)]
 pub struct DeviceAnswer<'a> {
+    /// The devices.
     pub devices: Vec<&'a Device>,
+    /// The selection of the current release.
     pub selection: Selection,
-    /// What its earlier releases do, where they take another image.
+    /// The selection of earlier releases, where it differs.
     pub earlier: Option<(&'static Runtime, Selection)>,
 }
 
 impl<'a> AnsweredFile<'a> {
+    /// Selects from all candidate sets of a file.
     pub fn new(file: &'a File, devices: &'a [Device]) -> Self {
         AnsweredFile { file, sets: candidate_sets(file).into_iter().map(|it| AnsweredSet::new(it, devices)).collect() }
     }
 
-    /// Those with code for the devices.
+    /// Returns the candidate sets with code for the platform of the devices.
     pub fn relevant(&self) -> impl Iterator<Item = &AnsweredSet<'a>> {
         self.sets.iter().filter(|set| set.is_relevant)
     }
@@ -55,7 +62,7 @@ impl<'a> AnsweredSet<'a> {
         AnsweredSet { set, is_relevant, answers }
     }
 
-    /// Whether an image is taken whatever the device is.
+    /// Returns whether an image is selected on every device.
     pub fn always_selects(&self) -> bool {
         self.answers.iter().all(|answer| answer.selection.selected.is_some())
     }

@@ -1,8 +1,8 @@
-//! Which image a runtime would take on a device from each container, and why it would take no other. Pure functions over
-//! an inventory: no device, no driver, no files.
+//! Image selection: the image that a runtime selects on a device from each container, and the reasons why it rejects the
+//! others. Pure functions over an inventory; no device, driver or file is accessed.
 //!
-//! What code runs on is one thing ([`crate::target::runs_on`]), in which order a runtime goes through what it has another
-//! ([`Runtime`]).
+//! [`crate::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order in which a runtime
+//! tries its images.
 
 mod answers;
 mod runtimes;
@@ -21,68 +21,91 @@ use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, Form, Obstacle, Way};
 use crate::target::{Device, OffloadKind, Platform};
 
-/// The images from which a runtime takes at most one for a device: those of a fat binary or bundle, or of all offload
-/// binaries of one kind in a file, which are registered as one.
+/// Images of which a runtime selects at most one for a device: those of a fat binary or bundle, or of all offload binaries
+/// of one kind in a file, which are registered as one.
 #[derive(Debug, Clone)]
 pub struct CandidateSet<'a> {
     /// The container, or the first of several.
     pub container: &'a Container,
+    /// The runtime that the images are registered with.
     pub runtime: &'static Runtime,
+    /// The images.
     pub candidates: Vec<Candidate<'a>>,
-    /// For a device linker: no runtime ever sees it.
+    /// Whether the images are input of a device linker and never registered with a runtime.
     pub needs_device_link: bool,
 }
 
 /// An image and its number among the device images of its file.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
+    /// Number among the device images of the file.
     pub number: usize,
+    /// The image.
     pub image: &'a Image,
 }
 
-/// What a runtime does with the images that it has; indices are those of the candidates.
+/// The images that a runtime selects and rejects. Indices refer to [`CandidateSet::candidates`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
+    /// The selected image, if any, and how its code is loaded.
     pub selected: Option<(usize, Way)>,
-    /// What is taken also_selected it, for the same target: images with other kernels.
+    /// Further images for the same target, with other kernels.
     pub also_selected: Vec<usize>,
-    /// All others, in order.
+    /// All other images, in order.
     pub rejected: Vec<(usize, RejectReason)>,
 }
 
 impl Selection {
-    /// Each candidate in order, whether it is taken, and why or why not in words.
+    /// Returns for each candidate, in order, its index, whether it is selected, and the reason.
     pub fn verdicts(&self) -> Vec<(usize, bool, String)> {
-        let taken = self.selected.iter().flat_map(|(index, way)| {
+        let selected = self.selected.iter().flat_map(|(index, way)| {
             let all = std::iter::once(index).chain(&self.also_selected);
             all.map(|index| (*index, true, way.to_string()))
         });
         let rejected = self.rejected.iter().map(|(index, reason)| (*index, false, reason.to_string()));
-        let mut verdicts: Vec<_> = taken.chain(rejected).collect();
+        let mut verdicts: Vec<_> = selected.chain(rejected).collect();
         verdicts.sort_by_key(|(index, ..)| *index);
         verdicts
     }
 }
 
-/// Why an image is not taken.
+/// Reason why a runtime does not select an image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RejectReason {
+    /// The code does not run on the device.
     #[error("{0}")]
     Obstacle(Obstacle),
-    #[error("{runtime} takes no {}", .form.name())]
-    Form { runtime: &'static str, form: Form },
-    #[error("it would run too, but image {by} is taken")]
-    Outranked { by: usize },
-    #[error("{runtime} takes it, and then it cannot be loaded: {obstacle}")]
-    SelectedButUnloadable { runtime: &'static str, obstacle: Obstacle },
-    #[error("it is to be linked with other device code first")]
+    /// The runtime does not support the format.
+    #[error("{runtime} does not support {}", .form.name())]
+    Form {
+        /// Name of the runtime.
+        runtime: &'static str,
+        /// Format of the code.
+        form: Form,
+    },
+    /// The code runs, but the runtime prefers another image.
+    #[error("compatible, but image {by} is preferred")]
+    Outranked {
+        /// Number of the preferred image.
+        by: usize,
+    },
+    /// The runtime selects the image without checking all of its requirements, and then fails to load it.
+    #[error("{runtime} selects it but cannot load it: {obstacle}")]
+    SelectedButUnloadable {
+        /// Name of the runtime.
+        runtime: &'static str,
+        /// The unmet requirement.
+        obstacle: Obstacle,
+    },
+    /// The image is input of a device linker.
+    #[error("must be linked with other device code first")]
     NeedsDeviceLink,
 }
 
-/// Where the device linker's input stands (nvcc, `-dc`); it stays in finished programs, and nothing registers it.
+/// Section with the input of the device linker (nvcc, `-dc`). It remains in linked programs, and nothing registers it.
 const DEVICE_LINK_SECTION: &str = "__nv_relfatbin";
 
-/// All choices that there are in a file, in the order of its containers.
+/// Returns all candidate sets of a file, in the order of its containers.
 pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
     let mut found = Found::default();
     for nested in file.nested_images() {
@@ -94,8 +117,8 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
 #[derive(Default)]
 struct Found<'a> {
     all: Vec<CandidateSet<'a>>,
-    /// Where the choice of a runtime stands, in a container or over all that are registered together. Files hold many
-    /// thousands of containers.
+    /// Index of the set of a runtime, for one container or for all containers that are registered together. Files may have
+    /// many thousands of containers.
     places: HashMap<(OffloadKind, Option<*const Container>), usize>,
 }
 
@@ -114,36 +137,38 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Whether images of such containers are registered together with those of others: each offload binary in a program
-/// holds one image, and so do the sections of a bundled object and of SYCL's images.
+/// Returns whether the images of a container are registered together with those of other containers: each offload binary in
+/// a program has one image, and so do the sections of bundled objects and SYCL images.
 fn is_registered_with_others(container: &Container) -> bool {
     use ContainerType::{BundleSection, OffloadBinary, SyclImage};
     matches!(container.container_type, OffloadBinary | BundleSection | SyclImage)
 }
 
 impl<'a> Candidate<'a> {
-    /// What it is for.
+    /// Returns the platform that the image is for.
     pub fn platform(&self) -> Option<Platform> {
         Platform::of(self.image.triple.as_deref(), self.image.arch.as_deref())
     }
 
-    /// Why a loader refuses the image although its container was believed: what its own header says does not run.
-    fn refusal(&self, device: &Device) -> Option<Obstacle> {
+    /// Returns why a loader rejects the image after the runtime selected it by its container: the architecture in the
+    /// header of the image does not run on the device.
+    fn load_failure(&self, device: &Device) -> Option<Obstacle> {
         let Image { triple, own_arch, image_kind, .. } = self.image;
         let form = form(*image_kind, self.platform());
         let own = Code { form, triple: triple.as_deref(), arch: Some(own_arch.as_deref()?) };
         own.runs_on(device).err()
     }
 
-    /// Its code as a runtime judges it: libomptarget looks into the image, the others believe the container.
+    /// Returns the code as the runtime identifies it: libomptarget reads the header of the image, all others trust the
+    /// container.
     fn code(&self, runtime: &Runtime) -> Code<'a> {
         let Image { triple, arch, own_arch, .. } = self.image;
-        let looked_into = own_arch.as_ref().filter(|_| runtime.kind == OffloadKind::OpenMp);
-        let arch = looked_into.or(arch.as_ref());
+        let reads_header = runtime.kind == OffloadKind::OpenMp && own_arch.is_some();
+        let arch = if reads_header { own_arch } else { arch };
         Code {
             form: form(self.image.image_kind, self.platform()),
             triple: triple.as_deref(),
-            arch: arch.map(String::as_str),
+            arch: arch.as_deref(),
         }
     }
 }
@@ -155,83 +180,90 @@ fn form(kind: ImageKind, platform: Option<Platform>) -> Form {
         ImageKind::SpirV => Form::SpirV,
         ImageKind::Bitcode => Form::Bitcode,
         ImageKind::Nvvm => Form::LinkTime,
-        // What is compiled ahead for Intel's GPUs and for FPGAs has formats of its own.
+        // AOT-compiled code for Intel GPUs and for FPGAs has formats of its own.
         ImageKind::Unknown if platform == Some(Platform::SpirV) => Form::Machine,
         _ => Form::Other,
     }
 }
 
 impl CandidateSet<'_> {
-    /// Whether there is code for devices of this sort that a runtime gets to see.
+    /// Returns whether any registered image is for the platform of this device.
     pub fn has_code_for(&self, device: &Device) -> bool {
         let platform = Some(device.platform());
         !self.needs_device_link && self.candidates.iter().any(|candidate| candidate.platform() == platform)
     }
 
-    /// What the runtime takes on this device.
+    /// Returns the images that the runtime selects on this device.
     pub fn select_on(&self, device: &Device) -> Selection {
         self.select_by(self.runtime, device)
     }
 
-    /// What earlier releases of the runtime take, where that is another image.
+    /// Returns the images that earlier releases of the runtime select, where they differ.
     pub fn select_on_earlier_release(&self, device: &Device) -> Option<(&'static Runtime, Selection)> {
         let earlier = self.runtime.earlier?;
-        let choice = self.select_by(earlier, device);
-        (choice.selected != self.select_on(device).selected).then_some((earlier, choice))
+        let selection = self.select_by(earlier, device);
+        (selection.selected != self.select_on(device).selected).then_some((earlier, selection))
     }
 
     fn select_by(&self, runtime: &Runtime, device: &Device) -> Selection {
         let verdicts: Vec<Result<Way, RejectReason>> =
             self.candidates.iter().map(|candidate| self.check_candidate(runtime, candidate, device)).collect();
+        let winner = self.preferred(runtime.preference, &verdicts);
+        let mut selection = Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new() };
+        for (index, verdict) in verdicts.into_iter().enumerate() {
+            let reason = match (verdict, winner) {
+                (Ok(way), Some(winner)) if winner == index => match self.candidates[index].load_failure(device) {
+                    Some(obstacle) => RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle },
+                    None => {
+                        selection.selected = Some((index, way));
+                        continue;
+                    }
+                },
+                (Ok(_), Some(winner))
+                    if runtime.preference == Preference::BestForEachKernel && self.same_target(winner, index) =>
+                {
+                    selection.also_selected.push(index);
+                    continue;
+                }
+                (Ok(_), _) => {
+                    RejectReason::Outranked { by: winner.map_or(0, |winner| self.candidates[winner].number) }
+                }
+                (Err(RejectReason::SelectedButUnloadable { obstacle, .. }), _) if winner != Some(index) => {
+                    RejectReason::Obstacle(obstacle)
+                }
+                (Err(reason), _) => reason,
+            };
+            selection.rejected.push((index, reason));
+        }
+        selection
+    }
+
+    /// Returns the index of the candidate that a runtime prefers.
+    fn preferred(&self, preference: Preference, verdicts: &[Result<Way, RejectReason>]) -> Option<usize> {
         let runs = |index: &usize| verdicts[*index].is_ok();
-        // What is taken in vain is taken.
-        let is_taken = |verdict: &Result<Way, RejectReason>| {
+        let is_selected = |verdict: &Result<Way, RejectReason>| {
             matches!(verdict, Ok(_) | Err(RejectReason::SelectedButUnloadable { .. }))
         };
-        let taken = match runtime.preference {
-            Preference::First => verdicts.iter().position(is_taken),
-            Preference::Last => verdicts.iter().rposition(is_taken),
+        match preference {
+            Preference::First => verdicts.iter().position(is_selected),
+            Preference::Last => verdicts.iter().rposition(is_selected),
             Preference::Best | Preference::BestForEachKernel => {
                 (0..verdicts.len()).filter(runs).min_by_key(|&index| verdicts[index].clone().ok())
             }
             Preference::Nearest => {
                 let rank =
-                    |&index: &usize| nearness(verdicts[index].as_ref().ok(), index, self.candidates[index].image);
+                    |&index: &usize| distance(verdicts[index].as_ref().ok(), index, self.candidates[index].image);
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
-        };
-        let by = taken.map_or(0, |taken| self.candidates[taken].number);
+        }
+    }
+
+    fn same_target(&self, one: usize, other: usize) -> bool {
         let target = |index: usize| {
             let image = self.candidates[index].image;
             (&image.triple, &image.arch, image.image_kind)
         };
-        let is_also_selected = |index| {
-            let is_alike = taken.is_some_and(|taken| target(taken) == target(index));
-            is_alike && runtime.preference == Preference::BestForEachKernel
-        };
-        let mut choice = Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new() };
-        for (index, verdict) in verdicts.into_iter().enumerate() {
-            let reason = match verdict {
-                Ok(way) if taken == Some(index) => match self.candidates[index].refusal(device) {
-                    Some(obstacle) => RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle },
-                    None => {
-                        choice.selected = Some((index, way));
-                        continue;
-                    }
-                },
-                Ok(_) if is_also_selected(index) => {
-                    choice.also_selected.push(index);
-                    continue;
-                }
-                Ok(_) => RejectReason::Outranked { by },
-                Err(RejectReason::SelectedButUnloadable { obstacle, .. }) if taken != Some(index) => {
-                    RejectReason::Obstacle(obstacle)
-                }
-                Err(reason) => reason,
-            };
-            choice.rejected.push((index, reason));
-        }
-        choice
+        target(one) == target(other)
     }
 
     fn check_candidate(
@@ -257,8 +289,9 @@ impl CandidateSet<'_> {
     }
 }
 
-/// libomptarget's plugin for CUDA knows of a cubin its number only (plugins-nextgen/cuda/src/rtl.cpp, isELFCompatible): the
-/// same major version and no later minor one is good enough, whatever the suffix says.
+/// Returns whether libomptarget's CUDA plugin accepts a cubin. It compares only numbers
+/// (plugins-nextgen/cuda/src/rtl.cpp, isELFCompatible): the major versions must be equal and the minor version must not be
+/// later than the device's. It ignores the suffix.
 fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
     match (code.form, code.arch.and_then(nvptx::Arch::parse), device) {
         (Form::Machine, Some(own), &Device::Nvidia(number)) => own.number / 10 == number / 10 && own.number <= number,
@@ -266,9 +299,9 @@ fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
     }
 }
 
-/// The nearer an image is to a device on which it runs, the smaller; of two that are equally near the first, but of PTX the
-/// last.
-fn nearness(way: Option<&Way>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, isize) {
+/// Sort key of images that run on a device, the nearest first. Among equally near images the first precedes, except for PTX,
+/// where the last does.
+fn distance(way: Option<&Way>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, isize) {
     let arch = image.arch.as_deref().and_then(nvptx::Arch::parse);
     let breadth = match arch.and_then(|arch| arch.suffix) {
         Some(Suffix::Specific) => 0,

@@ -1,48 +1,51 @@
-//! The runtimes, and in which order each of them chooses: data, read out of their sources and manuals.
+//! The runtimes and the order in which each of them tries images: data from their sources and manuals.
 
 use crate::target::runs_on::Form;
 use crate::target::{OffloadKind, Platform};
 
-/// A runtime as far as it chooses images.
+/// Image selection of a runtime.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Runtime {
-    /// The kind of the images that are registered with it.
+    /// Offload kind of the images that are registered with it.
     pub kind: OffloadKind,
+    /// Name of the runtime.
     pub name: &'static str,
-    /// The releases that the order was read from.
+    /// Releases with this order.
     pub release: &'static str,
-    /// The order in words.
+    /// Description of the order.
     pub order: &'static str,
+    /// The order.
     pub preference: Preference,
-    /// What it takes; of what is for its devices it passes over everything else.
+    /// Formats that it supports. It skips images for its devices in other formats.
     pub accepted_forms: &'static [Form],
-    /// The same in releases that chose in another order.
+    /// Earlier releases, if their order differs.
     pub earlier: Option<&'static Runtime>,
 }
 
-/// Which of several images that all run is taken.
+/// Order of preference among several images that run on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preference {
-    /// Machine code before PTX; of either the one for the highest version, and of those the narrowest.
+    /// Machine code before PTX; of either, the image for the highest version, and of those the most specific.
     Nearest,
-    /// Code for the processor before code for a generic one before code to be compiled; of each the first.
+    /// Code for the processor, then code for a generic processor, then code to be compiled; of each, the first image.
     Best,
-    /// As the best, but for each kernel anew: an image holds some of the kernels, and all that are for one target are taken.
+    /// Like [`Preference::Best`], but for each kernel: an image has only some of the kernels, and all images for the
+    /// selected target are loaded.
     BestForEachKernel,
-    /// The first that the runtime thinks will run, even if it does not.
+    /// The first image that the runtime accepts, even if it does not run.
     First,
-    /// The last such one.
+    /// The last image that the runtime accepts, even if it does not run.
     Last,
 }
 
-/// What decides is the order in the container, so a bundle that it must not be (both `gfx90a` and `gfx90a:xnack+`) has
-/// an answer too.
+/// The order in the container decides, so the result is defined even for an invalid bundle (with both `gfx90a` and
+/// `gfx90a:xnack+`).
 const RUNTIMES: [Runtime; 4] = [
     // NVIDIA's compatibility guides (Ampere, Ada, Hopper, Blackwell), Application Compatibility: a cubin that is
-    // compatible is used as it is; otherwise PTX is compiled, and without either the launch fails. Which of several is
-    // "the best matching" no document says. Published measurements of driver 597 on a device of 8.9 have the nearest of
-    // either, of equal cubins the first and of equal PTX the last, by what the container says; that code with a suffix goes
-    // before code without is an assumption. (CUDA_FORCE_PTX_JIT=1 passes over all cubins.)
+    // compatible is used as it is; otherwise PTX is compiled, and without either the launch fails. No document defines
+    // which of several is "the best matching". Published measurements of driver 597 on a device of 8.9 have the nearest of
+    // either, of equal cubins the first and of equal PTX the last, according to the container; that code with a suffix
+    // precedes code without is an assumption. (CUDA_FORCE_PTX_JIT=1 skips all cubins.)
     Runtime {
         kind: OffloadKind::Cuda,
         name: "CUDA",
@@ -53,9 +56,9 @@ const RUNTIMES: [Runtime; 4] = [
         earlier: None,
     },
     // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is asked for the device's target id,
-    // for the generic processor's and for SPIR-V, and they are tried in this order. For each the answer is the first entry
+    // for the generic processor's and for SPIR-V, which are tried in this order. For each the answer is the first entry
     // that is compatible: comgr, comgr-metadata.cpp, lookUpCodeObject; for compressed bundles the bundler's own loop.
-    // Earlier releases know less: libamdhip64 of ROCm 5 has neither the names of generic processors nor that of SPIR-V.
+    // Earlier releases support less: libamdhip64 of ROCm 5 has neither the names of generic processors nor that of SPIR-V.
     Runtime {
         kind: OffloadKind::Hip,
         name: "HIP",
@@ -65,8 +68,8 @@ const RUNTIMES: [Runtime; 4] = [
         accepted_forms: &[Form::Machine, Form::SpirV],
         earlier: None,
     },
-    // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are gone through in the order in which they
-    // were registered, and a device that has one is given no other (since llvm-project#139147, May 2025). What a plugin accepts: PluginInterface.cpp,
+    // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order in which they
+    // were registered, and a device that has one gets no other (since llvm-project#139147, May 2025). For the images that a plugin accepts see PluginInterface.cpp,
     // is_plugin_compatible and is_device_compatible (ELF files and bitcode; SPIR-V for Level Zero).
     Runtime {
         kind: OffloadKind::OpenMp,
@@ -77,20 +80,20 @@ const RUNTIMES: [Runtime; 4] = [
         accepted_forms: &[Form::Machine, Form::Bitcode, Form::SpirV],
         earlier: Some(&LIBOMPTARGET_BEFORE_21),
     },
-    // Unified Runtime of DPC++ 2025, source/adapters/*/device.cpp, urDeviceSelectBinary: on Level Zero and OpenCL what was
-    // compiled ahead, else SPIR-V; on CUDA and HIP the first image for the platform, which is a fat binary again.
+    // Unified Runtime of DPC++ 2025, source/adapters/*/device.cpp, urDeviceSelectBinary: on Level Zero and OpenCL
+    // AOT-compiled code, else SPIR-V; on CUDA and HIP the first image for the platform, which is a fat binary again.
     Runtime {
         kind: OffloadKind::Sycl,
         name: "SYCL",
         release: "DPC++ 2025",
-        order: "for each kernel what was compiled ahead for the device, else SPIR-V",
+        order: "for each kernel, AOT-compiled code for the device, else SPIR-V",
         preference: Preference::BestForEachKernel,
         accepted_forms: &[Form::Machine, Form::Ptx, Form::SpirV],
         earlier: None,
     },
 ];
 
-/// Each image that the plugin accepted took the place of the one before. Measured with libomptarget 15, 16 and 19, each with
+/// Each image that the plugin accepted replaced the previous one. Measured with libomptarget 15, 16 and 19, each with
 /// two images for x86-64 in either order.
 const LIBOMPTARGET_BEFORE_21: Runtime = Runtime {
     kind: OffloadKind::OpenMp,
@@ -103,13 +106,13 @@ const LIBOMPTARGET_BEFORE_21: Runtime = Runtime {
 };
 
 impl Runtime {
-    /// Whether it takes what it thinks will run.
+    /// Returns whether it selects images without checking all of their requirements.
     pub fn selects_without_full_check(&self) -> bool {
         matches!(self.preference, Preference::First | Preference::Last)
     }
 
-    /// The runtime that images of a kind are registered with, or where the kind is not known the one that usually loads
-    /// what is for a platform. Host entries have none.
+    /// Returns the runtime that images of a kind are registered with or, if the kind is unknown, the runtime that usually
+    /// loads images for the platform. Host entries have none.
     pub fn of(kind: Option<OffloadKind>, platform: Option<Platform>) -> &'static Runtime {
         let kind = kind.filter(|&kind| kind != OffloadKind::Host).unwrap_or(match platform {
             Some(Platform::Nvidia) => OffloadKind::Cuda,

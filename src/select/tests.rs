@@ -1,9 +1,9 @@
-//! Containers as they are found in files, and what is taken from each.
+//! Containers as in real files, and the image selected from each.
 
 use super::*;
 use crate::inventory::{FileFormat, InSection};
 
-/// An image in a word: `sm_90`, `sm_90.ptx`, `gfx90a:xnack+`, `x86_64`.
+/// An image described by one word: `sm_90`, `sm_90.ptx`, `gfx90a:xnack+`, `x86_64`.
 fn image(kind: OffloadKind, word: &str) -> Image {
     let (arch, image_kind) = match word.split_once('.') {
         Some((arch, "ptx")) => (arch, ImageKind::Ptx),
@@ -39,8 +39,8 @@ fn file(containers: Vec<Container>) -> File {
     File { format: Some(FileFormat::Elf), containers, ..File::empty("app".to_owned()) }
 }
 
-/// What is taken of the words on a device: `word by way`, or `nothing`.
-fn taken(kind: OffloadKind, words: &str, device: &str) -> String {
+/// The word selected on a device and the load method, or `nothing`.
+fn selected_image(kind: OffloadKind, words: &str, device: &str) -> String {
     let container_type = match kind {
         OffloadKind::Cuda => ContainerType::CudaFatbin,
         OffloadKind::Hip => ContainerType::Bundle,
@@ -53,13 +53,13 @@ fn taken(kind: OffloadKind, words: &str, device: &str) -> String {
     assert_eq!(
         choice.rejected.len() + choice.also_selected.len() + usize::from(choice.selected.is_some()),
         words.len(),
-        "each image has its answer"
+        "every image is either selected or rejected"
     );
     choice.selected.map_or("nothing".to_owned(), |(index, way)| format!("{} {way:?}", words[index]))
 }
 
 #[test]
-fn the_driver_of_cuda_takes_the_nearest_cubin_and_without_one_the_nearest_ptx() {
+fn cuda_selects_the_nearest_cubin_else_the_nearest_ptx() {
     let cases = [
         ("sm_80 sm_86 sm_90.ptx", "sm_86", "sm_86 Exact"),
         ("sm_80 sm_86 sm_86.ptx", "sm_89", "sm_86 Compatible"),
@@ -73,12 +73,12 @@ fn the_driver_of_cuda_takes_the_nearest_cubin_and_without_one_the_nearest_ptx() 
         ("sm_80 sm_80", "sm_80", "sm_80 Exact"),
     ];
     for (words, device, expected) in cases {
-        assert_eq!(taken(OffloadKind::Cuda, words, device), expected, "{words} on {device}");
+        assert_eq!(selected_image(OffloadKind::Cuda, words, device), expected, "{words} on {device}");
     }
 }
 
 #[test]
-fn hip_takes_the_first_that_is_compatible_before_generic_code_and_that_before_spirv() {
+fn hip_prefers_the_first_compatible_image_then_generic_code_then_spirv() {
     let cases = [
         ("gfx908 gfx90a gfx942", "gfx90a:sramecc+:xnack-", "gfx90a Exact"),
         ("gfx90a gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack-", "gfx90a Exact"),
@@ -90,12 +90,12 @@ fn hip_takes_the_first_that_is_compatible_before_generic_code_and_that_before_sp
         ("gfx1030 gfx10-3-generic", "gfx1031", "gfx10-3-generic Generic"),
     ];
     for (words, device, expected) in cases {
-        assert_eq!(taken(OffloadKind::Hip, words, device), expected, "{words} on {device}");
+        assert_eq!(selected_image(OffloadKind::Hip, words, device), expected, "{words} on {device}");
     }
 }
 
 #[test]
-fn libomptarget_takes_the_first_that_its_plugin_accepts() {
+fn libomptarget_selects_the_first_image_that_its_plugin_accepts() {
     let cases = [
         ("x86_64 sm_80 sm_86", "sm_86", "sm_80 Compatible"),
         ("sm_86 sm_80", "sm_86", "sm_86 Exact"),
@@ -106,12 +106,12 @@ fn libomptarget_takes_the_first_that_its_plugin_accepts() {
         ("sm_100a sm_103", "sm_103", "nothing"),
     ];
     for (words, device, expected) in cases {
-        assert_eq!(taken(OffloadKind::OpenMp, words, device), expected, "{words} on {device}");
+        assert_eq!(selected_image(OffloadKind::OpenMp, words, device), expected, "{words} on {device}");
     }
 }
 
 #[test]
-fn an_image_that_libomptarget_takes_in_vain_keeps_out_those_behind_it() {
+fn an_unloadable_image_selected_by_libomptarget_hides_later_images() {
     let words = ["sm_100a", "sm_103", "sm_101a"];
     let images = words.iter().map(|word| image(OffloadKind::OpenMp, word)).collect();
     let file = file(vec![container(ContainerType::OffloadBinary, images)]);
@@ -120,16 +120,16 @@ fn an_image_that_libomptarget_takes_in_vain_keeps_out_those_behind_it() {
     assert_eq!(
         reasons,
         [
-            "libomptarget takes it, and then it cannot be loaded: it is for 10.0 with the suffix a, that is for 10.0 and \
+            "libomptarget selects it but cannot load it: it is for 10.0 with the suffix a, that is for 10.0 and \
              nothing else; the device is 10.3",
-            "it would run too, but image 0 is taken",
+            "compatible, but image 0 is preferred",
             "it is for 10.1 with the suffix a, that is for 10.1 and nothing else; the device is 10.3",
         ]
     );
 }
 
 #[test]
-fn libomptarget_took_the_last_before_llvm_21() {
+fn libomptarget_before_llvm_21_selected_the_last_image() {
     let selected = |words: &[&str], device: Device| {
         let images = words.iter().map(|word| image(OffloadKind::OpenMp, word)).collect();
         let file = file(vec![container(ContainerType::OffloadBinary, images)]);
@@ -138,12 +138,12 @@ fn libomptarget_took_the_last_before_llvm_21() {
             .map(|(_, choice)| choice.selected.map(|(index, _)| index))
     };
     assert_eq!(selected(&["sm_80", "sm_86", "x86_64"], Device::Nvidia(86)), Some(Some(1)));
-    assert_eq!(selected(&["sm_103", "sm_100a"], Device::Nvidia(103)), Some(None), "taken in vain");
-    assert_eq!(selected(&["sm_80", "x86_64"], Device::Nvidia(86)), None, "the same");
+    assert_eq!(selected(&["sm_103", "sm_100a"], Device::Nvidia(103)), Some(None), "selected but unloadable");
+    assert_eq!(selected(&["sm_80", "x86_64"], Device::Nvidia(86)), None, "same selection");
 }
 
 #[test]
-fn libomptarget_looks_into_an_image_and_the_others_take_it_in_vain() {
+fn only_libomptarget_reads_the_header_of_an_image_before_selecting_it() {
     let device = &Device::parse("gfx90a:sramecc+:xnack-").unwrap()[0];
     let reason = |kind| {
         let mislabelled = Image { own_arch: Some("gfx90a:xnack+".to_owned()), ..image(kind, "gfx90a:xnack-") };
@@ -151,12 +151,12 @@ fn libomptarget_looks_into_an_image_and_the_others_take_it_in_vain() {
         candidate_sets(&file)[0].select_on(device).rejected[0].1.to_string()
     };
     assert_eq!(reason(OffloadKind::OpenMp), "it needs xnack+, not xnack-");
-    let in_vain = "HIP takes it, and then it cannot be loaded: it needs xnack+, not xnack-";
-    assert_eq!(reason(OffloadKind::Hip), in_vain);
+    let unloadable = "HIP selects it but cannot load it: it needs xnack+, not xnack-";
+    assert_eq!(reason(OffloadKind::Hip), unloadable);
 }
 
 #[test]
-fn of_equal_cubins_the_first_is_taken_and_of_equal_ptx_the_last() {
+fn cuda_selects_the_first_of_equal_cubins_and_the_last_of_equal_ptx() {
     for (words, expected) in [(["sm_80", "sm_80"], 0), (["sm_80.ptx", "sm_80.ptx"], 1)] {
         let images = words.iter().map(|word| image(OffloadKind::Cuda, word)).collect();
         let file = file(vec![container(ContainerType::CudaFatbin, images)]);
@@ -166,14 +166,14 @@ fn of_equal_cubins_the_first_is_taken_and_of_equal_ptx_the_last() {
 }
 
 #[test]
-fn sycl_takes_spirv_where_nothing_was_compiled_ahead() {
-    assert_eq!(taken(OffloadKind::Sycl, "spir64.spv", "intel_gpu_pvc"), "spir64.spv FromSpirV");
-    assert_eq!(taken(OffloadKind::Sycl, "spir64.spv sm_80", "sm_86"), "sm_80 Compatible");
-    assert_eq!(taken(OffloadKind::Sycl, "spir64.spv", "sm_86"), "nothing");
+fn sycl_selects_spirv_without_aot_compiled_code() {
+    assert_eq!(selected_image(OffloadKind::Sycl, "spir64.spv", "intel_gpu_pvc"), "spir64.spv FromSpirV");
+    assert_eq!(selected_image(OffloadKind::Sycl, "spir64.spv sm_80", "sm_86"), "sm_80 Compatible");
+    assert_eq!(selected_image(OffloadKind::Sycl, "spir64.spv", "sm_86"), "nothing");
 }
 
 #[test]
-fn sycl_takes_all_images_of_one_target_since_each_has_some_of_the_kernels() {
+fn sycl_selects_all_images_of_one_target() {
     let words = ["sm_80", "spir64.spv", "spir64.spv"];
     let images = words.iter().map(|word| image(OffloadKind::Sycl, word)).collect();
     let file = file(vec![container(ContainerType::SyclImage, images)]);
@@ -182,7 +182,7 @@ fn sycl_takes_all_images_of_one_target_since_each_has_some_of_the_kernels() {
 }
 
 #[test]
-fn offload_binaries_of_one_kind_are_one_choice_and_every_fat_binary_is_its_own() {
+fn groups_offload_binaries_by_kind_and_keeps_fat_binaries_apart() {
     use ContainerType::{CudaFatbin, OffloadBinary};
     let one = |container_type, kind, word| container(container_type, vec![image(kind, word)]);
     let file = file(vec![
@@ -199,7 +199,7 @@ fn offload_binaries_of_one_kind_are_one_choice_and_every_fat_binary_is_its_own()
 }
 
 #[test]
-fn a_container_inside_another_is_a_choice_and_the_hosts_entry_is_none() {
+fn includes_nested_containers_and_ignores_host_entries() {
     let inner = container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")]);
     let outer = Image { containers: vec![inner], ..image(OffloadKind::Cuda, "sm_80") };
     let host = image(OffloadKind::Host, "x86_64");
@@ -210,7 +210,7 @@ fn a_container_inside_another_is_a_choice_and_the_hosts_entry_is_none() {
 }
 
 #[test]
-fn what_waits_for_the_device_linker_concerns_no_runtime() {
+fn rejects_input_of_the_device_linker() {
     let section = Some(InSection { name: "__nv_relfatbin".to_owned(), offset: 0 });
     let waiting =
         Container { section, ..container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")]) };

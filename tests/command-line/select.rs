@@ -50,10 +50,10 @@ fn answer(scene: &Sandbox, arguments: &str) -> (String, Option<u64>) {
 fn prints_the_selected_image_and_reasons_for_the_others() {
     let scene = bundle(&["gfx90a:xnack+", "gfx90a:xnack-", "gfx942"]);
     let table = "\
-bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- takes image 1
+bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- selects image 1
   NUMBER  ARCH           IMAGE  VERDICT   REASON
        0  gfx90a:xnack+  elf    rejected  it needs xnack+, not xnack-
-       1  gfx90a:xnack-  elf    taken     it is for this processor
+       1  gfx90a:xnack-  elf    selected  it is for this processor
        2  gfx942         elf    rejected  it is for gfx942, not for gfx90a
 bundle: gfx90a:sramecc+:xnack-: 1 choice: 1 native
 ";
@@ -64,10 +64,10 @@ bundle: gfx90a:sramecc+:xnack-: 1 choice: 1 native
 fn reports_compilation_from_ptx() {
     let scene = fat_binary();
     let cases = [
-        ("sm_90", "native", Some(0), 0, "CUDA on sm_90 takes image 0"),
-        ("sm_89", "jit-ptx", Some(1), 0, "CUDA on sm_89 would JIT from PTX, image 1"),
-        ("sm_100", "jit-ptx", Some(1), 0, "CUDA on sm_100 would JIT from PTX, image 1"),
-        ("sm_75", "nothing", None, 1, "CUDA on sm_75 takes nothing"),
+        ("sm_90", "native", Some(0), 0, "CUDA on sm_90 selects image 0"),
+        ("sm_89", "jit-ptx", Some(1), 0, "CUDA on sm_89 selects image 1 (JIT from PTX)"),
+        ("sm_100", "jit-ptx", Some(1), 0, "CUDA on sm_100 selects image 1 (JIT from PTX)"),
+        ("sm_75", "nothing", None, 1, "CUDA on sm_75 selects nothing"),
     ];
     for (device, word, chosen, status, message) in cases {
         let run = scene.fatbin(&format!("select --device {device} cuda.o"));
@@ -92,7 +92,7 @@ fn reports_code_that_is_selected_but_cannot_be_loaded() {
     let id = bytes.windows(6).position(|bytes| bytes == b"gfx90a").unwrap();
     bytes[id..id + 6].copy_from_slice(b"gfx942");
     let run = scene.file("bundle", bytes).fatbin("select --device gfx942:sramecc+:xnack- bundle");
-    let message = "HIP takes it, and then it cannot be loaded: it is for gfx90a, not for gfx942\n";
+    let message = "HIP selects it but cannot load it: it is for gfx90a, not for gfx942\n";
     assert_eq!(run.status, 1);
     assert!(run.out.contains(message), "{}", run.out);
 }
@@ -113,11 +113,11 @@ fn answers_for_each_setting_that_the_device_name_leaves_open() {
     let scene = bundle(&["gfx90a:xnack+"]);
     let run = scene.fatbin("select --device gfx90a:sramecc+ bundle");
     assert_eq!(run.status, 1, "on one of the devices there is nothing");
-    assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack+ takes image 0\n"), "{}", run.out);
-    assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack- takes nothing\n"), "{}", run.out);
+    assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack+ selects image 0\n"), "{}", run.out);
+    assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack- selects nothing\n"), "{}", run.out);
     assert!(run.out.ends_with("bundle: gfx90a:sramecc+: 1 choice: 1 nothing\n"), "{}", run.out);
     let run = bundle(&["gfx90a"]).fatbin("select --device gfx90a bundle").ok();
-    assert!(run.starts_with("bundle: bundle at 0x0: HIP on gfx90a takes image 0\n"), "{run}");
+    assert!(run.starts_with("bundle: bundle at 0x0: HIP on gfx90a selects image 0\n"), "{run}");
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn prints_both_answers_where_releases_of_libomptarget_differ() {
     scene.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b").fixture(GPU, "c");
     scene.fatbin("wrap --kind openmp -o w.o a b c").ok();
     let out = scene.fatbin("select --device x86_64 w.o").ok();
-    assert!(out.contains("libomptarget on x86_64 takes image 0\n"), "{out}");
-    assert!(out.contains("\n  libomptarget of LLVM 15 to 20 takes image 1: the last image that its plugin accepts\n"));
+    assert!(out.contains("libomptarget on x86_64 selects image 0\n"), "{out}");
+    assert!(out.contains("\n  libomptarget of LLVM 15 to 20 selects image 1: the last image that its plugin accepts\n"));
     let expected = json!({
         "release": "LLVM 15 to 20", "order": "the last image that its plugin accepts", "answer": "native", "chosen": 1
     });
@@ -195,7 +195,7 @@ fn rejects_unknown_devices_and_unreadable_files() {
     assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
     let run = scene.fatbin("select --device sm_90 missing cuda.o");
     assert_eq!(run.status, 2);
-    assert!(run.out.contains("takes image 0"), "the others are still listed: {}", run.out);
+    assert!(run.out.contains("selects image 0"), "the others are still listed: {}", run.out);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! `select --json`: one document with a stated schema, `fatbin.select/1`, to which fields are only ever added.
+//! `select --json`: one document of schema `fatbin.select/1`. Later versions of fatbin only add fields.
 //!
 //! `index` of an image is its number among the device images of its file, as in `fatbin.inspect/1`; `kind` to `offset` are
-//! those of `fatbin.scan/1`. A choice has several answers where the name of the device leaves something open and it matters.
+//! those of `fatbin.scan/1`. A choice has several answers where the name of the device is ambiguous and the answers differ.
 //!
 //! ```text
 //! { "schema": "fatbin.select/1",
@@ -31,7 +31,7 @@ const SCHEMA: &str = "fatbin.select/1";
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    /// As the user named it.
+    /// Name as specified by the user.
     device: &'a str,
     devices: Vec<String>,
     files: Vec<FileJson<'a>>,
@@ -53,7 +53,7 @@ struct ChoiceJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     runtime: RuntimeJson,
-    /// Whether it holds code for such devices at all.
+    /// Whether it has code for the platform of the devices.
     concerned: bool,
     answers: Vec<AnswerJson<'a>>,
 }
@@ -76,7 +76,7 @@ struct AnswerJson<'a> {
     images: Vec<ImageJson<'a>>,
 }
 
-/// What earlier releases of the runtime take.
+/// Selection of earlier releases of the runtime.
 #[derive(Serialize)]
 struct EarlierJson {
     release: &'static str,
@@ -96,7 +96,7 @@ struct ImageJson<'a> {
     reason: String,
 }
 
-/// The document, with a final newline.
+/// Returns the document, with a final newline.
 pub fn selection_json(device: &str, devices: &[Device], files: &[AnsweredFile<'_>]) -> String {
     let document = Document {
         schema: SCHEMA,

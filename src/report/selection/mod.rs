@@ -1,4 +1,4 @@
-//! What `select` found: per choice which image a runtime takes and why no other, as text and as JSON.
+//! Results of `select` as text and as JSON: for each candidate set the selected image and the reasons against the others.
 
 mod json;
 mod text;

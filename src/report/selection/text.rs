@@ -1,4 +1,4 @@
-//! `select` for people: a block for each choice, and a line for each file.
+//! Text of `select`: one block per candidate set and one line per file.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,8 +7,8 @@ use crate::report::text::{Column, columns, counted, printable};
 use crate::select::{AnsweredFile, AnsweredSet, CandidateSet, DeviceAnswer, Selection};
 use crate::target::Device;
 
-/// A block for every choice that concerns the devices. Libraries hold hundreds of containers with the same answer: the
-/// first of them is key_rows, and how many there are.
+/// Returns a block for every candidate set with code for the devices. Libraries have hundreds of containers with equal
+/// answers, so only the first of equal blocks is printed, with a count of the others.
 pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> String {
     let mut blocks: Vec<(String, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -33,7 +33,7 @@ fn more(times: usize) -> String {
     if times == 0 { String::new() } else { format!("  and {} like this\n", counted(times, "more choice")) }
 }
 
-/// What makes a block one of many, and the block.
+/// Returns a key that is equal for equal blocks, and the block.
 fn block(
     path: &str,
     set: &CandidateSet<'_>,
@@ -47,7 +47,7 @@ fn block(
     let place = format!("{}{section}", container.container_type.name());
     let on = format!("{} on {devices}", set.runtime.name);
     let rows = rows(set, &answer.selection);
-    // But for the numbers, which no two share.
+    // Without the numbers, which are unique.
     let key_rows: Vec<&[String]> = rows.iter().map(|row| &row[1..4]).collect();
     let key = format!("{place} {on} {key_rows:?}");
     let mut block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(set, &answer.selection));
@@ -63,47 +63,47 @@ fn block(
 
 fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
     let Some((index, way)) = selection.selected else {
-        return "takes nothing".to_owned();
+        return "selects nothing".to_owned();
     };
-    let taken = std::iter::once(&index).chain(&selection.also_selected);
-    let numbers: Vec<String> = taken.map(|&index| set.candidates[index].number.to_string()).collect();
+    let selected = std::iter::once(&index).chain(&selection.also_selected);
+    let numbers: Vec<String> = selected.map(|&index| set.candidates[index].number.to_string()).collect();
     let numbers = numbers.join(", ");
     let images = if selection.also_selected.is_empty() { "image" } else { "images" };
     match way.compiled_from() {
-        Some(form) => format!("would JIT from {form}, {images} {numbers}"),
-        None => format!("takes {images} {numbers}"),
+        Some(form) => format!("selects {images} {numbers} (JIT from {form})"),
+        None => format!("selects {images} {numbers}"),
     }
 }
 
-/// A row for each image, in their order.
+/// Returns a row for each image, in order.
 fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
-    let row = |(index, is_taken, reason): (usize, bool, String)| {
+    let row = |(index, is_selected, reason): (usize, bool, String)| {
         let candidate = &set.candidates[index];
         let image = candidate.image;
         let arch = image.arch.as_deref().or(image.triple.as_deref()).map_or("-".to_owned(), printable);
         let form = image.image_kind.name().to_owned();
-        let verdict = if is_taken { "taken" } else { "rejected" };
+        let verdict = if is_selected { "selected" } else { "rejected" };
         vec![candidate.number.to_string(), arch, form, verdict.to_owned(), printable(&reason)]
     };
     selection.verdicts().into_iter().map(row).collect()
 }
 
-/// A line about the whole file: how many choices there are for such devices, and how each comes out.
+/// Returns one line for a file: the number of choices with code for the devices, and the number of each outcome.
 pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device) -> String {
     let path = printable(&answered.file.path);
-    let concerned: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
-    if concerned.is_empty() {
+    let relevant: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
+    if relevant.is_empty() {
         return format!("{path}: no code for {} devices\n", device.platform().name());
     }
     let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
-    for answer in concerned.iter().flat_map(|set| worst(set)) {
+    for answer in relevant.iter().flat_map(|set| worst(set)) {
         *outcomes.entry(answer.selection.selected.map_or((1, "nothing"), |(_, way)| (0, way.name()))).or_default() += 1;
     }
     let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
-    format!("{path}: {name}: {}: {}\n", counted(concerned.len(), "choice"), outcomes.join(", "))
+    format!("{path}: {name}: {}: {}\n", counted(relevant.len(), "choice"), outcomes.join(", "))
 }
 
-/// The answer that counts where there are several: the one with nothing.
+/// Returns the least favorable answer: one that selects nothing, if any.
 fn worst<'a>(answered: &'a AnsweredSet<'_>) -> Option<&'a DeviceAnswer<'a>> {
     answered.answers.iter().max_by_key(|it| it.selection.selected.map_or((1, None), |(_, way)| (0, Some(way))))
 }

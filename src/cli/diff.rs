@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let comparison = lock::compare(&old, &new, arguments.code_only);
     let verdicts = lock::check_budgets(&old, &new, &arguments.max_growth)?;
     let names = [&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned());
-    let differences = Differences { names: &names, comparison: &comparison, verdicts: &verdicts };
+    let differences = Differences { names: &names, comparison: &comparison, budgets: &verdicts };
     let screen = terminal::screen();
     let text = if arguments.json {
         report::differences_json(&differences)

@@ -1,9 +1,9 @@
-//! Which kernel is there for which architecture, over all images of all files.
+//! Matrix of kernels and architectures over all images of all files.
 //!
-//! A library is built for six architectures and one of its kernels for four: the launch fails on the others, and nobody
-//! sees it before. So the kernels that are missing somewhere come first. A kernel is missing for an architecture if it is
-//! there for another of the same triple: nobody expects HIP kernels among CUDA's. PTX is a column of its own, as it serves
-//! later architectures too but has to be compiled there.
+//! If a library is built for six architectures but one of its kernels only for four, launches of that kernel fail on the
+//! other two, which is easily missed. Kernels that are missing somewhere are therefore listed first. A kernel is missing
+//! for an architecture if another architecture with the same triple has it; HIP kernels are not expected among those of
+//! CUDA. PTX has a column of its own, because it also serves later architectures but must be compiled there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,50 +13,57 @@ use crate::inspect::Inspection;
 use crate::inventory::Image;
 use crate::target::order;
 
-/// Kernels by architectures.
+/// Kernels by architecture.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct KernelMatrix {
-    /// The columns: what they are called, sorted, and their triples.
+    /// The columns, sorted by triple and label.
     pub archs: Vec<MatrixColumn>,
-    /// Those that are missing for the most first, then by name.
+    /// The kernels, those that are missing for most architectures first, then by name.
     pub rows: Vec<MatrixRow>,
-    /// Images that may hold kernels which are not known here, and how many.
+    /// Images that may have kernels but were not inspected, and their number.
     pub not_inspected: BTreeMap<UninspectedImages, usize>,
 }
 
-/// A kernel.
+/// One row: a kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MatrixRow {
+    /// Name by which the runtime looks it up.
     pub name: String,
+    /// Demangled name, where it differs.
     pub demangled: Option<String>,
-    /// For each column whether it is there.
+    /// One cell per column.
     pub cells: Vec<MatrixCell>,
 }
 
-/// A column.
+/// One column: an architecture and a format of code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MatrixColumn {
+    /// Heading: `gfx90a`, `sm_90 ptx`.
     pub label: String,
     triple: Option<String>,
 }
 
-/// Whether a kernel is there for an architecture.
+/// Presence of a kernel in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixCell {
+    /// An image of the column has the kernel.
     Present,
+    /// Another column of the same triple has the kernel.
     Missing,
-    /// It is there for nothing with this triple.
+    /// No column of the same triple has the kernel.
     NotApplicable,
 }
 
-/// A kind of image that was not looked into.
+/// Images that were not inspected, for one reason.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UninspectedImages {
+    /// Label of their column.
     pub arch: String,
+    /// Reason why they were not inspected.
     pub reason: &'static str,
 }
 
-/// What a column is called: the arch, of an image that is no machine code with what it is, and if need be the triple.
+/// Returns the label of a column: the architecture (or, if unknown, the triple), followed by the format unless it is ELF.
 fn label(image: &Image) -> String {
     let arch = image.arch.as_deref().or(image.triple.as_deref());
     match (arch, image.image_kind) {
@@ -67,19 +74,20 @@ fn label(image: &Image) -> String {
 }
 
 impl MatrixColumn {
-    /// The column that an image belongs to.
+    /// Returns the column of an image.
     pub fn of(image: &Image) -> Self {
         MatrixColumn { label: label(image), triple: image.triple.clone() }
     }
 }
 
 impl KernelMatrix {
+    /// Creates the matrix of all images of these files.
     pub fn from_files(files: &[InspectedFile<'_>]) -> Self {
         let images = files.iter().flat_map(|file| &file.images);
         KernelMatrix::from_images(images.map(|inspected| (inspected.image, &inspected.inspection)))
     }
 
-    /// The matrix of all images with what is in them.
+    /// Creates the matrix of these images.
     pub fn from_images<'a>(images: impl Iterator<Item = (&'a Image, &'a Inspection)>) -> Self {
         let mut kernels: HashMap<&str, (Option<&String>, BTreeSet<MatrixColumn>)> = HashMap::new();
         let mut archs = BTreeSet::new();
@@ -91,22 +99,26 @@ impl KernelMatrix {
                 continue;
             }
             for kernel in &inspection.kernels {
-                let (demangled, there) = kernels.entry(&kernel.name).or_default();
+                let (demangled, columns) = kernels.entry(&kernel.name).or_default();
                 *demangled = kernel.demangled.as_ref();
-                if !there.contains(&arch) {
-                    there.insert(arch.clone());
+                if !columns.contains(&arch) {
+                    columns.insert(arch.clone());
                 }
             }
             archs.insert(arch);
         }
         let mut archs: Vec<MatrixColumn> = archs.into_iter().collect();
         archs.sort_by_cached_key(|arch| (arch.triple.clone(), order(&arch.label)));
-        let row = |(name, (demangled, there)): (&str, (Option<&String>, BTreeSet<MatrixColumn>))| {
-            let triples: HashSet<&Option<String>> = there.iter().map(|arch| &arch.triple).collect();
-            let cell = |arch| match there.contains(arch) {
-                true => MatrixCell::Present,
-                false if triples.contains(&arch.triple) => MatrixCell::Missing,
-                false => MatrixCell::NotApplicable,
+        let row = |(name, (demangled, columns)): (&str, (Option<&String>, BTreeSet<MatrixColumn>))| {
+            let triples: HashSet<&Option<String>> = columns.iter().map(|arch| &arch.triple).collect();
+            let cell = |arch: &MatrixColumn| {
+                if columns.contains(arch) {
+                    MatrixCell::Present
+                } else if triples.contains(&arch.triple) {
+                    MatrixCell::Missing
+                } else {
+                    MatrixCell::NotApplicable
+                }
             };
             MatrixRow { name: name.to_owned(), demangled: demangled.cloned(), cells: archs.iter().map(cell).collect() }
         };
@@ -115,7 +127,7 @@ impl KernelMatrix {
         KernelMatrix { archs, rows, not_inspected }
     }
 
-    /// The columns in which a kernel's cell is such a one.
+    /// Returns the labels of the columns in which the kernel has this cell.
     pub fn archs_with<'a>(&'a self, row: &'a MatrixRow, wanted: MatrixCell) -> impl Iterator<Item = &'a str> {
         let columns = self.archs.iter().zip(&row.cells);
         columns.filter(move |(_, cell)| **cell == wanted).map(|(arch, _)| arch.label.as_str())
@@ -123,7 +135,7 @@ impl KernelMatrix {
 }
 
 impl MatrixRow {
-    /// For how many columns it is missing.
+    /// Returns the number of columns for which the kernel is missing.
     pub fn missing(&self) -> usize {
         self.cells.iter().filter(|cell| **cell == MatrixCell::Missing).count()
     }

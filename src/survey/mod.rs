@@ -1,7 +1,7 @@
-//! All that is known of files: their inventories, and of each device image what is inside. Plain data, which is judged
-//! (`check`), written down (`lock`), compared (`diff`) and drawn (`report`).
+//! Analyzed files: their inventories and the contents of each device image. Plain data, which is evaluated (`check`),
+//! recorded (`lock`), compared (`diff`) and printed (`report`).
 //!
-//! Looking into images costs far more than listing them, so whoever asks says what for.
+//! Analyzing images costs far more than listing them, so callers specify the analyses that they need.
 
 mod matrix;
 
@@ -10,60 +10,67 @@ pub use matrix::{KernelMatrix, MatrixCell, MatrixColumn, MatrixRow, UninspectedI
 use crate::inspect::Inspection;
 use crate::inventory::{File, Image};
 
-/// What is to be known of each device image besides what the inventory says.
+/// Analyses to run on each device image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnalysisOptions {
     /// Kernels and debug information.
     pub inspection: bool,
-    /// The hash of its code alone.
+    /// Hash of its code alone.
     pub code_hash: bool,
-    /// Paths of the machine that it was built on.
+    /// Paths on the machine where it was built.
     pub build_paths: bool,
 }
 
 impl AnalysisOptions {
-    /// Whether an image has to be looked into at all.
+    /// Returns whether any analysis is enabled.
     pub fn any(self) -> bool {
         self != AnalysisOptions::default()
     }
 }
 
-/// A file and what is inside its device images.
+/// A file and the analyses of its device images.
 #[derive(Debug, Clone)]
 pub struct AnalyzedFile {
+    /// The inventory.
     pub file: File,
     /// One for each device image, in the order of [`File::device_images`].
     pub analyses: Vec<ImageAnalysis>,
 }
 
-/// What is inside an image; absent is what was not asked for or could not be read.
+/// Results of the analyses of one image. A result is absent if it was not requested or the image could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageAnalysis {
+    /// Kernels and debug information.
     pub inspection: Option<Inspection>,
-    /// SHA-256 of what runs: two builds of one source agree in it where they differ in debug information and paths only.
+    /// SHA-256 of the code. It is equal for two builds that differ only in debug information and paths.
     pub code_hash: Option<[u8; 32]>,
+    /// Paths on the machine where it was built.
     pub build_paths: Option<Vec<String>>,
 }
 
 impl AnalyzedFile {
-    /// Each device image with what is inside it.
+    /// Returns each device image with its analysis.
     pub fn images(&self) -> impl Iterator<Item = (&Image, &ImageAnalysis)> {
         self.file.device_images().zip(&self.analyses)
     }
 }
 
-/// An image that was looked into.
+/// An inspected image.
 #[derive(Debug, Clone)]
 pub struct InspectedImage<'a> {
-    /// Its number among the device images of its file.
+    /// Number among the device images of the file.
     pub number: usize,
+    /// The image.
     pub image: &'a Image,
+    /// Its contents.
     pub inspection: Inspection,
 }
 
-/// A file and its images that were looked into.
+/// A file and its inspected images.
 #[derive(Debug, Clone)]
 pub struct InspectedFile<'a> {
+    /// The file.
     pub file: &'a File,
+    /// The inspected images, in order.
     pub images: Vec<InspectedImage<'a>>,
 }

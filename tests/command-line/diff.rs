@@ -54,7 +54,7 @@ fn equal_builds_do_not_differ_by_name_or_form() {
         ["old new", "old/lib.so another", "old.lock new", "old.lock new/lib.so", "new old.lock", "old code.lock"];
     for sides in sides {
         let out = scene.fatbin(&format!("diff {sides}")).ok();
-        assert!(out.starts_with("the device code is the same\n"), "{sides}: {out}");
+        assert!(out.starts_with("device code is identical\n"), "{sides}: {out}");
     }
 }
 
@@ -66,14 +66,14 @@ fn distinguishes_an_added_arch_from_debug_information() {
     let percent = 100.0 * grown as f64 / old as f64;
     let expected = format!(
         "\
-the device code differs
+device code differs
   device code: 3456 -> 8528 bytes (+5072, +146.8 %), 1 -> 2 images, 1 -> 2 kernels
   stored: 3600 -> 8816 bytes (+5216, +144.9 %)
   archs added: sm_90
 lib.so: {old} -> {new} bytes (+{grown}, +{percent:.1} %)
-  ARCH    KIND    IMAGE   OLD   NEW  CHANGE  WHAT
+  ARCH    KIND    IMAGE   OLD   NEW  CHANGE  DETAILS
   sm_90   openmp  elf       -  3312   +3312  added: 1 image, 1 kernel
-  gfx90a  openmp  elf    3456  5216   +1760  only debug information or notes: none -> full
+  gfx90a  openmp  elf    3456  5216   +1760  only debug information or notes differ: none -> full
 "
     );
     assert_eq!(differs(scene.fatbin("diff old new")), expected);
@@ -84,7 +84,7 @@ fn names_a_kernel_that_grew_from_files_and_from_locks() {
     let scene = builds(&[&gfx90a(), &fixture("answer-sm_90.cubin")], &[&grown()]);
     let out = differs(scene.fatbin("diff old new"));
     let size = |it: &str| scene.read(&format!("{it}/lib.so")).len();
-    let kernel = "  ARCH    OLD  NEW  CHANGE  WHAT  KERNEL\n  gfx90a   32   96     +64  code  answer_kernel\n";
+    let kernel = "  ARCH    OLD  NEW  CHANGE  DETAILS       KERNEL\n  gfx90a   32   96     +64  code differs  answer_kernel\n";
     assert!(out.ends_with(kernel), "{out}");
     assert!(out.contains("\n  archs removed: sm_90\n"), "{out}");
     assert!(out.contains("  sm_90   openmp  elf    3312     -   -3312  removed: 1 image, 1 kernel\n"), "{out}");
@@ -112,8 +112,8 @@ fn prints_one_row_for_a_kernel_that_grew_on_every_arch() {
     let large = "sm_80, sm_90, sm_100  3000  3300    +300  registers 32 -> 32..33  large\n";
     assert!(out.contains(large), "{out}");
     let all = differs(scene.fatbin("diff --all a b"));
-    assert!(all.contains("  sm_80, sm_90: code; sm_100: registers 32 -> 33  large\n"), "{all}");
-    assert!(out.contains("  sm_80, sm_90, sm_100   300   303      +3  code "), "{out}");
+    assert!(all.contains("  sm_80, sm_90: code differs; sm_100: registers 32 -> 33  large\n"), "{all}");
+    assert!(out.contains("  sm_80, sm_90, sm_100   300   303      +3  code differs "), "{out}");
     assert!(!out.contains("more kernel"), "20 kernels fit, whatever number of archs: {out}");
 }
 
@@ -133,7 +133,7 @@ fn reports_lost_compression_as_a_storage_difference() {
     scene.fatbin("pack --compress -o old a").ok();
     scene.fatbin("pack --format-version 3 -o new a").ok();
     let out = differs(scene.fatbin("diff old new"));
-    assert!(out.contains("only the way of storing, zstd -> plain"), "{out}");
+    assert!(out.contains("only storage differs, zstd -> uncompressed"), "{out}");
     assert_eq!(scene.fatbin("diff --max-growth 5% old new").status, 1, "stored, it grew");
     scene.fatbin("diff --code-only old new").ok();
 }
@@ -158,13 +158,13 @@ fn growth_limit_decides_the_exit_status() {
         assert_eq!(status(limits), expected, "{limits}");
     }
     let out = differs(scene.fatbin("diff --max-growth 5% old new"));
-    assert!(out.contains("  limit of 5 %: EXCEEDED, +3312, +95.8 %\n"), "{out}");
+    assert!(out.contains("  growth limit 5 %: EXCEEDED, +3312, +95.8 %\n"), "{out}");
     let run = scene.fatbin("diff --max-growth gfx942=5% old new");
-    assert_eq!(run.err, "fatbin: neither side has code for gfx942, whose growth is to be limited\n");
+    assert_eq!(run.err, "fatbin: no code for gfx942 in OLD or NEW; cannot check its growth\n");
     scene.fatbin("lock --code-only old -o code.lock").ok();
     let run = scene.fatbin("diff --max-growth 5% code.lock new");
     assert_eq!((run.status, run.out.as_str()), (2, ""));
-    assert_eq!(run.err, "fatbin: OLD does not state the sizes that --max-growth needs\n");
+    assert_eq!(run.err, "fatbin: OLD records no sizes; --max-growth needs them\n");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn pairs_members_of_two_versions_of_a_wheel() {
     scene.fatbin(&format!("lock {old} -o old.lock")).ok();
     for old in [old.as_str(), "old.lock"] {
         let out = differs(scene.fatbin(&format!("diff {old} {new}")));
-        assert_eq!(out.matches("  gfx90a   32   96     +64  code  answer_kernel\n").count(), 2, "{out}");
+        assert_eq!(out.matches("  gfx90a   32   96     +64  code differs  answer_kernel\n").count(), 2, "{out}");
         assert!(!out.contains("added") && !out.contains("removed"), "{out}");
     }
 }
@@ -215,7 +215,7 @@ fn reports_errors_apart_from_differences() {
         .file("new.lock", "fatbin.lock/2\n");
     let cases = [
         ("missing old", "missing: cannot open: No such file or directory (os error 2)"),
-        ("old bad.lock", "bad.lock: line 2: size is \"x\", should be a number"),
+        ("old bad.lock", "bad.lock: line 2: invalid size \"x\", expected a number"),
         ("new.lock old", "new.lock: line 1: is \"fatbin.lock/2\", should be \"fatbin.lock/1\""),
         ("text text", "no device code to compare on either side"),
     ];

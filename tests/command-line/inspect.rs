@@ -58,7 +58,7 @@ fn matrix_shows_missing_kernels_by_arch() {
     scene.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "g");
     scene.file("b.ptx", ptx(".entry answer_kernel() { ret; } .entry _Z4morePi() { ret; }"));
     let table = "\
-2 kernels, 3 archs, 1 kernel missing for some
+2 kernels, 3 archs, 1 kernel missing for some archs
   gfx90a  sm_90  sm_90 ptx  KERNEL
           -      yes        more(int*)
   yes     yes    yes        answer_kernel
@@ -132,5 +132,5 @@ fn lists_bitcode_without_inspecting_it() {
         .file("a.bc", b"BC\xc0\xde and so on")
         .fatbin("pack -o p --image file=a.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a");
     let out = scene.fatbin("inspect p").ok();
-    assert!(out.contains("bitcode, not looked into: LLVM bitcode"), "{out}");
+    assert!(out.contains("bitcode, not inspected: LLVM bitcode"), "{out}");
 }

@@ -1,7 +1,7 @@
-//! `diff --json`: one document with a stated schema, `fatbin.diff/1`, to which fields are only ever added.
+//! `diff --json`: one document of schema `fatbin.diff/1`. Later versions of fatbin only add fields.
 //!
-//! Numbers are bytes or counts. A field that is absent is unknown or does not apply; what differs is listed, the largest
-//! difference first.
+//! Numbers are bytes or counts. An absent field is unknown or not applicable. Only differences are listed, the largest
+//! first.
 //!
 //! ```text
 //! { "schema": "fatbin.diff/1", "equal": false,
@@ -132,7 +132,7 @@ struct KernelJson<'a> {
     new: Option<FiguresJson<'a>>,
 }
 
-/// The figures of a kernel, those that are known.
+/// The known figures of a kernel.
 struct FiguresJson<'a>(&'a LockedKernel);
 
 impl Serialize for FiguresJson<'_> {
@@ -148,9 +148,9 @@ impl Serialize for FiguresJson<'_> {
     }
 }
 
-/// The document, with a final newline.
+/// Returns the document, with a final newline.
 pub fn differences_json(differences: &Differences<'_>) -> String {
-    let Differences { names: [old, new], comparison, verdicts } = differences;
+    let Differences { names: [old, new], comparison, budgets } = differences;
     let document = Document {
         schema: SCHEMA,
         equal: comparison.files.is_empty(),
@@ -158,7 +158,7 @@ pub fn differences_json(differences: &Differences<'_>) -> String {
         new: BuildJson::new(new, &comparison.new),
         added_archs: &comparison.added_archs,
         removed_archs: &comparison.removed_archs,
-        budgets: verdicts.iter().map(BudgetJson::new).collect(),
+        budgets: budgets.iter().map(BudgetJson::new).collect(),
         files: comparison.files.iter().map(FileJson::new).collect(),
     };
     serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
@@ -172,8 +172,8 @@ impl<'a> BuildJson<'a> {
 }
 
 impl<'a> BudgetJson<'a> {
-    fn new(verdict: &'a lock::BudgetResult<'a>) -> Self {
-        let &lock::BudgetResult { budget, measure, old, new, exceeded } = verdict;
+    fn new(result: &'a lock::BudgetResult<'a>) -> Self {
+        let &lock::BudgetResult { budget, measure, old, new, exceeded } = result;
         let (max_percent, max_bytes) = match budget.limit {
             GrowthLimit::Percent(percent) => (Some(percent), None),
             GrowthLimit::Bytes(bytes) => (None, Some(bytes)),

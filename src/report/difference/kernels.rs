@@ -1,5 +1,5 @@
-//! The kernels of a file that differ, for people: a row for each, whatever number of archs it is built for. A kernel that grew
-//! for ten archs would else take ten rows and leave none to the next.
+//! Table of the kernels of a file that differ: one row per kernel, for all archs together. Otherwise a kernel that grew for
+//! ten archs would take ten rows and leave none for the next.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,26 +11,27 @@ use crate::report::Screen;
 use crate::report::text::{Column, columns, printable};
 use crate::target::order;
 
-/// Longer names of kernels are cut in the middle: templates begin alike and differ in their arguments.
+/// Maximum length of a kernel name. Longer names are cut in the middle: names of templates have equal beginnings and
+/// differ in their arguments.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// As many archs, and different changes, of a kernel are shown if not all are asked for.
+/// Maximum number of archs, and of different changes, of a kernel that are shown without `--all`.
 const MAX_PARTS: usize = 4;
 
-/// A kernel, and what became of it for each arch.
+/// A kernel and its difference for each arch.
 struct Row<'a> {
     name: &'a str,
     archs: Vec<(String, &'a KernelDifference<'a>)>,
 }
 
-/// A table of the kernels that differ, the largest difference first, and how many are left out.
+/// Returns a table of the kernels that differ, the largest difference first, and the number of rows left out.
 pub fn kernels(targets: &[&TargetDifference<'_>], all: bool, screen: &Screen) -> String {
     let rows = rows(targets);
     if rows.is_empty() {
         return String::new();
     }
     let shown = if all { rows.len() } else { MAX_ROWS };
-    let [arch, what, kernel] = ["ARCH", "WHAT", "KERNEL"].map(Column::left);
+    let [arch, what, kernel] = ["ARCH", "DETAILS", "KERNEL"].map(Column::left);
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
     let cells = rows.iter().take(shown).map(|row| {
         let name = printable(row.name);
@@ -58,7 +59,9 @@ fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
         }
     }
     let mut rows: Vec<_> = rows.into_values().collect();
-    rows.iter_mut().for_each(|row| row.archs.sort_by_cached_key(|(arch, _)| order(arch)));
+    for row in &mut rows {
+        row.archs.sort_by_cached_key(|(arch, _)| order(arch));
+    }
     rows.sort_by_key(|row| Reverse(row.growth().unsigned_abs()));
     rows
 }
@@ -70,7 +73,7 @@ impl<'a> Row<'a> {
         names
     }
 
-    /// The code of one side for all archs together, as far as it is known.
+    /// Returns the size of the code of one side for all archs together, as far as it is known.
     fn size(&self, side: impl Fn(&KernelDifference<'a>) -> Option<&'a LockedKernel>) -> Option<u64> {
         let sizes = self.archs.iter().filter_map(|(_, it)| side(it)?.code_size());
         sizes.reduce(u64::saturating_add)
@@ -80,12 +83,12 @@ impl<'a> Row<'a> {
         self.archs.iter().map(|(_, it)| it.growth()).fold(0, i64::saturating_add)
     }
 
-    /// What became of it: the figures that changed for any arch. With `all`, and where it was added for some archs or removed
-    /// and changed for others, every different change once with its archs.
+    /// Returns the figures that changed for any arch. With `all`, or where the kernel was added or removed for some archs
+    /// and changed for others, returns each different change once, with its archs.
     fn changes(&self, all: bool) -> Vec<String> {
         let mut changes: Vec<(String, Vec<&str>)> = Vec::new();
         for (arch, difference) in &self.archs {
-            let what = what(&[difference]);
+            let what = describe(&[difference]);
             match changes.iter_mut().find(|(known, _)| *known == what) {
                 Some((_, archs)) if archs.last() == Some(&arch.as_str()) => {}
                 Some((_, archs)) => archs.push(arch),
@@ -96,25 +99,25 @@ impl<'a> Row<'a> {
         match changes.as_slice() {
             [(what, _)] => vec![what.clone()],
             _ if !all && self.archs.iter().all(is_changed) => {
-                vec![what(&self.archs.iter().map(|(_, it)| *it).collect::<Vec<_>>())]
+                vec![describe(&self.archs.iter().map(|(_, it)| *it).collect::<Vec<_>>())]
             }
             several => several.iter().map(|(what, archs)| format!("{}: {what}", archs.join(", "))).collect(),
         }
     }
 }
 
-/// The first of many, and how many more there are.
+/// Joins the first parts and the number of the others.
 fn join_first(parts: Vec<String>, between: &str, all: bool) -> String {
-    // "and 1 more" takes the room of the one.
+    // "and 1 more" would be as long as the part itself.
     if all || parts.len() <= MAX_PARTS + 1 {
         return parts.join(between);
     }
     format!("{} and {} more", parts[..MAX_PARTS].join(between), parts.len() - MAX_PARTS)
 }
 
-/// What happened to a kernel in the same way several times: the figures that changed, from the least to the most, without
-/// the size of the code, which has a column.
-fn what(differences: &[&KernelDifference<'_>]) -> String {
+/// Describes equal kinds of differences of one kernel: the figures that changed, as ranges, without the size of the code,
+/// which has a column.
+fn describe(differences: &[&KernelDifference<'_>]) -> String {
     let pairs: Vec<_> = differences.iter().filter_map(|it| it.before().zip(it.after())).collect();
     if pairs.is_empty() {
         let is_added = differences.iter().any(|it| it.after().is_some());
@@ -140,10 +143,10 @@ fn what(differences: &[&KernelDifference<'_>]) -> String {
         is_changed.then(|| format!("{} {old} -> {new}", figure.key()))
     });
     let changes: Vec<String> = changes.collect();
-    if changes.is_empty() { "code".to_owned() } else { changes.join(", ") }
+    if changes.is_empty() { "code differs".to_owned() } else { changes.join(", ") }
 }
 
-/// A name without its middle, if it is long.
+/// Cuts the middle out of a long name.
 fn shortened(name: &str) -> String {
     let count = name.chars().count();
     if count <= MAX_NAME_LENGTH {

@@ -1,4 +1,5 @@
-//! What became of device code, as text: the sums first, then by file, arch and kernel, the largest difference first.
+//! Differences between two builds as text and JSON: totals first, then by file, arch and kernel, the largest difference
+//! first.
 
 mod cells;
 mod json;
@@ -10,12 +11,13 @@ pub use table::differences_table;
 
 use crate::lock::{BudgetResult, Comparison};
 
-/// Two builds and what differs.
+/// Two builds and their differences.
 #[derive(Debug, Clone, Copy)]
 pub struct Differences<'a> {
-    /// What the user calls the old and the new one.
+    /// Names of the old and the new build as specified by the user.
     pub names: &'a [String; 2],
+    /// The differences.
     pub comparison: &'a Comparison<'a>,
-    /// Of the limits on growth, if there are any.
-    pub verdicts: &'a [BudgetResult<'a>],
+    /// Results of the limits on growth.
+    pub budgets: &'a [BudgetResult<'a>],
 }

@@ -1,4 +1,4 @@
-//! `diff` for people: what a reviewer asks first stands first, and the rest is as long as a screen.
+//! Text of `diff`: the totals that a reviewer needs first, then tables that are cut to about one screen.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,15 @@ use crate::lock::{BudgetResult, Change, FileDifference, Measure, TargetDifferenc
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 
-/// What differs, as lines that end in a newline; with `all`, nothing is left out or cut.
+/// Returns the differences as lines that end in a newline. With `all`, no row is left out and no name is cut.
 pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Screen) -> String {
     let comparison = differences.comparison;
     let (old, new) = (comparison.old, comparison.new);
-    let mut text = match comparison.files.is_empty() {
-        true => "the device code is the same\n".to_owned(),
-        false => "the device code differs\n".to_owned(),
-    };
+    let is_equal = comparison.files.is_empty();
+    let mut text = if is_equal { "device code is identical\n" } else { "device code differs\n" }.to_owned();
     let counts = [("image", old.images, new.images), ("kernel", old.kernels, new.kernels)];
-    let counts = counts.map(|(what, old, new)| match old == new {
-        true => counted(new, what),
-        false => format!("{old} -> {}", counted(new, what)),
+    let counts = counts.map(|(what, old, new)| {
+        if old == new { counted(new, what) } else { format!("{old} -> {}", counted(new, what)) }
     });
     text += &format!("  device code: {}, {}\n", sizes(old.size, new.size), counts.join(", "));
     if (old.stored, new.stored) != (old.size, new.size) {
@@ -31,21 +28,25 @@ pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Scre
             text += &format!("  archs {what}: {}\n", printable(&archs.join(", ")));
         }
     }
-    differences.verdicts.iter().for_each(|verdict| text += &budget_line(verdict));
+    for result in differences.budgets {
+        text += &budget_line(result);
+    }
     let shown = if all { usize::MAX } else { MAX_ROWS };
-    comparison.files.iter().take(shown).for_each(|file| text += &file_block(file, all, screen));
+    for file in comparison.files.iter().take(shown) {
+        text += &file_block(file, all, screen);
+    }
     text + &left_out(comparison.files.len(), shown, "file")
 }
 
-fn budget_line(verdict: &BudgetResult<'_>) -> String {
-    let arch = verdict.budget.arch.as_ref().map(|arch| format!(" for {}", printable(arch))).unwrap_or_default();
-    let stored = if verdict.measure == Measure::Stored { " as stored" } else { "" };
-    let grown = growth(verdict.old, verdict.new);
-    let (most, word) = (verdict.budget.limit, if verdict.exceeded { "EXCEEDED" } else { "kept" });
-    format!("  limit of {most}{arch}{stored}: {word}, {}\n", signed(grown, percent(verdict.old, grown)))
+fn budget_line(result: &BudgetResult<'_>) -> String {
+    let arch = result.budget.arch.as_ref().map(|arch| format!(" for {}", printable(arch))).unwrap_or_default();
+    let stored = if result.measure == Measure::Stored { ", stored" } else { "" };
+    let grown = growth(result.old, result.new);
+    let (limit, word) = (result.budget.limit, if result.exceeded { "EXCEEDED" } else { "met" });
+    format!("  growth limit {limit}{arch}{stored}: {word}, {}\n", signed(grown, percent(result.old, grown)))
 }
 
-/// What was and what is, and by how much it grew.
+/// Returns an old and a new size and the growth.
 fn sizes(old: Option<u64>, new: Option<u64>) -> String {
     match (old, new) {
         (Some(old), Some(new)) if old == new => format!("{new} bytes"),
@@ -53,7 +54,7 @@ fn sizes(old: Option<u64>, new: Option<u64>) -> String {
             let grown = growth(old, new);
             format!("{old} -> {new} bytes ({})", signed(grown, percent(old, grown)))
         }
-        _ => "sizes are not stated".to_owned(),
+        _ => "sizes not recorded".to_owned(),
     }
 }
 
@@ -74,7 +75,7 @@ fn file_block(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
         (Some(old), Some(new)) => match sizes(old.size, new.size) {
             sizes if file.targets.is_empty() => {
                 let (old, new) = (old.stored, new.stored);
-                format!("{sizes}, the same images stored in other containers: {}", self::sizes(old, new))
+                format!("{sizes}, same images in different containers: {}", self::sizes(old, new))
             }
             sizes => sizes,
         },
@@ -83,14 +84,14 @@ fn file_block(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
     if !file.targets.is_empty() {
         text += &targets(&file.targets, screen);
     }
-    // All kernels of an arch that came or went say nothing that its own line does not say.
+    // The kernels of an added or removed arch add nothing to its own row.
     let is_shown = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
     let changed: Vec<_> = file.targets.iter().filter(is_shown).collect();
     text + &kernels(&changed, all, screen)
 }
 
 fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {
-    let [arch, kind, image, what] = ["ARCH", "KIND", "IMAGE", "WHAT"].map(Column::left);
+    let [arch, kind, image, what] = ["ARCH", "KIND", "IMAGE", "DETAILS"].map(Column::left);
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
     let rows = targets.iter().map(|it| {
         let is_known = it.old.size.or(it.new.size).is_some();
@@ -112,22 +113,23 @@ fn describe_target(difference: &TargetDifference<'_>) -> String {
     let contents =
         |side: &TargetTotals| format!("{}, {}", counted(side.images, "image"), counted(side.kernels, "kernel"));
     let listed = |names: &BTreeSet<String>| printable(&names.iter().cloned().collect::<Vec<_>>().join(", "));
-    let codecs = |side: &TargetTotals| if side.codecs.is_empty() { "plain".to_owned() } else { listed(&side.codecs) };
-    let debug = match old.debug == new.debug {
-        true => String::new(),
-        false => format!(": {} -> {}", listed(&old.debug), listed(&new.debug)),
+    let codecs = |side: &TargetTotals| if side.codecs.is_empty() { "uncompressed".to_owned() } else { listed(&side.codecs) };
+    let debug = if old.debug == new.debug {
+        String::new()
+    } else {
+        format!(": {} -> {}", listed(&old.debug), listed(&new.debug))
     };
     let of_images = match (old.images, new.images, difference.images_changed) {
         (1, 1, _) | (_, _, 0) => String::new(),
-        (old, new, changed) if old == new => format!(" of {changed} of {new} images"),
+        (old, new, changed) if old == new => format!(" in {changed} of {new} images"),
         (old, new, _) => format!(", {old} -> {new} images"),
     };
     let what = match difference.change {
         Change::Added => format!("added: {}", contents(new)),
         Change::Removed => format!("removed: {}", contents(old)),
-        Change::Code => format!("code{of_images}"),
-        Change::Metadata => format!("only debug information or notes{debug}{of_images}"),
-        Change::Storage => "only the way of storing".to_owned(),
+        Change::Code => format!("code differs{of_images}"),
+        Change::Metadata => format!("only debug information or notes differ{of_images}{debug}"),
+        Change::Storage => "only storage differs".to_owned(),
     };
     let (before, after) = (codecs(old), codecs(new));
     match difference.change {

@@ -1,7 +1,7 @@
-//! `inspect --json`: one document with a stated schema, `fatbin.inspect/1`, to which fields are only ever added.
+//! `inspect --json`: one document of schema `fatbin.inspect/1`. Later versions of fatbin only add fields.
 //!
-//! It has `files`, or with `--matrix` a `matrix`. Numbers are bytes or counts. A field that is absent is unknown or does
-//! not apply; `kind` to `address` of an image are those of `fatbin.scan/1`.
+//! It has `files`, or with `--matrix` a `matrix`. Numbers are bytes or counts. An absent field is unknown or not
+//! applicable. `kind` to `address` of an image are those of `fatbin.scan/1`.
 //!
 //! ```text
 //! { "schema": "fatbin.inspect/1",
@@ -57,10 +57,10 @@ struct FileJson<'a> {
 struct ImageJson<'a> {
     #[serde(flatten)]
     identity: ImageIdentity<'a>,
-    /// What ROCm's tools call it.
+    /// URI of the image as in ROCm's tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
-    /// Why nothing was looked for.
+    /// Reason why the image was not inspected.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_inspected: Option<&'static str>,
     kernels: Vec<KernelJson<'a>>,
@@ -85,7 +85,7 @@ struct UnitJson<'a> {
     dwarf_version: u16,
 }
 
-/// A kernel: names, figures, and what is no single number.
+/// A kernel: names, figures and values that are not a single number.
 struct KernelJson<'a>(&'a Kernel);
 
 #[derive(Serialize)]
@@ -132,12 +132,12 @@ struct UninspectedJson<'a> {
     images: usize,
 }
 
-/// The document of files, with a final newline.
+/// Returns the document of the files, with a final newline.
 pub fn inspection_json(files: &[InspectedFile<'_>]) -> String {
     document(Document { schema: SCHEMA, files: Some(files.iter().map(FileJson::new).collect()), matrix: None })
 }
 
-/// The document of the matrix, with a final newline.
+/// Returns the document of the matrix, with a final newline.
 pub fn matrix_json(matrix: &KernelMatrix) -> String {
     document(Document { schema: SCHEMA, files: None, matrix: Some(MatrixJson::new(matrix)) })
 }
@@ -232,7 +232,7 @@ impl<'a> MatrixJson<'a> {
             archs: matrix.archs_with(row, MatrixCell::Present).collect(),
             missing: matrix.archs_with(row, MatrixCell::Missing).collect(),
         };
-        let left = |(left, &images): (&'a UninspectedImages, &usize)| UninspectedJson {
+        let uninspected = |(left, &images): (&'a UninspectedImages, &usize)| UninspectedJson {
             arch: &left.arch,
             reason: left.reason,
             images,
@@ -240,7 +240,7 @@ impl<'a> MatrixJson<'a> {
         MatrixJson {
             archs: matrix.archs.iter().map(|arch| arch.label.as_str()).collect(),
             kernels: matrix.rows.iter().map(row).collect(),
-            not_inspected: matrix.not_inspected.iter().map(left).collect(),
+            not_inspected: matrix.not_inspected.iter().map(uninspected).collect(),
         }
     }
 }

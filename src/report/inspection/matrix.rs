@@ -4,13 +4,13 @@ use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::survey::{KernelMatrix, MatrixCell, MatrixColumn, UninspectedImages};
 
-/// The matrix for people.
+/// Returns the matrix as a table.
 pub fn matrix_table(matrix: &KernelMatrix, screen: &Screen) -> String {
     let (kernels, archs) = (counted(matrix.rows.len(), "kernel"), counted(matrix.archs.len(), "arch"));
     let incomplete = matrix.rows.iter().filter(|row| row.missing() > 0).count();
     let mut text = match incomplete {
         0 => format!("{kernels}, {archs}, nothing missing\n"),
-        _ => format!("{kernels}, {archs}, {} missing for some\n", counted(incomplete, "kernel")),
+        _ => format!("{kernels}, {archs}, {} missing for some archs\n", counted(incomplete, "kernel")),
     };
     if !matrix.rows.is_empty() {
         let heading = |arch: &MatrixColumn| Column::left(&printable(&arch.label));
@@ -28,7 +28,7 @@ pub fn matrix_table(matrix: &KernelMatrix, screen: &Screen) -> String {
         text += &columns(&headings, rows, screen);
     }
     for (UninspectedImages { arch, reason }, images) in &matrix.not_inspected {
-        text += &format!("  not looked into: {} ({}): {reason}\n", printable(arch), counted(*images, "image"));
+        text += &format!("  not inspected: {} ({}): {reason}\n", printable(arch), counted(*images, "image"));
     }
     text
 }
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_is_missing_where_others_of_its_triple_are() {
+    fn marks_kernels_missing_for_an_arch_of_their_triple() {
         let images = [
             image(ImageKind::Elf, "nvptx64-nvidia-cuda", "sm_90"),
             image(ImageKind::Elf, "nvptx64-nvidia-cuda", "sm_100"),
@@ -65,16 +65,16 @@ mod tests {
             images.iter().zip(names).map(|(image, names)| inspected(image, names)).collect();
         images[4].inspection.not_inspected = Some("NVVM");
         let file = File::empty("lib".to_owned());
-        // The same image again, in another file, changes nothing.
+        // A second copy of the image in another file does not change the matrix.
         let again = InspectedFile { file: &file, images: vec![images[0].clone()] };
         let matrix = KernelMatrix::from_files(&[InspectedFile { file: &file, images }, again]);
         let text = "\
-3 kernels, 4 archs, 1 kernel missing for some
+3 kernels, 4 archs, 1 kernel missing for some archs
   gfx90a  sm_90  sm_100  sm_100 ptx  KERNEL
           yes    -       yes         b
           yes    yes     yes         a
   yes                                c
-  not looked into: sm_90 nvvm (1 image): NVVM
+  not inspected: sm_90 nvvm (1 image): NVVM
 ";
         assert_eq!(matrix_table(&matrix, &Screen::default()), text);
         let b = &matrix.rows[0];

@@ -1,4 +1,4 @@
-//! What is inside images, as text: per image for people and for programs, or as the matrix of kernels and architectures.
+//! Contents of images as tables and JSON, per image or as the matrix of kernels and architectures.
 
 mod json;
 mod matrix;

@@ -1,7 +1,6 @@
-//! `inspect` for people: a line for each image and under it a row for each kernel.
+//! Table of `inspect`: one line per image, followed by one row per kernel.
 //!
-//! The figures that no kernel of an image has are left out, so that AMD's and NVIDIA's images have the columns of their
-//! vendor without anybody saying so.
+//! Figures that no kernel of an image has are left out, so that the images of each vendor get the columns of that vendor.
 
 use std::collections::HashMap;
 
@@ -11,30 +10,30 @@ use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::survey::InspectedImage;
 
-/// What is in one image of the file `path`, as lines that end in a newline.
+/// Returns the contents of one image of the file `path`, with a final newline.
 pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Screen) -> String {
     let InspectedImage { number, image, inspection } = inspected;
-    let said = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
-    let said = said.into_iter().flatten().chain([image.image_kind.name()]);
-    let said: Vec<String> = said.map(printable).collect();
+    let target = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let target = target.into_iter().flatten().chain([image.image_kind.name()]);
+    let target: Vec<String> = target.map(printable).collect();
     let kernels = match (inspection.kernels.len(), inspection.not_inspected) {
-        (0, Some(reason)) => format!("not looked into: {reason}"),
+        (0, Some(reason)) => format!("not inspected: {reason}"),
         (0, None) => "no kernels".to_owned(),
         (count, _) => counted(count, "kernel"),
     };
     let debug = match inspection.debug.level {
         DebugLevel::None => "",
-        DebugLevel::Lines => ", debug information for lines",
+        DebugLevel::Lines => ", line tables",
         DebugLevel::Full => ", full debug information",
     };
-    let mut text = format!("{}: image {number}: {}, {kernels}{debug}\n", printable(path), said.join(" "));
+    let mut text = format!("{}: image {number}: {}, {kernels}{debug}\n", printable(path), target.join(" "));
     if !inspection.kernels.is_empty() {
         text += &table(&inspection.kernels, screen);
     }
     text + &compilers(&inspection.debug)
 }
 
-/// A line for each file in which there is nothing to look into.
+/// Returns a line for each file without device images.
 pub fn without_images<'a>(files: impl Iterator<Item = &'a File>) -> String {
     let empty = files.filter(|file| file.failure.is_none() && file.device_images().next().is_none());
     empty.map(|file| format!("{}: no device images\n", printable(&file.path))).collect()
@@ -78,7 +77,7 @@ fn heading(figure: Figure) -> &'static str {
     }
 }
 
-/// A figure as it is told: what is a minimum has a plus sign, and a shape that is required stands for the number of threads.
+/// Returns the text of a figure. A minimum has a plus sign, and a required work-group shape replaces the number of threads.
 fn cell(figure: Figure, kernel: &Kernel) -> Option<String> {
     let value = figure.value(kernel);
     match (figure, value, kernel.required_threads) {
@@ -88,15 +87,15 @@ fn cell(figure: Figure, kernel: &Kernel) -> Option<String> {
     }
 }
 
-/// The last part of a path, of whatever system.
+/// Returns the last component of a Unix or Windows path.
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// As many units are named for each compiler.
-const MOST_NAMED: usize = 4;
+/// Maximum number of units named per compiler.
+const MAX_NAMED: usize = 4;
 
-/// A line for each compiler with what it compiled, in the order of the units.
+/// Returns a line for each compiler with the units that it compiled, in their order.
 fn compilers(debug: &DebugInfo) -> String {
     let mut compilers: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
@@ -110,12 +109,12 @@ fn compilers(debug: &DebugInfo) -> String {
         }
     }
     let line = |(producer, names): &(&str, Vec<&str>)| {
-        let named = names[..names.len().min(MOST_NAMED)].join(", ");
-        let more = match names.len().saturating_sub(MOST_NAMED) {
+        let listed = names[..names.len().min(MAX_NAMED)].join(", ");
+        let more = match names.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("  compiled by {}: {}{more}\n", printable(producer), printable(&named))
+        format!("  compiled by {}: {}{more}\n", printable(producer), printable(&listed))
     };
     compilers.iter().map(line).collect()
 }

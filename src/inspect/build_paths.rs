@@ -1,5 +1,5 @@
-//! Paths of the machine that an image was built on. They make builds differ from machine to machine and tell strangers
-//! what is nobody's business; compilers leave them in debug information, in messages of assertions and in option strings.
+//! Paths on the machine where an image was built. They make builds irreproducible and disclose details of that machine.
+//! Compilers leave them in debug information, assertion messages and option strings.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -13,28 +13,28 @@ use crate::codec::Limit;
 use crate::error::Malformed;
 use crate::format::ImageKind;
 
-/// An absolute path of two parts or more, in Unix's form or Windows', between what strings and options end with. Machine
-/// code does not look like that: it would need eight printable bytes in a row between two of these.
+/// Pattern of an absolute Unix or Windows path of two or more components between delimiters of strings and options. Machine
+/// code does not match it by chance: that takes eight printable bytes in a row between two delimiters.
 static PATH: LazyLock<Regex> = LazyLock::new(|| {
-    let between = r#"[\x00-\x20"'=:,;()<>\[\]]"#;
+    let delimiter = r#"[\x00-\x20"'=:,;()<>\[\]]"#;
     let unix = r"/[\w.+@~-]{2,}(?:/[\w.+@~-]+)+";
     let windows = r"[A-Za-z]:[\\/](?:[\w.+@~ -]+[\\/])+[\w.+@~ -]+";
     let option = r"(?:-[A-Za-z][\w-]*)?";
-    Regex::new(&format!("(?-u)(?:^|{between}){option}({unix}|{windows})/?(?:$|{between})")).expect("it is one")
+    Regex::new(&format!("(?-u)(?:^|{delimiter}){option}({unix}|{windows})/?(?:$|{delimiter})")).expect("valid pattern")
 });
 
-/// Where the system, the toolkits and compilers are installed: these are the same on every machine.
+/// Directories of the system, toolkits and compilers, which are the same on every machine.
 const SYSTEM_DIRECTORIES: [&str; 9] =
     ["/usr/", "/lib/", "/lib64/", "/bin/", "/etc/", "/dev/", "/proc/", "/sys/", "/opt/rocm"];
 
-/// Below these stands nothing that was installed.
+/// Exceptions to [`SYSTEM_DIRECTORIES`]: directories below them that hold sources.
 const BUILD_DIRECTORIES: [&str; 2] = ["/usr/src/", "/usr/local/src/"];
 
-/// A bound for hostile images; whoever has as many needs no more.
+/// Maximum number of paths, as a bound for hostile images.
 const MAX_PATHS: usize = 1000;
 
-/// The paths that stand in an image, sorted, each once; also those in its debug sections that are stored compressed, which
-/// become as large as `limit`.
+/// Returns the paths in an image, sorted and without duplicates. Includes paths in compressed debug sections, which may
+/// decompress to `limit` bytes.
 pub fn build_paths(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Result<Vec<String>, Malformed> {
     let mut paths = BTreeSet::new();
     add(view.data(), &mut paths);
@@ -44,12 +44,14 @@ pub fn build_paths(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Resul
     Ok(paths.into_iter().collect())
 }
 
-/// Adds the paths that stand in these bytes.
+/// Adds the paths in these bytes.
 fn add(bytes: &[u8], paths: &mut BTreeSet<String>) {
     let mut at = 0;
-    while let Some(found) = PATH.captures_at(bytes, at).filter(|_| paths.len() < MAX_PATHS) {
-        let path = found.get(1).expect("it is part of every match");
-        // What ends one may begin the next.
+    while paths.len() < MAX_PATHS
+        && let Some(captures) = PATH.captures_at(bytes, at)
+    {
+        let path = captures.get(1).expect("group of every match");
+        // The delimiter at the end of one path may begin the next.
         at = path.end();
         let text = String::from_utf8_lossy(path.as_bytes()).into_owned();
         if !is_system_path(&text) {
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_found_between_whatever_ends_a_string() {
+    fn finds_paths_between_delimiters() {
         assert_eq!(paths(b"\0/home/me/src/a.cu\0"), ["/home/me/src/a.cu"]);
         assert_eq!(paths(b"-I/build/include -o /tmp/x/y.o"), ["/build/include", "/tmp/x/y.o"]);
         assert_eq!(paths(b"\0C:\\Users\\me\\a.cu\0D:/ci/work/b.cu\0"), ["C:\\Users\\me\\a.cu", "D:/ci/work/b.cu"]);
@@ -80,19 +82,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_installed_is_not_of_the_build() {
+    fn ignores_installed_files() {
         assert_eq!(paths(b"\0/usr/include/stdio.h\0/opt/rocm-6.4.0/lib/x\0"), [""; 0]);
         assert_eq!(paths(b"\0/usr/src/app/kernel.cu\0"), ["/usr/src/app/kernel.cu"]);
     }
 
     #[test]
-    fn neither_code_nor_a_lone_slash_is_a_path() {
+    fn ignores_code_and_lone_slashes() {
         assert_eq!(paths(b"a / b // c /x/ http://example.com/page\0"), [""; 0]);
         assert_eq!(paths(&(0..=255).cycle().take(70_000).map(|byte: u32| byte as u8).collect::<Vec<_>>()), [""; 0]);
     }
 
-    /// `fixtures/answer-gfx90a-debug.hsaco` with one of its debug sections replaced by a compressed one (`Elf64_Chdr` in
-    /// front of a zlib stream).
+    /// `fixtures/answer-gfx90a-debug.hsaco` with one of its debug sections replaced by a compressed one (`Elf64_Chdr`
+    /// followed by a zlib stream).
     fn with_compressed_section(content: &[u8]) -> Vec<u8> {
         let mut file = include_bytes!("../../fixtures/answer-gfx90a-debug.hsaco").to_vec();
         let mut section = Vec::new();
@@ -118,12 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn paths_in_compressed_debug_sections_are_found_as_far_as_these_may_be_decompressed() {
+    fn finds_paths_in_compressed_debug_sections_within_the_limit() {
         let strings = b"\0/home/me/src/kernel.cu\0".repeat(40);
         let file = with_compressed_section(&strings);
         let found = |limit| build_paths(ImageKind::Elf, View::new(&file), Limit(limit));
-        assert!(paths(&file).iter().all(|path| !path.contains("/home/me")), "the test needs it compressed");
+        assert!(paths(&file).iter().all(|path| !path.contains("/home/me")), "strings are compressed");
         assert!(found(1 << 20).unwrap().contains(&"/home/me/src/kernel.cu".to_owned()));
-        assert!(found(100).is_err(), "what was not seen is not said to be clean");
+        assert!(found(100).is_err(), "an unread section is an error");
     }
 }

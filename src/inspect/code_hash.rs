@@ -1,5 +1,5 @@
-//! A hash of what runs: equal for two builds of one source that differ in debug information, paths and names of tools
-//! only, so that a change of it is worth a look.
+//! Hash of the code of an image. It is equal for two builds of one source that differ only in debug information, paths and
+//! names of tools, so a different hash means different code.
 
 use object::{Object, ObjectSection, SectionFlags};
 use sha2::{Digest, Sha256};
@@ -8,8 +8,8 @@ use super::elf::Elf;
 use crate::bytes::View;
 use crate::format::ImageKind;
 
-/// Sections that say how an image was built, or that change where debug information comes or goes. Of cubins these are
-/// the toolkit's notes, which hold command lines; `.nv.info` refers to symbols by number, and is one of the latter.
+/// Sections that describe how an image was built, or that change with debug information. In cubins these include
+/// the toolkit's notes, which contain command lines; `.nv.info` refers to symbols by number and is one of the latter.
 const SKIPPED_SECTIONS: [&str; 14] = [
     ".debug",
     ".nv_debug",
@@ -27,7 +27,7 @@ const SKIPPED_SECTIONS: [&str; 14] = [
     ".shstrtab",
 ];
 
-/// The hash of an image's code and data; of a form that is not known, that of its bytes.
+/// Returns the hash of the code and data of an image, or of all its bytes if its format is unknown.
 pub fn code_hash(image_kind: ImageKind, view: View<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
     match image_kind {
@@ -56,7 +56,7 @@ fn sections(elf: &Elf<'_>, hash: &mut Sha256) {
     }
 }
 
-/// The lines of PTX that are no comment, and say nothing of the source they come from.
+/// Hashes the lines of PTX, without comments and source locations.
 fn instructions(text: &[u8], hash: &mut Sha256) {
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
         let is_skipped = line.is_empty() || [&b"//"[..], b".loc", b".file"].iter().any(|it| line.starts_with(it));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn line_information_does_not_change_the_hash_and_code_does() {
+    fn hash_depends_on_code_but_not_on_line_information() {
         let plain = include_bytes!("../../fixtures/answer-gfx90a.hsaco");
         let with_lines = include_bytes!("../../fixtures/answer-gfx90a-debug.hsaco");
         assert_ne!(plain[..], with_lines[..]);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn of_ptx_comments_and_places_in_the_source_do_not_count() {
+    fn hash_of_ptx_ignores_comments_and_source_locations() {
         let plain = b".version 8.0\n.entry f()\n{\nret;\n}\n";
         let with_lines =
             b"// a compiler\n.version 8.0\n.file 1 \"/home/me/f.cu\"\n.entry f()\n{\n  .loc 1 2 3\nret;\n}\n\

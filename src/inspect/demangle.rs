@@ -1,26 +1,26 @@
-//! Kernels' names as their authors wrote them.
+//! Demangling of kernel names.
 //!
-//! HIP and CUDA compilers mangle as the Itanium C++ ABI says, Rust's in its own way. Both are read by libraries. A mangled
-//! name refers to parts of itself, so a short one can stand for a text without end; what comes out is limited.
+//! HIP and CUDA compilers mangle names by the Itanium C++ ABI, and Rust's compiler has a scheme of its own. Libraries read
+//! both. A mangled name refers to parts of itself, so a short name can expand without bound; the output is limited.
 
 use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
-/// The longest name that is shown, in bytes. Kernels of template libraries have up to some thousands.
+/// Maximum length of a demangled name, in bytes. Kernels of template libraries have some thousands.
 const MAX_NAME_LENGTH: usize = 1 << 16;
 
-/// How deep a name may be nested, in parsing and in writing.
+/// Maximum nesting of a name, in parsing and in writing.
 const MAX_DEPTH: u32 = 160;
 
-/// The demangled name; `None` for a name that is not mangled, or not in a way that is known.
+/// Returns the demangled name; `None` if the name is not mangled or its scheme is unknown.
 pub fn demangle(name: &str) -> Option<String> {
     rust(name).or_else(|| cpp(name))
 }
 
 fn rust(name: &str) -> Option<String> {
     let demangled = rustc_demangle::try_demangle(name).ok()?;
-    // Without the hash at the end, which tells nobody anything.
+    // Without the hash at the end.
     format_bounded(|text| write!(text, "{demangled:#}"))
 }
 
@@ -34,19 +34,20 @@ fn cpp(name: &str) -> Option<String> {
     let text = format_bounded(|text| symbol.structured_demangle(text, &options))?;
     // The library writes a comma before an empty pack of arguments; real kernels of Kokkos have them.
     let text = text.replace(", >", ">");
-    // SYCL kernels are called by the name of a type; that it is one is of no interest.
+    // SYCL kernels are named after a type. Only the type is of interest.
     Some(text.strip_prefix(TYPE_NAME_PREFIX).map(str::to_owned).unwrap_or(text))
 }
 
-/// What is format_bounded before the type in a name that begins with `_ZTS`.
+/// Prefix of demangled names that begin with `_ZTS`.
 const TYPE_NAME_PREFIX: &str = "typeinfo name for ";
 
-/// What a function writes, if it is no more than a name can be.
+/// Returns the text that a function writes, unless it exceeds the maximum length.
 fn format_bounded(write: impl FnOnce(&mut BoundedString) -> fmt::Result) -> Option<String> {
     let mut text = BoundedString(String::new());
     write(&mut text).ok().map(|()| text.0)
 }
 
+/// String of at most [`MAX_NAME_LENGTH`] bytes.
 struct BoundedString(String);
 
 impl Write for BoundedString {
@@ -63,9 +64,9 @@ impl Write for BoundedString {
 mod tests {
     use super::*;
 
-    /// The right-hand sides are what `llvm-cxxfilt` 22 prints, but for SYCL's.
+    /// Expectations are the output of `llvm-cxxfilt` 22, except for SYCL.
     #[test]
-    fn a_name_is_what_its_author_wrote() {
+    fn demangles_cpp_and_rust_names() {
         let names = [
             ("_Z5plainPi", "plain(int*)"),
             ("_ZN1a5spillILi3EEEvPf", "void a::spill<3>(float*)"),
@@ -83,14 +84,14 @@ mod tests {
         }
     }
 
-    /// A function of pairs, each of two of the pair before: with every step the text doubles, and the name does not.
+    /// A function of nested pairs, each of two copies of the previous pair: every step doubles the text but not the name.
     fn doubling(steps: u32) -> String {
         let pair = |before: u32| format!("S_IS{0}_S{0}_E", base36(before));
         format!("_Z1f4pairIiiE{}", (0..steps).map(pair).collect::<String>())
     }
 
     #[test]
-    fn a_name_that_stands_for_an_endless_text_is_left_as_it_is() {
+    fn does_not_demangle_a_name_that_expands_without_bound() {
         let two = "f(pair<int, int>, pair<pair<int, int>, pair<int, int> >)";
         assert_eq!(demangle(&doubling(1)).as_deref(), Some(two));
         assert_eq!(demangle(&doubling(9)).unwrap().matches("int").count(), 2 * 1023);

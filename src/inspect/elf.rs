@@ -1,9 +1,8 @@
-//! A device ELF file as the readers of this room need it: sections by name, functions, and addresses that tell functions
-//! apart.
+//! Device ELF files: sections by name, functions, and unique addresses of functions.
 //!
-//! In relocatable files and in cubins every function has a section of its own and they all begin at address 0. Debug
-//! information refers to them through relocations, so any base will do as long as each section has its own: here it is
-//! the section's number, above all offsets that a section can have.
+//! In relocatable files and in cubins every function has a section of its own, and all of them begin at address 0. Debug
+//! information refers to functions through relocations, so any base address works if it is unique per section. The base
+//! is the number of the section, shifted above all offsets that a section can have.
 
 use std::collections::HashMap;
 
@@ -21,30 +20,30 @@ pub struct Elf<'data> {
     pub view: View<'data>,
     pub file: ElfFile64<'data, Endianness>,
     by_name: HashMap<&'data str, SectionIndex>,
-    /// Whether sections have no addresses of their own.
+    /// Whether sections have no addresses of their own and get a base.
     is_based: bool,
 }
 
-/// A function and what the symbol table says of it.
+/// A function in the symbol table.
 #[derive(Debug, Clone, Copy)]
 pub struct ElfFunction<'data> {
     pub name: &'data str,
-    /// Its number in the symbol table.
+    /// Index in the symbol table.
     pub number: usize,
     pub section: Option<SectionIndex>,
     pub other: u8,
-    /// Its address, with the base of its section.
+    /// Address, with the base of its section.
     pub entry: u64,
     pub size: u64,
 }
 
-/// Above all offsets in a section, which fit into 32 bits as sizes of code do.
+/// Shift of a section number above all offsets in a section, which fit into 32 bits like sizes of code.
 const BASE_SHIFT: u32 = 32;
 
 impl<'data> Elf<'data> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::ObjectFile(error));
-        // Any number there is fine: cubins have the toolkit's in `e_version`.
+        // Any `e_version` is accepted: cubins have the version of the toolkit there.
         let file = ElfFile64::<Endianness>::parse(view.data()).map_err(malformed)?;
         let mut by_name = HashMap::new();
         for section in file.sections() {
@@ -61,7 +60,7 @@ impl<'data> Elf<'data> {
         self.file.elf_header().e_machine(self.file.endian())
     }
 
-    /// Whether it has to be linked before it can run.
+    /// Returns whether the file must be linked before it can run.
     pub fn is_relocatable(&self) -> bool {
         self.file.elf_header().e_type(self.file.endian()) == elf::ET_REL
     }
@@ -74,19 +73,19 @@ impl<'data> Elf<'data> {
         self.section(name).map(|section| section.size())
     }
 
-    /// The bytes of a section as they are stored; none of one that takes no room in the file.
+    /// Returns the stored bytes of a section; empty for a section without bytes in the file.
     pub fn bytes(&self, section: &ElfSection64<'data, '_, Endianness>) -> Result<View<'data>, Malformed> {
         let (offset, size) = section.file_range().unwrap_or_default();
         self.view.part("ELF section offset", 0, offset, size)
     }
 
-    /// The upper byte of the field `sh_info` of a section.
+    /// Returns the upper byte of the field `sh_info` of a section.
     pub fn info_byte(&self, section: SectionIndex) -> Option<u8> {
         let header = self.file.elf_section_table().section(section).ok()?;
         Some((header.sh_info(self.file.endian()) >> 24) as u8)
     }
 
-    /// Functions, in the order of the symbol table, or of the dynamic one in a stripped file.
+    /// Returns all functions in the order of the symbol table, or of the dynamic symbol table of a stripped file.
     pub fn functions(&self) -> Vec<ElfFunction<'data>> {
         let of = |symbols: &mut dyn Iterator<Item = ElfSymbol64<'data, '_, Endianness>>| -> Vec<_> {
             symbols.filter_map(|symbol| self.function(&symbol)).collect()
@@ -112,13 +111,13 @@ impl<'data> Elf<'data> {
         })
     }
 
-    /// A symbol's address, with the base of its section if that holds code.
+    /// Returns the address of a symbol, with the base of its section if that holds code.
     pub fn address(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> u64 {
         let base = symbol.section_index().map_or(0, |section| self.base(section));
         base.wrapping_add(symbol.address())
     }
 
-    /// What sections of code without addresses are told apart by. Sections of data have none: what refers to them means
+    /// Returns the base of a code section without an address. Data sections have base 0, because references to them are
     /// offsets.
     fn base(&self, section: SectionIndex) -> u64 {
         let header = self.file.elf_section_table().section(section);
@@ -126,12 +125,12 @@ impl<'data> Elf<'data> {
         if self.is_based && holds_code { (section.0 as u64) << BASE_SHIFT } else { 0 }
     }
 
-    /// Every note of the file: owner, type and description.
+    /// Returns all notes of the file: owner, type and description.
     pub fn notes(&self) -> Vec<(&'data [u8], u32, View<'data>)> {
         let endian = self.file.endian();
         let mut notes = Vec::new();
         let mut read = |mut found: NoteIterator<'data, FileHeader64<Endianness>>| {
-            // What follows a broken note cannot be found.
+            // Notes after an invalid note cannot be found.
             while let Ok(Some(note)) = found.next() {
                 notes.push((note.name(), note.n_type(endian).0, self.view_of(note.desc())));
             }
@@ -143,7 +142,7 @@ impl<'data> Elf<'data> {
                 read(found);
             }
         }
-        // A file without section headers still has segments, which is what a loader goes by.
+        // A file without section headers still has segments, which are all that a loader reads.
         if !has_sections {
             for segment in self.file.elf_program_headers() {
                 if let Ok(Some(found)) = segment.notes(endian, self.view.data()) {
@@ -154,7 +153,7 @@ impl<'data> Elf<'data> {
         notes
     }
 
-    /// The view of bytes that were borrowed from this file.
+    /// Returns the view of bytes that are borrowed from this file.
     fn view_of(&self, bytes: &'data [u8]) -> View<'data> {
         let start = bytes.as_ptr().addr().wrapping_sub(self.view.data().as_ptr().addr());
         self.view.part("ELF note", 0, start as u64, bytes.len() as u64).unwrap_or(View::new(bytes))

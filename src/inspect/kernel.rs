@@ -1,78 +1,88 @@
-//! A kernel and what it takes of the device, whatever kind of image it stands in.
+//! Kernels and their resource usage, for all kinds of images.
 //!
-//! Sizes are bytes. The names are those of the figures that both vendors' tools print; where the two have different words
-//! for one thing, a field here is that thing.
+//! Sizes are in bytes. Fields are named after the figures that the vendors' tools print; a field covers both vendors where
+//! they use different terms for the same figure.
 
-/// A kernel. Every figure is absent where the image does not state it.
+/// A kernel. A figure is absent if the image does not state it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kernel {
-    /// As the runtime looks it up.
+    /// Name by which the runtime looks it up.
     pub name: String,
-    /// As its author wrote it, where that is something else.
+    /// Demangled name, where it differs.
     pub demangled: Option<String>,
     /// 32-bit registers of a thread (NVIDIA).
     pub registers: Option<u64>,
-    /// The most registers that the compiler was to use.
+    /// Limit on registers that was set for the compiler.
     pub max_registers: Option<u64>,
-    /// Vector registers of a work-item, of both kinds together where the processor has one file for both (AMD).
+    /// Vector registers of a work-item, including accumulation registers where the processor has one register file for both
+    /// (AMD).
     pub vgprs: Option<u64>,
     /// Accumulation vector registers among them (AMD).
     pub agprs: Option<u64>,
     /// Scalar registers of a wavefront (AMD).
     pub sgprs: Option<u64>,
-    /// Registers that did not fit and were stored to memory or to other registers (AMD).
+    /// Vector registers spilled to memory or to other registers (AMD).
     pub vgpr_spills: Option<u64>,
+    /// Scalar registers spilled to memory or to other registers (AMD).
     pub sgpr_spills: Option<u64>,
-    /// Private memory of a work-item or thread: AMD's scratch, NVIDIA's stack, with whatever was spilled to it.
+    /// Private memory of a work-item or thread: AMD's scratch, NVIDIA's stack, including registers spilled to it.
     pub scratch: Option<u64>,
-    /// More scratch may be needed than is stated: a stack that grows as the kernel runs, or functions to be linked yet.
+    /// Whether more scratch may be needed than stated: the stack grows at run time, or functions are not linked yet.
     pub scratch_is_minimum: bool,
-    /// Memory of a work-group that is fixed: AMD's LDS, NVIDIA's shared memory. What the launch adds is not in it.
+    /// Statically allocated memory of a work-group: AMD's LDS, NVIDIA's shared memory. Memory that the launch requests is not
+    /// included.
     pub shared: Option<u64>,
     /// Constant banks of the kernel itself (NVIDIA).
     pub constant_banks: Vec<ConstantBank>,
-    /// Its own parameters, without what the compiler adds for itself, in their order.
+    /// Declared parameters in their order, without those that the compiler adds.
     pub parameters: Vec<Parameter>,
-    /// All of the parameters' memory, with what the compiler adds: AMD's kernarg segment.
+    /// Size of all parameters, with those that the compiler adds: AMD's kernarg segment.
     pub parameter_size: Option<u64>,
-    /// How many work-items or threads go in step.
+    /// Number of work-items or threads that execute in lockstep.
     pub wave_size: Option<u64>,
-    /// The most work-items or threads of a work-group that it may be launched with.
+    /// Maximum number of work-items or threads of a work-group.
     pub max_threads: Option<u64>,
-    /// The only shape of a work-group that it may be launched with.
+    /// Required shape of a work-group.
     pub required_threads: Option<[u64; 3]>,
-    /// How many work-groups are to fit onto a multiprocessor at once (PTX).
+    /// Minimum number of work-groups to fit on a multiprocessor at once (PTX).
     pub min_blocks: Option<u64>,
-    /// Size of its machine code, without the functions that it calls.
+    /// Size of its machine code, without called functions.
     pub code_size: Option<u64>,
-    /// Where its source begins, if the debug information says so.
+    /// First line of its source, by the debug information.
     pub source: Option<SourceLine>,
 }
 
-/// A bank of constant memory, the way cuobjdump numbers them.
+/// A bank of constant memory, as numbered by cuobjdump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConstantBank {
+    /// Number of the bank.
     pub bank: u32,
+    /// Size, in bytes.
     pub size: u64,
 }
 
-/// Where a parameter stands among the others.
+/// A parameter and its location in the parameter memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
+    /// Name, if the image states it.
     pub name: Option<String>,
+    /// Offset, in bytes.
     pub offset: u64,
+    /// Size, in bytes.
     pub size: u64,
 }
 
-/// A place in a source file.
+/// A line in a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLine {
-    /// With its folder, as far as the compiler knew it.
+    /// Path of the file, with its directory as far as the debug information has it.
     pub file: String,
+    /// Line number.
     pub line: u64,
 }
 
-/// A kernel and where its code begins, by which debug information knows it.
+/// A kernel and the address of its code, by which debug information refers to it.
+#[derive(Debug)]
 pub struct LocatedKernel {
     pub kernel: Kernel,
     pub entry: Option<u64>,

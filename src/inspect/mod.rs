@@ -1,11 +1,10 @@
-//! What is inside a device image: its kernels, what each of them takes of the device, and its debug information.
+//! Inspection of device images: kernels, their resource usage, and debug information.
 //!
-//! Every kind of image states that in a form of its own: AMD's code objects in a note, NVIDIA's cubins in sections that
-//! no document describes, PTX in directives, SPIR-V in instructions. Each form is a file here; what they give is one
-//! [`Kernel`]. A figure that an image does not state stays absent, for nothing is computed that a tool would have to
-//! guess.
+//! Each kind of image has a format of its own for these: a note in AMD code objects, undocumented sections in NVIDIA
+//! cubins, directives in PTX, instructions in SPIR-V. One module here reads each format, and all of them return
+//! [`Kernel`]s. A figure that an image does not state is absent; nothing is guessed.
 //!
-//! An image comes from anyone. What is wrong with one part of it is told as a problem, and the rest is still there.
+//! Images are untrusted. An error in one part of an image is reported as a problem, and all other parts are returned.
 
 mod amdgpu;
 mod build_paths;
@@ -34,15 +33,16 @@ use crate::format::ImageKind;
 use elf::Elf;
 use kernel::LocatedKernel;
 
-/// What is inside one image.
+/// Contents of one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// In the order in which the image names them.
+    /// Kernels, in the order of the image.
     pub kernels: Vec<Kernel>,
+    /// Debug information.
     pub debug: DebugInfo,
-    /// Why kernels were not looked for, where they were not; in words that follow "not looked into: ".
+    /// Reason why the image was not inspected for kernels; a phrase that follows "not inspected: ".
     pub not_inspected: Option<&'static str>,
-    /// What could not be read. Everything else is there.
+    /// Errors in parts of the image. All other parts were read.
     pub problems: Vec<Malformed>,
 }
 
@@ -51,31 +51,32 @@ impl Inspection {
         Inspection { not_inspected: Some(reason), ..Default::default() }
     }
 
-    /// Kernels with names for people, and what else was seen on the way to them.
-    fn of(found: Vec<LocatedKernel>, debug: DebugInfo, problems: Vec<Malformed>) -> Self {
+    /// Creates an inspection and demangles the names of the kernels.
+    fn from_kernels(found: Vec<LocatedKernel>, debug: DebugInfo, problems: Vec<Malformed>) -> Self {
         let named = |found: LocatedKernel| Kernel { demangled: demangle::demangle(&found.kernel.name), ..found.kernel };
         Inspection { kernels: found.into_iter().map(named).collect(), debug, not_inspected: None, problems }
     }
 }
 
-/// Looks into an image that is `image_kind`, all of `view`, decompressed. `limit` holds for each compressed section in it.
+/// Inspects a decompressed image of kind `image_kind`, which is all of `view`. `limit` applies to each compressed section
+/// in it.
 pub fn inspect(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, Some(limit)),
         ImageKind::Ptx => ptx::inspect(view),
         ImageKind::SpirV => spirv::inspect(view),
-        ImageKind::Bitcode => Inspection::not_inspected("LLVM bitcode, which becomes machine code when it is linked"),
-        ImageKind::Nvvm => Inspection::not_inspected("NVVM, which becomes machine code when it is linked"),
-        ImageKind::Empty => Inspection::not_inspected("an empty image"),
-        ImageKind::HostObject => Inspection::not_inspected("code for the host"),
+        ImageKind::Bitcode => Inspection::not_inspected("LLVM bitcode, compiled to machine code at link time"),
+        ImageKind::Nvvm => Inspection::not_inspected("NVVM, compiled to machine code at link time"),
+        ImageKind::Empty => Inspection::not_inspected("empty image"),
+        ImageKind::HostObject => Inspection::not_inspected("host code"),
         ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
-            Inspection::not_inspected("a container that cannot be read")
+            Inspection::not_inspected("unreadable container")
         }
-        ImageKind::Unknown => Inspection::not_inspected("of unknown form"),
+        ImageKind::Unknown => Inspection::not_inspected("unknown format"),
     }
 }
 
-/// The same without debug information, which may be a hundred times the kernels.
+/// Inspects an image like [`inspect`] but skips debug information, which may be a hundred times the size of the kernels.
 pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, None),
@@ -83,7 +84,7 @@ pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
     }
 }
 
-/// Debug information is read where there is a limit for it.
+/// Inspects an ELF image. Reads debug information if `limit` is given.
 fn elf_image(view: View<'_>, limit: Option<Limit>) -> Inspection {
     let elf = match Elf::read(view) {
         Ok(elf) => elf,
@@ -97,15 +98,15 @@ fn elf_image(view: View<'_>, limit: Option<Limit>) -> Inspection {
         _ => host_kernels(&elf),
     };
     let debug = limit.map(|limit| debug::read(&elf, &mut found, limit, &mut problems)).unwrap_or_default();
-    Inspection { not_inspected, ..Inspection::of(found, debug, problems) }
+    Inspection { not_inspected, ..Inspection::from_kernels(found, debug, problems) }
 }
 
-/// How clang names the kernels of target regions (`getTargetEntryUniqueInfo` and the offload entries' names in its
-/// OpenMP documentation).
+/// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries in
+/// its OpenMP documentation).
 const OPENMP_KERNEL: &str = "__omp_offloading_";
 
-/// Kernels in an image for the host itself, as OpenMP has them: functions whose name says so. Nothing states what a
-/// processor's function uses.
+/// Returns the kernels of an OpenMP image for the host: the functions with a kernel's name. Host code does not state its
+/// resource usage.
 fn host_kernels(elf: &Elf<'_>) -> Vec<LocatedKernel> {
     let is_kernel = |symbol: &elf::ElfFunction<'_>| symbol.name.starts_with(OPENMP_KERNEL);
     let kernel = |symbol: elf::ElfFunction<'_>| LocatedKernel {

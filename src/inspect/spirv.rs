@@ -1,7 +1,7 @@
-//! SPIR-V: entry points and what execution modes demand of them.
+//! SPIR-V: entry points and their execution modes.
 //!
-//! A module is words: five of a header, then instructions that begin with their length and opcode. Nothing in it says what a
-//! kernel takes of a device, for that is known when it is compiled there. Source: Khronos, SPIR-V Specification, sections
+//! A module consists of words: a header of five, then instructions that begin with their length and opcode. It does not state
+//! the resource usage of kernels, which is known only after compilation for a device. Source: Khronos, SPIR-V Specification, sections
 //! Physical Layout of a SPIR-V Module and Instruction, and Binary Form; the numbers are those of its tables.
 
 use std::collections::HashMap;
@@ -27,13 +27,14 @@ const OP_FUNCTION: u16 = 54;
 /// Execution models of compute: GLCompute and Kernel.
 const COMPUTE_MODELS: [u32; 2] = [5, 6];
 
-/// Execution modes: LocalSize and SubgroupSize, with literals behind them.
+/// Execution modes: LocalSize and SubgroupSize, followed by literals.
 const MODE_LOCAL_SIZE: u32 = 17;
 const MODE_SUBGROUP_SIZE: u32 = 35;
 
 /// Instruction sets that describe functions, variables and types.
 const DEBUG_SETS: [&str; 2] = ["OpenCL.DebugInfo.100", "NonSemantic.Shader.DebugInfo.100"];
 
+/// Inspects a module.
 pub fn inspect(view: View<'_>) -> Inspection {
     let mut module = SpirvModule::default();
     let problem = module.read(view).err();
@@ -47,15 +48,15 @@ pub fn inspect(view: View<'_>) -> Inspection {
             entry: None,
         }
     });
-    Inspection::of(found.collect(), DebugInfo { level, units: Vec::new() }, problem.into_iter().collect())
+    Inspection::from_kernels(found.collect(), DebugInfo { level, units: Vec::new() }, problem.into_iter().collect())
 }
 
 #[derive(Default)]
 struct SpirvModule {
-    /// The ids of entry points' functions, and their names. One function may be several.
+    /// Function ids and names of the entry points. One function may be several entry points.
     entries: Vec<(u32, String)>,
     modes: HashMap<u32, ExecutionModes>,
-    /// The place, as the id of a file's name and a line, that was last stated before a function.
+    /// Source location of each function, as the id of a file name and a line: the last one stated before the function.
     functions: HashMap<u32, (u32, u32)>,
     strings: HashMap<u32, String>,
     line: Option<(u32, u32)>,
@@ -119,14 +120,14 @@ impl SpirvModule {
     }
 }
 
-/// What execution modes demand of a function.
+/// Execution modes of a function.
 #[derive(Default, Clone, Copy)]
 struct ExecutionModes {
     required_threads: Option<[u64; 3]>,
     wave_size: Option<u64>,
 }
 
-/// A string of words: its bytes from the lowest on, up to a NUL.
+/// Returns a string of words: their bytes in little-endian order up to a NUL.
 fn text(words: &[u32]) -> String {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_are_entry_points_and_their_modes() {
+    fn reads_entry_points_and_execution_modes() {
         let source = Some(SourceLine { file: "/src/a.cl".to_owned(), line: 7 });
         let saxpy = Kernel {
             name: "saxpy".to_owned(),
@@ -183,7 +184,7 @@ mod tests {
             ..Default::default()
         };
         let fill = Kernel { name: "fill".to_owned(), ..Default::default() };
-        let expected = Inspection::of(
+        let expected = Inspection::from_kernels(
             [saxpy, fill].map(|kernel| LocatedKernel { kernel, entry: None }).into(),
             DebugInfo { level: DebugLevel::Lines, units: Vec::new() },
             Vec::new(),
@@ -194,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn a_set_of_instructions_for_debugging_is_full_debug_information() {
+    fn a_debug_instruction_set_is_full_debug_information() {
         let import = op(OP_EXT_INST_IMPORT, &[&[8], string("OpenCL.DebugInfo.100").as_slice()].concat());
         let words = [&module()[..HEADER_WORDS], &import].concat();
         assert_eq!(inspect(View::new(&bytes(&words))).debug.level, DebugLevel::Full);
     }
 
     #[test]
-    fn an_instruction_that_does_not_fit_is_told_and_what_stands_before_it_is_there() {
+    fn reports_a_truncated_instruction_and_keeps_earlier_ones() {
         let mut words = module();
         words.push(9 << 16 | u32::from(OP_FUNCTION));
         let inspection = inspect(View::new(&bytes(&words)));
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(inspection.problems[0].to_string(), message);
         assert_eq!(inspection.kernels.len(), 2);
         *words.last_mut().unwrap() = 0;
-        assert_eq!(inspect(View::new(&bytes(&words))).problems.len(), 1, "an instruction without words has no end");
+        assert_eq!(inspect(View::new(&bytes(&words))).problems.len(), 1, "an instruction of length 0 is invalid");
         let good = bytes(&module());
         for end in 0..good.len() {
             inspect(View::new(&good[..end]));

@@ -1,5 +1,5 @@
-//! The fixtures looked into, whole and broken. What other programs make is in `linker-tests/inspect`, beside what LLVM's
-//! and NVIDIA's tools print of it.
+//! Inspection of the fixtures, intact and corrupt. `linker-tests/inspect` compares images of other compilers with the output
+//! of LLVM's and NVIDIA's tools.
 
 use super::*;
 use crate::format::DeviceImage;
@@ -8,7 +8,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-fn look(bytes: &[u8]) -> Inspection {
+fn inspect_image(bytes: &[u8]) -> Inspection {
     let view = View::new(bytes);
     inspect(DeviceImage::identify(view).image_kind, view, Limit::default())
 }
@@ -19,7 +19,7 @@ fn parameter(name: Option<&str>, offset: u64, size: u64) -> Parameter {
 
 /// `llvm-readelf --notes`: `.vgpr_count: 2`, `.sgpr_count: 10` and so on; `llvm-readelf --dyn-syms` has the size.
 #[test]
-fn a_code_object_states_what_its_kernel_takes() {
+fn reads_resource_usage_of_a_code_object() {
     let kernel = Kernel {
         name: "answer_kernel".to_owned(),
         vgprs: Some(2),
@@ -37,22 +37,22 @@ fn a_code_object_states_what_its_kernel_takes() {
         ..Default::default()
     };
     let expected = Inspection { kernels: vec![kernel], ..Default::default() };
-    assert_eq!(look(&fixture("answer-gfx90a.hsaco")), expected);
+    assert_eq!(inspect_image(&fixture("answer-gfx90a.hsaco")), expected);
 }
 
 /// The note is found without section headers; sizes of code are not.
 #[test]
-fn a_code_object_without_section_headers_has_its_note_still() {
+fn reads_the_note_of_a_code_object_without_section_headers() {
     let mut bytes = fixture("answer-gfx90a.hsaco");
     bytes[0x28..0x30].fill(0);
     bytes[0x3c..0x40].fill(0);
-    let kernels = look(&bytes).kernels;
+    let kernels = inspect_image(&bytes).kernels;
     assert_eq!((kernels[0].vgprs, kernels[0].code_size), (Some(2), None));
 }
 
-/// Where nobody kept the note, the kernel descriptor has the sizes.
+/// Without the note, the kernel descriptor has the sizes.
 #[test]
-fn a_code_object_without_its_note_has_its_descriptors_still() {
+fn reads_descriptors_of_a_code_object_without_its_note() {
     let mut bytes = fixture("answer-gfx90a.hsaco");
     let owner = bytes.windows(7).position(|bytes| bytes == b"AMDGPU\0").unwrap();
     bytes[owner] = b'X';
@@ -65,12 +65,12 @@ fn a_code_object_without_its_note_has_its_descriptors_still() {
         code_size: Some(32),
         ..Default::default()
     };
-    assert_eq!(look(&bytes).kernels, [kernel]);
+    assert_eq!(inspect_image(&bytes).kernels, [kernel]);
 }
 
 /// `cuobjdump -res-usage`: `REG:8 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:536`.
 #[test]
-fn a_cubin_states_what_its_kernel_takes() {
+fn reads_resource_usage_of_a_cubin() {
     let kernel = Kernel {
         name: "answer_kernel".to_owned(),
         registers: Some(8),
@@ -84,34 +84,34 @@ fn a_cubin_states_what_its_kernel_takes() {
         ..Default::default()
     };
     let expected = Inspection { kernels: vec![kernel], ..Default::default() };
-    assert_eq!(look(&fixture("answer-sm_90.cubin")), expected);
+    assert_eq!(inspect_image(&fixture("answer-sm_90.cubin")), expected);
 }
 
-/// In cubins up to CUDA 12 the number stands there too; in this one it does not.
+/// Cubins up to CUDA 12 have the number in the section header too; this one does not.
 #[test]
-fn registers_of_a_cubin_without_attributes_are_those_of_the_section() {
+fn reads_registers_from_the_section_header_without_attributes() {
     let mut bytes = fixture("answer-sm_90.cubin");
     // `.nv.info`, section 7, as any other section; `sh_info` of `.text.answer_kernel`, section 12.
     let header = |section: usize| 0x818 + section * 64;
     bytes[header(7)] = 0;
     bytes[header(12) + 44 + 3] = 33;
-    let kernel = &look(&bytes).kernels[0];
+    let kernel = &inspect_image(&bytes).kernels[0];
     assert_eq!((kernel.registers, kernel.scratch), (Some(33), None));
 }
 
 #[test]
-fn a_list_of_attributes_that_is_broken_is_told_and_the_rest_is_there() {
+fn reports_invalid_attributes_and_keeps_the_rest() {
     let mut bytes = fixture("answer-sm_90.cubin");
     // The first attribute of `.nv.info`.
     bytes[0x3f8] = 0x77;
-    let inspection = look(&bytes);
+    let inspection = inspect_image(&bytes);
     let problems: Vec<String> = inspection.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems, ["NVIDIA attribute format at 0x3f8: is 0x77, should be 1 to 4"]);
     assert_eq!(inspection.kernels[0].parameter_size, Some(8));
 }
 
 #[test]
-fn a_kernel_in_ptx_has_parameters_and_no_registers_yet() {
+fn reads_parameters_of_a_ptx_kernel() {
     let kernel = Kernel {
         name: "answer_kernel".to_owned(),
         shared: Some(0),
@@ -121,13 +121,13 @@ fn a_kernel_in_ptx_has_parameters_and_no_registers_yet() {
         ..Default::default()
     };
     let expected = Inspection { kernels: vec![kernel], ..Default::default() };
-    assert_eq!(look(&fixture("answer-sm_80.ptx")), expected);
+    assert_eq!(inspect_image(&fixture("answer-sm_80.ptx")), expected);
 }
 
-/// `llvm-dwarfdump` has the same, but for the empty name of the compiler, whom `-fno-ident` keeps silent.
+/// Equal to the output of `llvm-dwarfdump`, except for the producer, which `-fno-ident` leaves empty.
 #[test]
-fn full_debug_information_has_units_and_declarations() {
-    let inspection = look(&fixture("answer-gfx90a-debug.hsaco"));
+fn reads_units_and_declarations_of_full_debug_information() {
+    let inspection = inspect_image(&fixture("answer-gfx90a-debug.hsaco"));
     let unit = CompileUnit {
         name: Some("/answer/answer.c".to_owned()),
         directory: Some("/answer".to_owned()),
@@ -140,46 +140,46 @@ fn full_debug_information_has_units_and_declarations() {
 }
 
 #[test]
-fn line_tables_alone_tell_where_a_kernel_begins() {
-    let inspection = look(&fixture("answer-sm_90-debug.cubin"));
+fn reads_the_source_line_from_a_line_table() {
+    let inspection = inspect_image(&fixture("answer-sm_90-debug.cubin"));
     assert_eq!(inspection.debug, DebugInfo { level: DebugLevel::Lines, units: Vec::new() });
     let source = SourceLine { file: "/answer/answer.c".to_owned(), line: 16 };
     assert_eq!(inspection.kernels[0].source, Some(source));
 }
 
 #[test]
-fn debug_information_that_is_broken_does_not_take_the_kernels_with_it() {
+fn keeps_kernels_if_debug_information_is_invalid() {
     use object::ObjectSection;
     let mut bytes = fixture("answer-sm_90-debug.cubin");
     let (table, _) = Elf::read(View::new(&bytes)).unwrap().section(".debug_line").unwrap().file_range().unwrap();
-    // Its version, behind its length.
+    // Its version, after its length.
     bytes[table as usize + 4] = 99;
-    let inspection = look(&bytes);
+    let inspection = inspect_image(&bytes);
     assert_eq!((inspection.kernels[0].registers, &inspection.kernels[0].source), (Some(8), &None));
     let problems: Vec<String> = inspection.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems, [format!("debug information at {table:#x}: unknown DWARF version: 99")]);
 }
 
 #[test]
-fn a_problem_stands_inside_the_image_also_where_a_section_states_a_place_behind_its_end() {
+fn problem_offsets_are_inside_the_image() {
     use object::ObjectSection;
     let mut bytes = fixture("answer-gfx90a-debug.hsaco");
     let elf = Elf::read(View::new(&bytes)).unwrap();
     let (table, _) = elf.section(".debug_line").unwrap().file_range().unwrap();
     let number = elf.section(".debug_info").unwrap().index().0;
     let headers = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;
-    // The offset in the header of the one section, the version in the other, which is looked at alone then.
+    // The offset in the header of one section, and the version in the other, which is then read alone.
     bytes[headers + 64 * number + 0x18 + 2] = 0xff;
     bytes[table as usize + 4] = 99;
-    let problems = look(&bytes).problems;
+    let problems = inspect_image(&bytes).problems;
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert!(problems.iter().all(|problem| problem.offset <= bytes.len() as u64), "{problems:?}");
 }
 
 #[test]
-fn what_is_not_looked_into_says_so() {
+fn states_why_an_image_is_not_inspected() {
     for (bytes, words) in [(&b"BC\xc0\xde"[..], "bitcode"), (b"", "empty"), (b"what is this", "unknown")] {
-        let inspection = look(bytes);
+        let inspection = inspect_image(bytes);
         assert!(inspection.not_inspected.unwrap().contains(words), "{inspection:?}");
         assert!(inspection.kernels.is_empty());
     }
@@ -187,7 +187,7 @@ fn what_is_not_looked_into_says_so() {
 }
 
 #[test]
-fn no_prefix_and_no_broken_byte_of_an_image_is_a_panic() {
+fn truncated_or_corrupt_images_never_panic() {
     for name in ["answer-gfx90a-debug.hsaco", "answer-sm_90-debug.cubin", "answer-sm_80.ptx"] {
         let good = fixture(name);
         let kind = DeviceImage::identify(View::new(&good)).image_kind;

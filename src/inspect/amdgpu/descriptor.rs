@@ -1,7 +1,6 @@
 //! Kernel descriptors: 64 bytes that the packet processor reads when it starts a kernel.
 //!
-//! Only what stands there as it is is taken. Numbers of registers stand there in units that differ from processor to
-//! processor. Source: LLVM, User Guide for AMDGPU Backend, section Kernel Descriptor.
+//! Only fields with plain values are read. Numbers of registers are skipped, because their units depend on the processor. Source: LLVM, User Guide for AMDGPU Backend, section Kernel Descriptor.
 
 use object::read::elf::ElfSymbol64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol};
@@ -22,10 +21,13 @@ const CODE_PROPERTIES: u64 = 56;
 const WAVEFRONT_SIZE_32: u16 = 1 << 10;
 const DYNAMIC_STACK: u16 = 1 << 11;
 
-/// What the descriptor at a symbol says; the name is left empty.
+/// Reads the descriptor at a symbol. The name of the kernel is left empty.
 pub fn read(elf: &Elf<'_>, symbol: &ElfSymbol64<'_, '_, Endianness>) -> Result<Kernel, Malformed> {
-    let nowhere = || elf.view.malformed("AMDGPU kernel descriptor", 0, Cause::Described("is in no section".to_owned()));
-    let section = symbol.section_index().and_then(|index| elf.file.section_by_index(index).ok()).ok_or_else(nowhere)?;
+    let no_section = || {
+        let cause = Cause::Described("not in a section".to_owned());
+        elf.view.malformed("AMDGPU kernel descriptor", 0, cause)
+    };
+    let section = symbol.section_index().and_then(|index| elf.file.section_by_index(index).ok()).ok_or_else(no_section)?;
     let bytes = elf.bytes(&section)?;
     let offset = symbol.address().wrapping_sub(section.address());
     let descriptor = bytes.part("AMDGPU kernel descriptor", 0, offset, DESCRIPTOR_SIZE)?;

@@ -1,7 +1,7 @@
-//! The metadata note of code objects from version 3 on: a MessagePack map with a list of kernels.
+//! Metadata note of code objects since version 3: a MessagePack map with a list of kernels.
 //!
 //! The keys are those of LLVM's User Guide for AMDGPU Backend, section Code Object V3 to V6 Metadata; later versions only
-//! add to it. What is not needed is skipped without being built, since the note of a large library has megabytes.
+//! add keys. Unused values are skipped without building them, since the note of a large library has megabytes.
 
 use rmp_serde::decode::Error;
 use serde::Deserialize;
@@ -58,13 +58,13 @@ struct Argument<'data> {
     value_kind: &'data str,
 }
 
-/// What compilers add to the kernel's own parameters has a kind that begins with this.
+/// Prefix of the kinds of parameters that the compiler adds.
 const HIDDEN_PREFIX: &str = "hidden_";
 
-/// How deep values may be nested. LLVM's are six deep; each takes room on the stack.
+/// Maximum nesting of values. LLVM's are six deep; each level takes stack space.
 const MAX_DEPTH: usize = 64;
 
-/// The kernels that the note describes; none where it is another runtime's (`amdpal.pipelines`).
+/// Parses the kernels in the note; none if it is the note of another runtime (`amdpal.pipelines`).
 pub fn kernels(note: &[u8]) -> Result<Vec<Kernel>, Error> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(note);
     reader.set_max_depth(MAX_DEPTH);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_skipped_and_what_is_not_there_is_absent() {
+    fn skips_unknown_keys_and_leaves_missing_values_absent() {
         let kernels = kernels(&note(serde_json::json!({
             "amdhsa.version": [1, 9],
             "amdhsa.later": {"nested": [{"deeper": null}, 1.5, "x"]},
@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_note_without_kernels_has_none_and_a_kernel_without_a_name_is_an_error() {
+    fn accepts_a_note_without_kernels_and_rejects_a_kernel_without_a_name() {
         assert_eq!(kernels(&note(serde_json::json!({"amdpal.version": [3, 0]}))).unwrap(), []);
         let error = kernels(&note(serde_json::json!({"amdhsa.kernels": [{".vgpr_count": 7}]}))).unwrap_err();
         assert!(error.to_string().contains("missing field `.name`"), "{error}");
     }
 
     #[test]
-    fn no_prefix_and_no_flipped_byte_of_a_note_is_a_panic() {
+    fn truncated_or_corrupt_notes_never_panic() {
         let good = note(serde_json::json!({"amdhsa.kernels": [{".name": "k", ".args": [
             {".offset": 0, ".size": 8, ".value_kind": "global_buffer"}], ".reqd_workgroup_size": [1, 2, 3]}]}));
         for end in 0..good.len() {
@@ -141,7 +141,7 @@ mod tests {
                 let _ = kernels(&broken);
             }
         }
-        // Nested without end, and lists that say that they are endless.
+        // Unbounded nesting, and a list with a huge stated length.
         assert!(kernels(&[b"\x81\xa1x".as_slice(), &[0x91; 1 << 20]].concat()).is_err());
         assert!(kernels(b"\x81\xaeamdhsa.kernels\xdd\xff\xff\xff\xff").is_err());
     }

@@ -1,7 +1,7 @@
-//! AMD code objects: what the metadata note says of each kernel, and where that is missing, the kernel descriptors.
+//! AMD code objects: kernels from the metadata note or, without it, from the kernel descriptors.
 //!
-//! From code object version 3 on the note holds MessagePack (`NT_AMDGPU_METADATA`). Version 2, which LLVM 19 was the last
-//! to write, has YAML instead, and descriptors of another form. Source: LLVM, User Guide for AMDGPU Backend, section Code
+//! Since code object version 3 the note contains MessagePack (`NT_AMDGPU_METADATA`). Version 2, last written by LLVM 19, has
+//! YAML instead and descriptors in another format. Source: LLVM, User Guide for AMDGPU Backend, section Code
 //! Object.
 
 mod descriptor;
@@ -19,12 +19,12 @@ use crate::error::{Cause, Malformed};
 const NT_AMDGPU_METADATA: (&[u8], u32) = (b"AMDGPU", 32);
 const NT_AMD_HSA_METADATA: (&[u8], u32) = (b"AMD", 10);
 
-/// What a kernel descriptor's symbol has behind the kernel's name.
+/// Suffix of the symbol of a kernel descriptor, after the name of the kernel.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
 
-const VERSION_2: &str = "code object version 2, whose metadata is YAML (NT_AMD_HSA_METADATA)";
+const VERSION_2: &str = "code object version 2 with YAML metadata (NT_AMD_HSA_METADATA)";
 
-/// The kernels of a code object: those that its metadata names, or else those that have a descriptor.
+/// Returns the kernels of a code object: those in its metadata or, without metadata, those with a descriptor.
 pub fn kernels(
     elf: &Elf<'_>,
     not_inspected: &mut Option<&'static str>,
@@ -57,7 +57,7 @@ pub fn kernels(
     kernels.into_iter().map(located).collect()
 }
 
-/// Kernels by their descriptors, whose sizes stand there too.
+/// Returns the kernels with a descriptor, with the sizes in it.
 fn described_kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Kernel> {
     let mut kernels = Vec::new();
     let mut known = HashSet::new();

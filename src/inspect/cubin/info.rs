@@ -1,7 +1,7 @@
 //! `.nv.info` and `.nv.info.NAME`: lists of attributes, of the whole file and of one function.
 //!
-//! An attribute has a format, a number and either a value of two bytes or the size of what follows. Numbers and names were
-//! learnt by putting the bytes of 3,500 sections beside what `cuobjdump -elf` 13.5 prints for them.
+//! An attribute has a format, a number and either a value of two bytes or the size of the value that follows. Numbers and
+//! names were determined by comparing the bytes of 3,500 sections with the output of `cuobjdump -elf` 13.5.
 
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
@@ -10,22 +10,23 @@ use crate::error::{Cause, Malformed};
 pub const EIATTR_REGCOUNT: u8 = 0x2f;
 /// `{ symbol, bytes }`: a function's own frame.
 pub const EIATTR_FRAME_SIZE: u8 = 0x11;
-/// `{ symbol, bytes }`: what a kernel and everything that it calls need; in linked files only.
+/// `{ symbol, bytes }`: stack size of a kernel and all functions that it calls; in linked files only.
 pub const EIATTR_MIN_STACK_SIZE: u8 = 0x12;
 /// `{ x, y, z }`, from `.maxntid`.
 pub const EIATTR_MAX_THREADS: u8 = 0x05;
 /// `{ x, y, z }`, from `.reqntid`.
 pub const EIATTR_REQNTID: u8 = 0x10;
-/// Two bytes: the limit on registers that `.maxnreg` or the launch bounds made.
+/// Two bytes: limit on registers from `.maxnreg` or the launch bounds.
 pub const EIATTR_MAXREG_COUNT: u8 = 0x1b;
-/// Two bytes: what all parameters take in constant bank 0.
+/// Two bytes: size of all parameters in constant bank 0.
 pub const EIATTR_CBANK_PARAM_SIZE: u8 = 0x19;
 /// `{ index, ordinal and offset, layout }`: one parameter; the upper 14 bits of the layout are its size.
 pub const EIATTR_KPARAM_INFO: u8 = 0x17;
-/// The same of kernels with more than 4 KB of parameters; the lower 16 bits are the size.
+/// Like [`EIATTR_KPARAM_INFO`], for kernels with more than 4 KB of parameters; the lower 16 bits are the size.
 pub const EIATTR_KPARAM_INFO_V2: u8 = 0x45;
 
-/// EIFMT_NVAL, EIFMT_BVAL and EIFMT_HVAL have nothing behind their two bytes; EIFMT_SVAL has as much as these say.
+/// Formats of attributes. With EIFMT_NVAL, EIFMT_BVAL and EIFMT_HVAL the two bytes are the value; with EIFMT_SVAL they are
+/// the size of the value that follows.
 const EIFMT_NVAL: u8 = 1;
 const EIFMT_BVAL: u8 = 2;
 const EIFMT_HVAL: u8 = 3;
@@ -37,14 +38,14 @@ const HEADER_SIZE: u64 = 4;
 #[derive(Debug)]
 pub struct Attribute<'data> {
     pub number: u8,
-    /// The two bytes behind the number.
+    /// The two bytes after the number.
     pub half: u16,
-    /// What follows them.
+    /// The value that follows.
     pub value: View<'data>,
 }
 
 impl Attribute<'_> {
-    /// The value as words, of which there have to be so many; more may follow.
+    /// Returns the first `COUNT` words of the value; more may follow.
     pub fn words<const COUNT: usize>(&self) -> Result<[u32; COUNT], Malformed> {
         let mut words = [0; COUNT];
         for (index, word) in words.iter_mut().enumerate() {
@@ -54,7 +55,7 @@ impl Attribute<'_> {
     }
 }
 
-/// The attributes of a section. An error is the last.
+/// Returns the attributes of a section. An error ends the iteration.
 pub fn attributes(section: View<'_>) -> impl Iterator<Item = Result<Attribute<'_>, Malformed>> {
     let mut rest = section;
     std::iter::from_fn(move || {
@@ -89,7 +90,7 @@ mod tests {
     const LIST: [u8; 20] = [4, 0x2f, 8, 0, 6, 0, 0, 0, 8, 0, 0, 0, 3, 0x1b, 0xff, 0, 1, 0x2a, 0, 0];
 
     #[test]
-    fn a_list_has_attributes_with_and_without_something_behind_them() {
+    fn reads_attributes_of_both_sizes() {
         let list: Vec<Attribute> = attributes(View::new(&LIST)).collect::<Result<_, _>>().unwrap();
         let seen: Vec<_> = list.iter().map(|it| (it.number, it.half, it.value.size())).collect();
         assert_eq!(seen, [(EIATTR_REGCOUNT, 8, 8), (EIATTR_MAXREG_COUNT, 0xff, 0), (0x2a, 0, 0)]);
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_ends_with_its_first_error() {
+    fn stops_at_the_first_error() {
         let mut list = LIST;
         list[12] = 9;
         let read: Vec<_> = attributes(View::new(&list)).collect();

@@ -1,12 +1,12 @@
-//! NVIDIA cubins: kernels by their symbols, what they use by the attributes and the sections that belong to them.
+//! NVIDIA cubins: kernels by their symbols, resource usage by their attributes and sections.
 //!
-//! No document describes this. What is here was read from 12,000 real cubins of CUDA 11.8 to 13.2 and from what ptxas 13.5
-//! makes, and every figure was compared with `cuobjdump -res-usage` 13.5: it has its `REG` from `EIATTR_REGCOUNT`, its
-//! `STACK` from `EIATTR_MIN_STACK_SIZE`, its `SHARED` and `CONSTANT[n]` from the sizes of `.nv.shared.NAME` and
-//! `.nv.constantN.NAME`. For `sm_90` and later `.nv.shared.NAME` holds 1024 bytes that the system keeps for itself.
+//! The format is undocumented. It was determined from 12,000 real cubins of CUDA 11.8 to 13.2 and from the output of ptxas
+//! 13.5, and every figure was compared with `cuobjdump -res-usage` 13.5: its `REG` is from `EIATTR_REGCOUNT`, its `STACK`
+//! from `EIATTR_MIN_STACK_SIZE`, and its `SHARED` and `CONSTANT[n]` are the sizes of `.nv.shared.NAME` and
+//! `.nv.constantN.NAME`. For `sm_90` and later, `.nv.shared.NAME` includes 1024 bytes that are reserved for the system.
 //!
-//! Where a figure here is another than cuobjdump's, it is because that one is known to be wrong: of files that are not
-//! linked yet it prints `STACK:0`, whatever the frame, since `EIATTR_MIN_STACK_SIZE` is missing there.
+//! A figure differs from cuobjdump's only where that is known to be wrong: for files that are not linked yet it prints
+//! `STACK:0` regardless of the frame, because they have no `EIATTR_MIN_STACK_SIZE`.
 
 mod info;
 
@@ -18,27 +18,29 @@ use super::elf::{Elf, ElfFunction};
 use super::kernel::{ConstantBank, Kernel, LocatedKernel, Parameter};
 use crate::error::Malformed;
 
-/// A bit of a function symbol's `st_other`: it is an entry, which the host can launch. cuobjdump prints it as `ENTRY`.
+/// Bit of `st_other` of a function symbol: the function is an entry, which the host can launch. cuobjdump prints it as
+/// `ENTRY`.
 const STO_CUDA_ENTRY: u8 = 0x10;
 
-/// Threads that go in step, in every architecture so far (CUDA C++ Programming Guide, section Hardware Implementation).
+/// Number of threads in lockstep, in every architecture so far (CUDA C++ Programming Guide, section Hardware Implementation).
 const WARP_SIZE: u64 = 32;
 
-/// The stack size of a kernel that recurses: there is no knowing.
+/// Stack size of a recursive kernel, which is unknown.
 const UNKNOWN_STACK: u32 = u32::MAX;
 
-/// `EIATTR_MAXREG_COUNT` where there is no limit but the architecture's.
+/// `EIATTR_MAXREG_COUNT` without a limit other than the architecture's.
 const NO_REGISTER_LIMIT: u16 = 0xff;
 
-/// What `.nv.info` says of a function, by the number of its symbol.
+/// Attributes of a function in `.nv.info`.
 #[derive(Default, Clone, Copy)]
 struct FunctionInfo {
     registers: Option<u32>,
     frame: Option<u32>,
-    /// Of the function and whatever it calls, once that is linked.
+    /// Stack size of the function and all functions that it calls; in linked files only.
     stack: Option<u32>,
 }
 
+/// Returns the kernels of a cubin.
 pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKernel> {
     let function_info = function_info(elf, problems);
     let banks = constant_banks(elf);
@@ -53,10 +55,10 @@ pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKerne
     kernels
 }
 
-/// What symbol and function_info say, and the sizes of sections.
+/// Creates a kernel from its symbol, its attributes in `.nv.info` and the sizes of its sections.
 fn kernel_of(elf: &Elf<'_>, function: &ElfFunction<'_>, function_info: FunctionInfo) -> Kernel {
-    // Before there was an attribute for it, the number of registers stood in the section of the code, where cubins up to
-    // CUDA 12 have it still.
+    // Before there was an attribute for it, the number of registers was stored in the header of the code section. Cubins up
+    // to CUDA 12 still have it there.
     let of_section = || function.section.and_then(|section| elf.info_byte(section)).filter(|&registers| registers > 0);
     let registers = function_info.registers.map(u64::from).or_else(|| of_section().map(u64::from));
     let known_stack = function_info.stack.filter(|&stack| stack != UNKNOWN_STACK && !elf.is_relocatable());
@@ -94,7 +96,7 @@ fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel,
     for_each_attribute(elf, &format!(".nv.info.{}", function.name), problems, |attribute| {
         match attribute.number {
             info::EIATTR_MAX_THREADS => {
-                // PTX ISA, directive `.maxntid`: what may not be exceeded is the product.
+                // PTX ISA, directive `.maxntid`: the limit is the product.
                 let dimensions: [u32; 3] = attribute.words()?;
                 kernel.max_threads = dimensions.iter().try_fold(1_u64, |all, &one| all.checked_mul(one.into()));
             }
@@ -115,11 +117,11 @@ fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel,
         }
         Ok(())
     });
-    // They stand there from the last to the first.
+    // The section lists them from the last to the first.
     kernel.parameters.sort_by_key(|parameter| parameter.offset);
 }
 
-/// The place holds an ordinal number and the offset. Textures are passed in another way and have no offset.
+/// Decodes a parameter. `place` has an ordinal number and the offset. Textures are passed in another way and have no offset.
 fn parameter(place: u32, size: u32) -> Option<Parameter> {
     const NO_OFFSET: u32 = 0xffff;
     let offset = place >> 16;
@@ -139,7 +141,7 @@ fn for_each_attribute(
     problems.extend(read.err());
 }
 
-/// The sections `.nv.constantN.NAME`, by the kernel's name.
+/// Returns the sizes of the sections `.nv.constantN.NAME`, by the name of the kernel.
 fn constant_banks<'data>(elf: &Elf<'data>) -> HashMap<&'data str, Vec<ConstantBank>> {
     let mut banks: HashMap<&str, Vec<ConstantBank>> = HashMap::new();
     for section in elf.file.sections() {
@@ -149,6 +151,8 @@ fn constant_banks<'data>(elf: &Elf<'data>) -> HashMap<&'data str, Vec<ConstantBa
             banks.entry(kernel).or_default().push(ConstantBank { bank, size: section.size() });
         }
     }
-    banks.values_mut().for_each(|banks| banks.sort_by_key(|bank| bank.bank));
+    for banks in banks.values_mut() {
+        banks.sort_by_key(|bank| bank.bank);
+    }
     banks
 }

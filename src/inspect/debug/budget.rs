@@ -1,48 +1,40 @@
-//! How much may be done for a file of its size.
+//! Parse budget: a limit on the work for a file, in proportion to its size.
 //!
-//! Debug information refers to itself: a thousand units may share one line table, or each have a table that begins within
-//! the one before. Tools do that in moderation. A hostile file does it until reading its few bytes takes forever, so every
-//! step is paid for, and who runs out of money stops.
+//! Debug information refers to itself: a thousand units may share one line table, or each unit may have a table that begins
+//! within the previous one. Compilers do that in moderation. A hostile file can make parsing of a few bytes take forever, so
+//! every step is charged to a budget, and parsing stops when it is exhausted.
 
-/// What is left.
+/// Number of parse steps that are left.
+#[derive(Debug)]
 pub struct ParseBudget {
     left: u64,
 }
 
-/// Steps for each byte of the file. Reading everything once takes about one, decompression gives at most some dozens.
+/// Steps per byte of the file. Reading everything once takes about one; decompression multiplies that by some dozens at most.
 const STEPS_PER_BYTE: u64 = 256;
-const STEPS_AT_LEAST: u64 = 1 << 20;
+/// Steps for a file of any size.
+const MIN_STEPS: u64 = 1 << 20;
 
-/// Why it stopped, in the words of `gimli`'s errors.
+/// Error of parsing debug information.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DwarfError {
-    Malformed(gimli::Error),
+    /// The debug information is malformed.
+    #[error(transparent)]
+    Malformed(#[from] gimli::Error),
+    /// The debug information refers to itself too often.
+    #[error("too many references to shared parts")]
     BudgetExhausted,
 }
 
 impl ParseBudget {
+    /// Creates the budget for a file of this size, in bytes.
     pub fn new(size: u64) -> ParseBudget {
-        ParseBudget { left: size.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_AT_LEAST) }
+        ParseBudget { left: size.saturating_mul(STEPS_PER_BYTE).saturating_add(MIN_STEPS) }
     }
 
+    /// Charges a number of steps, plus one.
     pub fn charge(&mut self, steps: usize) -> Result<(), DwarfError> {
         self.left = self.left.checked_sub(steps as u64 + 1).ok_or(DwarfError::BudgetExhausted)?;
         Ok(())
-    }
-}
-
-impl From<gimli::Error> for DwarfError {
-    fn from(error: gimli::Error) -> DwarfError {
-        DwarfError::Malformed(error)
-    }
-}
-
-impl std::fmt::Display for DwarfError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            DwarfError::Malformed(error) => error.fmt(formatter),
-            DwarfError::BudgetExhausted => {
-                formatter.write_str("refers to itself so often that reading it does not end")
-            }
-        }
     }
 }

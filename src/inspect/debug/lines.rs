@@ -1,4 +1,4 @@
-//! Line tables: which line of which file an instruction comes from.
+//! Line tables: source lines of instructions.
 
 use std::collections::HashSet;
 
@@ -9,24 +9,24 @@ use super::budget::{DwarfError, ParseBudget};
 use super::reader::{Dwarf, Reader, Unit, text};
 use crate::inspect::kernel::SourceLine;
 
-/// The line tables that were looked at.
+/// Line tables that were read.
 #[derive(Default)]
 pub struct Lines {
     known: HashSet<usize>,
-    /// Whether any has more than a header.
+    /// Whether any table has rows.
     pub has_rows: bool,
 }
 
 /// Size of an address on every device.
 const ADDRESS_SIZE: u8 = 8;
 
-/// What stands before the length of a table that is not in its length, by the format of DWARF.
+/// Returns the size of the length field of a table, which is not included in the length.
 fn initial_length_size(header: &LineProgramHeader<Reader<'_>>) -> usize {
     usize::from(header.format().initial_length_size())
 }
 
 impl Lines {
-    /// Notes the sources of kernels that are wanted still.
+    /// Runs a line program and records the source lines of kernels.
     pub fn run(
         &mut self,
         dwarf: &Dwarf<'_>,
@@ -46,7 +46,7 @@ impl Lines {
         if sources.missing > 0 { rows(dwarf, unit, program, sources, budget) } else { Ok(()) }
     }
 
-    /// The tables that belong to no unit. ptxas and clang's `-gline-directives-only` make nothing but those.
+    /// Runs all tables that no unit refers to. ptxas and clang's `-gline-directives-only` emit only such tables.
     pub fn run_unreferenced(
         &mut self,
         dwarf: &Dwarf<'_>,
@@ -58,16 +58,16 @@ impl Lines {
         while offset < size {
             let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
             let header = program.header();
-            let behind = offset.saturating_add(header.unit_length()).saturating_add(initial_length_size(header));
+            let next = offset.saturating_add(header.unit_length()).saturating_add(initial_length_size(header));
             self.run(dwarf, None, program, sources, budget)?;
-            offset = behind;
+            offset = next;
         }
         Ok(())
     }
 }
 
-/// Runs a table's program. The row at a kernel's first instruction is the kernel's, or the first after it that has a line:
-/// what the compiler made by itself has none.
+/// Runs a line program. The source line of a kernel is that of its first instruction with a line; code that the compiler
+/// generated has none.
 fn rows(
     dwarf: &Dwarf<'_>,
     unit: Option<&Unit<'_>>,
@@ -96,7 +96,7 @@ fn rows(
     Ok(())
 }
 
-/// A file of a line table's list with its folders, each of which may be relative to the one before.
+/// Returns the path of a file in the list of a line table. Each of its directories may be relative to the next.
 pub fn file_name(
     dwarf: &Dwarf<'_>,
     unit: Option<&Unit<'_>>,
@@ -113,14 +113,14 @@ pub fn file_name(
         text(&reader, budget)
     };
     let mut path = string(file.path_name())?;
-    let folder = file.directory(header).map(&mut string).transpose()?;
-    let unit_folder = unit.and_then(|unit| unit.comp_dir.clone());
-    let unit_folder = unit_folder.map(|folder| text(&folder, budget)).transpose()?;
-    for folder in folder.into_iter().chain(unit_folder) {
-        if path.starts_with('/') || folder.is_empty() {
+    let directory = file.directory(header).map(&mut string).transpose()?;
+    let unit_directory = unit.and_then(|unit| unit.comp_dir.clone());
+    let unit_directory = unit_directory.map(|directory| text(&directory, budget)).transpose()?;
+    for directory in directory.into_iter().chain(unit_directory) {
+        if path.starts_with('/') || directory.is_empty() {
             break;
         }
-        path = format!("{}/{path}", folder.trim_end_matches('/'));
+        path = format!("{}/{path}", directory.trim_end_matches('/'));
     }
     Ok(Some(path))
 }

@@ -1,8 +1,8 @@
-//! Debug information of ELF images: how much there is, what was compiled, and where each kernel begins in its source.
+//! Debug information of ELF images: its level, the compile units, and the source line of each kernel.
 //!
-//! `gimli` reads DWARF; what is added here is what it takes to ask it about kernels. A kernel's place is that of its
-//! declaration where a function entry says so (`DW_AT_decl_file`, `DW_AT_decl_line`), else the one that the line table
-//! has for its first instruction: clang's `-gline-tables-only` and nvcc's `-lineinfo` leave only that.
+//! `gimli` parses DWARF; this module looks up the kernels. The source line of a kernel is that of its declaration, if a
+//! function entry has one (`DW_AT_decl_file`, `DW_AT_decl_line`), else that of its first instruction in the line table:
+//! clang's `-gline-tables-only` and nvcc's `-lineinfo` emit only line tables.
 
 mod budget;
 mod lines;
@@ -23,26 +23,29 @@ use crate::error::{Cause, Malformed};
 use budget::{DwarfError, ParseBudget};
 use sections::Section;
 
-/// What there is of debug information.
+/// Debug information of an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DebugInfo {
+    /// Level of detail.
     pub level: DebugLevel,
+    /// Compile units, in order.
     pub units: Vec<CompileUnit>,
 }
 
-/// How much it says.
+/// Level of detail of debug information.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DebugLevel {
+    /// No debug information.
     #[default]
     None,
-    /// Which source line an instruction comes from.
+    /// Source lines of instructions.
     Lines,
     /// Also functions, variables and types.
     Full,
 }
 
 impl DebugLevel {
-    /// The name that users see.
+    /// Returns the name in reports, JSON and policies.
     pub fn name(self) -> &'static str {
         match self {
             DebugLevel::None => "none",
@@ -52,20 +55,23 @@ impl DebugLevel {
     }
 }
 
-/// What was compiled, by the words of the compiler.
+/// A compile unit, as described by the compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompileUnit {
+    /// Path of the source file.
     pub name: Option<String>,
+    /// Working directory of the compiler.
     pub directory: Option<String>,
+    /// Name and version of the compiler.
     pub producer: Option<String>,
-    /// The version of DWARF.
+    /// DWARF version.
     pub version: u16,
 }
 
-/// Where the kernels' sources begin, by the addresses of their code.
+/// Source lines of the kernels, by the addresses of their code.
 struct KernelSources {
     known: BTreeMap<u64, Option<SourceLine>>,
-    /// How many are not known yet.
+    /// Number of kernels whose source line is not known yet.
     missing: usize,
 }
 
@@ -75,7 +81,7 @@ impl KernelSources {
         KernelSources { missing: known.len(), known }
     }
 
-    /// Whether a kernel begins there and its source is not known yet.
+    /// Returns whether a kernel begins at this address and its source line is not known yet.
     fn is_missing(&self, address: u64) -> bool {
         matches!(self.known.get(&address), Some(None))
     }
@@ -88,7 +94,7 @@ impl KernelSources {
     }
 }
 
-/// The sections that are looked at. Where variables live and how to unwind is of no interest here.
+/// Sections that are read. Locations of variables and unwind information are not needed.
 const READ: [SectionId; 9] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
@@ -101,7 +107,7 @@ const READ: [SectionId; 9] = [
     SectionId::DebugRngLists,
 ];
 
-/// Reads the debug information of a file and notes the source of each kernel.
+/// Reads the debug information of a file and sets the source line of each kernel.
 pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], limit: Limit, problems: &mut Vec<Malformed>) -> DebugInfo {
     let mut load = |id| {
         if !READ.contains(&id) {
@@ -118,17 +124,17 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], limit: Limit, problems
     let mut debug = DebugInfo::default();
     let mut budget = ParseBudget::new(elf.view.size());
     let read = units::read(&mut dwarf, &mut debug, &mut sources, &mut budget);
-    problems.extend(read.err().map(|stop| malformed(elf, &stop)));
+    problems.extend(read.err().map(|error| malformed(elf, &error)));
     for found in kernels {
         found.kernel.source = found.entry.and_then(|entry| sources.known.get(&entry).cloned().flatten());
     }
     debug
 }
 
-/// What stopped the reading, as an error about the section that leads to all others; `gimli` knows no files. A section may
-/// state a place behind the end of the file, which is a problem of its own.
-fn malformed(elf: &Elf<'_>, stop: &DwarfError) -> Malformed {
+/// Converts an error of `gimli`, which does not know files, to an error about the section that refers to all others. A section
+/// with an offset beyond the end of the file is a problem of its own.
+fn malformed(elf: &Elf<'_>, error: &DwarfError) -> Malformed {
     let stored = |name: &&str| elf.bytes(&elf.section(name)?).ok();
     let section = [".debug_info", ".debug_line"].iter().find_map(stored);
-    section.unwrap_or(elf.view).malformed("debug information", 0, Cause::Described(stop.to_string()))
+    section.unwrap_or(elf.view).malformed("debug information", 0, Cause::Described(error.to_string()))
 }

@@ -8,7 +8,7 @@ pub use super::sections::Reader;
 pub type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
 pub type Unit<'a> = gimli::Unit<Reader<'a>>;
 
-/// A string of the file.
+/// Reads a string of the file.
 pub fn text(reader: &Reader<'_>, budget: &mut ParseBudget) -> Result<String, DwarfError> {
     budget.charge(reader.len())?;
     Ok(reader.to_string_lossy()?.into_owned())

@@ -1,7 +1,7 @@
-//! The debug sections of a device ELF file, decompressed and with their relocations, as `gimli` reads them.
+//! Debug sections of a device ELF file, decompressed and relocated, for `gimli`.
 //!
-//! Linked AMD code objects need no relocations. Cubins do, linked or not, for every address of code; there they name the
-//! function, so that they also tell which of all the functions at address 0 is meant.
+//! Linked AMD code objects need no relocations. Cubins need them, linked or not, for every code address; a relocation names
+//! the function and so distinguishes the functions at address 0.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,24 +15,24 @@ use crate::codec::{self, Codec, Limit};
 use crate::error::{Cause, Malformed};
 use crate::inspect::elf::Elf;
 
-/// What `gimli` reads from.
+/// Reader of one debug section with its relocations applied.
 pub type Reader<'a> = RelocateReader<EndianSlice<'a, RunTimeEndian>, &'a Relocations>;
 
-/// A section's bytes and what belongs into them.
-#[derive(Default)]
+/// Bytes of a section and their relocations.
+#[derive(Debug, Default)]
 pub struct Section<'data> {
     bytes: Cow<'data, [u8]>,
     relocations: Relocations,
 }
 
-/// What has to stand at an offset instead of what does.
+/// Relocated values, by offset.
 #[derive(Default, Debug)]
 pub struct Relocations(HashMap<usize, Relocated>);
 
 #[derive(Debug, Clone, Copy)]
 struct Relocated {
     value: u64,
-    /// Whether what stands in the section is a part of the sum.
+    /// Whether the bytes in the section are an addend.
     adds: bool,
 }
 
@@ -72,9 +72,9 @@ impl<'data> Section<'data> {
     }
 }
 
-/// The section of this kind; an empty one where there is none.
+/// Loads a section; empty if the file does not have it.
 pub fn load<'data>(elf: &Elf<'data>, id: SectionId, limit: Limit) -> Result<Section<'data>, Malformed> {
-    // GNU's old way of compressing has a name of its own.
+    // Sections in GNU's old compressed format have a name of their own.
     let old_name = id.name().replacen(".debug_", ".zdebug_", 1);
     let Some(section) = elf.section(id.name()).or_else(|| elf.section(&old_name)) else {
         return Ok(Section::default());
@@ -82,14 +82,14 @@ pub fn load<'data>(elf: &Elf<'data>, id: SectionId, limit: Limit) -> Result<Sect
     Ok(Section { bytes: bytes(elf, &section, limit)?, relocations: relocations(elf, &section) })
 }
 
-/// Calls `look` with each section that is stored compressed, decompressed. `limit` holds for all of them together, for a
-/// hostile file has as many headers for one section as it likes.
-pub fn for_each_compressed(elf: &Elf<'_>, limit: Limit, look: &mut dyn FnMut(&[u8])) -> Result<(), Malformed> {
+/// Calls `visit` with the decompressed bytes of each compressed section. `limit` applies to all of them together, because a
+/// hostile file may have any number of headers for one section.
+pub fn for_each_compressed(elf: &Elf<'_>, limit: Limit, visit: &mut dyn FnMut(&[u8])) -> Result<(), Malformed> {
     let mut left = limit;
     for section in elf.file.sections() {
         if let Cow::Owned(decompressed) = bytes(elf, &section, left)? {
             left = Limit(left.0 - decompressed.len() as u64);
-            look(&decompressed);
+            visit(&decompressed);
         }
     }
     Ok(())
@@ -126,7 +126,7 @@ fn relocations(elf: &Elf<'_>, section: &ElfSection64<'_, '_, Endianness>) -> Rel
     Relocations(section.relocations().filter_map(one).collect())
 }
 
-/// The byte order as `gimli` has it.
+/// Returns the byte order as `gimli`'s type.
 pub fn endian(elf: &Elf<'_>) -> RunTimeEndian {
     match elf.file.endian() {
         Endianness::Little => RunTimeEndian::Little,

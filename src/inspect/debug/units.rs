@@ -10,7 +10,7 @@ use super::reader::{Dwarf, Reader, Unit, text};
 use super::{CompileUnit, DebugInfo, DebugLevel, KernelSources};
 use crate::inspect::kernel::SourceLine;
 
-/// Reads all units, and then what line tables there are besides.
+/// Reads all units, then the line tables that no unit refers to.
 pub fn read(
     dwarf: &mut Dwarf<'_>,
     debug: &mut DebugInfo,
@@ -38,8 +38,8 @@ pub fn read(
     Ok(())
 }
 
-/// Tables of abbreviations are read whole, one for each offset that a unit states. Where they begin within one another
-/// that is more than the section has bytes, and here it is paid for beforehand.
+/// Charges the cost of all abbreviation tables in advance. `gimli` parses each table from the offset in a unit to its end, so
+/// overlapping tables cost more than the bytes of the section.
 fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: &mut ParseBudget) -> Result<(), DwarfError> {
     let mut known = HashSet::new();
     let mut headers = dwarf.units();
@@ -88,8 +88,8 @@ fn compile_unit(dwarf: &Dwarf<'_>, unit: &Unit<'_>, budget: &mut ParseBudget) ->
     })
 }
 
-/// Notes the sources of kernels among the functions of a unit; true if the unit has more than lines. A unit for lines only
-/// may have functions too, those that were inlined, but they are not said to be declared anywhere and have no types.
+/// Records the source lines of kernels among the functions of a unit. Returns whether the unit has full debug information. A
+/// unit with line information only may have inlined functions, but these have neither declarations nor types.
 fn functions<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
@@ -115,10 +115,11 @@ fn functions<'a>(
     Ok(is_full)
 }
 
-/// What a function may have instead of saying itself where it is declared.
+/// Attributes of a function that refer to an entry with its declaration.
 const REFERENCES: [gimli::DwAt; 2] = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
 
-/// An inlined function refers to its abstract form and that to a declaration in a class.
+/// Maximum length of a chain of references: an inlined function refers to its abstract instance, which refers to a
+/// declaration in a class.
 const MAX_REFERENCES: usize = 4;
 
 fn declaration<'a>(
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use crate::inspect::debug::sections::Section;
 
-    /// Reads what these sections hold, with as much work as a small file may make.
+    /// Reads these sections with the budget of a small file.
     fn read_sections(sections: &[(SectionId, &[u8])]) -> (Result<(), DwarfError>, DebugInfo) {
         let section = |id| sections.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, bytes)| bytes);
         let Ok(loaded) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(Section::of(section(id))));
@@ -172,8 +173,8 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_begin_within_one_another_are_not_read_without_end() {
-        // Abbreviations for compile units without attributes, and a unit for each that begins with the next.
+    fn stops_at_overlapping_abbreviation_tables() {
+        // Abbreviations for compile units without attributes, and for each a unit whose table begins there.
         let count = 2000_u32;
         let table: Vec<u8> = (0..count).flat_map(|_| [1, 0x11, 0, 0, 0]).chain([0]).collect();
         let units: Vec<u8> = (0..count).flat_map(|number| unit(number * 5, &[1])).collect();
@@ -186,10 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_table_that_many_units_refer_to_is_not_run_for_each() {
+    fn stops_at_a_line_table_shared_by_too_many_units() {
         // DW_AT_stmt_list as DW_FORM_sec_offset.
         let abbreviations = [1, 0x11, 0, 0x10, 0x17, 0, 0, 0];
-        // Version 3 with standard opcodes of one operand each, a folder whose name is long, and rows without end.
+        // Version 3 with standard opcodes of one operand each, a directory with a long name, and many rows.
         let name = vec![b'x'; 5000];
         let front = [&[1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1][..], &name, &[0, 0, 0]].concat();
         let program = vec![1; 5000];
@@ -205,7 +206,7 @@ mod tests {
             read_sections(&sections)
         };
         let (result, debug) = read_units(10);
-        assert!(result.is_ok() && debug.level == DebugLevel::Lines, "{:?}", result.err().map(|stop| stop.to_string()));
+        assert!(result.is_ok() && debug.level == DebugLevel::Lines, "{:?}", result.err().map(|error| error.to_string()));
         assert!(matches!(read_units(1000).0, Err(DwarfError::BudgetExhausted)));
     }
 }

@@ -1,4 +1,4 @@
-//! A function of PTX: its parameters, what its directives demand, and the names that its body uses.
+//! PTX functions: parameters, directives and the names used in the body.
 
 use std::collections::HashSet;
 
@@ -19,14 +19,14 @@ pub struct PtxFunction<'text> {
     pub max_registers: Option<u64>,
     /// Variables of shared memory in the body.
     pub shared: Vec<Variable<'text>>,
-    /// Everything in the body that may be the name of a function or variable.
+    /// All words in the body that may be the name of a function or variable.
     pub names: HashSet<&'text str>,
-    /// Number of the file, and line, of the first instruction that has a line.
+    /// File number and line of the first instruction with a line.
     pub location: Option<(u64, u64)>,
 }
 
 impl PtxFunction<'_> {
-    /// The parameters in their places, and how much room they take.
+    /// Returns the parameters with their offsets, and their total size.
     pub fn parameters(&self) -> (Vec<Parameter>, u64) {
         let mut end = 0;
         let parameters = self.own_parameters.iter().map(|variable| {
@@ -38,16 +38,16 @@ impl PtxFunction<'_> {
     }
 }
 
-/// Reads what follows `.entry` or `.func`, up to the end of the body or the semicolon in its place.
+/// Parses a function after `.entry` or `.func`, up to the end of its body or the semicolon in its place.
 pub fn read<'text>(is_entry: bool, tokens: &mut Tokens<'text>) -> Option<PtxFunction<'text>> {
     let mut function = PtxFunction { is_entry, ..Default::default() };
-    // A function's result stands in front of its name.
+    // The result of a function precedes its name.
     if tokens.peek() == Some(&Token::Punctuation('(')) {
         parameters(tokens);
     }
     while let Some(&Token::Word(word)) = tokens.peek() {
         tokens.next();
-        // Attributes may stand here too.
+        // Attributes may precede the name too.
         if !word.starts_with('.') {
             function.name = word;
             break;
@@ -64,7 +64,7 @@ pub fn read<'text>(is_entry: bool, tokens: &mut Tokens<'text>) -> Option<PtxFunc
     (!function.name.is_empty()).then_some(function)
 }
 
-/// The declarations between parentheses, which are next.
+/// Parses the declarations between parentheses.
 fn parameters<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     let mut parameters = Vec::new();
     while let Some(token) = tokens.next_if(|token| *token != Token::Punctuation(')')) {
@@ -76,7 +76,7 @@ fn parameters<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     parameters
 }
 
-/// What stands between the parameters and the body.
+/// Parses the directives between the parameters and the body.
 fn directives(function: &mut PtxFunction<'_>, tokens: &mut Tokens<'_>) {
     while let Some(&token) = tokens.peek() {
         match token {
@@ -84,7 +84,7 @@ fn directives(function: &mut PtxFunction<'_>, tokens: &mut Tokens<'_>) {
             Token::Word(".reqntid") => function.required_threads = dimensions(tokens),
             Token::Word(".minnctapersm") => function.min_blocks = number_after_directive(tokens),
             Token::Word(".maxnreg") => function.max_registers = number_after_directive(tokens),
-            // The only one with a semicolon of its own.
+            // The only directive with a semicolon of its own.
             Token::Word(".pragma") => while tokens.next().is_some_and(|token| token != Token::Punctuation(';')) {},
             Token::Punctuation('{' | ';') => return,
             _ => {
@@ -99,7 +99,7 @@ fn number_after_directive(tokens: &mut Tokens<'_>) -> Option<u64> {
     next_number(tokens)
 }
 
-/// The number that comes next, if one does.
+/// Parses a number, if one is next.
 pub fn next_number(tokens: &mut Tokens<'_>) -> Option<u64> {
     let Some(&Token::Word(word)) = tokens.peek() else { return None };
     let value = number(word)?;
@@ -107,7 +107,7 @@ pub fn next_number(tokens: &mut Tokens<'_>) -> Option<u64> {
     Some(value)
 }
 
-/// Up to three numbers; those that are left out are 1.
+/// Parses up to three numbers. Missing numbers are 1.
 fn dimensions(tokens: &mut Tokens<'_>) -> Option<[u64; 3]> {
     let mut dimensions = [number_after_directive(tokens)?, 1, 1];
     for dimension in &mut dimensions[1..] {

@@ -1,31 +1,32 @@
-//! PTX text as words.
+//! Lexer for PTX.
 //!
-//! Directives and instructions with their suffixes are one word each, with their dots; comments are gone. Source: NVIDIA,
+//! A directive or an instruction is one word, including its dots and suffixes. Comments are skipped. Source: NVIDIA,
 //! PTX ISA, section Syntax.
 
-/// A piece of PTX.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'text> {
     /// A directive, an instruction, a name or a number.
     Word(&'text str),
-    /// What stands between quotation marks.
+    /// Text between quotation marks.
     Quoted(&'text str),
-    /// Any other character that is no space.
+    /// Any other character except spaces.
     Punctuation(char),
 }
 
-/// The words of a text, one after another.
+/// Iterator over the tokens of a text.
 #[derive(Debug, Clone)]
 pub struct Lexer<'text> {
     rest: &'text str,
 }
 
 impl<'text> Lexer<'text> {
+    /// Creates a lexer for this text.
     pub fn new(text: &'text str) -> Self {
         Lexer { rest: text }
     }
 
-    /// The first `count` bytes of the rest, which is left behind them.
+    /// Takes the first `count` bytes off the rest.
     fn take(&mut self, count: usize) -> &'text str {
         let (taken, rest) = self.rest.split_at(count);
         self.rest = rest;
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_are_no_words_and_suffixes_no_words_of_their_own() {
+    fn skips_comments_and_keeps_suffixes() {
         let text = ".file 1 \"a b.cu\" // .entry no(\n/* .entry\n no( */ld.param.u64 %rd1, [k_param_0];";
         let words = [
             Word(".file"),
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ended_ends_with_the_text() {
+    fn unterminated_tokens_end_with_the_text() {
         for text in ["\"", "\"abc", "/*", "/* x", "//", "é\"", "", " \n"] {
             assert!(Lexer::new(text).count() <= 2, "{text:?}");
         }

@@ -1,8 +1,7 @@
 //! PTX: kernels by their directives.
 //!
-//! How many registers and how much local memory a kernel takes is decided when PTX is compiled; what is stated here is
-//! what the compiler has to hold to. Shared memory is that of the variables in the kernel and in the functions that it
-//! calls. Source: NVIDIA, PTX ISA, sections Directives and Performance-Tuning Directives.
+//! The numbers of registers and the size of local memory are determined when PTX is compiled; directives state only limits
+//! for the compiler. Shared memory is the size of the variables in the kernel and in the functions that it calls. Source: NVIDIA, PTX ISA, sections Directives and Performance-Tuning Directives.
 
 mod function;
 mod lexer;
@@ -18,31 +17,34 @@ use function::PtxFunction;
 use lexer::{Lexer, Token};
 use variable::{Tokens, Variable, place};
 
-/// Threads that go in step; PTX has a name for it, `WARP_SZ`, and its value is 32.
+/// Number of threads in lockstep; PTX defines it as `WARP_SZ`, with value 32.
 const WARP_SIZE: u64 = 32;
 
+/// Inspects PTX text.
 pub fn inspect(view: View<'_>) -> Inspection {
     let text = String::from_utf8_lossy(view.data());
     let module = PtxModule::read(&text);
-    let level = match () {
-        () if module.has_debug_section => DebugLevel::Full,
-        () if module.has_lines => DebugLevel::Lines,
-        () => DebugLevel::None,
+    let level = if module.has_debug_section {
+        DebugLevel::Full
+    } else if module.has_lines {
+        DebugLevel::Lines
+    } else {
+        DebugLevel::None
     };
     let kernels = module.functions.iter().filter(|function| function.is_entry).map(|function| module.kernel(function));
     let found = kernels.map(|kernel| LocatedKernel { kernel, entry: None }).collect();
-    Inspection::of(found, DebugInfo { level, units: Vec::new() }, Vec::new())
+    Inspection::from_kernels(found, DebugInfo { level, units: Vec::new() }, Vec::new())
 }
 
-/// What a text declares.
+/// Declarations in a PTX module.
 #[derive(Default)]
 struct PtxModule<'text> {
     functions: Vec<PtxFunction<'text>>,
-    /// Their numbers in that list.
+    /// Indices into `functions`.
     by_name: HashMap<&'text str, usize>,
-    /// Variables of shared memory that stand outside of functions.
+    /// Variables in shared memory outside of functions.
     shared: HashMap<&'text str, Variable<'text>>,
-    /// By number.
+    /// Source files, by number.
     files: HashMap<u64, &'text str>,
     has_lines: bool,
     has_debug_section: bool,
@@ -73,7 +75,7 @@ impl<'text> PtxModule<'text> {
     fn function(&mut self, is_entry: bool, tokens: &mut Tokens<'text>) {
         if let Some(function) = function::read(is_entry, tokens) {
             self.has_lines |= function.location.is_some();
-            // A declaration without a body says nothing that its definition does not.
+            // A declaration without a body adds nothing to its definition.
             if function.has_body {
                 self.by_name.insert(function.name, self.functions.len());
                 self.functions.push(function);
@@ -81,7 +83,7 @@ impl<'text> PtxModule<'text> {
         }
     }
 
-    /// `.file NUMBER "NAME"`.
+    /// Reads `.file NUMBER "NAME"`.
     fn file(&mut self, tokens: &mut Tokens<'text>) {
         let index = function::next_number(tokens);
         if let (Some(index), Some(&Token::Quoted(name))) = (index, tokens.peek()) {
@@ -108,8 +110,8 @@ impl<'text> PtxModule<'text> {
         }
     }
 
-    /// Shared memory of a kernel and of whatever it calls, each variable once. ptxas lays them out in the order in which they
-    /// are declared, and what the launch brings behind them.
+    /// Returns the size of the shared memory of a kernel and of all functions that it calls, counting each variable once.
+    /// ptxas lays the variables out in the order of their declarations, followed by dynamic shared memory.
     fn shared_of(&self, kernel: &PtxFunction<'text>) -> u64 {
         let (mut open, mut seen, mut used) = (vec![kernel], HashSet::from([kernel.name]), Vec::new());
         while let Some(function) = open.pop() {
@@ -119,7 +121,7 @@ impl<'text> PtxModule<'text> {
                 used.extend(self.shared.get(name));
             }
         }
-        // Names stand in the text where their variables are declared.
+        // A name is a slice of the text at the declaration of its variable, so its address gives the order.
         used.sort_by_key(|variable| (variable.size == 0, variable.name.as_ptr().addr()));
         used.iter().fold(0, |end, variable| place(end, variable).saturating_add(variable.size))
     }

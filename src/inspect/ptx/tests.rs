@@ -1,4 +1,4 @@
-//! PTX as nvcc and clang write it, and as nobody should.
+//! PTX as written by nvcc and clang, and invalid PTX.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn kernels(text: &str) -> Vec<Kernel> {
 const HEAD: &str = ".version 8.1\n.target sm_90\n.address_size 64\n";
 
 #[test]
-fn an_entry_has_parameters_and_demands() {
+fn reads_parameters_and_directives_of_entries() {
     let text = format!(
         "{HEAD}
         .visible .entry big(.param .align 8 .b8 p[20000], .param .u32 q, .param .u64 .ptr .global .align 16 r,
@@ -18,7 +18,7 @@ fn an_entry_has_parameters_and_demands() {
         .entry small() .pragma \"nounroll; {{\"; .minnctapersm 3 .maxntid 64,2,2 {{ ret; }}"
     );
     let [big, small] = kernels(&text).try_into().unwrap();
-    // As ptxas lays them out: EIATTR_KPARAM_INFO_V2 and EIATTR_CBANK_PARAM_SIZE of what it makes of this.
+    // Layout by ptxas: EIATTR_KPARAM_INFO_V2 and EIATTR_CBANK_PARAM_SIZE of the cubin that it compiles from this.
     let places: Vec<_> = big.parameters.iter().map(|it| (it.offset, it.size)).collect();
     assert_eq!(places[..5], [(0, 20000), (20000, 4), (20008, 8), (20016, 1), (20032, 17)]);
     assert_eq!(big.parameter_size, Some(20049));
@@ -28,7 +28,7 @@ fn an_entry_has_parameters_and_demands() {
 }
 
 #[test]
-fn shared_memory_is_that_of_the_functions_that_are_called_too() {
+fn shared_memory_includes_called_functions() {
     let text = format!(
         "{HEAD}
         .shared .align 4 .b8 outer[1000]; .shared .b8 unused[5000]; .extern .shared .align 16 .b8 dynamic[];
@@ -39,12 +39,12 @@ fn shared_memory_is_that_of_the_functions_that_are_called_too() {
         .entry alone() {{ ret; }}"
     );
     let shared: Vec<_> = kernels(&text).iter().map(|kernel| (kernel.name.clone(), kernel.shared.unwrap())).collect();
-    // `SHARED` of what ptxas makes of such a text for sm_80.
+    // `SHARED` of the cubin that ptxas compiles from such a text for sm_80.
     assert_eq!(shared, [("calls", 1024), ("two", 48), ("alone", 0)].map(|(name, size)| (name.to_owned(), size)));
 }
 
 #[test]
-fn the_first_line_of_a_body_is_the_kernels() {
+fn first_line_of_the_body_is_the_source_line() {
     let text = format!(
         "{HEAD}.file 1 \"/src/a.cu\"
         .entry k() {{ .loc 1 0 0\n .loc 1 12 5\n add.u32 %r1, %r1, 1;\n .loc 1 13 5\n ret; }}
@@ -59,12 +59,12 @@ fn the_first_line_of_a_body_is_the_kernels() {
 }
 
 #[test]
-fn a_declaration_is_no_kernel() {
+fn ignores_declarations() {
     assert_eq!(kernels(&format!("{HEAD}.extern .entry elsewhere(.param .u64 x);")), []);
 }
 
 #[test]
-fn text_that_ends_anywhere_is_read_up_to_there() {
+fn reads_truncated_text() {
     let text = format!(
         "{HEAD}.entry k(.param .u64 .ptr .global .align 4 a, .param .align 8 .b8 b[16]) .maxntid 1,2,3 .pragma \"x\";
         {{ .shared .align 4 .b8 s[4][5]; .loc 1 2 3\n /* {{ */ {{ ret; }} }} .file 1 \"x\" // end"

@@ -1,4 +1,4 @@
-//! Declarations of variables and parameters: how much room each takes.
+//! Declarations of variables and parameters, and their sizes.
 //!
 //! Source: NVIDIA, PTX ISA, sections State Spaces, Types, and Variables; Kernel PtxFunction Parameter Attribute `.ptr`.
 
@@ -7,9 +7,10 @@ use std::iter::Peekable;
 use super::lexer::{Lexer, Token};
 use crate::bytes::align_up;
 
+/// Tokens of a text.
 pub type Tokens<'text> = Peekable<Lexer<'text>>;
 
-/// A variable. Its size is 0 where it has none of its own, as what the launch brings has.
+/// A variable. Its size is 0 if the launch determines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable<'text> {
     pub name: &'text str,
@@ -17,8 +18,8 @@ pub struct Variable<'text> {
     pub alignment: u64,
 }
 
-/// Sizes of the fundamental types. Textures and the like are passed beside the parameters and take no room among them, as
-/// `EIATTR_CBANK_PARAM_SIZE` of the cubin shows.
+/// Sizes of the fundamental types. Textures, samplers and surfaces are not passed in the parameter memory and take no space
+/// there, as `EIATTR_CBANK_PARAM_SIZE` of the cubin shows.
 const TYPES: [(&str, u64); 25] = [
     (".b8", 1),
     (".u8", 1),
@@ -53,7 +54,7 @@ fn value_of(table: &[(&str, u64)], word: &str) -> Option<u64> {
     table.iter().find(|(name, _)| *name == word).map(|&(_, value)| value)
 }
 
-/// A number as PTX writes it: decimal, hexadecimal or octal, perhaps with a `U` for unsigned.
+/// Parses a PTX number: decimal or hexadecimal, optionally with the suffix `U` for unsigned.
 pub fn number(word: &str) -> Option<u64> {
     let word = word.strip_suffix('U').unwrap_or(word);
     match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
@@ -62,8 +63,8 @@ pub fn number(word: &str) -> Option<u64> {
     }
 }
 
-/// Reads what follows a state space (`.shared`, `.param`), up to the mark behind it, which is left: one variable, or several
-/// of one type with commas between them.
+/// Parses the variables after a state space (`.shared`, `.param`): one, or several of one type separated by commas. Leaves
+/// the punctuation that follows.
 pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     let (mut element, mut lanes, mut own_alignment) = (0, 1, None);
     let mut aligns_pointee = false;
@@ -94,7 +95,7 @@ pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     variables
 }
 
-/// The next token if it is a word and no directive.
+/// Takes the next token if it is a word but not a directive.
 fn next_word<'text>(tokens: &mut Tokens<'text>) -> Option<&'text str> {
     match tokens.next_if(|token| matches!(token, Token::Word(word) if !word.starts_with('.')))? {
         Token::Word(word) => Some(word),
@@ -102,7 +103,7 @@ fn next_word<'text>(tokens: &mut Tokens<'text>) -> Option<&'text str> {
     }
 }
 
-/// The counts in brackets; 0 for empty ones.
+/// Parses the counts in brackets. An empty pair of brackets counts as 0.
 fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
     std::iter::from_fn(|| {
         tokens.next_if_eq(&Token::Punctuation('['))?;
@@ -112,7 +113,7 @@ fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Where a variable comes that follows `end` bytes of others.
+/// Returns the offset of a variable after `end` bytes of others.
 pub fn place(end: u64, variable: &Variable<'_>) -> u64 {
     let alignment = if variable.alignment.is_power_of_two() { variable.alignment } else { 1 };
     align_up(end, alignment).unwrap_or(end)
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_states_size_and_alignment() {
+    fn reads_size_and_alignment() {
         assert_eq!(read(".u64 k_param_0,"), Some(("k_param_0", 8, 8)));
         assert_eq!(read(".align 16 .b8 table[4][0x10];"), Some(("table", 64, 16)));
         assert_eq!(read(".u64 .ptr .global .align 16 out)"), Some(("out", 8, 8)));
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_are_too_large_do_not_wrap() {
+    fn huge_sizes_saturate() {
         let (_, size, _) = read(".b64 x[0xffffffffffffffff][99];").unwrap();
         assert_eq!(size, u64::MAX);
         assert_eq!(place(u64::MAX, &Variable { name: "x", size: 1, alignment: 16 }), u64::MAX);

@@ -106,7 +106,10 @@ fn rejects_invalid_locks_with_the_line_number() {
     }
     let fields = [
         ("image sm_80", "line 3: missing field image"),
-        ("image sm_80 image=elf code=77", "line 3: invalid code \"77\", expected the 64 hexadecimal digits of a SHA-256"),
+        (
+            "image sm_80 image=elf code=77",
+            "line 3: invalid code \"77\", expected the 64 hexadecimal digits of a SHA-256",
+        ),
         ("file \"a\"b", "line 3: invalid string \"a\"b: unterminated, or with an escape that JSON does not have"),
         ("image - image=elf\n kernel k shared=1+", "line 4: invalid shared \"1+\", expected a number"),
         ("image - image=elf\n kernel k scratch=+", "line 4: invalid scratch \"\", expected a number"),

@@ -165,11 +165,7 @@ impl<'a> Candidate<'a> {
         let Image { triple, arch, own_arch, .. } = self.image;
         let reads_header = runtime.kind == OffloadKind::OpenMp && own_arch.is_some();
         let arch = if reads_header { own_arch } else { arch };
-        Code {
-            form: form(self.image.image_kind, self.platform()),
-            triple: triple.as_deref(),
-            arch: arch.as_deref(),
-        }
+        Code { form: form(self.image.image_kind, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
     }
 }
 
@@ -225,9 +221,7 @@ impl CandidateSet<'_> {
                     selection.also_selected.push(index);
                     continue;
                 }
-                (Ok(_), _) => {
-                    RejectReason::Outranked { by: winner.map_or(0, |winner| self.candidates[winner].number) }
-                }
+                (Ok(_), _) => RejectReason::Outranked { by: winner.map_or(0, |winner| self.candidates[winner].number) },
                 (Err(RejectReason::SelectedButUnloadable { obstacle, .. }), _) if winner != Some(index) => {
                     RejectReason::Obstacle(obstacle)
                 }

@@ -84,7 +84,8 @@ fn names_a_kernel_that_grew_from_files_and_from_locks() {
     let scene = builds(&[&gfx90a(), &fixture("answer-sm_90.cubin")], &[&grown()]);
     let out = differs(scene.fatbin("diff old new"));
     let size = |it: &str| scene.read(&format!("{it}/lib.so")).len();
-    let kernel = "  ARCH    OLD  NEW  CHANGE  DETAILS       KERNEL\n  gfx90a   32   96     +64  code differs  answer_kernel\n";
+    let kernel =
+        "  ARCH    OLD  NEW  CHANGE  DETAILS       KERNEL\n  gfx90a   32   96     +64  code differs  answer_kernel\n";
     assert!(out.ends_with(kernel), "{out}");
     assert!(out.contains("\n  archs removed: sm_90\n"), "{out}");
     assert!(out.contains("  sm_90   openmp  elf    3312     -   -3312  removed: 1 image, 1 kernel\n"), "{out}");

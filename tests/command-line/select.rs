@@ -127,7 +127,9 @@ fn prints_both_answers_where_releases_of_libomptarget_differ() {
     scene.fatbin("wrap --kind openmp -o w.o a b c").ok();
     let out = scene.fatbin("select --device x86_64 w.o").ok();
     assert!(out.contains("libomptarget on x86_64 selects image 0\n"), "{out}");
-    assert!(out.contains("\n  libomptarget of LLVM 15 to 20 selects image 1: the last image that its plugin accepts\n"));
+    assert!(
+        out.contains("\n  libomptarget of LLVM 15 to 20 selects image 1: the last image that its plugin accepts\n")
+    );
     let expected = json!({
         "release": "LLVM 15 to 20", "order": "the last image that its plugin accepts", "answer": "native", "chosen": 1
     });

@@ -27,7 +27,8 @@ pub fn read(elf: &Elf<'_>, symbol: &ElfSymbol64<'_, '_, Endianness>) -> Result<K
         let cause = Cause::Described("not in a section".to_owned());
         elf.view.malformed("AMDGPU kernel descriptor", 0, cause)
     };
-    let section = symbol.section_index().and_then(|index| elf.file.section_by_index(index).ok()).ok_or_else(no_section)?;
+    let section =
+        symbol.section_index().and_then(|index| elf.file.section_by_index(index).ok()).ok_or_else(no_section)?;
     let bytes = elf.bytes(&section)?;
     let offset = symbol.address().wrapping_sub(section.address());
     let descriptor = bytes.part("AMDGPU kernel descriptor", 0, offset, DESCRIPTOR_SIZE)?;

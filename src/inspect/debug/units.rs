@@ -206,7 +206,11 @@ mod tests {
             read_sections(&sections)
         };
         let (result, debug) = read_units(10);
-        assert!(result.is_ok() && debug.level == DebugLevel::Lines, "{:?}", result.err().map(|error| error.to_string()));
+        assert!(
+            result.is_ok() && debug.level == DebugLevel::Lines,
+            "{:?}",
+            result.err().map(|error| error.to_string())
+        );
         assert!(matches!(read_units(1000).0, Err(DwarfError::BudgetExhausted)));
     }
 }

@@ -16,9 +16,11 @@ pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Scre
     let is_equal = comparison.files.is_empty();
     let mut text = if is_equal { "device code is identical\n" } else { "device code differs\n" }.to_owned();
     let counts = [("image", old.images, new.images), ("kernel", old.kernels, new.kernels)];
-    let counts = counts.map(|(what, old, new)| {
-        if old == new { counted(new, what) } else { format!("{old} -> {}", counted(new, what)) }
-    });
+    let counts = counts.map(
+        |(what, old, new)| {
+            if old == new { counted(new, what) } else { format!("{old} -> {}", counted(new, what)) }
+        },
+    );
     text += &format!("  device code: {}, {}\n", sizes(old.size, new.size), counts.join(", "));
     if (old.stored, new.stored) != (old.size, new.size) {
         text += &format!("  stored: {}\n", sizes(old.stored, new.stored));
@@ -113,7 +115,8 @@ fn describe_target(difference: &TargetDifference<'_>) -> String {
     let contents =
         |side: &TargetTotals| format!("{}, {}", counted(side.images, "image"), counted(side.kernels, "kernel"));
     let listed = |names: &BTreeSet<String>| printable(&names.iter().cloned().collect::<Vec<_>>().join(", "));
-    let codecs = |side: &TargetTotals| if side.codecs.is_empty() { "uncompressed".to_owned() } else { listed(&side.codecs) };
+    let codecs =
+        |side: &TargetTotals| if side.codecs.is_empty() { "uncompressed".to_owned() } else { listed(&side.codecs) };
     let debug = if old.debug == new.debug {
         String::new()
     } else {

@@ -22,7 +22,7 @@
 use serde::Serialize;
 
 use crate::report::json::{ImageIdentity, JsonError};
-use crate::select::{self, AnsweredSet, AnsweredFile, Candidate, Selection};
+use crate::select::{self, AnsweredFile, AnsweredSet, Candidate, Selection};
 use crate::target::Device;
 
 /// Name and number of the schema.

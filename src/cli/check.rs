@@ -17,7 +17,7 @@ use crate::io::Input;
 use crate::ops;
 use crate::report;
 use crate::scan::{CacheBudget, Options, Outcome};
-use crate::survey::{AnalyzedFile, AnalysisOptions};
+use crate::survey::{AnalysisOptions, AnalyzedFile};
 
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
 ///

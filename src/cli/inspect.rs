@@ -15,7 +15,7 @@ use crate::inventory::File;
 use crate::ops;
 use crate::report;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
-use crate::survey::{ImageAnalysis, InspectedImage, InspectedFile, KernelMatrix, AnalyzedFile};
+use crate::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage, KernelMatrix};
 
 /// List kernels in device images, with resource usage and source lines
 ///

@@ -12,7 +12,7 @@ use crate::io::Input;
 use crate::lock::{self, Lock, LockedFile};
 use crate::ops;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
-use crate::survey::{AnalyzedFile, AnalysisOptions};
+use crate::survey::{AnalysisOptions, AnalyzedFile};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors.
 pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {

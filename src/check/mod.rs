@@ -11,7 +11,6 @@
 mod coverage;
 mod facts;
 mod generate;
-mod input;
 mod policy;
 mod readers;
 mod rule;
@@ -19,7 +18,6 @@ mod rules;
 mod verdict;
 
 pub use generate::generate_policy;
-pub use input::input_of;
 pub use policy::{
     Contradiction, Exception, InvalidPolicyTarget, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy,
     PolicyCause, PolicyError, PolicyTarget, Requirements, Size, Suggestions,

@@ -11,12 +11,10 @@ use super::inputs::InputArguments;
 use super::limit::LimitArgument;
 use super::{Status, status};
 use crate::check::{self, CheckedFile, Policy, Verdict};
-use crate::error::Error;
-use crate::inventory::File;
 use crate::io::Input;
-use crate::ops;
+use crate::ops::{self, Checker};
 use crate::report;
-use crate::scan::{CacheBudget, Options, Outcome};
+use crate::scan::{CacheBudget, Options};
 use crate::survey::{AnalysisOptions, AnalyzedFile};
 
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
@@ -72,15 +70,19 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let Some(path) = arguments.policy else { return init(&inputs, options) };
     let policy = read_policy(&path)?;
     let format = arguments.format;
-    let options = Options { hash: policy.needs_hashes() || format == Format::Cyclonedx, ..options };
-    let wanted = |path: &str| {
-        let wanted = policy.analysis_options(path);
-        // The page shows kernels even if the policy does not require them.
-        AnalysisOptions { inspection: wanted.inspection || arguments.html.is_some(), ..wanted }
-    };
-    let subjects = survey(&inputs, options, &wanted)?;
-    let verdict = check::check(&policy, &inputs.names(), &subjects);
-    let surveys = || subjects.iter().map(|subject| &subject.survey).collect::<Vec<_>>();
+    let options = Options { hash: format == Format::Cyclonedx, ..options };
+    // The page shows kernels even if the policy does not require them.
+    let checker = Checker::new(&policy, options).inspect_all(arguments.html.is_some());
+    let mut files: Vec<CheckedFile> = Vec::new();
+    let scanner = access::scanner(checker.scan_options()).with_cache(CacheBudget::default());
+    inputs.scan_and(&scanner, &|input, outcome| checker.analyze(input, outcome), &mut |(file, error)| {
+        if let Some(error) = error {
+            status::report(&error.into());
+        }
+        files.push(file);
+    })?;
+    let verdict = check::check(&policy, &inputs.names(), &files);
+    let surveys = || files.iter().map(|file| &file.survey).collect::<Vec<_>>();
     if let Some(path) = &arguments.html {
         report::write_page(path, &surveys(), Some(&verdict))?;
     }
@@ -106,15 +108,21 @@ fn status_of(verdict: &Verdict) -> Status {
 }
 
 fn init(inputs: &InputArguments, options: Options) -> Result<Status> {
-    let everything = AnalysisOptions { inspection: true, build_paths: true, ..AnalysisOptions::default() };
-    let subjects = survey(inputs, options, &|_| everything)?;
-    let is_readable = |file: &File| file.failure.is_none() && file.errors.is_empty();
-    let readable = subjects.iter().all(|subject| is_readable(&subject.survey.file));
-    let files: Vec<&AnalyzedFile> = subjects.iter().map(|subject| &subject.survey).collect();
-    let Some(policy) = check::generate_policy(&files).filter(|_| readable) else {
-        // Errors of unreadable files are already reported.
-        return Ok(if readable { Status::No } else { Status::Trouble });
-    };
+    let wanted = AnalysisOptions { inspection: true, build_paths: true, ..AnalysisOptions::default() };
+    let scanner = access::scanner(options).with_cache(CacheBudget::default());
+    let analyze = |_, outcome| ops::analyze_outcome(outcome, options, &|_| wanted);
+    let mut files: Vec<AnalyzedFile> = Vec::new();
+    inputs.scan_and(&scanner, &analyze, &mut |(file, error)| {
+        if let Some(error) = error {
+            status::report(&error.into());
+        }
+        files.push(file);
+    })?;
+    // Errors of unreadable files are already reported.
+    if files.iter().any(|analyzed| analyzed.file.failure.is_some() || !analyzed.file.errors.is_empty()) {
+        return Ok(Status::Trouble);
+    }
+    let Some(policy) = check::generate_policy(&files.iter().collect::<Vec<_>>()) else { return Ok(Status::No) };
     print(&policy)?;
     Ok(Status::Yes)
 }
@@ -129,48 +137,4 @@ fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
-}
-
-/// Scans and analyzes all inputs, several files at a time.
-fn survey(
-    inputs: &InputArguments,
-    options: Options,
-    wanted: &(dyn Fn(&str) -> AnalysisOptions + Sync),
-) -> Result<Vec<CheckedFile>> {
-    let names = inputs.names();
-    let mut subjects = Vec::new();
-    let scanner = access::scanner(options).with_cache(CacheBudget::default());
-    inputs.scan_and(&scanner, &|_, outcome| survey_one(outcome, options, wanted), &mut |(survey, error): (
-        AnalyzedFile,
-        Option<Error>,
-    )| {
-        if let Some(error) = error {
-            status::report(&error.into());
-        }
-        // Every path begins with that of its input.
-        let input = check::input_of(&survey.file.path, &names).unwrap_or_default();
-        subjects.push(CheckedFile { survey, input });
-    })?;
-    Ok(subjects)
-}
-
-/// Analyzes a file. Returns the error if it cannot be read.
-fn survey_one(
-    outcome: Outcome,
-    options: Options,
-    wanted: &(dyn Fn(&str) -> AnalysisOptions + Sync),
-) -> (AnalyzedFile, Option<Error>) {
-    let without_images = |file| AnalyzedFile { file, analyses: Vec::new() };
-    let unreadable = |path, error: Error| (without_images(File::unreadable(path, error.to_string())), Some(error));
-    match outcome {
-        Outcome::Empty(file) => (without_images(file), None),
-        Outcome::Unreadable { path, error } => unreadable(path, error),
-        Outcome::Scanned(scanned) => {
-            let path = scanned.file().path.clone();
-            match ops::survey(scanned, options, wanted(&path)) {
-                Ok(survey) => (survey, None),
-                Err(error) => unreadable(path, error),
-            }
-        }
-    }
 }

@@ -5,58 +5,37 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::access;
-use super::inputs::{InputArguments, found};
+use super::inputs::InputArguments;
 use super::{Status, status};
-use crate::error::{Error, Result as FileResult};
 use crate::io::Input;
-use crate::lock::{self, Lock, LockedFile};
-use crate::ops;
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
-use crate::survey::{AnalysisOptions, AnalyzedFile};
+use crate::lock::{self, Lock};
+use crate::ops::{LockBuilder, RecordedFile};
+use crate::scan::{CacheBudget, Options};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors.
 pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {
-    let options = Options { hash: true, ..options };
-    let scanner = access::scanner(options).with_cache(CacheBudget::default());
+    let builder = LockBuilder::new(options);
     let (mut files, mut status) = (Vec::new(), Status::No);
-    inputs.scan_and(&scanner, &|_, outcome| look(outcome, options), &mut |looked: Looked| {
-        status = status.and(looked.status);
-        files.extend(looked.file);
-        looked.errors.into_iter().for_each(|error| status = status.and(status::report(&error.into())));
+    let scanner = access::scanner(builder.scan_options()).with_cache(CacheBudget::default());
+    inputs.scan_and(&scanner, &|_, outcome| builder.record(outcome), &mut |recorded| {
+        status = status.and(status_of(&recorded));
+        files.extend(recorded.file);
+        for error in recorded.errors {
+            status = status.and(status::report(&error.into()));
+        }
     })?;
     Ok((Lock::new(files), status))
 }
 
-/// Result of one file.
-struct Looked {
-    file: Option<LockedFile>,
-    errors: Vec<Error>,
-    status: Status,
-}
-
-fn look(outcome: Outcome, options: Options) -> Looked {
-    let failed = |error| Looked { file: None, errors: vec![error], status: Status::Trouble };
-    match outcome {
-        Outcome::Unreadable { error, .. } => failed(error),
-        Outcome::Empty(file) => {
-            let nothing = AnalyzedFile { file, analyses: Vec::new() };
-            Looked { file: Some(lock::locked_file(&nothing)), errors: Vec::new(), status: Status::No }
-        }
-        Outcome::Scanned(scanned) => look_into(scanned, options).unwrap_or_else(failed),
+/// Returns the exit status for a file, apart from the errors in its images.
+fn status_of(recorded: &RecordedFile) -> Status {
+    if !recorded.scan_errors.is_empty() {
+        Status::Trouble
+    } else if recorded.file.as_ref().is_some_and(|file| !file.images.is_empty()) {
+        Status::Yes
+    } else {
+        Status::No
     }
-}
-
-fn look_into(scanned: ScannedFile, options: Options) -> FileResult<Looked> {
-    let status = found(scanned.file());
-    let wanted = AnalysisOptions { inspection: true, code_hash: true, build_paths: false };
-    let surveyed = ops::survey(scanned, options, wanted)?;
-    let mut errors = Vec::new();
-    for (number, (image, inside)) in surveyed.images().enumerate() {
-        let problems = inside.inspection.iter().flat_map(|inspection| &inspection.problems);
-        errors.extend(problems.map(|problem| ops::image_error(&surveyed.file.path, number, image, problem.clone())));
-    }
-    // Listed files without device code are recorded too, so that a review shows them.
-    Ok(Looked { file: Some(lock::locked_file(&surveyed)), errors, status })
 }
 
 /// Returns one side of a comparison: the lock in the file `path`, or a lock of its device code. The paths of the latter are

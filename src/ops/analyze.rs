@@ -3,9 +3,10 @@
 //! Images are analyzed one after another, so no more than one is decompressed at a time.
 
 use super::image_bytes::inspect_with;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inspect;
-use crate::scan::{ImageRef, Options, ScannedFile};
+use crate::inventory::File;
+use crate::scan::{ImageRef, Options, Outcome, ScannedFile};
 use crate::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};
 
 /// Analyzes the device images of a file that was scanned with these options.
@@ -17,6 +18,29 @@ pub fn survey(scanned: ScannedFile, options: Options, wanted: AnalysisOptions) -
         vec![ImageAnalysis::default(); scanned.file().device_images().count()]
     };
     Ok(AnalyzedFile { file: scanned.into_file(), analyses })
+}
+
+/// Analyzes the outcome of scanning a file. `wanted` returns what to analyze in a file with this path. A file that cannot be
+/// read has no images, and its error is returned.
+pub fn analyze_outcome(
+    outcome: Outcome,
+    options: Options,
+    wanted: &dyn Fn(&str) -> AnalysisOptions,
+) -> (AnalyzedFile, Option<Error>) {
+    let without_images = |file| AnalyzedFile { file, analyses: Vec::new() };
+    match outcome {
+        Outcome::Scanned(scanned) => {
+            let path = scanned.file().path.clone();
+            match survey(scanned, options, wanted(&path)) {
+                Ok(analyzed) => (analyzed, None),
+                Err(error) => (without_images(File::unreadable(path, error.to_string())), Some(error)),
+            }
+        }
+        outcome => {
+            let (file, error) = outcome.into_file();
+            (without_images(file), error)
+        }
+    }
 }
 
 fn analyze_image(image: &ImageRef<'_>, options: Options, wanted: AnalysisOptions) -> ImageAnalysis {

@@ -1,0 +1,71 @@
+//! `check`: scans files, analyzes them as far as a policy needs it, and evaluates the policy.
+
+use std::path::PathBuf;
+
+use super::analyze::analyze_outcome;
+use crate::check::{CheckedFile, Policy, Verdict, check};
+use crate::error::Error;
+use crate::scan::{CacheBudget, Options, Outcome, Scanner, expand_paths};
+use crate::survey::AnalysisOptions;
+
+/// Scans and analyzes files for a policy.
+#[derive(Debug, Clone, Copy)]
+pub struct Checker<'p> {
+    policy: &'p Policy,
+    options: Options,
+    inspects_all: bool,
+}
+
+/// Files that were checked, and their verdict.
+#[derive(Debug, Clone)]
+pub struct CheckedPaths {
+    /// Files in the order of the paths. Unreadable files are findings of the verdict.
+    pub files: Vec<CheckedFile>,
+    /// Result of the check.
+    pub verdict: Verdict,
+}
+
+impl<'p> Checker<'p> {
+    /// Creates a checker. It hashes images if the policy or `options` require it.
+    pub fn new(policy: &'p Policy, options: Options) -> Self {
+        let hash = options.hash || policy.needs_hashes();
+        Checker { policy, options: Options { hash, ..options }, inspects_all: false }
+    }
+
+    /// Sets whether all images are inspected, for reports that show more than the policy requires.
+    pub fn inspect_all(self, inspects_all: bool) -> Self {
+        Checker { inspects_all, ..self }
+    }
+
+    /// Returns the options of the scan whose outcomes [`Checker::analyze`] takes.
+    pub fn scan_options(&self) -> Options {
+        self.options
+    }
+
+    /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the file
+    /// cannot be read.
+    pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
+        let (survey, error) = analyze_outcome(outcome, self.options, &|path| {
+            let required = self.policy.analysis_options(path);
+            AnalysisOptions { inspection: required.inspection || self.inspects_all, ..required }
+        });
+        (CheckedFile { survey, input }, error)
+    }
+
+    /// Scans and checks files, directories and archives.
+    pub fn check_paths(&self, paths: &[PathBuf]) -> CheckedPaths {
+        let (inputs, failed) = expand_paths(paths);
+        let analyze = |input, outcome| self.analyze(input, outcome).0;
+        let mut files: Vec<CheckedFile> = failed.into_iter().map(|(input, outcome)| analyze(input, outcome)).collect();
+        let scanner = Scanner::new(self.options).with_cache(CacheBudget::default());
+        scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |batch| files.extend(batch));
+        let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let verdict = check(self.policy, &names, &files);
+        CheckedPaths { files, verdict }
+    }
+}
+
+/// Checks files, directories and archives by a policy.
+pub fn check_paths(policy: &Policy, paths: &[PathBuf], options: Options) -> CheckedPaths {
+    Checker::new(policy, options).check_paths(paths)
+}

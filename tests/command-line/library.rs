@@ -1,7 +1,9 @@
 //! The library, used as in the example.
 
 use fatbin::bytes::View;
-use fatbin::scan::Scan;
+use fatbin::check::{Outcome, Policy};
+use fatbin::ops;
+use fatbin::scan::{Options, Scan};
 
 use crate::Sandbox;
 
@@ -31,4 +33,31 @@ fn scans_bytes_in_memory() {
     let scan = Scan::new(View::new(&bytes)).unwrap();
     let archs: Vec<_> = scan.file().device_images().map(|image| image.arch.as_deref()).collect();
     assert_eq!(archs, [Some("sm_90")]);
+}
+
+#[test]
+fn checks_paths_by_a_policy() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("lib")).unwrap();
+    sandbox.fixture("answer-gfx90a.hsaco", "lib/a").fixture("answer-sm_90.cubin", "b").file("text", "nothing");
+    let policy = Policy::parse("policy.toml", "archs.require = ['sm_90']").unwrap();
+    let paths = ["b", "lib", "text"].map(|name| sandbox.path(name));
+    let checked = ops::check_paths(&policy, &paths, Options::default());
+    let inputs: Vec<usize> = checked.files.iter().map(|file| file.input).collect();
+    assert_eq!(inputs, [0, 1, 2]);
+    let violated = checked.verdict.evaluations.iter().filter(|it| it.outcome == Outcome::Violated);
+    let violated: Vec<(&str, &str)> = violated.map(|it| (it.path.as_str(), it.rule.name())).collect();
+    let (a, text) = (sandbox.path("lib/a"), sandbox.path("text"));
+    let expected = [(a.to_str().unwrap(), "required-archs"), (text.to_str().unwrap(), "holds-device-code")];
+    assert_eq!(violated, expected);
+}
+
+#[test]
+fn locks_paths() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").file("broken", [0x10, 0xff, 0x10, 0xad]);
+    let (lock, errors) = ops::lock_paths(&[sandbox.path("a")], Options::default());
+    assert!(errors.is_empty() && lock.images().count() == 1, "{errors:?}");
+    let (_, errors) = ops::lock_paths(&[sandbox.path("broken")], Options::default());
+    assert_eq!(errors.len(), 1);
 }

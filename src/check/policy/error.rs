@@ -16,7 +16,7 @@ pub struct PolicyError {
     pub line: usize,
     /// Column of the error.
     pub column: usize,
-    /// What is wrong there.
+    /// Cause of the error.
     pub cause: PolicyCause,
 }
 

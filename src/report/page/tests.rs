@@ -107,8 +107,8 @@ fn escapes_hostile_text_in_every_field() {
         message: evil.to_owned(),
         detail: Some(evil.to_owned()),
     };
-    let judged = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
-    let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![judged] }));
+    let evaluation = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
+    let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![evaluation] }));
     assert!(!document(&page).contains('<') && !page.contains('\u{202e}'));
     assert!(data(&page).to_string().matches("\\\\u{202e}").count() >= 10, "{}", document(&page));
 }
@@ -183,7 +183,7 @@ fn names_the_innermost_container_of_nested_images() {
 
 #[test]
 fn contains_findings_and_passed_rules() {
-    let judged = |rule, outcome| Evaluation { path: "lib.so".to_owned(), rule, outcome };
+    let evaluation = |rule, outcome| Evaluation { path: "lib.so".to_owned(), rule, outcome };
     let finding = Finding {
         rule: Rule::RequiredArchs,
         outcome: Outcome::Violated,
@@ -193,11 +193,12 @@ fn contains_findings_and_passed_rules() {
         message: "no code for sm_89".to_owned(),
         detail: Some("sm_80".to_owned()),
     };
-    let judged = vec![judged(Rule::Readable, Outcome::Passed), judged(Rule::RequiredArchs, Outcome::Violated)];
-    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], evaluations: judged })));
+    let evaluations =
+        vec![evaluation(Rule::Readable, Outcome::Passed), evaluation(Rule::RequiredArchs, Outcome::Violated)];
+    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], evaluations })));
     let verdict = &data["verdict"];
     assert_eq!(verdict["outcome"], "violated");
     assert_eq!(verdict["findings"][0]["image"], "image 3 (sm_80) at 0x1000");
     assert_eq!(verdict["rules"][0][0], "readable");
-    assert_eq!(verdict["judged"][0]["outcome"], "passed");
+    assert_eq!(verdict["evaluations"][0]["outcome"], "passed");
 }

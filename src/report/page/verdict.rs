@@ -15,7 +15,7 @@ pub struct VerdictData {
     findings: Vec<FindingData>,
     /// Names and descriptions of the evaluated rules.
     rules: Vec<(&'static str, &'static str)>,
-    judged: Vec<EvaluationData>,
+    evaluations: Vec<EvaluationData>,
 }
 
 #[derive(Serialize)]
@@ -51,17 +51,17 @@ impl VerdictData {
                 detail: optional(&finding.detail),
             }
         };
-        let judged = |judged: &check::Evaluation| EvaluationData {
-            outcome: judged.outcome.name(),
-            rule: judged.rule.name(),
-            path: escape_invisible(&judged.path),
+        let evaluation = |evaluation: &check::Evaluation| EvaluationData {
+            outcome: evaluation.outcome.name(),
+            rule: evaluation.rule.name(),
+            path: escape_invisible(&evaluation.path),
         };
-        let rules: BTreeSet<Rule> = verdict.evaluations.iter().map(|judged| judged.rule).collect();
+        let rules: BTreeSet<Rule> = verdict.evaluations.iter().map(|evaluation| evaluation.rule).collect();
         VerdictData {
             outcome: verdict.outcome().name(),
             findings: group_findings(&verdict.findings).iter().map(finding).collect(),
             rules: rules.into_iter().map(|rule| (rule.name(), rule.description())).collect(),
-            judged: verdict.evaluations.iter().map(judged).collect(),
+            evaluations: verdict.evaluations.iter().map(evaluation).collect(),
         }
     }
 }

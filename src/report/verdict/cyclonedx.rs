@@ -35,8 +35,9 @@ pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&AnalyzedFile]) -> String {
 fn file(number: usize, survey: &AnalyzedFile, verdict: &Verdict) -> Value {
     let file = &survey.file;
     let images = survey.images().enumerate().map(|(index, (image, _))| component(number, index, image));
-    let judged = verdict.evaluations.iter().filter(|judged| judged.path == file.path);
-    let rules = judged.map(|it| property(&format!("fatbin:check:{}", it.rule.name()), it.outcome.name().to_owned()));
+    let evaluations = verdict.evaluations.iter().filter(|it| it.path == file.path);
+    let rules =
+        evaluations.map(|it| property(&format!("fatbin:check:{}", it.rule.name()), it.outcome.name().to_owned()));
     let findings = verdict.findings.iter().filter(|finding| finding.path == file.path);
     let findings = findings.map(|it| property("fatbin:finding", format!("{}: {}", it.rule.name(), sentence(it))));
     let size = property("fatbin:size", file.size.to_string());

@@ -80,7 +80,7 @@ impl<'a> JsonFinding<'a> {
 }
 
 impl<'a> JsonEvaluation<'a> {
-    fn new(judged: &'a check::Evaluation) -> Self {
-        JsonEvaluation { path: &judged.path, rule: judged.rule.name(), outcome: judged.outcome.name() }
+    fn new(evaluation: &'a check::Evaluation) -> Self {
+        JsonEvaluation { path: &evaluation.path, rule: evaluation.rule.name(), outcome: evaluation.outcome.name() }
     }
 }

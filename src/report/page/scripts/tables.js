@@ -9,7 +9,7 @@ function drawFindings() {
   const section = byId("findings");
   section.hidden = false;
   const RANKS = ["violated", "undecided", "warned", "passed"];
-  const numbers = RANKS.map((outcome) => [outcome, verdict.judged.filter((judged) => judged.outcome === outcome).length]);
+  const numbers = RANKS.map((outcome) => [outcome, verdict.evaluations.filter((evaluation) => evaluation.outcome === outcome).length]);
   const counts = numbers.filter(([, number]) => number > 0)
     .map(([outcome, number]) => element("li", {}, badge(outcome), element("span", { text: `${counted(number, "rule")}` })));
   // Undecided rules do not hide violations.
@@ -33,14 +33,14 @@ function drawFindings() {
       ],
     });
   }
-  const judged = element("details", { open: verdict.findings.length === 0 }, element("summary", { text: "Evaluated rules" }));
-  section.append(judged);
-  const demands = new Map(verdict.rules);
-  tables.judged = new Table(judged, {
-    noun: "evaluation", label: "Evaluated rules", rows: verdict.judged, sort: { index: 0, descending: false },
-    words: (row) => [row.outcome, row.rule, row.path, demands.get(row.rule)].join(" "),
+  const details = element("details", { open: verdict.findings.length === 0 }, element("summary", { text: "Evaluated rules" }));
+  section.append(details);
+  const descriptions = new Map(verdict.rules);
+  tables.evaluations = new Table(details, {
+    noun: "evaluation", label: "Evaluated rules", rows: verdict.evaluations, sort: { index: 0, descending: false },
+    words: (row) => [row.outcome, row.rule, row.path, descriptions.get(row.rule)].join(" "),
     columns: [outcome, { heading: "Rule", value: (row) => row.rule },
-      { heading: "Requirement", isKey: true, value: (row) => demands.get(row.rule) }, file],
+      { heading: "Requirement", isKey: true, value: (row) => descriptions.get(row.rule) }, file],
   });
 }
 

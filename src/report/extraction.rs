@@ -14,7 +14,9 @@ use crate::inventory::{File, NestedImage};
 const SCHEMA: &str = "fatbin.extract/1";
 
 /// A file that an image was written to.
+#[derive(Debug)]
 pub struct ExtractedImage<'a> {
+    /// Inventory of the file that contains the image.
     pub file: &'a File,
     /// The image, with the containers around it.
     pub nested: &'a NestedImage<'a>,
@@ -22,17 +24,18 @@ pub struct ExtractedImage<'a> {
     pub name: String,
     /// Size of the written file, in bytes.
     pub size: u64,
+    /// SHA-256 of the written file.
     pub sha256: Option<[u8; 32]>,
 }
 
 /// Index of the written files.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Index {
     schema: &'static str,
     images: Vec<IndexEntry>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct IndexEntry {
     file: String,
     size: u64,
@@ -46,7 +49,7 @@ struct IndexEntry {
 }
 
 /// Origin of an image.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct IndexSource {
     path: String,
     number: usize,

@@ -131,7 +131,7 @@ struct JsonUnknown {
 }
 
 /// Offload kind, format and target of an image, which every document about images contains.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub struct ImageTarget<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,

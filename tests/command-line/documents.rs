@@ -140,8 +140,13 @@ fn check_lists_name_every_file_of_their_example() {
 }
 
 #[test]
-fn architecture_names_every_module() {
+fn architecture_names_every_module_and_existing_paths() {
     let text = read("ARCHITECTURE.md");
+    for path in
+        text.split('`').skip(1).step_by(2).filter(|path| path.starts_with("src/") || path.starts_with("scripts/"))
+    {
+        assert!(root().join(path).exists(), "ARCHITECTURE.md: {path} does not exist");
+    }
     for entry in std::fs::read_dir(root().join("src")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();

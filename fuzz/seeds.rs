@@ -8,11 +8,11 @@ use std::{env, fs, io};
 
 use fatbin::bytes::View;
 use fatbin::codec::{Codec, Compression};
-use fatbin::content::Content;
+use fatbin::internals::content::Content;
 use fatbin::format::ccob::{self, Version};
 use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
-use fatbin::rewrite::{NewSection, with_sections};
+use fatbin::internals::rewrite::{NewSection, with_sections};
 use fatbin::target::OffloadKind;
 use fatbin::wrap::{EmbeddedForm, TargetOverride};
 

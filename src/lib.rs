@@ -44,27 +44,55 @@
 //! [`bytes::View`] of bytes in memory, readers of formats return views of what they were given, and only [`io`], the
 //! functions of [`ops`] that are given paths, and [`scan::each_part`] for the members of archives touch the disk.
 
-pub mod archive;
+#![deny(unsafe_code)]
+
+#[cfg(feature = "files")]
+mod archive;
 pub mod bytes;
+#[cfg(feature = "check")]
 pub mod check;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod cli;
 pub mod codec;
-pub mod content;
+mod content;
 pub mod error;
 pub mod format;
 pub mod host;
+#[cfg(feature = "inspect")]
 pub mod inspect;
 pub mod inventory;
+#[allow(unsafe_code, reason = "memory maps; every unsafe block states why it is sound")]
 pub mod io;
+#[cfg(feature = "check")]
 pub mod lock;
+#[cfg(feature = "files")]
 pub mod ops;
-pub mod parallel;
-pub mod report;
-pub mod rewrite;
+mod parallel;
+#[cfg(feature = "cli")]
+mod report;
+#[cfg_attr(not(feature = "files"), allow(dead_code, reason = "bundles of objects are written to files"))]
+mod rewrite;
 pub mod scan;
 pub mod select;
+#[cfg(feature = "inspect")]
 pub mod survey;
 pub mod target;
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tidy;
 pub mod wrap;
+
+/// Modules without promises, for the tests and fuzz targets of this repository.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod internals {
+    pub mod archive {
+        pub use crate::archive::*;
+    }
+    pub mod content {
+        pub use crate::content::*;
+    }
+    pub mod rewrite {
+        pub use crate::rewrite::*;
+    }
+}

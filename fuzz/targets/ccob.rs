@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 use fatbin::bytes::View;
 use fatbin::codec::{Compression, Limit};
-use fatbin::content::Content;
+use fatbin::internals::content::Content;
 use fatbin::format::ccob::{Ccob, Version, compress, container};
 use libfuzzer_sys::fuzz_target;
 

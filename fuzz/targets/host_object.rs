@@ -3,7 +3,7 @@
 #![no_main]
 
 use fatbin::bytes::View;
-use fatbin::rewrite::{NewSection, sections_named, with_sections, without_sections};
+use fatbin::internals::rewrite::{NewSection, sections_named, with_sections, without_sections};
 use libfuzzer_sys::fuzz_target;
 
 /// A prefix of the most section names, and one of no name.

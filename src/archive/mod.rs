@@ -6,9 +6,11 @@
 
 mod ar;
 mod compressed;
+#[cfg(feature = "archives")]
 mod tar;
 mod universal;
 mod write;
+#[cfg(feature = "archives")]
 mod zip;
 
 use std::io::{self, Write};
@@ -62,13 +64,16 @@ const fn universal_form(magic: &'static [u8]) -> Form {
     Form { is_one: universal::holds_archives, ..form(magic, 0, universal::members) }
 }
 
-const FORMS: [Form; 10] = [
+const FORMS: &[Form] = &[
     form(ar::MAGICS[0], 0, ar::members),
     form(ar::MAGICS[1], 0, ar::members),
+    #[cfg(feature = "archives")]
     form(b"PK\x03\x04", 0, zip::members),
     // A zip file without any file in it.
+    #[cfg(feature = "archives")]
     form(b"PK\x05\x06", 0, zip::members),
     // POSIX and GNU have a version behind it that differs.
+    #[cfg(feature = "archives")]
     form(b"ustar", 257, tar::members),
     form(b"\x1f\x8b\x08", 0, compressed::gzip),
     form(b"\x28\xb5\x2f\xfd", 0, compressed::zstd),

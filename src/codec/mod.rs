@@ -6,6 +6,7 @@
 
 mod compress;
 mod decompress;
+pub mod md5;
 mod stream;
 
 pub use compress::{Compression, Counted, compress};

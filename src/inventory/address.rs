@@ -6,11 +6,16 @@
 //! disk. Source of the latter: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+#[cfg(feature = "files")]
+use std::path::Path;
+use std::path::PathBuf;
 
+#[cfg(feature = "files")]
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_encode};
 
-use super::{Container, File, Image};
+#[cfg(feature = "files")]
+use super::Image;
+use super::{Container, File};
 
 /// The bytes of a file inside a file on disk, where they stand there as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +70,10 @@ impl File {
         let section = section.map(|section| section.name.as_str());
         Address { path: &self.path, section, offset: offset.saturating_sub(start), number: None }
     }
+}
 
+#[cfg(feature = "files")]
+impl File {
     /// What ROCm's tools call these bytes of the file; `None` where they do not stand in a file on disk as they are.
     pub fn uri(&self, offset: u64, size: u64) -> Option<String> {
         let OnDisk { path, offset: start } = self.on_disk.as_ref()?;
@@ -78,9 +86,11 @@ impl File {
     }
 }
 
+#[cfg(feature = "files")]
 /// What stands in a URI as `%` and two upper-case digits: everything but `a-zA-Z0-9/_.~-`, as the document says.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'_').remove(b'.').remove(b'~').remove(b'-');
 
+#[cfg(feature = "files")]
 /// A path in a URI.
 fn uri_path(path: &Path) -> PercentEncode<'_> {
     percent_encode(path.as_os_str().as_encoded_bytes(), ENCODED)

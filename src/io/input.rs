@@ -5,7 +5,10 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
-use memmap2::{Mmap, MmapOptions};
+#[cfg(feature = "map")]
+use memmap2::Mmap;
+#[cfg(feature = "files")]
+use memmap2::MmapOptions;
 
 use crate::bytes::View;
 use crate::error::{Error, Result};
@@ -16,6 +19,7 @@ use crate::error::{Error, Result};
 const BLOCK: usize = 256 << 10;
 
 /// Name of standard input in messages.
+#[cfg(feature = "files")]
 pub const STANDARD_INPUT: &str = "standard input";
 
 /// How the bytes of input files are accessed. The program decides: only it knows who else writes its inputs.
@@ -26,6 +30,7 @@ pub struct Access(AccessKind);
 enum AccessKind {
     #[default]
     Read,
+    #[cfg(feature = "map")]
     Map,
 }
 
@@ -49,15 +54,14 @@ impl Access {
     ///
     /// A program that reads the outputs of a finished build, as the command line does, takes that risk, like linkers do. A
     /// service that is handed files by others should use [`Access::read`].
-    #[allow(unsafe_code, reason = "the contract of a mapping is the caller's to keep")]
+    #[cfg(feature = "map")]
     pub const unsafe fn map() -> Self {
         Access(AccessKind::Map)
     }
 }
 
 // SAFETY: tests write to a mapped file only to show what happens then.
-#[cfg(test)]
-#[allow(unsafe_code, reason = "mapped inputs are tested")]
+#[cfg(all(test, feature = "map"))]
 pub(crate) const MAPPED: Access = unsafe { Access::map() };
 
 /// A regular file, opened for reading.
@@ -75,6 +79,7 @@ pub struct Input {
 
 #[derive(Debug)]
 enum Bytes {
+    #[cfg(feature = "map")]
     Mapped(Mmap),
     Read(Vec<u8>),
 }
@@ -84,6 +89,7 @@ impl Deref for Bytes {
 
     fn deref(&self) -> &[u8] {
         match self {
+            #[cfg(feature = "map")]
             Bytes::Mapped(map) => map,
             Bytes::Read(bytes) => bytes,
         }
@@ -91,9 +97,10 @@ impl Deref for Bytes {
 }
 
 impl Input {
-    /// Opens `path`, which must be a regular file; `-` is standard input, which may be anything.
+    /// Opens `path`, which must be a regular file; with the feature `files`, `-` is standard input, which may be anything.
     pub fn open(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
         let path = path.into();
+        #[cfg(feature = "files")]
         if path == Path::new("-") {
             return Input::standard_input(access);
         }
@@ -110,12 +117,14 @@ impl Input {
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
         let bytes = match access.0 {
             AccessKind::Read => Bytes::Read(read(&file, metadata.len()).map_err(Error::io(&path, "read"))?),
+            #[cfg(feature = "map")]
             AccessKind::Map => Bytes::Mapped(map(&file).map_err(Error::io(&path, "map"))?),
         };
         Ok(Input { path, file, bytes, is_on_disk: true, access })
     }
 
     /// Opens `path`, which may be anything but a directory: the contents of devices and pipes go through a temporary file.
+    #[cfg(feature = "files")]
     pub fn open_any(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
         let path = path.into();
         match std::fs::metadata(&path) {
@@ -129,6 +138,7 @@ impl Input {
     }
 
     /// Standard input, through a temporary file: containers have their tables anywhere, and a pipe cannot be read twice.
+    #[cfg(feature = "files")]
     fn standard_input(access: Access) -> Result<Input> {
         let copy = |to: &mut File| io::copy(&mut io::stdin().lock(), to).map(drop);
         Input::from_temp_file(Path::new(STANDARD_INPUT), &std::env::temp_dir(), access, copy)
@@ -138,6 +148,7 @@ impl Input {
     ///
     /// The file has no name, so no other process writes it, and it is mapped whatever `access` is. Inputs that are opened on
     /// account of this one, such as the members of a thin archive, use `access`.
+    #[cfg(feature = "files")]
     pub fn from_temp_file(
         path: &Path,
         directory: &Path,
@@ -184,13 +195,14 @@ impl Input {
     pub fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
         match &self.bytes {
             Bytes::Read(bytes) => bytes.get(offset as usize..(offset + size) as usize),
+            #[cfg(feature = "map")]
             Bytes::Mapped(_) => None,
         }
     }
 
     /// Maps a part of the file for writing it to an output. Pages of the lasting mapping would count as memory of the
     /// process from then on.
-    #[allow(unsafe_code, reason = "mapping a file")]
+    #[cfg(feature = "files")]
     pub fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
         let available = self.file.metadata().map_err(Error::io(&self.path, "read"))?.len();
         let missing = (offset + size).saturating_sub(available);
@@ -207,9 +219,8 @@ impl Input {
     /// Releases the pages that were read through the mapping; they are mapped again when they are used. They stay in the
     /// system's cache, but as long as they are mapped they count as memory of this process, and the kernel maps sixteen for
     /// each that is read.
-    #[allow(unsafe_code, reason = "advice about a mapping")]
     pub fn release(&self) {
-        #[cfg(unix)]
+        #[cfg(all(unix, feature = "map"))]
         if let Bytes::Mapped(map) = &self.bytes
             && !map.is_empty()
         {
@@ -230,8 +241,8 @@ impl Input {
     /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of the
     /// block before, so that nothing shorter than that is cut in two.
     pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
-        if let Bytes::Read(bytes) = &self.bytes {
-            visit(range.start, &bytes[range.start as usize..range.end as usize]);
+        if let Some(bytes) = self.in_memory(range.start, range.end - range.start) {
+            visit(range.start, bytes);
             return Ok(());
         }
         let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK)) + overlap];
@@ -269,7 +280,7 @@ fn read(mut file: &File, size: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[allow(unsafe_code, reason = "mapping a file")]
+#[cfg(feature = "map")]
 fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: for a file that others can write, the contract of `Access::map`; a temporary file without a name is written by
     // this process only, and not after it is mapped. Beyond the contract, readers check each value once and use the checked
@@ -277,7 +288,7 @@ fn map(file: &File) -> io::Result<Mmap> {
     unsafe { Mmap::map(file) }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "files"))]
 mod tests {
     use super::*;
 

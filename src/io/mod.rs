@@ -2,14 +2,20 @@
 //!
 //! This is the only room that talks to the operating system, and the only one with `unsafe` in it. It knows no format.
 
+#[cfg(feature = "files")]
 mod file_uri;
 mod input;
+#[cfg(feature = "files")]
 mod output;
 mod sink;
 
+#[cfg(feature = "files")]
 pub use file_uri::FileUri;
-#[cfg(test)]
+#[cfg(all(test, feature = "map"))]
 pub(crate) use input::MAPPED;
-pub use input::{Access, Input, STANDARD_INPUT};
+#[cfg(feature = "files")]
+pub use input::STANDARD_INPUT;
+pub use input::{Access, Input};
+#[cfg(feature = "files")]
 pub use output::Output;
 pub use sink::Sink;

@@ -11,7 +11,9 @@ use std::io::{self, Seek, SeekFrom, Write};
 use object::write::{GrowableBuffer, WritableBuffer};
 
 use crate::error::Result;
-use crate::io::{Input, Output};
+use crate::io::Input;
+#[cfg(feature = "files")]
+use crate::io::Output;
 
 /// An append-only buffer that holds small bytes and points at large ones.
 pub struct Sink<'data> {
@@ -21,6 +23,7 @@ pub struct Sink<'data> {
     extents: Vec<Extent<'data>>,
 }
 
+#[cfg(feature = "files")]
 /// How much is moved between two reports: enough that asking the kernel for it costs nothing.
 const PART: u64 = 64 << 20;
 
@@ -63,6 +66,7 @@ impl<'data> Sink<'data> {
     }
 
     /// Moves everything to `output`, in order.
+    #[cfg(feature = "files")]
     pub fn write_to(&self, output: &mut Output) -> Result<()> {
         self.write_with(output, &mut |_| ())
     }
@@ -81,6 +85,7 @@ impl<'data> Sink<'data> {
     }
 
     /// The same, and says how many bytes more have been moved, time and again.
+    #[cfg(feature = "files")]
     pub fn write_with(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
         output.reserve(self.size())?;
         for extent in &self.extents {

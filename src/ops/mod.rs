@@ -1,28 +1,44 @@
 //! Operations on files, each a function of plain options. They know no command-line syntax.
 
+#[cfg(feature = "inspect")]
 mod analyze;
 mod bundle;
+#[cfg(feature = "check")]
 mod check;
+#[cfg(feature = "inspect")]
 pub mod extract;
+#[cfg(feature = "inspect")]
 pub mod filter;
+#[cfg(feature = "inspect")]
 mod image_bytes;
+#[cfg(feature = "inspect")]
 mod inspect;
+#[cfg(feature = "check")]
 mod lock;
 mod pack;
+#[cfg(feature = "inspect")]
 mod verify;
 mod wrap;
 
+#[cfg(feature = "inspect")]
 pub use analyze::{analyze_outcome, survey};
 pub use bundle::{
     BundleOptions, Bundled, Explain, Figures, FileToBundle, UnbundleOptions, WantedFile, bundle, check_archive,
     check_composition, decompressed, decompressed_members, list, unbundle,
 };
+#[cfg(feature = "check")]
 pub use check::{CheckedPaths, Checker, check_paths};
+#[cfg(feature = "inspect")]
 pub use extract::extract;
+#[cfg(feature = "inspect")]
 pub use filter::{ImageFilter, KernelPattern, Predicate};
+#[cfg(feature = "inspect")]
 pub use image_bytes::image_error;
+#[cfg(feature = "inspect")]
 pub use inspect::{Incomplete, inspect};
+#[cfg(feature = "check")]
 pub use lock::{LockBuilder, RecordedFile, lock_paths};
 pub use pack::{ImageToPack, PackOptions, pack, pack_into};
+#[cfg(feature = "inspect")]
 pub use verify::{VerifyError, verify};
 pub use wrap::{ImageFile, WrapOptions, WrapSummary, wrap};

@@ -17,7 +17,7 @@ pub use extraction::{ExtractedImage, Index};
 pub use inspection::{inspection_json, inspection_table, matrix_json, matrix_table, without_images};
 pub use json::{json, json_line};
 pub use page::write_page;
-pub use schemas::{SCHEMAS, Schema};
+pub use schemas::SCHEMAS;
 pub use selection::{selection_json, selection_summary, selection_text};
 pub use table::{table, verified_text};
 pub use text::Screen;

@@ -57,7 +57,7 @@ impl<'a> Findings<'a> {
         self.containers.push(builder.container(container, section));
         self.buffer = builder.buffer;
         let places = match &container.contents {
-            Contents::Images(images) if !self.options.hash => 1 + images.len() as u64,
+            Contents::Images(images) if !self.options.hashes_images() => 1 + images.len() as u64,
             _ => container.view.size() / FAULT_AROUND + 1,
         };
         self.count_reads(places);

@@ -57,11 +57,13 @@ impl<S: Source> Scan<S> {
     }
 
     /// Puts a scan together again from its parts.
+    #[cfg(feature = "files")]
     pub(super) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
         Scan { source, file, cache }
     }
 
     /// Takes a scan apart.
+    #[cfg(feature = "files")]
     pub(super) fn into_parts(self) -> (S, Arc<File>, Arc<DecompressedCache>) {
         (self.source, self.file, self.cache)
     }

@@ -14,8 +14,10 @@ mod find;
 mod findings;
 mod image_table;
 mod images;
+#[cfg(feature = "files")]
 mod inputs;
 mod magic;
+#[cfg(feature = "files")]
 mod paths;
 mod pointers;
 mod prefetch;
@@ -26,9 +28,9 @@ mod structure;
 mod walk;
 mod wrappers;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod host_tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tests;
 
 use crate::codec::Limit;
@@ -37,7 +39,9 @@ use crate::inventory::File;
 
 pub use cache::CacheBudget;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
+#[cfg(feature = "files")]
 pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, expand_input};
+#[cfg(feature = "files")]
 pub use paths::{InputPath, Outcome, Scanner, expand_paths};
 pub use source::Source;
 pub use strict::offload_binaries;
@@ -50,7 +54,18 @@ pub struct Options {
     /// Skips the search by magic: containers that no header leads to are not found.
     pub structure_only: bool,
     /// Hashes every image, which reads all of its bytes.
+    #[cfg(feature = "hash")]
     pub hash: bool,
+}
+
+impl Options {
+    /// Returns whether every image is hashed.
+    fn hashes_images(self) -> bool {
+        #[cfg(feature = "hash")]
+        return self.hash;
+        #[cfg(not(feature = "hash"))]
+        return false;
+    }
 }
 
 /// Lists every container in `source`.

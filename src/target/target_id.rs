@@ -118,12 +118,20 @@ fn closest(written: &str) -> Option<&'static str> {
     let names = PROCESSORS
         .iter()
         .flat_map(|processor| [processor.name].into_iter().chain(processor.alternatives.iter().copied()));
-    let mut near = names.filter(|name| strsim::osa_distance(name, written) == 1);
+    let mut near = names.filter(|name| is_misspelling(name, written));
     let first = near.next()?;
     near.next().is_none().then_some(first)
 }
 
-#[cfg(test)]
+/// Returns whether the texts differ in one letter; never without the feature `check`, which has the crate for it.
+fn is_misspelling(name: &str, written: &str) -> bool {
+    #[cfg(feature = "check")]
+    return strsim::osa_distance(name, written) == 1;
+    #[cfg(not(feature = "check"))]
+    return name.is_empty() && written.is_empty();
+}
+
+#[cfg(all(test, feature = "check"))]
 mod tests {
     use super::*;
 

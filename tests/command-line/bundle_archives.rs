@@ -2,9 +2,9 @@
 
 use std::io::Cursor;
 
-use fatbin::archive::{self, MemberContent};
 use fatbin::bytes::View;
 use fatbin::format::bundle;
+use fatbin::internals::archive::{self, MemberContent};
 
 use crate::{Run, Sandbox};
 

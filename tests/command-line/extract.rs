@@ -132,9 +132,9 @@ fn writes_a_library_per_target() {
     ];
     assert_eq!(out, names.map(|name| format!("libraries/{name}\n")).concat());
     let bytes = scene.read("libraries/cuda-nvptx64-nvidia-cuda-sm_90.a");
-    let members = fatbin::archive::members(fatbin::bytes::View::new(&bytes)).unwrap().unwrap();
+    let members = fatbin::internals::archive::members(fatbin::bytes::View::new(&bytes)).unwrap().unwrap();
     let [member] = members.as_slice() else { panic!("{} members", members.len()) };
-    let fatbin::archive::MemberContent::Here(view) = member.content else { panic!("a thin archive") };
+    let fatbin::internals::archive::MemberContent::Here(view) = member.content else { panic!("a thin archive") };
     assert_eq!(view.data(), scene.read("b"));
     // A linker finds the kernel in the symbol table.
     assert!(String::from_utf8_lossy(&bytes[..400]).contains("answer"), "no symbol");
@@ -148,7 +148,7 @@ fn names_images_of_library_members_after_the_library() {
     let mut library = std::io::Cursor::new(Vec::new());
     let object = scene.read("w.o");
     let members = [("text".to_owned(), &b"nothing"[..]), ("one.o".to_owned(), &object), ("one.o".to_owned(), &object)];
-    fatbin::archive::write(members.into_iter(), &mut library).unwrap();
+    fatbin::internals::archive::write(members.into_iter(), &mut library).unwrap();
     scene.file("lib.a", library.into_inner());
     let table = scene.fatbin("scan lib.a").ok();
     assert!(table.contains("lib.a!one.o: elf, ") && !table.contains("lib.a!text"), "{table}");

@@ -262,8 +262,8 @@ fn lists_an_image_without_a_container() {
 #[test]
 fn reads_compressed_bundles_and_reports_a_wrong_hash() {
     use fatbin::codec::{Codec, Compression};
-    use fatbin::content::Content;
     use fatbin::format::{bundle, ccob};
+    use fatbin::internals::content::Content;
     let scene = Sandbox::new();
     let bundle = bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906:xnack+", &b"device code"[..])], 4096).unwrap();
     let compressed = |codec, version| {

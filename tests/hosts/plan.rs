@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use fatbin::content::Content;
 use fatbin::host::{
     self, Address, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, Section,
     SectionKind, Step, SymbolId, Value, Width,
 };
+use fatbin::internals::content::Content;
 use fatbin::io::{Output, Sink};
 
 /// Writes the object that `plan` describes.

@@ -2,10 +2,9 @@
 
 use std::sync::mpsc;
 
-use md5::{Digest, Md5};
-
 use super::raw::{Header, TOTAL_SIZE_OFFSET, Version};
 use crate::bytes::View;
+use crate::codec::md5::Md5;
 use crate::codec::{self, Codec, Limit, Stream};
 use crate::error::{Cause, Malformed};
 
@@ -152,6 +151,6 @@ pub fn hash<'a>(runs: impl Iterator<Item = &'a [u8]>) -> u64 {
 }
 
 fn first_bytes(hash: Md5) -> u64 {
-    let digest: [u8; 16] = hash.finalize().into();
+    let digest = hash.finish();
     u64::from_le_bytes(*digest.first_chunk().expect("16 bytes begin with 8"))
 }

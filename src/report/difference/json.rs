@@ -34,17 +34,17 @@ const SCHEMA: &str = "fatbin.diff/1";
 struct Document<'a> {
     schema: &'static str,
     equal: bool,
-    old: BuildJson<'a>,
-    new: BuildJson<'a>,
+    old: JsonBuild<'a>,
+    new: JsonBuild<'a>,
     added_archs: &'a [&'a str],
     removed_archs: &'a [&'a str],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    budgets: Vec<BudgetJson<'a>>,
-    files: Vec<FileJson<'a>>,
+    budgets: Vec<JsonBudget<'a>>,
+    files: Vec<JsonFile<'a>>,
 }
 
 #[derive(Serialize)]
-struct BuildJson<'a> {
+struct JsonBuild<'a> {
     path: &'a str,
     files: usize,
     images: usize,
@@ -56,7 +56,7 @@ struct BuildJson<'a> {
 }
 
 #[derive(Serialize)]
-struct BudgetJson<'a> {
+struct JsonBudget<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,20 +70,20 @@ struct BudgetJson<'a> {
 }
 
 #[derive(Serialize)]
-struct FileJson<'a> {
+struct JsonFile<'a> {
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     old_path: Option<&'a str>,
     change: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    old: Option<FileSizeJson>,
+    old: Option<JsonFileSize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    new: Option<FileSizeJson>,
-    targets: Vec<TargetJson<'a>>,
+    new: Option<JsonFileSize>,
+    targets: Vec<JsonTarget<'a>>,
 }
 
 #[derive(Serialize)]
-struct FileSizeJson {
+struct JsonFileSize {
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ struct FileSizeJson {
 }
 
 #[derive(Serialize)]
-struct TargetJson<'a> {
+struct JsonTarget<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,13 +101,13 @@ struct TargetJson<'a> {
     image: &'a str,
     change: &'static str,
     images_changed: usize,
-    old: TargetTotalsJson<'a>,
-    new: TargetTotalsJson<'a>,
-    kernels: Vec<KernelJson<'a>>,
+    old: JsonTargetTotals<'a>,
+    new: JsonTargetTotals<'a>,
+    kernels: Vec<JsonKernel<'a>>,
 }
 
 #[derive(Serialize)]
-struct TargetTotalsJson<'a> {
+struct JsonTargetTotals<'a> {
     images: usize,
     kernels: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,21 +121,21 @@ struct TargetTotalsJson<'a> {
 }
 
 #[derive(Serialize)]
-struct KernelJson<'a> {
+struct JsonKernel<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     demangled: Option<&'a str>,
     change: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    old: Option<FiguresJson<'a>>,
+    old: Option<JsonFigures<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    new: Option<FiguresJson<'a>>,
+    new: Option<JsonFigures<'a>>,
 }
 
 /// The known figures of a kernel.
-struct FiguresJson<'a>(&'a LockedKernel);
+struct JsonFigures<'a>(&'a LockedKernel);
 
-impl Serialize for FiguresJson<'_> {
+impl Serialize for JsonFigures<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (figure, value) in self.0.known() {
@@ -154,38 +154,38 @@ pub fn differences_json(differences: &Differences<'_>) -> String {
     let document = Document {
         schema: SCHEMA,
         equal: comparison.files.is_empty(),
-        old: BuildJson::new(old, &comparison.old),
-        new: BuildJson::new(new, &comparison.new),
+        old: JsonBuild::new(old, &comparison.old),
+        new: JsonBuild::new(new, &comparison.new),
         added_archs: &comparison.added_archs,
         removed_archs: &comparison.removed_archs,
-        budgets: budgets.iter().map(BudgetJson::new).collect(),
-        files: comparison.files.iter().map(FileJson::new).collect(),
+        budgets: budgets.iter().map(JsonBudget::new).collect(),
+        files: comparison.files.iter().map(JsonFile::new).collect(),
     };
     serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
 }
 
-impl<'a> BuildJson<'a> {
+impl<'a> JsonBuild<'a> {
     fn new(path: &'a str, totals: &lock::Totals) -> Self {
         let &lock::Totals { files, images, kernels, size, stored } = totals;
-        BuildJson { path, files, images, kernels, size, stored }
+        JsonBuild { path, files, images, kernels, size, stored }
     }
 }
 
-impl<'a> BudgetJson<'a> {
+impl<'a> JsonBudget<'a> {
     fn new(result: &'a lock::BudgetResult<'a>) -> Self {
         let &lock::BudgetResult { budget, measure, old, new, exceeded } = result;
         let (max_percent, max_bytes) = match budget.limit {
             GrowthLimit::Percent(percent) => (Some(percent), None),
             GrowthLimit::Bytes(bytes) => (None, Some(bytes)),
         };
-        BudgetJson { arch: budget.arch.as_deref(), max_percent, max_bytes, measure: measure.name(), old, new, exceeded }
+        JsonBudget { arch: budget.arch.as_deref(), max_percent, max_bytes, measure: measure.name(), old, new, exceeded }
     }
 }
 
-impl<'a> FileJson<'a> {
+impl<'a> JsonFile<'a> {
     fn new(file: &'a FileDifference<'a>) -> Self {
-        let size = |file: &LockedFile| FileSizeJson { size: file.size, stored: file.stored };
-        FileJson {
+        let size = |file: &LockedFile| JsonFileSize { size: file.size, stored: file.stored };
+        JsonFile {
             path: file.path(),
             old_path: file.old_path(),
             change: match (file.old, file.new) {
@@ -195,38 +195,38 @@ impl<'a> FileJson<'a> {
             },
             old: file.old.map(size),
             new: file.new.map(size),
-            targets: file.targets.iter().map(TargetJson::new).collect(),
+            targets: file.targets.iter().map(JsonTarget::new).collect(),
         }
     }
 }
 
-impl<'a> TargetJson<'a> {
+impl<'a> JsonTarget<'a> {
     fn new(difference: &'a TargetDifference<'a>) -> Self {
         let target = difference.target;
-        TargetJson {
+        JsonTarget {
             arch: target.arch.as_deref(),
             kind: target.kind.as_deref(),
             triple: target.triple.as_deref(),
             image: &target.image,
             change: difference.change.name(),
             images_changed: difference.images_changed,
-            old: TargetTotalsJson::new(&difference.old),
-            new: TargetTotalsJson::new(&difference.new),
-            kernels: difference.kernels.iter().map(KernelJson::new).collect(),
+            old: JsonTargetTotals::new(&difference.old),
+            new: JsonTargetTotals::new(&difference.new),
+            kernels: difference.kernels.iter().map(JsonKernel::new).collect(),
         }
     }
 }
 
-impl<'a> TargetTotalsJson<'a> {
+impl<'a> JsonTargetTotals<'a> {
     fn new(side: &'a lock::TargetTotals) -> Self {
         let lock::TargetTotals { images, kernels, size, stored, codecs, debug } = side;
-        TargetTotalsJson { images: *images, kernels: *kernels, size: *size, stored: *stored, codecs, debug }
+        JsonTargetTotals { images: *images, kernels: *kernels, size: *size, stored: *stored, codecs, debug }
     }
 }
 
-impl<'a> KernelJson<'a> {
+impl<'a> JsonKernel<'a> {
     fn new(difference: &KernelDifference<'a>) -> Self {
-        KernelJson {
+        JsonKernel {
             name: &difference.kernel().name,
             demangled: difference.kernel().demangled.as_deref(),
             change: match difference {
@@ -234,8 +234,8 @@ impl<'a> KernelJson<'a> {
                 KernelDifference::Removed(_) => "removed",
                 KernelDifference::Changed(..) => "changed",
             },
-            old: difference.before().map(FiguresJson),
-            new: difference.after().map(FiguresJson),
+            old: difference.before().map(JsonFigures),
+            new: difference.after().map(JsonFigures),
         }
     }
 }

@@ -41,20 +41,20 @@ const SCHEMA: &str = "fatbin.inspect/1";
 struct Document<'a> {
     schema: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<Vec<FileJson<'a>>>,
+    files: Option<Vec<JsonFile<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    matrix: Option<MatrixJson<'a>>,
+    matrix: Option<JsonMatrix<'a>>,
 }
 
 #[derive(Serialize)]
-struct FileJson<'a> {
+struct JsonFile<'a> {
     path: &'a str,
-    images: Vec<ImageJson<'a>>,
+    images: Vec<JsonImage<'a>>,
     errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
-struct ImageJson<'a> {
+struct JsonImage<'a> {
     #[serde(flatten)]
     identity: ImageIdentity<'a>,
     /// URI of the image as in ROCm's tools.
@@ -63,19 +63,19 @@ struct ImageJson<'a> {
     /// Reason why the image was not inspected.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_inspected: Option<&'static str>,
-    kernels: Vec<KernelJson<'a>>,
-    debug: DebugJson<'a>,
+    kernels: Vec<JsonKernel<'a>>,
+    debug: JsonDebug<'a>,
     errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
-struct DebugJson<'a> {
+struct JsonDebug<'a> {
     level: &'static str,
-    units: Vec<UnitJson<'a>>,
+    units: Vec<JsonUnit<'a>>,
 }
 
 #[derive(Serialize)]
-struct UnitJson<'a> {
+struct JsonUnit<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,16 +86,16 @@ struct UnitJson<'a> {
 }
 
 /// A kernel: names, figures and values that are not a single number.
-struct KernelJson<'a>(&'a Kernel);
+struct JsonKernel<'a>(&'a Kernel);
 
 #[derive(Serialize)]
-struct BankJson {
+struct JsonBank {
     bank: u32,
     size: u64,
 }
 
 #[derive(Serialize)]
-struct ParameterJson<'a> {
+struct JsonParameter<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     offset: u64,
@@ -103,21 +103,21 @@ struct ParameterJson<'a> {
 }
 
 #[derive(Serialize)]
-struct SourceJson<'a> {
+struct JsonSource<'a> {
     file: &'a str,
     line: u64,
 }
 
 #[derive(Serialize)]
-struct MatrixJson<'a> {
+struct JsonMatrix<'a> {
     archs: Vec<&'a str>,
-    kernels: Vec<KernelRowJson<'a>>,
+    kernels: Vec<JsonKernelRow<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_inspected: Vec<UninspectedJson<'a>>,
+    not_inspected: Vec<JsonUninspected<'a>>,
 }
 
 #[derive(Serialize)]
-struct KernelRowJson<'a> {
+struct JsonKernelRow<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     demangled: Option<&'a str>,
@@ -126,7 +126,7 @@ struct KernelRowJson<'a> {
 }
 
 #[derive(Serialize)]
-struct UninspectedJson<'a> {
+struct JsonUninspected<'a> {
     arch: &'a str,
     reason: &'a str,
     images: usize,
@@ -134,48 +134,48 @@ struct UninspectedJson<'a> {
 
 /// Returns the document of the files, with a final newline.
 pub fn inspection_json(files: &[InspectedFile<'_>]) -> String {
-    document(Document { schema: SCHEMA, files: Some(files.iter().map(FileJson::new).collect()), matrix: None })
+    document(Document { schema: SCHEMA, files: Some(files.iter().map(JsonFile::new).collect()), matrix: None })
 }
 
 /// Returns the document of the matrix, with a final newline.
 pub fn matrix_json(matrix: &KernelMatrix) -> String {
-    document(Document { schema: SCHEMA, files: None, matrix: Some(MatrixJson::new(matrix)) })
+    document(Document { schema: SCHEMA, files: None, matrix: Some(JsonMatrix::new(matrix)) })
 }
 
 fn document(document: Document<'_>) -> String {
     serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
 }
 
-impl<'a> FileJson<'a> {
+impl<'a> JsonFile<'a> {
     fn new(inspected: &'a InspectedFile<'a>) -> Self {
-        FileJson {
+        JsonFile {
             path: &inspected.file.path,
-            images: inspected.images.iter().map(|image| ImageJson::new(inspected.file, image)).collect(),
+            images: inspected.images.iter().map(|image| JsonImage::new(inspected.file, image)).collect(),
             errors: JsonError::of_file(inspected.file),
         }
     }
 }
 
-impl<'a> ImageJson<'a> {
+impl<'a> JsonImage<'a> {
     fn new(file: &inventory::File, inspected: &'a InspectedImage<'a>) -> Self {
         let InspectedImage { number, image, inspection } = inspected;
-        ImageJson {
+        JsonImage {
             identity: ImageIdentity::new(*number, image),
             address: file.uri_of(image),
             not_inspected: inspection.not_inspected,
-            kernels: inspection.kernels.iter().map(KernelJson).collect(),
-            debug: DebugJson {
+            kernels: inspection.kernels.iter().map(JsonKernel).collect(),
+            debug: JsonDebug {
                 level: inspection.debug.level.name(),
-                units: inspection.debug.units.iter().map(UnitJson::new).collect(),
+                units: inspection.debug.units.iter().map(JsonUnit::new).collect(),
             },
             errors: inspection.problems.iter().map(JsonError::new).collect(),
         }
     }
 }
 
-impl<'a> UnitJson<'a> {
+impl<'a> JsonUnit<'a> {
     fn new(unit: &'a CompileUnit) -> Self {
-        UnitJson {
+        JsonUnit {
             name: unit.name.as_deref(),
             directory: unit.directory.as_deref(),
             producer: unit.producer.as_deref(),
@@ -184,7 +184,7 @@ impl<'a> UnitJson<'a> {
     }
 }
 
-impl Serialize for KernelJson<'_> {
+impl Serialize for JsonKernel<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kernel = self.0;
         let mut map = serializer.serialize_map(None)?;
@@ -204,40 +204,40 @@ impl Serialize for KernelJson<'_> {
             map.serialize_entry("required_threads", threads)?;
         }
         if !kernel.constant_banks.is_empty() {
-            let banks = kernel.constant_banks.iter().map(|bank| BankJson { bank: bank.bank, size: bank.size });
+            let banks = kernel.constant_banks.iter().map(|bank| JsonBank { bank: bank.bank, size: bank.size });
             map.serialize_entry("constant_banks", &banks.collect::<Vec<_>>())?;
         }
         if !kernel.parameters.is_empty() {
-            let parameters = kernel.parameters.iter().map(ParameterJson::new);
+            let parameters = kernel.parameters.iter().map(JsonParameter::new);
             map.serialize_entry("parameters", &parameters.collect::<Vec<_>>())?;
         }
         if let Some(source) = &kernel.source {
-            map.serialize_entry("source", &SourceJson { file: &source.file, line: source.line })?;
+            map.serialize_entry("source", &JsonSource { file: &source.file, line: source.line })?;
         }
         map.end()
     }
 }
 
-impl<'a> ParameterJson<'a> {
+impl<'a> JsonParameter<'a> {
     fn new(parameter: &'a Parameter) -> Self {
-        ParameterJson { name: parameter.name.as_deref(), offset: parameter.offset, size: parameter.size }
+        JsonParameter { name: parameter.name.as_deref(), offset: parameter.offset, size: parameter.size }
     }
 }
 
-impl<'a> MatrixJson<'a> {
+impl<'a> JsonMatrix<'a> {
     fn new(matrix: &'a KernelMatrix) -> Self {
-        let row = |row: &'a MatrixRow| KernelRowJson {
+        let row = |row: &'a MatrixRow| JsonKernelRow {
             name: &row.name,
             demangled: row.demangled.as_deref(),
             archs: matrix.archs_with(row, MatrixCell::Present).collect(),
             missing: matrix.archs_with(row, MatrixCell::Missing).collect(),
         };
-        let uninspected = |(left, &images): (&'a UninspectedImages, &usize)| UninspectedJson {
+        let uninspected = |(left, &images): (&'a UninspectedImages, &usize)| JsonUninspected {
             arch: &left.arch,
             reason: left.reason,
             images,
         };
-        MatrixJson {
+        JsonMatrix {
             archs: matrix.archs.iter().map(|arch| arch.label.as_str()).collect(),
             kernels: matrix.rows.iter().map(row).collect(),
             not_inspected: matrix.not_inspected.iter().map(uninspected).collect(),

@@ -34,51 +34,51 @@ struct Document<'a> {
     /// Name as specified by the user.
     device: &'a str,
     devices: Vec<String>,
-    files: Vec<FileJson<'a>>,
+    files: Vec<JsonFile<'a>>,
 }
 
 #[derive(Serialize)]
-struct FileJson<'a> {
+struct JsonFile<'a> {
     path: &'a str,
-    choices: Vec<ChoiceJson<'a>>,
+    choices: Vec<JsonChoice<'a>>,
     errors: Vec<JsonError>,
 }
 
 #[derive(Serialize)]
-struct ChoiceJson<'a> {
+struct JsonChoice<'a> {
     #[serde(rename = "type")]
     container_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     section: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
-    runtime: RuntimeJson,
+    runtime: JsonRuntime,
     /// Whether it has code for the platform of the devices.
     concerned: bool,
-    answers: Vec<AnswerJson<'a>>,
+    answers: Vec<JsonAnswer<'a>>,
 }
 
 #[derive(Serialize)]
-struct RuntimeJson {
+struct JsonRuntime {
     name: &'static str,
     release: &'static str,
     order: &'static str,
 }
 
 #[derive(Serialize)]
-struct AnswerJson<'a> {
+struct JsonAnswer<'a> {
     devices: Vec<String>,
     answer: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    earlier: Option<EarlierJson>,
-    images: Vec<ImageJson<'a>>,
+    earlier: Option<JsonEarlier>,
+    images: Vec<JsonImage<'a>>,
 }
 
 /// Selection of earlier releases of the runtime.
 #[derive(Serialize)]
-struct EarlierJson {
+struct JsonEarlier {
     release: &'static str,
     order: &'static str,
     answer: &'static str,
@@ -87,7 +87,7 @@ struct EarlierJson {
 }
 
 #[derive(Serialize)]
-struct ImageJson<'a> {
+struct JsonImage<'a> {
     #[serde(flatten)]
     identity: ImageIdentity<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,32 +102,32 @@ pub fn selection_json(device: &str, devices: &[Device], files: &[AnsweredFile<'_
         schema: SCHEMA,
         device,
         devices: devices.iter().map(ToString::to_string).collect(),
-        files: files.iter().map(FileJson::new).collect(),
+        files: files.iter().map(JsonFile::new).collect(),
     };
     serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
 }
 
-impl<'a> FileJson<'a> {
+impl<'a> JsonFile<'a> {
     fn new(answered: &'a AnsweredFile<'a>) -> Self {
-        FileJson {
+        JsonFile {
             path: &answered.file.path,
-            choices: answered.sets.iter().map(ChoiceJson::new).collect(),
+            choices: answered.sets.iter().map(JsonChoice::new).collect(),
             errors: JsonError::of_file(answered.file),
         }
     }
 }
 
-impl<'a> ChoiceJson<'a> {
+impl<'a> JsonChoice<'a> {
     fn new(answered: &'a AnsweredSet<'a>) -> Self {
         let set = &answered.set;
         let runtime = set.runtime;
         let name = |selection: &Selection| selection.selected.map_or("nothing", |(_, way)| way.name());
         let number = |selection: &Selection| selection.selected.map(|(index, _)| set.candidates[index].number);
-        let answer = |it: &'a select::DeviceAnswer<'a>| AnswerJson {
+        let answer = |it: &'a select::DeviceAnswer<'a>| JsonAnswer {
             devices: it.devices.iter().map(ToString::to_string).collect(),
             answer: name(&it.selection),
             chosen: number(&it.selection),
-            earlier: it.earlier.as_ref().map(|(runtime, selection)| EarlierJson {
+            earlier: it.earlier.as_ref().map(|(runtime, selection)| JsonEarlier {
                 release: runtime.release,
                 order: runtime.order,
                 answer: name(selection),
@@ -135,21 +135,21 @@ impl<'a> ChoiceJson<'a> {
             }),
             images: images(&set.candidates, &it.selection),
         };
-        ChoiceJson {
+        JsonChoice {
             container_type: set.container.container_type.name(),
             section: set.container.section_name(),
             offset: set.container.offset,
-            runtime: RuntimeJson { name: runtime.name, release: runtime.release, order: runtime.order },
+            runtime: JsonRuntime { name: runtime.name, release: runtime.release, order: runtime.order },
             concerned: answered.is_relevant,
             answers: answered.answers.iter().map(answer).collect(),
         }
     }
 }
 
-fn images<'a>(candidates: &[Candidate<'a>], selection: &Selection) -> Vec<ImageJson<'a>> {
+fn images<'a>(candidates: &[Candidate<'a>], selection: &Selection) -> Vec<JsonImage<'a>> {
     let image = |(index, chosen, reason): (usize, bool, String)| {
         let Candidate { number, image } = candidates[index];
-        ImageJson { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
+        JsonImage { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
     };
     selection.verdicts().into_iter().map(image).collect()
 }

@@ -20,7 +20,7 @@ pub struct Elf<'data> {
     pub view: View<'data>,
     pub file: ElfFile64<'data, Endianness>,
     by_name: HashMap<&'data str, SectionIndex>,
-    /// Whether sections have no addresses of their own and get a base.
+    /// True if sections have no addresses of their own and get a base.
     is_based: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Kernel {
     pub sgpr_spills: Option<u64>,
     /// Private memory of a work-item or thread: AMD's scratch, NVIDIA's stack, including registers spilled to it.
     pub scratch: Option<u64>,
-    /// Whether more scratch may be needed than stated: the stack grows at run time, or functions are not linked yet.
+    /// True if more scratch may be needed than stated: the stack grows at run time, or functions are not linked yet.
     pub scratch_is_minimum: bool,
     /// Statically allocated memory of a work-group: AMD's LDS, NVIDIA's shared memory. Memory that the launch requests is not
     /// included.

@@ -44,7 +44,7 @@ pub struct BudgetResult<'a> {
     pub old: u64,
     /// New size, in bytes.
     pub new: u64,
-    /// Whether the growth exceeds the limit.
+    /// True if the growth exceeds the limit.
     pub exceeded: bool,
 }
 

@@ -90,7 +90,7 @@ pub struct LockedKernel {
     pub name: String,
     /// Figures, in the order of [`FIGURES`].
     pub figures: [Option<u64>; FIGURES.len()],
-    /// Whether the kernel may need more scratch memory than the image states.
+    /// True if the kernel may need more scratch memory than the image states.
     pub scratch_is_minimum: bool,
     /// Demangled name, where it differs.
     pub demangled: Option<String>,

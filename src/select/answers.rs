@@ -19,7 +19,7 @@ pub struct AnsweredFile<'a> {
 pub struct AnsweredSet<'a> {
     /// The candidate set.
     pub set: CandidateSet<'a>,
-    /// Whether it has code for the platform of the devices.
+    /// True if it has code for the platform of the devices.
     pub is_relevant: bool,
     /// The different selections.
     pub answers: Vec<DeviceAnswer<'a>>,

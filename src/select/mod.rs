@@ -31,7 +31,7 @@ pub struct CandidateSet<'a> {
     pub runtime: &'static Runtime,
     /// The images.
     pub candidates: Vec<Candidate<'a>>,
-    /// Whether the images are input of a device linker and never registered with a runtime.
+    /// True if the images are input of a device linker and never registered with a runtime.
     pub needs_device_link: bool,
 }
 

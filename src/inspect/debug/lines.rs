@@ -13,7 +13,7 @@ use crate::inspect::kernel::SourceLine;
 #[derive(Default)]
 pub struct Lines {
     known: HashSet<usize>,
-    /// Whether any table has rows.
+    /// True if any table has rows.
     pub has_rows: bool,
 }
 

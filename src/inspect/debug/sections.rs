@@ -32,7 +32,7 @@ pub struct Relocations(HashMap<usize, Relocated>);
 #[derive(Debug, Clone, Copy)]
 struct Relocated {
     value: u64,
-    /// Whether the bytes in the section are an addend.
+    /// True if the bytes in the section are an addend.
     adds: bool,
 }
 

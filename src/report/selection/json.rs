@@ -53,7 +53,7 @@ struct JsonChoice<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     runtime: JsonRuntime,
-    /// Whether it has code for the platform of the devices.
+    /// True if it has code for the platform of the devices.
     concerned: bool,
     answers: Vec<JsonAnswer<'a>>,
 }

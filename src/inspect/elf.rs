@@ -16,6 +16,7 @@ use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
 /// An ELF file whose tables have been read.
+#[derive(Debug)]
 pub struct Elf<'data> {
     pub view: View<'data>,
     pub file: ElfFile64<'data, Endianness>,

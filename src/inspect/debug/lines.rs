@@ -10,7 +10,7 @@ use super::reader::{Dwarf, Reader, Unit, text};
 use crate::inspect::kernel::SourceLine;
 
 /// Line tables that were read.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Lines {
     known: HashSet<usize>,
     /// True if any table has rows.

@@ -5,7 +5,9 @@ use gimli::Reader as _;
 use super::budget::{DwarfError, ParseBudget};
 pub use super::sections::Reader;
 
+/// The debug sections of a file.
 pub type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
+/// A unit of debug information.
 pub type Unit<'a> = gimli::Unit<Reader<'a>>;
 
 /// Reads a string of the file.

@@ -117,7 +117,7 @@ def everything_is_reached_by_tab(browser):
             break
         same((name, outline, width > 0), (name, "solid", True))
         names.append(name)
-    wanted = {"Skip to the contents", "Dark", "Filter kernels", "What the cells tell", "Kernels by arch", "Registers"}
+    wanted = {"Skip to the contents", "Dark", "Filter kernels", "Property in the cells", "Kernels by arch", "Registers"}
     same(wanted - set(names), set())
 
 

@@ -5,6 +5,8 @@
 //! inside a compressed container has none.
 
 mod address;
+mod contradiction;
+mod origin;
 mod walk;
 mod wrapper;
 
@@ -14,6 +16,8 @@ use crate::format::{ContainerType, ImageKind, Part, Unknown};
 use crate::target::OffloadKind;
 
 pub use address::{Address, OnDisk};
+pub use contradiction::contradicting_arch;
+pub use origin::{Origin, origin, stored_origin};
 pub use walk::{Leaves, NestedImage};
 pub use wrapper::{PointsTo, Wrapper, WrapperKind};
 
@@ -121,7 +125,7 @@ pub struct Image {
     pub full_size: Option<u64>,
     /// What made it, in its own words; of an image that is compressed only where it had to be decompressed anyway.
     pub producer: Option<String>,
-    /// Which version of its form it has, known where the producer is looked for; see [`crate::format::Origin`].
+    /// Which version of its form it has, known where the producer is looked for; see [`Origin`].
     pub format_version: Option<String>,
     /// Of the image once it is decompressed, where that was asked for.
     pub sha256: Option<[u8; 32]>,

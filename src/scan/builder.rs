@@ -9,7 +9,7 @@ use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, Group};
-use crate::inventory::{Container, Image, InSection, StoredBytes};
+use crate::inventory::{Container, Image, InSection, StoredBytes, contradicting_arch, origin, stored_origin};
 
 /// Deepest level of containers in containers that is read. Real files have three.
 const MAX_DEPTH: usize = 8;
@@ -116,7 +116,7 @@ impl InventoryBuilder<'_> {
             image_kind: image.image_kind,
             triple: image.triple.clone(),
             arch: image.arch.clone(),
-            own_arch: image.contradicting_arch(),
+            own_arch: contradicting_arch(image),
             id: image.id.map(str::to_owned),
             strings: image.strings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
             unknown: image.unknown.clone(),
@@ -145,12 +145,12 @@ impl InventoryBuilder<'_> {
         place: Place<'_>,
         recorded: &mut Image,
     ) {
-        let mut origin = image.origin();
+        let mut from = stored_origin(image);
         if self.options.hashes_images() {
             match group.bytes(image, self.options.limit) {
                 Ok(bytes) => {
                     recorded.sha256 = sha256(&bytes);
-                    origin = format::origin(image.image_kind, View::new(&bytes));
+                    from = origin(image.image_kind, View::new(&bytes));
                 }
                 // The codec says that these bytes cannot be read.
                 Err(_) if image.codec == Some(Codec::Opaque) => {}
@@ -158,8 +158,8 @@ impl InventoryBuilder<'_> {
             }
         }
         // The container may state it, too.
-        recorded.producer = recorded.string("producer").map(str::to_owned).or(origin.producer);
-        recorded.format_version = origin.format_version;
+        recorded.producer = recorded.string("producer").map(str::to_owned).or(from.producer);
+        recorded.format_version = from.format_version;
     }
 
     /// Records the containers that an image consists of. One that cannot be read is not an error: an image may have any

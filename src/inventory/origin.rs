@@ -6,8 +6,9 @@ use object::elf::{self, FileHeader64};
 use object::endian::Endianness;
 use object::read::elf::{FileHeader, SectionHeader};
 
-use super::ImageKind;
 use crate::bytes::View;
+use crate::codec::Codec;
+use crate::format::{Image, ImageKind};
 use crate::target::nvptx;
 
 /// Where an image comes from. What it does not say is absent.
@@ -22,6 +23,12 @@ pub struct Origin {
 
 /// As much is kept of what a producer says of itself.
 const LONGEST: usize = 256;
+
+/// What the image says of its maker, where it can be read without being decompressed.
+pub fn stored_origin(image: &Image<'_>) -> Origin {
+    let is_plain = matches!(image.codec, None | Some(Codec::None));
+    if is_plain { origin(image.image_kind, image.view) } else { Origin::default() }
+}
 
 /// What an image of this kind says, which is all of `view`.
 pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {

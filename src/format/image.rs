@@ -1,0 +1,116 @@
+//! A device image as its container describes it, and its bytes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::{DeviceImage, ImageKind};
+use crate::bytes::View;
+use crate::codec::{self, Codec, Limit};
+use crate::error::Malformed;
+use crate::target::OffloadKind;
+
+/// A device image and what its container says of it. What the container leaves open is taken from the image's own
+/// header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image<'data> {
+    /// Absent where the container does not say, or says something unknown.
+    pub kind: Option<OffloadKind>,
+    pub image_kind: ImageKind,
+    pub triple: Option<String>,
+    /// The processor, with features or suffix: `gfx90a:xnack+`, `sm_90a`.
+    pub arch: Option<String>,
+    /// The bundle entry id as it stands in the file.
+    pub id: Option<&'data str>,
+    /// What else the container says, as keys and values; `triple` and `arch` are among them.
+    pub strings: Vec<(&'data str, &'data str)>,
+    /// Values that mean something which is not known here.
+    pub unknown: Vec<Unknown>,
+    /// The image as it is stored.
+    pub view: View<'data>,
+    /// How it is stored; absent where the format knows one way only.
+    pub codec: Option<Codec>,
+    /// Its size once it is decompressed; absent where it is not compressed.
+    pub full_size: Option<u64>,
+    /// Where it stands in what the stored bytes give, if several images are compressed as one.
+    pub part: Option<Part>,
+}
+
+/// A part of decompressed bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub offset: u64,
+    /// The size of all of them.
+    pub whole: u64,
+}
+
+/// A field of a container with a value that is not in its specification, kept to be reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unknown {
+    pub field: &'static str,
+    pub value: u64,
+}
+
+impl<'data> Image<'data> {
+    /// An image with what the container says of it, completed from the image's header. Empty strings say nothing.
+    pub(super) fn new(view: View<'data>, kind: Option<OffloadKind>, triple: Option<&str>, arch: Option<&str>) -> Self {
+        let own = DeviceImage::identify(view);
+        let said = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        Image {
+            kind,
+            image_kind: own.image_kind,
+            triple: said(triple).or(own.triple.map(str::to_owned)),
+            arch: said(arch).or(own.arch),
+            id: None,
+            strings: Vec::new(),
+            unknown: Vec::new(),
+            view,
+            codec: None,
+            full_size: None,
+            part: None,
+        }
+    }
+
+    /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX
+    /// before the NUL that ends it in memory; what follows is its container's affair.
+    pub fn bytes(&self, limit: Limit) -> Result<Cow<'data, [u8]>, Malformed> {
+        if matches!(self.codec, None | Some(Codec::None)) {
+            return Ok(Cow::Borrowed(self.view.data()));
+        }
+        let mut full = Vec::new();
+        self.decompress_into(&mut full, limit)?;
+        let own = self.own_range(&full)?;
+        full.truncate(own.end);
+        full.drain(..own.start);
+        Ok(Cow::Owned(full))
+    }
+
+    /// All that the stored bytes give, with the other images that are compressed together with this one.
+    pub(super) fn decompress_into(&self, full: &mut Vec<u8>, limit: Limit) -> Result<(), Malformed> {
+        let whole = self.part.map_or(self.full_size.unwrap_or_default(), |part| part.whole);
+        codec::decompress_into(full, self.codec.unwrap_or(Codec::None), self.view, whole, limit)
+    }
+
+    /// Returns the range of the image in these bytes.
+    pub(super) fn own_range(&self, full: &[u8]) -> Result<Range<usize>, Malformed> {
+        let offset = self.part.map_or(0, |part| part.offset);
+        image_range(self.image_kind, full, offset, self.full_size.unwrap_or_default())
+            .map_err(|error| self.view.malformed(error.field, 0, error.cause))
+    }
+}
+
+/// Returns the range of an image in a decompressed stream, in which the container states `offset` and `size`. An ELF file
+/// ends where its headers state, and PTX before the NULs that end it in memory.
+pub fn image_range(kind: ImageKind, stream: &[u8], offset: u64, size: u64) -> Result<Range<usize>, Malformed> {
+    let own = View::new(stream).part("image in a group", 0, offset, size)?;
+    let own_size = match kind {
+        ImageKind::Ptx => without_nul(own.data()),
+        // The headers of a truncated file state more than there is.
+        _ => DeviceImage::identify(own).own_size.unwrap_or(size).min(size),
+    };
+    Ok(offset as usize..(offset + own_size) as usize)
+}
+
+/// How many bytes there are before the NULs at the end.
+pub fn without_nul(text: &[u8]) -> u64 {
+    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
+}

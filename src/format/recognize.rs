@@ -1,0 +1,102 @@
+//! Recognition: which reader bytes are for, and images that have no container.
+
+use super::{Container, ContainerType, Contents, DeviceImage, Image, ImageKind};
+use super::{bundle, bundle_section, ccob, cuda_fatbin, offload_binary};
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+use crate::target::triple;
+
+/// A container format as the scanner needs it.
+pub struct Format {
+    pub container_type: ContainerType,
+    /// The bytes that a container begins with.
+    pub magic: &'static [u8],
+    /// Reads the container that begins at the view's first byte. The view may go on behind the container; everything
+    /// that is stated in the container is checked before it is believed, so that bytes which only look like the magic
+    /// are an error.
+    pub read: for<'data> fn(View<'data>) -> Result<Container<'data>, Malformed>,
+}
+
+/// Every format that is found by its magic.
+pub const FORMATS: [Format; 4] = [
+    Format {
+        container_type: ContainerType::OffloadBinary,
+        magic: &offload_binary::MAGIC,
+        read: offload_binary::container,
+    },
+    Format { container_type: ContainerType::Bundle, magic: bundle::MAGIC, read: bundle::container },
+    Format { container_type: ContainerType::Ccob, magic: &ccob::MAGIC, read: ccob::container },
+    Format { container_type: ContainerType::CudaFatbin, magic: &cuda_fatbin::MAGIC, read: cuda_fatbin::container },
+];
+
+/// The format whose magic the view begins with.
+pub fn of_magic(view: View) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| view.starts_with(format.magic))
+}
+
+/// Reads the container that begins at the view's first byte, or an image without one; `None` where neither does.
+pub fn read(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
+    match of_magic(view) {
+        Some(format) => Some((format.read)(view)),
+        None => bare_image(view).map(Ok),
+    }
+}
+
+/// Reads what begins at the view's first byte in a section of this name.
+pub fn read_in_section<'data>(
+    name: Option<&'data str>,
+    view: View<'data>,
+) -> Option<Result<Container<'data>, Malformed>> {
+    match name.and_then(bundle_section::entry_id) {
+        Some(id) => Some(bundle_section::container(id, view)),
+        None => read(view),
+    }
+}
+
+/// How many bytes are shown of what is not known.
+const SHOWN: usize = 8;
+
+/// The error for bytes that should begin a container and begin none.
+pub fn not_a_container(field: &'static str, view: View<'_>) -> Malformed {
+    let first: Vec<String> = view.data().iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    view.malformed(field, 0, Cause::NotAContainer { first: first.join(" ") })
+}
+
+/// Whether the view holds a whole ELF file: readable headers and everything that they point to.
+pub fn check_elf(view: View) -> Result<(), Malformed> {
+    super::device_elf::read(view).map(|_| ())
+}
+
+/// The image without a container that begins at the view's first byte, where containers are to be expected: an ELF file
+/// up to the end that it states, anything else up to the end of the view.
+pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
+    let container_type = match DeviceImage::identify(view).image_kind {
+        ImageKind::Elf => return device_elf(view),
+        ImageKind::Ptx => ContainerType::Ptx,
+        ImageKind::Bitcode => ContainerType::Bitcode,
+        ImageKind::SpirV => ContainerType::SpirV,
+        _ => return None,
+    };
+    let contents = Contents::Images(vec![Image::new(view, None, None, None)]);
+    Some(Container { container_type, version: None, view, contents })
+}
+
+/// A file that is a device image and nothing else. ELF files for host machines are programs and libraries here, whatever
+/// they are elsewhere. One for a device whose headers do not hold, as of a download that was cut short, is an error: inside
+/// a container it would be the runtime's to judge, but here nothing else would say that there is any device code.
+pub fn bare_device_file(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
+    let Some(container) = bare_image(view) else { return super::device_elf::broken(view).map(Err) };
+    let for_a_device = |image: &Image| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
+    let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(for_a_device);
+    is_one.then_some(Ok(container))
+}
+
+/// The device ELF file that begins at the view's first byte, as a container of one image; `None` for any other bytes
+/// and for a machine without a known triple.
+pub fn device_elf(view: View<'_>) -> Option<Container<'_>> {
+    let image = DeviceImage::identify(view);
+    let view = view.part("ELF file", 0, 0, image.own_size?).ok()?;
+    image.triple?;
+    let contents = Contents::Images(vec![Image::new(view, None, None, None)]);
+    Some(Container { container_type: ContainerType::DeviceElf, version: None, view, contents })
+}

@@ -1,0 +1,19 @@
+//! Containers and images that disagree about the processor.
+
+use crate::codec::Codec;
+use crate::format::{DeviceImage, Image};
+use crate::target::{compatibility, nvptx};
+
+/// The arch in the image's own header, where code for that is not code for what the container states.
+pub fn contradicting_arch(image: &Image<'_>) -> Option<String> {
+    let is_plain = matches!(image.codec, None | Some(Codec::None));
+    let own = DeviceImage::identify(image.view).arch.filter(|_| is_plain)?;
+    let stated = image.arch.as_ref()?;
+    let agree = match (nvptx::Arch::parse(stated), nvptx::Arch::parse(&own)) {
+        // Headers of cubins cannot state every suffix.
+        (Some(stated), Some(own)) => stated.number == own.number && (own.suffix.is_none() || own == stated),
+        // A container may narrow down what the code leaves open.
+        _ => compatibility::serves(&own, stated).is_ok(),
+    };
+    (!agree).then_some(own)
+}

@@ -56,6 +56,12 @@ impl<'data> View<'data> {
         self.get(offset, self.size() - offset).expect("clamped to the view")
     }
 
+    /// Returns the view without the zero bytes at its start: the padding in front of a container.
+    pub fn skip_zeros(&self) -> View<'data> {
+        let padding = self.data.iter().position(|&byte| byte != 0).unwrap_or(self.data.len());
+        self.from(padding as u64)
+    }
+
     /// Whether the view begins with these bytes.
     pub fn starts_with(&self, magic: &[u8]) -> bool {
         self.data.starts_with(magic)
@@ -129,6 +135,14 @@ mod tests {
         let view = View::new(&[0; 16]).from(10);
         let error = view.u64("entry", 0).unwrap_err();
         assert_eq!(error.to_string(), "entry at 0xa: needs 8 bytes, 6 are there");
+    }
+
+    #[test]
+    fn zeros_are_skipped_up_to_the_first_other_byte() {
+        for (bytes, start) in [(&b""[..], 0), (b"a", 0), (b"\0\0a\0", 2), (b"\0\0", 2)] {
+            let rest = View::new(bytes).skip_zeros();
+            assert_eq!((rest.start(), rest.data()), (start, &bytes[start as usize..]));
+        }
     }
 
     #[test]

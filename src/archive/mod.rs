@@ -17,6 +17,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::bytes::View;
+use crate::codec;
 use crate::error::Malformed;
 
 pub use write::write;
@@ -76,7 +77,7 @@ const FORMS: &[Form] = &[
     #[cfg(feature = "archives")]
     form(b"ustar", 257, tar::members),
     form(b"\x1f\x8b\x08", 0, compressed::gzip),
-    form(b"\x28\xb5\x2f\xfd", 0, compressed::zstd),
+    form(&codec::ZSTD_MAGIC, 0, compressed::zstd),
     // A skippable frame, which parallel compressors begin with.
     form(b"\x50\x2a\x4d\x18", 0, compressed::zstd),
     universal_form(universal::MAGIC_32),

@@ -11,7 +11,7 @@ mod stream;
 
 pub use compress::{Compression, Counted, compress};
 pub use decompress::{Limit, decompress, decompress_into, decompress_start};
-pub use stream::{Stream, check_start, frame_content_size, stream_size};
+pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, stream_size};
 
 /// A way of storing; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

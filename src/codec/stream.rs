@@ -100,8 +100,9 @@ impl<'data> Stream<'data> {
     }
 }
 
-/// The numbers that a frame of zstd begins with, and those that frames begin with which decoders pass over (RFC 8878).
-const ZSTD_MAGIC: u32 = 0xfd2f_b528;
+/// First bytes of a zstd frame (RFC 8878).
+pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Magic numbers of zstd frames that decoders skip (RFC 8878).
 const ZSTD_SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
 
 /// Whether bytes begin as a stream of this codec does. That is a few bits, to tell coincidences apart without reading on.
@@ -109,7 +110,7 @@ pub fn check_start(codec: Codec, stored: View<'_>) -> Result<(), Malformed> {
     let begins = match codec {
         Codec::Zstd => {
             let magic = stored.u32(field(codec), 0)?;
-            magic == ZSTD_MAGIC || ZSTD_SKIPPABLE.contains(&magic)
+            magic == u32::from_le_bytes(ZSTD_MAGIC) || ZSTD_SKIPPABLE.contains(&magic)
         }
         Codec::Zlib => {
             // RFC 1950: method 8 in the low bits, and the two bytes together a multiple of 31.
@@ -136,7 +137,7 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
                 let frame = zstd_safe::find_frame_compressed_size(rest.data())
                     .map_err(|code| malformed(Cause::Compressed(zstd_safe::get_error_name(code).to_owned())))?;
                 size += frame as u64;
-                if rest.u32(field(codec), 0)? == ZSTD_MAGIC {
+                if rest.u32(field(codec), 0)? == u32::from_le_bytes(ZSTD_MAGIC) {
                     return Ok(size);
                 }
             }

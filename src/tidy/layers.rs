@@ -10,8 +10,8 @@ use super::{source_directory, source_files};
 const LAYERS: [&[&str]; 9] = [
     &["error"],
     &["bytes", "content", "parallel"],
-    &["archive", "codec", "io", "target"],
-    &["format"],
+    &["codec", "io", "target"],
+    &["archive", "format"],
     &["host", "inspect", "inventory", "rewrite"],
     &["wrap", "scan", "select", "survey"],
     &["check", "lock"],

@@ -2,7 +2,7 @@
 
 use super::raw::{self, Header, StringEntry, Version};
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
 use crate::format::Compressed;
 
@@ -14,9 +14,6 @@ const MOST_ENTRIES: u64 = 4096;
 
 /// All strings together, in bytes. They may share their text, so that a small file can state terabytes.
 const MOST_TEXT: u64 = 64 << 20;
-
-/// What the stream of a compressed binary begins with if it is one of zstd (RFC 8878); else it is one of zlib.
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A checked offload binary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +174,8 @@ fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'d
         view.malformed("offload binary inflated size", 32, cause)
     })?;
     let stored = view.from(offset);
-    let codec = if stored.starts_with(&ZSTD_MAGIC) { Codec::Zstd } else { Codec::Zlib };
+    // A stream that is not zstd is zlib.
+    let codec = if stored.starts_with(&codec::ZSTD_MAGIC) { Codec::Zstd } else { Codec::Zlib };
     let mut front = Vec::new();
     Header { size: header.inflated_size, inflated_size: 0, ..*header }.write(&mut front);
     Ok(Compressed { codec, stored, full_size, front, hash: None })

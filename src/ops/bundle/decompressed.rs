@@ -63,9 +63,7 @@ fn figures(mut view: View, path: &Path) -> Result<Vec<Figures>> {
             Failure::Taker(never) => match never {},
         })?;
         all.push(Figures::restored(&ccob, start.elapsed()));
-        view = view.from(ccob.view.size());
-        let padding = view.data().iter().take_while(|&&byte| byte == 0).count();
-        view = view.from(padding as u64);
+        view = view.from(ccob.view.size()).skip_zeros();
     }
     Ok(all)
 }

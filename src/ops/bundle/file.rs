@@ -99,12 +99,10 @@ impl<'data> Reader<'data> {
 
     /// Where the first byte that is no padding follows.
     fn behind(&self, size: u64) -> Option<u64> {
-        let rest = self.view.from(size);
-        let padding = rest.data().iter().position(|&byte| byte != 0)?;
-        let rest = rest.from(padding as u64);
+        let rest = self.view.from(size).skip_zeros();
         // Darwin's archives fill their members up to multiples of eight, and count that in.
         let is_filled = rest.size() < 8 && rest.data().iter().all(|&byte| byte == b'\n');
-        (!is_filled).then_some(rest.start())
+        (rest.size() > 0 && !is_filled).then_some(rest.start())
     }
 
     fn compressed(&self) -> Result<BundleFile<'data>> {

@@ -3,7 +3,7 @@
 use super::policy::{PolicyTarget, compute};
 use super::verdict::ImageLocation;
 use crate::codec::Codec;
-use crate::format::{ContainerType, ImageKind};
+use crate::format::ImageKind;
 use crate::inventory::{Container, Image, NestedImage};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
 use crate::target::{TargetId, nvptx, order};
@@ -89,7 +89,7 @@ impl<'a> FileFacts<'a> {
             code: ImageCode::of(nested.image),
             codec: codec(&nested),
             stored: sizes.of(&nested),
-            is_named: nested.containers.iter().any(|container| !is_bare(container.container_type)),
+            is_named: nested.containers.iter().any(|container| container.container_type.descriptor().states_target),
         });
         let images = images.collect();
         FileFacts { survey, images }
@@ -165,12 +165,6 @@ fn sorted(mut labels: Vec<String>) -> Vec<String> {
     labels.sort_by_cached_key(|label| order(label));
     labels.dedup();
     labels
-}
-
-/// Returns whether such a container is nothing but its image, so that only the image's own header states its target.
-fn is_bare(container_type: ContainerType) -> bool {
-    use ContainerType::{Bitcode, DeviceElf, Ptx, SpirV};
-    matches!(container_type, DeviceElf | Ptx | Bitcode | SpirV)
 }
 
 /// Returns the codec of an image, or that of the outermost compressed container around it.

@@ -1,8 +1,30 @@
-//! The types of containers and what the rest of the crate asks of each.
+//! The types of containers, with one descriptor each.
+//!
+//! Code that treats types of containers differently takes its answer from [`Descriptor`], so that a new type does not
+//! compile until each question about it is answered here.
 
-/// What kind of container images were found in; the names are those of `fatbin scan --json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ContainerType {
+use super::ImageKind;
+use super::recognize::ReadContainer;
+use super::{bundle, ccob, cuda_fatbin, offload_binary};
+
+/// Defines [`ContainerType`] and the list of its variants from one list.
+macro_rules! container_types {
+    ($($(#[$documentation:meta])* $variant:ident,)*) => {
+        /// Type of a container; the names are those of `fatbin scan --json`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum ContainerType {
+            $($(#[$documentation])* $variant,)*
+        }
+
+        impl ContainerType {
+            /// Every type.
+            pub const ALL: [ContainerType; [$(stringify!($variant)),*].len()] = [$(ContainerType::$variant),*];
+        }
+    };
+}
+
+container_types! {
     /// `10 FF 10 AD`, written by clang-offload-packager.
     OffloadBinary,
     /// `__CLANG_OFFLOAD_BUNDLE__`, written by clang-offload-bundler, in its binary form.
@@ -11,50 +33,188 @@ pub enum ContainerType {
     Ccob,
     /// `50 ED 55 BA`, written by NVIDIA's fatbinary.
     CudaFatbin,
-    /// A section that is an entry of a bundle.
-    BundleSection,
-    /// An image of SYCL in a section of images.
+    /// A SYCL image in a section of images.
     SyclImage,
-    /// No container at all: a device ELF file that stands where containers are looked for.
+    /// A section that is one entry of a bundle.
+    BundleSection,
+    /// A device ELF file without a container, at a place where containers are expected.
     DeviceElf,
-    /// The same of PTX, LLVM bitcode and SPIR-V.
+    /// PTX without a container, at a place where containers are expected.
     Ptx,
+    /// LLVM bitcode without a container, at a place where containers are expected.
     Bitcode,
+    /// SPIR-V without a container, at a place where containers are expected.
     SpirV,
 }
 
-impl ContainerType {
-    pub const ALL: [ContainerType; 10] = [
-        ContainerType::OffloadBinary,
-        ContainerType::Bundle,
-        ContainerType::Ccob,
-        ContainerType::CudaFatbin,
-        ContainerType::SyclImage,
-        ContainerType::BundleSection,
-        ContainerType::DeviceElf,
-        ContainerType::Ptx,
-        ContainerType::Bitcode,
-        ContainerType::SpirV,
-    ];
+/// Properties of a type of container.
+#[derive(Debug, Clone, Copy)]
+pub struct Descriptor {
+    /// Name in reports and on the command line.
+    pub name: &'static str,
+    /// Evidence by which a container of this type is recognized.
+    pub recognition: Recognition,
+    /// Kind of an image whose bytes are a container of this type; `None` where an image cannot be one.
+    pub image_kind: Option<ImageKind>,
+    /// Runtime to which host code registers such containers by a wrapper structure; `None` where it does not.
+    pub registered_with: Option<RegisteringRuntime>,
+    /// Set of images from which a runtime selects one.
+    pub selection_scope: SelectionScope,
+    /// Treatment of a file of this type by `fatbin wrap`.
+    pub wrap_input: WrapInput,
+    /// `true` where the container states the target of its images; else only their own headers do.
+    pub states_target: bool,
+}
 
-    /// The type with this name.
+/// Evidence by which a container is recognized.
+#[derive(Debug, Clone, Copy)]
+pub enum Recognition {
+    /// Its first bytes, anywhere in a file.
+    Magic {
+        /// The first bytes.
+        magic: &'static [u8],
+        /// Reader of a container that begins with them.
+        read: ReadContainer,
+    },
+    /// The name of the section that holds it.
+    SectionName,
+    /// The header of the image that is stored without a container.
+    ImageHeader,
+}
+
+/// Runtimes with which host code registers containers by a wrapper structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegisteringRuntime {
+    /// NVIDIA's CUDA runtime.
+    Cuda,
+    /// AMD's HIP runtime.
+    Hip,
+}
+
+/// Set of images from which a runtime selects one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SelectionScope {
+    /// The images of one container.
+    Container,
+    /// The images of all such containers in the file, which are registered together: each offload binary in a program
+    /// holds one image, and so do the sections of a bundled object and of SYCL's images.
+    File,
+}
+
+/// Treatment of a file by `fatbin wrap`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrapInput {
+    /// Each image in it is embedded, with the properties that the container states.
+    EmbedEntries,
+    /// Not accepted where single images are expected: it is a fat binary, whose images must be extracted first.
+    FatBinary,
+    /// Embedded as one image.
+    Image,
+}
+
+impl ContainerType {
+    /// Returns the type with this name.
     pub fn named(name: &str) -> Option<ContainerType> {
         ContainerType::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// The name that users see.
+    /// Returns the name in reports and on the command line.
     pub fn name(self) -> &'static str {
+        self.descriptor().name
+    }
+
+    /// Returns the properties of this type.
+    pub const fn descriptor(self) -> Descriptor {
         match self {
-            ContainerType::OffloadBinary => "offload-binary",
-            ContainerType::Bundle => "bundle",
-            ContainerType::Ccob => "ccob",
-            ContainerType::CudaFatbin => "cuda-fatbin",
-            ContainerType::BundleSection => "bundle-section",
-            ContainerType::SyclImage => "sycl-image",
-            ContainerType::DeviceElf => "device-elf",
-            ContainerType::Ptx => "ptx",
-            ContainerType::Bitcode => "bitcode",
-            ContainerType::SpirV => "spirv",
+            ContainerType::OffloadBinary => Descriptor {
+                name: "offload-binary",
+                recognition: Recognition::Magic { magic: &offload_binary::MAGIC, read: offload_binary::container },
+                image_kind: Some(ImageKind::OffloadBinary),
+                registered_with: None,
+                selection_scope: SelectionScope::File,
+                wrap_input: WrapInput::EmbedEntries,
+                states_target: true,
+            },
+            ContainerType::Bundle => Descriptor {
+                name: "bundle",
+                recognition: Recognition::Magic { magic: bundle::MAGIC, read: bundle::container },
+                image_kind: Some(ImageKind::Bundle),
+                registered_with: Some(RegisteringRuntime::Hip),
+                selection_scope: SelectionScope::Container,
+                wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
+            ContainerType::Ccob => Descriptor {
+                name: "ccob",
+                recognition: Recognition::Magic { magic: &ccob::MAGIC, read: ccob::container },
+                image_kind: Some(ImageKind::CompressedBundle),
+                registered_with: Some(RegisteringRuntime::Hip),
+                selection_scope: SelectionScope::Container,
+                wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
+            ContainerType::CudaFatbin => Descriptor {
+                name: "cuda-fatbin",
+                recognition: Recognition::Magic { magic: &cuda_fatbin::MAGIC, read: cuda_fatbin::container },
+                image_kind: Some(ImageKind::Fatbin),
+                registered_with: Some(RegisteringRuntime::Cuda),
+                selection_scope: SelectionScope::Container,
+                wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
+            ContainerType::SyclImage => section("sycl-image"),
+            ContainerType::BundleSection => section("bundle-section"),
+            ContainerType::DeviceElf => bare_image("device-elf", ImageKind::Elf),
+            ContainerType::Ptx => bare_image("ptx", ImageKind::Ptx),
+            ContainerType::Bitcode => bare_image("bitcode", ImageKind::Bitcode),
+            ContainerType::SpirV => bare_image("spirv", ImageKind::SpirV),
+        }
+    }
+}
+
+/// Returns the descriptor of images that are recognized by the name of their section, which also states their target.
+const fn section(name: &'static str) -> Descriptor {
+    Descriptor {
+        name,
+        recognition: Recognition::SectionName,
+        image_kind: None,
+        registered_with: None,
+        selection_scope: SelectionScope::File,
+        wrap_input: WrapInput::Image,
+        states_target: true,
+    }
+}
+
+/// Returns the descriptor of images without a container.
+const fn bare_image(name: &'static str, image_kind: ImageKind) -> Descriptor {
+    Descriptor {
+        name,
+        recognition: Recognition::ImageHeader,
+        image_kind: Some(image_kind),
+        registered_with: None,
+        selection_scope: SelectionScope::Container,
+        wrap_input: WrapInput::Image,
+        states_target: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_lead_back_to_their_type() {
+        for container_type in ContainerType::ALL {
+            assert_eq!(ContainerType::named(container_type.name()), Some(container_type));
+        }
+    }
+
+    #[test]
+    fn an_image_kind_belongs_to_one_type_at_most() {
+        for container_type in ContainerType::ALL {
+            let Some(kind) = container_type.descriptor().image_kind else { continue };
+            let of_kind = ContainerType::ALL.iter().filter(|other| other.descriptor().image_kind == Some(kind));
+            assert_eq!(of_kind.count(), 1, "{kind:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a device image says of itself: its kind, and from its own header the triple and processor.
 
-use super::device_elf;
+use super::{device_elf, of_magic};
 use crate::bytes::View;
 use crate::target::{nvptx, triple};
 
@@ -26,18 +26,15 @@ pub enum ImageKind {
     Unknown,
 }
 
-/// The first bytes of each kind that has some. Bitcode has a second form with a wrapper header (LLVM, Bitcode file
-/// format); SPIR-V is a sequence of words in either byte order (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 9] = [
+/// First bytes of the kinds that are not containers; those of containers are in [`FORMATS`](super::FORMATS). Bitcode has
+/// a second form with a wrapper header (LLVM, Bitcode file format); SPIR-V is a sequence of words in either byte order
+/// (SPIR-V specification, section Magic Number).
+const MAGICS: [(&[u8], ImageKind); 5] = [
     (b"\x7fELF", ImageKind::Elf),
     (b"BC\xc0\xde", ImageKind::Bitcode),
     (b"\xde\xc0\x17\x0b", ImageKind::Bitcode),
     (b"\x03\x02\x23\x07", ImageKind::SpirV),
     (b"\x07\x23\x02\x03", ImageKind::SpirV),
-    (b"\x50\xed\x55\xba", ImageKind::Fatbin),
-    (b"\x10\xff\x10\xad", ImageKind::OffloadBinary),
-    (b"__CLANG_OFFLOAD_BUNDLE__", ImageKind::Bundle),
-    (b"CCOB", ImageKind::CompressedBundle),
 ];
 
 impl ImageKind {
@@ -116,11 +113,13 @@ fn kind_of(view: View<'_>) -> ImageKind {
     if view.size() == 0 {
         return ImageKind::Empty;
     }
-    match MAGICS.iter().find(|(magic, _)| view.starts_with(magic)) {
-        Some(&(_, kind)) => kind,
-        None if nvptx::Ptx::read(view.data()).is_some() => ImageKind::Ptx,
-        None => ImageKind::Unknown,
+    if let Some(&(_, kind)) = MAGICS.iter().find(|(magic, _)| view.starts_with(magic)) {
+        return kind;
     }
+    if let Some(format) = of_magic(view) {
+        return format.container_type.descriptor().image_kind.unwrap_or_default();
+    }
+    if nvptx::Ptx::read(view.data()).is_some() { ImageKind::Ptx } else { ImageKind::Unknown }
 }
 
 #[cfg(test)]

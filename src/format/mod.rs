@@ -1,8 +1,8 @@
 //! Containers of device images: each format reads a view and returns what it holds as views of the same bytes.
 //!
 //! A format knows neither paths nor host files, so a bundle inside a section inside an archive is only a slice of a
-//! slice, and each reader can be tested and fuzzed alone. Adding a format is a folder of its own and a row in
-//! [`FORMATS`].
+//! slice, and each reader can be tested and fuzzed alone. Adding a format is a directory of its own and a variant of
+//! [`ContainerType`], whose [`Descriptor`] asks for everything else.
 
 pub mod bundle;
 pub mod bundle_section;
@@ -19,11 +19,11 @@ pub mod offload_binary;
 mod recognize;
 
 pub use container::{Compressed, Container, Contents};
-pub use container_type::ContainerType;
+pub use container_type::{ContainerType, Descriptor, Recognition, RegisteringRuntime, SelectionScope, WrapInput};
 pub use device_image::{DeviceImage, ImageKind};
 pub use group::Group;
 pub use image::{Image, Part, Unknown, image_range, without_nul};
 pub use recognize::{
-    FORMATS, Format, bare_device_file, bare_image, check_elf, device_elf, not_a_container, of_magic, read,
-    read_in_section,
+    FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, device_elf, not_a_container, of_magic,
+    read, read_in_section,
 };

@@ -1,33 +1,57 @@
 //! Recognition: which reader bytes are for, and images that have no container.
 
+use super::container_type::Recognition;
 use super::{Container, ContainerType, Contents, DeviceImage, Image, ImageKind};
-use super::{bundle, bundle_section, ccob, cuda_fatbin, offload_binary};
+use super::{bundle_section, offload_binary};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::target::triple;
 
-/// A container format as the scanner needs it.
+/// Reads the container that begins at the view's first byte.
+///
+/// The view may extend beyond the container. Everything that the container states is checked before it is used, so
+/// that bytes which only resemble the magic are an error.
+pub type ReadContainer = for<'data> fn(View<'data>) -> Result<Container<'data>, Malformed>;
+
+/// A container format that is found by its magic.
+#[derive(Debug, Clone, Copy)]
 pub struct Format {
+    /// Type of the containers.
     pub container_type: ContainerType,
     /// The bytes that a container begins with.
     pub magic: &'static [u8],
-    /// Reads the container that begins at the view's first byte. The view may go on behind the container; everything
-    /// that is stated in the container is checked before it is believed, so that bytes which only look like the magic
-    /// are an error.
-    pub read: for<'data> fn(View<'data>) -> Result<Container<'data>, Malformed>,
+    /// Reader of a container.
+    pub read: ReadContainer,
 }
 
-/// Every format that is found by its magic.
-pub const FORMATS: [Format; 4] = [
-    Format {
-        container_type: ContainerType::OffloadBinary,
-        magic: &offload_binary::MAGIC,
-        read: offload_binary::container,
-    },
-    Format { container_type: ContainerType::Bundle, magic: bundle::MAGIC, read: bundle::container },
-    Format { container_type: ContainerType::Ccob, magic: &ccob::MAGIC, read: ccob::container },
-    Format { container_type: ContainerType::CudaFatbin, magic: &cuda_fatbin::MAGIC, read: cuda_fatbin::container },
-];
+/// Every format that is found by its magic, in the order of [`ContainerType::ALL`].
+pub const FORMATS: [Format; format_count()] = formats();
+
+const fn format_count() -> usize {
+    let (mut count, mut index) = (0, 0);
+    while index < ContainerType::ALL.len() {
+        if let Recognition::Magic { .. } = ContainerType::ALL[index].descriptor().recognition {
+            count += 1;
+        }
+        index += 1;
+    }
+    count
+}
+
+const fn formats() -> [Format; format_count()] {
+    let first = Format { container_type: ContainerType::OffloadBinary, magic: &[], read: offload_binary::container };
+    let mut formats = [first; format_count()];
+    let (mut count, mut index) = (0, 0);
+    while index < ContainerType::ALL.len() {
+        let container_type = ContainerType::ALL[index];
+        if let Recognition::Magic { magic, read } = container_type.descriptor().recognition {
+            formats[count] = Format { container_type, magic, read };
+            count += 1;
+        }
+        index += 1;
+    }
+    formats
+}
 
 /// The format whose magic the view begins with.
 pub fn of_magic(view: View) -> Option<&'static Format> {

@@ -1,7 +1,7 @@
 //! What host code registers with the CUDA and HIP runtimes, and what of a file it does not.
 
 use super::{Container, File, InSection};
-use crate::format::ContainerType;
+use crate::format::{ContainerType, RegisteringRuntime};
 
 /// A structure that is handed to a runtime when the program starts: this container is to be registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,12 +42,13 @@ impl WrapperKind {
         }
     }
 
-    /// Whether this is how a container of this type is registered.
+    /// Returns whether wrappers of this kind register containers of this type.
     fn registers(self, container_type: ContainerType) -> bool {
-        match self {
-            WrapperKind::Cuda => container_type == ContainerType::CudaFatbin,
-            _ => matches!(container_type, ContainerType::Bundle | ContainerType::Ccob),
-        }
+        let runtime = match self {
+            WrapperKind::Cuda => RegisteringRuntime::Cuda,
+            WrapperKind::Hip | WrapperKind::HipSplitByKpack => RegisteringRuntime::Hip,
+        };
+        container_type.descriptor().registered_with == Some(runtime)
     }
 }
 

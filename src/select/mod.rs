@@ -15,7 +15,7 @@ pub use runtimes::{Preference, Runtime};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::format::{ContainerType, ImageKind};
+use crate::format::{ImageKind, SelectionScope};
 use crate::inventory::{Container, File, Image, NestedImage};
 use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, Form, Obstacle, Way};
@@ -127,7 +127,14 @@ impl<'a> Found<'a> {
         let container = nested.container();
         let candidate = Candidate { number: nested.index, image: nested.image };
         let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+<<<<<<< HEAD
         let own: Option<*const Container> = (!is_registered_with_others(container)).then_some(container);
+=======
+        let own: Option<*const Container> = match container.container_type.descriptor().selection_scope {
+            SelectionScope::Container => Some(container),
+            SelectionScope::File => None,
+        };
+>>>>>>> 2163a8a (format: one descriptor per container type)
         let place = *self.places.entry((runtime.kind, own)).or_insert(self.all.len());
         if place == self.all.len() {
             let needs_device_link = container.section_name() == Some(DEVICE_LINK_SECTION);
@@ -137,6 +144,7 @@ impl<'a> Found<'a> {
     }
 }
 
+<<<<<<< HEAD
 /// Returns whether the images of a container are registered together with those of other containers: each offload binary in
 /// a program has one image, and so do the sections of bundled objects and SYCL images.
 fn is_registered_with_others(container: &Container) -> bool {
@@ -144,6 +152,8 @@ fn is_registered_with_others(container: &Container) -> bool {
     matches!(container.container_type, OffloadBinary | BundleSection | SyclImage)
 }
 
+=======
+>>>>>>> 2163a8a (format: one descriptor per container type)
 impl<'a> Candidate<'a> {
     /// Returns the platform that the image is for.
     pub fn platform(&self) -> Option<Platform> {

@@ -1,6 +1,7 @@
 //! Containers as in real files, and the image selected from each.
 
 use super::*;
+use crate::format::ContainerType;
 use crate::inventory::{FileFormat, InSection};
 
 /// An image described by one word: `sm_90`, `sm_90.ptx`, `gfx90a:xnack+`, `x86_64`.

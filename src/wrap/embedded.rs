@@ -7,7 +7,7 @@ use super::error::ImageError;
 use crate::bytes::View;
 use crate::content::Content;
 use crate::format::offload_binary::{self, Contents, Member, OffloadBinary, Version, Written};
-use crate::format::{self, ContainerType, DeviceImage, ImageKind};
+use crate::format::{self, DeviceImage, ImageKind, WrapInput};
 use crate::rewrite::openmp_notes;
 use crate::target::{OffloadKind, amdgpu, nvptx};
 
@@ -75,14 +75,17 @@ pub(super) fn embed<'data>(
     if source.view.size() == 0 {
         return Err(ImageError::Empty { path: source.path.to_owned() });
     }
-    match format::of_magic(source.view).map(|format| format.container_type) {
-        Some(ContainerType::OffloadBinary) => embed_offload_binaries(source, kind),
-        Some(container) => {
-            let (path, found) =
-                (source.path.to_owned(), format!("a container of device images ({})", container.name()));
+    let Some(format) = format::of_magic(source.view) else {
+        return embed_image(source, kind, form).map(|image| vec![image]);
+    };
+    match format.container_type.descriptor().wrap_input {
+        WrapInput::EmbedEntries => embed_offload_binaries(source, kind),
+        WrapInput::FatBinary => {
+            let container = format.container_type.name();
+            let (path, found) = (source.path.to_owned(), format!("a container of device images ({container})"));
             Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" })
         }
-        None => embed_image(source, kind, form).map(|image| vec![image]),
+        WrapInput::Image => embed_image(source, kind, form).map(|image| vec![image]),
     }
 }
 

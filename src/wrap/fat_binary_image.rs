@@ -9,7 +9,7 @@ use super::embedded::{EmbeddedImage, SourceImage};
 use super::error::ImageError;
 use crate::bytes::View;
 use crate::content::Content;
-use crate::format::{self, ContainerType, DeviceImage, ImageKind, bundle, ccob, cuda_fatbin};
+use crate::format::{self, DeviceImage, ImageKind, RegisteringRuntime, bundle, cuda_fatbin};
 use crate::target::{OffloadKind, nvptx, triple};
 
 /// Result of building a fat binary.
@@ -38,12 +38,10 @@ pub fn fat_binary<'data>(
 }
 
 fn is_fat_binary(view: View, kind: OffloadKind) -> bool {
-    if kind == OffloadKind::Cuda {
-        return DeviceImage::identify(view).image_kind == ImageKind::Fatbin;
-    }
-    let found = format::of_magic(view).map(|format| format.container_type);
+    let runtime = if kind == OffloadKind::Cuda { RegisteringRuntime::Cuda } else { RegisteringRuntime::Hip };
     // HIP's runtime decompresses a compressed bundle, whatever its version.
-    found == Some(ContainerType::Bundle) || view.starts_with(&ccob::MAGIC)
+    format::of_magic(view)
+        .is_some_and(|format| format.container_type.descriptor().registered_with == Some(runtime))
 }
 
 /// An image for the GPUs of one vendor.

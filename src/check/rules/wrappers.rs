@@ -5,11 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::{Findings, undecided, violated};
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
-use crate::format::ContainerType;
 use crate::inventory::{File, PointsTo, Wrapper};
-
-/// Containers that host code must register for a program to find the kernels in them.
-const REGISTERED: [ContainerType; 3] = [ContainerType::CudaFatbin, ContainerType::Bundle, ContainerType::Ccob];
 
 /// Checks that wrappers register every container once.
 pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
@@ -19,7 +15,8 @@ pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findin
         let at = container.offset.unwrap_or_default();
         findings.add(violated(format!("no wrapper registers the {} at {at:#x}", container.container_type.name())));
     }
-    let has_registered_type = file.containers.iter().any(|it| REGISTERED.contains(&it.container_type));
+    let has_registered_type =
+        file.containers.iter().any(|it| it.container_type.descriptor().registered_with.is_some());
     if file.wrappers.is_empty() && has_registered_type {
         findings.add(undecided("no wrapper registers the containers; they may be loaded in other ways"));
     }

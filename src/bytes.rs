@@ -1,17 +1,17 @@
-//! Views of untrusted bytes: the one place with arithmetic on offsets that come from a file.
+//! Views of untrusted bytes: the only place with arithmetic on offsets that come from a file.
 //!
-//! Every reader of a format goes through [`View`]. It never panics, never wraps and never allocates, and because it
-//! carries its distance from the start of the file, an error states an offset that can be looked up with a hex editor,
-//! however deep the view is nested. Reading a field touches the page it is on and nothing else: a view of a mapped
-//! gigabyte costs nothing until somebody looks.
+//! Every reader of a format uses [`View`]. It never panics, never overflows and never allocates. It records its
+//! distance from the start of the file, so that errors state offsets that can be looked up in a hex editor, however
+//! deeply the view is nested. Reading a field touches only its page: a view of a mapped gigabyte costs nothing until it
+//! is read.
 
 use crate::error::{Cause, Malformed};
 
-/// How far a string is followed. Without a limit a hostile file makes a thousand entries point to one endless string
-/// and the reader walks it a thousand times; the longest real ones list symbols and have some kilobytes.
+/// Maximum length of a string. Without a limit, a hostile file could point a thousand entries to one endless string,
+/// and the reader would walk it a thousand times; the longest real strings list symbols and have a few kilobytes.
 pub const LONGEST_STRING: usize = 1 << 20;
 
-/// Some bytes of a file and where in it they start.
+/// A range of bytes of a file and its offset in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'data> {
     data: &'data [u8],
@@ -19,38 +19,38 @@ pub struct View<'data> {
 }
 
 impl<'data> View<'data> {
-    /// A view of a whole file.
+    /// Creates a view of a whole file.
     pub fn new(data: &'data [u8]) -> Self {
         View { data, start: 0 }
     }
 
-    /// The bytes themselves, borrowed for as long as the file is.
+    /// Returns the bytes, borrowed for as long as the file is.
     pub fn data(&self) -> &'data [u8] {
         self.data
     }
 
-    /// Distance of the first byte from the start of the file, in bytes.
+    /// Returns the distance of the first byte from the start of the file, in bytes.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.data.len() as u64
     }
 
-    /// An error about the field that stands at `offset` of this view.
+    /// Creates an error about the field at `offset` of this view.
     pub fn malformed(&self, field: &'static str, offset: u64, cause: Cause) -> Malformed {
         Malformed { field, offset: self.start.saturating_add(offset), cause }
     }
 
-    /// The `size` bytes from `offset` on, which the field `field`, standing at `stated_at`, claims to exist.
+    /// Returns the `size` bytes from `offset` on, which the field `field` at `stated_at` states.
     pub fn part(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<View<'data>, Malformed> {
         self.get(offset, size)
             .ok_or_else(|| self.malformed(field, stated_at, Cause::OutOfBounds { offset, size, limit: self.size() }))
     }
 
-    /// Everything from `offset` on; empty where `offset` is beyond the end.
+    /// Returns everything from `offset` on; empty where `offset` is beyond the end.
     pub fn from(&self, offset: u64) -> View<'data> {
         let offset = offset.min(self.size());
         self.get(offset, self.size() - offset).expect("clamped to the view")
@@ -62,28 +62,28 @@ impl<'data> View<'data> {
         self.from(padding as u64)
     }
 
-    /// Whether the view begins with these bytes.
+    /// Returns whether the view begins with these bytes.
     pub fn starts_with(&self, magic: &[u8]) -> bool {
         self.data.starts_with(magic)
     }
 
-    /// The unsigned 16-bit little-endian integer at `offset`.
+    /// Reads the unsigned 16-bit little-endian integer at `offset`.
     pub fn u16(&self, field: &'static str, offset: u64) -> Result<u16, Malformed> {
         self.array(field, offset).map(u16::from_le_bytes)
     }
 
-    /// The unsigned 32-bit little-endian integer at `offset`.
+    /// Reads the unsigned 32-bit little-endian integer at `offset`.
     pub fn u32(&self, field: &'static str, offset: u64) -> Result<u32, Malformed> {
         self.array(field, offset).map(u32::from_le_bytes)
     }
 
-    /// The unsigned 64-bit little-endian integer at `offset`.
+    /// Reads the unsigned 64-bit little-endian integer at `offset`.
     pub fn u64(&self, field: &'static str, offset: u64) -> Result<u64, Malformed> {
         self.array(field, offset).map(u64::from_le_bytes)
     }
 
-    /// The NUL-terminated UTF-8 string at `offset`, which the field `field`, standing at `stated_at`, points to.
-    /// A string of more than [`LONGEST_STRING`] bytes counts as one without an end.
+    /// Reads the NUL-terminated UTF-8 string at `offset`, to which the field `field` at `stated_at` points. A string of
+    /// more than [`LONGEST_STRING`] bytes counts as unterminated.
     pub fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
         let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
         let end = tail.iter().take(LONGEST_STRING).position(|&byte| byte == 0);
@@ -91,7 +91,7 @@ impl<'data> View<'data> {
         std::str::from_utf8(&tail[..end]).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
     }
 
-    /// The `size` bytes of UTF-8 text at `offset`, which the field `field`, standing at `stated_at`, points to.
+    /// Reads the `size` bytes of UTF-8 text at `offset`, to which the field `field` at `stated_at` points.
     pub fn string(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<&'data str, Malformed> {
         let bytes = self.part(field, stated_at, offset, size)?.data;
         std::str::from_utf8(bytes).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
@@ -112,7 +112,7 @@ impl<'data> View<'data> {
     }
 }
 
-/// `value` rounded up to a multiple of `alignment`, a power of two; `None` where that leaves 64 bits.
+/// Returns `value` rounded up to a multiple of `alignment`, a power of two; `None` where that exceeds 64 bits.
 pub fn align_up(value: u64, alignment: u64) -> Option<u64> {
     debug_assert!(alignment.is_power_of_two());
     Some(value.checked_add(alignment - 1)? & !(alignment - 1))
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_that_wraps_around_is_refused_with_its_values() {
+    fn rejects_a_part_that_overflows() {
         let view = View::new(&[0; 16]);
         let error = view.part("size", 8, u64::MAX, 2).unwrap_err();
         assert_eq!(error.cause, Cause::OutOfBounds { offset: u64::MAX, size: 2, limit: 16 });
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_must_end_inside_its_view() {
+    fn strings_must_end_within_their_view() {
         let view = View::new(b"abc\0def");
         assert_eq!(view.c_string("key", 0, 0), Ok("abc"));
         assert_eq!(view.c_string("key", 0, 4).unwrap_err().cause, Cause::Unterminated);

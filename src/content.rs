@@ -1,8 +1,8 @@
-//! Bytes on their way out: a sequence of runs, each owned or borrowed, that is never joined in memory.
+//! Output bytes: a sequence of runs, each owned or borrowed, that is never joined in memory.
 //!
-//! A wrapper object of a 300 MB image is 300 MB of somebody else's bytes with a few hundred of ours around them. If a
-//! section were one slice, those would have to be copied once to stand beside each other. So the writers of formats
-//! return runs, and [`crate::io::Sink`] moves the borrowed ones from file to file.
+//! A wrapper object of a 300 MB image is 300 MB of borrowed bytes between a few hundred owned ones. If a section were
+//! one slice, the image would have to be copied to make it contiguous. Writers of formats therefore return runs, and
+//! [`crate::io::Sink`] moves the borrowed ones from file to file.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ pub struct Content<'data> {
 }
 
 impl<'data> Content<'data> {
-    /// Nothing yet.
+    /// Creates empty content.
     pub fn new() -> Self {
         Content::default()
     }
 
-    /// Adds a run at the end.
+    /// Appends a run.
     pub fn push(&mut self, run: impl Into<Cow<'data, [u8]>>) {
         let run = run.into();
         self.size += run.len() as u64;
@@ -28,29 +28,29 @@ impl<'data> Content<'data> {
         }
     }
 
-    /// Adds all runs of another sequence.
+    /// Appends all runs of another sequence.
     pub fn append(&mut self, other: Content<'data>) {
         self.size += other.size;
         self.runs.extend(other.runs);
     }
 
-    /// Adds zeros up to a multiple of `alignment`, a power of two.
+    /// Appends zeros up to a multiple of `alignment`, a power of two.
     pub fn align(&mut self, alignment: u64) {
         let padding = self.size.wrapping_neg() & (alignment - 1);
         self.push(vec![0; padding as usize]);
     }
 
-    /// Total size in bytes.
+    /// Returns the total size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The runs in order.
+    /// Returns the runs in order.
     pub fn runs(&self) -> impl Iterator<Item = &[u8]> {
         self.runs.iter().map(|run| run.as_ref())
     }
 
-    /// The runs from an offset on, the first one cut.
+    /// Returns the runs from an offset on; the first one may be partial.
     pub fn runs_from(&self, offset: u64) -> impl Iterator<Item = &[u8]> {
         let mut before = offset;
         self.runs().map(move |run| {
@@ -60,7 +60,7 @@ impl<'data> Content<'data> {
         })
     }
 
-    /// Where the first run of at least `size` bytes begins.
+    /// Returns the offset of the first run of at least `size` bytes.
     pub fn first_run_of(&self, size: u64) -> Option<u64> {
         let mut offset = 0;
         for run in self.runs() {
@@ -72,7 +72,7 @@ impl<'data> Content<'data> {
         None
     }
 
-    /// All bytes joined: for tests and for content that is known to be small.
+    /// Returns all bytes joined, for tests and for small content.
     pub fn to_vec(&self) -> Vec<u8> {
         self.runs().collect::<Vec<_>>().concat()
     }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_from_an_offset_leave_out_what_stands_before_it() {
+    fn runs_from_an_offset_omit_earlier_bytes() {
         let mut content = Content::from(b"0123".to_vec());
         content.push(&b"45"[..]);
         content.push(&b"6789"[..]);

@@ -1,4 +1,4 @@
-//! Static libraries: `ar` archives in the dialects of GNU and BSD, and thin ones, which only name their members.
+//! Static libraries: `ar` archives in the dialects of GNU and BSD, and thin archives, which only list their members.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use super::{Member, MemberContent, Members};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
-/// What archives begin with: those that hold their members, and thin ones.
+/// Magics of archives that contain their members, and of thin ones.
 pub const MAGICS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
 
-/// The members without the symbol table and the table of long names.
+/// Reads the members, without the symbol table and the table of long names.
 pub fn members(view: View<'_>) -> Members<'_> {
     let broken = |at, error: object::Error| view.malformed("archive", at, Cause::ObjectFile(error));
     tables_are_whole(view)?;
@@ -26,7 +26,7 @@ pub fn members(view: View<'_>) -> Members<'_> {
         let content = if member.is_thin() {
             MemberContent::Elsewhere(PathBuf::from(&name))
         } else {
-            // The range was checked by the library; if that was wrong, this is an error and not a panic.
+            // The library checked the range; if it is wrong nevertheless, this is an error and not a panic.
             end = offset.saturating_add(size);
             MemberContent::Here(view.part("archive member size", offset, offset, size)?)
         };
@@ -35,19 +35,19 @@ pub fn members(view: View<'_>) -> Members<'_> {
     Ok(members)
 }
 
-/// What stands in front of the members, by its name: symbol tables, and the table of long names.
+/// Names of the tables that precede the members: symbol tables, and the table of long names.
 const TABLES: [&[u8]; 3] = [b"/", b"//", b"/SYM64/"];
 
 /// Size of the archive's magic.
 const MAGIC_SIZE: u64 = 8;
 
-/// A member's header: its size, and where the member's name and its size stand in it.
+/// Size of a member's header, and ranges of the member's name and size in it.
 const HEADER: u64 = 60;
 const NAME: Range<usize> = 0..16;
 const SIZE: Range<usize> = 48..58;
 
-/// A thin archive that ends within its tables would seem to have no members: the library takes what it skips unread for
-/// being there.
+/// Checks that the tables are complete. A thin archive truncated within its tables would seem to have no members: the
+/// library assumes that bytes which it skips exist.
 fn tables_are_whole(view: View) -> Result<(), Malformed> {
     let mut at = MAGIC_SIZE;
     while let Ok(header) = view.part("archive member", at, at, HEADER) {
@@ -56,7 +56,7 @@ fn tables_are_whole(view: View) -> Result<(), Malformed> {
             break;
         }
         let size = str::from_utf8(text(SIZE)).ok().and_then(|digits| digits.parse().ok());
-        // What is no number is for the library to complain about.
+        // The library reports an invalid number.
         let Some(size) = size else { break };
         view.part("archive table size", at + SIZE.start as u64, at + HEADER, size)?;
         at = (at + HEADER + size).next_multiple_of(2);

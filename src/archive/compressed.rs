@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use super::{Member, MemberContent, Members};
 use crate::bytes::View;
 
-/// The largest window that is taken, `--long=31`.
+/// Largest window that is accepted, `--long=31`.
 const LARGEST_WINDOW_LOG: u32 = 31;
 
-/// A gzip file, also of several members (RFC 1952).
+/// Reads a gzip file, which may have several members (RFC 1952).
 pub fn gzip(view: View<'_>) -> Members<'_> {
     let data = view.data();
     Ok(vec![packed(move |to| io::copy(&mut flate2::bufread::MultiGzDecoder::new(data), to).map(|_| ()))])
 }
 
-/// Zstandard frames (RFC 8878).
+/// Reads Zstandard frames (RFC 8878).
 pub fn zstd(view: View<'_>) -> Members<'_> {
     let data = view.data();
     Ok(vec![packed(move |to| {

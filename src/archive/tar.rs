@@ -8,12 +8,12 @@ use super::{Member, MemberContent, Members};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
-/// The files in it, without folders, links and devices.
+/// Reads the files, without directories, links and devices.
 pub fn members(view: View<'_>) -> Members<'_> {
     let mut archive = Archive::new(Cursor::new(view.data()));
     let mut members = Vec::new();
     let mut end = 0;
-    // With seeking nothing but headers is read.
+    // With seeking, only headers are read.
     for entry in archive.entries_with_seek().map_err(|error| malformed(view, end, &error))? {
         let entry = entry.map_err(|error| malformed(view, end, &error))?;
         let (start, size) = (entry.raw_file_position(), entry.size());

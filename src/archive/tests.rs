@@ -1,4 +1,4 @@
-//! Members of every kind of archive, and archives that are cut.
+//! Members of every kind of archive, and truncated archives.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn ar_header(name: &str, size: usize) -> String {
     format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644)
 }
 
-/// Names and contents; of a member elsewhere its path.
+/// Lists names and contents; the content of a member in another file is its path.
 fn listed(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let members = members(View::new(bytes)).expect("an archive").unwrap();
     let listed = members.into_iter().map(|member| {
@@ -57,7 +57,7 @@ fn expected(files: &[(&str, &[u8])]) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn members_of_every_dialect_of_ar_are_found() {
+fn reads_every_dialect_of_ar() {
     let long = ["!<arch>\n", &ar_header("//", 20), "a-very-long-name.o/\n", &ar_header("/0", 3), "one\n"].concat();
     let gnu = [long.as_bytes(), ar_header("b.o/", 2).as_bytes(), b"\x00\x01"].concat();
     assert_eq!(listed(&gnu), expected(&[("a-very-long-name.o", b"one"), ("b.o", b"\x00\x01")]));
@@ -69,7 +69,7 @@ fn members_of_every_dialect_of_ar_are_found() {
 }
 
 #[test]
-fn a_thin_archive_that_ends_within_its_tables_is_broken() {
+fn rejects_a_thin_archive_truncated_within_its_tables() {
     let long_names = ["!<thin>\n", &ar_header("/", 4), "\0\0\0\0", &ar_header("//", 6), "a.o/\n\n"];
     let whole = long_names.concat() + &ar_header("/0", 9);
     assert_eq!(listed(whole.as_bytes()), expected(&[("a.o", b"a.o")]));
@@ -81,7 +81,7 @@ fn a_thin_archive_that_ends_within_its_tables_is_broken() {
 }
 
 #[test]
-fn members_of_zip_and_tar_files_are_found_whether_they_are_packed_or_not() {
+fn reads_stored_and_compressed_members_of_zip_and_tar_files() {
     let (one, two) = (b"content".repeat(100), b"stored".as_slice());
     let files = [("lib/a.so", &one[..]), ("b.txt", two)];
     let methods = [::zip::CompressionMethod::Deflated, ::zip::CompressionMethod::Stored];
@@ -99,7 +99,7 @@ fn members_of_zip_and_tar_files_are_found_whether_they_are_packed_or_not() {
     }
 }
 
-/// A universal file for x86_64, arm64 and a machine without a name (mach-o/fat.h: numbers are big-endian).
+/// Builds a universal file for x86_64, arm64 and a machine without a name (mach-o/fat.h: numbers are big-endian).
 fn universal_of(slices: [&[u8]; 3]) -> Vec<u8> {
     let mut bytes = [0xcafe_babe_u32, 3].map(u32::to_be_bytes).concat();
     let mut offset = 128;
@@ -113,7 +113,7 @@ fn universal_of(slices: [&[u8]; 3]) -> Vec<u8> {
 }
 
 #[test]
-fn the_slices_of_a_universal_static_library_are_its_members() {
+fn slices_of_a_universal_static_library_are_its_members() {
     let library = ["!<arch>\n", &ar_header("b.o/", 2), "ab"].concat();
     let slices = [library.as_bytes(), b"!<arch>\n", b"no archive"];
     let bytes = universal_of(slices);
@@ -128,14 +128,14 @@ fn the_slices_of_a_universal_static_library_are_its_members() {
 }
 
 #[test]
-fn what_is_no_archive_is_none() {
+fn other_files_are_not_archives() {
     for bytes in [&b""[..], b"!<arch", b"PK", b"\x7fELF", &[0; 600]] {
         assert!(members(View::new(bytes)).is_none());
     }
 }
 
 #[test]
-fn no_prefix_and_no_flipped_byte_is_a_panic() {
+fn truncated_and_damaged_archives_do_not_panic() {
     let ar = ["!<arch>\n", &ar_header("a.o/", 4), "four", &ar_header("b.o/", 4), "five"].concat().into_bytes();
     let zip = zip_of(&[("a", b"content content content", ::zip::CompressionMethod::Deflated)]);
     let tar = tar_of(&[("a", b"content")]);

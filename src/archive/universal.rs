@@ -1,5 +1,5 @@
-//! Static libraries for several machines of macOS, as lipo makes them: a universal file whose slices are archives. One whose
-//! slices are programs is a host file like any other, and none of this.
+//! Static libraries for several macOS machines, as written by lipo: a universal file whose slices are archives. A
+//! universal file whose slices are programs is a host file and not handled here.
 
 use object::macho;
 use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
@@ -8,11 +8,11 @@ use super::{Member, MemberContent, Members, ar};
 use crate::bytes::View;
 use crate::error::Cause;
 
-/// Magics of the two forms, which differ in the size of offsets (mach-o/fat.h).
+/// Magics of the two formats, which differ in the size of offsets (mach-o/fat.h).
 pub const MAGIC_32: &[u8] = b"\xca\xfe\xba\xbe";
 pub const MAGIC_64: &[u8] = b"\xca\xfe\xba\xbf";
 
-/// Machines by the names that lipo has for them.
+/// Machines by lipo's names.
 const MACHINES: [(macho::CpuType, &str); 4] = [
     (macho::CPU_TYPE_X86_64, "x86_64"),
     (macho::CPU_TYPE_ARM64, "arm64"),
@@ -20,18 +20,18 @@ const MACHINES: [(macho::CpuType, &str); 4] = [
     (macho::CPU_TYPE_ARM, "arm"),
 ];
 
-/// Where the first machine's entry begins, and where in an entry the offset of its slice stands.
+/// Offset of the first machine's entry, and offset of the field in an entry that states the offset of its slice.
 const ENTRIES: u64 = 8;
 const OFFSET: u64 = 8;
 
-/// Whether any of its slices is an archive. Class files of Java begin with the same four bytes.
+/// Returns whether any of its slices is an archive. Class files of Java begin with the same four bytes.
 pub fn holds_archives(view: View<'_>) -> bool {
     let is_archive = |place: &Place| ar::MAGICS.iter().any(|magic| view.from(place.offset).starts_with(magic));
     places(view).iter().any(is_archive)
 }
 
-/// The slices in the order of the file, each by the name of its machine. None begins inside another: only a hostile file has
-/// that, and it would have the same bytes looked through as often as it has slices.
+/// Reads the slices in the order of the file, each with the name of its machine. Slices must not overlap: only a
+/// hostile file has such slices, and it would cause the same bytes to be searched once per slice.
 pub fn members(view: View<'_>) -> Members<'_> {
     let mut places = places(view);
     places.sort_by_key(|place| place.offset);
@@ -49,7 +49,7 @@ pub fn members(view: View<'_>) -> Members<'_> {
     Ok(members)
 }
 
-/// A slice as the header has it.
+/// A slice as the header states it.
 struct Place {
     machine: macho::CpuType,
     stated_at: u64,

@@ -1,4 +1,4 @@
-//! Writing static libraries: GNU's dialect, with a symbol table and without anything that depends on the day or the user.
+//! Writing static libraries: GNU's dialect, with a symbol table and without timestamps and user IDs.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -6,11 +6,12 @@ use std::ops::Range;
 use ar_archive_writer::{ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, ObjectReader, write_archive_to_stream};
 use object::{File, Object, ObjectSymbol, SymbolKind};
 
-/// As the library has it, but that it panics where a symbol's name cannot be read, and these files are anyone's.
+/// The library's object reader, except that the library panics on unreadable symbol names, and these files are
+/// untrusted.
 static OBJECT_READER: ObjectReader = ObjectReader { get_symbols, ..DEFAULT_OBJECT_READER };
 
-/// Writes an archive of members, each a name and its bytes, to `to`. What llvm-ar would write, but for one thing: the
-/// symbols of LLVM bitcode are not in the symbol table, for nothing here reads bitcode.
+/// Writes an archive of members, each a name and its bytes, to `to`. The output is that of llvm-ar with one exception:
+/// symbols of LLVM bitcode are not in the symbol table, because bitcode is not parsed here.
 pub fn write<'a>(members: impl Iterator<Item = (String, &'a [u8])>, to: &mut (impl Write + Seek)) -> io::Result<()> {
     let members: Vec<(String, &[u8])> = members.collect();
     let has_object = members.iter().any(|(_, bytes)| File::parse(*bytes).is_ok());
@@ -22,11 +23,11 @@ pub fn write<'a>(members: impl Iterator<Item = (String, &'a [u8])>, to: &mut (im
     write_archive_to_stream(&mut WithoutTable { to, at: 0 }, &members, ArchiveKind::Gnu, false, None)
 }
 
-/// What an empty symbol table takes, behind the archive's magic: a header, no symbols, and padding.
+/// Range of an empty symbol table, which follows the archive's magic: a header, no symbols, and padding.
 const EMPTY_TABLE: Range<u64> = 8..8 + 60 + 8;
 
-/// Leaves out the empty symbol table that the library writes in any case. LLVM, and binutils, write one only where there
-/// is an object that might have had symbols.
+/// A writer that omits the empty symbol table, which the library always writes. LLVM and binutils write one only if
+/// there is an object that could have symbols.
 struct WithoutTable<W> {
     to: W,
     at: u64,
@@ -48,7 +49,7 @@ impl<W: Write> Write for WithoutTable<W> {
     }
 }
 
-/// Where the writer believes to be.
+/// Reports the position that the library expects.
 impl<W> Seek for WithoutTable<W> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match to {
@@ -58,7 +59,7 @@ impl<W> Seek for WithoutTable<W> {
     }
 }
 
-/// Calls `symbol` with the name of each symbol that a linker may look for; says whether this is an object at all.
+/// Calls `symbol` with the name of each symbol that a linker may look up; returns whether the bytes are an object.
 fn get_symbols(bytes: &[u8], symbol: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
     let Ok(file) = File::parse(bytes) else { return Ok(false) };
     for known in file.symbols() {
@@ -81,7 +82,7 @@ mod tests {
     use crate::bytes::View;
 
     #[test]
-    fn a_table_of_symbols_is_there_if_anything_could_have_some() {
+    fn writes_a_symbol_table_if_there_is_an_object() {
         let written = |bytes: &[u8]| {
             let mut archive = io::Cursor::new(Vec::new());
             write([("a".to_owned(), bytes)].into_iter(), &mut archive).unwrap();
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_and_depends_on_nothing_else() {
+    fn archives_round_trip_and_are_reproducible() {
         let long = "a-name-that-does-not-fit-into-sixteen-bytes.o";
         let written = || {
             let mut bytes = io::Cursor::new(Vec::new());
@@ -106,7 +107,7 @@ mod tests {
         let read = members(View::new(&bytes)).unwrap().unwrap();
         let names: Vec<&str> = read.iter().filter_map(|member| member.name.as_deref()).collect();
         assert_eq!(names, ["a.o", long, "empty.o"]);
-        let MemberContent::Here(view) = &read[1].content else { panic!("an archive that is not thin") };
+        let MemberContent::Here(view) = &read[1].content else { panic!("a member of an archive that is not thin") };
         assert_eq!(view.data(), b"four");
     }
 }

@@ -1,4 +1,4 @@
-//! Zip files, which wheels and many packages are.
+//! Zip files, the format of wheels and many packages.
 
 use std::io::{self, Cursor, Write};
 
@@ -8,7 +8,7 @@ use super::{Member, MemberContent, Members};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
-/// The files in it, without its folders.
+/// Reads the files, without directories.
 pub fn members(view: View<'_>) -> Members<'_> {
     let mut archive = ZipArchive::new(Cursor::new(view.data())).map_err(|error| malformed(view, &error))?;
     let mut members = Vec::new();
@@ -27,7 +27,7 @@ pub fn members(view: View<'_>) -> Members<'_> {
             (CompressionMethod::Deflated, _) => {
                 MemberContent::Packed(Box::new(move |to: &mut dyn Write| unpack(again, index, to)))
             }
-            (method, _) => MemberContent::Unreadable(format!("is stored in a way that is not read here ({method})")),
+            (method, _) => MemberContent::Unreadable(format!("unsupported compression method ({method})")),
         };
         members.push(Member { name: Some(name), content });
     }

@@ -1,4 +1,4 @@
-//! Compression of bytes on their way out.
+//! Compression of output.
 
 use std::io::{self, Write};
 
@@ -6,55 +6,55 @@ use zstd::zstd_safe::CParameter;
 
 use super::Codec;
 
-/// How to compress.
+/// Codec and level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compression {
     /// [`Codec::Zstd`] or [`Codec::Zlib`].
     pub codec: Codec,
-    /// The codec's own number.
+    /// Level, in the codec's own numbers.
     pub level: i32,
 }
 
-/// The levels that LLVM's tools take where nothing is said (`llvm/Support/Compression.h`).
+/// Default levels of LLVM's tools (`llvm/Support/Compression.h`).
 const ZSTD_LEVEL: i32 = 3;
 const ZLIB_LEVEL: i32 = 6;
 
-/// The largest zlib level.
+/// Largest level of zlib.
 const HIGHEST_ZLIB_LEVEL: i32 = 9;
 
-/// The largest window of a frame, as a power of two, and that which zstd itself takes for long-distance matching.
+/// Largest window of a frame, as a power of two, and the one that zstd itself uses for long-distance matching.
 const LARGEST_WINDOW_LOG: u32 = 31;
 const OWN_WINDOW_LOG: u32 = 27;
 
 impl Compression {
-    /// The codec at the level that LLVM's tools take.
+    /// Returns the codec at the default level of LLVM's tools.
     pub fn new(codec: Codec) -> Self {
         Compression { codec, level: if codec == Codec::Zlib { ZLIB_LEVEL } else { ZSTD_LEVEL } }
     }
 }
 
-/// How much of a frame is one thread's work. What stands in another part is found by long-distance matching alone, so
-/// small parts make the result larger: with zstd's own 2 MiB, by 1 %; with these it is smaller than that of one thread.
-/// (Two equal images of 150 MB: 41.70 MB in 2 MiB parts, 41.34 in 32 MiB, 41.33 by one thread.) A bundle is cut into
-/// sixteen as long as that leaves parts of this size.
+/// Size of the part of a frame that one thread compresses. Matches in other parts are found by long-distance matching
+/// only, so small parts make the result larger: with zstd's own 2 MiB, by 1 %; with these sizes it is smaller than the
+/// output of one thread. (Two equal images of 150 MB: 41.70 MB in 2 MiB parts, 41.34 in 32 MiB, 41.33 by one thread.) A
+/// bundle is split into sixteen parts if they have these sizes.
 const PARTS: u64 = 16;
 const PART_SIZES: std::ops::RangeInclusive<u64> = 16 << 20..=64 << 20;
 
-/// From here on time counts.
+/// Level from which on speed matters.
 const LARGE: u64 = 64 << 20;
 
-/// What long-distance matching costs, against what it finds. zstd's own values sample twice as often and look into twice as
-/// many places for each sample; these take 8 % less time of all together, and shorter matches give back most of what that
-/// loses. (150 MB of code, level 3: 41.36 MB in 0.94 s of processor time with zstd's values, 41.44 MB in 0.86 s with
-/// these, 41.47 MB by clang-offload-bundler 22.)
+/// Parameters of long-distance matching. zstd's defaults sample twice as often and search twice as many places for each
+/// sample; these values take 8 % less time in total, and shorter matches recover most of the loss. (150 MB of code,
+/// level 3: 41.36 MB in 0.94 s of processor time with zstd's values, 41.44 MB in 0.86 s with these, 41.47 MB by
+/// clang-offload-bundler 22.)
 const FASTER_MATCHING: [CParameter; 3] =
     [CParameter::LdmHashRateLog(8), CParameter::LdmMinMatch(40), CParameter::LdmBucketSizeLog(2)];
 
-/// Compresses `size` bytes, which come in runs, into `to`.
+/// Compresses runs of `size` bytes in total into `to`.
 ///
-/// The zstd window is as large as the whole (up to 2 GiB), with long-distance matching, so that the images of one program
-/// compress against each other however far apart they stand. As many threads work as there are processors; the result
-/// does not depend on their number.
+/// The zstd window is as large as the input (up to 2 GiB), with long-distance matching, so that the images of one
+/// program compress against each other however far apart they are. One thread per processor is used; the result does
+/// not depend on their number.
 pub fn compress<'a, W: Write>(
     runs: impl Iterator<Item = &'a [u8]>,
     size: u64,
@@ -69,7 +69,10 @@ pub fn compress<'a, W: Write>(
             write_all(runs, &mut encoder)?;
             encoder.finish()
         }
-        other => Err(io::Error::new(io::ErrorKind::Unsupported, format!("nothing is compressed as {}", other.name()))),
+        other => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("compression with {} is not supported", other.name()),
+        )),
     }
 }
 
@@ -82,12 +85,12 @@ fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i3
     }
     encoder.set_pledged_src_size(Some(size))?;
     encoder.include_contentsize(true)?;
-    // Always threads, even where there is one processor only: with none the frame is cut differently.
+    // Use worker threads even on one processor: without them the frame is split differently.
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
     encoder.multithread(processors as u32)?;
     let part = (size / PARTS).next_power_of_two().clamp(*PART_SIZES.start(), *PART_SIZES.end());
     encoder.set_parameter(CParameter::JobSize(part as u32))?;
-    // Each part begins with all of the window that it can see of the one before.
+    // Each part begins with as much of the previous one as the window covers.
     encoder.set_parameter(CParameter::OverlapSizeLog(9))?;
     if size >= LARGE {
         for parameter in FASTER_MATCHING {
@@ -98,7 +101,7 @@ fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i3
     encoder.finish()
 }
 
-/// In pieces that an encoder takes at once.
+/// Size of the pieces that are passed to an encoder, in bytes.
 const PIECE: usize = 1 << 20;
 
 fn write_all<'a>(runs: impl Iterator<Item = &'a [u8]>, to: &mut impl Write) -> io::Result<()> {
@@ -110,7 +113,7 @@ fn write_all<'a>(runs: impl Iterator<Item = &'a [u8]>, to: &mut impl Write) -> i
     Ok(())
 }
 
-/// Counts what goes through.
+/// A writer that counts bytes.
 pub struct Counted<W> {
     to: W,
     size: u64,
@@ -121,7 +124,7 @@ impl<W> Counted<W> {
         Counted { to, size: 0 }
     }
 
-    /// What went through so far, in bytes.
+    /// Returns the number of bytes written so far.
     pub fn size(&self) -> u64 {
         self.size
     }

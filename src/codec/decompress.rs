@@ -1,4 +1,4 @@
-//! Decompression of one stream in memory, to a size that is known beforehand.
+//! Decompression of one stream in memory, to a known size.
 
 use std::cell::RefCell;
 use std::io::Read;
@@ -10,32 +10,31 @@ use super::Codec;
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
-/// How large decompressed bytes may become.
+/// Limit on the size of decompressed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(pub u64);
 
 impl Default for Limit {
-    /// 4 GiB: more than any image that was seen, and less than a machine that handles such files has.
+    /// 4 GiB: more than any image seen, and less than the memory of a machine that handles such files.
     fn default() -> Self {
         Limit(4 << 30)
     }
 }
 
-/// `--long=31`, the largest window that a frame may ask for. One call that holds the whole result needs no window of its
-/// own; reading the first bytes of a stream does.
+/// `--long=31`, the largest window that a frame may request. Decompressing everything in one call needs no window of
+/// its own; reading the first bytes of a stream does.
 pub(super) const LARGEST_WINDOW_LOG: u32 = 31;
 
-/// The `full_size` bytes that `stored` holds, which the field `field`, standing `stated_at` bytes into `stored`'s file,
-/// has stated.
+/// Decompresses `stored` to the `full_size` bytes that its container states.
 pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64, limit: Limit) -> Result<Vec<u8>, Malformed> {
     let mut full = Vec::new();
     decompress_into(&mut full, codec, stored, full_size, limit)?;
     Ok(full)
 }
 
-/// The same into a buffer that may have been used before; what was in it is gone. Memory that is new to a process is given
-/// to it page by page, which takes as long as LZ4 does (libnvjpeg.so.12, 175 images: 7,400 page faults, with one buffer
-/// 1,000).
+/// Like [`decompress`], into a buffer that may have been used before; its previous contents are lost. New memory is
+/// mapped into a process page by page, which takes as long as decompressing LZ4 (libnvjpeg.so.12, 175 images: 7,400
+/// page faults, 1,000 with one buffer).
 pub fn decompress_into(
     full: &mut Vec<u8>,
     codec: Codec,
@@ -48,7 +47,7 @@ pub fn decompress_into(
         return Err(malformed(Cause::OverLimit { size: full_size, limit: limit.0 }));
     }
     check_ratio(codec, stored, full_size)?;
-    // zlib is too rare for a way of its own.
+    // zlib is too rare to optimize.
     if codec == Codec::Zlib || (full.capacity() as u64) < full_size {
         *full = Vec::new();
     }
@@ -73,8 +72,8 @@ pub fn decompress_into(
     }
 }
 
-/// The first bytes of what `stored` holds, at most `size` of them; fewer where the stream ends or breaks before that. The
-/// index of a bundle stands at its start, so this lists one without decompressing it.
+/// Decompresses the first bytes of `stored`, at most `size` of them; fewer where the stream ends or is malformed before
+/// that. The index of a bundle is at its start, so this lists a bundle without decompressing all of it.
 pub fn decompress_start(codec: Codec, stored: View<'_>, size: usize) -> Result<Vec<u8>, Malformed> {
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
     let stream: Box<dyn Read + '_> = match codec {
@@ -95,8 +94,9 @@ pub fn decompress_start(codec: Codec, stored: View<'_>, size: usize) -> Result<V
     }
 }
 
-/// The most that a byte of a stream can give. A block of zstd has at least four bytes and gives at most 128 KiB (RFC
-/// 8878); deflate repeats at most 258 bytes for each quarter of a byte (RFC 1951).
+/// Returns the largest number of bytes to which one byte of a stream can decompress. A block of zstd has at least four
+/// bytes and decompresses to at most 128 KiB (RFC 8878); deflate repeats at most 258 bytes for each quarter of a byte
+/// (RFC 1951).
 fn most_per_byte(codec: Codec) -> u64 {
     match codec {
         Codec::Zstd => (128 << 10) / 4,
@@ -105,7 +105,7 @@ fn most_per_byte(codec: Codec) -> u64 {
     }
 }
 
-/// Refuses a size that no stream of so many bytes can give, before memory is asked for that nothing will fill.
+/// Rejects a size that no stream of this length can reach, before allocating memory that would not be filled.
 pub(super) fn check_ratio(codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malformed> {
     if full_size <= stored.size().saturating_mul(most_per_byte(codec)) {
         return Ok(());
@@ -115,12 +115,12 @@ pub(super) fn check_ratio(codec: Codec, stored: View<'_>, full_size: u64) -> Res
 }
 
 thread_local! {
-    /// It has 150 KB, which one image after another need not ask for anew.
+    /// Has 150 KB, allocated once for all images.
     static ZSTD: RefCell<zstd_safe::DCtx<'static>> = RefCell::new(zstd_safe::DCtx::create());
 }
 
-/// One call over all frames. It writes no further than `size`: that is the capacity of a new vector, and of one that was
-/// used before it is shown no more.
+/// Decompresses all frames in one call. It writes no further than `size`: that is the capacity of a new vector, and a
+/// used one is passed as a slice of that length.
 fn zstd_into(full: &mut Vec<u8>, size: usize, stored: View<'_>) -> Result<(), Cause> {
     let broken = |code| Cause::Compressed(zstd_safe::get_error_name(code).to_owned());
     ZSTD.with_borrow_mut(|context| {
@@ -149,7 +149,7 @@ fn zlib_into(full: &mut Vec<u8>, stored: &[u8]) -> Result<(), Cause> {
     }
 }
 
-/// A block does not end by itself: it ends where its bytes do.
+/// Decompresses a block, which has no end marker and ends with its bytes.
 fn lz4_into(full: &mut Vec<u8>, size: usize, stored: &[u8]) -> Result<(), Cause> {
     full.resize(size, 0);
     let broken = |error: lz4_flex::block::DecompressError| Cause::Compressed(error.to_string());
@@ -158,7 +158,7 @@ fn lz4_into(full: &mut Vec<u8>, size: usize, stored: &[u8]) -> Result<(), Cause>
     Ok(())
 }
 
-/// What an error calls the bytes.
+/// Returns the name of the bytes in errors.
 pub(super) fn field(codec: Codec) -> &'static str {
     match codec {
         Codec::None => "bytes",

@@ -1,8 +1,8 @@
-//! How containers store bytes: plainly, or compressed by one of the codecs that offload tools use.
+//! Storage of bytes in containers: uncompressed, or compressed by one of the codecs that offload tools use.
 //!
-//! Compressed bytes come out of files that anyone may have made. So whoever decompresses says how large the result has
-//! to be, because every container states it, and nothing beyond that is produced: a stream that would yield more is an
-//! error, as is one that yields less. A statement above the [`Limit`] is not even tried.
+//! Compressed bytes come from untrusted files. Callers therefore pass the decompressed size that the container states,
+//! and no more than that is produced: a stream that yields more is an error, and so is one that yields less. A stated
+//! size above the [`Limit`] is rejected without decompressing.
 
 mod compress;
 mod decompress;
@@ -13,10 +13,10 @@ pub use compress::{Compression, Counted, compress};
 pub use decompress::{Limit, decompress, decompress_into, decompress_start};
 pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, stream_size};
 
-/// A way of storing; the names are those of `fatbin scan --json`.
+/// Codec of stored bytes; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// As they are.
+    /// Uncompressed.
     None,
     /// An LZ4 block without a frame.
     Lz4,
@@ -24,12 +24,12 @@ pub enum Codec {
     Zstd,
     /// A zlib stream (RFC 1950).
     Zlib,
-    /// In a way that the container's documentation and this program do not know.
+    /// Compressed by a method that neither the container's documentation nor this program knows.
     Opaque,
 }
 
 impl Codec {
-    /// The name that users see.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Codec::None => "none",

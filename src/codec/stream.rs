@@ -1,4 +1,4 @@
-//! Streams: decompression piece by piece, and where a stream begins and ends.
+//! Streams: decompression in pieces, and detection of the start and end of a stream.
 
 use std::io::Read;
 
@@ -10,14 +10,14 @@ use super::decompress::{LARGEST_WINDOW_LOG, check_ratio, field};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
-/// A stream that is decompressed as it is read. Its memory is that of the codec's window, however much comes out; what
-/// comes out is exactly as much as was stated, or an error.
+/// A stream that is decompressed as it is read. It needs as much memory as the codec's window, however large the output
+/// is; the output has exactly the stated size, or reading it is an error.
 pub struct Stream<'data> {
     decoder: Decoder<'data>,
     codec: Codec,
     stored: View<'data>,
     full_size: u64,
-    /// What came out so far.
+    /// Number of bytes decompressed so far.
     size: u64,
 }
 
@@ -38,7 +38,7 @@ impl Read for Decoder<'_> {
 }
 
 impl<'data> Stream<'data> {
-    /// A stream that gives `full_size` bytes.
+    /// Opens a stream that decompresses to `full_size` bytes.
     pub fn new(codec: Codec, stored: View<'data>, full_size: u64) -> Result<Self, Malformed> {
         let malformed = |cause| stored.malformed(field(codec), 0, cause);
         check_ratio(codec, stored, full_size)?;
@@ -56,7 +56,7 @@ impl<'data> Stream<'data> {
         Ok(Stream { decoder, codec, stored, full_size, size: 0 })
     }
 
-    /// Fills `buffer` as far as there is something to fill it with; 0 at the end.
+    /// Fills `buffer` as far as the stream goes and returns the number of bytes; 0 at the end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Malformed> {
         let left = usize::try_from(self.full_size - self.size).unwrap_or(usize::MAX);
         let wanted = left.min(buffer.len());
@@ -77,7 +77,7 @@ impl<'data> Stream<'data> {
         Ok(filled)
     }
 
-    /// Behind what was stated there must be nothing.
+    /// Checks that nothing follows the stated bytes.
     fn end(&mut self) -> Result<(), Malformed> {
         if self.some(&mut [0])? > 0 {
             return Err(self.malformed(Cause::Compressed("more than the stated size comes out".to_owned())));
@@ -105,7 +105,8 @@ pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Magic numbers of zstd frames that decoders skip (RFC 8878).
 const ZSTD_SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
 
-/// Whether bytes begin as a stream of this codec does. That is a few bits, to tell coincidences apart without reading on.
+/// Returns an error unless the bytes begin like a stream of this codec. The check covers a few bits, to reject
+/// coincidences without reading on.
 pub fn check_start(codec: Codec, stored: View<'_>) -> Result<(), Malformed> {
     let begins = match codec {
         Codec::Zstd => {
@@ -125,8 +126,9 @@ pub fn check_start(codec: Codec, stored: View<'_>) -> Result<(), Malformed> {
     Err(stored.malformed(field(codec), 0, Cause::Compressed("it does not begin as one".to_owned())))
 }
 
-/// How many bytes the first stream in `stored` has, which may go on behind it and gives `full_size` bytes. A frame of
-/// zstd is walked from block to block; of a zlib stream all has to be decompressed, for only that shows its end.
+/// Returns the size of the first stream in `stored`, in bytes; it decompresses to `full_size` bytes, and more may
+/// follow it. A frame of zstd is walked from block to block; a zlib stream must be decompressed, because only that
+/// shows its end.
 pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64, Malformed> {
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
     match codec {
@@ -155,10 +157,10 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
     }
 }
 
-/// How many bytes the frame of zstd that begins `stored` says that it gives.
+/// Returns the decompressed size that the zstd frame at the start of `stored` states.
 pub fn frame_content_size(stored: View<'_>) -> Result<u64, Malformed> {
-    let said = zstd_safe::get_frame_content_size(stored.data()).ok().flatten();
-    said.ok_or_else(|| {
+    let stated = zstd_safe::get_frame_content_size(stored.data()).ok().flatten();
+    stated.ok_or_else(|| {
         let cause = Cause::Compressed("its frame does not say how much it gives".to_owned());
         stored.malformed(field(Codec::Zstd), 0, cause)
     })

@@ -1,4 +1,4 @@
-//! Round trips, and streams that are not what their container says.
+//! Round trips, and streams that differ from what their container states.
 
 use super::*;
 use crate::bytes::View;
@@ -6,7 +6,7 @@ use crate::error::Malformed;
 
 const CODECS: [Codec; 2] = [Codec::Zstd, Codec::Zlib];
 
-/// Bytes that neither repeat at once nor are noise.
+/// Returns bytes that neither repeat at once nor are noise.
 fn sample(size: usize) -> Vec<u8> {
     (0..size).map(|i| (i * i / 7 + i / 1000) as u8).collect()
 }
@@ -17,7 +17,7 @@ fn compressed(bytes: &[u8], codec: Codec) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_compressed_comes_out_again() {
+fn compressed_bytes_round_trip() {
     for codec in CODECS {
         for size in [0, 1, 999, 300_000] {
             let bytes = sample(size);
@@ -28,7 +28,7 @@ fn what_is_compressed_comes_out_again() {
 }
 
 #[test]
-fn the_stated_size_is_where_decompression_stops() {
+fn decompression_stops_at_the_stated_size() {
     for codec in CODECS {
         let stored = compressed(&sample(100_000), codec);
         for stated in [0, 1, 99_999, 100_001] {
@@ -44,7 +44,7 @@ fn the_stated_size_is_where_decompression_stops() {
 const LZ4: [u8; 16] = *b"\x58abcde\x05\x00\x70vwxyz!!";
 
 #[test]
-fn an_lz4_block_is_decompressed_to_its_stated_size_and_no_further() {
+fn an_lz4_block_is_decompressed_to_its_stated_size() {
     let full = decompress(Codec::Lz4, View::new(&LZ4), 24, Limit::default()).unwrap();
     assert_eq!(full, b"abcdeabcdeabcdeabvwxyz!!");
     for stated in [0, 4, 23, 25, 1000] {
@@ -56,7 +56,7 @@ fn an_lz4_block_is_decompressed_to_its_stated_size_and_no_further() {
 }
 
 #[test]
-fn a_size_that_so_few_bytes_cannot_give_is_refused_before_any_memory_is_taken() {
+fn rejects_an_impossible_size_before_allocating() {
     for (codec, most) in [(Codec::Zstd, 32768), (Codec::Zlib, 1032)] {
         let stored = compressed(&sample(10), codec);
         let size = stored.len() as u64 * most;
@@ -64,20 +64,20 @@ fn a_size_that_so_few_bytes_cannot_give_is_refused_before_any_memory_is_taken() 
         assert!(error.to_string().ends_with(&format!("{} bytes cannot give {}", stored.len(), size + 1)), "{error}");
         let error = decompress(codec, View::new(&stored), size, Limit(u64::MAX)).unwrap_err();
         assert!(!error.to_string().contains("cannot give"), "{error}");
-        // The most that can be had is less than that.
+        // The largest possible size is less than that.
         let zeros = compressed(&vec![0; 10_000_000], codec);
         assert!(decompress(codec, View::new(&zeros), 10_000_000, Limit::default()).is_ok());
     }
 }
 
 #[test]
-fn a_size_that_no_machine_has_is_an_error_and_not_an_abort() {
+fn a_size_beyond_memory_is_an_error_and_not_an_abort() {
     let error = decompress(Codec::None, View::new(b"plain"), u64::MAX >> 1, Limit(u64::MAX)).unwrap_err();
     assert!(error.to_string().contains("no memory for"), "{error}");
 }
 
 #[test]
-fn every_cut_and_every_flipped_byte_is_an_error_or_the_right_size() {
+fn truncated_and_damaged_streams_are_errors_or_have_the_stated_size() {
     for codec in CODECS {
         let bytes = sample(2000);
         let stored = compressed(&bytes, codec);
@@ -95,7 +95,7 @@ fn every_cut_and_every_flipped_byte_is_an_error_or_the_right_size() {
 }
 
 #[test]
-fn a_stream_gives_the_same_in_pieces_and_fails_where_the_whole_does() {
+fn reading_in_pieces_equals_reading_at_once() {
     let bytes = sample(300_000);
     let in_pieces = |codec, stored: &[u8], size| -> Result<Vec<u8>, Malformed> {
         let mut stream = Stream::new(codec, View::new(stored), size)?;
@@ -119,7 +119,7 @@ fn a_stream_gives_the_same_in_pieces_and_fails_where_the_whole_does() {
 }
 
 #[test]
-fn a_stream_ends_where_it_ends_whatever_stands_behind_it() {
+fn finds_the_end_of_a_stream_whatever_follows() {
     for codec in CODECS {
         let stored = compressed(&sample(200_000), codec);
         let behind = [&stored[..], &stored[..9]].concat();
@@ -131,7 +131,7 @@ fn a_stream_ends_where_it_ends_whatever_stands_behind_it() {
 }
 
 #[test]
-fn the_start_of_a_stream_is_had_without_the_rest() {
+fn decompresses_the_start_of_a_truncated_stream() {
     let bytes = sample(500_000);
     for codec in CODECS {
         let stored = compressed(&bytes, codec);
@@ -145,7 +145,7 @@ fn the_start_of_a_stream_is_had_without_the_rest() {
 
 #[test]
 fn equal_images_far_apart_are_stored_once() {
-    // Noise, so that nothing but the repetition can be made smaller.
+    // Noise, so that only the repetition can be compressed.
     let mut state = 1u64;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

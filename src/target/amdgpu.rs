@@ -1,17 +1,17 @@
-//! AMD processors and target ids, and how a code object's ELF header states them.
+//! AMD processors and target IDs, and their encoding in a code object's ELF header.
 //!
-//! A target id is a processor followed by the features that its code fixes: `gfx90a:sramecc+:xnack-`. A feature that is
-//! not named works either way. The `e_flags` of a code object hold the same: a machine number in the low byte, two bits
-//! each for xnack and sramecc, and for generic processors a version in the top byte.
+//! A target ID is a processor followed by the features that its code requires: `gfx90a:sramecc+:xnack-`. Code works
+//! with either setting of a feature that is not listed. The `e_flags` of a code object encode the same: a machine
+//! number in the low byte, two bits each for xnack and sramecc, and for generic processors a version in the top byte.
 //! Numbers: AMDGPU usage guide, section ELF code object; measured with clang 22.1.8, one kernel compiled for each.
 
 use super::processors::Processor;
 
-/// The canonical target id in a code object's `e_flags`, features in alphabetical order. `None` for a machine number
-/// that is not in the table.
+/// Returns the canonical target ID that a code object's `e_flags` encode, features in alphabetical order. `None` for a
+/// machine number that is not in the table.
 pub fn target_id_of_e_flags(e_flags: u32) -> Option<String> {
     let mut id = Processor::of_machine((e_flags & 0xff) as u8)?.name.to_owned();
-    // Two bits: 0 unsupported, 1 any, 2 off, 3 on; only the last two are said.
+    // Two bits: 0 unsupported, 1 any, 2 off, 3 on; only the last two are part of the ID.
     for (shift, feature) in [(10, "sramecc"), (8, "xnack")] {
         match e_flags >> shift & 3 {
             2 => id += &format!(":{feature}-"),
@@ -22,7 +22,7 @@ pub fn target_id_of_e_flags(e_flags: u32) -> Option<String> {
     Some(id)
 }
 
-/// The processor of a target id, without its features.
+/// Returns the processor of a target ID, without its features.
 pub fn processor(target_id: &str) -> &str {
     target_id.split(':').next().unwrap_or(target_id)
 }
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn e_flags_measured_with_clang_give_the_target_id_they_were_compiled_for() {
+    fn decodes_e_flags_measured_with_clang() {
         let measured = [
             (0x22, "gfx700"),
             (0x52f, "gfx906"),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_number_that_nobody_assigned_has_no_target_id() {
+    fn unassigned_machine_numbers_have_no_target_id() {
         assert_eq!(target_id_of_e_flags(0xff), None);
         assert_eq!(target_id_of_e_flags(0), None);
     }

@@ -1,42 +1,42 @@
-//! Bundle entry ids: `<offload kind>-<arch>-<vendor>-<os>-<environment>[-<target id>]`.
+//! Bundle entry IDs: `<offload kind>-<arch>-<vendor>-<os>-<environment>[-<target id>]`.
 //!
-//! The format is from the Clang Offload Bundler document. The parts are separated by the character that they may also
-//! contain (`gfx9-4-generic`, `gfx90a:xnack-`), and older tools left the environment out
-//! (`hip-amdgcn-amd-amdhsa-gfx906`), so a reader has to know how processors look to cut an id in the right places.
+//! The format is from the Clang Offload Bundler document. The separator of the parts may also occur in a part
+//! (`gfx9-4-generic`, `gfx90a:xnack-`), and older tools omitted the environment (`hip-amdgcn-amd-amdhsa-gfx906`), so a
+//! parser needs to recognize processors to split an ID in the right places.
 
 use super::target_id::{InvalidTargetId, TargetId};
 use super::triple::{Triple, names_architecture};
 use super::{OffloadKind, nvptx, processors};
 
-/// A bundle entry id, cut into its parts and never normalised: what is printed is what stands in the file.
+/// A bundle entry ID split into its parts, which are never normalized: they are printed as they are in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BundleEntryId<'data> {
-    /// The offload kind; `hip` and `hipv4` are both HIP.
+    /// Offload kind; `hip` and `hipv4` are both HIP.
     pub kind: OffloadKind,
-    /// Its name as written.
+    /// Name of the offload kind as written.
     pub kind_name: &'data str,
-    /// The triple as written, without the empty environment that ends it in `amdgcn-amd-amdhsa-`.
+    /// Triple as written, without the empty environment that ends it in `amdgcn-amd-amdhsa-`.
     pub triple: &'data str,
-    /// The target id: a processor with features; absent for host entries and for code that fits any processor.
+    /// Target ID: a processor with features. Absent for host entries and for code that runs on any processor.
     pub target_id: Option<&'data str>,
 }
 
-/// Why a text is no id that a bundle should get.
+/// Reason why a text is not accepted as the ID of a new bundle entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBundleEntryId {
-    #[error("{id:?} is no bundle entry id (<offload kind>-<triple>[-<target id>])")]
+    #[error("invalid bundle entry ID {id:?}, expected <offload kind>-<triple>[-<target id>]")]
     Shape { id: String },
-    #[error("{id:?} names no offload kind ({})", OffloadKind::names().join(", "))]
+    #[error("{id:?}: unknown offload kind (known: {})", OffloadKind::names().join(", "))]
     Kind { id: String },
-    #[error("{id:?} names no architecture that is known: {triple}")]
+    #[error("{id:?}: unknown architecture in triple {triple}")]
     Triple { id: String, triple: String },
     #[error("{id:?}: {cause}")]
     TargetId { id: String, cause: InvalidTargetId },
 }
 
 impl<'data> BundleEntryId<'data> {
-    /// Cuts an id; `None` where the offload kind is unknown or the triple has fewer than two parts, and for an id that
-    /// could not be a part of a file name, as the names of members that are made of it are.
+    /// Splits an ID. Returns `None` where the offload kind is unknown or the triple has fewer than two parts, and for
+    /// an ID that could not be part of a file name, as the names of archive members derived from it are.
     pub fn parse(id: &'data str) -> Option<Self> {
         if !id.bytes().all(|byte| byte.is_ascii_graphic() && !b"/\\".contains(&byte)) {
             return None;
@@ -47,7 +47,7 @@ impl<'data> BundleEntryId<'data> {
         if dashes.is_empty() {
             return None;
         }
-        // The target id begins after the third dash where the environment was left out, else after the fourth.
+        // The target ID begins after the third dash where the environment is omitted, else after the fourth.
         let cut = dashes.get(2).filter(|&&dash| looks_like_processor(&rest[dash + 1..])).or(dashes.get(3)).copied();
         let (triple, target_id) = match cut {
             Some(dash) => (&rest[..dash], Some(&rest[dash + 1..])),
@@ -61,8 +61,8 @@ impl<'data> BundleEntryId<'data> {
         })
     }
 
-    /// Cuts an id that somebody wrote for a bundle that is to be made, and refuses whatever would be lost or could not be
-    /// found again: unknown kinds, architectures and processors, and features that a processor does not have.
+    /// Splits an ID for a new bundle entry. Rejects anything that would be lost or could not be found again: unknown
+    /// kinds, architectures and processors, and features that a processor does not have.
     pub fn check(id: &'data str) -> Result<Self, InvalidBundleEntryId> {
         let owned = || id.to_owned();
         let parsed = Self::parse(id).ok_or_else(|| Self::invalid(id))?;
@@ -75,7 +75,7 @@ impl<'data> BundleEntryId<'data> {
         }
     }
 
-    /// Why a text that cannot be cut cannot be.
+    /// Returns the reason why [`Self::parse`] rejects a text.
     pub fn invalid(id: &str) -> InvalidBundleEntryId {
         let kind = id.split_once('-').map(|(kind, _)| kind).filter(|kind| !kind.is_empty());
         match kind.and_then(OffloadKind::from_name) {
@@ -84,8 +84,8 @@ impl<'data> BundleEntryId<'data> {
         }
     }
 
-    /// The id in its canonical form: every part of the triple, the processor's primary name, features in alphabetical
-    /// order. What of the target id cannot be read stays as it is.
+    /// Returns the canonical form: every part of the triple, the processor's primary name, features in alphabetical
+    /// order. A target ID that cannot be parsed is kept as it is.
     pub fn canonical(&self) -> String {
         let written = self.target_id.unwrap_or_default();
         match TargetId::parse(written) {
@@ -94,7 +94,7 @@ impl<'data> BundleEntryId<'data> {
         }
     }
 
-    /// The id with its triple in its normal form and another target id, or none.
+    /// Returns the ID with its triple in normal form and another target ID, which may be empty.
     pub fn with_target_id(&self, target_id: &str) -> String {
         format!("{}-{}-{target_id}", self.kind_name, Triple::normalize(self.triple))
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_as_the_tools_write_them_are_cut_in_the_right_places() {
+    fn splits_ids_as_the_tools_write_them() {
         use OffloadKind::*;
         let cases = [
             ("hip-amdgcn-amd-amdhsa--gfx906", Hip, "amdgcn-amd-amdhsa", Some("gfx906")),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_id_is_refused() {
+    fn rejects_text_that_is_not_an_id() {
         for id in [
             "",
             "-",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_in_any_form_has_one_canonical_form() {
+    fn every_form_of_an_id_has_one_canonical_form() {
         let forms = [
             ("hip-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx906"),
             ("hip-amdgcn-amd-amdhsa-gfx906", "hip-amdgcn-amd-amdhsa--gfx906"),
@@ -177,34 +177,31 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_would_lose_something_is_refused_with_its_cause() {
+    fn rejects_ids_that_would_lose_information_and_states_the_cause() {
         let refused = [
-            ("", "\"\" is no bundle entry id (<offload kind>-<triple>[-<target id>])"),
-            ("host", "\"host\" is no bundle entry id (<offload kind>-<triple>[-<target id>])"),
-            ("host-x86_64", "\"host-x86_64\" is no bundle entry id (<offload kind>-<triple>[-<target id>])"),
+            ("", "invalid bundle entry ID \"\", expected <offload kind>-<triple>[-<target id>]"),
+            ("host", "invalid bundle entry ID \"host\", expected <offload kind>-<triple>[-<target id>]"),
+            ("host-x86_64", "invalid bundle entry ID \"host-x86_64\", expected <offload kind>-<triple>[-<target id>]"),
             (
                 "hip-amdgcn-amd-am dhsa",
-                "\"hip-amdgcn-amd-am dhsa\" is no bundle entry id (<offload kind>-<triple>[-<target id>])",
+                "invalid bundle entry ID \"hip-amdgcn-amd-am dhsa\", expected <offload kind>-<triple>[-<target id>]",
             ),
             (
                 "gpu-amdgcn-amd-amdhsa--gfx906",
-                "\"gpu-amdgcn-amd-amdhsa--gfx906\" names no offload kind (openmp, cuda, hip, sycl, host, hipv4)",
+                "\"gpu-amdgcn-amd-amdhsa--gfx906\": unknown offload kind (known: openmp, cuda, hip, sycl, host, hipv4)",
             ),
             (
                 "hip-amdgpu-amd-amdhsa--gfx906",
-                "\"hip-amdgpu-amd-amdhsa--gfx906\" names no architecture that is known: amdgpu-amd-amdhsa",
+                "\"hip-amdgpu-amd-amdhsa--gfx906\": unknown architecture in triple amdgpu-amd-amdhsa",
             ),
-            (
-                "hip-amdgcn-amd-amdhsa--gfx9999",
-                "\"hip-amdgcn-amd-amdhsa--gfx9999\": \"gfx9999\" is no processor that is known",
-            ),
+            ("hip-amdgcn-amd-amdhsa--gfx9999", "\"hip-amdgcn-amd-amdhsa--gfx9999\": unknown processor \"gfx9999\""),
             (
                 "hip-amdgcn-amd-amdhsa-gfx906:xnak+",
-                "\"hip-amdgcn-amd-amdhsa-gfx906:xnak+\": gfx906 has no feature \"xnak\" to set; it has sramecc, xnack",
+                "\"hip-amdgcn-amd-amdhsa-gfx906:xnak+\": gfx906 does not support feature \"xnak\" (supported: sramecc, xnack)",
             ),
             (
                 "host-x86_64-unknown-linux-gnu-skylake",
-                "\"host-x86_64-unknown-linux-gnu-skylake\": \"skylake\" is no processor that is known",
+                "\"host-x86_64-unknown-linux-gnu-skylake\": unknown processor \"skylake\"",
             ),
         ];
         for (id, message) in refused {

@@ -1,8 +1,9 @@
-//! Which code serves which target, and which target ids may not stand in one bundle: documented rules as pure functions.
+//! Rules for which code serves which target, and for target IDs that exclude each other in a bundle: documented rules
+//! as pure functions.
 //!
 //! Source: Clang Offload Bundler document, Compatibility Rules for Bundle Entry ID and for Target ID, and Bundled Code
-//! Object Composition; AMDGPU usage guide, Generic Processor ABI. Every answer says why, so that a trace can be printed of
-//! what was chosen and what was not.
+//! Object Composition; AMDGPU usage guide, Generic Processor ABI. Every answer includes its reason, so that choices can
+//! be traced.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,18 +11,18 @@ use super::target_id::{Feature, InvalidTargetId, TargetId, cut};
 use super::triple::Triple;
 use super::{BundleEntryId, OffloadKind};
 
-/// How code that serves a target came to do so; the better, the smaller.
+/// Degree to which code serves a target; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// It is for this very target.
+    /// Built for exactly this target.
     Exact,
-    /// It leaves open what the target has set, or is the same under another name.
+    /// Leaves open what the target sets, or has another name of the same kind.
     Compatible,
-    /// It is for a generic processor that stands for the target's.
+    /// Built for a generic processor that includes the target's.
     Generic,
 }
 
-/// Why code does not serve a target.
+/// Reason why code does not serve a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     #[error("its offload kind is {found}, not {requested}")]
@@ -32,11 +33,11 @@ pub enum Reason {
     Invalid(#[from] InvalidTargetId),
     #[error("it is for {}, not for {}", or_any(.found), or_any(.requested))]
     Processor { found: String, requested: String },
-    #[error("it needs {found} features set, where {requested} are asked for")]
+    #[error("it requires {found} features, the target sets {requested}")]
     MoreFeatures { found: usize, requested: usize },
-    #[error("it needs {feature}, which is left open")]
+    #[error("it requires {feature}, which the target leaves open")]
     Open { feature: String },
-    #[error("it needs {found}, not {requested}")]
+    #[error("it requires {found}, not {requested}")]
     Feature { found: String, requested: String },
 }
 
@@ -44,8 +45,9 @@ fn or_any(processor: &str) -> &str {
     if processor.is_empty() { "any processor" } else { processor }
 }
 
-/// Whether code for one target id serves another: that of a device, or one that was asked for. Code for a generic
-/// processor serves its members; what code has set must be set alike, and what it leaves open may be anything.
+/// Returns whether code for one target ID serves another, that of a device or one that was requested. Code for a
+/// generic processor serves its members. Features that the code sets must match; features that it leaves open may have
+/// any setting.
 pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, Reason> {
     if image_target_id == requested {
         return Ok(Fit::Exact);
@@ -78,7 +80,7 @@ pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, Reason> {
     }
 }
 
-/// What counts as the same offload kind.
+/// Rules for the equivalence of offload kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KindRules {
     /// HIP and OpenMP are interchangeable.
@@ -93,8 +95,8 @@ impl KindRules {
 }
 
 impl BundleEntryId<'_> {
-    /// Whether the code object under this id is one for the id that was asked for. Processors must be the same: a bundle
-    /// is taken apart as it was put together, and what a device would take instead is not asked.
+    /// Returns whether the code object with this ID serves the requested ID. Processors must be equal: unbundling
+    /// mirrors bundling, and does not consider what a device could also run.
     pub fn serves(&self, requested: &BundleEntryId, rules: KindRules) -> Result<Fit, Reason> {
         if !rules.allow(self.kind, requested.kind) {
             let (found, requested) = (self.kind_name.to_owned(), requested.kind_name.to_owned());
@@ -117,9 +119,9 @@ impl BundleEntryId<'_> {
     }
 }
 
-/// The first two target ids of one processor that must not stand in one bundle: a feature is set by all ids of a
-/// processor or by none, else two of them would serve the same device. Texts that are no target ids are taken as they
-/// are cut.
+/// Returns the first two target IDs of one processor that exclude each other in a bundle: a feature must be set by all
+/// IDs of a processor or by none, otherwise two of them would serve the same device. Texts that are not target IDs are
+/// split without being checked.
 pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Option<(&'text str, &'text str)> {
     let mut ids: Vec<&str> = target_ids.into_iter().collect();
     ids.sort_unstable();
@@ -129,7 +131,7 @@ pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Opti
         names.dedup();
         names
     };
-    // The first one of its processor stands for all, because all agree with it.
+    // Comparing with the first ID of a processor is enough: all before this one agree with it.
     let mut first_of = HashMap::new();
     ids.into_iter().find_map(|id| {
         let first = *first_of.entry(cut(id).0).or_insert(id);
@@ -137,7 +139,8 @@ pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Opti
     })
 }
 
-/// The first two ids that must not stand in one bundle, because one sets a feature that the other leaves open.
+/// Returns the first two IDs that exclude each other in a bundle, because one sets a feature that the other leaves
+/// open.
 pub fn conflicting_entries(ids: &[&str]) -> Option<(String, String)> {
     let mut alike: BTreeMap<(&str, &str), Vec<BundleEntryId>> = BTreeMap::new();
     for id in ids.iter().filter_map(|id| BundleEntryId::parse(id)) {
@@ -154,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_serves_what_it_was_made_for_and_what_it_leaves_open() {
+    fn code_serves_its_own_target_and_targets_that_set_more() {
         let cases = [
             ("gfx906", "gfx906", Ok(Fit::Exact)),
             ("gfx906", "gfx906:xnack+", Ok(Fit::Compatible)),
@@ -166,15 +169,19 @@ mod tests {
             ("sm_90a", "sm_90a", Ok(Fit::Exact)),
             ("whatever", "whatever", Ok(Fit::Exact)),
             ("gfx906", "gfx908", Err("it is for gfx906, not for gfx908")),
-            ("gfx90", "gfx90a", Err("\"gfx90\" is no processor that is known")),
-            ("gfx110", "gfx1100", Err("\"gfx110\" is no processor that is known")),
+            ("gfx90", "gfx90a", Err("unknown processor \"gfx90\"")),
+            ("gfx110", "gfx1100", Err("unknown processor \"gfx110\"")),
             ("gfx906", "gfx9-generic", Err("it is for gfx906, not for gfx9-generic")),
             ("gfx9-generic", "gfx908", Err("it is for gfx9-generic, not for gfx908")),
-            ("gfx906:xnack+", "gfx906", Err("it needs 1 features set, where 0 are asked for")),
-            ("gfx906:xnack+", "gfx906:sramecc+", Err("it needs xnack+, which is left open")),
-            ("gfx906:xnack+", "gfx906:xnack-", Err("it needs xnack+, not xnack-")),
-            ("gfx9-4-generic:xnack-", "gfx942:xnack+", Err("it needs xnack-, not xnack+")),
-            ("gfx906:bogus+", "gfx906:xnack+", Err("gfx906 has no feature \"bogus\" to set; it has sramecc, xnack")),
+            ("gfx906:xnack+", "gfx906", Err("it requires 1 features, the target sets 0")),
+            ("gfx906:xnack+", "gfx906:sramecc+", Err("it requires xnack+, which the target leaves open")),
+            ("gfx906:xnack+", "gfx906:xnack-", Err("it requires xnack+, not xnack-")),
+            ("gfx9-4-generic:xnack-", "gfx942:xnack+", Err("it requires xnack-, not xnack+")),
+            (
+                "gfx906:bogus+",
+                "gfx906:xnack+",
+                Err("gfx906 does not support feature \"bogus\" (supported: sramecc, xnack)"),
+            ),
         ];
         for (image, requested, expected) in cases {
             let found = serves(image, requested).map_err(|reason| reason.to_string());
@@ -203,7 +210,7 @@ mod tests {
             ("hip-amdgcn-amd-amdhsa-gfx906", "hip-amdgcn-amd-amdhsa-gfx908", strict, Err("it is for gfx906, not for gfx908")),
             ("hip-amdgcn-amd-amdhsa--gfx9-generic", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("it is for gfx9-generic, not for gfx906")),
             ("hip-amdgcn-amd-amdhsa--", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("it is for any processor, not for gfx906")),
-            ("hip-amdgcn-amd-amdhsa--gfx906:xnack+", "hip-amdgcn-amd-amdhsa--gfx906:xnack-", strict, Err("it needs xnack+, not xnack-")),
+            ("hip-amdgcn-amd-amdhsa--gfx906:xnack+", "hip-amdgcn-amd-amdhsa--gfx906:xnack-", strict, Err("it requires xnack+, not xnack-")),
         ];
         for (found, requested, rules, expected) in cases {
             let [a, b] = [found, requested].map(|id| BundleEntryId::parse(id).unwrap());

@@ -1,7 +1,8 @@
-//! Devices as people name them: `gfx90a:sramecc+:xnack-`, `sm_90`, `x86_64`, `spir64`, `intel_gpu_pvc`.
+//! Devices by the names that users write: `gfx90a:sramecc+:xnack-`, `sm_90`, `x86_64`, `spir64`, `intel_gpu_pvc`.
 //!
-//! A name says what a device is and not what code for it may need: a device has every feature that it supports switched
-//! on or off, and no suffix. What a name leaves open is several devices, and an answer has to hold for each.
+//! A name describes a device, not the requirements of code: on a device, every feature that it supports is either on or
+//! off, and it has no suffix. A name that leaves features open stands for several devices, and an answer must hold for
+//! each.
 
 use std::fmt;
 
@@ -10,19 +11,19 @@ use super::processors::Processor;
 use super::target_id::{InvalidTargetId, TargetId};
 use super::triple;
 
-/// What the images of one platform have in common: the driver underneath, whatever runtime is above it.
+/// Platform: the driver that loads images, whichever runtime is above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Platform {
     Amd,
     Nvidia,
-    /// Level Zero and OpenCL, which take SPIR-V.
+    /// Level Zero and OpenCL, which accept SPIR-V.
     SpirV,
-    /// A processor that runs its own code.
+    /// The host's processor.
     Host,
 }
 
 impl Platform {
-    /// As in "code for AMD devices".
+    /// Returns the name, as in "code for AMD devices".
     pub fn name(self) -> &'static str {
         match self {
             Platform::Amd => "AMD",
@@ -32,22 +33,23 @@ impl Platform {
         }
     }
 
-    /// The platform that code with this triple or this arch is for; `None` where neither tells.
+    /// Returns the platform of code with this triple or, where the triple does not determine it, this arch; `None`
+    /// where neither does.
     pub fn of(triple: Option<&str>, arch: Option<&str>) -> Option<Platform> {
-        let said = triple.and_then(|triple| {
+        let stated = triple.and_then(|triple| {
             let mut parts = triple.split('-');
             let (architecture, vendor) = (parts.next()?, parts.next());
             Some(match architecture {
                 "amdgcn" => Platform::Amd,
-                // AMD's own SPIR-V, which its runtime compiles.
+                // AMD's flavor of SPIR-V, which its runtime compiles.
                 "spirv64" if vendor == Some("amd") => Platform::Amd,
                 "nvptx64" | "nvptx" => Platform::Nvidia,
-                // spir64_gen and spir64_x86_64 are compiled for a device, and still loaded by these drivers.
+                // spir64_gen and spir64_x86_64 are AOT-compiled, but loaded by the same drivers.
                 word if word.starts_with("spir") => Platform::SpirV,
                 _ => triple::architecture(triple).map(|_| Platform::Host)?,
             })
         });
-        said.or_else(|| {
+        stated.or_else(|| {
             let processor = super::amdgpu::processor(arch?);
             let is_amd = processor == "amdgcnspirv" || Processor::named(processor).is_some();
             let nvidia = || nvptx::Arch::parse(processor).map(|_| Platform::Nvidia);
@@ -56,42 +58,42 @@ impl Platform {
     }
 }
 
-/// A device, with everything settled that code can depend on.
+/// A device, with a value for everything that code can depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Device {
-    /// A canonical target id that sets every feature of its processor.
+    /// Canonical target ID that sets every feature of its processor.
     Amd(String),
-    /// A compute capability times ten: 90 is 9.0.
+    /// Compute capability times ten: 90 is 9.0.
     Nvidia(u32),
-    /// A device whose driver takes SPIR-V, and its name where one was given: `pvc`.
+    /// Device whose driver accepts SPIR-V, with its name if one was given: `pvc`.
     SpirV(Option<String>),
-    /// A host's processor, as the first part of a triple.
+    /// Host processor, as the first part of a triple.
     Host(String),
 }
 
-/// Why a text names no device.
+/// Reason why a text is not the name of a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDevice {
     #[error("{0}")]
     TargetId(#[from] InvalidTargetId),
-    #[error("{name} is code for several processors, and no device; name one of them: {}", .members.join(", "))]
+    #[error("{name} is a generic processor, not a device; specify one of: {}", .members.join(", "))]
     Generic { name: String, members: Vec<&'static str> },
-    #[error("{name} is a form of code, and no device; name the device: gfx942:sramecc+:xnack-")]
+    #[error("{name} is an image format, not a device; specify the device, such as gfx942:sramecc+:xnack-")]
     Form { name: String },
-    #[error("a device has no suffix: {name} is code for a device that is named {device}")]
+    #[error("devices have no suffix: {name} is code for device {device}")]
     Suffix { name: String, device: String },
-    #[error("{name:?} names no device: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64 and intel_gpu_pvc do")]
+    #[error("unknown device {name:?}; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc")]
     Unknown { name: String },
 }
 
-/// The name of a SPIR-V device, of which nothing else is known, and what the names of Intel's GPUs begin with (DPC++,
+/// Name of a SPIR-V device without further properties, and prefix of the names of Intel's GPUs (DPC++,
 /// `-fsycl-targets`).
 const SPIRV: &str = "spir64";
 const INTEL: &str = "intel_gpu_";
 
 impl Device {
-    /// The devices that a name stands for: one, or where it leaves open a feature of an AMD processor one for each
-    /// setting.
+    /// Returns the devices that a name stands for: one, or one for each setting of the features of an AMD processor
+    /// that it leaves open.
     pub fn parse(name: &str) -> Result<Vec<Device>, InvalidDevice> {
         let owned = || name.to_owned();
         if let Some(arch) = nvptx::Arch::parse(name) {
@@ -132,7 +134,7 @@ impl Device {
     }
 }
 
-/// Every setting of the features that an id leaves open.
+/// Returns a device for every setting of the features that an ID leaves open.
 fn amd(id: &TargetId<'_>) -> Result<Vec<Device>, InvalidDevice> {
     let Some(processor) = Processor::named(id.processor()) else {
         return Err(InvalidDevice::Unknown { name: id.to_string() });
@@ -170,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_for_every_device_that_it_leaves_possible() {
+    fn a_name_stands_for_every_setting_that_it_leaves_open() {
         let cases = [
             ("gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack-"),
             ("gfx90a:xnack-:sramecc+", "gfx90a:sramecc+:xnack-"),
@@ -193,19 +195,19 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_code_is_no_name_of_a_device() {
+    fn rejects_names_that_are_not_devices() {
         let cases = [
-            ("sm_90a", "a device has no suffix: sm_90a is code for a device that is named sm_90"),
+            ("sm_90a", "devices have no suffix: sm_90a is code for device sm_90"),
+            ("gfx12-generic", "gfx12-generic is a generic processor, not a device; specify one of: gfx1200, gfx1201"),
             (
-                "gfx12-generic",
-                "gfx12-generic is code for several processors, and no device; name one of them: gfx1200, gfx1201",
+                "amdgcnspirv",
+                "amdgcnspirv is an image format, not a device; specify the device, such as gfx942:sramecc+:xnack-",
             ),
-            ("amdgcnspirv", "amdgcnspirv is a form of code, and no device; name the device: gfx942:sramecc+:xnack-"),
-            ("gfx9O6", "\"gfx9O6\" is no processor that is known; did you mean gfx906?"),
-            ("gfx1100:xnack+", "gfx1100 has no feature \"xnack\" to set; it has none"),
+            ("gfx9O6", "unknown processor \"gfx9O6\"; did you mean gfx906?"),
+            ("gfx1100:xnack+", "gfx1100 does not support feature \"xnack\" (supported: none)"),
             (
                 "hopper",
-                "\"hopper\" names no device: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64 and intel_gpu_pvc do",
+                "unknown device \"hopper\"; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc",
             ),
         ];
         for (name, message) in cases {
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_triple_tells_the_platform_and_else_the_arch() {
+    fn the_triple_determines_the_platform_before_the_arch() {
         let cases = [
             (Some("amdgcn-amd-amdhsa"), None, Some(Platform::Amd)),
             (Some("spirv64-amd-amdhsa"), Some("amdgcnspirv"), Some(Platform::Amd)),

@@ -1,4 +1,4 @@
-//! What an image is for: offload kinds, triples, processors and the ids that bundles use. Pure values, no files.
+//! Targets of images: offload kinds, triples, processors and bundle entry IDs. Values only; no files.
 
 pub mod amdgpu;
 mod bundle_entry_id;
@@ -19,7 +19,7 @@ pub use kind::OffloadKind;
 pub use target_id::{InvalidTargetId, TargetId};
 pub use triple::{Triple, names_architecture};
 
-/// What a name sorts by: numbers as numbers, so that `sm_100` comes behind `sm_90`.
+/// Returns the key that sorts names of processors in natural order: numbers by value, so that `sm_100` follows `sm_90`.
 pub fn order(name: &str) -> (String, u64, String) {
     let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
     let (front, rest) = name.split_at(digits);

@@ -1,7 +1,8 @@
-//! NVIDIA architectures and how a cubin's ELF header and a PTX file state them.
+//! NVIDIA architectures, and their encoding in a cubin's ELF header and in PTX.
 //!
-//! The directives are those of NVIDIA's PTX ISA document. What stands in a cubin is documented nowhere; the rules were
-//! read from more than ten thousand real cubins and from what ptxas 13.5 makes for every architecture that it knows.
+//! The directives are those of NVIDIA's PTX ISA document. The contents of cubins are not documented; the rules were
+//! derived from more than ten thousand real cubins and from the output of ptxas 13.5 for every architecture that it
+//! supports.
 
 use std::fmt;
 
@@ -12,7 +13,8 @@ pub struct Arch {
     pub suffix: Option<Suffix>,
 }
 
-/// What an architecture's code may use beyond its number, and what that costs in devices.
+/// Suffix of an architecture: features that its code may use beyond those of the number, at the cost of the devices
+/// that can run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suffix {
     /// `a`, architecture-specific: runs on exactly this architecture.
@@ -22,7 +24,7 @@ pub enum Suffix {
 }
 
 impl Arch {
-    /// The architecture with this name; `None` for anything else.
+    /// Parses the name of an architecture; `None` for anything else.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.strip_prefix("sm_")?;
         let (number, suffix) = match name.as_bytes().last()? {
@@ -35,28 +37,28 @@ impl Arch {
     }
 }
 
-/// Embedded parts, whose machine code and that of desktop parts do not mix.
+/// Embedded parts. Their machine code and that of desktop parts are not compatible.
 const EMBEDDED: [u32; 6] = [53, 62, 72, 87, 101, 110];
 
-/// Families of Blackwell, within which code with the suffix `f` runs on the later members.
+/// Families of Blackwell, within which code with the suffix `f` runs on later members.
 const FAMILIES: [&[u32]; 3] = [&[100, 103], &[101, 110], &[120, 121]];
 
-/// Why code for one architecture does not run on a device of another.
+/// Reason why code for one architecture does not run on a device of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     #[error("it is for {own} and later, the device is {device}")]
     Later { own: Capability, device: Capability },
     #[error("it is for {own}, the device is {device}: another major version")]
     Major { own: Capability, device: Capability },
-    #[error("it is for {own}, the device is {device}: code for desktop and for embedded parts does not mix")]
+    #[error("it is for {own}, the device is {device}: desktop and embedded parts are not binary compatible")]
     Embedded { own: Capability, device: Capability },
-    #[error("it is for {own} with the suffix a, that is for {own} and nothing else; the device is {device}")]
+    #[error("it is for {own} with suffix a, which runs on {own} only; the device is {device}")]
     Specific { own: Capability, device: Capability },
-    #[error("it is for {own} with the suffix f, that is for later members of its family; the device is {device}")]
+    #[error("it is for {own} with suffix f, which runs on later members of its family only; the device is {device}")]
     Family { own: Capability, device: Capability },
 }
 
-/// The number of an architecture as NVIDIA writes it for devices: 90 is 9.0.
+/// Number of an architecture as NVIDIA writes it for devices: 90 is 9.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability(pub u32);
 
@@ -67,15 +69,15 @@ impl fmt::Display for Capability {
 }
 
 impl Arch {
-    /// Whether code for this architecture, PTX or machine code, runs on a device of another.
+    /// Returns whether code for this architecture, PTX or machine code, runs on a device of another.
     pub fn runs_on(self, device: Arch, is_ptx: bool) -> bool {
         self.check(device, is_ptx).is_ok()
     }
 
-    /// The same with the reason.
+    /// Like [`Self::runs_on`], with the reason.
     ///
-    /// Machine code runs on later minor versions of its own major version and never across the border between desktop
-    /// and embedded parts; PTX is compiled when it is loaded, on anything later. The suffixes narrow that down.
+    /// Machine code runs on later minor versions of its own major version, and never on embedded parts if it is for
+    /// desktop parts or vice versa. PTX is compiled when it is loaded, for anything later. The suffixes restrict that.
     /// Sources: CUDA C programming guide (application compatibility), Blackwell compatibility guide.
     pub fn check(self, device: Arch, is_ptx: bool) -> Result<(), Mismatch> {
         let (own, other) = (Capability(self.number), Capability(device.number));
@@ -115,22 +117,22 @@ impl fmt::Display for Arch {
     }
 }
 
-/// What a cubin's ELF header and sections state.
+/// Fields of a cubin's ELF header and sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cubin<'data> {
     /// `EI_ABIVERSION`: 7 up to CUDA 12, for `sm_100` and later and in CUDA 13 for all 8.
     pub abi_version: u8,
     pub e_flags: u32,
-    /// The section `.nv.compat`: attributes of the code that a device has to match.
+    /// Section `.nv.compat`: attributes of the code that a device must match.
     pub compat: Option<&'data [u8]>,
 }
 
 impl<'data> Cubin<'data> {
-    /// The architecture; `None` for an ABI version not seen before.
+    /// Returns the architecture; `None` for an unknown ABI version.
     ///
-    /// The suffix `f` stands in no cubin: those for `sm_100` and for `sm_100f` are equal but for the command line that
-    /// ptxas notes. Nor do those of version 8 from CUDA 12 have the attribute for `a`. What tells these is the container
-    /// around them.
+    /// No cubin records the suffix `f`: cubins for `sm_100` and for `sm_100f` are equal except for the command line
+    /// that ptxas stores. Cubins of ABI version 8 from CUDA 12 do not have the attribute for `a` either. For these,
+    /// only the container states the suffix.
     pub fn arch(&self) -> Option<Arch> {
         let (number, specific) = match self.abi_version {
             ..=7 => (self.e_flags & 0xff, self.e_flags & 0x800 != 0),
@@ -140,20 +142,21 @@ impl<'data> Cubin<'data> {
         Some(Arch { number, suffix: specific.then_some(Suffix::Specific) })
     }
 
-    /// Whether the code is there a second time as Mercury, in sections `.nv.merc.*`, to be finished by the driver.
+    /// Returns whether the code is also stored as Mercury, in sections `.nv.merc.*`, to be finished by the driver.
     pub fn has_mercury(&self) -> bool {
         self.abi_version == 8 && self.e_flags & 2 != 0
     }
 
-    /// The attributes that a container around the cubin repeats, so that the driver can choose without opening it.
+    /// Returns the attributes that a container around the cubin repeats, so that the driver can choose without opening
+    /// it.
     pub fn attributes(&self) -> Option<&'data [u8]> {
         self.compat.filter(|_| self.abi_version == 8 && self.e_flags & 3 != 0)
     }
 }
 
-/// Whether `.nv.compat` says that the code is architecture-specific: attribute 9 is 1 in what ptxas makes for `sm_90a`,
-/// `sm_100a` and so on, and 0 in what it makes for all others. An attribute has four bytes: form, number and a value; in
-/// form 4 the value is the size of what follows.
+/// Returns whether `.nv.compat` marks the code as architecture-specific: attribute 9 is 1 in the output of ptxas for
+/// `sm_90a`, `sm_100a` and so on, and 0 in its output for all others. An attribute has four bytes: form, number and a
+/// value; in form 4 the value is the size of what follows.
 fn is_specific(compat: &[u8]) -> bool {
     let mut rest = compat;
     while let Some((&[form, number, low, high], behind)) = rest.split_first_chunk() {
@@ -166,22 +169,22 @@ fn is_specific(compat: &[u8]) -> bool {
     false
 }
 
-/// The directives that a PTX text begins with.
+/// Directives at the start of a PTX text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ptx<'text> {
-    /// `.version`: major and minor number of the PTX ISA.
+    /// Operands of `.version`: major and minor number of the PTX ISA.
     pub version: (u16, u16),
-    /// `.target`: its first operand, an architecture.
+    /// First operand of `.target`, an architecture.
     pub target: &'text str,
-    /// `.address_size`, in bits.
+    /// Operand of `.address_size`, in bits.
     pub address_size: Option<u32>,
 }
 
 impl<'text> Ptx<'text> {
-    /// Reads the directives, which a text begins with in this order (PTX ISA, PTX Module Directives), with nothing but
-    /// comments around them. `None` where `text` is not PTX: many a file has lines of it somewhere.
+    /// Reads the directives, with which a text begins in this order (PTX ISA, PTX Module Directives), with only
+    /// comments around them. `None` where `text` is not PTX: many files contain lines of PTX somewhere.
     pub fn read(text: &'text [u8]) -> Option<Self> {
-        // Enough for a generated header with a licence above it, and little enough to look at in any file.
+        // Enough for a generated header preceded by a licence, and little enough to inspect in any file.
         let text = &text[..text.len().min(16 << 10)];
         let (version, rest) = directive(text, ".version")?;
         let (major, minor) = version.split_once('.')?;
@@ -195,20 +198,20 @@ impl<'text> Ptx<'text> {
     }
 }
 
-/// The first operand of a directive that the text begins with, and what stands behind it.
+/// Returns the first operand of a directive at the start of the text, and the text that follows it.
 fn directive<'text>(text: &'text [u8], name: &str) -> Option<(&'text str, &'text [u8])> {
     let operands = without_comments(text).strip_prefix(name.as_bytes())?;
     let (first, rest) = word(without_comments(operands));
     Some((std::str::from_utf8(first).ok().filter(|first| !first.is_empty())?, rest))
 }
 
-/// What stands before the next space, comma or comment, and what is behind it.
+/// Splits a text before the first space, comma or comment.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
     let ends = |&byte: &u8| byte.is_ascii_whitespace() || b",/".contains(&byte);
     text.split_at(text.iter().position(ends).unwrap_or(text.len()))
 }
 
-/// Without the space and the comments that it begins with.
+/// Returns the text without leading spaces and comments.
 fn without_comments(mut text: &[u8]) -> &[u8] {
     loop {
         text = text.trim_ascii_start();
@@ -228,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_both_ways() {
+    fn names_round_trip() {
         for name in ["sm_50", "sm_90a", "sm_100f", "sm_121"] {
             assert_eq!(Arch::parse(name).unwrap().to_string(), name);
         }
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn e_flags_of_real_cubins_give_their_architecture() {
+    fn decodes_the_architecture_of_real_cubins() {
         let read = [
             (7, 0x50_0550, "sm_80"),
             (7, 0x5a_055a, "sm_90"),
@@ -256,8 +259,8 @@ mod tests {
     }
 
     #[test]
-    fn the_suffix_of_a_newer_cubin_is_an_attribute_of_its_compat_section() {
-        // As ptxas 12.8 and 13.5 wrote them; the last is a rearrangement, and one that breaks off.
+    fn reads_the_suffix_of_newer_cubins_from_the_compat_section() {
+        // Written by ptxas 12.8 and 13.5; the last two are a rearranged and a truncated section.
         let read: [(&[u8], &str); 5] = [
             (
                 b"\x02\x09\0\0\x02\x0c\0\0\x02\x02\x01\0\x03\x0d\x01\x01\x02\x03\0\0\x04\x0b\x08\0\0\0\0\0\0\0\0\0",
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn ptx_states_its_architecture_after_comments_and_version() {
+    fn reads_the_architecture_after_comments_and_version() {
         let target = |text: &'static [u8]| Ptx::read(text).map(|ptx| ptx.target);
         let text = b"//\n// Generated\n//\n\n.version 8.0\n.target sm_90a, debug\n.address_size 64\n";
         assert_eq!(Ptx::read(text), Some(Ptx { version: (8, 0), target: "sm_90a", address_size: Some(64) }));
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_ptx_somewhere_in_it_is_not_ptx() {
+    fn a_file_that_contains_ptx_is_not_ptx() {
         let text = ".version 8.0\n.target sm_80\n.address_size 64\n";
         for before in ["neither ", "\x7fELF\n", "\n; __CLANG_OFFLOAD_BUNDLE____START__ cuda-nvptx64\n", "/* "] {
             assert_eq!(Ptx::read(format!("{before}{text}").as_bytes()), None, "{before}");
@@ -300,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_code_runs_on_later_minor_versions_and_ptx_on_anything_later() {
+    fn machine_code_runs_on_later_minor_versions_and_ptx_on_later_devices() {
         let cases = [
             ("sm_80", false, "sm_80", true),
             ("sm_80", false, "sm_86", true),

@@ -1,21 +1,22 @@
-//! AMD's processors as a table: machine numbers, other names, the features that a target id may set, generic families.
+//! AMD's processors as a table: machine numbers, alternative names, the features that a target ID may set, generic
+//! families.
 //!
 //! Sources: AMDGPU usage guide, sections Processors, Target IDs and Generic Processor ABI; machine numbers and features
 //! measured with clang 22.1.8, one kernel compiled for each processor and each `processor:feature+`.
 
-/// A processor.
+/// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// The primary name, which a canonical target id has.
+    /// Primary name, which a canonical target ID has.
     pub name: &'static str,
-    /// The low byte of a code object's `e_flags`.
+    /// Low byte of a code object's `e_flags`.
     pub machine: u8,
-    /// Other names, as chips are called; compilers take them, files never have them.
+    /// Alternative names, after chips. Compilers accept them; files never contain them.
     pub alternatives: &'static [&'static str],
-    /// The features that a target id may set, in alphabetical order. (gfx1250 and gfx1251 have both, and cannot have
-    /// either set.)
+    /// Features that a target ID may set, in alphabetical order. (gfx1250 and gfx1251 have both, and neither can be
+    /// set.)
     pub features: &'static [&'static str],
-    /// The generic processor whose code runs on this one as well.
+    /// Generic processor whose code also runs on this one.
     pub generic: Option<&'static str>,
 }
 
@@ -99,23 +100,23 @@ pub const PROCESSORS: [Processor; 55] = [
     row("gfx12-generic", 0x59, NONE, None, &[]),
 ];
 
-/// Names that stand where a processor does and that neither AMD's table nor NVIDIA's numbering has: the pseudo processor
-/// of SPIR-V for AMD, code for any processor, and the two of Intel's that clang 22 takes.
+/// Names at the place of a processor that are neither in AMD's table nor follow NVIDIA's numbering: the pseudo
+/// processor of SPIR-V for AMD, code for any processor, and the two Intel processors that clang 22 accepts.
 pub const OTHERS: [&str; 4] = ["amdgcnspirv", "generic", "graniterapids", "bmg_g21"];
 
 impl Processor {
-    /// The processor with this primary or alternative name.
+    /// Returns the processor with this primary or alternative name.
     pub fn named(name: &str) -> Option<&'static Processor> {
         PROCESSORS.iter().find(|processor| processor.name == name || processor.alternatives.contains(&name))
     }
 
-    /// The processors that a generic one stands for; none for any other.
+    /// Returns the members of a generic processor; empty for any other.
     pub fn members(generic: &str) -> Vec<&'static str> {
         let members = PROCESSORS.iter().filter(|member| member.generic == Some(generic));
         members.map(|member| member.name).collect()
     }
 
-    /// The processor with this machine number in its code objects.
+    /// Returns the processor with this machine number in its code objects.
     pub fn of_machine(machine: u8) -> Option<&'static Processor> {
         PROCESSORS.iter().find(|processor| processor.machine == machine)
     }
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_number_and_no_name_stands_twice_in_the_table() {
+    fn numbers_and_names_are_unique() {
         let mut machines: Vec<u8> = PROCESSORS.iter().map(|processor| processor.machine).collect();
         let mut names: Vec<&str> = PROCESSORS.iter().map(|processor| processor.name).collect();
         names.extend(PROCESSORS.iter().flat_map(|processor| processor.alternatives));
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn every_generic_processor_has_members_and_is_a_row_itself() {
+    fn every_generic_processor_has_members_and_a_row() {
         for processor in &PROCESSORS {
             if let Some(generic) = processor.generic {
                 assert!(Processor::named(generic).is_some(), "{generic}");

@@ -1,18 +1,18 @@
-//! What runs on what: whether an image's code runs on a device, how, or why not. The tables of the
-//! sources, row by row, are the tests beside this file.
+//! Compatibility of an image's code with a device: the load method, or the reason why it does not run. The tables of
+//! the sources are the tests beside this file, row by row.
 //!
-//! NVIDIA: CUDA programming guide, Binary Compatibility and PTX Compatibility with the family- and architecture-specific
-//! targets; compatibility guides for Ampere, Ada, Hopper and Blackwell. AMD: AMDGPU usage guide, Target IDs and Generic
-//! Processor ABI. (A generic code object also has a version, which must be at least what the processor's entry asks for.
-//! Every entry asks for 1 so far, and that is the lowest there is.) SPIR-V: what a driver takes is compiled when it is
-//! loaded; code compiled ahead for one of Intel's GPUs is for that one.
+//! NVIDIA: CUDA programming guide, Binary Compatibility and PTX Compatibility with the family- and
+//! architecture-specific targets; compatibility guides for Ampere, Ada, Hopper and Blackwell. AMD: AMDGPU usage guide,
+//! Target IDs and Generic Processor ABI. (A generic code object also has a version, which must be at least the one that
+//! the processor's entry requires. Every entry requires 1 so far, the lowest version.) SPIR-V: drivers compile it when
+//! they load it; AOT-compiled code for one of Intel's GPUs runs on that GPU only.
 
 use super::compatibility::{self, Fit};
 use super::device::{Device, Platform};
 use super::nvptx::{self, Mismatch};
 use super::triple;
 
-/// What code is made of, as far as a driver cares.
+/// Form of code, as far as drivers distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Machine,
@@ -21,12 +21,12 @@ pub enum Form {
     Bitcode,
     /// NVIDIA's intermediate representation for a device linker.
     LinkTime,
-    /// Nothing that a runtime could load.
+    /// Not loadable by any runtime.
     Other,
 }
 
 impl Form {
-    /// As in "takes no PTX".
+    /// Returns the name, as in "does not accept PTX".
     pub fn name(self) -> &'static str {
         match self {
             Form::Machine => "machine code",
@@ -39,23 +39,23 @@ impl Form {
     }
 }
 
-/// How code comes to run on a device; the better, the smaller.
+/// Method by which a device runs code; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Way {
-    /// It is for this processor.
+    /// Built for this processor.
     Exact,
-    /// It is for an earlier processor that this one is compatible with.
+    /// Built for an earlier processor that this one is compatible with.
     Compatible,
-    /// It is for a generic processor that stands for the device's.
+    /// Built for a generic processor that includes this one.
     Generic,
-    /// It is compiled when it is loaded.
+    /// Compiled from PTX when it is loaded.
     FromPtx,
     FromSpirV,
     FromBitcode,
 }
 
 impl Way {
-    /// The name that programs see.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Way::Exact => "native",
@@ -67,7 +67,7 @@ impl Way {
         }
     }
 
-    /// What it is compiled from when it is loaded; `None` for what is not.
+    /// Returns the language that is compiled when the code is loaded; `None` for machine code.
     pub fn compiled_from(self) -> Option<&'static str> {
         match self {
             Way::FromPtx => Some("PTX"),
@@ -78,26 +78,26 @@ impl Way {
     }
 }
 
-/// In words.
+/// Formats the method as a clause.
 impl std::fmt::Display for Way {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Way::Exact => f.write_str("it is for this processor"),
-            Way::Compatible => f.write_str("it is for an earlier processor that this one is compatible with"),
-            Way::Generic => f.write_str("it is for a generic processor that stands for this one"),
+            Way::Compatible => f.write_str("it is for an earlier compatible processor"),
+            Way::Generic => f.write_str("it is for a generic processor that includes this one"),
             Way::FromPtx | Way::FromSpirV | Way::FromBitcode => {
-                write!(f, "it is compiled from {} when it is loaded", self.compiled_from().unwrap_or_default())
+                write!(f, "it is compiled from {} at load time", self.compiled_from().unwrap_or_default())
             }
         }
     }
 }
 
-/// Why code does not run on a device.
+/// Reason why code does not run on a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     #[error("it is for {} devices", .0.name())]
     Platform(Platform),
-    #[error("it does not say what it is for")]
+    #[error("it does not state its target")]
     Unsaid,
     #[error("{0}")]
     TargetId(#[from] compatibility::Reason),
@@ -105,15 +105,15 @@ pub enum Obstacle {
     Capability(#[from] Mismatch),
     #[error("it is for {found}, not for {device}")]
     Other { found: String, device: String },
-    #[error("it was compiled ahead and does not say for which device; if for this one, it is taken first")]
+    #[error("it is AOT-compiled for an unspecified device; if for this one, it is selected first")]
     UnsaidDevice,
-    #[error("it is for a device linker, which was to make machine code of it")]
+    #[error("it is input for a device linker, not machine code")]
     LinkTime,
-    #[error("it is nothing that a runtime could load")]
+    #[error("it is not in a form that runtimes load")]
     Form,
 }
 
-/// Code, and what its container says it is for.
+/// Code and the target that its container states.
 #[derive(Debug, Clone, Copy)]
 pub struct Code<'a> {
     pub form: Form,
@@ -122,7 +122,7 @@ pub struct Code<'a> {
 }
 
 impl Code<'_> {
-    /// Whether it runs on a device, and how.
+    /// Returns the method by which a device runs the code, or the reason why it does not.
     pub fn runs_on(&self, device: &Device) -> Result<Way, Obstacle> {
         match (Platform::of(self.triple, self.arch), self.form) {
             (_, Form::LinkTime) => return Err(Obstacle::LinkTime),
@@ -145,7 +145,7 @@ impl Code<'_> {
         }
     }
 
-    /// What is no machine code is compiled first.
+    /// Returns the method for this form of code: anything but machine code is compiled first.
     fn loaded(&self, way: Way) -> Way {
         match self.form {
             Form::Ptx => Way::FromPtx,
@@ -161,7 +161,7 @@ impl Code<'_> {
         }
         let fit = compatibility::serves(self.arch.ok_or(Obstacle::Unsaid)?, target_id)?;
         Ok(self.loaded(match fit {
-            // What code leaves open is no lesser way for it: it was made for this processor, and HIP takes either.
+            // Code that leaves features open ranks equally: it is built for this processor, and HIP accepts either.
             Fit::Exact | Fit::Compatible => Way::Exact,
             Fit::Generic => Way::Generic,
         }))
@@ -169,7 +169,7 @@ impl Code<'_> {
 
     fn runs_on_nvidia(&self, number: u32) -> Result<Way, Obstacle> {
         let own = self.arch.and_then(nvptx::Arch::parse).ok_or(Obstacle::Unsaid)?;
-        // Bitcode is compiled as PTX is.
+        // Bitcode is compiled like PTX.
         own.check(nvptx::Arch { number, suffix: None }, self.form != Form::Machine)?;
         Ok(self.loaded(if own.number == number { Way::Exact } else { Way::Compatible }))
     }

@@ -1,4 +1,4 @@
-//! The tables of the sources as tests: each row is an image, a device, and what the source says of the two.
+//! The tables of the sources as tests: each row is an image, a device, and the source's verdict on them.
 
 use super::processors::PROCESSORS;
 use super::runs_on::Way::{self, *};
@@ -9,7 +9,7 @@ const NO: Option<Way> = None;
 
 fn verdict(form: Form, triple: Option<&str>, arch: &str, device: &str) -> Result<Way, Obstacle> {
     let devices = Device::parse(device).unwrap();
-    assert_eq!(devices.len(), 1, "{device} is one device");
+    assert_eq!(devices.len(), 1, "{device} names one device");
     Code { form, triple, arch: Some(arch).filter(|arch| !arch.is_empty()) }.runs_on(&devices[0])
 }
 
@@ -22,7 +22,7 @@ fn check(form: Form, rows: &[(&str, &str, Option<Way>)]) {
 
 #[test]
 fn a_cubin_runs_on_its_own_and_later_minor_versions_of_one_major_version() {
-    // The examples of the compatibility guides, and each desktop pair that was sold.
+    // The examples of the compatibility guides, and every desktop pair that was sold.
     check(
         Form::Machine,
         &[
@@ -58,7 +58,7 @@ fn a_cubin_runs_on_its_own_and_later_minor_versions_of_one_major_version() {
 }
 
 #[test]
-fn machine_code_does_not_cross_the_border_between_desktop_and_embedded_parts() {
+fn machine_code_of_desktop_and_embedded_parts_is_not_compatible() {
     check(
         Form::Machine,
         &[
@@ -80,7 +80,7 @@ fn machine_code_does_not_cross_the_border_between_desktop_and_embedded_parts() {
 }
 
 #[test]
-fn ptx_runs_on_its_own_and_every_later_version_whatever_the_major_version() {
+fn ptx_runs_on_its_own_and_every_later_version() {
     check(
         Form::Ptx,
         &[
@@ -101,7 +101,7 @@ fn ptx_runs_on_its_own_and_every_later_version_whatever_the_major_version() {
 }
 
 #[test]
-fn with_the_suffix_a_code_of_either_form_runs_on_its_own_version_alone() {
+fn code_with_suffix_a_runs_on_its_own_version_only() {
     for (form, way) in [(Form::Machine, Exact), (Form::Ptx, FromPtx)] {
         check(
             form,
@@ -123,7 +123,7 @@ fn with_the_suffix_a_code_of_either_form_runs_on_its_own_version_alone() {
 }
 
 #[test]
-fn with_the_suffix_f_code_of_either_form_runs_on_the_family_from_its_own_version_on() {
+fn code_with_suffix_f_runs_on_later_members_of_the_family() {
     for (form, own, later) in [(Form::Machine, Exact, Compatible), (Form::Ptx, FromPtx, FromPtx)] {
         check(
             form,
@@ -147,7 +147,7 @@ fn with_the_suffix_f_code_of_either_form_runs_on_the_family_from_its_own_version
 }
 
 #[test]
-fn a_feature_that_a_code_object_sets_must_be_set_alike_and_one_that_it_leaves_open_may_be_anything() {
+fn features_that_a_code_object_sets_must_match() {
     check(
         Form::Machine,
         &[
@@ -168,8 +168,8 @@ fn a_feature_that_a_code_object_sets_must_be_set_alike_and_one_that_it_leaves_op
 }
 
 #[test]
-fn a_generic_code_object_runs_on_each_member_of_its_processor_and_on_no_other() {
-    // The members as targets.md has them from the AMDGPU usage guide, with 909, which its own table counts in.
+fn a_generic_code_object_runs_on_the_members_of_its_processor_only() {
+    // Members according to the AMDGPU usage guide, with 909, which its own table includes.
     let families = [
         ("gfx9-generic", "900 902 904 906 909 90c"),
         ("gfx9-4-generic", "940 941 942 950"),
@@ -199,7 +199,7 @@ fn a_generic_code_object_runs_on_each_member_of_its_processor_and_on_no_other() 
 }
 
 #[test]
-fn every_processor_runs_its_own_code_and_no_other_processor_does() {
+fn every_processor_runs_its_own_code_only() {
     for own in PROCESSORS.iter().filter(|processor| !processor.name.ends_with("-generic")) {
         for other in PROCESSORS.iter().filter(|processor| !processor.name.ends_with("-generic")) {
             for device in Device::parse(other.name).unwrap() {
@@ -211,7 +211,7 @@ fn every_processor_runs_its_own_code_and_no_other_processor_does() {
 }
 
 #[test]
-fn spirv_is_compiled_by_the_drivers_that_take_it() {
+fn spirv_is_compiled_by_drivers_that_accept_it() {
     let (spirv, ahead) = (Some("spirv64-intel-unknown"), Some("spir64_gen-unknown-unknown"));
     assert_eq!(verdict(Form::SpirV, spirv, "", "spir64"), Ok(FromSpirV));
     assert_eq!(verdict(Form::SpirV, spirv, "", "intel_gpu_pvc"), Ok(FromSpirV));
@@ -231,7 +231,7 @@ fn a_host_runs_its_own_code() {
 }
 
 #[test]
-fn every_obstacle_is_told_in_words() {
+fn every_incompatibility_has_a_message() {
     let cases = [
         (Form::Machine, "sm_86", "sm_90", "it is for 8.6, the device is 9.0: another major version"),
         (Form::Machine, "sm_86", "sm_80", "it is for 8.6 and later, the device is 8.0"),
@@ -240,25 +240,20 @@ fn every_obstacle_is_told_in_words() {
             Form::Machine,
             "sm_80",
             "sm_87",
-            "it is for 8.0, the device is 8.7: code for desktop and for embedded parts does not mix",
+            "it is for 8.0, the device is 8.7: desktop and embedded parts are not binary compatible",
         ),
-        (
-            Form::Ptx,
-            "sm_90a",
-            "sm_100",
-            "it is for 9.0 with the suffix a, that is for 9.0 and nothing else; the device is 10.0",
-        ),
+        (Form::Ptx, "sm_90a", "sm_100", "it is for 9.0 with suffix a, which runs on 9.0 only; the device is 10.0"),
         (
             Form::Machine,
             "sm_103f",
             "sm_100",
-            "it is for 10.3 with the suffix f, that is for later members of its family; the device is 10.0",
+            "it is for 10.3 with suffix f, which runs on later members of its family only; the device is 10.0",
         ),
         (Form::Machine, "gfx90a:xnack+", "gfx90a:sramecc+:xnack-", "it needs xnack+, not xnack-"),
         (Form::Machine, "gfx908", "gfx1100", "it is for gfx908, not for gfx1100"),
         (Form::Machine, "sm_90", "gfx1100", "it is for NVIDIA devices"),
-        (Form::LinkTime, "sm_90", "sm_90", "it is for a device linker, which was to make machine code of it"),
-        (Form::Machine, "", "sm_90", "it does not say what it is for"),
+        (Form::LinkTime, "sm_90", "sm_90", "it is input for a device linker, not machine code"),
+        (Form::Machine, "", "sm_90", "it does not state its target"),
     ];
     for (form, arch, device, words) in cases {
         assert_eq!(verdict(form, None, arch, device).unwrap_err().to_string(), words);

@@ -1,39 +1,40 @@
-//! Target ids: `<processor>(:<feature>(+|-))*`, what a code object runs on.
+//! Target IDs: `<processor>(:<feature>(+|-))*`, the target of a code object.
 //!
-//! A feature that an id does not name works either way. People may write alternative names of a processor and features in
-//! any order; what tools write and compare is the canonical form: the primary name, features in alphabetical order.
-//! Source: Clang Offload Bundler document, section Target ID; what a feature may be set on, clang 22.1.8.
+//! Code works with either setting of a feature that an ID does not list. Users may write alternative names of a
+//! processor and features in any order; tools write and compare the canonical form: the primary name, features in
+//! alphabetical order. Source: Clang Offload Bundler document, section Target ID; the features of each processor, clang
+//! 22.1.8.
 
 use std::fmt;
 
 use super::nvptx;
 use super::processors::{OTHERS, PROCESSORS, Processor};
 
-/// A target id in its canonical form. Processors without features, NVIDIA's among them, are ids that set none.
+/// A target ID in its canonical form. Processors without features, including NVIDIA's, are IDs that set none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetId<'text> {
     processor: &'text str,
-    /// By name, in alphabetical order.
+    /// Features by name, in alphabetical order.
     features: Vec<Feature<'text>>,
 }
 
-/// A feature and the setting that the code needs.
+/// A feature and the setting that the code requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Feature<'text> {
     pub name: &'text str,
     pub on: bool,
 }
 
-/// Why a text is no target id.
+/// Reason why a text is not a target ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTargetId {
-    #[error("{processor:?} is no processor that is known{}", hint(.closest))]
+    #[error("unknown processor {processor:?}{}", hint(.closest))]
     UnknownProcessor { processor: String, closest: Option<&'static str> },
-    #[error("feature {feature:?} ends in neither + nor -")]
+    #[error("feature {feature:?} must end in + or -")]
     NoSign { feature: String },
-    #[error("{processor} has no feature {feature:?} to set; it has {}", list(.known))]
+    #[error("{processor} does not support feature {feature:?} (supported: {})", list(.known))]
     UnknownFeature { processor: String, feature: String, known: &'static [&'static str] },
-    #[error("feature {feature} is set twice")]
+    #[error("duplicate feature {feature}")]
     RepeatedFeature { feature: String },
 }
 
@@ -46,7 +47,7 @@ fn list(names: &[&str]) -> String {
 }
 
 impl<'text> TargetId<'text> {
-    /// Reads an id in any form.
+    /// Parses an ID in any form.
     pub fn parse(text: &'text str) -> Result<Self, InvalidTargetId> {
         let (written, features) = cut(text);
         let amd = Processor::named(written);
@@ -77,24 +78,24 @@ impl<'text> TargetId<'text> {
         Ok(id)
     }
 
-    /// The processor's primary name.
+    /// Returns the processor's primary name.
     pub fn processor(&self) -> &'text str {
         self.processor
     }
 
-    /// What is set, in alphabetical order.
+    /// Returns the features that are set, in alphabetical order.
     pub fn features(&self) -> &[Feature<'text>] {
         &self.features
     }
 
-    /// The setting of a feature; `None` where the id leaves it open.
+    /// Returns the setting of a feature; `None` where the ID leaves it open.
     pub fn feature(&self, name: &str) -> Option<bool> {
         self.features.iter().find(|feature| feature.name == name).map(|feature| feature.on)
     }
 }
 
 impl fmt::Display for TargetId<'_> {
-    /// The canonical form.
+    /// Formats the canonical form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.processor)?;
         self.features.iter().try_for_each(|feature| write!(f, ":{feature}"))
@@ -107,13 +108,13 @@ impl fmt::Display for Feature<'_> {
     }
 }
 
-/// The processor and the features of an id as they are written, whether they exist or not.
+/// Splits an ID into the processor and the features as they are written, without checking them.
 pub fn cut(text: &str) -> (&str, impl Iterator<Item = &str>) {
     let mut parts = text.split(':');
     (parts.next().unwrap_or_default(), parts)
 }
 
-/// The one processor whose name is a single slip of the keyboard away; none where there are several.
+/// Returns the processor whose name is one typing error away; `None` where there is none or several.
 fn closest(written: &str) -> Option<&'static str> {
     let names = PROCESSORS
         .iter()
@@ -155,21 +156,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_an_id_is_named() {
+    fn errors_state_the_cause() {
         let wrong = [
-            ("", "\"\" is no processor that is known"),
-            ("gfx9O6", "\"gfx9O6\" is no processor that is known; did you mean gfx906?"),
-            ("fuji", "\"fuji\" is no processor that is known; did you mean fiji?"),
-            ("gfx90", "\"gfx90\" is no processor that is known"),
-            ("GFX906", "\"GFX906\" is no processor that is known"),
-            ("sm_", "\"sm_\" is no processor that is known"),
+            ("", "unknown processor \"\""),
+            ("gfx9O6", "unknown processor \"gfx9O6\"; did you mean gfx906?"),
+            ("fuji", "unknown processor \"fuji\"; did you mean fiji?"),
+            ("gfx90", "unknown processor \"gfx90\""),
+            ("GFX906", "unknown processor \"GFX906\""),
+            ("sm_", "unknown processor \"sm_\""),
             ("gfx906:xnack", "feature \"xnack\" ends in neither + nor -"),
             ("gfx906:", "feature \"\" ends in neither + nor -"),
-            ("gfx906:bogus+", "gfx906 has no feature \"bogus\" to set; it has sramecc, xnack"),
-            ("gfx900:sramecc+", "gfx900 has no feature \"sramecc\" to set; it has xnack"),
-            ("gfx1250:xnack+", "gfx1250 has no feature \"xnack\" to set; it has none"),
-            ("sm_80:xnack+", "sm_80 has no feature \"xnack\" to set; it has none"),
-            ("gfx906:xnack+:xnack-", "feature xnack is set twice"),
+            ("gfx906:bogus+", "gfx906 does not support feature \"bogus\" (supported: sramecc, xnack)"),
+            ("gfx900:sramecc+", "gfx900 does not support feature \"sramecc\" (supported: xnack)"),
+            ("gfx1250:xnack+", "gfx1250 does not support feature \"xnack\" (supported: none)"),
+            ("sm_80:xnack+", "sm_80 does not support feature \"xnack\" (supported: none)"),
+            ("gfx906:xnack+:xnack-", "duplicate feature xnack"),
         ];
         for (text, message) in wrong {
             assert_eq!(TargetId::parse(text).unwrap_err().to_string(), message, "{text}");

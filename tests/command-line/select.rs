@@ -159,7 +159,7 @@ fn json_follows_its_schema() {
             "devices": ["sm_100"], "answer": "jit-ptx", "chosen": 1,
             "images": [
                 image(0, "elf", "sm_90", &images[0]["offset"], false, "it is for 9.0, the device is 10.0: another major version"),
-                image(1, "ptx", "sm_80", &images[1]["offset"], true, "it is compiled from PTX when it is loaded"),
+                image(1, "ptx", "sm_80", &images[1]["offset"], true, "it is compiled from PTX at load time"),
             ]
         }]
     });
@@ -193,7 +193,7 @@ fn summarizes_an_application_with_a_line_per_file() {
 fn rejects_unknown_devices_and_unreadable_files() {
     let scene = fat_binary();
     let run = scene.fatbin("select --device sm_90a cuda.o");
-    let message = "fatbin: --device sm_90a: a device has no suffix: sm_90a is code for a device that is named sm_90\n";
+    let message = "fatbin: --device sm_90a: devices have no suffix: sm_90a is code for device sm_90\n";
     assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
     let run = scene.fatbin("select --device sm_90 missing cuda.o");
     assert_eq!(run.status, 2);

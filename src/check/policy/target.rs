@@ -139,7 +139,7 @@ mod tests {
             ("sm_90f", "unknown architecture \"sm_90f\"; did you mean sm_90?"),
             ("compute_85", "unknown architecture \"compute_85\"; did you mean compute_35 or compute_75 or compute_80?"),
             ("8.0", "unknown architecture \"8.0\""),
-            ("gfx906:xnack", "feature \"xnack\" ends in neither + nor -"),
+            ("gfx906:xnack", "feature \"xnack\" must end in + or -"),
         ];
         for (name, message) in wrong {
             assert_eq!(PolicyTarget::parse(name).unwrap_err().to_string(), message);

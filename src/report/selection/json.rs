@@ -15,7 +15,7 @@
 //!         "answer": "native|compatible|generic|jit-ptx|jit-spirv|jit-bitcode|nothing", "chosen": 1,
 //!         "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a:xnack-",
 //!           "offset": 4242, "id": "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-",
-//!           "chosen": false, "reason": "it needs xnack-, not xnack+" } ] } ] } ],
+//!           "chosen": false, "reason": "it requires xnack-, not xnack+" } ] } ] } ],
 //!     "errors": [] } ] }
 //! ```
 

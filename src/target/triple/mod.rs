@@ -1,7 +1,7 @@
-//! Target triples: what an image's own header can tell of them, and how those that people write compare.
+//! Target triples: triples derived from an image's ELF header, and comparison of triples that users write.
 //!
-//! An ELF header names a machine and not a triple. For device machines there is only one triple in use; for host
-//! machines, whose images OpenMP's host plugins run, it is the one that LLVM normalises to on Linux.
+//! An ELF header states a machine and not a triple. For device machines there is only one triple in use; for host
+//! machines, whose images OpenMP's host plugins run, it is the triple to which LLVM normalizes on Linux.
 
 mod names;
 mod normalize;
@@ -10,12 +10,12 @@ use object::elf;
 
 pub use normalize::{Triple, names_architecture};
 
-/// The triple of AMD GPUs under the HSA runtime.
+/// Triple of AMD GPUs with the HSA runtime.
 pub const AMDGCN: &str = "amdgcn-amd-amdhsa";
-/// The triple of NVIDIA GPUs under CUDA.
+/// Triple of NVIDIA GPUs with CUDA.
 pub const NVPTX64: &str = "nvptx64-nvidia-cuda";
 
-/// ELF machine, whether its data is little-endian, and the triple.
+/// ELF machine, `true` for little-endian data, and the triple.
 const TRIPLES: [(elf::Machine, bool, &str); 9] = [
     (elf::EM_AMDGPU, true, AMDGCN),
     (elf::EM_CUDA, true, NVPTX64),
@@ -28,12 +28,12 @@ const TRIPLES: [(elf::Machine, bool, &str); 9] = [
     (elf::EM_LOONGARCH, true, "loongarch64-unknown-linux-gnu"),
 ];
 
-/// The architecture that a triple begins with, under the first of its names; `None` where it is not known.
+/// Returns the architecture at the start of a triple, by the first of its names; `None` for an unknown one.
 pub fn architecture(triple: &str) -> Option<&str> {
     names::architecture(triple.split('-').next()?)
 }
 
-/// The triple for a 64-bit ELF file of this machine and byte order.
+/// Returns the triple of a 64-bit ELF file for this machine and byte order.
 pub const fn of_machine(machine: elf::Machine, little_endian: bool) -> Option<&'static str> {
     // A loop, because iterators cannot be used in constants.
     let mut index = 0;

@@ -1,10 +1,10 @@
-//! The words that a triple is made of, as far as LLVM knows them: what is not in these tables is an unknown word.
+//! The words in triples that LLVM knows; any word that is not in these tables is unknown.
 //!
-//! Each table was read out of clang-offload-bundler 22.1.8, which sorts the parts of a triple by what it takes them for:
-//! a word that moves to its place is known there, a word that stays where it was written is not.
+//! Each table was derived from the behavior of clang-offload-bundler 22.1.8, which sorts the parts of a triple by kind:
+//! it moves a known word to its place and leaves an unknown word where it is.
 
-/// Architectures that are called by several names; the first stands for all. For one triple to match another the
-/// architectures must be the same, whatever they are called.
+/// Architectures with several names; the first is the canonical one. Triples match only if their architectures are the
+/// same, by whatever name.
 const SYNONYMS: [&[&str]; 18] = [
     &["i386", "i486", "i586", "i686", "i786", "i886", "i986"],
     &["x86_64", "amd64", "x86_64h"],
@@ -36,11 +36,11 @@ const ARCHITECTURES: [&str; 54] = [
     "renderscript64", "shave", "ve", "wasm32", "wasm64", "csky", "loongarch32", "loongarch64", "dxil", "xtensa", "bpfeb",
 ];
 
-/// Architectures that go on with a version or a profile behind these letters.
+/// Architectures followed by a version or a profile.
 const FAMILIES: [&str; 9] =
     ["armv", "armebv", "thumbv", "thumbebv", "kalimba", "spirv1.", "spirv32v1.", "spirv64v1.", "dxilv1."];
 
-/// What an architecture is called here; `None` for a word that is none.
+/// Returns the canonical name of an architecture; `None` for any other word.
 pub fn architecture(word: &str) -> Option<&str> {
     if let Some(names) = SYNONYMS.iter().find(|names| names.contains(&word)) {
         return Some(names[0]);
@@ -49,13 +49,13 @@ pub fn architecture(word: &str) -> Option<&str> {
     known.then_some(word)
 }
 
-/// Who makes the machine; a word counts only as a whole.
+/// Vendors; only whole words match.
 #[rustfmt::skip]
 const VENDORS: [&str; 16] = [
     "apple", "pc", "scei", "sie", "fsl", "ibm", "img", "mti", "nvidia", "csr", "amd", "mesa", "suse", "oe", "intel", "meta",
 ];
 
-/// Operating systems; a version may follow, so a name stands before those that it begins with.
+/// Operating systems; a version may follow, so a name precedes its own prefixes.
 #[rustfmt::skip]
 const SYSTEMS: [&str; 47] = [
     "darwin", "dragonfly", "freebsd", "fuchsia", "ios", "kfreebsd", "linux", "lv2", "macosx", "macos", "managarm", "netbsd",
@@ -65,7 +65,7 @@ const SYSTEMS: [&str; 47] = [
     "cheriotrtos",
 ];
 
-/// Environments; a version may follow, so a name stands before those that it begins with.
+/// Environments; a version may follow, so a name precedes its own prefixes.
 #[rustfmt::skip]
 const ENVIRONMENTS: [&str; 54] = [
     "eabihf", "eabi", "gnuabin32", "gnuabi64", "gnueabihft64", "gnueabihf", "gnueabit64", "gnueabi", "gnuf32", "gnuf64",
@@ -76,25 +76,25 @@ const ENVIRONMENTS: [&str; 54] = [
     "llvm", "mlibc", "mtia",
 ];
 
-/// Object file formats, which may stand behind the environment or in its place.
+/// Object file formats, which follow the environment or replace it.
 const FORMATS: [&str; 7] = ["elf", "coff", "macho", "wasm", "goff", "spirv", "xcoff"];
 
-/// The vendor that a word names.
+/// Returns the vendor that a word names.
 pub fn vendor(word: &str) -> Option<&'static str> {
     VENDORS.into_iter().find(|&name| name == word)
 }
 
-/// The operating system that a word begins with.
+/// Returns the operating system with which a word begins.
 pub fn system(word: &str) -> Option<&'static str> {
     SYSTEMS.into_iter().find(|name| word.starts_with(name)).map(|name| if name == "win32" { "windows" } else { name })
 }
 
-/// The environment that a word begins with.
+/// Returns the environment with which a word begins.
 pub fn environment(word: &str) -> Option<&'static str> {
     ENVIRONMENTS.into_iter().find(|name| word.starts_with(name))
 }
 
-/// The object file format that a word ends in.
+/// Returns the object file format with which a word ends.
 pub fn format(word: &str) -> Option<&'static str> {
     FORMATS.into_iter().find(|name| word.ends_with(name))
 }

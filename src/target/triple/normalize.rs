@@ -1,9 +1,9 @@
-//! Triples as people write them, brought into one form: `<arch>-<vendor>-<os>-<environment>`.
+//! Normalization of triples: `<arch>-<vendor>-<os>-<environment>`.
 //!
-//! Parts are left out (`x86_64-linux-gnu`) or empty (`amdgcn-amd-amdhsa-`), and stand in other places than their own. So
-//! that ids of one target are equal texts, LLVM puts every word that it knows into its place and writes `unknown` where
-//! nothing is said; whoever reads bundles that it made has to agree. How it does that was read off 22.1.8: see the table
-//! of the test.
+//! Users omit parts (`x86_64-linux-gnu`), leave them empty (`amdgcn-amd-amdhsa-`), or write them in another order. To
+//! make IDs of one target equal texts, LLVM moves every word that it knows to its place and fills empty places with
+//! `unknown`; a reader of its bundles must do the same. The rules were derived from the behavior of 22.1.8: see the
+//! table of the test.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::names;
 
 const UNKNOWN: &str = "unknown";
 
-/// How many parts there are.
+/// Number of parts.
 const PARTS: usize = 4;
 
 /// A triple in its normal form.
@@ -20,12 +20,12 @@ pub struct Triple {
     parts: [String; PARTS],
 }
 
-/// What each part of two triples has to have in common for code of one to be code for the other: the names without
-/// versions; `None` for a word that is not known.
+/// Parts that must be equal for code of one triple to be code for another: the names without versions; `None` for an
+/// unknown word.
 type Meaning<'a> = (Option<&'a str>, Option<&'a str>, Option<&'a str>, Option<&'a str>);
 
 impl Triple {
-    /// Brings a triple of up to four parts into its normal form. What stands behind the fourth part is ignored.
+    /// Normalizes a triple of up to four parts. Text after the fourth part is ignored.
     pub fn normalize(text: &str) -> Triple {
         let mut words: Vec<&str> = text.splitn(PARTS + 1, '-').take(PARTS).collect();
         words.resize(PARTS, "");
@@ -34,7 +34,7 @@ impl Triple {
             "" => UNKNOWN.to_owned(),
             word => word.to_owned(),
         });
-        // Other names of one environment.
+        // Alternative names of an environment.
         if let Some(version) = parts[3].strip_prefix("androideabi") {
             parts[3] = format!("android{version}");
         }
@@ -57,13 +57,13 @@ impl Triple {
         Triple { parts }
     }
 
-    /// Whether it is for AMD's HSA runtime, whose triples are written with an empty environment.
+    /// Returns whether it is for AMD's HSA runtime, whose triples are written with an empty environment.
     pub fn is_amdhsa(&self) -> bool {
         names::system(&self.parts[2]) == Some("amdhsa")
     }
 
-    /// Whether code of one is code for the other: the same architecture, vendor, system and environment, whatever they
-    /// are called and whatever their versions.
+    /// Returns whether code for one triple is code for the other: both have the same architecture, vendor, system and
+    /// environment, by whatever name and of whatever version.
     pub fn is_compatible_with(&self, other: &Triple) -> bool {
         self.meaning() == other.meaning()
     }
@@ -80,7 +80,7 @@ impl Triple {
 }
 
 impl fmt::Display for Triple {
-    /// Four parts; AMD's runtimes want theirs with nothing behind the third dash.
+    /// Formats four parts; AMD's runtimes expect an empty fourth part.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [architecture, vendor, system, environment] = &self.parts;
         let environment = if self.is_amdhsa() { "" } else { environment };
@@ -92,7 +92,7 @@ fn is_cygwin(word: &str) -> bool {
     word.starts_with("cygwin") || word.starts_with("msys")
 }
 
-/// Whether a word is known as this part.
+/// Returns whether a word is known as this part.
 fn belongs(word: &str, part: usize) -> bool {
     match part {
         0 => names::architecture(word).is_some(),
@@ -102,15 +102,15 @@ fn belongs(word: &str, part: usize) -> bool {
     }
 }
 
-/// Whether a triple begins with an architecture that is known, as each has to that anything is compiled for.
+/// Returns whether a triple begins with a known architecture, which compilation requires.
 pub fn names_architecture(text: &str) -> bool {
     text.split('-').next().is_some_and(|word| names::architecture(word).is_some())
 }
 
-/// Puts every word that is known as some part into that part's place; the others make room and keep their order.
+/// Moves every word that is known as some part to that part's place; the others shift and keep their order.
 fn sort(words: &mut Vec<&str>) {
     let mut settled = [0, 1, 2, 3].map(|part| belongs(words[part], part));
-    // A file format in the last place gives way to an environment.
+    // An environment replaces a file format in the last place.
     settled[3] = names::environment(words[3]).is_some();
     for part in 0..PARTS {
         if settled[part] {
@@ -120,10 +120,10 @@ fn sort(words: &mut Vec<&str>) {
         let Some(mut at) = (0..words.len()).find(|&at| free(at) && belongs(words[at], part)) else { continue };
         if at > part {
             let word = std::mem::take(&mut words[at]);
-            make_room(words, &settled, part, word);
+            insert_at(words, &settled, part, word);
         }
         while at < part {
-            make_room(words, &settled, at, "");
+            insert_at(words, &settled, at, "");
             at += 1;
             while at < PARTS && settled[at] {
                 at += 1;
@@ -131,14 +131,14 @@ fn sort(words: &mut Vec<&str>) {
         }
         settled[part] = true;
     }
-    // No system at all, which is what the word means, and not a vendor of that name.
+    // The word means that there is no system; it is not a vendor of that name.
     if settled == [true, false, false, true] && words[1] == "none" && words[2].is_empty() {
         words.swap(1, 2);
     }
 }
 
-/// Puts a word where another may stand, which moves on to the next free place, and so on up to one that is empty.
-fn make_room<'text>(words: &mut Vec<&'text str>, settled: &[bool; PARTS], mut at: usize, mut word: &'text str) {
+/// Inserts a word at an index that may be occupied; words that are displaced move to the next free places.
+fn insert_at<'text>(words: &mut Vec<&'text str>, settled: &[bool; PARTS], mut at: usize, mut word: &'text str) {
     loop {
         while at < PARTS && settled[at] {
             at += 1;
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn triples_get_the_form_that_the_reference_gives_them() {
+    fn normalizes_like_the_reference() {
         let cases = [
             ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"),
             ("x86_64--linux-gnu", "x86_64-unknown-linux-gnu"),
@@ -197,12 +197,12 @@ mod tests {
         ];
         for (text, normal) in cases {
             assert_eq!(Triple::normalize(text).to_string(), normal, "{text}");
-            assert_eq!(Triple::normalize(normal).to_string(), normal, "{normal} is in its normal form");
+            assert_eq!(Triple::normalize(normal).to_string(), normal, "{normal} is already normalized");
         }
     }
 
     #[test]
-    fn an_architecture_is_known_by_all_its_names() {
+    fn all_names_of_an_architecture_are_known() {
         for known in ["x86_64", "amd64", "ppc64le", "armv7a", "spirv64v1.6", "nvptx64", "wasm32"] {
             assert!(names_architecture(&format!("{known}-unknown-linux-gnu")), "{known}");
         }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn triples_match_by_what_they_mean() {
+    fn triples_match_by_meaning() {
         let pairs = [
             ("x86_64-unknown-linux-gnu", "amd64-foo-linux-gnu2", true),
             ("i386-unknown-linux-gnu", "i686-unknown-linux-gnu", true),

@@ -1,10 +1,10 @@
-//! Sections that are an entry of a bundle each: `__CLANG_OFFLOAD_BUNDLE__` followed by the bundle entry id.
+//! Sections that are one bundle entry each: `__CLANG_OFFLOAD_BUNDLE__` followed by the bundle entry ID.
 //!
-//! clang-offload-bundler puts them into relocatable host objects (`-type=o`): the code object as it is, or one zero byte
-//! for the host, whose object this is. SYCL's compiler uses the same names in finished programs and libraries, there with
-//! one device image after the other in a section, mostly each a zstd frame; what names them for the runtime is the
-//! section `.tgtimg`. Source: Clang Offload Bundler document; files of oneAPI 2025 and 2026, whose frames are as many and
-//! give as much as `.tgtimg` says.
+//! clang-offload-bundler adds them to relocatable host objects (`-type=o`): each contains the code object as it is, or
+//! one zero byte for the host, whose object contains the sections. SYCL's compiler uses the same names in finished
+//! programs and libraries, where a section contains several device images back to back, usually one zstd frame each;
+//! the section `.tgtimg` lists them for the runtime. Source: Clang Offload Bundler document; files of oneAPI 2025 and
+//! 2026, whose frames match `.tgtimg` in number and size.
 
 use super::{Container, ContainerType, Contents, DeviceImage, Image, ImageKind};
 use crate::bytes::View;
@@ -12,25 +12,25 @@ use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
 use crate::target::{BundleEntryId, OffloadKind};
 
-/// What the names of these sections begin with.
+/// Prefix of the names of these sections.
 pub const NAME: &str = "__CLANG_OFFLOAD_BUNDLE__";
 
-/// What is left of that where names have eight bytes, as in PE files.
+/// The prefix where names are truncated to eight bytes, as in PE files.
 const CUT_NAME: &str = "__CLANG_";
 
-/// The bundle entry id in a section's name, empty where there was no room for it; `None` for other sections.
+/// Returns the bundle entry ID in a section's name, empty where the name is truncated; `None` for other sections.
 pub fn entry_id(name: &str) -> Option<&str> {
     if name == CUT_NAME { Some("") } else { name.strip_prefix(NAME) }
 }
 
-/// What is stored for the host.
+/// Content of the host's section.
 const HOST: &[u8] = b"\0";
 
-/// How much of a decompressed image is looked at to tell its kind.
+/// Number of decompressed bytes that are inspected to identify an image.
 const START: usize = 64;
 
-/// Reads what begins at the view's first byte, which goes on to the end of the section with this id behind its name. The
-/// id is empty where the host file has no room for it.
+/// Reads the container at the view's start, in the section with this ID in its name; the view extends to the end of the
+/// section. The ID is empty where the host file truncates names.
 pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<Container<'data>, Malformed> {
     let kind = id.split_once('-').and_then(|(kind, _)| OffloadKind::from_name(kind));
     if id.is_empty() || kind == Some(OffloadKind::Sycl) {
@@ -44,17 +44,17 @@ pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<Container<'
     if kind == Some(OffloadKind::Host) && view.data() == HOST {
         image.image_kind = ImageKind::Empty;
     }
-    Ok(of_one(ContainerType::BundleSection, view, image))
+    Ok(with_one_image(ContainerType::BundleSection, view, image))
 }
 
-/// One image of several: a frame, or where there is none all that is left.
+/// Reads one image of several: a zstd frame, or all bytes that are left where there is no frame.
 fn sycl<'data>(
     kind: Option<OffloadKind>,
     triple: Option<&'data str>,
     view: View<'data>,
 ) -> Result<Container<'data>, Malformed> {
     if codec::check_start(Codec::Zstd, view).is_err() {
-        return Ok(of_one(ContainerType::SyclImage, view, Image::new(view, kind, triple, None)));
+        return Ok(with_one_image(ContainerType::SyclImage, view, Image::new(view, kind, triple, None)));
     }
     let full_size = codec::frame_content_size(view)?;
     let size = codec::stream_size(Codec::Zstd, view, full_size)?;
@@ -64,10 +64,10 @@ fn sycl<'data>(
     image.image_kind = DeviceImage::identify(View::new(&start)).image_kind;
     image.codec = Some(Codec::Zstd);
     image.full_size = Some(full_size);
-    Ok(of_one(ContainerType::SyclImage, stored, image))
+    Ok(with_one_image(ContainerType::SyclImage, stored, image))
 }
 
-fn of_one<'data>(container_type: ContainerType, view: View<'data>, image: Image<'data>) -> Container<'data> {
+fn with_one_image<'data>(container_type: ContainerType, view: View<'data>, image: Image<'data>) -> Container<'data> {
     Container { container_type, version: None, view, contents: Contents::Images(vec![image]) }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_an_image_and_ends_where_it_ends() {
+    fn a_frame_is_one_image() {
         let stored = frame(SPIRV);
         let section = [stored.as_slice(), &[0; 9], &frame(b"another")].concat();
         let container = container("sycl-spir64", View::new(&section)).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_object_is_all_of_its_section_and_the_hosts_zero_byte_is_no_code() {
+    fn a_code_object_fills_its_section_and_the_hosts_zero_byte_is_empty() {
         let code = container("hip-amdgcn-amd-amdhsa--gfx906", View::new(b"code object")).unwrap();
         let image = &code.images()[0];
         assert_eq!((code.container_type, image.arch.as_deref()), (ContainerType::BundleSection, Some("gfx906")));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn rejects_truncated_frames_and_invalid_ids() {
         let stored = frame(&SPIRV.repeat(50));
         for end in 5..stored.len() {
             container("sycl-spir64", View::new(&stored[..end])).unwrap_err();

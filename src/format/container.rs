@@ -1,31 +1,31 @@
-//! A container as its reader returns it: the images in it, or a compressed container.
+//! A container as its reader returns it: its images, or a compressed container.
 
 use super::{ContainerType, Image, ccob};
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::Malformed;
 
-/// A container and the images in it, borrowed from the file.
+/// A container and its images, borrowed from the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container<'data> {
     pub container_type: ContainerType,
-    /// The format's version, where it has one.
+    /// Version of the format, where it has one.
     pub version: Option<u32>,
-    /// Exactly the bytes of the container.
+    /// The bytes of the container, without anything that follows it.
     pub view: View<'data>,
     pub contents: Contents<'data>,
 }
 
-/// What a container holds.
+/// Contents of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents<'data> {
     Images(Vec<Image<'data>>),
-    /// A container that has to be restored before it can be read.
+    /// A container that must be decompressed before it can be read.
     Compressed(Compressed<'data>),
 }
 
 impl<'data> Container<'data> {
-    /// Its images; none where it has to be restored first.
+    /// Returns the images; empty where the container must be decompressed first.
     pub fn images(&self) -> &[Image<'data>] {
         match &self.contents {
             Contents::Images(images) => images,
@@ -38,18 +38,18 @@ impl<'data> Container<'data> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compressed<'data> {
     pub codec: Codec,
-    /// The stream.
+    /// Compressed stream.
     pub stored: View<'data>,
-    /// The bytes that the stream gives.
+    /// Size of the decompressed stream, in bytes.
     pub full_size: u64,
-    /// What stands in front of them in the restored container.
+    /// Bytes that precede the decompressed stream in the decompressed container.
     pub front: Vec<u8>,
-    /// What the container says that comes out, where it does.
+    /// Hash of the decompressed bytes, where the container states one.
     pub hash: Option<ccob::StoredHash>,
 }
 
 impl Compressed<'_> {
-    /// The container as it was before it was compressed.
+    /// Decompresses the container and verifies its hash.
     pub fn restore(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
         let full = codec::decompress(self.codec, self.stored, self.full_size, limit)?;
         if let Some(hash) = self.hash {
@@ -58,7 +58,8 @@ impl Compressed<'_> {
         Ok(self.behind_its_front(full))
     }
 
-    /// The same of what was restored before. The hash was verified then, and takes four times as long as all else.
+    /// Like [`Self::decompress`], without verifying the hash: an earlier call did, and hashing takes four times as long
+    /// as decompressing.
     pub fn restore_again(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
         codec::decompress(self.codec, self.stored, self.full_size, limit).map(|full| self.behind_its_front(full))
     }

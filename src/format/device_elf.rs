@@ -1,7 +1,7 @@
 //! Device code as ELF: AMD code objects, NVIDIA cubins, shared objects for OpenMP's host plugins.
 //!
 //! They are ordinary ELF files with the architecture in `e_machine` and `e_flags` (see [`crate::target`]), so `object`
-//! reads them. Cubins carry the toolkit's number in `e_version`, which a reader must not insist on.
+//! parses them. Cubins store the toolkit's number in `e_version`, which a reader must not check.
 
 use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
@@ -11,25 +11,25 @@ use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::target::{amdgpu, nvptx, triple};
 
-/// What the headers of a device ELF file say.
+/// Properties of a device ELF file, from its headers.
 pub struct DeviceElf<'data> {
     pub triple: Option<&'static str>,
     pub arch: Option<String>,
-    /// More of what an NVIDIA cubin says.
+    /// Further properties of an NVIDIA cubin.
     pub cubin: Option<nvptx::Cubin<'data>>,
-    /// The end of whatever the headers point to, in bytes from the first.
+    /// End of the last structure that the headers point to, in bytes from the first byte.
     pub size: u64,
 }
 
-/// `.nv.compat`, by its type: `SHT_LOPROC` + 0x86 in every cubin that has it.
+/// Type of the section `.nv.compat`: `SHT_LOPROC` + 0x86 in every cubin that has it.
 const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
 
-/// Sections of cubins that take no room in the file, as SHT_NOBITS does, which CUDA 13 has in their place: `CUDA_GLOBAL`,
-/// `CUDA_LOCAL` and `CUDA_SHARED` in what cuobjdump prints. Cubins of CUDA 11.8 to 12.8 that are to be linked have them.
+/// Types of sections of cubins without bytes in the file, for which CUDA 13 uses SHT_NOBITS: `CUDA_GLOBAL`,
+/// `CUDA_LOCAL` and `CUDA_SHARED` in the output of cuobjdump. Relocatable cubins of CUDA 11.8 to 12.8 have them.
 const SHT_CUDA_NOBITS: [elf::SectionType; 3] =
     [elf::SectionType(0x7000_0007), elf::SectionType(0x7000_0009), elf::SectionType(0x7000_000a)];
 
-/// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that what they point to is there.
+/// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that everything they point to exists.
 pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
     let available = view.size();
@@ -49,15 +49,15 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, cubin, size })
 }
 
-/// What is wrong with an ELF file that is for a device, by the first fields of its header. `None` for one that is whole and
-/// for any other bytes.
+/// Returns the defect of an ELF file that is for a device according to the first fields of its header. `None` for an
+/// intact file and for any other bytes.
 pub fn broken(view: View<'_>) -> Option<Malformed> {
     let machine = view.u16("ELF machine", E_MACHINE).ok().map(elf::Machine)?;
     let is_for_a_device = [elf::EM_AMDGPU, elf::EM_CUDA].contains(&machine) && view.starts_with(LITTLE_ENDIAN_64);
     read(view).err().filter(|_| is_for_a_device)
 }
 
-/// What a header says whose tables have been checked.
+/// Returns the properties of a cubin whose tables have been checked.
 fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'data>) -> nvptx::Cubin<'data> {
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
     let compat = sections.iter().find(|section| section.sh_type(endian) == SHT_NV_COMPAT);
@@ -65,10 +65,10 @@ fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: Vie
     nvptx::Cubin { abi_version: header.e_ident().abi_version, e_flags: header.e_flags(endian).0, compat }
 }
 
-/// What files for devices begin with: magic, class and byte order (System V ABI, ELF identification).
+/// First bytes of ELF files for devices: magic, class and byte order (System V ABI, ELF identification).
 const LITTLE_ENDIAN_64: &[u8] = b"\x7fELF\x02\x01";
 
-/// Size of the header, and offsets of the fields in it that name the machine and point to the tables (System V ABI, ELF
+/// Size of the header, and offsets of its fields that state the machine and point to the tables (System V ABI, ELF
 /// header).
 const HEADER_SIZE: u64 = 64;
 const E_MACHINE: u64 = 0x12;
@@ -83,16 +83,16 @@ const SECTION_HEADER_SIZE: u64 = 64;
 const P_OFFSET: u64 = 8;
 const SH_OFFSET: u64 = 24;
 
-/// An ELF file does not state its size; it ends with the last thing that its headers point to, all of which has to lie
-/// within the view.
+/// Returns the end of an ELF file. The file does not state its size; it ends with the last structure that its headers
+/// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
     let part_end = |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset + size);
     let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
     let segments_end = |count: u64| part_end("ELF program header offset", E_PHOFF, phoff, count * SEGMENT_HEADER_SIZE);
     let sections_end = |count: u64| part_end("ELF section header offset", E_SHOFF, shoff, count * SECTION_HEADER_SIZE);
-    // A table at offset 0 is none. A count that is too large for the header stands in section 0, which is there whatever
-    // the header says; the header's own number is then the least that there can be.
+    // A table at offset 0 does not exist. A count that is too large for the header is in section 0, which exists
+    // whatever the header states; the header's number is then the minimum.
     let least = |offset: u64, count: u16| if offset == 0 { 0 } else { u64::from(count) };
     let least_sections = least(shoff, header.e_shnum(endian).max(1));
     segments_end(least(phoff, header.e_phnum(endian)))?;

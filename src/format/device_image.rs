@@ -1,10 +1,10 @@
-//! What a device image says of itself: its kind, and from its own header the triple and processor.
+//! Identification of a device image: its kind, and the triple and processor in its own header.
 
 use super::{device_elf, of_magic};
 use crate::bytes::View;
 use crate::target::{nvptx, triple};
 
-/// The form of an image's content; the names are those of `fatbin scan --json`.
+/// Kind of an image's content; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ImageKind {
     Elf,
@@ -15,11 +15,11 @@ pub enum ImageKind {
     SpirV,
     /// A CUDA fat binary.
     Fatbin,
-    /// A container inside a container.
+    /// An offload binary in another container.
     OffloadBinary,
     Bundle,
     CompressedBundle,
-    /// An ELF file for the host, as bundles carry it.
+    /// An ELF file for the host, as contained in bundles.
     HostObject,
     Empty,
     #[default]
@@ -38,7 +38,7 @@ const MAGICS: [(&[u8], ImageKind); 5] = [
 ];
 
 impl ImageKind {
-    /// The name that users see.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             ImageKind::Elf => "elf",
@@ -56,17 +56,17 @@ impl ImageKind {
         }
     }
 
-    /// What a file of this kind is called by the tools that make it.
+    /// Returns the file name extension that tools use for this kind.
     pub fn extension(self) -> &'static str {
         match self {
             ImageKind::Elf => "elf",
             ImageKind::Ptx => "ptx",
-            // As nvcc calls what its option --ltoir makes.
+            // Used by nvcc for the output of --ltoir.
             ImageKind::Nvvm => "ltoir",
             ImageKind::Bitcode => "bc",
             ImageKind::SpirV => "spv",
             ImageKind::Fatbin => "fatbin",
-            // As clang's driver calls them.
+            // Used by clang's driver.
             ImageKind::OffloadBinary => "out",
             ImageKind::Bundle | ImageKind::CompressedBundle => "hipfb",
             ImageKind::HostObject => "o",
@@ -75,19 +75,19 @@ impl ImageKind {
     }
 }
 
-/// An image's own statement.
+/// Properties of an image according to its own bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceImage {
     pub image_kind: ImageKind,
     pub triple: Option<&'static str>,
     pub arch: Option<String>,
-    /// How many bytes its own headers account for, where they do.
+    /// Size according to its own headers, in bytes; `None` where they do not state it.
     pub own_size: Option<u64>,
 }
 
 impl DeviceImage {
-    /// Reads the first bytes of an image, and of an ELF file its headers. What cannot be read stays unknown: an image
-    /// is the runtime's to judge.
+    /// Identifies an image by its first bytes and, for an ELF file, its headers. Headers that cannot be parsed leave
+    /// the properties unknown: whether an image is valid is for the runtime to decide.
     pub fn identify(view: View<'_>) -> DeviceImage {
         let image_kind = kind_of(view);
         let mut image = DeviceImage { image_kind, triple: None, arch: None, own_size: None };
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_names_its_triple_and_processor_in_its_own_header() {
+    fn identifies_triple_and_processor_by_the_header() {
         let cases = [
             ("answer-x86_64.so", ImageKind::Elf, "x86_64-unknown-linux-gnu", None),
             ("answer-gfx90a.hsaco", ImageKind::Elf, "amdgcn-amd-amdhsa", Some("gfx90a")),
@@ -149,22 +149,22 @@ mod tests {
     }
 
     #[test]
-    fn an_elf_file_accounts_for_its_own_size() {
+    fn determines_the_size_of_elf_files() {
         for file in ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin"] {
             let path = format!("{}/fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
             let mut bytes = std::fs::read(path).unwrap();
             let size = bytes.len() as u64;
-            bytes.extend_from_slice(b"something else behind it");
+            bytes.extend_from_slice(b"something else after it");
             assert_eq!(DeviceImage::identify(View::new(&bytes)).own_size, Some(size), "{file}");
         }
     }
 
     #[test]
-    fn variables_of_a_cubin_take_no_room_in_it() {
+    fn variables_of_a_cubin_occupy_no_bytes() {
         let path = format!("{}/fixtures/answer-sm_90.cubin", env!("CARGO_MANIFEST_DIR"));
         let mut bytes = std::fs::read(path).unwrap();
         let whole = bytes.len() as u64;
-        // `.nv.shared.reserved.0` is section 13. Cubins before CUDA 13 have types of their own for such sections.
+        // `.nv.shared.reserved.0` is section 13. Cubins before CUDA 13 use other types for such sections.
         let header = 0x818 + 13 * 64;
         assert_eq!(bytes[header + 4..header + 8], 8_u32.to_le_bytes(), "SHT_NOBITS");
         bytes[header + 32..header + 40].copy_from_slice(&(1_u64 << 20).to_le_bytes());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn no_prefix_of_an_image_is_a_panic() {
+    fn truncated_images_do_not_panic() {
         let path = format!("{}/fixtures/answer-gfx90a.hsaco", env!("CARGO_MANIFEST_DIR"));
         let bytes = std::fs::read(path).unwrap();
         for end in 0..bytes.len() {

@@ -1,4 +1,4 @@
-//! Images that are compressed as one: the bytes of all of them at hand, for as long as one after another is asked for.
+//! Images that are compressed as one stream: a cache of the decompressed bytes while one image after another is read.
 
 use std::borrow::Cow;
 
@@ -7,28 +7,28 @@ use crate::bytes::View;
 use crate::codec::{Codec, Limit};
 use crate::error::Malformed;
 
-/// What was decompressed last: an image, or all images of a group. Those follow each other, so one is enough, and no more
-/// than one is held in memory.
+/// The most recently decompressed bytes: an image, or all images of a group. The images of a group follow each other,
+/// so one entry suffices, and no more than one is kept in memory.
 #[derive(Debug, Default)]
 pub struct Group<'data> {
     of: Option<View<'data>>,
     full: Vec<u8>,
-    /// How often something had to be decompressed.
+    /// Number of decompressions of groups.
     times: usize,
 }
 
 impl<'data> Group<'data> {
-    /// With room that something else was decompressed to before.
-    pub fn reusing(room: Vec<u8>) -> Self {
-        Group { full: room, ..Group::default() }
+    /// Creates a cache that reuses a buffer.
+    pub fn reusing(buffer: Vec<u8>) -> Self {
+        Group { full: buffer, ..Group::default() }
     }
 
-    /// The room, for the next.
+    /// Returns the buffer, to be reused.
     pub fn into_room(self) -> Vec<u8> {
         self.full
     }
 
-    /// The same as [`Image::bytes`]. All images that this is asked for have to be of one container.
+    /// Returns the bytes of an image, like [`Image::bytes`]. All images passed to one cache must be of one container.
     pub fn bytes<'a>(&'a mut self, image: &Image<'data>, limit: Limit) -> Result<Cow<'a, [u8]>, Malformed> {
         if matches!(image.codec, None | Some(Codec::None)) {
             return image.bytes(limit);
@@ -38,7 +38,7 @@ impl<'data> Group<'data> {
             image.decompress_into(&mut self.full, limit)?;
             return Ok(Cow::Borrowed(&self.full[image.own_range(&self.full)?]));
         }
-        // In one container two streams do not begin in one place.
+        // No two streams of a container begin at one offset.
         if self.of.is_none_or(|view| (view.start(), view.size()) != (image.view.start(), image.view.size())) {
             self.of = None;
             image.decompress_into(&mut self.full, limit)?;

@@ -9,29 +9,29 @@ use crate::codec::{self, Codec, Limit};
 use crate::error::Malformed;
 use crate::target::OffloadKind;
 
-/// A device image and what its container says of it. What the container leaves open is taken from the image's own
-/// header.
+/// A device image with the properties that its container states. Properties that the container leaves open are taken
+/// from the image's own header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image<'data> {
-    /// Absent where the container does not say, or says something unknown.
+    /// Offload kind; absent where the container does not state it, or states an unknown one.
     pub kind: Option<OffloadKind>,
     pub image_kind: ImageKind,
     pub triple: Option<String>,
-    /// The processor, with features or suffix: `gfx90a:xnack+`, `sm_90a`.
+    /// Processor with features or suffix: `gfx90a:xnack+`, `sm_90a`.
     pub arch: Option<String>,
-    /// The bundle entry id as it stands in the file.
+    /// Bundle entry ID, as in the file.
     pub id: Option<&'data str>,
-    /// What else the container says, as keys and values; `triple` and `arch` are among them.
+    /// Further properties that the container states, as keys and values; `triple` and `arch` are among them.
     pub strings: Vec<(&'data str, &'data str)>,
-    /// Values that mean something which is not known here.
+    /// Fields with unknown values.
     pub unknown: Vec<Unknown>,
-    /// The image as it is stored.
+    /// Stored bytes of the image.
     pub view: View<'data>,
-    /// How it is stored; absent where the format knows one way only.
+    /// Codec of the stored bytes; absent where the format has no compression of images.
     pub codec: Option<Codec>,
-    /// Its size once it is decompressed; absent where it is not compressed.
+    /// Decompressed size; absent where the image is not compressed.
     pub full_size: Option<u64>,
-    /// Where it stands in what the stored bytes give, if several images are compressed as one.
+    /// Position in the decompressed bytes, where several images are compressed as one.
     pub part: Option<Part>,
 }
 
@@ -39,11 +39,11 @@ pub struct Image<'data> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     pub offset: u64,
-    /// The size of all of them.
+    /// Size of all decompressed bytes.
     pub whole: u64,
 }
 
-/// A field of a container with a value that is not in its specification, kept to be reported.
+/// A field of a container with a value that is not in its specification, kept for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unknown {
     pub field: &'static str,
@@ -51,15 +51,16 @@ pub struct Unknown {
 }
 
 impl<'data> Image<'data> {
-    /// An image with what the container says of it, completed from the image's header. Empty strings say nothing.
+    /// Creates an image with the properties that the container states, completed from the image's header. Empty strings
+    /// count as absent.
     pub(super) fn new(view: View<'data>, kind: Option<OffloadKind>, triple: Option<&str>, arch: Option<&str>) -> Self {
         let own = DeviceImage::identify(view);
-        let said = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        let stated = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         Image {
             kind,
             image_kind: own.image_kind,
-            triple: said(triple).or(own.triple.map(str::to_owned)),
-            arch: said(arch).or(own.arch),
+            triple: stated(triple).or(own.triple.map(str::to_owned)),
+            arch: stated(arch).or(own.arch),
             id: None,
             strings: Vec::new(),
             unknown: Vec::new(),
@@ -70,8 +71,8 @@ impl<'data> Image<'data> {
         }
     }
 
-    /// The image itself, decompressed where it is stored compressed. An ELF file ends where its own headers say, and PTX
-    /// before the NUL that ends it in memory; what follows is its container's affair.
+    /// Returns the bytes of the image, decompressed if it is stored compressed. An ELF file ends where its own headers
+    /// end, and PTX before the NUL that terminates it in memory; bytes that follow belong to the container.
     pub fn bytes(&self, limit: Limit) -> Result<Cow<'data, [u8]>, Malformed> {
         if matches!(self.codec, None | Some(Codec::None)) {
             return Ok(Cow::Borrowed(self.view.data()));
@@ -84,7 +85,7 @@ impl<'data> Image<'data> {
         Ok(Cow::Owned(full))
     }
 
-    /// All that the stored bytes give, with the other images that are compressed together with this one.
+    /// Decompresses the stored bytes, including other images that are compressed together with this one.
     pub(super) fn decompress_into(&self, full: &mut Vec<u8>, limit: Limit) -> Result<(), Malformed> {
         let whole = self.part.map_or(self.full_size.unwrap_or_default(), |part| part.whole);
         codec::decompress_into(full, self.codec.unwrap_or(Codec::None), self.view, whole, limit)
@@ -110,7 +111,7 @@ pub fn image_range(kind: ImageKind, stream: &[u8], offset: u64, size: u64) -> Re
     Ok(offset as usize..(offset + own_size) as usize)
 }
 
-/// How many bytes there are before the NULs at the end.
+/// Returns the number of bytes before the NULs at the end.
 pub fn without_nul(text: &[u8]) -> u64 {
     text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
 }

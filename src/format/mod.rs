@@ -1,7 +1,7 @@
-//! Containers of device images: each format reads a view and returns what it holds as views of the same bytes.
+//! Containers of device images: each format reads a view and returns what it contains as views of the same bytes.
 //!
-//! A format knows neither paths nor host files, so a bundle inside a section inside an archive is only a slice of a
-//! slice, and each reader can be tested and fuzzed alone. Adding a format is a directory of its own and a variant of
+//! A format knows neither paths nor host files: a bundle in a section of an archive member is only a slice of a slice,
+//! and each reader can be tested and fuzzed alone. Adding a format takes a directory of its own and a variant of
 //! [`ContainerType`], whose [`Descriptor`] asks for everything else.
 
 pub mod bundle;

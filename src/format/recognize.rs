@@ -1,4 +1,4 @@
-//! Recognition: which reader bytes are for, and images that have no container.
+//! Recognition of containers, and of images without one.
 
 use super::container_type::Recognition;
 use super::{Container, ContainerType, Contents, DeviceImage, Image, ImageKind};
@@ -53,12 +53,12 @@ const fn formats() -> [Format; format_count()] {
     formats
 }
 
-/// The format whose magic the view begins with.
+/// Returns the format with whose magic the view begins.
 pub fn of_magic(view: View) -> Option<&'static Format> {
     FORMATS.iter().find(|format| view.starts_with(format.magic))
 }
 
-/// Reads the container that begins at the view's first byte, or an image without one; `None` where neither does.
+/// Reads the container or the image without one at the view's first byte; `None` where there is neither.
 pub fn read(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
     match of_magic(view) {
         Some(format) => Some((format.read)(view)),
@@ -66,7 +66,7 @@ pub fn read(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
     }
 }
 
-/// Reads what begins at the view's first byte in a section of this name.
+/// Like [`read`], in a section of this name.
 pub fn read_in_section<'data>(
     name: Option<&'data str>,
     view: View<'data>,
@@ -77,22 +77,22 @@ pub fn read_in_section<'data>(
     }
 }
 
-/// How many bytes are shown of what is not known.
+/// Number of bytes that an error shows.
 const SHOWN: usize = 8;
 
-/// The error for bytes that should begin a container and begin none.
+/// Returns the error for bytes that are not a container.
 pub fn not_a_container(field: &'static str, view: View<'_>) -> Malformed {
     let first: Vec<String> = view.data().iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
     view.malformed(field, 0, Cause::NotAContainer { first: first.join(" ") })
 }
 
-/// Whether the view holds a whole ELF file: readable headers and everything that they point to.
+/// Checks that the view is a complete ELF file: its headers and everything that they point to.
 pub fn check_elf(view: View) -> Result<(), Malformed> {
     super::device_elf::read(view).map(|_| ())
 }
 
-/// The image without a container that begins at the view's first byte, where containers are to be expected: an ELF file
-/// up to the end that it states, anything else up to the end of the view.
+/// Reads the image without a container at the view's first byte, where containers are expected: an ELF file up to its
+/// own end, anything else up to the end of the view.
 pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
     let container_type = match DeviceImage::identify(view).image_kind {
         ImageKind::Elf => return device_elf(view),
@@ -105,18 +105,18 @@ pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
     Some(Container { container_type, version: None, view, contents })
 }
 
-/// A file that is a device image and nothing else. ELF files for host machines are programs and libraries here, whatever
-/// they are elsewhere. One for a device whose headers do not hold, as of a download that was cut short, is an error: inside
-/// a container it would be the runtime's to judge, but here nothing else would say that there is any device code.
+/// Reads a file that is a device image without a container. ELF files for host machines are excluded, because they are
+/// programs and libraries. A device ELF file with malformed headers, such as a truncated download, is an error: inside
+/// a container the runtime would decide, but here nothing else would indicate device code.
 pub fn bare_device_file(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
     let Some(container) = bare_image(view) else { return super::device_elf::broken(view).map(Err) };
-    let for_a_device = |image: &Image| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
-    let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(for_a_device);
+    let is_for_device = |image: &Image| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
+    let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(is_for_device);
     is_one.then_some(Ok(container))
 }
 
-/// The device ELF file that begins at the view's first byte, as a container of one image; `None` for any other bytes
-/// and for a machine without a known triple.
+/// Reads the device ELF file at the view's first byte as a container of one image; `None` for any other bytes and for a
+/// machine without a known triple.
 pub fn device_elf(view: View<'_>) -> Option<Container<'_>> {
     let image = DeviceImage::identify(view);
     let view = view.part("ELF file", 0, 0, image.own_size?).ok()?;

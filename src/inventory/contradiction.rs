@@ -4,7 +4,7 @@ use crate::codec::Codec;
 use crate::format::{DeviceImage, Image};
 use crate::target::{compatibility, nvptx};
 
-/// The arch in the image's own header, where code for that is not code for what the container states.
+/// Returns the arch in the image's own header if code for it is not code for the arch that the container states.
 pub fn contradicting_arch(image: &Image<'_>) -> Option<String> {
     let is_plain = matches!(image.codec, None | Some(Codec::None));
     let own = DeviceImage::identify(image.view).arch.filter(|_| is_plain)?;
@@ -12,7 +12,7 @@ pub fn contradicting_arch(image: &Image<'_>) -> Option<String> {
     let agree = match (nvptx::Arch::parse(stated), nvptx::Arch::parse(&own)) {
         // Headers of cubins cannot state every suffix.
         (Some(stated), Some(own)) => stated.number == own.number && (own.suffix.is_none() || own == stated),
-        // A container may narrow down what the code leaves open.
+        // A container may restrict what the code leaves open.
         _ => compatibility::serves(&own, stated).is_ok(),
     };
     (!agree).then_some(own)

@@ -1,6 +1,6 @@
-//! What an image says of its maker and of the version of its form, as far as headers tell.
+//! Producer of an image and version of its format, as far as headers state them.
 //!
-//! Nothing is decompressed and no code is looked at for this: it is told for every image of every scan.
+//! Nothing is decompressed and no code is inspected: this is reported for every image of every scan.
 
 use object::elf::{self, FileHeader64};
 use object::endian::Endianness;
@@ -11,26 +11,26 @@ use crate::codec::Codec;
 use crate::format::{Image, ImageKind};
 use crate::target::nvptx;
 
-/// Where an image comes from. What it does not say is absent.
+/// Origin of an image; properties that it does not state are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The compiler, else the linker, in its own words.
+    /// The compiler or else the linker, in its own words.
     pub producer: Option<String>,
-    /// Of an AMD code object the version that its compiler calls `-mcode-object-version`, of a cubin that of its ABI, of PTX
-    /// and SPIR-V that of the language.
+    /// Version of the format: of an AMD code object the value of `-mcode-object-version`, of a cubin its ABI version,
+    /// of PTX and SPIR-V the version of the language.
     pub format_version: Option<String>,
 }
 
-/// As much is kept of what a producer says of itself.
+/// Maximum length of a producer string, in bytes.
 const LONGEST: usize = 256;
 
-/// What the image says of its maker, where it can be read without being decompressed.
+/// Returns the origin of an image, as far as it can be read without decompression.
 pub fn stored_origin(image: &Image<'_>) -> Origin {
     let is_plain = matches!(image.codec, None | Some(Codec::None));
     if is_plain { origin(image.image_kind, image.view) } else { Origin::default() }
 }
 
-/// What an image of this kind says, which is all of `view`.
+/// Returns the origin of the image of this kind that is all of `view`.
 pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
     match image_kind {
         ImageKind::Elf | ImageKind::HostObject => elf_file(view).unwrap_or_default(),
@@ -40,7 +40,8 @@ pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
     }
 }
 
-/// Files with this `EI_OSABI` say 0 to 4 for code objects of version 2 to 6 (AMDGPU usage document of LLVM, ELF header).
+/// `EI_OSABI` of code objects, whose ABI versions 0 to 4 denote versions 2 to 6 (AMDGPU usage document of LLVM, ELF
+/// header).
 const ELFOSABI_AMDGPU_HSA: elf::OsAbi = elf::OsAbi(64);
 const FIRST_CODE_OBJECT: u8 = 2;
 
@@ -65,26 +66,27 @@ struct Elf<'data> {
     view: View<'data>,
 }
 
-/// What lld writes in front of its name there.
+/// Prefix that lld writes before its name there.
 const LINKER: &str = "Linker: ";
 
-/// Types of the notes in `.note.nv.tkinfo` and `.note.nv.cuinfo`; their layout was read from cubins of ptxas 13.5.
+/// Types of the notes in `.note.nv.tkinfo` and `.note.nv.cuinfo`; their layout was derived from cubins of ptxas 13.5.
 const TOOL: elf::NoteType = elf::NoteType(2000);
 const TOOLKIT: elf::NoteType = elf::NoteType(1000);
 
-/// In the first: words of a version and of offsets into the strings behind them, third and fourth those of the tool's
-/// name and of its version.
+/// Fields of the first: words of a version and of offsets into the strings that follow, the third and fourth of the
+/// tool's name and version.
 const TOOL_NAME: u64 = 8;
 const TOOL_STRINGS: u64 = 24;
 
-/// In the second: after two numbers of 16 bits the toolkit's, 135 for 13.5.
+/// Field of the second: the toolkit's number after two numbers of 16 bits, 135 for 13.5.
 const TOOLKIT_NUMBER: u64 = 4;
 
-/// Toolkits have numbers from here on; a smaller `e_version` is the ordinary 1.
+/// Smallest number of a toolkit; a smaller `e_version` is the ordinary 1.
 const FIRST_TOOLKIT: u32 = 100;
 
 impl Elf<'_> {
-    /// `.comment`, where every tool leaves a string: that of the compiler if there is one.
+    /// Returns the string of the compiler in `.comment`, where every tool adds one; that of another tool if there is
+    /// none.
     fn comment(&self) -> Option<String> {
         let sections = self.header.sections(self.endian, self.view.data()).ok()?;
         let (_, section) = sections.section_by_name(self.endian, b".comment")?;
@@ -95,8 +97,8 @@ impl Elf<'_> {
         Some(compiler.trim_start_matches(LINKER).to_owned())
     }
 
-    /// The tool that made a cubin, or the toolkit that it belongs to. CUDA 13 has notes; before that `e_version` is the
-    /// toolkit's number.
+    /// Returns the tool that wrote a cubin, or its toolkit. CUDA 13 has notes; before that `e_version` is the toolkit's
+    /// number.
     fn toolkit(&self) -> Option<String> {
         let endian = self.endian;
         let sections = self.header.section_headers(endian, self.view.data()).ok()?;
@@ -130,7 +132,7 @@ fn tool(note: View<'_>) -> Option<String> {
     Some(readable(format!("{name}, {version}").as_bytes()))
 }
 
-/// Comments in front of PTX, after which the words of the tool follow or which are them: of nvcc, of LLVM.
+/// Comments at the start of PTX that name the tool, or precede its name: of nvcc, of LLVM.
 const PTX_PRODUCERS: [&str; 2] = ["// Cuda compilation tools", "// Generated by LLVM"];
 
 fn ptx(view: View<'_>) -> Origin {
@@ -146,7 +148,7 @@ fn ptx(view: View<'_>) -> Origin {
     }
 }
 
-/// Tools in the registry of SPIR-V's generators (Khronos, spir-v.xml) that make kernels.
+/// Tools in the registry of SPIR-V's generators (Khronos, spir-v.xml) that write kernels.
 const GENERATORS: [(u32, &str); 4] = [
     (6, "Khronos LLVM/SPIR-V Translator"),
     (17, "Khronos SPIR-V Tools Linker"),
@@ -154,7 +156,7 @@ const GENERATORS: [(u32, &str); 4] = [
     (43, "LLVM SPIR-V Backend"),
 ];
 
-/// Second and third word: `0 major minor 0` in bytes; the tool's number and what it is pleased to say below that.
+/// Reads the second and third word: `0 major minor 0` in bytes; the tool's number in the upper half.
 fn spirv(view: View<'_>) -> Option<Origin> {
     let is_swapped = view.data().starts_with(&[7]);
     let word = |at| view.u32("SPIR-V header", at).ok().map(|word| if is_swapped { word.swap_bytes() } else { word });
@@ -165,7 +167,7 @@ fn spirv(view: View<'_>) -> Option<Origin> {
     Some(Origin { producer: Some(producer), format_version: Some(format_version) })
 }
 
-/// Bytes as text, not too long.
+/// Converts bytes to text of limited length.
 fn readable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).trim().to_owned()
 }
@@ -185,26 +187,26 @@ mod tests {
         std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
     }
 
-    fn said(producer: &str, version: &str) -> (Option<String>, Option<String>) {
+    fn origin_of(producer: &str, version: &str) -> (Option<String>, Option<String>) {
         (Some(producer.to_owned()), Some(version.to_owned()))
     }
 
     #[test]
-    fn images_name_their_makers() {
-        assert_eq!(of(&fixture("answer-gfx90a.hsaco")), said("Debian LLD 22.1.8", "6"));
+    fn reads_the_producer_of_every_kind_of_image() {
+        assert_eq!(of(&fixture("answer-gfx90a.hsaco")), origin_of("Debian LLD 22.1.8", "6"));
         let ptxas = "ptxas, Cuda compilation tools, release 13.5, V13.5.37";
-        assert_eq!(of(&fixture("answer-sm_90.cubin")), said(ptxas, "8"));
-        assert_eq!(of(&fixture("answer-sm_80.ptx")), said("LLVM NVPTX Back-End", "7.0"));
+        assert_eq!(of(&fixture("answer-sm_90.cubin")), origin_of(ptxas, "8"));
+        assert_eq!(of(&fixture("answer-sm_80.ptx")), origin_of("LLVM NVPTX Back-End", "7.0"));
         let header =
             "//\n// Generated by NVIDIA NVVM Compiler\n//\n// Cuda compilation tools, release 12.1, V12.1.66\n";
         let text = [header.as_bytes(), b".version 8.1\n.target sm_80\n.address_size 64\n"].concat();
-        assert_eq!(of(&text), said("Cuda compilation tools, release 12.1, V12.1.66", "8.1"));
+        assert_eq!(of(&text), origin_of("Cuda compilation tools, release 12.1, V12.1.66", "8.1"));
     }
 
     #[test]
-    fn a_cubin_without_notes_has_the_number_of_its_toolkit_in_its_header() {
+    fn reads_the_toolkit_of_a_cubin_without_notes_from_its_header() {
         let mut cubin = fixture("answer-sm_90.cubin");
-        // As cubins of CUDA 11.8 have it: no section of notes, and 118 as `e_version`.
+        // As in cubins of CUDA 11.8: no section of notes, and 118 as `e_version`.
         cubin[0x14..0x18].copy_from_slice(&118_u32.to_le_bytes());
         let headers = u64::from_le_bytes(cubin[0x28..0x30].try_into().unwrap()) as usize;
         for header in cubin[headers..].chunks_exact_mut(64).filter(|header| header[4..8] == [7, 0, 0, 0]) {
@@ -214,17 +216,17 @@ mod tests {
     }
 
     #[test]
-    fn a_module_of_spirv_says_its_version_in_either_byte_order() {
+    fn reads_the_version_of_spirv_in_either_byte_order() {
         let words = [0x0723_0203_u32, 0x0001_0400, 0x0006_000e, 1, 0];
-        let expected = said("Khronos LLVM/SPIR-V Translator", "1.4");
+        let expected = origin_of("Khronos LLVM/SPIR-V Translator", "1.4");
         assert_eq!(of(&words.map(u32::to_le_bytes).concat()), expected);
         assert_eq!(of(&words.map(u32::to_be_bytes).concat()), expected);
         let other = [0x0723_0203_u32, 0x0001_0600, 0xffff_0000, 1, 0];
-        assert_eq!(of(&other.map(u32::to_le_bytes).concat()), said("SPIR-V generator 65535", "1.6"));
+        assert_eq!(of(&other.map(u32::to_le_bytes).concat()), origin_of("SPIR-V generator 65535", "1.6"));
     }
 
     #[test]
-    fn no_prefix_and_no_broken_byte_of_an_image_is_a_panic() {
+    fn truncated_and_damaged_images_do_not_panic() {
         for name in ["answer-sm_90.cubin", "answer-gfx90a.hsaco", "answer-sm_80.ptx"] {
             let bytes = fixture(name);
             for at in 0..bytes.len() {

@@ -1,7 +1,7 @@
 //! Devices by the names that users write: `gfx90a:sramecc+:xnack-`, `sm_90`, `x86_64`, `spir64`, `intel_gpu_pvc`.
 //!
 //! A name describes a device, not the requirements of code: on a device, every feature that it supports is either on or
-//! off, and it has no suffix. A name that leaves features open stands for several devices, and an answer must hold for
+//! off, and it has no suffix. A name that leaves features open denotes several devices, and an answer must hold for
 //! each.
 
 use std::fmt;
@@ -92,7 +92,7 @@ const SPIRV: &str = "spir64";
 const INTEL: &str = "intel_gpu_";
 
 impl Device {
-    /// Returns the devices that a name stands for: one, or one for each setting of the features of an AMD processor
+    /// Returns the devices that a name denotes: one, or one for each setting of the features of an AMD processor
     /// that it leaves open.
     pub fn parse(name: &str) -> Result<Vec<Device>, InvalidDevice> {
         let owned = || name.to_owned();

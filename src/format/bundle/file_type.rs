@@ -1,27 +1,27 @@
-//! The types of files that are bundled, and the form that a bundle of each has.
+//! Types of files that can be bundled, and the form of a bundle of each.
 //!
-//! Source: Clang Offload Bundler document, Supported File Formats; `clang-offload-bundler --help` of LLVM 22.1.8, which knows
-//! `hipi` besides.
+//! Source: Clang Offload Bundler document, Supported File Formats; `clang-offload-bundler --help` of LLVM 22.1.8, which
+//! also lists `hipi`.
 
-/// How a bundle holds its files.
+/// Form of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// An index, then the files.
+    /// An index, followed by the files.
     Binary,
-    /// The files between lines that begin with this, which comments of their language begin with.
+    /// The files between lines that begin with the comment syntax of their language.
     Text { comment: &'static str },
-    /// The host's object with a section for each file, if it is one; else binary.
+    /// The host's object with a section for each file; a binary bundle where the host's file is not an object.
     Object,
     /// An archive whose members are bundles.
     Archive,
 }
 
-/// A type of file, by the name that users give it.
+/// A type of file, by the name that users specify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileType {
     pub name: &'static str,
     pub form: Form,
-    /// What such files are.
+    /// Description of such files.
     pub meaning: &'static str,
 }
 
@@ -45,11 +45,11 @@ pub const FILE_TYPES: [FileType; 12] = [
     FileType { name: "ast", form: Form::Binary, meaning: "clang's syntax trees" },
 ];
 
-/// Everything that a line between texts begins with.
+/// Possible starts of a line between texts.
 pub const COMMENTS: [&str; 3] = ["//", "#", ";"];
 
 impl FileType {
-    /// The type with this name.
+    /// Returns the type with this name.
     pub fn named(name: &str) -> Option<FileType> {
         FILE_TYPES.into_iter().find(|file_type| file_type.name == name)
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_comment_in_the_table_is_looked_for() {
+    fn every_comment_syntax_is_recognized() {
         for file_type in FILE_TYPES {
             if let Form::Text { comment } = file_type.form {
                 assert!(COMMENTS.contains(&comment), "{}", file_type.name);

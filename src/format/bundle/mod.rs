@@ -1,14 +1,14 @@
-//! The offload bundle, magic `__CLANG_OFFLOAD_BUNDLE__`: several code objects, each under an id.
+//! The offload bundle, magic `__CLANG_OFFLOAD_BUNDLE__`: several code objects with an ID each.
 //!
-//! It has a form for each kind of file ([`FileType`]). What follows is the binary one; the one for texts is in [`text`], and
-//! in the one for objects each code object is the section of the host's object whose name is the magic and the id.
+//! It has a form for each type of file ([`FileType`]). The binary form is described here, the text form in [`text`]. In
+//! the form for objects, each code object is a section of the host's object, named by the magic and the ID.
 //!
-//! clang-offload-bundler writes the binary form for HIP (the section `.hip_fatbin` holds one bundle after another, each aligned to
-//! 4096 bytes) and for every input that is no object file. It has no total size: it ends where its last code object
-//! does, and what follows has to be told apart by whoever walks the section. All integers are little-endian; all
-//! offsets count from the magic.
+//! clang-offload-bundler writes the binary form for HIP (the section `.hip_fatbin` contains bundles back to back, each
+//! aligned to 4096 bytes) and for every input that is not an object file. It has no total size: it ends where its last
+//! code object does, and the reader of a section must tell what follows. All integers are little-endian; all offsets
+//! count from the magic.
 //!
-//! Layout: magic, u64 number of entries, entries (u64 offset, u64 size, u64 id length, id without NUL), code objects.
+//! Layout: magic, u64 number of entries, entries (u64 offset, u64 size, u64 ID length, ID without NUL), code objects.
 //! Source: Clang Offload Bundler document; AMDGPU usage guide, Bundled Code Object Layout; LLVM 22.1.8.
 
 mod file_type;

@@ -1,4 +1,4 @@
-//! Layout: the one structure that there is, with its reader and writer side by side.
+//! Layout of the only structure, with its reader and writer side by side.
 
 use crate::bytes::View;
 use crate::error::Malformed;
@@ -12,14 +12,14 @@ pub const COUNT_OFFSET: u64 = MAGIC.len() as u64;
 /// Offset of the first entry.
 pub const ENTRIES_OFFSET: u64 = COUNT_OFFSET + 8;
 
-/// The fixed part of an entry; `id_length` bytes of id follow it.
+/// Fixed part of an entry; `id_length` bytes of ID follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryHeader {
     /// +0: offset of the code object.
     pub offset: u64,
     /// +8: size of the code object in bytes.
     pub size: u64,
-    /// +16: length of the id in bytes.
+    /// +16: length of the ID in bytes.
     pub id_length: u64,
 }
 
@@ -42,10 +42,10 @@ impl EntryHeader {
     }
 }
 
-/// What stands in the section for the host.
+/// Content of the host's section in a bundle of objects.
 pub const HOST_CONTENT: &[u8] = b"\0";
 
-/// The name of the section for an id.
+/// Returns the name of the section for an ID.
 pub fn section_name(id: &str) -> String {
     format!("{}{id}", std::str::from_utf8(MAGIC).expect("it is ASCII"))
 }

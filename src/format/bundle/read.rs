@@ -1,7 +1,7 @@
-//! Reading: a bundle is believed only when every entry has an id that is one and a code object of its own.
+//! Reading: a bundle is accepted only if every entry has a valid ID and a code object of its own.
 //!
-//! The index stands at the start and says everything but the code objects' bytes, so it can be read of a bundle of which
-//! nothing else is there yet: a compressed one is listed from its first kilobytes.
+//! The index at the start contains everything except the code objects' bytes, so it can be read before the rest of the
+//! bundle is available: a compressed bundle is listed from its first kilobytes.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
-/// More entries than there are processors and features to tell apart; a bound for hostile files.
+/// Maximum number of entries, a bound for hostile files: more than there are processors and features to distinguish.
 pub const MOST_ENTRIES: u64 = 4096;
 
 /// A checked bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bundle<'data> {
-    /// In the order of the file.
+    /// Entries in the order of the file.
     pub entries: Vec<Entry<'data>>,
-    /// From the magic to the end of the last code object.
+    /// All bytes from the magic to the end of the last code object.
     pub view: View<'data>,
 }
 
-/// One code object and the id that it stands under.
+/// A code object and its ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry<'data> {
     pub text: &'data str,
@@ -30,27 +30,27 @@ pub struct Entry<'data> {
     pub code_object: View<'data>,
 }
 
-/// What a bundle says of itself.
+/// Index of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index<'data> {
-    /// In the order of the file.
+    /// Entries in the order of the file.
     pub entries: Vec<IndexEntry<'data>>,
-    /// From the magic to the end of the last code object, in bytes.
+    /// Size from the magic to the end of the last code object, in bytes.
     pub size: u64,
 }
 
-/// An id and where its code object is, counted from the magic.
+/// An ID and the range of its code object, counted from the magic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexEntry<'data> {
     pub text: &'data str,
     pub id: BundleEntryId<'data>,
     pub range: Range<u64>,
-    /// Where that is said.
+    /// Offset of the entry in the index.
     stated_at: u64,
 }
 
 impl<'data> Bundle<'data> {
-    /// Reads the bundle at the start of a view that may go on behind it.
+    /// Reads the bundle at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let index = Index::read(view, view.size())?;
         let mut entries = Vec::new();
@@ -64,7 +64,7 @@ impl<'data> Bundle<'data> {
 }
 
 impl<'data> Index<'data> {
-    /// Reads the index of a bundle of which `start` is there, in all `limit` bytes.
+    /// Reads the index of a bundle of `limit` bytes, of which `start` is available.
     pub fn read(start: View<'data>, limit: u64) -> Result<Self, Malformed> {
         if !start.starts_with(MAGIC) {
             let value = start.u64("bundle magic", 0)?;
@@ -72,7 +72,7 @@ impl<'data> Index<'data> {
             return Err(start.malformed("bundle magic", 0, cause));
         }
         let count = start.u64("bundle entry count", COUNT_OFFSET)?;
-        // None is refused too: the magic followed by zeros is what a string constant looks like.
+        // Zero is rejected too: a string constant looks like the magic followed by zeros.
         if !(1..=MOST_ENTRIES).contains(&count) {
             let cause = Cause::Unexpected { value: count, expected: "1 to 4096" };
             return Err(start.malformed("bundle entry count", COUNT_OFFSET, cause));
@@ -93,14 +93,14 @@ impl<'data> Index<'data> {
             entries.push(IndexEntry { text, id, range: offset..end, stated_at: at });
             at = id_at + id_length;
         }
-        check_apart(start, &entries, at)?;
+        check_overlaps(start, &entries, at)?;
         let end = entries.iter().map(|entry| entry.range.end).max();
         Ok(Index { entries, size: end.unwrap_or(at).max(at) })
     }
 }
 
-/// No byte may belong to two code objects or to one and the index; empty ones may stand anywhere.
-fn check_apart(start: View, entries: &[IndexEntry], index_end: u64) -> Result<(), Malformed> {
+/// Checks that no byte belongs to two code objects or to one and the index; empty ones may be anywhere.
+fn check_overlaps(start: View, entries: &[IndexEntry], index_end: u64) -> Result<(), Malformed> {
     let mut entries: Vec<&IndexEntry> = entries.iter().filter(|entry| !entry.range.is_empty()).collect();
     entries.sort_by_key(|entry| entry.range.start);
     let mut end = index_end;

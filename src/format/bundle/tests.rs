@@ -1,4 +1,4 @@
-//! Round trips, a reader so naive that it can be believed, and a table of everything that can be wrong.
+//! Round trips, comparison with a naive reader, and a table of defects.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn sample(alignment: u64) -> Vec<u8> {
     write(&entries, alignment).unwrap().to_vec()
 }
 
-/// Reads the code objects the way one would with a hex editor, checking nothing.
+/// Reads the code objects as with a hex editor, without checks.
 fn naive_code_objects(bytes: &[u8]) -> Vec<&[u8]> {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
     let mut at = 32;
@@ -25,7 +25,7 @@ fn naive_code_objects(bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 #[test]
-fn what_is_written_is_read_back_at_any_alignment() {
+fn bundles_of_any_alignment_round_trip() {
     for alignment in [1, 8, 4096] {
         let bytes = sample(alignment);
         let bundle = Bundle::read(View::new(&bytes)).unwrap();
@@ -38,7 +38,7 @@ fn what_is_written_is_read_back_at_any_alignment() {
 }
 
 #[test]
-fn bytes_behind_the_last_code_object_do_not_belong_to_the_bundle() {
+fn bytes_after_the_last_code_object_are_not_part_of_the_bundle() {
     let mut bytes = sample(1);
     let size = bytes.len() as u64;
     bytes.extend([0; 4096]);
@@ -46,7 +46,7 @@ fn bytes_behind_the_last_code_object_do_not_belong_to_the_bundle() {
 }
 
 #[test]
-fn the_images_say_what_their_ids_say() {
+fn images_have_the_properties_in_their_ids() {
     let bytes = sample(4096);
     let container = container(View::new(&bytes)).unwrap();
     let host = &container.images()[0];
@@ -59,7 +59,7 @@ fn the_images_say_what_their_ids_say() {
 }
 
 #[test]
-fn every_prefix_is_an_error_and_none_a_panic() {
+fn rejects_every_truncation() {
     let bytes = sample(1);
     for end in 0..bytes.len() {
         Bundle::read(View::new(&bytes[..end])).unwrap_err();
@@ -67,7 +67,7 @@ fn every_prefix_is_an_error_and_none_a_panic() {
 }
 
 #[test]
-fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
+fn extreme_field_values_do_not_panic() {
     let good = sample(1);
     let values =
         [0, 1, 2, 23, 4097, good.len() as u64, good.len() as u64 + 1, 1 << 31, 1 << 63, u64::MAX - 7, u64::MAX];
@@ -92,7 +92,7 @@ fn the_magic_as_a_string_constant_is_not_a_bundle() {
 }
 
 #[test]
-fn each_defect_is_named_with_its_field_offset_and_value() {
+fn errors_state_field_offset_and_value() {
     let good = sample(1);
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, &str); 5] = [
@@ -127,7 +127,7 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
 }
 
 #[test]
-fn the_index_can_be_read_before_the_code_objects_are_there() {
+fn reads_the_index_without_the_code_objects() {
     let bytes = sample(4096);
     let index_end = 32 + IDS.iter().map(|id| 24 + id.len()).sum::<usize>();
     let whole = Index::read(View::new(&bytes), bytes.len() as u64).unwrap();

@@ -1,4 +1,4 @@
-//! The bundle in its text form: files between lines of comment that people can read and edit around.
+//! Text form of a bundle: files between comment lines, which users can read and edit around.
 //!
 //! ```text
 //! <empty line>
@@ -7,13 +7,13 @@
 //! // __CLANG_OFFLOAD_BUNDLE____END__ host-x86_64-unknown-linux-gnu-
 //! ```
 //!
-//! The newline before a marker belongs to the marker, so a file need not end in one. A file ends at the marker with its own
-//! id, and may hold others: the reference takes the first one, of whatever id, and where none is left writes on beyond its
-//! memory. The proposal that the format began with has the second kind of line only, behind each file; such bundles are
-//! read as well. So are files whose lines have come to end as Windows ends them.
+//! The newline before a marker belongs to the marker, so a file need not end in a newline. A file ends at the marker
+//! with its own ID, and may contain others: the reference ends it at the first one, of any ID, and writes beyond its
+//! memory where none is left. The original proposal of the format has only the second kind of line, after each file;
+//! such bundles are read as well, and so are files with Windows line endings.
 //!
-//! Texts may be large and are not to be looked at as a whole, so whoever has the file finds the [`MARK`]s in it, and here it
-//! is only looked at around them.
+//! Texts may be large and should not be loaded as a whole, so the caller, which has the file, finds the [`MARK`]s in
+//! it, and only the bytes around them are inspected here.
 //!
 //! Sources: Clang Offload Bundler document, Bundled Text File Layout; the proposal of 2016 (RFC); LLVM 22.1.8.
 
@@ -26,16 +26,16 @@ use crate::content::Content;
 use crate::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
-/// What stands in every line between files, and what to look for to find them.
+/// Text in every line between files, by which these are found.
 pub const MARK: &[u8] = b"__CLANG_OFFLOAD_BUNDLE____";
 
 const START: &str = "__START__ ";
 const END: &str = "__END__ ";
 
-/// Longer than any id; a bound for hostile files.
+/// Maximum length of a line, longer than any ID; a bound for hostile files.
 const LONGEST_LINE: usize = 4096;
 
-/// A text bundle of these ids and files, whose bytes stay borrowed.
+/// Writes a text bundle of these IDs and files, whose bytes are borrowed.
 pub fn write<'data>(entries: &[(&str, &'data [u8])], comment: &str) -> Content<'data> {
     let magic = std::str::from_utf8(MAGIC).expect("it is ASCII");
     let mut content = Content::new();
@@ -47,13 +47,14 @@ pub fn write<'data>(entries: &[(&str, &'data [u8])], comment: &str) -> Content<'
     content
 }
 
-/// What a line begins with that ends a file. A file that has such a line, be it its first, cannot be told from one that ends
-/// there; the id in it is left out, because the reference ends a file at the first one, of whatever id.
+/// Returns the start of a line that ends a file. A file that contains such a line, even as its first, is
+/// indistinguishable from one that ends there. The ID is not part of the marker, because the reference ends a file at
+/// the first one, of any ID.
 pub fn end_marker(comment: &str) -> Vec<u8> {
     [comment.as_bytes(), b" ", MAGIC, END.as_bytes()].concat()
 }
 
-/// Where the marks are in bytes that are in memory.
+/// Returns the offsets of the marks in bytes in memory.
 pub fn marks(bytes: &[u8]) -> Vec<u64> {
     memmem::find_iter(bytes, MARK).map(|at| at as u64).collect()
 }
@@ -64,22 +65,22 @@ struct Marker<'data> {
     is_start: bool,
     id: &'data str,
     id_at: u64,
-    /// From the newline before it to behind the one at its end.
+    /// Range from the newline before it to after the one at its end.
     start: u64,
     end: u64,
-    /// Where the line itself begins.
+    /// Offset of the line itself.
     line: u64,
 }
 
-/// Reads a text bundle with marks at these offsets; `None` where none of them stands in a line that separates files.
-/// `comments` are what such a line may begin with.
+/// Reads a text bundle with marks at these offsets; `None` where none of them is in a line that separates files.
+/// `comments` are the possible starts of such a line.
 pub fn read<'data>(
     view: View<'data>,
     marks: &[u64],
     comments: &[&str],
 ) -> Result<Option<Vec<Entry<'data>>>, Malformed> {
     let mut markers: Vec<Marker> = marks.iter().filter_map(|&mark| Marker::read(view, mark, comments)).collect();
-    // All are of one kind, that of the first.
+    // All markers use the comment syntax of the first.
     let comment = markers.first().map(|marker| marker.comment);
     markers.retain(|marker| Some(marker.comment) == comment);
     let entries = match markers.iter().any(|marker| marker.is_start) {
@@ -89,7 +90,7 @@ pub fn read<'data>(
     Ok((!entries.is_empty()).then_some(entries))
 }
 
-/// Each file stands between a start and the next end of the same id.
+/// Reads files between a start and the next end of the same ID.
 fn between<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<Entry<'data>>, Malformed> {
     let mut entries = Vec::new();
     let mut rest = markers.iter();
@@ -98,18 +99,18 @@ fn between<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<En
             let cause = Cause::NoEnd { id: start.id.to_owned() };
             return Err(view.malformed("text bundle", start.start, cause));
         };
-        // In an empty file of which an editor has taken the empty line, the markers share a newline.
+        // If an editor removed the empty line of an empty file, the markers share a newline.
         entries.push(entry(view, start, start.end, end.start.max(start.end), &entries)?);
     }
     Ok(entries)
 }
 
-/// Each file stands before an end, as the proposal had it.
+/// Reads files before an end each, as in the proposal.
 fn before<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<Entry<'data>>, Malformed> {
     let mut entries = Vec::new();
     let mut start = 0;
     for marker in markers {
-        // There the newline before a marker was that of the file's last line.
+        // In the proposal, the newline before a marker belongs to the file's last line.
         entries.push(entry(view, marker, start, marker.line.max(start), &entries)?);
         start = marker.end;
     }
@@ -135,7 +136,7 @@ fn entry<'data>(
 }
 
 impl<'data> Marker<'data> {
-    /// The line around a mark; `None` where it is none that separates files.
+    /// Reads the line around a mark; `None` where it does not separate files.
     fn read(view: View<'data>, mark: u64, comments: &[&str]) -> Option<Self> {
         let data = view.data();
         let before = data.get(..usize::try_from(mark).ok()?).filter(|_| view.from(mark).starts_with(MARK))?;
@@ -150,15 +151,15 @@ impl<'data> Marker<'data> {
             return None;
         }
         let text = std::str::from_utf8(line).ok()?;
-        let behind = &text[comment.len() + 1 + MAGIC.len()..];
-        let (is_start, id) = match (behind.strip_prefix(START), behind.strip_prefix(END)) {
+        let rest_of_line = &text[comment.len() + 1 + MAGIC.len()..];
+        let (is_start, id) = match (rest_of_line.strip_prefix(START), rest_of_line.strip_prefix(END)) {
             (Some(id), _) => (true, id),
             (_, Some(id)) => (false, id),
             _ => return None,
         };
         let is_windows = id.ends_with('\r');
         let id_at = comment_at + (text.len() - id.len()) as u64;
-        // The newline before the line; none where the file begins with it.
+        // Include the newline before the line, which is absent at the start of the file.
         let start = match &data[..comment_at as usize] {
             [.., b'\r', b'\n'] if is_windows => comment_at - 2,
             [.., b'\n'] => comment_at - 1,

@@ -1,4 +1,4 @@
-//! Texts of all kinds, as the reference writes them, as people edit them, and as nobody should.
+//! Texts of all kinds: written by the reference, edited by users, and malformed.
 
 use super::text::{end_marker, marks, read, write};
 use super::*;
@@ -13,7 +13,7 @@ fn parse(bytes: &[u8]) -> Result<Vec<(&str, &[u8])>, Malformed> {
     Ok(entries.unwrap_or_default().into_iter().map(|entry| (entry.text, entry.code_object.data())).collect())
 }
 
-/// Reads line by line the way one would with an editor, and only what is well formed.
+/// Reads line by line as with an editor, and only well-formed text.
 fn naive(bytes: &[u8], comment: &str) -> Vec<(String, String)> {
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let start = format!("\n{comment} __CLANG_OFFLOAD_BUNDLE____START__ ");
@@ -28,7 +28,7 @@ fn naive(bytes: &[u8], comment: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_is_written_is_what_the_reference_writes() {
+fn output_equals_that_of_the_reference() {
     let expected = "\n; __CLANG_OFFLOAD_BUNDLE____START__ host-x86_64-unknown-linux-gnu-\na\nb\
                     \n; __CLANG_OFFLOAD_BUNDLE____END__ host-x86_64-unknown-linux-gnu-\n\
                     \n; __CLANG_OFFLOAD_BUNDLE____START__ hip-amdgcn-amd-amdhsa--gfx906\nc\n\
@@ -38,7 +38,7 @@ fn what_is_written_is_what_the_reference_writes() {
 }
 
 #[test]
-fn what_is_written_is_read_back_whatever_the_files_hold() {
+fn files_of_any_content_round_trip() {
     let nested = write(&[(DEVICE, b"inner")], "//").to_vec();
     let first_line = b"// __CLANG_OFFLOAD_BUNDLE____END__ hip-amdgcn-amd-amdhsa--gfx906\ntext";
     let files: [&[u8]; 8] =
@@ -70,7 +70,7 @@ fn what_is_written_is_read_back_whatever_the_files_hold() {
 }
 
 #[test]
-fn a_bundle_that_an_editor_has_changed_is_still_one() {
+fn reads_bundles_changed_by_an_editor() {
     let line = |mark: &str, id: &str| format!("# __CLANG_OFFLOAD_BUNDLE____{mark}__ {id}");
     let cases = [
         ("without the empty line before it", format!("{}\nx\n{}\n", line("START", HOST), line("END", HOST))),
@@ -86,7 +86,7 @@ fn a_bundle_that_an_editor_has_changed_is_still_one() {
 }
 
 #[test]
-fn the_form_of_the_proposal_has_an_end_behind_each_file_and_no_start() {
+fn reads_the_form_of_the_proposal() {
     let text = format!(
         "int a;\n// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\n// __CLANG_OFFLOAD_BUNDLE____END__ {DEVICE}\nint b;\n\
          // __CLANG_OFFLOAD_BUNDLE____END__ hip-amdgcn-amd-amdhsa--gfx908\n"
@@ -97,7 +97,7 @@ fn the_form_of_the_proposal_has_an_end_behind_each_file_and_no_start() {
 }
 
 #[test]
-fn only_lines_of_the_files_own_comments_separate() {
+fn only_comments_of_the_files_own_language_are_markers() {
     let bytes = write(&[(HOST, b"x")], "//").to_vec();
     assert_eq!(read(View::new(&bytes), &marks(&bytes), &[";"]), Ok(None));
     let inner = write(&[(DEVICE, b"y")], "#").to_vec();
@@ -106,7 +106,7 @@ fn only_lines_of_the_files_own_comments_separate() {
 }
 
 #[test]
-fn a_file_without_an_end_is_an_error_and_not_whatever_stands_in_memory() {
+fn a_file_without_an_end_is_an_error() {
     let bytes = write(&[(HOST, b"x"), (DEVICE, b"y")], "//").to_vec();
     let cut = &bytes[..bytes.len() - 40];
     let error = parse(cut).unwrap_err();
@@ -117,7 +117,7 @@ fn a_file_without_an_end_is_an_error_and_not_whatever_stands_in_memory() {
 }
 
 #[test]
-fn an_id_that_is_none_is_named() {
+fn errors_state_invalid_ids() {
     let bytes = write(&[("host-x/../y-z-", b"x")], "//").to_vec();
     let error = parse(&bytes).unwrap_err().to_string();
     assert_eq!(
@@ -127,7 +127,7 @@ fn an_id_that_is_none_is_named() {
 }
 
 #[test]
-fn more_entries_than_there_can_be_are_refused() {
+fn rejects_too_many_entries() {
     let entries = vec![(HOST, &b""[..]); 4097];
     let error = parse(&write(&entries, "//").to_vec()).unwrap_err().to_string();
     assert!(error.starts_with("number of text bundle entries at "), "{error}");

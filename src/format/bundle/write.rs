@@ -1,10 +1,10 @@
-//! Writing: header, then the code objects in order, each at a multiple of the alignment that was asked for.
+//! Writing: header, then the code objects in order, each aligned as requested.
 
 use super::raw::{ENTRIES_OFFSET, EntryHeader, MAGIC};
 use crate::content::Content;
 
-/// A bundle of these ids and code objects, whose bytes stay borrowed; `alignment` is 1 for none (HIP uses 4096). `None` where
-/// its size would leave 64 bits.
+/// Writes a bundle of these IDs and code objects, whose bytes are borrowed; `alignment` is 1 for none (HIP uses 4096).
+/// `None` where the size exceeds 64 bits.
 pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<Content<'data>> {
     let ids: u64 = entries.iter().map(|(id, _)| EntryHeader::SIZE + id.len() as u64).sum();
     let mut front = Vec::from(MAGIC);

@@ -1,9 +1,9 @@
-//! The compressed offload bundle, magic `CCOB`: a header and one zstd or zlib stream that gives a bundle.
+//! The compressed offload bundle, magic `CCOB`: a header and one zstd or zlib stream that decompresses to a bundle.
 //!
-//! clang-offload-bundler writes it with `-compress`, HIP programs of ROCm 6 and later hold one after the other in
-//! `.hip_fatbin`. The header states where it ends; four readers have searched for the next magic instead and cut bundles
-//! in half, for `CCOB` does occur in compressed bytes. It also states the size of what comes out and a hash of it, which
-//! is verified here whenever the whole bundle is restored.
+//! clang-offload-bundler writes it with `-compress`; HIP programs of ROCm 6 and later contain such bundles back to back
+//! in `.hip_fatbin`. The header states the size. Four readers searched for the next magic instead and cut bundles in
+//! half, because `CCOB` does occur in compressed bytes. The header also states the decompressed size and a hash of the
+//! decompressed bytes, which is verified here whenever a whole bundle is decompressed.
 //!
 //! Source: Clang Offload Bundler document, Compression and Decompression; LLVM 22.1.8 for the widths and for version 1.
 
@@ -22,7 +22,7 @@ use super::{Compressed, Container, ContainerType, Contents};
 use crate::bytes::View;
 use crate::error::Malformed;
 
-/// Reads the compressed bundle at the view's start as a container that has to be restored.
+/// Reads the compressed bundle at the view's start as a container that must be decompressed.
 pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
     let Ccob { version, codec, full_size, hash, stored, view } = Ccob::read(view)?;
     let contents = Contents::Compressed(Compressed { codec, stored, full_size, front: Vec::new(), hash: Some(hash) });

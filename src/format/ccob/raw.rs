@@ -1,6 +1,7 @@
-//! Layout: one header in three versions, which differ in the width of the sizes and in whether the total is stated.
+//! Layout: one header in three versions, which differ in the width of the sizes and in whether the total size is
+//! stated.
 //!
-//! | version | fields behind magic, u16 version and u16 method | size |
+//! | version | fields after magic, u16 version and u16 method | size |
 //! |---|---|---|
 //! | 1 | u32 uncompressed size, u64 hash | 20 |
 //! | 2 | u32 total size with the header, u32 uncompressed size, u64 hash | 24 |
@@ -21,7 +22,7 @@ pub enum Version {
     Three,
 }
 
-/// Methods and what they are called here.
+/// Numbers of the methods.
 const METHODS: [(u16, Codec); 2] = [(0, Codec::Zlib), (1, Codec::Zstd)];
 
 /// The header.
@@ -29,10 +30,10 @@ const METHODS: [(u16, Codec); 2] = [(0, Codec::Zlib), (1, Codec::Zstd)];
 pub struct Header {
     pub version: Version,
     pub codec: Codec,
-    /// With the header; version 1 does not state it.
+    /// Size including the header; version 1 does not state it.
     pub total_size: Option<u64>,
     pub full_size: u64,
-    /// The first eight bytes of the MD5 of the uncompressed bytes.
+    /// First eight bytes of the MD5 of the uncompressed bytes.
     pub hash: u64,
 }
 
@@ -49,12 +50,12 @@ impl Version {
         [Version::One, Version::Two, Version::Three].into_iter().find(|version| u64::from(version.number()) == number)
     }
 
-    /// Size of the header in bytes.
+    /// Returns the size of the header in bytes.
     pub fn header_size(self) -> u64 {
         self.hash_offset() + 8
     }
 
-    /// The largest size that its fields can state.
+    /// Returns the largest size that the fields can state.
     pub fn largest_size(self) -> u64 {
         if self == Version::Three { u64::MAX } else { u32::MAX.into() }
     }
@@ -67,7 +68,7 @@ impl Version {
         }
     }
 
-    /// Offset of the hash.
+    /// Returns the offset of the hash.
     pub fn hash_offset(self) -> u64 {
         match self {
             Version::One => 12,
@@ -110,10 +111,9 @@ impl Header {
         })
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     ///
-    /// # Panics
-    /// If a size does not fit into the version's fields, or the codec has no number.
+    /// # Panics Panics if a size does not fit into the version's fields, or if the codec has no number.
     pub fn to_bytes(self) -> Vec<u8> {
         let (method, _) = METHODS.into_iter().find(|(_, codec)| *codec == self.codec).expect("zlib or zstd");
         let mut bytes = Vec::from(MAGIC);
@@ -129,5 +129,5 @@ impl Header {
     }
 }
 
-/// Where the total size stands, in the versions that have it.
+/// Offset of the total size, in the versions that have it.
 pub const TOTAL_SIZE_OFFSET: u64 = 8;

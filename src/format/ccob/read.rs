@@ -1,4 +1,4 @@
-//! Reading: where a compressed bundle ends, what is in it, and whether that is what was put in.
+//! Reading: the extent of a compressed bundle, its contents, and verification of their hash.
 
 use std::sync::mpsc;
 
@@ -8,7 +8,7 @@ use crate::codec::md5::Md5;
 use crate::codec::{self, Codec, Limit, Stream};
 use crate::error::{Cause, Malformed};
 
-/// A checked header and the stream behind it.
+/// A checked header and the stream that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ccob<'data> {
     pub version: Version,
@@ -21,19 +21,19 @@ pub struct Ccob<'data> {
     pub view: View<'data>,
 }
 
-/// The first eight bytes of an MD5, and where in the file it says so.
+/// First eight bytes of an MD5, and the offset of the field that states them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredHash {
     pub value: u64,
     pub offset: u64,
 }
 
-/// Why bytes could not be taken out.
+/// Reason why reading decompressed bytes stopped.
 #[derive(Debug)]
 pub enum Failure<E> {
     Malformed(Malformed),
-    /// Whoever took them had a reason to stop.
-    Taker(E),
+    /// An error of the function that consumes them.
+    Consumer(E),
 }
 
 impl<E> From<Malformed> for Failure<E> {
@@ -43,8 +43,8 @@ impl<E> From<Malformed> for Failure<E> {
 }
 
 impl<'data> Ccob<'data> {
-    /// Reads the bundle at the start of a view that may go on behind it. Its stated size is where it ends: the next magic
-    /// may as well stand inside it. Only version 1 states none, and there the stream itself has to be followed.
+    /// Reads the bundle at the start of a view that may extend beyond it. The bundle ends at its stated size: the bytes
+    /// of a magic may occur inside it. Version 1 does not state a size, so the stream itself must be followed.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
         let header_size = header.version.header_size();
@@ -69,35 +69,36 @@ impl<'data> Ccob<'data> {
         })
     }
 
-    /// The first bytes of the bundle, at most `size` of them. They are not verified: that takes all of them.
+    /// Decompresses the first bytes of the bundle, at most `size` of them, without verifying them: that takes all
+    /// bytes.
     pub fn start(&self, size: usize) -> Result<Vec<u8>, Malformed> {
         codec::decompress_start(self.codec, self.stored, size)
     }
 
-    /// The bundle, verified.
+    /// Decompresses and verifies the bundle.
     pub fn decompress(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
         let full = codec::decompress(self.codec, self.stored, self.full_size, limit)?;
         self.hash.verify(&full)?;
         Ok(full)
     }
 
-    /// Calls `take` with one piece after another of the bundle, which is never in memory as a whole. Whether it was the
-    /// right one is known only when this returns: whoever keeps the pieces has to throw them away if it is an error.
+    /// Calls `consume` with one piece after another of the decompressed bundle, which is never in memory as a whole.
+    /// The hash is verified only when this returns: if it returns an error, the caller must discard the pieces.
     ///
-    /// A second thread hashes, because MD5 takes as long as everything else together.
-    pub fn each_piece<E>(&self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), Failure<E>> {
+    /// A second thread computes the hash, because MD5 takes as long as everything else together.
+    pub fn each_piece<E>(&self, mut consume: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), Failure<E>> {
         let mut stream = Stream::new(self.codec, self.stored, self.full_size)?;
         let (to_hash, pieces) = mpsc::sync_channel::<Vec<u8>>(PIECES);
         let (to_fill, hashed) = mpsc::channel::<Vec<u8>>();
         for _ in 0..PIECES {
-            to_fill.send(vec![0; PIECE]).expect("the other end is here");
+            to_fill.send(vec![0; PIECE]).expect("the receiver exists");
         }
         let result = std::thread::scope(|scope| {
             let hasher = scope.spawn(move || {
                 let mut hash = Md5::new();
                 for piece in pieces {
                     hash.update(&piece);
-                    // When all has been read, nobody waits for an empty piece.
+                    // After the last piece, no empty piece is needed.
                     let _ = to_fill.send(piece);
                 }
                 first_bytes(hash)
@@ -110,8 +111,8 @@ impl<'data> Ccob<'data> {
                         break;
                     }
                     piece.truncate(filled);
-                    take(&piece).map_err(Failure::Taker)?;
-                    to_hash.send(piece).expect("it hashes until this end is closed");
+                    consume(&piece).map_err(Failure::Consumer)?;
+                    to_hash.send(piece).expect("the thread hashes until this end is closed");
                 }
                 Ok(())
             };
@@ -124,12 +125,12 @@ impl<'data> Ccob<'data> {
     }
 }
 
-/// How much is passed to the hashing thread at once, and how many such pieces there are.
+/// Size and number of the pieces that are passed to the hashing thread.
 const PIECE: usize = 1 << 20;
 const PIECES: usize = 4;
 
 impl StoredHash {
-    /// Whether these are the bytes that it is the hash of.
+    /// Returns an error unless this is the hash of these bytes.
     pub fn verify(self, bytes: &[u8]) -> Result<(), Malformed> {
         self.compare(hash([bytes].into_iter()))
     }
@@ -143,7 +144,7 @@ impl StoredHash {
     }
 }
 
-/// The hash of bytes that come in runs.
+/// Computes the hash of bytes that come in runs.
 pub fn hash<'a>(runs: impl Iterator<Item = &'a [u8]>) -> u64 {
     let mut hash = Md5::new();
     runs.for_each(|run| hash.update(run));

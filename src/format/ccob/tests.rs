@@ -1,4 +1,4 @@
-//! Round trips, what clang-offload-bundler wrote, a reader so naive that it can be believed, and everything that lies.
+//! Round trips, output of clang-offload-bundler, comparison with a naive reader, and a table of defects.
 
 use std::io::Read;
 
@@ -10,7 +10,8 @@ use crate::format::{FORMATS, bundle};
 
 const IDS: [&str; 2] = ["host-x86_64-unknown-linux-gnu-", "hipv4-amdgcn-amd-amdhsa--gfx906"];
 
-/// `clang-offload-bundler -type=bc -compress` of LLVM 22.1.8, then 19.1.7, for these ids, an empty file and one with `dev1`.
+/// Output of `clang-offload-bundler -type=bc -compress` of LLVM 22.1.8, then 19.1.7, for these IDs, an empty file and
+/// one with `dev1`.
 #[rustfmt::skip]
 const OF_LLVM_22: &[u8] = b"CCOB\x03\0\x01\0\x96\0\0\0\0\0\0\0\x91\0\0\0\0\0\0\0\xa1\x3b\x09\x43\x41\x1d\xbe\x9e\
     \x28\xb5\x2f\xfd\x20\x91\x6d\x03\0\x84\x05__CLANG_OFFLOAD_BUNDLE__\x02\0\x8d\0\x1e\0host-x86_64-unknown-linux-gnu-\
@@ -31,14 +32,14 @@ fn compressed(bytes: &[u8], codec: Codec, version: Version) -> Vec<u8> {
     [written.header, stream].concat()
 }
 
-/// Version 1, which is not written any more: the header of another version without the total size.
+/// Writes version 1, which is not written any more: the header of another version without the total size.
 fn version_1(bytes: &[u8], codec: Codec) -> Vec<u8> {
     let two = compressed(bytes, codec, Version::Two);
     [&b"CCOB\x01\0"[..], &two[6..8], &two[12..]].concat()
 }
 
-/// Every way to write a bundle.
-fn every_way(bytes: &[u8]) -> Vec<Vec<u8>> {
+/// Writes a bundle in every version and codec.
+fn all_encodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut ways = Vec::new();
     for codec in [Codec::Zstd, Codec::Zlib] {
         ways.push(version_1(bytes, codec));
@@ -47,7 +48,7 @@ fn every_way(bytes: &[u8]) -> Vec<Vec<u8>> {
     ways
 }
 
-/// Decompresses the way one would at a prompt, checking nothing.
+/// Decompresses as at a prompt, without checks.
 fn naive(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let stream = match bytes[4] {
         1 => &bytes[20..],
@@ -71,15 +72,15 @@ fn pieces(ccob: &Ccob) -> Result<Vec<u8>, Malformed> {
     match taken {
         Ok(()) => Ok(all),
         Err(Failure::Malformed(malformed)) => Err(malformed),
-        Err(Failure::Taker(never)) => match never {},
+        Err(Failure::Consumer(never)) => match never {},
     }
 }
 
 #[test]
-fn what_is_written_is_read_back_in_every_version_and_codec() {
+fn every_version_and_codec_round_trips() {
     for image in [&b""[..], b"code", &vec![7; 3_000_000]] {
         let full = plain(image);
-        for bytes in every_way(&full) {
+        for bytes in all_encodings(&full) {
             let ccob = Ccob::read(View::new(&bytes)).unwrap();
             assert_eq!(ccob.view.size(), bytes.len() as u64);
             assert_eq!(ccob.decompress(Limit::default()).unwrap(), full);
@@ -91,7 +92,7 @@ fn what_is_written_is_read_back_in_every_version_and_codec() {
 }
 
 #[test]
-fn what_the_reference_wrote_is_read_and_what_is_written_is_the_same() {
+fn reads_and_writes_the_same_bytes_as_the_reference() {
     let full = plain(b"dev1");
     for (bytes, version) in [(OF_LLVM_22, Version::Three), (OF_LLVM_19, Version::Two)] {
         let ccob = Ccob::read(View::new(bytes)).unwrap();
@@ -102,13 +103,13 @@ fn what_the_reference_wrote_is_read_and_what_is_written_is_the_same() {
 }
 
 #[test]
-fn bundles_one_after_the_other_are_found_by_their_sizes_and_never_by_the_next_magic() {
+fn consecutive_bundles_are_separated_by_size_and_not_by_magic() {
     let full = plain(b"code");
-    // A frame that decoders pass over, with what a search would take for the next bundle.
+    // A frame that decoders skip, with bytes that a search would mistake for the next bundle.
     let trap = [&b"\x50\x2a\x4d\x18\x0c\0\0\0"[..], b"CCOB\x03\0\x01\0\x20\0\0\0"].concat();
     let mut bytes = Vec::new();
     let mut sizes = Vec::new();
-    for way in every_way(&full) {
+    for way in all_encodings(&full) {
         let (header, stream) = way.split_at(Ccob::read(View::new(&way)).unwrap().version.header_size() as usize);
         let mut trapped = way.clone();
         if way[6] == 1 {
@@ -132,8 +133,8 @@ fn bundles_one_after_the_other_are_found_by_their_sizes_and_never_by_the_next_ma
 }
 
 #[test]
-fn every_prefix_is_an_error_and_none_a_panic() {
-    for bytes in every_way(&plain(b"some code that is not very long")) {
+fn rejects_every_truncation() {
+    for bytes in all_encodings(&plain(b"some code that is not very long")) {
         for end in 0..bytes.len() {
             let read = Ccob::read(View::new(&bytes[..end])).and_then(|ccob| ccob.decompress(Limit::default()));
             read.unwrap_err();
@@ -142,11 +143,11 @@ fn every_prefix_is_an_error_and_none_a_panic() {
 }
 
 #[test]
-fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
+fn extreme_field_values_do_not_panic() {
     let full = plain(b"some code");
     let extremes =
         [0, 1, 2, 3, 31, 32, 33, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 40, u64::MAX - 7, u64::MAX];
-    for good in every_way(&full) {
+    for good in all_encodings(&full) {
         let header_size = Ccob::read(View::new(&good)).unwrap().version.header_size() as usize;
         for at in (4..header_size).step_by(2) {
             for value in extremes {
@@ -168,7 +169,7 @@ fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
 }
 
 #[test]
-fn each_defect_is_named_with_its_field_offset_and_value() {
+fn errors_state_field_offset_and_value() {
     let two = compressed(&plain(b"code"), Codec::Zlib, Version::Two);
     let three = compressed(&plain(b"code"), Codec::Zstd, Version::Three);
     let size = three.len();
@@ -199,43 +200,43 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
 }
 
 #[test]
-fn a_flipped_byte_in_the_stream_never_passes_for_what_was_put_in() {
+fn a_damaged_stream_never_passes_verification() {
     let full = plain(&(0..2000u32).map(|i| (i * i / 7) as u8).collect::<Vec<_>>());
-    for good in every_way(&full) {
+    for good in all_encodings(&full) {
         for at in 32..good.len() {
             let mut bytes = good.clone();
             bytes[at] ^= 0x10;
             if let Ok(restored) = Ccob::read(View::new(&bytes)).and_then(|ccob| ccob.decompress(Limit::default())) {
-                assert_eq!(restored, full, "a byte that means nothing, at {at}");
+                assert_eq!(restored, full, "a byte without meaning at {at}");
             }
         }
     }
 }
 
 #[test]
-fn a_bundle_larger_than_its_version_can_state_is_refused_before_it_is_read() {
+fn rejects_a_bundle_larger_than_its_version_can_state() {
     let half = vec![0; 1 << 31];
     let mut content = Content::from(&half[..]);
     content.append(Content::from(&half[..]));
     let refused =
         compress(&content, Compression::new(Codec::Zstd), Version::Two, std::io::sink(), &mut |_| ()).unwrap_err();
-    assert_eq!(refused.to_string(), "4294967296 bytes are more than version 2 can state (4294967295); version 3 can");
+    assert_eq!(refused.to_string(), "4294967296 bytes exceed the limit of version 2 (4294967295); use version 3");
 }
 
 #[test]
-fn whoever_takes_the_pieces_may_stop() {
+fn the_consumer_of_pieces_may_stop() {
     let bytes = compressed(&plain(&vec![1; 5_000_000]), Codec::Zstd, Version::Three);
     let mut count = 0;
     let stopped = Ccob::read(View::new(&bytes)).unwrap().each_piece(|_| {
         count += 1;
         if count == 2 { Err("enough") } else { Ok(()) }
     });
-    assert!(matches!(stopped, Err(Failure::Taker("enough"))));
+    assert!(matches!(stopped, Err(Failure::Consumer("enough"))));
     assert_eq!(count, 2);
 }
 
 #[test]
-fn as_a_container_it_is_restored_and_verified() {
+fn containers_are_decompressed_and_verified() {
     let full = plain(b"code");
     let mut bytes = compressed(&full, Codec::Zstd, Version::Three);
     let format = FORMATS.iter().find(|format| format.container_type == ContainerType::Ccob).unwrap();

@@ -1,4 +1,4 @@
-//! Writing: the stream first, then the header that states its size and the hash of what went in.
+//! Writing: the stream first, then the header, which states its size and the hash of the uncompressed bytes.
 
 use std::io::{self, Write};
 
@@ -7,36 +7,35 @@ use super::read::hash;
 use crate::codec::{self, Compression, Counted};
 use crate::content::Content;
 
-/// What a bundle has become.
+/// Header and figures of a compressed bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The bytes that belong in front of the stream.
+    /// Bytes that precede the stream.
     pub header: Vec<u8>,
-    /// The stream.
+    /// Size of the stream in bytes.
     pub stored_size: u64,
     pub hash: u64,
 }
 
-/// Why a bundle could not be compressed.
+/// Reason why a bundle could not be compressed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    #[error("{size} bytes are more than version {} can state (4294967295); version 3 can", .version.number())]
+    #[error("{size} bytes exceed the limit of version {} (4294967295); use version 3", .version.number())]
     TooLarge { size: u64, version: Version },
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// Compresses a bundle; the stream goes to `to`. Hashing goes on beside it in a thread of its own. `taken` is told how many
-/// bytes more have gone in, time and again.
+/// Compresses a bundle; the stream is written to `to`. A second thread computes the hash. `progress` is called
+/// repeatedly with the number of bytes compressed since the last call.
 ///
-/// # Panics
-/// If asked for version 1, which nobody should write any more: where it ends is not stated.
+/// # Panics Panics for version 1, which must not be written any more because it does not state where a bundle ends.
 pub fn compress(
     content: &Content,
     how: Compression,
     version: Version,
     to: impl Write,
-    taken: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<Written, Refused> {
     assert_ne!(version, Version::One);
     let fits = |size| if size <= version.largest_size() { Ok(size) } else { Err(Refused::TooLarge { size, version }) };
@@ -44,7 +43,7 @@ pub fn compress(
     let mut to = Counted::new(to);
     let hash = std::thread::scope(|scope| {
         let hasher = scope.spawn(|| hash(content.runs()));
-        let pieces = content.runs().flat_map(|run| run.chunks(PIECE)).inspect(|piece| taken(piece.len() as u64));
+        let pieces = content.runs().flat_map(|run| run.chunks(PIECE)).inspect(|piece| progress(piece.len() as u64));
         let result = codec::compress(pieces, full_size, how, &mut to);
         let hash = hasher.join().expect("hashing cannot fail");
         result.map(|_| hash)
@@ -55,5 +54,5 @@ pub fn compress(
     Ok(Written { header, stored_size, hash })
 }
 
-/// How much goes in between two reports.
+/// Number of bytes between two reports of progress.
 const PIECE: usize = 1 << 20;

@@ -1,21 +1,21 @@
 //! The CUDA fat binary, magic `50 ED 55 BA`: cubins and PTX for several architectures, from which the driver chooses.
 //!
-//! NVIDIA's fatbinary writes it. nvcc and clang store it in the section `.nv_fatbin` of host objects, and in
-//! `__nv_relfatbin` where the device code is still to be linked; in a finished program these sections hold one container
-//! after another with padding between them. Some libraries keep containers in `.rodata`. All integers are little-endian.
+//! NVIDIA's fatbinary writes it. nvcc and clang store it in the section `.nv_fatbin` of host objects, and relocatable
+//! device code in `__nv_relfatbin`; in a finished program these sections contain containers back to back with padding
+//! between them. Some libraries store containers in `.rodata`. All integers are little-endian.
 //!
 //! Layout of version 1: header, entries. An entry: header, identifier, option block, payload, each padded to 8 bytes.
-//! Offsets in an entry count from its first byte.
-//! Source: NVIDIA publishes nothing. Read from 12,378 entries of real files and from what fatbinary 13.5 makes of chosen
-//! inputs; every cubin found was compared with what cuobjdump extracts.
+//! Offsets in an entry count from its first byte. Source: NVIDIA publishes nothing. Derived from 12,378 entries of real
+//! files and from the output of fatbinary 13.5 for chosen inputs; every cubin found was compared with the output of
+//! cuobjdump.
 //!
-//! # What is written, and what fatbinary writes
+//! # Differences from fatbinary
 //!
-//! For cubins the bytes are those of `fatbinary --compress-mode=none` 13.5, and for PTX too if it has neither comments
-//! nor blanks to spare: fatbinary takes them out, while here every byte of an image stays as it is. Two things depend
-//! on what fatbinary is told and have no counterpart here: the identifier (`--ident`) and the command line for ptxas
-//! (`--cmdline`), both empty by default; and the flag for debugging (`-g`). The architecture that fatbinary wants to be
-//! told is read from the image, but for the suffix that a cubin cannot state, see [`Member::new`]. The host is Linux.
+//! For cubins the output equals that of `fatbinary --compress-mode=none` 13.5, and for PTX too unless it has comments
+//! or redundant blanks: fatbinary removes them, while every byte of an image is kept here. Two options of fatbinary
+//! have no counterpart: the identifier (`--ident`) and the command line for ptxas (`--cmdline`), both empty by default;
+//! nor does the flag for debugging (`-g`). The architecture, which fatbinary requires as an option, is read from the
+//! image, except for the suffix that a cubin cannot state, see [`Member::new`]. The host is Linux.
 
 mod raw;
 mod read;
@@ -45,11 +45,12 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
     })
 }
 
-/// All of it is the container's word: the bytes of a compressed image say nothing, and those of others agree.
+/// Returns an image with the properties that the container states: the bytes of a compressed image state nothing, and
+/// those of others agree.
 fn image<'data>(entry: &Entry<'data>) -> Image<'data> {
     let header = &entry.header;
     let codec = entry.codec;
-    // Of an image in a group the header has the size that it has in what the payload gives.
+    // For an image in a group, the header states the size in the decompressed payload.
     let full_size = if entry.part.is_some() { header.stored_size } else { header.full_size };
     Image {
         kind: Some(OffloadKind::Cuda),

@@ -5,10 +5,10 @@ use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::target::nvptx::{Arch, Suffix};
 
-/// The first bytes of every version.
+/// First bytes of every version.
 pub const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 
-/// The only version that is read and written.
+/// The only known version.
 pub const VERSION: u16 = 1;
 
 /// Values of an entry's `kind`.
@@ -16,7 +16,7 @@ pub mod kind {
     pub const PTX: u16 = 1;
     /// A cubin.
     pub const ELF: u16 = 2;
-    /// Intermediate representation for link-time optimisation.
+    /// Intermediate representation for link-time optimization.
     pub const NVVM: u16 = 8;
     /// Several images compressed as one (`fatbinary --concat`); a table of them follows the entry's header.
     pub const GROUP: u16 = 0x100;
@@ -30,13 +30,13 @@ pub mod flag {
     pub const WINDOWS: u64 = 0x40;
     pub const LZ4: u64 = 0x2000;
     pub const ZSTD: u64 = 0x8000;
-    /// Seen with NVVM: a payload that neither LZ4 nor Zstandard explains.
+    /// Seen with NVVM: a payload that is neither LZ4 nor Zstandard.
     pub const OPAQUE: u64 = 0x1_0000;
-    /// The architecture's suffix is `a`.
+    /// The architecture has the suffix `a`.
     pub const SPECIFIC: u64 = 0x10_0000;
-    /// The architecture's suffix is `f`.
+    /// The architecture has the suffix `f`.
     pub const FAMILY: u64 = 0x20_0000;
-    /// The cubin says that it holds Mercury code, see [`crate::target::nvptx::Cubin::has_mercury`].
+    /// The cubin contains Mercury code, see [`crate::target::nvptx::Cubin::has_mercury`].
     pub const MERCURY: u64 = 0x100_0000;
 }
 
@@ -79,7 +79,7 @@ impl Header {
     }
 }
 
-/// The 64 bytes that an entry begins with; its identifier and its options follow them, then its payload.
+/// First 64 bytes of an entry; its identifier and its options follow them, then its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryHeader {
     /// +0: form of the image, see [`kind`]. +2 is always [`EntryHeader::MARKER`].
@@ -88,23 +88,23 @@ pub struct EntryHeader {
     pub header_size: u32,
     /// +8: size of the payload in bytes, padding included.
     pub stored_size: u64,
-    /// +16: size of a compressed payload without its padding, else 0.
+    /// +16: size of a compressed payload without its padding, otherwise 0.
     pub compressed_size: u32,
     /// +20: offset of the option block from the entry's first byte, 0 if there is none.
     pub options_offset: u32,
-    /// +24: version of the code, minor part first: of PTX its ISA, of a cubin 1 and its ABI version.
+    /// +24: version of the code, minor part first: the ISA version of PTX; 1 and the ABI version for a cubin.
     pub code_version: (u16, u16),
     /// +28: number of the architecture; its suffix is in the flags.
     pub arch_number: u32,
     /// +32: offset of the identifier from the entry's first byte, 0 if there is none.
     pub name_offset: u32,
-    /// +36: length of the identifier, which has a NUL behind it.
+    /// +36: length of the identifier, which a NUL follows.
     pub name_size: u32,
     /// +40: see [`flag`].
     pub flags: u64,
-    /// +48: 0, or of NVVM a number that nobody has explained.
+    /// +48: 0; for NVVM a number of unknown meaning.
     pub reserved: u64,
-    /// +56: size of a compressed payload once it is decompressed, else 0.
+    /// +56: decompressed size of a compressed payload, otherwise 0.
     pub full_size: u64,
 }
 
@@ -155,8 +155,8 @@ impl EntryHeader {
         to.extend(self.full_size.to_le_bytes());
     }
 
-    /// How the payload is stored. Flags that contradict each other, and sizes of a compression that no flag names, are
-    /// a way that nobody knows.
+    /// Returns the codec of the payload: [`Codec::Opaque`] for flags that contradict each other, and for compressed
+    /// sizes without a flag.
     pub fn codec(&self) -> Codec {
         match self.flags & (flag::LZ4 | flag::ZSTD | flag::OPAQUE) {
             0 if self.compressed_size == 0 && self.full_size == 0 => Codec::None,
@@ -166,7 +166,8 @@ impl EntryHeader {
         }
     }
 
-    /// The architecture; `None` where there is none, as for a group, and where two suffixes contradict each other.
+    /// Returns the architecture; `None` where there is none, as for a group, and where two suffixes contradict each
+    /// other.
     pub fn arch(&self) -> Option<Arch> {
         let suffix = match self.flags & (flag::SPECIFIC | flag::FAMILY) {
             0 => None,
@@ -178,11 +179,11 @@ impl EntryHeader {
     }
 }
 
-/// The table of a group's images, behind the group's header.
+/// Table of a group's images, which follows the group's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupTable {
-    /// +0: number of images. A header for each follows the table's own eight bytes; its header size is the offset of the
-    /// image in what the group's payload gives, its payload size the size of the image there.
+    /// +0: number of images. A header for each follows the table's own eight bytes; its header size is the offset of
+    /// the image in the group's decompressed payload, its payload size the size of the image there.
     pub count: u32,
     /// +4: size of the table in bytes, these eight included.
     pub size: u32,
@@ -200,8 +201,8 @@ impl GroupTable {
     }
 }
 
-/// What the option block begins with. A string of options has a NUL behind it. A cubin's attributes have one before
-/// them, as if they stood behind an empty string, and it is counted neither in the offset nor in the size.
+/// Start of the option block. A NUL follows a string of options. A NUL precedes a cubin's attributes, as if they
+/// followed an empty string; it is counted neither in the offset nor in the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionBlock {
     /// +0: offset of the string from the entry's first byte.

@@ -1,4 +1,4 @@
-//! Reading: the entries are walked by their sizes, each of which has to fit into what the container says it has.
+//! Reading: the entries are walked by their sizes, each of which must fit into the size of the container.
 
 use super::raw::{EntryHeader, GroupTable, Header, OptionBlock, kind};
 use crate::bytes::View;
@@ -6,38 +6,38 @@ use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{DeviceImage, Part, without_nul};
 
-/// More entries than any tool puts into one container; a bound for hostile files.
+/// Maximum number of entries, a bound for hostile files: more than any tool writes into one container.
 const MOST_ENTRIES: usize = 1 << 16;
 
 /// A checked container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaFatbin<'data> {
     pub version: u16,
-    /// In the order of the file.
+    /// Entries in the order of the file.
     pub entries: Vec<Entry<'data>>,
     /// The header and all entries.
     pub view: View<'data>,
 }
 
-/// One image and what the container says of it.
+/// An image with the properties that the container states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'data> {
-    /// As it stands in the file: kinds and flags that are not known are kept.
+    /// The header as in the file: unknown kinds and flags are kept.
     pub header: EntryHeader,
-    /// How the payload is stored.
+    /// Codec of the payload.
     pub codec: Codec,
-    /// Where the image stands in what the payload gives, if several are compressed as one.
+    /// Position in the decompressed payload, where several images are compressed as one.
     pub part: Option<Part>,
-    /// What `fatbinary --ident` said, mostly the name of a source file.
+    /// Operand of `fatbinary --ident`, usually the name of a source file.
     pub identifier: Option<View<'data>>,
-    /// Of PTX the command line for ptxas, of NVVM that of the code generator, of cubins attributes in binary form.
+    /// Command line for ptxas (PTX) or for the code generator (NVVM); attributes in binary form (cubins).
     pub options: Option<View<'data>>,
-    /// The image as it is stored, without the padding behind it.
+    /// Stored bytes of the image, without the padding that follows.
     pub image: View<'data>,
 }
 
 impl<'data> CudaFatbin<'data> {
-    /// Reads the container at the start of a view that may go on behind it.
+    /// Reads the container at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
         let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
@@ -49,23 +49,23 @@ impl<'data> CudaFatbin<'data> {
                 let cause = Cause::Unexpected { value: header.size, expected: "that of at most 65536 entries" };
                 return Err(view.malformed("CUDA fatbin size", 8, cause));
             }
-            let (entry, behind) = Entry::read(rest)?;
+            let (entry, next) = Entry::read(rest)?;
             match entry.header.kind {
-                // A group whose table says something else is one image of which nothing is known.
+                // A group with an invalid table is one image of unknown content.
                 kind::GROUP => match group(rest, &entry) {
                     Ok(images) => entries.extend(images),
                     Err(_) => entries.push(Entry { codec: Codec::Opaque, ..entry }),
                 },
                 _ => entries.push(entry),
             }
-            rest = behind;
+            rest = next;
         }
         Ok(CudaFatbin { version: header.version, entries, view })
     }
 }
 
 impl<'data> Entry<'data> {
-    /// Reads the entry at the view's start; also returns what follows it.
+    /// Reads the entry at the view's start; also returns the view after it.
     fn read(view: View<'data>) -> Result<(Self, View<'data>), Malformed> {
         let header = EntryHeader::read(view)?;
         let header_size = u64::from(header.header_size);
@@ -84,7 +84,7 @@ impl<'data> Entry<'data> {
     }
 }
 
-/// The images of a group: headers in a table, bytes in what the group's payload gives.
+/// Reads the images of a group: headers in a table, bytes in the group's decompressed payload.
 fn group<'data>(view: View<'data>, group: &Entry<'data>) -> Result<Vec<Entry<'data>>, Malformed> {
     let table = GroupTable::read(view, EntryHeader::SIZE)?;
     let (size, count) = (u64::from(table.size), u64::from(table.count));
@@ -125,7 +125,7 @@ fn identifier<'data>(front: View<'data>, header: &EntryHeader) -> Result<Option<
 
 fn options<'data>(front: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
     let at = u64::from(header.options_offset);
-    // In a group the offset leads to the table of its images; in what kinds nobody has seen yet, nobody knows.
+    // In a group the offset points to the table of its images; in unknown kinds its meaning is unknown.
     if at == 0 || ![kind::PTX, kind::ELF, kind::NVVM].contains(&header.kind) {
         return Ok(None);
     }
@@ -136,8 +136,8 @@ fn options<'data>(front: View<'data>, header: &EntryHeader) -> Result<Option<Vie
     front.part("CUDA fatbin option string offset", at, offset, size).map(Some)
 }
 
-/// The stored image. Its exact size is stated for a compressed one only: an ELF file ends where its own headers say, a
-/// PTX text before the zeros that pad it.
+/// Returns the stored image. Only compressed images state their exact size: an ELF file ends where its own headers end,
+/// a PTX text before the zeros that pad it.
 fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>, Malformed> {
     let offset = u64::from(header.header_size);
     if header.compressed_size != 0 {

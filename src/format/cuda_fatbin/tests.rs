@@ -1,5 +1,4 @@
-//! Round trips, the bytes of NVIDIA's own tool, a reader so naive that it can be believed, and a table of everything
-//! that can be wrong.
+//! Round trips, output of NVIDIA's own tool, comparison with a naive reader, and a table of defects.
 
 use super::raw::Header;
 use super::*;
@@ -16,7 +15,7 @@ fn put(bytes: &mut [u8], at: usize, value: u64, size: usize) {
     bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
 }
 
-/// The cubin with another ABI version and flags: `(7, 0x5a0d5a)` is `sm_90a` as CUDA 12 made it.
+/// Returns the cubin with another ABI version and flags: `(7, 0x5a0d5a)` is `sm_90a` as written by CUDA 12.
 fn cubin_with(abi_version: u8, e_flags: u32) -> Vec<u8> {
     let mut bytes = cubin();
     (bytes[7], bytes[8]) = (if abi_version == 7 { 0x33 } else { 0x41 }, abi_version);
@@ -24,13 +23,13 @@ fn cubin_with(abi_version: u8, e_flags: u32) -> Vec<u8> {
     bytes
 }
 
-/// A container of these images as they describe themselves.
+/// Writes a container of these images with the properties in their headers.
 fn written(images: &[&[u8]]) -> Vec<u8> {
     let members: Vec<_> = images.iter().map(|image| Member::new(View::new(image), None).unwrap()).collect();
     write(&members).unwrap().to_vec()
 }
 
-/// A container of one entry as an unknown writer might make it.
+/// Writes a container of one entry, as an unknown writer might.
 fn container_of(header: EntryHeader, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     Header { version: 1, size: EntryHeader::SIZE + payload.len() as u64 }.write(&mut bytes);
@@ -39,7 +38,7 @@ fn container_of(header: EntryHeader, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The header of an entry that has neither identifier nor options.
+/// Returns the header of an entry without identifier and options.
 fn plain(kind: u16, flags: u64, stored_size: u64) -> EntryHeader {
     EntryHeader {
         kind,
@@ -57,7 +56,7 @@ fn plain(kind: u16, flags: u64, stored_size: u64) -> EntryHeader {
     }
 }
 
-/// Reads the payloads the way one would with a hex editor, checking nothing and with all their padding.
+/// Reads the payloads as with a hex editor, without checks and including their padding.
 fn naive_payloads(bytes: &[u8]) -> Vec<&[u8]> {
     let field = |at: usize, size: usize| {
         bytes[at..at + size].iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte))
@@ -77,7 +76,7 @@ fn images(bytes: &[u8]) -> Vec<Image<'_>> {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn containers_round_trip() {
     let cubin = cubin();
     for padding in 0..9 {
         let ptx = [PTX, &vec![b'\n'; padding]].concat();
@@ -96,7 +95,7 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn the_bytes_are_those_of_fatbinary_13_5() {
+fn output_equals_that_of_fatbinary_13_5() {
     // fatbinary --compress-mode=none --create=out --image3=kind=elf,sm=90,file=… --image3=kind=ptx,sm=100f,file=…
     //     --image3=kind=elf,sm=100a,file=… --image3=kind=elf,sm=90a,file=…
     let plain = cubin();
@@ -130,7 +129,7 @@ fn the_bytes_are_those_of_fatbinary_13_5() {
 }
 
 #[test]
-fn an_entry_says_how_it_is_compressed_and_what_it_was_compiled_with() {
+fn entries_state_codec_and_compiler_options() {
     // fatbinary --compress-mode=speed --compress-all -ident=a.cu --cmdline=-O3 --create=out --image3=kind=ptx,sm=100f,…
     let bytes = [
         b"P\xedU\xba\x01\0\x10\0\x90\0\0\0\0\0\0\0\x01\0\x01\x01X\0\0\0\x38\0\0\0\0\0\0\0".as_slice(),
@@ -146,14 +145,14 @@ fn an_entry_says_how_it_is_compressed_and_what_it_was_compiled_with() {
     assert_eq!(entry.header.code_version, (8, 8));
     let image = &images(&bytes)[0];
     assert_eq!((image.image_kind, image.arch.as_deref()), (ImageKind::Ptx, Some("sm_100f")));
-    assert_eq!((image.codec, image.full_size), (Some(Codec::Lz4), Some(PTX.len() as u64 + 1)), "with its NUL");
+    assert_eq!((image.codec, image.full_size), (Some(Codec::Lz4), Some(PTX.len() as u64 + 1)), "including its NUL");
     assert_eq!((image.view.start(), image.view.size()), (104, 49));
 }
 
 #[test]
-fn what_is_unknown_is_reported_and_does_not_hide_its_neighbours() {
+fn unknown_entries_are_reported_and_do_not_hide_others() {
     let known = written(&[PTX]);
-    // kind, flags, compressed size, decompressed size: what it is listed as
+    // kind, flags, compressed size, decompressed size: expected properties
     let cases = [
         (kind::NVVM, flag::OPAQUE, 5, 100, (ImageKind::Nvvm, Codec::Opaque, Some(100), Some("sm_100"))),
         (kind::NVVM, 0, 0, 0, (ImageKind::Nvvm, Codec::None, None, Some("sm_100"))),
@@ -164,7 +163,7 @@ fn what_is_unknown_is_reported_and_does_not_hide_its_neighbours() {
         (77, 1 << 63, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
     ];
     for (kind, flags, compressed_size, full_size, (image_kind, codec, listed_size, arch)) in cases {
-        // The option block of a known kind has to be in its place; of others nobody knows what the field says.
+        // The option block of a known kind must be in place; for others the field's meaning is unknown.
         let options_offset = if [kind::GROUP, 77].contains(&kind) { 1 << 31 } else { 0 };
         let header = EntryHeader { compressed_size, full_size, options_offset, ..plain(kind, flags, 8) };
         let mut bytes = container_of(header, b"\x7fpayload");
@@ -180,7 +179,8 @@ fn what_is_unknown_is_reported_and_does_not_hide_its_neighbours() {
     }
 }
 
-/// What `fatbinary --concat --compress-all` 13.5 makes of two cubins: one stream, and a table of what is in it.
+/// Returns the output of `fatbinary --concat --compress-all` 13.5 for two cubins: one stream, and a table of its
+/// contents.
 fn group(images: &[&[u8]]) -> Vec<u8> {
     let whole = images.concat();
     let size = whole.len() as u64;
@@ -212,7 +212,7 @@ fn group(images: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn images_that_are_compressed_as_one_are_listed_and_taken_apart() {
+fn reads_images_that_are_compressed_as_one() {
     let bytes = group(&[b"the first image", b"and the second"]);
     let found = images(&bytes);
     let listed: Vec<_> = found.iter().map(|image| (image.arch.as_deref(), image.codec, image.full_size)).collect();
@@ -222,7 +222,7 @@ fn images_that_are_compressed_as_one_are_listed_and_taken_apart() {
 }
 
 #[test]
-fn a_group_whose_table_lies_is_one_image_of_which_nothing_is_known() {
+fn a_group_with_an_invalid_table_is_one_opaque_image() {
     let good = group(&[b"the first image", b"and the second"]);
     // Count and size of the table; offset and size of its first image.
     for (at, value) in [(80, 3), (80, u32::MAX), (84, 0), (84, u32::MAX), (92, 30), (92, u32::MAX), (96, 16 << 20)] {
@@ -236,7 +236,7 @@ fn a_group_whose_table_lies_is_one_image_of_which_nothing_is_known() {
 }
 
 #[test]
-fn an_empty_container_is_one() {
+fn an_empty_container_is_valid() {
     // fatbinary --create=out
     let bytes = b"P\xedU\xba\x01\0\x10\0\0\0\0\0\0\0\0\0";
     assert_eq!(container(View::new(bytes)).unwrap().view.size(), 16);
@@ -244,7 +244,7 @@ fn an_empty_container_is_one() {
 }
 
 #[test]
-fn bytes_behind_the_container_do_not_belong_to_it() {
+fn bytes_after_the_container_are_not_part_of_it() {
     let mut bytes = written(&[PTX]);
     let size = bytes.len() as u64;
     bytes.extend(written(&[PTX]));
@@ -262,7 +262,7 @@ fn the_magic_in_code_is_not_a_container() {
 }
 
 #[test]
-fn every_prefix_is_an_error_and_none_a_panic() {
+fn rejects_every_truncation() {
     let bytes = written(&[PTX, &cubin()]);
     for end in 0..bytes.len() {
         CudaFatbin::read(View::new(&bytes[..end])).unwrap_err();
@@ -270,7 +270,7 @@ fn every_prefix_is_an_error_and_none_a_panic() {
 }
 
 #[test]
-fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
+fn extreme_field_values_do_not_panic() {
     let good = written(&[PTX, &cubin()]);
     let second = good.len() - cubin().len() - 64;
     let size = good.len() as u64;
@@ -292,7 +292,7 @@ fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
 }
 
 #[test]
-fn each_defect_is_named_with_its_field_offset_and_value() {
+fn errors_state_field_offset_and_value() {
     let good = written(&[PTX]);
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, usize, &str); 15] = [
@@ -321,7 +321,7 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
 }
 
 #[test]
-fn a_cubin_takes_the_suffix_that_only_its_user_knows() {
+fn a_cubin_accepts_the_suffix_that_the_user_specifies() {
     let mercury = cubin_with(8, 0x600_6402);
     let member = Member::new(View::new(&mercury), Some(Suffix::Family)).unwrap();
     let bytes = write(&[member]).unwrap().to_vec();
@@ -329,7 +329,7 @@ fn a_cubin_takes_the_suffix_that_only_its_user_knows() {
 }
 
 #[test]
-fn what_is_neither_cubin_nor_ptx_is_no_member() {
+fn rejects_members_that_are_neither_cubin_nor_ptx() {
     let host = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-x86_64.so")).unwrap();
     let (newer, cut) = (cubin_with(9, 0), &cubin()[..3000]);
     let cases: [(&[u8], &str); 6] = [

@@ -1,5 +1,5 @@
-//! Writing: images as they are, each described by what it says of itself. What equals fatbinary's bytes and what cannot
-//! is said in the format's story.
+//! Writing: images as they are, each with the properties in its own header. The module's documentation lists the
+//! differences from fatbinary.
 
 use super::raw::{EntryHeader, Header, OptionBlock, VERSION, flag, kind};
 use crate::bytes::{View, align_up};
@@ -15,22 +15,23 @@ const ALIGNMENT: u64 = 8;
 const EI_ABIVERSION: u64 = 8;
 const E_MACHINE: u64 = 18;
 
-/// A cubin or a PTX text and what its entry will say.
+/// A cubin or a PTX text and the properties that its entry states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member<'data> {
     kind: u16,
     code_version: (u16, u16),
     arch: Arch,
     flags: u64,
-    /// What stands behind the NUL of an empty option string: nothing for PTX, which always has that string, and a
-    /// cubin's attributes; a cubin without any has neither.
+    /// Bytes after the NUL of an empty option string: none for PTX, which always has that string, and a cubin's
+    /// attributes; a cubin without attributes has neither.
     attributes: Option<&'data [u8]>,
     image: &'data [u8],
 }
 
 impl<'data> Member<'data> {
-    /// A member for this image. `suffix` is what the user knows about a cubin's architecture; what is not said is read
-    /// from the image, which can state `a` but not `f` (see [`crate::target::nvptx::Cubin::arch`]).
+    /// Creates a member for this image. `suffix` is the suffix of a cubin's architecture if the user specifies it;
+    /// otherwise it is read from the image, which can state `a` but not `f` (see
+    /// [`crate::target::nvptx::Cubin::arch`]).
     pub fn new(image: View<'data>, suffix: Option<Suffix>) -> Result<Self, Malformed> {
         let mut member = if image.starts_with(b"\x7fELF") {
             Member::of_cubin(image)?
@@ -47,7 +48,7 @@ impl<'data> Member<'data> {
     fn of_ptx(image: View<'data>, ptx: &Ptx) -> Result<Self, Malformed> {
         let arch = Arch::parse(ptx.target);
         let arch = arch.ok_or_else(|| image.malformed("PTX target", 0, Cause::Unreadable))?;
-        // The PTX document has 32 where nothing is said, but no toolkit in use makes or takes that.
+        // The PTX document defines 32 as the default, but no toolkit in use writes or accepts that.
         let flags = if ptx.address_size == Some(32) { 0 } else { flag::BITS_64 };
         let (code_version, attributes) = (ptx.version, Some(&b""[..]));
         Ok(Member { kind: kind::PTX, code_version, arch, flags, attributes, image: image.data() })
@@ -68,7 +69,7 @@ impl<'data> Member<'data> {
         Ok(Member { kind: kind::ELF, code_version, arch, flags, attributes, image: image.data() })
     }
 
-    /// The header, the option block and the payload.
+    /// Writes the header, the option block and the payload.
     fn write(&self) -> Option<Content<'data>> {
         let mut options = Vec::new();
         if let Some(attributes) = self.attributes {
@@ -80,7 +81,7 @@ impl<'data> Member<'data> {
         }
         let mut payload = Content::from(self.image);
         if self.kind == kind::PTX {
-            // The driver wants a C string.
+            // The driver expects a C string.
             payload.push(vec![0]);
         }
         payload.align(ALIGNMENT);
@@ -113,7 +114,8 @@ impl<'data> Member<'data> {
     }
 }
 
-/// A container of these images, whose bytes stay borrowed, in this order. `None` where a size would not fit its field.
+/// Writes a container of these images in this order; their bytes are borrowed. `None` where a size does not fit its
+/// field.
 pub fn write<'data>(members: &[Member<'data>]) -> Option<Content<'data>> {
     let entries: Vec<_> = members.iter().map(Member::write).collect::<Option<_>>()?;
     let size = entries.iter().try_fold(0u64, |size, entry| size.checked_add(entry.size()))?;

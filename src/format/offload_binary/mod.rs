@@ -1,15 +1,15 @@
 //! The offload binary, magic `10 FF 10 AD`: device images with string properties.
 //!
-//! clang-offload-packager (today llvm-offload-binary) writes it, clang stores it in the section `.llvm.offloading` of
-//! host objects, clang-linker-wrapper takes it out of there, links the device code and leaves the result in the same
-//! form in the finished program. Each binary is a multiple of eight bytes, so that linkers can put one after the other.
-//! All integers are little-endian; all offsets count from the first byte of this binary.
+//! clang-offload-packager (now llvm-offload-binary) writes it, clang stores it in the section `.llvm.offloading` of
+//! host objects, and clang-linker-wrapper extracts it, links the device code and stores the result in the same form in
+//! the finished program. Each binary is a multiple of eight bytes, so that linkers can concatenate them. All integers
+//! are little-endian; all offsets count from the first byte of this binary.
 //!
 //! Layout: header, entries, string entries, string table, padding to 8, images, each with padding to 8. There are three
-//! versions, see [`Version`]. Version 1 holds one image, and several are several binaries. From version 2 on one binary
-//! holds them all. From version 3 on all that follows the header may be one compressed stream.
-//! Source: Clang Offload Packager document; `llvm/Object/OffloadBinary.h`; files written by LLVM 22.1.8; for versions 2
-//! and 3 LLVM's main branch (#169425, #197456, #222774), of which there is no release yet.
+//! versions, see [`Version`]. A binary of version 1 contains one image, and several images are several binaries. From
+//! version 2 on, one binary contains them all. From version 3 on, everything after the header may be one compressed
+//! stream. Source: Clang Offload Packager document; `llvm/Object/OffloadBinary.h`; files written by LLVM 22.1.8; for
+//! versions 2 and 3 LLVM's main branch (#169425, #197456, #222774), which is not released yet.
 
 mod raw;
 mod read;
@@ -33,27 +33,27 @@ use crate::target::OffloadKind;
 /// Alignment of a binary and of the images inside it, in bytes.
 pub const ALIGNMENT: u64 = 8;
 
-/// The value of the `image kind` field for an image of this content.
+/// Returns the value of the `image kind` field for an image of this kind.
 pub fn image_kind_of(image: ImageKind) -> u16 {
     match image {
         ImageKind::Elf | ImageKind::HostObject => image_kind::OBJECT,
         ImageKind::Bitcode => image_kind::BITCODE,
         ImageKind::Fatbin | ImageKind::Bundle | ImageKind::CompressedBundle => image_kind::FATBINARY,
         ImageKind::Ptx => image_kind::PTX,
-        // SPIR-V has a value in LLVM's main branch only, see `image_kind::SPIRV`; NVVM has none.
+        // SPIR-V has a value only in LLVM's main branch, see `image_kind::SPIRV`; NVVM has none.
         ImageKind::SpirV | ImageKind::Nvvm | ImageKind::OffloadBinary | ImageKind::Empty | ImageKind::Unknown => {
             image_kind::NONE
         }
     }
 }
 
-/// The name of a value of the `image kind` field, which is the extension of such a file, as LLVM's tools have it.
+/// Returns the name of a value of the `image kind` field, which is the extension of such a file in LLVM's tools.
 pub fn image_kind_name(value: u16) -> &'static str {
     IMAGE_KINDS.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
 
-/// The value of the `image kind` field for a file with this path's extension, as LLVM's tools have it: it is what follows
-/// the last dot, also where the name begins with that.
+/// Returns the value of the `image kind` field for the extension of a file, as LLVM's tools do: the text after the last
+/// dot, even where the name begins with the dot.
 pub fn image_kind_of_file(path: &Path) -> u16 {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let extension = name.iter().rposition(|&byte| byte == b'.').map(|dot| &name[dot + 1..]);
@@ -86,7 +86,7 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
     })
 }
 
-/// Whether the entry only says something and has no image. Version 1 has no such flag.
+/// Returns whether the entry has properties and no image. Version 1 has no such flag.
 fn is_metadata(version: Version, entry: &Entry) -> bool {
     version > Version::One && entry.flags & flag::METADATA != 0
 }

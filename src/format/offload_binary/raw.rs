@@ -5,10 +5,10 @@ use object::elf;
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
-/// The first bytes of every version.
+/// First bytes of every version.
 pub const MAGIC: [u8; 4] = [0x10, 0xff, 0x10, 0xad];
 
-/// The section type of offload binaries, `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`), whatever the section is called.
+/// Section type of offload binaries, `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`), whatever the section's name.
 pub const SECTION_TYPE: elf::SectionType = elf::SectionType(0x6fff_4c0b);
 
 /// Values of an entry's `image kind` (`llvm::object::ImageKind`).
@@ -29,21 +29,21 @@ pub mod flag {
     pub const METADATA: u32 = 1;
 }
 
-/// A version of the format: what differs is in here, and nowhere else.
+/// A version of the format; all differences between versions are defined in this file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// LLVM 14 to 22: one entry.
     One = 1,
     /// LLVM's main branch of 2026: several entries, and string values that may hold NUL.
     Two = 2,
-    /// The same with a header that can say that all behind it is compressed.
+    /// Like version 2, with a header that can declare everything after it compressed.
     Three = 3,
 }
 
 impl Version {
     pub const ALL: [Version; 3] = [Version::One, Version::Two, Version::Three];
 
-    /// The version with this number, as the `version` field and users have it.
+    /// Returns the version with this number, as in the `version` field and on the command line.
     pub fn from_number(number: u32) -> Option<Version> {
         Version::ALL.into_iter().find(|version| version.number() == number)
     }
@@ -52,12 +52,12 @@ impl Version {
         self as u32
     }
 
-    /// Size of the header in bytes.
+    /// Returns the size of the header in bytes.
     pub fn header_size(self) -> u64 {
         if self < Version::Three { 32 } else { 40 }
     }
 
-    /// Size of a string entry in bytes.
+    /// Returns the size of a string entry in bytes.
     pub fn string_entry_size(self) -> u64 {
         if self < Version::Two { 16 } else { 24 }
     }
@@ -68,14 +68,14 @@ impl Version {
 pub struct Header {
     /// +4: format version.
     pub version: Version,
-    /// +8: size of the whole binary in bytes as it is stored, padding included.
+    /// +8: stored size of the whole binary in bytes, including padding.
     pub size: u64,
     /// +16: offset of the entries.
     pub entries_offset: u64,
-    /// +24: number of entries. Version 1 has the size of its only one here, 40.
+    /// +24: number of entries. In version 1 the field is the size of its only entry, 40.
     pub entries_count: u64,
-    /// +32, from version 3 on: 0, or of a compressed binary its size once it is restored, this header included. Everything
-    /// behind the header is then one zstd or zlib stream.
+    /// +32, from version 3 on: 0, or the decompressed size of a compressed binary, including this header. Everything
+    /// after the header is then one zstd or zlib stream.
     pub inflated_size: u64,
 }
 
@@ -118,7 +118,7 @@ impl Header {
     }
 }
 
-/// The 40 bytes that describe the image.
+/// The 40 bytes that describe an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// +0: form of the image, see [`image_kind`].
@@ -164,14 +164,14 @@ impl Entry {
     }
 }
 
-/// A key and a value: where their text stands.
+/// Offsets of the texts of a key and a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StringEntry {
-    /// +0: offset of the key, which a NUL ends.
+    /// +0: offset of the key, which is terminated by a NUL.
     pub key_offset: u64,
     /// +8: offset of the value.
     pub value_offset: u64,
-    /// +16, from version 2 on: size of the value in bytes. Before that a NUL ends it.
+    /// +16, from version 2 on: size of the value in bytes. In version 1 the value is terminated by a NUL.
     pub value_size: Option<u64>,
 }
 

@@ -6,13 +6,13 @@ use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
 use crate::format::Compressed;
 
-/// More properties than any tool writes (there are two, `triple` and `arch`); a bound for hostile files.
+/// Maximum number of properties, a bound for hostile files: more than any tool writes (two, `triple` and `arch`).
 const MOST_STRINGS: u64 = 1024;
 
-/// More images than there are processors to have some for; a bound for hostile files.
+/// Maximum number of images, a bound for hostile files: more than there are processors.
 const MOST_ENTRIES: u64 = 4096;
 
-/// All strings together, in bytes. They may share their text, so that a small file can state terabytes.
+/// Maximum size of all strings together, in bytes. They may share their text, so that a small file can state terabytes.
 const MOST_TEXT: u64 = 64 << 20;
 
 /// A checked offload binary.
@@ -20,41 +20,42 @@ const MOST_TEXT: u64 = 64 << 20;
 pub struct OffloadBinary<'data> {
     pub version: Version,
     pub contents: Contents<'data>,
-    /// The whole binary, padding included.
+    /// The whole binary, including padding.
     pub view: View<'data>,
 }
 
-/// What is behind the header.
+/// Contents after the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents<'data> {
     Entries(Vec<Entry<'data>>),
-    /// What has to be restored before it can be read.
+    /// A stream that must be decompressed before it can be read.
     Compressed(Compressed<'data>),
 }
 
-/// An image and what is said of it.
+/// An image and its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry<'data> {
-    /// See [`super::image_kind`]; kept as it is, because tools write kinds that others do not know.
+    /// Form of the image, see [`super::image_kind`]; not interpreted, because tools write kinds that others do not
+    /// know.
     pub image_kind: u16,
-    /// See [`crate::target::OffloadKind::from_bit`]; kept as it is for the same reason.
+    /// Offload kind, see [`crate::target::OffloadKind::from_bit`]; not interpreted for the same reason.
     pub offload_kind: u16,
-    /// See [`super::flag`].
+    /// Flags, see [`super::flag`].
     pub flags: u32,
     /// Keys and values in the order of the file.
     pub strings: Vec<(&'data str, &'data str)>,
-    /// The device image; empty where the flags say that there is none.
+    /// The device image; empty where the flags state that there is none.
     pub image: View<'data>,
 }
 
 impl<'data> OffloadBinary<'data> {
-    /// Reads the binary at the start of a view that may go on behind it.
+    /// Reads the binary at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
         let version = header.version;
         let view = view.part("offload binary size", 8, 0, header.size)?;
-        let behind_header = view.size().checked_sub(version.header_size());
-        if behind_header.is_none() {
+        let after_header = view.size().checked_sub(version.header_size());
+        if after_header.is_none() {
             let cause = Cause::Unexpected { value: header.size, expected: "at least that of the header" };
             return Err(view.malformed("offload binary size", 8, cause));
         }
@@ -65,7 +66,7 @@ impl<'data> OffloadBinary<'data> {
         Ok(OffloadBinary { version, contents, view })
     }
 
-    /// The entries of a binary that is not compressed.
+    /// Returns the entries of a binary that is not compressed.
     pub fn entries(&self) -> &[Entry<'data>] {
         match &self.contents {
             Contents::Entries(entries) => entries,
@@ -75,7 +76,7 @@ impl<'data> OffloadBinary<'data> {
 }
 
 impl<'data> Entry<'data> {
-    /// The value of a key; the last one where it repeats, as in LLVM's map.
+    /// Returns the value of a key; the last one where it repeats, as in LLVM's map.
     pub fn string(&self, key: &str) -> Option<&'data str> {
         self.strings.iter().rfind(|(known, _)| *known == key).map(|&(_, value)| value)
     }
@@ -102,13 +103,13 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Entry<'
             image: view.part("offload binary image offset", at + 24, entry.image_offset, entry.image_size)?,
         });
     }
-    refuse_overlaps(view, header, &entries)?;
+    reject_overlaps(view, header, &entries)?;
     Ok(entries)
 }
 
-/// Images stand beside each other. If they could share bytes, binaries in binaries would multiply: 4096 times at each
+/// Rejects images that overlap. If they could share bytes, binaries in binaries would multiply: 4096 times at each
 /// level.
-fn refuse_overlaps(view: View<'_>, header: &Header, entries: &[Entry<'_>]) -> Result<(), Malformed> {
+fn reject_overlaps(view: View<'_>, header: &Header, entries: &[Entry<'_>]) -> Result<(), Malformed> {
     let mut images: Vec<(u64, u64, u64)> =
         (0..).zip(entries).map(|(index, it)| (it.image.start(), it.image.size(), index)).collect();
     images.retain(|&(_, size, _)| size > 0);
@@ -145,7 +146,7 @@ fn read_strings<'data>(
             let cause = Cause::Unexpected { value: size, expected: "at most 64 MiB, all strings together" };
             view.malformed("offload binary string size", at, cause)
         };
-        // Before the text is looked at.
+        // Check the size before reading the text.
         let stated = string.value_size.unwrap_or(0);
         if stated > *text_left {
             return Err(too_much(stated));
@@ -162,7 +163,7 @@ fn read_strings<'data>(
     Ok(strings)
 }
 
-/// What is needed to restore a binary: its header, no longer compressed, and then what the stream gives.
+/// Returns the parts of a compressed binary: its header as it is without compression, and the stream.
 fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'data>, Malformed> {
     let offset = header.entries_offset;
     if offset != header.version.header_size() {

@@ -1,8 +1,8 @@
-//! The string table, laid out as LLVM's `StringTableBuilder` lays out an ELF string table, so that a binary written
-//! here equals the one that llvm-offload-binary writes.
+//! The string table, laid out like an ELF string table of LLVM's `StringTableBuilder`, so that a binary written here
+//! equals the one that llvm-offload-binary writes.
 //!
-//! A leading NUL; then the strings by descending order of their reversed text, so that a string which ends another
-//! stands right behind it and can share its bytes; the empty string is the leading NUL.
+//! It has a leading NUL, then the strings by descending order of their reversed text, so that a string which is a
+//! suffix of another directly follows it and can share its bytes; the empty string is the leading NUL.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub struct StringTable<'text> {
 }
 
 impl<'text> StringTable<'text> {
-    /// Lays out a table that holds all of `strings`, which may repeat.
+    /// Lays out a table that contains all of `strings`, which may repeat.
     pub fn new(strings: impl IntoIterator<Item = &'text str>) -> Self {
         let mut strings: Vec<&str> = strings.into_iter().filter(|text| !text.is_empty()).collect();
         strings.sort_unstable_by(|a, b| b.bytes().rev().cmp(a.bytes().rev()));
@@ -33,15 +33,14 @@ impl<'text> StringTable<'text> {
         table
     }
 
-    /// The table's bytes.
+    /// Returns the table's bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Where one of the strings begins.
+    /// Returns the offset of one of the strings.
     ///
-    /// # Panics
-    /// If the table was made without it.
+    /// # Panics Panics if the table does not contain the string.
     pub fn offset(&self, text: &str) -> u64 {
         self.offsets[text]
     }
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_string_that_ends_another_shares_its_bytes() {
+    fn suffixes_share_their_bytes() {
         let table = StringTable::new(["arch", "x86_64", "64", "", "arch", "4"]);
         assert_eq!(table.bytes(), b"\0arch\0x86_64\0");
         assert_eq!(table.offset("arch"), 1);

@@ -1,4 +1,4 @@
-//! Round trips, a reader so naive that it can be believed, and a table of everything that can be wrong.
+//! Round trips, comparison with a naive reader, and a table of defects.
 
 use super::*;
 use crate::codec::{Codec, Compression, Limit};
@@ -22,7 +22,7 @@ fn put(bytes: &mut [u8], at: usize, value: u64, size: usize) {
     bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
 }
 
-/// Reads the first image the way one would with a hex editor, checking nothing.
+/// Reads the first image as with a hex editor, without checks.
 fn naive_image(bytes: &[u8]) -> &[u8] {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
     let entry = word(16);
@@ -30,7 +30,7 @@ fn naive_image(bytes: &[u8]) -> &[u8] {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn binaries_round_trip() {
     for (version, size) in
         Version::ALL.into_iter().flat_map(|version| [0, 1, 7, 8, 9, 4096].map(|size| (version, size)))
     {
@@ -50,7 +50,7 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn several_images_are_one_binary_each_in_version_1_and_one_for_all_later() {
+fn version_1_writes_one_binary_per_image_and_later_versions_one_for_all() {
     let images = [&b"first"[..], b"", b"the third"];
     for version in Version::ALL {
         let Written { content, images: places } = write(version, &images.map(member)).unwrap();
@@ -72,7 +72,7 @@ fn several_images_are_one_binary_each_in_version_1_and_one_for_all_later() {
 }
 
 #[test]
-fn from_version_2_on_a_value_may_hold_nul() {
+fn values_may_contain_nul_from_version_2_on() {
     let strings = [("symbols", "one\0two\0"), ("triple", "spirv64")];
     for version in [Version::Two, Version::Three] {
         let bytes = written(version, &[Member { strings: &strings, ..member(b"x") }]);
@@ -82,7 +82,7 @@ fn from_version_2_on_a_value_may_hold_nul() {
 }
 
 #[test]
-fn the_layout_of_versions_2_and_3_is_that_of_the_specification() {
+fn versions_2_and_3_have_the_specified_layout() {
     // Header of 32 or 40 bytes, two entries of 40, three string entries of 24, string table, images.
     let strings: [(&str, &str); 2] = [("arch", "a"), ("triple", "t")];
     let members =
@@ -113,7 +113,7 @@ fn the_layout_of_versions_2_and_3_is_that_of_the_specification() {
 }
 
 #[test]
-fn a_compressed_binary_is_restored_to_what_it_was() {
+fn compressed_binaries_round_trip() {
     let image = b"the same and the same and the same and ".repeat(200);
     let members = [member(&image), member(b"another")];
     let plain = write(Version::Three, &members).unwrap().content;
@@ -122,7 +122,7 @@ fn a_compressed_binary_is_restored_to_what_it_was() {
         let (front, padding) = compress(&plain, Compression::new(codec), &mut stream).unwrap();
         let bytes = [front, stream.clone(), padding].concat();
         assert_eq!(bytes.len() % 8, 0);
-        // The header says 40 bytes and the stream; what pads the binary belongs to nobody.
+        // The header states 40 bytes and the stream; the padding of the binary is not counted.
         assert_eq!(bytes[8..16], (40 + stream.len() as u64).to_le_bytes());
         assert_eq!(bytes[32..40], plain.size().to_le_bytes());
         let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
@@ -142,7 +142,7 @@ fn a_compressed_binary_is_restored_to_what_it_was() {
 }
 
 #[test]
-fn an_entry_of_metadata_is_no_image() {
+fn metadata_entries_are_not_images() {
     let strings = [("triple", "t")];
     let metadata = Member { image_kind: 0, offload_kind: 1, flags: flag::METADATA, strings: &strings, image: b"" };
     let bytes = written(Version::Two, &[metadata, member(b"image")]);
@@ -156,7 +156,7 @@ fn images(bytes: &[u8]) -> Vec<Image<'_>> {
 }
 
 #[test]
-fn bytes_behind_the_binary_do_not_belong_to_it() {
+fn bytes_after_the_binary_are_not_part_of_it() {
     for version in Version::ALL {
         let mut bytes = sample(version, b"image");
         let size = bytes.len() as u64;
@@ -166,7 +166,7 @@ fn bytes_behind_the_binary_do_not_belong_to_it() {
 }
 
 #[test]
-fn every_prefix_is_an_error_and_none_a_panic() {
+fn rejects_every_truncation() {
     for version in Version::ALL {
         let bytes = sample(version, b"some device image");
         for end in 0..bytes.len() {
@@ -176,7 +176,7 @@ fn every_prefix_is_an_error_and_none_a_panic() {
 }
 
 #[test]
-fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
+fn extreme_field_values_do_not_panic() {
     for version in Version::ALL {
         let good = written(version, &[member(b"some device image"), member(b"and another")]);
         let (end, front) = (good.len() as u64, version.header_size() as usize + 2 * 40 + 4 * 24);
@@ -198,7 +198,7 @@ fn every_field_at_its_extremes_is_read_or_refused_but_never_a_panic() {
 }
 
 #[test]
-fn each_defect_is_named_with_its_field_offset_and_value() {
+fn errors_state_field_offset_and_value() {
     let good = sample(Version::One, b"some device image");
     let end = good.len() as u64;
     #[rustfmt::skip]
@@ -214,7 +214,7 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
         ("image wraps",       56, u64::MAX, 8, "offload binary image offset at 0x38: offset 18446744073709551615 with size 17 does not fit into 176 bytes"),
         ("key outside",       72, end, 8, "offload binary key at 0x48: string without an end"),
     ];
-    refuse(&good, &defects);
+    assert_rejected(&good, &defects);
     let good = sample(Version::Three, b"some device image");
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, usize, &str); 6] = [
@@ -225,10 +225,10 @@ fn each_defect_is_named_with_its_field_offset_and_value() {
         ("inflated too small", 32, 39, 8, "offload binary inflated size at 0x20: is 0x27, should be at least 40"),
         ("entries elsewhere", 16, 48, 8, "offload binary string offset at 0x38: offset 2 with size 4224 does not fit into 200 bytes"),
     ];
-    refuse(&good, &defects);
+    assert_rejected(&good, &defects);
 }
 
-fn refuse(good: &[u8], defects: &[(&str, usize, u64, usize, &str)]) {
+fn assert_rejected(good: &[u8], defects: &[(&str, usize, u64, usize, &str)]) {
     for &(name, at, value, size, message) in defects {
         let mut bytes = good.to_vec();
         put(&mut bytes, at, value, size);
@@ -238,7 +238,7 @@ fn refuse(good: &[u8], defects: &[(&str, usize, u64, usize, &str)]) {
 }
 
 #[test]
-fn what_shares_bytes_cannot_make_a_small_file_endless_work() {
+fn shared_bytes_cannot_make_a_small_file_expensive() {
     // Images that overlap: containers in containers would multiply.
     let mut bytes = written(Version::Two, &[member(b"some device image"), member(b"and another")]);
     let first = u64::from_le_bytes(bytes[56..64].try_into().unwrap());
@@ -261,7 +261,7 @@ fn what_shares_bytes_cannot_make_a_small_file_endless_work() {
 }
 
 #[test]
-fn a_key_that_is_not_utf8_is_named_as_unreadable() {
+fn rejects_a_key_that_is_not_utf8() {
     let mut bytes = sample(Version::One, b"x");
     let at = bytes.windows(4).position(|w| w == b"arch").unwrap();
     bytes[at] = 0xff;
@@ -269,8 +269,8 @@ fn a_key_that_is_not_utf8_is_named_as_unreadable() {
 }
 
 #[test]
-fn values_that_are_not_known_are_kept_and_reported() {
-    // The packager's document says that HIP is 3; files say 4, and 3 would be OpenMP and CUDA at once.
+fn unknown_values_are_kept_and_reported() {
+    // The packager's document defines HIP as 3; files contain 4, and 3 would be OpenMP and CUDA at once.
     let mut bytes = sample(Version::One, b"x");
     put(&mut bytes, 32, 77, 2);
     put(&mut bytes, 34, 3, 2);

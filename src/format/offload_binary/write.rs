@@ -1,7 +1,7 @@
-//! Writing. Version 1 is equal to the byte to what llvm-offload-binary 22.1 writes for the same strings in the same order
-//! (its own order follows a hash map; ours is the caller's). Versions 2 and 3 follow LLVM's main branch but for one thing:
-//! it puts the images of a binary one right after the other, here each stands at a multiple of eight, as it does in
-//! version 1, so that an ELF file can be read where it is.
+//! Writing. Version 1 equals the output of llvm-offload-binary 22.1 for the same strings in the same order (its own
+//! order follows a hash map, here the caller decides). Versions 2 and 3 follow LLVM's main branch with one exception:
+//! there, the images of a binary are packed without padding; here each is aligned to eight bytes, as in version 1, so
+//! that an ELF file can be read in place.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -13,30 +13,30 @@ use crate::bytes::align_up;
 use crate::codec::{self, Compression, Counted};
 use crate::content::Content;
 
-/// One image and its properties.
+/// An image and its properties.
 #[derive(Debug, Clone)]
 pub struct Member<'a, 'data> {
-    /// See [`super::image_kind`].
+    /// Form of the image, see [`super::image_kind`].
     pub image_kind: u16,
-    /// See [`crate::target::OffloadKind::bit`].
+    /// Offload kind, see [`crate::target::OffloadKind::bit`].
     pub offload_kind: u16,
-    /// See [`super::flag`].
+    /// Flags, see [`super::flag`].
     pub flags: u32,
     /// Keys and values. Keys must not contain NUL, and in version 1 values must not either.
     pub strings: &'a [(&'a str, &'a str)],
     pub image: &'data [u8],
 }
 
-/// Offload binaries, and which of their bytes are the images.
+/// Offload binaries, and the ranges of the images in them.
 #[derive(Debug)]
 pub struct Written<'data> {
     pub content: Content<'data>,
-    /// In the order of the members.
+    /// Ranges in the order of the members.
     pub images: Vec<Range<u64>>,
 }
 
-/// The members as an offload binary; in version 1, which holds one image each, as one binary after the other. The images'
-/// bytes stay borrowed. `None` where a size would leave 64 bits.
+/// Writes the members as an offload binary; in version 1, which holds one image, as one binary per member, back to
+/// back. The images' bytes are borrowed. `None` where a size exceeds 64 bits.
 pub fn write<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<Written<'data>> {
     if version > Version::One {
         return write_one(version, members);
@@ -53,11 +53,10 @@ pub fn write<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<W
     Some(all)
 }
 
-/// Compresses what [`write()`] has made as version 3. The stream goes to `to`; returned are the header that belongs in front
-/// of it, and the padding that belongs behind.
+/// Compresses the output of [`write()`] for version 3. The stream is written to `to`; returns the header that precedes
+/// it, and the padding that follows it.
 ///
-/// # Panics
-/// If the content is of another version.
+/// # Panics Panics if the content is of another version.
 pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let header_size = Version::Three.header_size();
     let mut to = Counted::new(to);

@@ -60,7 +60,7 @@ fn figures(mut view: View, path: &Path) -> Result<Vec<Figures>> {
         let ccob = Ccob::read(view).map_err(|malformed| malformed.in_file(path))?;
         ccob.each_piece(|_| Ok::<(), Infallible>(())).map_err(|failure| match failure {
             Failure::Malformed(malformed) => malformed.in_file(path),
-            Failure::Taker(never) => match never {},
+            Failure::Consumer(never) => match never {},
         })?;
         all.push(Figures::restored(&ccob, start.elapsed()));
         view = view.from(ccob.view.size()).skip_zeros();

@@ -232,7 +232,7 @@ pub fn each_piece_of<T>(
     });
     result.map_err(|failure| match failure {
         Failure::Malformed(malformed) => malformed.in_file(path),
-        Failure::Taker(error) => error,
+        Failure::Consumer(error) => error,
     })
 }
 

@@ -41,8 +41,8 @@ fn main() -> io::Result<()> {
             written.expect("a fixture is small").content
         });
         let mut stream = Vec::new();
-        let (front, padding) = offload_binary::compress(&three, Compression::new(Codec::Zstd), &mut stream)?;
-        let compressed = [front, stream, padding].concat();
+        let (header, padding) = offload_binary::compress(&three, Compression::new(Codec::Zstd), &mut stream)?;
+        let compressed = [header, stream, padding].concat();
         let (binary, two) = (binary.to_vec(), two.to_vec());
 
         let id = format!("openmp-{triple}-{arch}");

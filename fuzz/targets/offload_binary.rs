@@ -14,8 +14,8 @@ fuzz_target!(|data: &[u8]| {
     match &binary.contents {
         Contents::Compressed(compressed) => {
             let limit = Limit(1 << 20);
-            if let Ok(decompressed) = compressed.restore(limit) {
-                assert_eq!(decompressed.len() as u64, compressed.full_size + compressed.front.len() as u64);
+            if let Ok(decompressed) = compressed.decompress(limit) {
+                assert_eq!(decompressed.len() as u64, compressed.full_size + compressed.prefix.len() as u64);
                 assert!(compressed.full_size <= limit.0);
             }
         }
@@ -48,11 +48,11 @@ fn check_written(binary: &OffloadBinary) {
     if binary.version == Version::Three {
         let mut stream = Vec::new();
         let how = Compression::new(Codec::Zlib);
-        let (front, padding) = compress(&written.content, how, &mut stream).expect("writing to a vector does not fail");
-        let stored = [front, stream, padding].concat();
+        let (header, padding) = compress(&written.content, how, &mut stream).expect("writing to a vector does not fail");
+        let stored = [header, stream, padding].concat();
         let stored = OffloadBinary::read(View::new(&stored)).expect("a written binary can be read");
         let Contents::Compressed(compressed) = stored.contents else { panic!("compressed") };
-        assert_eq!(compressed.restore(Limit::default()).expect("a compressed binary can be decompressed"), bytes);
+        assert_eq!(compressed.decompress(Limit::default()).expect("a compressed binary can be decompressed"), bytes);
     }
 }
 

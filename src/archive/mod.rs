@@ -47,47 +47,51 @@ pub type Unpack<'data> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'dat
 pub type Members<'data> = Result<Vec<Member<'data>>, Malformed>;
 
 /// A format of archives: its magic, the offset of the magic, and its reader.
-pub struct Form {
+pub struct ArchiveFormat {
     magic: &'static [u8],
     offset: u64,
     /// Returns whether a file with this magic is such an archive, where other files share the magic.
-    is_one: fn(View<'_>) -> bool,
+    has_format: fn(View<'_>) -> bool,
     /// Reader of the members, in the order of the archive.
     pub members: for<'data> fn(View<'data>) -> Members<'data>,
 }
 
 /// Defines a format whose magic no other files have.
-const fn form(magic: &'static [u8], offset: u64, members: for<'data> fn(View<'data>) -> Members<'data>) -> Form {
-    Form { magic, offset, is_one: |_| true, members }
+const fn format(
+    magic: &'static [u8],
+    offset: u64,
+    members: for<'data> fn(View<'data>) -> Members<'data>,
+) -> ArchiveFormat {
+    ArchiveFormat { magic, offset, has_format: |_| true, members }
 }
 
-const fn universal_form(magic: &'static [u8]) -> Form {
-    Form { is_one: universal::holds_archives, ..form(magic, 0, universal::members) }
+const fn universal_format(magic: &'static [u8]) -> ArchiveFormat {
+    ArchiveFormat { has_format: universal::holds_archives, ..format(magic, 0, universal::members) }
 }
 
-const FORMS: &[Form] = &[
-    form(ar::MAGICS[0], 0, ar::members),
-    form(ar::MAGICS[1], 0, ar::members),
+const FORMATS: &[ArchiveFormat] = &[
+    format(ar::MAGICS[0], 0, ar::members),
+    format(ar::MAGICS[1], 0, ar::members),
     #[cfg(feature = "archives")]
-    form(b"PK\x03\x04", 0, zip::members),
+    format(b"PK\x03\x04", 0, zip::members),
     // A zip file without files.
     #[cfg(feature = "archives")]
-    form(b"PK\x05\x06", 0, zip::members),
+    format(b"PK\x05\x06", 0, zip::members),
     // The version that follows differs between POSIX and GNU.
     #[cfg(feature = "archives")]
-    form(b"ustar", 257, tar::members),
-    form(b"\x1f\x8b\x08", 0, compressed::gzip),
-    form(&codec::ZSTD_MAGIC, 0, compressed::zstd),
+    format(b"ustar", 257, tar::members),
+    format(b"\x1f\x8b\x08", 0, compressed::gzip),
+    format(&codec::ZSTD_MAGIC, 0, compressed::zstd),
     // A skippable frame, with which parallel compressors begin.
-    form(b"\x50\x2a\x4d\x18", 0, compressed::zstd),
-    universal_form(universal::MAGIC_32),
-    universal_form(universal::MAGIC_64),
+    format(b"\x50\x2a\x4d\x18", 0, compressed::zstd),
+    universal_format(universal::MAGIC_32),
+    universal_format(universal::MAGIC_64),
 ];
 
-impl Form {
+impl ArchiveFormat {
     /// Returns the format with which the view begins.
-    pub fn of(view: View) -> Option<&'static Form> {
-        FORMS.iter().find(|form| view.from(form.offset).starts_with(form.magic) && (form.is_one)(view))
+    pub fn of(view: View) -> Option<&'static ArchiveFormat> {
+        FORMATS.iter().find(|format| view.from(format.offset).starts_with(format.magic) && (format.has_format)(view))
     }
 
     /// Returns whether this is the format of static libraries.
@@ -98,7 +102,7 @@ impl Form {
 
 /// Returns the members of an archive, in its order; `None` where the view is not an archive.
 pub fn members(view: View<'_>) -> Option<Members<'_>> {
-    Form::of(view).map(|form| (form.members)(view))
+    ArchiveFormat::of(view).map(|format| (format.members)(view))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::codec::Codec;
 use crate::format::ImageKind;
 use crate::inventory::{Container, Image, NestedImage};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
-use crate::target::{TargetId, nvptx, order};
+use crate::target::{TargetId, natural_order, nvptx};
 
 /// Facts about a file.
 pub struct FileFacts<'a> {
@@ -162,7 +162,7 @@ pub fn unique_list(labels: &[String]) -> String {
 }
 
 fn sorted(mut labels: Vec<String>) -> Vec<String> {
-    labels.sort_by_cached_key(|label| order(label));
+    labels.sort_by_cached_key(|label| natural_order(label));
     labels.dedup();
     labels
 }

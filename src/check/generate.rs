@@ -8,7 +8,7 @@ use super::policy::{PolicyTarget, Size};
 use crate::codec::Codec;
 use crate::inspect::DebugLevel;
 use crate::survey::AnalyzedFile;
-use crate::target::order;
+use crate::target::natural_order;
 
 /// Size limits are a tenth above the current sizes, because a limit that must be raised with every commit is soon ignored.
 const HEADROOM_DIVISOR: u64 = 10;
@@ -126,7 +126,7 @@ fn pattern(path: &str) -> String {
 
 fn sorted(names: BTreeSet<String>) -> Vec<String> {
     let mut names: Vec<String> = names.into_iter().collect();
-    names.sort_by_cached_key(|name| order(name));
+    names.sort_by_cached_key(|name| natural_order(name));
     names
 }
 

@@ -12,7 +12,7 @@ use super::{Status, figures};
 use crate::format::bundle::{FILE_TYPES, FileType};
 use crate::format::ccob;
 use crate::io::Input;
-use crate::ops::{self, BundleOptions, FileToBundle};
+use crate::ops::{self, BundleInput, BundleOptions};
 use crate::target::BundleEntryId;
 
 /// Bundle files for several targets into one file
@@ -61,7 +61,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut files = Vec::new();
     for (written, path) in &arguments.targets {
         let id = BundleEntryId::check(written).context("--target")?.canonical();
-        files.push(FileToBundle { id, input: Input::open_any(path, access::get())? });
+        files.push(BundleInput { id, input: Input::open_any(path, access::get())? });
     }
     let ids: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
     ops::check_composition(&ids)?;

@@ -1,10 +1,10 @@
 //! The line that `-v` prints about a compression or decompression.
 
-use crate::ops::Figures;
+use crate::ops::CompressionStats;
 
 /// Formats version and codec, sizes, speed and the stored hash as one line.
-pub fn line(figures: &Figures) -> String {
-    let Figures { version, codec, level, full_size, stored_size, hash, time } = figures;
+pub fn line(figures: &CompressionStats) -> String {
+    let CompressionStats { version, codec, level, full_size, stored_size, hash, time } = figures;
     let level = level.map(|level| format!(" level {level}")).unwrap_or_default();
     let percent = 100.0 * *stored_size as f64 / (*full_size).max(1) as f64;
     let speed = *full_size as f64 / f64::from(1 << 20) / time.as_secs_f64().max(1e-9);
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn formats_the_figures_as_one_line() {
-        let figures = Figures {
+        let figures = CompressionStats {
             version: 3,
             codec: Codec::Zstd,
             level: Some(3),

@@ -10,7 +10,7 @@ use super::access;
 use super::compression::CompressionArguments;
 use crate::format::offload_binary::Version;
 use crate::io::Input;
-use crate::ops::{self, ImageToPack, PackOptions};
+use crate::ops::{self, PackInput, PackOptions};
 use crate::target::OffloadKind;
 
 /// Pack device images into an offload binary, as clang-offload-packager does
@@ -61,13 +61,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for text in &arguments.described {
         let described = Described::parse(text).with_context(|| format!("--image {text}"))?;
         for file in described.files {
-            let mut image = ImageToPack::read(Input::open(file, access::get())?, described.strings.clone(), version)?;
+            let mut image = PackInput::read(Input::open(file, access::get())?, described.strings.clone(), version)?;
             image.offload_kind = described.offload_kind;
             images.push(image);
         }
     }
     for path in arguments.images {
-        images.push(ImageToPack::read(Input::open(path, access::get())?, Vec::new(), version)?);
+        images.push(PackInput::read(Input::open(path, access::get())?, Vec::new(), version)?);
     }
     ensure!(!images.is_empty(), "pack: no image given; pass IMAGE or --image file=IMAGE");
     for image in &mut images {

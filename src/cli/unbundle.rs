@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::{Status, figures};
 use crate::format::bundle::FileType;
 use crate::io::Input;
-use crate::ops::{self, UnbundleOptions, WantedFile};
+use crate::ops::{self, RequestedTarget, UnbundleOptions};
 use crate::target::BundleEntryId;
 use crate::target::compatibility::{Fit, KindRules};
 
@@ -71,7 +71,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut targets = Vec::new();
     for (id, output) in arguments.targets {
         ensure!(BundleEntryId::parse(&id).is_some(), "--target: {}", BundleEntryId::invalid(&id));
-        targets.push(WantedFile { id, output });
+        targets.push(RequestedTarget { id, output });
     }
     let options = UnbundleOptions {
         file_type: arguments.file_type,

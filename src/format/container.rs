@@ -43,33 +43,33 @@ pub struct Compressed<'data> {
     /// Size of the decompressed stream, in bytes.
     pub full_size: u64,
     /// Bytes that precede the decompressed stream in the decompressed container.
-    pub front: Vec<u8>,
+    pub prefix: Vec<u8>,
     /// Hash of the decompressed bytes, where the container states one.
     pub hash: Option<ccob::StoredHash>,
 }
 
 impl Compressed<'_> {
     /// Decompresses the container and verifies its hash.
-    pub fn restore(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
+    pub fn decompress(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
         let full = codec::decompress(self.codec, self.stored, self.full_size, limit)?;
         if let Some(hash) = self.hash {
             hash.verify(&full)?;
         }
-        Ok(self.behind_its_front(full))
+        Ok(self.with_prefix(full))
     }
 
     /// Like [`Self::decompress`], without verifying the hash: an earlier call did, and hashing takes four times as long
     /// as decompressing.
-    pub fn restore_again(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
-        codec::decompress(self.codec, self.stored, self.full_size, limit).map(|full| self.behind_its_front(full))
+    pub fn decompress_unverified(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
+        codec::decompress(self.codec, self.stored, self.full_size, limit).map(|full| self.with_prefix(full))
     }
 
-    fn behind_its_front(&self, full: Vec<u8>) -> Vec<u8> {
-        if self.front.is_empty() {
+    fn with_prefix(&self, full: Vec<u8>) -> Vec<u8> {
+        if self.prefix.is_empty() {
             return full;
         }
-        let mut restored = self.front.clone();
-        restored.extend(full);
-        restored
+        let mut container = self.prefix.clone();
+        container.extend(full);
+        container
     }
 }

@@ -10,21 +10,21 @@ use crate::error::Malformed;
 /// The most recently decompressed bytes: an image, or all images of a group. The images of a group follow each other,
 /// so one entry suffices, and no more than one is kept in memory.
 #[derive(Debug, Default)]
-pub struct Group<'data> {
-    of: Option<View<'data>>,
+pub struct GroupCache<'data> {
+    stream: Option<View<'data>>,
     full: Vec<u8>,
     /// Number of decompressions of groups.
-    times: usize,
+    decompressions: usize,
 }
 
-impl<'data> Group<'data> {
+impl<'data> GroupCache<'data> {
     /// Creates a cache that reuses a buffer.
-    pub fn reusing(buffer: Vec<u8>) -> Self {
-        Group { full: buffer, ..Group::default() }
+    pub fn with_buffer(buffer: Vec<u8>) -> Self {
+        GroupCache { full: buffer, ..GroupCache::default() }
     }
 
     /// Returns the buffer, to be reused.
-    pub fn into_room(self) -> Vec<u8> {
+    pub fn into_buffer(self) -> Vec<u8> {
         self.full
     }
 
@@ -34,16 +34,16 @@ impl<'data> Group<'data> {
             return image.bytes(limit);
         }
         if image.part.is_none() {
-            self.of = None;
+            self.stream = None;
             image.decompress_into(&mut self.full, limit)?;
             return Ok(Cow::Borrowed(&self.full[image.own_range(&self.full)?]));
         }
         // No two streams of a container begin at one offset.
-        if self.of.is_none_or(|view| (view.start(), view.size()) != (image.view.start(), image.view.size())) {
-            self.of = None;
+        if self.stream.is_none_or(|view| (view.start(), view.size()) != (image.view.start(), image.view.size())) {
+            self.stream = None;
             image.decompress_into(&mut self.full, limit)?;
-            self.of = Some(image.view);
-            self.times += 1;
+            self.stream = Some(image.view);
+            self.decompressions += 1;
         }
         Ok(Cow::Borrowed(&self.full[image.own_range(&self.full)?]))
     }
@@ -52,7 +52,7 @@ impl<'data> Group<'data> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{ImageKind, Part};
+    use crate::format::{GroupPart, ImageKind};
 
     #[test]
     fn a_group_is_decompressed_once_for_all_of_its_images() {
@@ -62,17 +62,17 @@ mod tests {
             image_kind: ImageKind::Unknown,
             codec: Some(Codec::Zstd),
             full_size: Some(size),
-            part: Some(Part { offset, whole: payload.len() as u64 }),
+            part: Some(GroupPart { offset, whole: payload.len() as u64 }),
             ..Image::new(View::new(&stored), None, None, None)
         };
-        let mut group = Group::default();
+        let mut group = GroupCache::default();
         for (offset, size) in [(0, 11), (13, 12), (0, 11)] {
             let image = image(offset, size);
             let own = image.bytes(Limit::default()).unwrap();
             assert_eq!(&*own, &payload[offset as usize..][..size as usize]);
             assert_eq!(group.bytes(&image, Limit::default()).unwrap(), own);
         }
-        assert_eq!(group.times, 1);
+        assert_eq!(group.decompressions, 1);
         assert!(group.bytes(&image(20, 6), Limit::default()).is_err());
     }
 }

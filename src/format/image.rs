@@ -24,7 +24,7 @@ pub struct Image<'data> {
     /// Further properties that the container states, as keys and values; `triple` and `arch` are among them.
     pub strings: Vec<(&'data str, &'data str)>,
     /// Fields with unknown values.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownValue>,
     /// Stored bytes of the image.
     pub view: View<'data>,
     /// Codec of the stored bytes; absent where the format has no compression of images.
@@ -32,12 +32,12 @@ pub struct Image<'data> {
     /// Decompressed size; absent where the image is not compressed.
     pub full_size: Option<u64>,
     /// Position in the decompressed bytes, where several images are compressed as one.
-    pub part: Option<Part>,
+    pub part: Option<GroupPart>,
 }
 
 /// A part of decompressed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct GroupPart {
     pub offset: u64,
     /// Size of all decompressed bytes.
     pub whole: u64,
@@ -45,7 +45,7 @@ pub struct Part {
 
 /// A field of a container with a value that is not in its specification, kept for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownValue {
     pub field: &'static str,
     pub value: u64,
 }

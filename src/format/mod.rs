@@ -21,8 +21,8 @@ mod recognize;
 pub use container::{Compressed, Container, Contents};
 pub use container_type::{ContainerType, Descriptor, Recognition, RegisteringRuntime, SelectionScope, WrapInput};
 pub use device_image::{DeviceImage, ImageKind};
-pub use group::Group;
-pub use image::{Image, Part, Unknown, image_range, without_nul};
+pub use group::GroupCache;
+pub use image::{GroupPart, Image, UnknownValue, image_range, without_nul};
 pub use recognize::{
     FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, device_elf, not_a_container, of_magic,
     read, read_in_section,

@@ -12,7 +12,7 @@ mod wrapper;
 
 use crate::codec::Codec;
 use crate::error::Malformed;
-use crate::format::{ContainerType, ImageKind, Part, Unknown};
+use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::OffloadKind;
 
 pub use address::{Address, OnDisk};
@@ -114,7 +114,7 @@ pub struct Image {
     /// Everything that the container says in keys and values.
     pub strings: Vec<(String, String)>,
     /// Values of the container's fields that are not known.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownValue>,
     /// Absent inside a compressed container.
     pub offset: Option<u64>,
     /// What is stored; absent inside a compressed container, where images have no sizes of their own.
@@ -142,7 +142,7 @@ pub(crate) struct StoredBytes {
     /// Size in bytes.
     pub size: u64,
     /// Place in the decompressed bytes, for images that are compressed together.
-    pub part: Option<Part>,
+    pub part: Option<GroupPart>,
 }
 
 impl File {

@@ -23,8 +23,8 @@ mod wrap;
 #[cfg(feature = "inspect")]
 pub use analyze::{analyze_outcome, survey};
 pub use bundle::{
-    BundleOptions, Bundled, Explain, Figures, FileToBundle, UnbundleOptions, WantedFile, bundle, check_archive,
-    check_composition, decompressed, decompressed_members, list, unbundle,
+    BundleInput, BundleOptions, BundleSummary, CompressionStats, Explain, RequestedTarget, UnbundleOptions, bundle,
+    check_archive, check_composition, decompression_stats, list, member_decompression_stats, unbundle,
 };
 #[cfg(feature = "check")]
 pub use check::{CheckedPaths, Checker, check_paths};
@@ -38,7 +38,7 @@ pub use image_bytes::image_error;
 pub use inspect::{Incomplete, inspect};
 #[cfg(feature = "check")]
 pub use lock::{LockBuilder, RecordedFile, lock_paths};
-pub use pack::{ImageToPack, PackOptions, pack, pack_into};
+pub use pack::{PackInput, PackOptions, pack, pack_into};
 #[cfg(feature = "inspect")]
 pub use verify::{VerifyError, verify};
 pub use wrap::{ImageFile, WrapOptions, WrapSummary, wrap};

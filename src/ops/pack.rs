@@ -20,7 +20,7 @@ pub struct PackOptions {
 }
 
 /// An image and all that will be said of it.
-pub struct ImageToPack {
+pub struct PackInput {
     pub input: Input,
     /// See [`image_kind`].
     pub image_kind: u16,
@@ -32,10 +32,10 @@ pub struct ImageToPack {
     pub strings: Vec<(String, String)>,
 }
 
-impl ImageToPack {
+impl PackInput {
     /// An image as its own content shows it, with the strings that the user gave. A triple and an arch that were not given
     /// are read from the image; what was given must not contradict it.
-    pub fn read(input: Input, strings: Vec<(String, String)>, version: Version) -> Result<ImageToPack, ImageError> {
+    pub fn read(input: Input, strings: Vec<(String, String)>, version: Version) -> Result<PackInput, ImageError> {
         let (view, path) = (input.view(), input.path());
         let own = DeviceImage::identify(view);
         match own.image_kind {
@@ -55,7 +55,7 @@ impl ImageToPack {
             let triple = own.triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
             strings.push(("triple".to_owned(), triple.to_owned()));
         }
-        Ok(ImageToPack { input, image_kind, offload_kind: 0, flags: 0, strings })
+        Ok(PackInput { input, image_kind, offload_kind: 0, flags: 0, strings })
     }
 }
 
@@ -72,12 +72,12 @@ fn image_kind_of(own: &DeviceImage, path: &Path, version: Version) -> u16 {
 }
 
 /// Writes the offload binary. The images are moved from file to file, and read only to be compressed.
-pub fn pack(images: &[ImageToPack], options: &PackOptions) -> Result<()> {
+pub fn pack(images: &[PackInput], options: &PackOptions) -> Result<()> {
     pack_into(Output::create(&options.output)?, images, options)
 }
 
 /// The same for an output that was begun already.
-pub fn pack_into(mut output: Output, images: &[ImageToPack], options: &PackOptions) -> Result<()> {
+pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions) -> Result<()> {
     let strings: Vec<Vec<(&str, &str)>> = images
         .iter()
         .map(|image| image.strings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
@@ -102,14 +102,14 @@ pub fn pack_into(mut output: Output, images: &[ImageToPack], options: &PackOptio
             sink.write_to(&mut output)?;
         }
         Some(how) => {
-            let (mut front, mut padding) = Default::default();
+            let (mut header, mut padding) = Default::default();
             // The header states the compressed size, and an output need not be a file that one can go back in.
             let stream = Input::from_temp_file(&options.output, &output.directory(), Access::read(), |file| {
-                (front, padding) = offload_binary::compress(&content, how, file)?;
+                (header, padding) = offload_binary::compress(&content, how, file)?;
                 Ok(())
             })?;
             let mut sink = Sink::new([&stream]);
-            [front.as_slice(), stream.view().data(), padding.as_slice()].iter().for_each(|part| sink.push(part));
+            [header.as_slice(), stream.view().data(), padding.as_slice()].iter().for_each(|part| sink.push(part));
             sink.write_to(&mut output)?;
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::check::{Finding, ImageLocation};
-use crate::target::order;
+use crate::target::natural_order;
 
 /// Findings of one file and rule with the same message.
 pub struct FindingGroup<'a> {
@@ -41,7 +41,7 @@ impl FindingGroup<'_> {
             }
             several => {
                 let mut archs: Vec<&str> = several.iter().filter_map(|image| image.arch.as_deref()).collect();
-                archs.sort_by_cached_key(|arch| order(arch));
+                archs.sort_by_cached_key(|arch| natural_order(arch));
                 archs.dedup();
                 let archs = if archs.is_empty() { String::new() } else { format!(" ({})", archs.join(", ")) };
                 Some(format!("each of {} images{archs}", several.len()))

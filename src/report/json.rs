@@ -245,7 +245,7 @@ impl<'a> JsonImage<'a> {
             unknown: image
                 .unknown
                 .iter()
-                .map(|&format::Unknown { field, value }| JsonUnknown { field, value })
+                .map(|&format::UnknownValue { field, value }| JsonUnknown { field, value })
                 .collect(),
             containers: image.containers.iter().map(|it| JsonContainer::new(file, it, codec)).collect(),
         }

@@ -2,7 +2,7 @@
 
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
-use crate::format::{ImageKind, Unknown};
+use crate::format::{ImageKind, UnknownValue};
 use crate::inventory::{Container, File, Image, PointsTo, Section, Wrapper, WrapperKind};
 
 fn headings() -> [Column; 8] {
@@ -121,7 +121,7 @@ fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut Vec<String>, outer: &str,
             let (own, stated) = (printable(own), printable(image.arch.as_deref().unwrap_or_default()));
             unknown.push(format!("image{offset}: the container states {stated}, the image's own header {own}"));
         }
-        for Unknown { field, value } in &image.unknown {
+        for UnknownValue { field, value } in &image.unknown {
             unknown.push(format!("image{offset}: unknown {field} {value:#x}"));
         }
         for inner in &image.containers {

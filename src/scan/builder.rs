@@ -8,7 +8,7 @@ use super::cache::DecompressedCache;
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
-use crate::format::{self, Contents, Group};
+use crate::format::{self, Contents, GroupCache};
 use crate::inventory::{Container, Image, InSection, StoredBytes, contradicting_arch, origin, stored_origin};
 
 /// Deepest level of containers in containers that is read. Real files have three.
@@ -70,7 +70,7 @@ impl InventoryBuilder<'_> {
 
     /// Records the images of a compressed container at `start`.
     fn compressed(&mut self, compressed: &format::Compressed<'_>, start: u64, place: Place<'_>) -> Vec<Image> {
-        let decompressed = self.prefetched.take().unwrap_or_else(|| compressed.restore(self.options.limit));
+        let decompressed = self.prefetched.take().unwrap_or_else(|| compressed.decompress(self.options.limit));
         match decompressed {
             Ok(bytes) => {
                 let stream = place.stream.or(Some(compressed.stored.start()));
@@ -103,13 +103,13 @@ impl InventoryBuilder<'_> {
     }
 
     fn images(&mut self, images: &[format::Image<'_>], place: Place<'_>) -> Vec<Image> {
-        let mut group = Group::reusing(std::mem::take(&mut self.buffer));
+        let mut group = GroupCache::with_buffer(std::mem::take(&mut self.buffer));
         let recorded = images.iter().map(|image| self.image(image, &mut group, place)).collect();
-        self.buffer = group.into_room();
+        self.buffer = group.into_buffer();
         recorded
     }
 
-    fn image<'data>(&mut self, image: &format::Image<'data>, group: &mut Group<'data>, place: Place<'_>) -> Image {
+    fn image<'data>(&mut self, image: &format::Image<'data>, group: &mut GroupCache<'data>, place: Place<'_>) -> Image {
         let is_in_file = place.stream.is_none();
         let mut recorded = Image {
             kind: image.kind,
@@ -141,7 +141,7 @@ impl InventoryBuilder<'_> {
     fn look_into<'data>(
         &mut self,
         image: &format::Image<'data>,
-        group: &mut Group<'data>,
+        group: &mut GroupCache<'data>,
         place: Place<'_>,
         recorded: &mut Image,
     ) {

@@ -221,7 +221,7 @@ struct Expansion<'a> {
 
 impl Expansion<'_> {
     fn expand(&mut self, slice: InputSlice, path: &Path, depth: usize) {
-        let form = archive::Form::of(slice.view());
+        let form = archive::ArchiveFormat::of(slice.view());
         let form = form.filter(|form| self.options.archives == Archives::All || form.is_library());
         let Some(form) = form.filter(|_| depth < MAX_DEPTH) else { return (self.take)(Ok(slice)) };
         match (form.members)(slice.view()) {

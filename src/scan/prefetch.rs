@@ -37,7 +37,7 @@ impl Prefetch {
             return;
         }
         let mut decompressed = Vec::new();
-        in_parallel(&batch, processors(), |it| it.restore(limit), &mut |result| decompressed.push(result));
+        in_parallel(&batch, processors(), |it| it.decompress(limit), &mut |result| decompressed.push(result));
         self.0 = batch.iter().map(|it| it.stored.start()).zip(decompressed).collect();
     }
 

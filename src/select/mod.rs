@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use crate::format::{ImageKind, SelectionScope};
 use crate::inventory::{Container, File, Image, NestedImage};
 use crate::target::nvptx::{self, Suffix};
-use crate::target::runs_on::{Code, Form, Obstacle, Way};
+use crate::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
 use crate::target::{Device, OffloadKind, Platform};
 
 /// Images of which a runtime selects at most one for a device: those of a fat binary or bundle, or of all offload binaries
@@ -48,7 +48,7 @@ pub struct Candidate<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     /// The selected image, if any, and how its code is loaded.
-    pub selected: Option<(usize, Way)>,
+    pub selected: Option<(usize, LoadMethod)>,
     /// Further images for the same target, with other kernels.
     pub also_selected: Vec<usize>,
     /// All other images, in order.
@@ -74,14 +74,14 @@ impl Selection {
 pub enum RejectReason {
     /// The code does not run on the device.
     #[error("{0}")]
-    Obstacle(Obstacle),
+    Incompatibility(Incompatibility),
     /// The runtime does not support the format.
     #[error("{runtime} does not support {}", .form.name())]
     Form {
         /// Name of the runtime.
         runtime: &'static str,
         /// Format of the code.
-        form: Form,
+        form: CodeForm,
     },
     /// The code runs, but the runtime prefers another image.
     #[error("compatible, but image {by} is preferred")]
@@ -95,7 +95,7 @@ pub enum RejectReason {
         /// Name of the runtime.
         runtime: &'static str,
         /// The unmet requirement.
-        obstacle: Obstacle,
+        obstacle: Incompatibility,
     },
     /// The image is input of a device linker.
     #[error("must be linked with other device code first")]
@@ -127,14 +127,10 @@ impl<'a> Found<'a> {
         let container = nested.container();
         let candidate = Candidate { number: nested.index, image: nested.image };
         let runtime = Runtime::of(candidate.image.kind, candidate.platform());
-<<<<<<< HEAD
-        let own: Option<*const Container> = (!is_registered_with_others(container)).then_some(container);
-=======
         let own: Option<*const Container> = match container.container_type.descriptor().selection_scope {
             SelectionScope::Container => Some(container),
             SelectionScope::File => None,
         };
->>>>>>> 2163a8a (format: one descriptor per container type)
         let place = *self.places.entry((runtime.kind, own)).or_insert(self.all.len());
         if place == self.all.len() {
             let needs_device_link = container.section_name() == Some(DEVICE_LINK_SECTION);
@@ -144,16 +140,6 @@ impl<'a> Found<'a> {
     }
 }
 
-<<<<<<< HEAD
-/// Returns whether the images of a container are registered together with those of other containers: each offload binary in
-/// a program has one image, and so do the sections of bundled objects and SYCL images.
-fn is_registered_with_others(container: &Container) -> bool {
-    use ContainerType::{BundleSection, OffloadBinary, SyclImage};
-    matches!(container.container_type, OffloadBinary | BundleSection | SyclImage)
-}
-
-=======
->>>>>>> 2163a8a (format: one descriptor per container type)
 impl<'a> Candidate<'a> {
     /// Returns the platform that the image is for.
     pub fn platform(&self) -> Option<Platform> {
@@ -162,7 +148,7 @@ impl<'a> Candidate<'a> {
 
     /// Returns why a loader rejects the image after the runtime selected it by its container: the architecture in the
     /// header of the image does not run on the device.
-    fn load_failure(&self, device: &Device) -> Option<Obstacle> {
+    fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
         let Image { triple, own_arch, image_kind, .. } = self.image;
         let form = form(*image_kind, self.platform());
         let own = Code { form, triple: triple.as_deref(), arch: Some(own_arch.as_deref()?) };
@@ -179,16 +165,16 @@ impl<'a> Candidate<'a> {
     }
 }
 
-fn form(kind: ImageKind, platform: Option<Platform>) -> Form {
+fn form(kind: ImageKind, platform: Option<Platform>) -> CodeForm {
     match kind {
-        ImageKind::Elf => Form::Machine,
-        ImageKind::Ptx => Form::Ptx,
-        ImageKind::SpirV => Form::SpirV,
-        ImageKind::Bitcode => Form::Bitcode,
-        ImageKind::Nvvm => Form::LinkTime,
+        ImageKind::Elf => CodeForm::Machine,
+        ImageKind::Ptx => CodeForm::Ptx,
+        ImageKind::SpirV => CodeForm::SpirV,
+        ImageKind::Bitcode => CodeForm::Bitcode,
+        ImageKind::Nvvm => CodeForm::LinkTime,
         // AOT-compiled code for Intel GPUs and for FPGAs has formats of its own.
-        ImageKind::Unknown if platform == Some(Platform::SpirV) => Form::Machine,
-        _ => Form::Other,
+        ImageKind::Unknown if platform == Some(Platform::SpirV) => CodeForm::Machine,
+        _ => CodeForm::Other,
     }
 }
 
@@ -212,7 +198,7 @@ impl CandidateSet<'_> {
     }
 
     fn select_by(&self, runtime: &Runtime, device: &Device) -> Selection {
-        let verdicts: Vec<Result<Way, RejectReason>> =
+        let verdicts: Vec<Result<LoadMethod, RejectReason>> =
             self.candidates.iter().map(|candidate| self.check_candidate(runtime, candidate, device)).collect();
         let winner = self.preferred(runtime.preference, &verdicts);
         let mut selection = Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new() };
@@ -233,7 +219,7 @@ impl CandidateSet<'_> {
                 }
                 (Ok(_), _) => RejectReason::Outranked { by: winner.map_or(0, |winner| self.candidates[winner].number) },
                 (Err(RejectReason::SelectedButUnloadable { obstacle, .. }), _) if winner != Some(index) => {
-                    RejectReason::Obstacle(obstacle)
+                    RejectReason::Incompatibility(obstacle)
                 }
                 (Err(reason), _) => reason,
             };
@@ -243,9 +229,9 @@ impl CandidateSet<'_> {
     }
 
     /// Returns the index of the candidate that a runtime prefers.
-    fn preferred(&self, preference: Preference, verdicts: &[Result<Way, RejectReason>]) -> Option<usize> {
+    fn preferred(&self, preference: Preference, verdicts: &[Result<LoadMethod, RejectReason>]) -> Option<usize> {
         let runs = |index: &usize| verdicts[*index].is_ok();
-        let is_selected = |verdict: &Result<Way, RejectReason>| {
+        let is_selected = |verdict: &Result<LoadMethod, RejectReason>| {
             matches!(verdict, Ok(_) | Err(RejectReason::SelectedButUnloadable { .. }))
         };
         match preference {
@@ -275,7 +261,7 @@ impl CandidateSet<'_> {
         runtime: &Runtime,
         candidate: &Candidate<'_>,
         device: &Device,
-    ) -> Result<Way, RejectReason> {
+    ) -> Result<LoadMethod, RejectReason> {
         if self.needs_device_link {
             return Err(RejectReason::NeedsDeviceLink);
         }
@@ -288,7 +274,7 @@ impl CandidateSet<'_> {
             Err(obstacle) if runtime.selects_without_full_check() && accepts_by_number(code, device) => {
                 Err(RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle })
             }
-            Err(obstacle) => Err(RejectReason::Obstacle(obstacle)),
+            Err(obstacle) => Err(RejectReason::Incompatibility(obstacle)),
         }
     }
 }
@@ -298,21 +284,23 @@ impl CandidateSet<'_> {
 /// later than the device's. It ignores the suffix.
 fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
     match (code.form, code.arch.and_then(nvptx::Arch::parse), device) {
-        (Form::Machine, Some(own), &Device::Nvidia(number)) => own.number / 10 == number / 10 && own.number <= number,
+        (CodeForm::Machine, Some(own), &Device::Nvidia(number)) => {
+            own.number / 10 == number / 10 && own.number <= number
+        }
         _ => false,
     }
 }
 
 /// Sort key of images that run on a device, the nearest first. Among equally near images the first precedes, except for PTX,
 /// where the last does.
-fn distance(way: Option<&Way>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, isize) {
+fn distance(way: Option<&LoadMethod>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, isize) {
     let arch = image.arch.as_deref().and_then(nvptx::Arch::parse);
     let breadth = match arch.and_then(|arch| arch.suffix) {
         Some(Suffix::Specific) => 0,
         Some(Suffix::Family) => 1,
         None => 2,
     };
-    let is_ptx = way == Some(&Way::FromPtx);
+    let is_ptx = way == Some(&LoadMethod::FromPtx);
     let place = if is_ptx { -(index as isize) } else { index as isize };
     (is_ptx, Reverse(arch.map_or(0, |arch| arch.number)), breadth, place)
 }

@@ -1,6 +1,6 @@
 //! The runtimes and the order in which each of them tries images: data from their sources and manuals.
 
-use crate::target::runs_on::Form;
+use crate::target::runs_on::CodeForm;
 use crate::target::{OffloadKind, Platform};
 
 /// Image selection of a runtime.
@@ -17,7 +17,7 @@ pub struct Runtime {
     /// The order.
     pub preference: Preference,
     /// Formats that it supports. It skips images for its devices in other formats.
-    pub accepted_forms: &'static [Form],
+    pub accepted_forms: &'static [CodeForm],
     /// Earlier releases, if their order differs.
     pub earlier: Option<&'static Runtime>,
 }
@@ -52,7 +52,7 @@ const RUNTIMES: [Runtime; 4] = [
         release: "CUDA 11 to 13",
         order: "the nearest compatible cubin, else the nearest PTX",
         preference: Preference::Nearest,
-        accepted_forms: &[Form::Machine, Form::Ptx],
+        accepted_forms: &[CodeForm::Machine, CodeForm::Ptx],
         earlier: None,
     },
     // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is asked for the device's target id,
@@ -65,7 +65,7 @@ const RUNTIMES: [Runtime; 4] = [
         release: "ROCm 7",
         order: "the first compatible entry for the processor, else for its generic processor, else SPIR-V",
         preference: Preference::Best,
-        accepted_forms: &[Form::Machine, Form::SpirV],
+        accepted_forms: &[CodeForm::Machine, CodeForm::SpirV],
         earlier: None,
     },
     // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order in which they
@@ -77,7 +77,7 @@ const RUNTIMES: [Runtime; 4] = [
         release: "LLVM 21 and 22",
         order: "the first image that its plugin accepts",
         preference: Preference::First,
-        accepted_forms: &[Form::Machine, Form::Bitcode, Form::SpirV],
+        accepted_forms: &[CodeForm::Machine, CodeForm::Bitcode, CodeForm::SpirV],
         earlier: Some(&LIBOMPTARGET_BEFORE_21),
     },
     // Unified Runtime of DPC++ 2025, source/adapters/*/device.cpp, urDeviceSelectBinary: on Level Zero and OpenCL
@@ -88,7 +88,7 @@ const RUNTIMES: [Runtime; 4] = [
         release: "DPC++ 2025",
         order: "for each kernel, AOT-compiled code for the device, else SPIR-V",
         preference: Preference::BestForEachKernel,
-        accepted_forms: &[Form::Machine, Form::Ptx, Form::SpirV],
+        accepted_forms: &[CodeForm::Machine, CodeForm::Ptx, CodeForm::SpirV],
         earlier: None,
     },
 ];
@@ -101,7 +101,7 @@ const LIBOMPTARGET_BEFORE_21: Runtime = Runtime {
     release: "LLVM 15 to 20",
     order: "the last image that its plugin accepts",
     preference: Preference::Last,
-    accepted_forms: &[Form::Machine, Form::Bitcode],
+    accepted_forms: &[CodeForm::Machine, CodeForm::Bitcode],
     earlier: None,
 };
 

@@ -179,7 +179,7 @@ fn sycl_selects_all_images_of_one_target() {
     let images = words.iter().map(|word| image(OffloadKind::Sycl, word)).collect();
     let file = file(vec![container(ContainerType::SyclImage, images)]);
     let choice = candidate_sets(&file)[0].select_on(&Device::SpirV(None));
-    assert_eq!((choice.selected, choice.also_selected), (Some((1, Way::FromSpirV)), vec![2]));
+    assert_eq!((choice.selected, choice.also_selected), (Some((1, LoadMethod::FromSpirV)), vec![2]));
 }
 
 #[test]

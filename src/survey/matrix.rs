@@ -11,7 +11,7 @@ use super::InspectedFile;
 use crate::format::ImageKind;
 use crate::inspect::Inspection;
 use crate::inventory::Image;
-use crate::target::order;
+use crate::target::natural_order;
 
 /// Kernels by architecture.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl KernelMatrix {
             archs.insert(arch);
         }
         let mut archs: Vec<MatrixColumn> = archs.into_iter().collect();
-        archs.sort_by_cached_key(|arch| (arch.triple.clone(), order(&arch.label)));
+        archs.sort_by_cached_key(|arch| (arch.triple.clone(), natural_order(&arch.label)));
         let row = |(name, (demangled, columns)): (&str, (Option<&String>, BTreeSet<MatrixColumn>))| {
             let triples: HashSet<&Option<String>> = columns.iter().map(|arch| &arch.triple).collect();
             let cell = |arch: &MatrixColumn| {

@@ -24,7 +24,7 @@ pub enum Fit {
 
 /// Reason why code does not serve a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum TargetMismatch {
     #[error("its offload kind is {found}, not {requested}")]
     Kind { found: String, requested: String },
     #[error("its triple is {found}, not {requested}")]
@@ -48,7 +48,7 @@ fn or_any(processor: &str) -> &str {
 /// Returns whether code for one target ID serves another, that of a device or one that was requested. Code for a
 /// generic processor serves its members. Features that the code sets must match; features that it leaves open may have
 /// any setting.
-pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, Reason> {
+pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, TargetMismatch> {
     if image_target_id == requested {
         return Ok(Fit::Exact);
     }
@@ -57,18 +57,18 @@ pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, Reason> {
     let is_generic = member.is_some_and(|member| member.generic == Some(image.processor()));
     if image.processor() != requested.processor() && !is_generic {
         let (found, requested) = (image.processor().to_owned(), requested.processor().to_owned());
-        return Err(Reason::Processor { found, requested });
+        return Err(TargetMismatch::Processor { found, requested });
     }
     let (found, asked) = (image.features().len(), requested.features().len());
     if found > asked {
-        return Err(Reason::MoreFeatures { found, requested: asked });
+        return Err(TargetMismatch::MoreFeatures { found, requested: asked });
     }
     for feature in image.features() {
         match requested.feature(feature.name) {
-            None => return Err(Reason::Open { feature: feature.to_string() }),
+            None => return Err(TargetMismatch::Open { feature: feature.to_string() }),
             Some(on) if on != feature.on => {
                 let requested = Feature { on, ..*feature }.to_string();
-                return Err(Reason::Feature { found: feature.to_string(), requested });
+                return Err(TargetMismatch::Feature { found: feature.to_string(), requested });
             }
             Some(_) => {}
         }
@@ -97,19 +97,21 @@ impl KindRules {
 impl BundleEntryId<'_> {
     /// Returns whether the code object with this ID serves the requested ID. Processors must be equal: unbundling
     /// mirrors bundling, and does not consider what a device could also run.
-    pub fn serves(&self, requested: &BundleEntryId, rules: KindRules) -> Result<Fit, Reason> {
+    pub fn serves(&self, requested: &BundleEntryId, rules: KindRules) -> Result<Fit, TargetMismatch> {
         if !rules.allow(self.kind, requested.kind) {
             let (found, requested) = (self.kind_name.to_owned(), requested.kind_name.to_owned());
-            return Err(Reason::Kind { found, requested });
+            return Err(TargetMismatch::Kind { found, requested });
         }
         let (found, asked) = (Triple::normalize(self.triple), Triple::normalize(requested.triple));
         if !found.is_compatible_with(&asked) {
-            return Err(Reason::Triple { found: found.to_string(), requested: asked.to_string() });
+            return Err(TargetMismatch::Triple { found: found.to_string(), requested: asked.to_string() });
         }
         let same_kind = if self.kind_name == requested.kind_name { Fit::Exact } else { Fit::Compatible };
         let processor = |id: Option<&str>| cut(id.unwrap_or_default()).0.to_owned();
-        let mismatch =
-            || Reason::Processor { found: processor(self.target_id), requested: processor(requested.target_id) };
+        let mismatch = || TargetMismatch::Processor {
+            found: processor(self.target_id),
+            requested: processor(requested.target_id),
+        };
         let fit = match (self.target_id, requested.target_id) {
             (None, None) => Fit::Exact,
             (Some(found), Some(requested)) => serves(found, requested)?,

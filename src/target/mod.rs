@@ -20,7 +20,7 @@ pub use target_id::{InvalidTargetId, TargetId};
 pub use triple::{Triple, names_architecture};
 
 /// Returns the key that sorts names of processors in natural order: numbers by value, so that `sm_100` follows `sm_90`.
-pub fn order(name: &str) -> (String, u64, String) {
+pub fn natural_order(name: &str) -> (String, u64, String) {
     let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
     let (front, rest) = name.split_at(digits);
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

@@ -45,7 +45,7 @@ const FAMILIES: [&[u32]; 3] = [&[100, 103], &[101, 110], &[120, 121]];
 
 /// Reason why code for one architecture does not run on a device of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Mismatch {
+pub enum CapabilityMismatch {
     #[error("it is for {own} and later, the device is {device}")]
     Later { own: Capability, device: Capability },
     #[error("it is for {own}, the device is {device}: another major version")]
@@ -79,24 +79,24 @@ impl Arch {
     /// Machine code runs on later minor versions of its own major version, and never on embedded parts if it is for
     /// desktop parts or vice versa. PTX is compiled when it is loaded, for anything later. The suffixes restrict that.
     /// Sources: CUDA C programming guide (application compatibility), Blackwell compatibility guide.
-    pub fn check(self, device: Arch, is_ptx: bool) -> Result<(), Mismatch> {
+    pub fn check(self, device: Arch, is_ptx: bool) -> Result<(), CapabilityMismatch> {
         let (own, other) = (Capability(self.number), Capability(device.number));
         let mismatch = match self.suffix {
-            Some(Suffix::Specific) => (own != other).then_some(Mismatch::Specific { own, device: other }),
+            Some(Suffix::Specific) => (own != other).then_some(CapabilityMismatch::Specific { own, device: other }),
             Some(Suffix::Family) => {
                 let family = FAMILIES.iter().find(|family| family.contains(&own.0));
                 let is_member = own.0 < other.0 && family.is_some_and(|family| family.contains(&other.0));
-                (own != other && !is_member).then_some(Mismatch::Family { own, device: other })
+                (own != other && !is_member).then_some(CapabilityMismatch::Family { own, device: other })
             }
-            None if is_ptx => (own.0 > other.0).then_some(Mismatch::Later { own, device: other }),
+            None if is_ptx => (own.0 > other.0).then_some(CapabilityMismatch::Later { own, device: other }),
             None => {
                 let is_embedded = |number| EMBEDDED.contains(&number);
                 if own.0 / 10 != other.0 / 10 {
-                    Some(Mismatch::Major { own, device: other })
+                    Some(CapabilityMismatch::Major { own, device: other })
                 } else if own.0 > other.0 {
-                    Some(Mismatch::Later { own, device: other })
+                    Some(CapabilityMismatch::Later { own, device: other })
                 } else if is_embedded(own.0) != is_embedded(other.0) {
-                    Some(Mismatch::Embedded { own, device: other })
+                    Some(CapabilityMismatch::Embedded { own, device: other })
                 } else {
                     None
                 }

@@ -9,12 +9,12 @@
 
 use super::compatibility::{self, Fit};
 use super::device::{Device, Platform};
-use super::nvptx::{self, Mismatch};
+use super::nvptx::{self, CapabilityMismatch};
 use super::triple;
 
 /// Form of code, as far as drivers distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum CodeForm {
     Machine,
     Ptx,
     SpirV,
@@ -25,23 +25,23 @@ pub enum Form {
     Other,
 }
 
-impl Form {
+impl CodeForm {
     /// Returns the name, as in "does not accept PTX".
     pub fn name(self) -> &'static str {
         match self {
-            Form::Machine => "machine code",
-            Form::Ptx => "PTX",
-            Form::SpirV => "SPIR-V",
-            Form::Bitcode => "LLVM bitcode",
-            Form::LinkTime => "code for a device linker",
-            Form::Other => "images of this form",
+            CodeForm::Machine => "machine code",
+            CodeForm::Ptx => "PTX",
+            CodeForm::SpirV => "SPIR-V",
+            CodeForm::Bitcode => "LLVM bitcode",
+            CodeForm::LinkTime => "code for a device linker",
+            CodeForm::Other => "images of this form",
         }
     }
 }
 
 /// Method by which a device runs code; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Way {
+pub enum LoadMethod {
     /// Built for this processor.
     Exact,
     /// Built for an earlier processor that this one is compatible with.
@@ -54,38 +54,38 @@ pub enum Way {
     FromBitcode,
 }
 
-impl Way {
+impl LoadMethod {
     /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Exact => "native",
-            Way::Compatible => "compatible",
-            Way::Generic => "generic",
-            Way::FromPtx => "jit-ptx",
-            Way::FromSpirV => "jit-spirv",
-            Way::FromBitcode => "jit-bitcode",
+            LoadMethod::Exact => "native",
+            LoadMethod::Compatible => "compatible",
+            LoadMethod::Generic => "generic",
+            LoadMethod::FromPtx => "jit-ptx",
+            LoadMethod::FromSpirV => "jit-spirv",
+            LoadMethod::FromBitcode => "jit-bitcode",
         }
     }
 
     /// Returns the language that is compiled when the code is loaded; `None` for machine code.
     pub fn compiled_from(self) -> Option<&'static str> {
         match self {
-            Way::FromPtx => Some("PTX"),
-            Way::FromSpirV => Some("SPIR-V"),
-            Way::FromBitcode => Some("LLVM bitcode"),
-            Way::Exact | Way::Compatible | Way::Generic => None,
+            LoadMethod::FromPtx => Some("PTX"),
+            LoadMethod::FromSpirV => Some("SPIR-V"),
+            LoadMethod::FromBitcode => Some("LLVM bitcode"),
+            LoadMethod::Exact | LoadMethod::Compatible | LoadMethod::Generic => None,
         }
     }
 }
 
 /// Formats the method as a clause.
-impl std::fmt::Display for Way {
+impl std::fmt::Display for LoadMethod {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Way::Exact => f.write_str("it is for this processor"),
-            Way::Compatible => f.write_str("it is for an earlier compatible processor"),
-            Way::Generic => f.write_str("it is for a generic processor that includes this one"),
-            Way::FromPtx | Way::FromSpirV | Way::FromBitcode => {
+            LoadMethod::Exact => f.write_str("it is for this processor"),
+            LoadMethod::Compatible => f.write_str("it is for an earlier compatible processor"),
+            LoadMethod::Generic => f.write_str("it is for a generic processor that includes this one"),
+            LoadMethod::FromPtx | LoadMethod::FromSpirV | LoadMethod::FromBitcode => {
                 write!(f, "it is compiled from {} at load time", self.compiled_from().unwrap_or_default())
             }
         }
@@ -94,19 +94,19 @@ impl std::fmt::Display for Way {
 
 /// Reason why code does not run on a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
+pub enum Incompatibility {
     #[error("it is for {} devices", .0.name())]
     Platform(Platform),
     #[error("it does not state its target")]
-    Unsaid,
+    Unspecified,
     #[error("{0}")]
-    TargetId(#[from] compatibility::Reason),
+    TargetId(#[from] compatibility::TargetMismatch),
     #[error("{0}")]
-    Capability(#[from] Mismatch),
+    Capability(#[from] CapabilityMismatch),
     #[error("it is for {found}, not for {device}")]
     Other { found: String, device: String },
     #[error("it is AOT-compiled for an unspecified device; if for this one, it is selected first")]
-    UnsaidDevice,
+    UnspecifiedDevice,
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
     #[error("it is not in a form that runtimes load")]
@@ -116,19 +116,19 @@ pub enum Obstacle {
 /// Code and the target that its container states.
 #[derive(Debug, Clone, Copy)]
 pub struct Code<'a> {
-    pub form: Form,
+    pub form: CodeForm,
     pub triple: Option<&'a str>,
     pub arch: Option<&'a str>,
 }
 
 impl Code<'_> {
     /// Returns the method by which a device runs the code, or the reason why it does not.
-    pub fn runs_on(&self, device: &Device) -> Result<Way, Obstacle> {
+    pub fn runs_on(&self, device: &Device) -> Result<LoadMethod, Incompatibility> {
         match (Platform::of(self.triple, self.arch), self.form) {
-            (_, Form::LinkTime) => return Err(Obstacle::LinkTime),
-            (_, Form::Other) => return Err(Obstacle::Form),
-            (None, _) => return Err(Obstacle::Unsaid),
-            (Some(platform), _) if platform != device.platform() => return Err(Obstacle::Platform(platform)),
+            (_, CodeForm::LinkTime) => return Err(Incompatibility::LinkTime),
+            (_, CodeForm::Other) => return Err(Incompatibility::Form),
+            (None, _) => return Err(Incompatibility::Unspecified),
+            (Some(platform), _) if platform != device.platform() => return Err(Incompatibility::Platform(platform)),
             _ => {}
         }
         match device {
@@ -136,52 +136,52 @@ impl Code<'_> {
             Device::Nvidia(number) => self.runs_on_nvidia(*number),
             Device::SpirV(model) => self.runs_on_spirv(model.as_deref(), device),
             Device::Host(architecture) => match self.triple.and_then(triple::architecture) {
-                Some(found) if found == architecture => Ok(self.loaded(Way::Exact)),
+                Some(found) if found == architecture => Ok(self.loaded(LoadMethod::Exact)),
                 found => {
                     let (found, device) = (found.unwrap_or_default().to_owned(), architecture.clone());
-                    Err(Obstacle::Other { found, device })
+                    Err(Incompatibility::Other { found, device })
                 }
             },
         }
     }
 
     /// Returns the method for this form of code: anything but machine code is compiled first.
-    fn loaded(&self, way: Way) -> Way {
+    fn loaded(&self, way: LoadMethod) -> LoadMethod {
         match self.form {
-            Form::Ptx => Way::FromPtx,
-            Form::SpirV => Way::FromSpirV,
-            Form::Bitcode => Way::FromBitcode,
+            CodeForm::Ptx => LoadMethod::FromPtx,
+            CodeForm::SpirV => LoadMethod::FromSpirV,
+            CodeForm::Bitcode => LoadMethod::FromBitcode,
             _ => way,
         }
     }
 
-    fn runs_on_amd(&self, target_id: &str) -> Result<Way, Obstacle> {
-        if self.form == Form::SpirV {
-            return Ok(Way::FromSpirV);
+    fn runs_on_amd(&self, target_id: &str) -> Result<LoadMethod, Incompatibility> {
+        if self.form == CodeForm::SpirV {
+            return Ok(LoadMethod::FromSpirV);
         }
-        let fit = compatibility::serves(self.arch.ok_or(Obstacle::Unsaid)?, target_id)?;
+        let fit = compatibility::serves(self.arch.ok_or(Incompatibility::Unspecified)?, target_id)?;
         Ok(self.loaded(match fit {
             // Code that leaves features open ranks equally: it is built for this processor, and HIP accepts either.
-            Fit::Exact | Fit::Compatible => Way::Exact,
-            Fit::Generic => Way::Generic,
+            Fit::Exact | Fit::Compatible => LoadMethod::Exact,
+            Fit::Generic => LoadMethod::Generic,
         }))
     }
 
-    fn runs_on_nvidia(&self, number: u32) -> Result<Way, Obstacle> {
-        let own = self.arch.and_then(nvptx::Arch::parse).ok_or(Obstacle::Unsaid)?;
+    fn runs_on_nvidia(&self, number: u32) -> Result<LoadMethod, Incompatibility> {
+        let own = self.arch.and_then(nvptx::Arch::parse).ok_or(Incompatibility::Unspecified)?;
         // Bitcode is compiled like PTX.
-        own.check(nvptx::Arch { number, suffix: None }, self.form != Form::Machine)?;
-        Ok(self.loaded(if own.number == number { Way::Exact } else { Way::Compatible }))
+        own.check(nvptx::Arch { number, suffix: None }, self.form != CodeForm::Machine)?;
+        Ok(self.loaded(if own.number == number { LoadMethod::Exact } else { LoadMethod::Compatible }))
     }
 
-    fn runs_on_spirv(&self, model: Option<&str>, device: &Device) -> Result<Way, Obstacle> {
-        if self.form != Form::Machine {
-            return Ok(self.loaded(Way::Exact));
+    fn runs_on_spirv(&self, model: Option<&str>, device: &Device) -> Result<LoadMethod, Incompatibility> {
+        if self.form != CodeForm::Machine {
+            return Ok(self.loaded(LoadMethod::Exact));
         }
-        let found = self.arch.ok_or(Obstacle::UnsaidDevice)?;
+        let found = self.arch.ok_or(Incompatibility::UnspecifiedDevice)?;
         if model == Some(found) || device.to_string() == found {
-            return Ok(Way::Exact);
+            return Ok(LoadMethod::Exact);
         }
-        Err(Obstacle::Other { found: found.to_owned(), device: device.to_string() })
+        Err(Incompatibility::Other { found: found.to_owned(), device: device.to_string() })
     }
 }

@@ -1,19 +1,19 @@
 //! The tables of the sources as tests: each row is an image, a device, and the source's verdict on them.
 
 use super::processors::PROCESSORS;
-use super::runs_on::Way::{self, *};
-use super::runs_on::{Code, Form, Obstacle};
+use super::runs_on::LoadMethod::{self, *};
+use super::runs_on::{Code, CodeForm, Incompatibility};
 use super::{Device, Platform, triple};
 
-const NO: Option<Way> = None;
+const NO: Option<LoadMethod> = None;
 
-fn verdict(form: Form, triple: Option<&str>, arch: &str, device: &str) -> Result<Way, Obstacle> {
+fn verdict(form: CodeForm, triple: Option<&str>, arch: &str, device: &str) -> Result<LoadMethod, Incompatibility> {
     let devices = Device::parse(device).unwrap();
     assert_eq!(devices.len(), 1, "{device} names one device");
     Code { form, triple, arch: Some(arch).filter(|arch| !arch.is_empty()) }.runs_on(&devices[0])
 }
 
-fn check(form: Form, rows: &[(&str, &str, Option<Way>)]) {
+fn check(form: CodeForm, rows: &[(&str, &str, Option<LoadMethod>)]) {
     for &(arch, device, expected) in rows {
         let found = verdict(form, None, arch, device);
         assert_eq!(found.clone().ok(), expected, "{arch} {form:?} on {device}: {found:?}");
@@ -24,7 +24,7 @@ fn check(form: Form, rows: &[(&str, &str, Option<Way>)]) {
 fn a_cubin_runs_on_its_own_and_later_minor_versions_of_one_major_version() {
     // The examples of the compatibility guides, and every desktop pair that was sold.
     check(
-        Form::Machine,
+        CodeForm::Machine,
         &[
             ("sm_50", "sm_50", Some(Exact)),
             ("sm_50", "sm_52", Some(Compatible)),
@@ -60,7 +60,7 @@ fn a_cubin_runs_on_its_own_and_later_minor_versions_of_one_major_version() {
 #[test]
 fn machine_code_of_desktop_and_embedded_parts_is_not_compatible() {
     check(
-        Form::Machine,
+        CodeForm::Machine,
         &[
             ("sm_52", "sm_53", NO),
             ("sm_60", "sm_62", NO),
@@ -82,7 +82,7 @@ fn machine_code_of_desktop_and_embedded_parts_is_not_compatible() {
 #[test]
 fn ptx_runs_on_its_own_and_every_later_version() {
     check(
-        Form::Ptx,
+        CodeForm::Ptx,
         &[
             ("sm_50", "sm_50", Some(FromPtx)),
             ("sm_50", "sm_121", Some(FromPtx)),
@@ -102,7 +102,7 @@ fn ptx_runs_on_its_own_and_every_later_version() {
 
 #[test]
 fn code_with_suffix_a_runs_on_its_own_version_only() {
-    for (form, way) in [(Form::Machine, Exact), (Form::Ptx, FromPtx)] {
+    for (form, way) in [(CodeForm::Machine, Exact), (CodeForm::Ptx, FromPtx)] {
         check(
             form,
             &[
@@ -124,7 +124,7 @@ fn code_with_suffix_a_runs_on_its_own_version_only() {
 
 #[test]
 fn code_with_suffix_f_runs_on_later_members_of_the_family() {
-    for (form, own, later) in [(Form::Machine, Exact, Compatible), (Form::Ptx, FromPtx, FromPtx)] {
+    for (form, own, later) in [(CodeForm::Machine, Exact, Compatible), (CodeForm::Ptx, FromPtx, FromPtx)] {
         check(
             form,
             &[
@@ -149,7 +149,7 @@ fn code_with_suffix_f_runs_on_later_members_of_the_family() {
 #[test]
 fn features_that_a_code_object_sets_must_match() {
     check(
-        Form::Machine,
+        CodeForm::Machine,
         &[
             ("gfx90a", "gfx90a:sramecc+:xnack-", Some(Exact)),
             ("gfx90a:xnack-", "gfx90a:sramecc+:xnack-", Some(Exact)),
@@ -183,13 +183,13 @@ fn a_generic_code_object_runs_on_the_members_of_its_processor_only() {
             let is_member = members.split(' ').any(|number| processor.name == format!("gfx{number}"));
             let expected = is_member.then_some(Generic);
             for device in Device::parse(processor.name).unwrap() {
-                let code = Code { form: Form::Machine, triple: None, arch: Some(generic) };
+                let code = Code { form: CodeForm::Machine, triple: None, arch: Some(generic) };
                 assert_eq!(code.runs_on(&device).ok(), expected, "{generic} on {device}");
             }
         }
     }
     check(
-        Form::Machine,
+        CodeForm::Machine,
         &[
             ("gfx9-4-generic:xnack-", "gfx942:sramecc+:xnack-", Some(Generic)),
             ("gfx9-4-generic:xnack+", "gfx942:sramecc+:xnack-", NO),
@@ -203,7 +203,7 @@ fn every_processor_runs_its_own_code_only() {
     for own in PROCESSORS.iter().filter(|processor| !processor.name.ends_with("-generic")) {
         for other in PROCESSORS.iter().filter(|processor| !processor.name.ends_with("-generic")) {
             for device in Device::parse(other.name).unwrap() {
-                let code = Code { form: Form::Machine, triple: Some(triple::AMDGCN), arch: Some(own.name) };
+                let code = Code { form: CodeForm::Machine, triple: Some(triple::AMDGCN), arch: Some(own.name) };
                 assert_eq!(code.runs_on(&device).is_ok(), own.name == other.name, "{} on {device}", own.name);
             }
         }
@@ -213,47 +213,47 @@ fn every_processor_runs_its_own_code_only() {
 #[test]
 fn spirv_is_compiled_by_drivers_that_accept_it() {
     let (spirv, ahead) = (Some("spirv64-intel-unknown"), Some("spir64_gen-unknown-unknown"));
-    assert_eq!(verdict(Form::SpirV, spirv, "", "spir64"), Ok(FromSpirV));
-    assert_eq!(verdict(Form::SpirV, spirv, "", "intel_gpu_pvc"), Ok(FromSpirV));
-    assert_eq!(verdict(Form::SpirV, Some("spirv64-amd-amdhsa"), "amdgcnspirv", "gfx1100"), Ok(FromSpirV));
-    assert_eq!(verdict(Form::SpirV, spirv, "", "gfx1100"), Err(Obstacle::Platform(Platform::SpirV)));
-    assert_eq!(verdict(Form::SpirV, spirv, "", "sm_90"), Err(Obstacle::Platform(Platform::SpirV)));
-    assert_eq!(verdict(Form::Machine, ahead, "pvc", "intel_gpu_pvc"), Ok(Exact));
-    assert!(verdict(Form::Machine, ahead, "pvc", "intel_gpu_dg2").is_err());
-    assert_eq!(verdict(Form::Machine, ahead, "", "intel_gpu_pvc"), Err(Obstacle::UnsaidDevice));
+    assert_eq!(verdict(CodeForm::SpirV, spirv, "", "spir64"), Ok(FromSpirV));
+    assert_eq!(verdict(CodeForm::SpirV, spirv, "", "intel_gpu_pvc"), Ok(FromSpirV));
+    assert_eq!(verdict(CodeForm::SpirV, Some("spirv64-amd-amdhsa"), "amdgcnspirv", "gfx1100"), Ok(FromSpirV));
+    assert_eq!(verdict(CodeForm::SpirV, spirv, "", "gfx1100"), Err(Incompatibility::Platform(Platform::SpirV)));
+    assert_eq!(verdict(CodeForm::SpirV, spirv, "", "sm_90"), Err(Incompatibility::Platform(Platform::SpirV)));
+    assert_eq!(verdict(CodeForm::Machine, ahead, "pvc", "intel_gpu_pvc"), Ok(Exact));
+    assert!(verdict(CodeForm::Machine, ahead, "pvc", "intel_gpu_dg2").is_err());
+    assert_eq!(verdict(CodeForm::Machine, ahead, "", "intel_gpu_pvc"), Err(Incompatibility::UnspecifiedDevice));
 }
 
 #[test]
 fn a_host_runs_its_own_code() {
-    assert_eq!(verdict(Form::Machine, Some("x86_64-unknown-linux-gnu"), "", "x86_64"), Ok(Exact));
-    assert_eq!(verdict(Form::Bitcode, Some("x86_64-pc-linux-gnu"), "", "x86_64"), Ok(FromBitcode));
-    assert!(verdict(Form::Machine, Some("aarch64-unknown-linux-gnu"), "", "x86_64").is_err());
+    assert_eq!(verdict(CodeForm::Machine, Some("x86_64-unknown-linux-gnu"), "", "x86_64"), Ok(Exact));
+    assert_eq!(verdict(CodeForm::Bitcode, Some("x86_64-pc-linux-gnu"), "", "x86_64"), Ok(FromBitcode));
+    assert!(verdict(CodeForm::Machine, Some("aarch64-unknown-linux-gnu"), "", "x86_64").is_err());
 }
 
 #[test]
 fn every_incompatibility_has_a_message() {
     let cases = [
-        (Form::Machine, "sm_86", "sm_90", "it is for 8.6, the device is 9.0: another major version"),
-        (Form::Machine, "sm_86", "sm_80", "it is for 8.6 and later, the device is 8.0"),
-        (Form::Ptx, "sm_90", "sm_80", "it is for 9.0 and later, the device is 8.0"),
+        (CodeForm::Machine, "sm_86", "sm_90", "it is for 8.6, the device is 9.0: another major version"),
+        (CodeForm::Machine, "sm_86", "sm_80", "it is for 8.6 and later, the device is 8.0"),
+        (CodeForm::Ptx, "sm_90", "sm_80", "it is for 9.0 and later, the device is 8.0"),
         (
-            Form::Machine,
+            CodeForm::Machine,
             "sm_80",
             "sm_87",
             "it is for 8.0, the device is 8.7: desktop and embedded parts are not binary compatible",
         ),
-        (Form::Ptx, "sm_90a", "sm_100", "it is for 9.0 with suffix a, which runs on 9.0 only; the device is 10.0"),
+        (CodeForm::Ptx, "sm_90a", "sm_100", "it is for 9.0 with suffix a, which runs on 9.0 only; the device is 10.0"),
         (
-            Form::Machine,
+            CodeForm::Machine,
             "sm_103f",
             "sm_100",
             "it is for 10.3 with suffix f, which runs on later members of its family only; the device is 10.0",
         ),
-        (Form::Machine, "gfx90a:xnack+", "gfx90a:sramecc+:xnack-", "it needs xnack+, not xnack-"),
-        (Form::Machine, "gfx908", "gfx1100", "it is for gfx908, not for gfx1100"),
-        (Form::Machine, "sm_90", "gfx1100", "it is for NVIDIA devices"),
-        (Form::LinkTime, "sm_90", "sm_90", "it is input for a device linker, not machine code"),
-        (Form::Machine, "", "sm_90", "it does not state its target"),
+        (CodeForm::Machine, "gfx90a:xnack+", "gfx90a:sramecc+:xnack-", "it needs xnack+, not xnack-"),
+        (CodeForm::Machine, "gfx908", "gfx1100", "it is for gfx908, not for gfx1100"),
+        (CodeForm::Machine, "sm_90", "gfx1100", "it is for NVIDIA devices"),
+        (CodeForm::LinkTime, "sm_90", "sm_90", "it is input for a device linker, not machine code"),
+        (CodeForm::Machine, "", "sm_90", "it does not state its target"),
     ];
     for (form, arch, device, words) in cases {
         assert_eq!(verdict(form, None, arch, device).unwrap_err().to_string(), words);

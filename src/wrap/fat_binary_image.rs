@@ -40,8 +40,7 @@ pub fn fat_binary<'data>(
 fn is_fat_binary(view: View, kind: OffloadKind) -> bool {
     let runtime = if kind == OffloadKind::Cuda { RegisteringRuntime::Cuda } else { RegisteringRuntime::Hip };
     // HIP's runtime decompresses a compressed bundle, whatever its version.
-    format::of_magic(view)
-        .is_some_and(|format| format.container_type.descriptor().registered_with == Some(runtime))
+    format::of_magic(view).is_some_and(|format| format.container_type.descriptor().registered_with == Some(runtime))
 }
 
 /// An image for the GPUs of one vendor.

@@ -15,8 +15,7 @@ pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findin
         let at = container.offset.unwrap_or_default();
         findings.add(violated(format!("no wrapper registers the {} at {at:#x}", container.container_type.name())));
     }
-    let has_registered_type =
-        file.containers.iter().any(|it| it.container_type.descriptor().registered_with.is_some());
+    let has_registered_type = file.containers.iter().any(|it| it.container_type.descriptor().registered_with.is_some());
     if file.wrappers.is_empty() && has_registered_type {
         findings.add(undecided("no wrapper registers the containers; they may be loaded in other ways"));
     }

@@ -5,7 +5,7 @@
 
 /// Form of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum BundleForm {
     /// An index, followed by the files.
     Binary,
     /// The files between lines that begin with the comment syntax of their language.
@@ -20,14 +20,14 @@ pub enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileType {
     pub name: &'static str,
-    pub form: Form,
+    pub form: BundleForm,
     /// Description of such files.
     pub meaning: &'static str,
 }
 
-const C: Form = Form::Text { comment: "//" };
-const HASH: Form = Form::Text { comment: "#" };
-const IR: Form = Form::Text { comment: ";" };
+const C: BundleForm = BundleForm::Text { comment: "//" };
+const HASH: BundleForm = BundleForm::Text { comment: "#" };
+const IR: BundleForm = BundleForm::Text { comment: ";" };
 
 /// Every type.
 pub const FILE_TYPES: [FileType; 12] = [
@@ -37,12 +37,12 @@ pub const FILE_TYPES: [FileType; 12] = [
     FileType { name: "hipi", form: C, meaning: "preprocessed HIP" },
     FileType { name: "d", form: HASH, meaning: "dependencies, for make" },
     FileType { name: "ll", form: IR, meaning: "LLVM IR as text" },
-    FileType { name: "bc", form: Form::Binary, meaning: "LLVM bitcode" },
+    FileType { name: "bc", form: BundleForm::Binary, meaning: "LLVM bitcode" },
     FileType { name: "s", form: HASH, meaning: "assembly" },
-    FileType { name: "o", form: Form::Object, meaning: "objects" },
-    FileType { name: "a", form: Form::Archive, meaning: "archives of bundles" },
-    FileType { name: "gch", form: Form::Binary, meaning: "precompiled headers" },
-    FileType { name: "ast", form: Form::Binary, meaning: "clang's syntax trees" },
+    FileType { name: "o", form: BundleForm::Object, meaning: "objects" },
+    FileType { name: "a", form: BundleForm::Archive, meaning: "archives of bundles" },
+    FileType { name: "gch", form: BundleForm::Binary, meaning: "precompiled headers" },
+    FileType { name: "ast", form: BundleForm::Binary, meaning: "clang's syntax trees" },
 ];
 
 /// Possible starts of a line between texts.
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn every_comment_syntax_is_recognized() {
         for file_type in FILE_TYPES {
-            if let Form::Text { comment } = file_type.form {
+            if let BundleForm::Text { comment } = file_type.form {
                 assert!(COMMENTS.contains(&comment), "{}", file_type.name);
             }
             assert_eq!(FileType::named(file_type.name), Some(file_type));

@@ -22,9 +22,9 @@ mod tests;
 #[cfg(test)]
 mod text_tests;
 
-pub use file_type::{COMMENTS, FILE_TYPES, FileType, Form};
+pub use file_type::{BundleForm, COMMENTS, FILE_TYPES, FileType};
 pub use raw::{HOST_CONTENT, MAGIC, section_name};
-pub use read::{Bundle, Entry, Index, IndexEntry};
+pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};
 pub use write::write;
 
 use super::{Container, ContainerType, Contents, Image, ImageKind};
@@ -39,7 +39,7 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
     Ok(Container { container_type: ContainerType::Bundle, version: None, view: bundle.view, contents })
 }
 
-fn image<'data>(entry: &Entry<'data>) -> Image<'data> {
+fn image<'data>(entry: &BundleEntry<'data>) -> Image<'data> {
     let mut image = Image::new(entry.code_object, Some(entry.id.kind), Some(entry.id.triple), entry.id.target_id);
     image.id = Some(entry.text);
     if entry.id.kind == OffloadKind::Host && image.image_kind == ImageKind::Elf {

@@ -17,14 +17,14 @@ pub const MOST_ENTRIES: u64 = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bundle<'data> {
     /// Entries in the order of the file.
-    pub entries: Vec<Entry<'data>>,
+    pub entries: Vec<BundleEntry<'data>>,
     /// All bytes from the magic to the end of the last code object.
     pub view: View<'data>,
 }
 
 /// A code object and its ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry<'data> {
+pub struct BundleEntry<'data> {
     pub text: &'data str,
     pub id: BundleEntryId<'data>,
     pub code_object: View<'data>,
@@ -32,16 +32,16 @@ pub struct Entry<'data> {
 
 /// Index of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Index<'data> {
+pub struct BundleIndex<'data> {
     /// Entries in the order of the file.
-    pub entries: Vec<IndexEntry<'data>>,
+    pub entries: Vec<BundleIndexEntry<'data>>,
     /// Size from the magic to the end of the last code object, in bytes.
     pub size: u64,
 }
 
 /// An ID and the range of its code object, counted from the magic.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IndexEntry<'data> {
+pub struct BundleIndexEntry<'data> {
     pub text: &'data str,
     pub id: BundleEntryId<'data>,
     pub range: Range<u64>,
@@ -52,18 +52,18 @@ pub struct IndexEntry<'data> {
 impl<'data> Bundle<'data> {
     /// Reads the bundle at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
-        let index = Index::read(view, view.size())?;
+        let index = BundleIndex::read(view, view.size())?;
         let mut entries = Vec::new();
-        for IndexEntry { text, id, range, stated_at } in index.entries {
+        for BundleIndexEntry { text, id, range, stated_at } in index.entries {
             let size = range.end - range.start;
             let code_object = view.part("bundle entry offset", stated_at, range.start, size)?;
-            entries.push(Entry { text, id, code_object });
+            entries.push(BundleEntry { text, id, code_object });
         }
         Ok(Bundle { entries, view: view.part("bundle", 0, 0, index.size)? })
     }
 }
 
-impl<'data> Index<'data> {
+impl<'data> BundleIndex<'data> {
     /// Reads the index of a bundle of `limit` bytes, of which `start` is available.
     pub fn read(start: View<'data>, limit: u64) -> Result<Self, Malformed> {
         if !start.starts_with(MAGIC) {
@@ -90,18 +90,18 @@ impl<'data> Index<'data> {
                 let cause = Cause::OutOfBounds { offset, size, limit };
                 return Err(start.malformed("bundle entry offset", at, cause));
             };
-            entries.push(IndexEntry { text, id, range: offset..end, stated_at: at });
+            entries.push(BundleIndexEntry { text, id, range: offset..end, stated_at: at });
             at = id_at + id_length;
         }
         check_overlaps(start, &entries, at)?;
         let end = entries.iter().map(|entry| entry.range.end).max();
-        Ok(Index { entries, size: end.unwrap_or(at).max(at) })
+        Ok(BundleIndex { entries, size: end.unwrap_or(at).max(at) })
     }
 }
 
 /// Checks that no byte belongs to two code objects or to one and the index; empty ones may be anywhere.
-fn check_overlaps(start: View, entries: &[IndexEntry], index_end: u64) -> Result<(), Malformed> {
-    let mut entries: Vec<&IndexEntry> = entries.iter().filter(|entry| !entry.range.is_empty()).collect();
+fn check_overlaps(start: View, entries: &[BundleIndexEntry], index_end: u64) -> Result<(), Malformed> {
+    let mut entries: Vec<&BundleIndexEntry> = entries.iter().filter(|entry| !entry.range.is_empty()).collect();
     entries.sort_by_key(|entry| entry.range.start);
     let mut end = index_end;
     for entry in entries {

@@ -130,10 +130,10 @@ fn errors_state_field_offset_and_value() {
 fn reads_the_index_without_the_code_objects() {
     let bytes = sample(4096);
     let index_end = 32 + IDS.iter().map(|id| 24 + id.len()).sum::<usize>();
-    let whole = Index::read(View::new(&bytes), bytes.len() as u64).unwrap();
+    let whole = BundleIndex::read(View::new(&bytes), bytes.len() as u64).unwrap();
     for end in 0..bytes.len() {
-        let start = Index::read(View::new(&bytes[..end]), bytes.len() as u64);
+        let start = BundleIndex::read(View::new(&bytes[..end]), bytes.len() as u64);
         assert_eq!(start.ok(), (end >= index_end).then(|| whole.clone()), "{end}");
     }
-    Index::read(View::new(&bytes), bytes.len() as u64 - 1).unwrap_err();
+    BundleIndex::read(View::new(&bytes), bytes.len() as u64 - 1).unwrap_err();
 }

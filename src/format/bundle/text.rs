@@ -20,7 +20,7 @@
 use memchr::memmem;
 
 use super::raw::MAGIC;
-use super::read::{Entry, MOST_ENTRIES};
+use super::read::{BundleEntry, MOST_ENTRIES};
 use crate::bytes::View;
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
@@ -78,7 +78,7 @@ pub fn read<'data>(
     view: View<'data>,
     marks: &[u64],
     comments: &[&str],
-) -> Result<Option<Vec<Entry<'data>>>, Malformed> {
+) -> Result<Option<Vec<BundleEntry<'data>>>, Malformed> {
     let mut markers: Vec<Marker> = marks.iter().filter_map(|&mark| Marker::read(view, mark, comments)).collect();
     // All markers use the comment syntax of the first.
     let comment = markers.first().map(|marker| marker.comment);
@@ -91,7 +91,7 @@ pub fn read<'data>(
 }
 
 /// Reads files between a start and the next end of the same ID.
-fn between<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<Entry<'data>>, Malformed> {
+fn between<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<BundleEntry<'data>>, Malformed> {
     let mut entries = Vec::new();
     let mut rest = markers.iter();
     while let Some(start) = rest.find(|marker| marker.is_start) {
@@ -106,7 +106,7 @@ fn between<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<En
 }
 
 /// Reads files before an end each, as in the proposal.
-fn before<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<Entry<'data>>, Malformed> {
+fn before<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<BundleEntry<'data>>, Malformed> {
     let mut entries = Vec::new();
     let mut start = 0;
     for marker in markers {
@@ -122,8 +122,8 @@ fn entry<'data>(
     marker: &Marker<'data>,
     start: u64,
     end: u64,
-    others: &[Entry],
-) -> Result<Entry<'data>, Malformed> {
+    others: &[BundleEntry],
+) -> Result<BundleEntry<'data>, Malformed> {
     let id = BundleEntryId::parse(marker.id).ok_or_else(|| {
         view.malformed("bundle entry id", marker.id_at, Cause::BundleEntryId { id: marker.id.to_owned() })
     })?;
@@ -132,7 +132,7 @@ fn entry<'data>(
         return Err(view.malformed("number of text bundle entries", marker.start, cause));
     }
     let code_object = view.part("text bundle", marker.start, start, end - start)?;
-    Ok(Entry { text: marker.id, id, code_object })
+    Ok(BundleEntry { text: marker.id, id, code_object })
 }
 
 impl<'data> Marker<'data> {

@@ -16,7 +16,7 @@ mod tests;
 
 pub use raw::{Header, MAGIC, Version};
 pub use read::{Ccob, Failure, StoredHash, hash};
-pub use write::{Refused, Written, compress};
+pub use write::{CompressError, Written, compress};
 
 use super::{Compressed, Container, ContainerType, Contents};
 use crate::bytes::View;
@@ -25,6 +25,6 @@ use crate::error::Malformed;
 /// Reads the compressed bundle at the view's start as a container that must be decompressed.
 pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
     let Ccob { version, codec, full_size, hash, stored, view } = Ccob::read(view)?;
-    let contents = Contents::Compressed(Compressed { codec, stored, full_size, front: Vec::new(), hash: Some(hash) });
+    let contents = Contents::Compressed(Compressed { codec, stored, full_size, prefix: Vec::new(), hash: Some(hash) });
     Ok(Container { container_type: ContainerType::Ccob, version: Some(version.number().into()), view, contents })
 }

@@ -244,7 +244,7 @@ fn containers_are_decompressed_and_verified() {
         let container = (format.read)(View::new(bytes)).unwrap();
         assert_eq!((container.version, container.images().len()), (Some(3), 0));
         let Contents::Compressed(compressed) = &container.contents else { panic!("it is compressed") };
-        compressed.restore(Limit::default())
+        compressed.decompress(Limit::default())
     };
     assert_eq!(restore(&bytes).unwrap(), full);
     bytes[24] ^= 1;

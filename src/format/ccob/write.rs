@@ -19,7 +19,7 @@ pub struct Written {
 
 /// Reason why a bundle could not be compressed.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum CompressError {
     #[error("{size} bytes exceed the limit of version {} (4294967295); use version 3", .version.number())]
     TooLarge { size: u64, version: Version },
     #[error("{0}")]
@@ -36,9 +36,10 @@ pub fn compress(
     version: Version,
     to: impl Write,
     progress: &mut dyn FnMut(u64),
-) -> Result<Written, Refused> {
+) -> Result<Written, CompressError> {
     assert_ne!(version, Version::One);
-    let fits = |size| if size <= version.largest_size() { Ok(size) } else { Err(Refused::TooLarge { size, version }) };
+    let fits =
+        |size| if size <= version.largest_size() { Ok(size) } else { Err(CompressError::TooLarge { size, version }) };
     let full_size = fits(content.size())?;
     let mut to = Counted::new(to);
     let hash = std::thread::scope(|scope| {

@@ -25,7 +25,7 @@ mod write;
 mod tests;
 
 pub use raw::{EntryHeader, MAGIC, flag, kind};
-pub use read::{CudaFatbin, Entry};
+pub use read::{CudaFatbin, FatbinEntry};
 pub use write::{Member, write};
 
 use super::{Container, ContainerType, Contents, Image, ImageKind};
@@ -47,7 +47,7 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
 
 /// Returns an image with the properties that the container states: the bytes of a compressed image state nothing, and
 /// those of others agree.
-fn image<'data>(entry: &Entry<'data>) -> Image<'data> {
+fn image<'data>(entry: &FatbinEntry<'data>) -> Image<'data> {
     let header = &entry.header;
     let codec = entry.codec;
     // For an image in a group, the header states the size in the decompressed payload.

@@ -4,7 +4,7 @@ use super::raw::{EntryHeader, GroupTable, Header, OptionBlock, kind};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
-use crate::format::{DeviceImage, Part, without_nul};
+use crate::format::{DeviceImage, GroupPart, without_nul};
 
 /// Maximum number of entries, a bound for hostile files: more than any tool writes into one container.
 const MOST_ENTRIES: usize = 1 << 16;
@@ -14,20 +14,20 @@ const MOST_ENTRIES: usize = 1 << 16;
 pub struct CudaFatbin<'data> {
     pub version: u16,
     /// Entries in the order of the file.
-    pub entries: Vec<Entry<'data>>,
+    pub entries: Vec<FatbinEntry<'data>>,
     /// The header and all entries.
     pub view: View<'data>,
 }
 
 /// An image with the properties that the container states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry<'data> {
+pub struct FatbinEntry<'data> {
     /// The header as in the file: unknown kinds and flags are kept.
     pub header: EntryHeader,
     /// Codec of the payload.
     pub codec: Codec,
     /// Position in the decompressed payload, where several images are compressed as one.
-    pub part: Option<Part>,
+    pub part: Option<GroupPart>,
     /// Operand of `fatbinary --ident`, usually the name of a source file.
     pub identifier: Option<View<'data>>,
     /// Command line for ptxas (PTX) or for the code generator (NVVM); attributes in binary form (cubins).
@@ -49,12 +49,12 @@ impl<'data> CudaFatbin<'data> {
                 let cause = Cause::Unexpected { value: header.size, expected: "that of at most 65536 entries" };
                 return Err(view.malformed("CUDA fatbin size", 8, cause));
             }
-            let (entry, next) = Entry::read(rest)?;
+            let (entry, next) = FatbinEntry::read(rest)?;
             match entry.header.kind {
                 // A group with an invalid table is one image of unknown content.
                 kind::GROUP => match group(rest, &entry) {
                     Ok(images) => entries.extend(images),
-                    Err(_) => entries.push(Entry { codec: Codec::Opaque, ..entry }),
+                    Err(_) => entries.push(FatbinEntry { codec: Codec::Opaque, ..entry }),
                 },
                 _ => entries.push(entry),
             }
@@ -64,7 +64,7 @@ impl<'data> CudaFatbin<'data> {
     }
 }
 
-impl<'data> Entry<'data> {
+impl<'data> FatbinEntry<'data> {
     /// Reads the entry at the view's start; also returns the view after it.
     fn read(view: View<'data>) -> Result<(Self, View<'data>), Malformed> {
         let header = EntryHeader::read(view)?;
@@ -73,27 +73,27 @@ impl<'data> Entry<'data> {
             let cause = Cause::Unexpected { value: header_size, expected: "at least 64" };
             return Err(view.malformed("CUDA fatbin entry header size", 4, cause));
         }
-        let front = view.part("CUDA fatbin entry header size", 4, 0, header_size)?;
+        let prefix = view.part("CUDA fatbin entry header size", 4, 0, header_size)?;
         view.part("CUDA fatbin payload size", 8, header_size, header.stored_size)?;
         // The sum cannot wrap: the payload lies within the view.
         let size = header_size + header.stored_size;
         let whole = view.part("CUDA fatbin payload size", 8, 0, size)?;
-        let (identifier, options) = (identifier(front, &header)?, options(front, &header)?);
+        let (identifier, options) = (identifier(prefix, &header)?, options(prefix, &header)?);
         let (codec, image) = (header.codec(), image(whole, &header)?);
-        Ok((Entry { header, codec, part: None, identifier, options, image }, view.from(size)))
+        Ok((FatbinEntry { header, codec, part: None, identifier, options, image }, view.from(size)))
     }
 }
 
 /// Reads the images of a group: headers in a table, bytes in the group's decompressed payload.
-fn group<'data>(view: View<'data>, group: &Entry<'data>) -> Result<Vec<Entry<'data>>, Malformed> {
+fn group<'data>(view: View<'data>, group: &FatbinEntry<'data>) -> Result<Vec<FatbinEntry<'data>>, Malformed> {
     let table = GroupTable::read(view, EntryHeader::SIZE)?;
     let (size, count) = (u64::from(table.size), u64::from(table.count));
     if size != GroupTable::SIZE + count * EntryHeader::SIZE {
         let cause = Cause::Unexpected { value: size, expected: "8, and 64 for each image" };
         return Err(view.malformed("CUDA fatbin group table size", EntryHeader::SIZE + 4, cause));
     }
-    let front = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;
-    front.part("CUDA fatbin group table size", EntryHeader::SIZE + 4, EntryHeader::SIZE, size)?;
+    let prefix = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;
+    prefix.part("CUDA fatbin group table size", EntryHeader::SIZE + 4, EntryHeader::SIZE, size)?;
     let whole = if group.codec == Codec::None { group.image.size() } else { group.header.full_size };
     let mut entries = Vec::new();
     for at in (0..count).map(|index| EntryHeader::SIZE + GroupTable::SIZE + index * EntryHeader::SIZE) {
@@ -108,32 +108,32 @@ fn group<'data>(view: View<'data>, group: &Entry<'data>) -> Result<Vec<Entry<'da
         }
         let (image, part) = match group.codec {
             Codec::None => (group.image.part("CUDA fatbin group offset", at + 4, offset, size)?, None),
-            _ => (group.image, Some(Part { offset, whole })),
+            _ => (group.image, Some(GroupPart { offset, whole })),
         };
-        entries.push(Entry { header, image, part, ..*group });
+        entries.push(FatbinEntry { header, image, part, ..*group });
     }
     Ok(entries)
 }
 
-fn identifier<'data>(front: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
+fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
     let (offset, size) = (u64::from(header.name_offset), u64::from(header.name_size));
     if offset == 0 {
         return Ok(None);
     }
-    front.part("CUDA fatbin identifier offset", 32, offset, size).map(Some)
+    prefix.part("CUDA fatbin identifier offset", 32, offset, size).map(Some)
 }
 
-fn options<'data>(front: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
+fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
     let at = u64::from(header.options_offset);
     // In a group the offset points to the table of its images; in unknown kinds its meaning is unknown.
     if at == 0 || ![kind::PTX, kind::ELF, kind::NVVM].contains(&header.kind) {
         return Ok(None);
     }
-    front.part("CUDA fatbin options offset", 20, at, OptionBlock::SIZE)?;
-    let block = OptionBlock::read(front, at)?;
+    prefix.part("CUDA fatbin options offset", 20, at, OptionBlock::SIZE)?;
+    let block = OptionBlock::read(prefix, at)?;
     let leading_nul = if header.kind == kind::ELF { 1 } else { 0 };
     let (offset, size) = (u64::from(block.offset) + leading_nul, u64::from(block.size));
-    front.part("CUDA fatbin option string offset", at, offset, size).map(Some)
+    prefix.part("CUDA fatbin option string offset", at, offset, size).map(Some)
 }
 
 /// Returns the stored image. Only compressed images state their exact size: an ELF file ends where its own headers end,

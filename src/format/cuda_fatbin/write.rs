@@ -91,7 +91,7 @@ impl<'data> Member<'data> {
             Some(Suffix::Family) => flag::FAMILY,
             None => 0,
         };
-        let mut front = Vec::new();
+        let mut header = Vec::new();
         EntryHeader {
             kind: self.kind,
             header_size: u32::try_from(EntryHeader::SIZE + options.len() as u64).ok()?,
@@ -106,9 +106,9 @@ impl<'data> Member<'data> {
             reserved: 0,
             full_size: 0,
         }
-        .write(&mut front);
-        front.extend(options);
-        let mut content = Content::from(front);
+        .write(&mut header);
+        header.extend(options);
+        let mut content = Content::from(header);
         content.append(payload);
         Some(content)
     }
@@ -119,9 +119,9 @@ impl<'data> Member<'data> {
 pub fn write<'data>(members: &[Member<'data>]) -> Option<Content<'data>> {
     let entries: Vec<_> = members.iter().map(Member::write).collect::<Option<_>>()?;
     let size = entries.iter().try_fold(0u64, |size, entry| size.checked_add(entry.size()))?;
-    let mut front = Vec::new();
-    Header { version: VERSION, size }.write(&mut front);
-    let mut content = Content::from(front);
+    let mut header = Vec::new();
+    Header { version: VERSION, size }.write(&mut header);
+    let mut content = Content::from(header);
     entries.into_iter().for_each(|entry| content.append(entry));
     Some(content)
 }

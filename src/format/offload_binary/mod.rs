@@ -20,12 +20,12 @@ mod write;
 mod tests;
 
 pub use raw::{MAGIC, SECTION_TYPE, Version, flag, image_kind};
-pub use read::{Contents, Entry, OffloadBinary};
+pub use read::{Contents, OffloadBinary, OffloadEntry};
 pub use write::{Member, Written, compress, write};
 
 use std::path::Path;
 
-use super::{Container, ContainerType, Image, ImageKind, Unknown};
+use super::{Container, ContainerType, Image, ImageKind, UnknownValue};
 use crate::bytes::View;
 use crate::error::Malformed;
 use crate::target::OffloadKind;
@@ -87,11 +87,11 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
 }
 
 /// Returns whether the entry has properties and no image. Version 1 has no such flag.
-fn is_metadata(version: Version, entry: &Entry) -> bool {
+fn is_metadata(version: Version, entry: &OffloadEntry) -> bool {
     version > Version::One && entry.flags & flag::METADATA != 0
 }
 
-fn image<'data>(version: Version, entry: &Entry<'data>) -> Image<'data> {
+fn image<'data>(version: Version, entry: &OffloadEntry<'data>) -> Image<'data> {
     let kind = OffloadKind::from_bit(entry.offload_kind);
     let mut image = Image::new(entry.image, kind, entry.string("triple"), entry.string("arch"));
     image.strings = entry.strings.clone();
@@ -103,6 +103,6 @@ fn image<'data>(version: Version, entry: &Entry<'data>) -> Image<'data> {
         ("flags", u64::from(entry.flags), entry.flags & !known_flags == 0),
     ];
     let unknown = fields.into_iter().filter(|(.., known)| !known);
-    image.unknown = unknown.map(|(field, value, _)| Unknown { field, value }).collect();
+    image.unknown = unknown.map(|(field, value, _)| UnknownValue { field, value }).collect();
     image
 }

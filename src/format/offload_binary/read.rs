@@ -27,14 +27,14 @@ pub struct OffloadBinary<'data> {
 /// Contents after the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents<'data> {
-    Entries(Vec<Entry<'data>>),
+    Entries(Vec<OffloadEntry<'data>>),
     /// A stream that must be decompressed before it can be read.
     Compressed(Compressed<'data>),
 }
 
 /// An image and its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry<'data> {
+pub struct OffloadEntry<'data> {
     /// Form of the image, see [`super::image_kind`]; not interpreted, because tools write kinds that others do not
     /// know.
     pub image_kind: u16,
@@ -67,7 +67,7 @@ impl<'data> OffloadBinary<'data> {
     }
 
     /// Returns the entries of a binary that is not compressed.
-    pub fn entries(&self) -> &[Entry<'data>] {
+    pub fn entries(&self) -> &[OffloadEntry<'data>] {
         match &self.contents {
             Contents::Entries(entries) => entries,
             Contents::Compressed(_) => &[],
@@ -75,14 +75,14 @@ impl<'data> OffloadBinary<'data> {
     }
 }
 
-impl<'data> Entry<'data> {
+impl<'data> OffloadEntry<'data> {
     /// Returns the value of a key; the last one where it repeats, as in LLVM's map.
     pub fn string(&self, key: &str) -> Option<&'data str> {
         self.strings.iter().rfind(|(known, _)| *known == key).map(|&(_, value)| value)
     }
 }
 
-fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Entry<'data>>, Malformed> {
+fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<OffloadEntry<'data>>, Malformed> {
     if !(1..=MOST_ENTRIES).contains(&header.entries_count) {
         let cause = Cause::Unexpected { value: header.entries_count, expected: "1 to 4096" };
         return Err(view.malformed("offload binary entry count", 24, cause));
@@ -95,7 +95,7 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Entry<'
     for index in 0..header.entries_count {
         let at = header.entries_offset + index * raw::Entry::SIZE;
         let entry = raw::Entry::read(view, at)?;
-        entries.push(Entry {
+        entries.push(OffloadEntry {
             image_kind: entry.image_kind,
             offload_kind: entry.offload_kind,
             flags: entry.flags,
@@ -109,7 +109,7 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Entry<'
 
 /// Rejects images that overlap. If they could share bytes, binaries in binaries would multiply: 4096 times at each
 /// level.
-fn reject_overlaps(view: View<'_>, header: &Header, entries: &[Entry<'_>]) -> Result<(), Malformed> {
+fn reject_overlaps(view: View<'_>, header: &Header, entries: &[OffloadEntry<'_>]) -> Result<(), Malformed> {
     let mut images: Vec<(u64, u64, u64)> =
         (0..).zip(entries).map(|(index, it)| (it.image.start(), it.image.size(), index)).collect();
     images.retain(|&(_, size, _)| size > 0);
@@ -177,7 +177,7 @@ fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'d
     let stored = view.from(offset);
     // A stream that is not zstd is zlib.
     let codec = if stored.starts_with(&codec::ZSTD_MAGIC) { Codec::Zstd } else { Codec::Zlib };
-    let mut front = Vec::new();
-    Header { size: header.inflated_size, inflated_size: 0, ..*header }.write(&mut front);
-    Ok(Compressed { codec, stored, full_size, front, hash: None })
+    let mut prefix = Vec::new();
+    Header { size: header.inflated_size, inflated_size: 0, ..*header }.write(&mut prefix);
+    Ok(Compressed { codec, stored, full_size, prefix, hash: None })
 }

@@ -119,8 +119,8 @@ fn compressed_binaries_round_trip() {
     let plain = write(Version::Three, &members).unwrap().content;
     for codec in [Codec::Zstd, Codec::Zlib] {
         let mut stream = Vec::new();
-        let (front, padding) = compress(&plain, Compression::new(codec), &mut stream).unwrap();
-        let bytes = [front, stream.clone(), padding].concat();
+        let (header, padding) = compress(&plain, Compression::new(codec), &mut stream).unwrap();
+        let bytes = [header, stream.clone(), padding].concat();
         assert_eq!(bytes.len() % 8, 0);
         // The header states 40 bytes and the stream; the padding of the binary is not counted.
         assert_eq!(bytes[8..16], (40 + stream.len() as u64).to_le_bytes());
@@ -128,7 +128,7 @@ fn compressed_binaries_round_trip() {
         let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
         let Contents::Compressed(compressed) = binary.contents else { panic!("compressed") };
         assert_eq!((compressed.codec, compressed.full_size), (codec, plain.size() - 40));
-        assert_eq!(compressed.restore(Limit::default()).unwrap(), plain.to_vec());
+        assert_eq!(compressed.decompress(Limit::default()).unwrap(), plain.to_vec());
         let mut elsewhere = bytes.clone();
         put(&mut elsewhere, 16, 41, 8);
         let error = OffloadBinary::read(View::new(&elsewhere)).unwrap_err().to_string();
@@ -136,7 +136,7 @@ fn compressed_binaries_round_trip() {
             error,
             "offload binary entries offset at 0x10: is 0x29, should be 40 where the binary is compressed"
         );
-        let error = compressed.restore(Limit(1000)).unwrap_err().to_string();
+        let error = compressed.decompress(Limit(1000)).unwrap_err().to_string();
         assert!(error.contains("more than the limit of 1000"), "{error}");
     }
 }
@@ -179,16 +179,16 @@ fn rejects_every_truncation() {
 fn extreme_field_values_do_not_panic() {
     for version in Version::ALL {
         let good = written(version, &[member(b"some device image"), member(b"and another")]);
-        let (end, front) = (good.len() as u64, version.header_size() as usize + 2 * 40 + 4 * 24);
+        let (end, header) = (good.len() as u64, version.header_size() as usize + 2 * 40 + 4 * 24);
         let values = [0, 1, 7, 31, 33, 39, 40, 41, end, end + 1, 1 << 31, 1 << 63, u64::MAX - 7, u64::MAX];
-        for (at, value) in (0..front).step_by(4).flat_map(|at| values.map(|value| (at, value))) {
+        for (at, value) in (0..header).step_by(4).flat_map(|at| values.map(|value| (at, value))) {
             for size in [2, 4, 8] {
                 let mut bytes = good.clone();
                 put(&mut bytes, at, value, size);
                 let Ok(binary) = OffloadBinary::read(View::new(&bytes)) else { continue };
                 assert!(binary.view.size() <= bytes.len() as u64);
                 if let Contents::Compressed(compressed) = &binary.contents {
-                    compressed.restore(Limit(1 << 20)).unwrap_err();
+                    compressed.decompress(Limit(1 << 20)).unwrap_err();
                 } else {
                     assert_eq!(binary.entries()[0].image.data(), naive_image(&bytes), "offset {at} value {value}");
                 }

@@ -65,10 +65,10 @@ pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Resu
     let header = Header::read(crate::bytes::View::new(first)).expect("a header that was written here");
     assert_eq!(header.version, Version::Three, "only version 3 can be compressed");
     let stored = Header { size: header_size + to.size(), inflated_size: content.size(), ..header };
-    let mut front = Vec::new();
-    stored.write(&mut front);
+    let mut header = Vec::new();
+    stored.write(&mut header);
     let padding = stored.size.next_multiple_of(ALIGNMENT) - stored.size;
-    Ok((front, vec![0; padding as usize]))
+    Ok((header, vec![0; padding as usize]))
 }
 
 fn write_one<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<Written<'data>> {
@@ -86,9 +86,9 @@ fn write_one<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<W
         size = align_up(end, ALIGNMENT)?;
     }
 
-    let mut front = Vec::with_capacity(images_offset as usize);
+    let mut header = Vec::with_capacity(images_offset as usize);
     let entries_count = members.len() as u64;
-    Header { version, size, entries_offset, entries_count, inflated_size: 0 }.write(&mut front);
+    Header { version, size, entries_offset, entries_count, inflated_size: 0 }.write(&mut header);
     let mut string_offset = string_offset;
     for (member, image) in members.iter().zip(&images) {
         let string_count = member.strings.len() as u64;
@@ -101,7 +101,7 @@ fn write_one<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<W
             image_offset: image.start,
             image_size: image.end - image.start,
         }
-        .write(&mut front);
+        .write(&mut header);
         string_offset += string_count * version.string_entry_size();
     }
     for (key, value) in all_strings() {
@@ -110,12 +110,12 @@ fn write_one<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<W
             value_offset: table_offset + strings.offset(value),
             value_size: (version > Version::One).then_some(value.len() as u64),
         }
-        .write(&mut front);
+        .write(&mut header);
     }
-    front.extend(strings.bytes());
-    front.resize(images_offset as usize, 0);
+    header.extend(strings.bytes());
+    header.resize(images_offset as usize, 0);
 
-    let mut content = Content::from(front);
+    let mut content = Content::from(header);
     for member in members {
         content.push(member.image);
         content.align(ALIGNMENT);

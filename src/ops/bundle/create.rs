@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use memchr::memmem;
 
-use super::Figures;
+use super::CompressionStats;
 use crate::codec::Compression;
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::format::bundle::{self, FileType, Form, HOST_CONTENT, MAGIC, section_name, text};
+use crate::format::bundle::{self, BundleForm, FileType, HOST_CONTENT, MAGIC, section_name, text};
 use crate::format::ccob;
 use crate::io::{Access, Input, Output, Sink};
 use crate::rewrite::{self, NewSection};
@@ -27,7 +27,7 @@ pub struct BundleOptions {
 }
 
 /// A file and the id that it gets.
-pub struct FileToBundle {
+pub struct BundleInput {
     /// As it will stand in the bundle.
     pub id: String,
     pub input: Input,
@@ -35,10 +35,10 @@ pub struct FileToBundle {
 
 /// What a bundle has become.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bundled {
+pub struct BundleSummary {
     /// Of the output, in bytes.
     pub size: u64,
-    pub compressed: Option<Figures>,
+    pub compressed: Option<CompressionStats>,
 }
 
 /// Refuses ids that must not stand in one bundle: two that are equal, two hosts, and target ids of one processor of which
@@ -64,12 +64,12 @@ fn is_host(id: &str) -> bool {
 }
 
 /// Writes the bundle. The files are moved as they are, and read only to be compressed.
-pub fn bundle(files: &[FileToBundle], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<Bundled> {
+pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<BundleSummary> {
     let (content, host) = match options.file_type.form {
-        Form::Archive => return Err(Error::OnlyTakenApart { file_type: options.file_type.name }),
-        Form::Text { comment } => (texts(files, comment)?, None),
-        Form::Binary => (binary(files, options)?, None),
-        Form::Object => match host_object(files)? {
+        BundleForm::Archive => return Err(Error::OnlyTakenApart { file_type: options.file_type.name }),
+        BundleForm::Text { comment } => (texts(files, comment)?, None),
+        BundleForm::Binary => (binary(files, options)?, None),
+        BundleForm::Object => match host_object(files)? {
             Some(host) => (object(files, host)?, Some(host)),
             None => (binary(files, options)?, None),
         },
@@ -80,7 +80,7 @@ pub fn bundle(files: &[FileToBundle], options: &BundleOptions, moved: &mut dyn F
         content.runs().for_each(|run| sink.push(run));
         sink.write_with(&mut output, moved)?;
         output.commit()?;
-        return Ok(Bundled { size: content.size(), compressed: None });
+        return Ok(BundleSummary { size: content.size(), compressed: None });
     };
     if let Some(host) = host {
         return Err(Error::CompressedObject { path: files[host].input.path().to_owned() });
@@ -103,7 +103,7 @@ pub fn bundle(files: &[FileToBundle], options: &BundleOptions, moved: &mut dyn F
     sink.push(stream.view().data());
     sink.write_to(&mut output)?;
     output.commit()?;
-    let figures = Figures {
+    let stats = CompressionStats {
         version: version.number(),
         codec: how.codec,
         level: Some(how.level),
@@ -112,19 +112,19 @@ pub fn bundle(files: &[FileToBundle], options: &BundleOptions, moved: &mut dyn F
         hash: written.hash,
         time,
     };
-    Ok(Bundled { size: sink.size(), compressed: Some(figures) })
+    Ok(BundleSummary { size: sink.size(), compressed: Some(stats) })
 }
 
-fn named(files: &[FileToBundle]) -> Vec<(&str, &[u8])> {
+fn named(files: &[BundleInput]) -> Vec<(&str, &[u8])> {
     files.iter().map(|file| (file.id.as_str(), file.input.view().data())).collect()
 }
 
-fn binary<'data>(files: &'data [FileToBundle], options: &BundleOptions) -> Result<Content<'data>> {
+fn binary<'data>(files: &'data [BundleInput], options: &BundleOptions) -> Result<Content<'data>> {
     let too_large = || Error::TooLarge { path: options.output.clone() };
     bundle::write(&named(files), options.alignment).ok_or_else(too_large)
 }
 
-fn texts<'data>(files: &'data [FileToBundle], comment: &str) -> Result<Content<'data>> {
+fn texts<'data>(files: &'data [BundleInput], comment: &str) -> Result<Content<'data>> {
     let marker = text::end_marker(comment);
     for file in files {
         if has_line(&file.input, &marker)? {
@@ -145,12 +145,12 @@ fn has_line(input: &Input, start: &[u8]) -> Result<bool> {
 }
 
 /// The file that is the host's object; `None` where there is none, or it is something else.
-fn host_object(files: &[FileToBundle]) -> Result<Option<usize>> {
+fn host_object(files: &[BundleInput]) -> Result<Option<usize>> {
     let host = files.iter().position(|file| is_host(&file.id));
     Ok(host.filter(|&host| rewrite::object_format(files[host].input.view()).is_some()))
 }
 
-fn object(files: &[FileToBundle], host: usize) -> Result<Content<'_>> {
+fn object(files: &[BundleInput], host: usize) -> Result<Content<'_>> {
     let (object, path) = (files[host].input.view(), files[host].input.path());
     let broken = |malformed: crate::error::Malformed| malformed.in_file(path);
     if !rewrite::sections_named(object, MAGIC).map_err(broken)?.is_empty() {

@@ -12,14 +12,14 @@ use memchr::memmem;
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Error, Malformed, Result};
-use crate::format::bundle::{Bundle, COMMENTS, FileType, Form, HOST_CONTENT, Index, MAGIC, text};
+use crate::format::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
 use crate::format::ccob::{self, Ccob, Failure};
 use crate::io::Input;
 use crate::rewrite;
 
 /// The first bundle of a file.
 pub struct BundleFile<'data> {
-    pub entries: Vec<Entry<'data>>,
+    pub entries: Vec<FileEntry<'data>>,
     /// How it is stored, where it is compressed.
     pub ccob: Option<Ccob<'data>>,
     /// Where more than padding follows it; counted like the offsets of the view.
@@ -27,25 +27,25 @@ pub struct BundleFile<'data> {
 }
 
 /// An id and the file that stands under it.
-pub struct Entry<'data> {
+pub struct FileEntry<'data> {
     pub id: String,
-    pub place: Place<'data>,
+    pub location: Location<'data>,
 }
 
 /// Where the bytes of a file are.
-pub enum Place<'data> {
-    Here(View<'data>),
+pub enum Location<'data> {
+    InFile(View<'data>),
     /// In what the compressed bundle gives.
     InStream(Range<u64>),
     /// All around: the bundle is the host's object, with sections added to it.
-    AllAround(View<'data>),
+    HostObject(View<'data>),
     /// In memory, because they had to be restored with all else.
-    Restored(Vec<u8>),
+    Decompressed(Vec<u8>),
 }
 
 /// What to read, and as what.
 #[derive(Clone, Copy)]
-pub struct Reader<'data> {
+pub struct BundleReader<'data> {
     pub path: &'data Path,
     pub view: View<'data>,
     /// The file that the view is of, where it is of one: large ones are searched without being looked at as a whole.
@@ -55,20 +55,20 @@ pub struct Reader<'data> {
     pub limit: Limit,
 }
 
-impl Entry<'_> {
+impl FileEntry<'_> {
     /// Where it is in what the compressed bundle gives, if it is there.
     pub fn range_in_stream(&self) -> Option<Range<u64>> {
-        match &self.place {
-            Place::InStream(range) => Some(range.clone()),
+        match &self.location {
+            Location::InStream(range) => Some(range.clone()),
             _ => None,
         }
     }
 }
 
-impl<'data> Reader<'data> {
+impl<'data> BundleReader<'data> {
     /// A file of its own.
     pub fn of_input(input: &'data Input, file_type: Option<FileType>, limit: Limit) -> Self {
-        Reader { path: input.path(), view: input.view(), input: Some(input), file_type, limit }
+        BundleReader { path: input.path(), view: input.view(), input: Some(input), file_type, limit }
     }
 
     /// The bundle at the start of the view; `None` where it is none. Bytes that begin as one and are not are an error.
@@ -109,53 +109,55 @@ impl<'data> Reader<'data> {
         let ccob = Ccob::read(self.view).map_err(|error| self.broken(error))?;
         let more_at = self.behind(ccob.view.size());
         let is_binary = ccob.start(MAGIC.len()).map_err(|error| self.broken(error))? == MAGIC;
-        if is_binary && self.allows(|form| matches!(form, Form::Binary | Form::Object)) {
+        if is_binary && self.allows(|form| matches!(form, BundleForm::Binary | BundleForm::Object)) {
             let entries = index(&ccob).map_err(|error| self.broken(error))?;
             return Ok(BundleFile { entries, ccob: Some(ccob), more_at });
         }
         let restored = ccob.decompress(self.limit).map_err(|error| self.broken(error))?;
-        let inner = Reader { path: self.path, view: View::new(&restored), input: None, ..*self };
+        let inner = BundleReader { path: self.path, view: View::new(&restored), input: None, ..*self };
         let Some((entries, _)) = inner.plain(inner.view)? else { return Err(self.not_a_bundle()) };
         let mut kept = Vec::new();
-        for Entry { id, place } in entries {
-            let bytes = match place {
-                Place::Here(view) => view.data().to_vec(),
-                Place::AllAround(object) => restore_host(object).map_err(|error| self.broken(error))?.to_vec(),
-                Place::InStream(_) | Place::Restored(_) => unreachable!("it is not compressed again"),
+        for FileEntry { id, location } in entries {
+            let bytes = match location {
+                Location::InFile(view) => view.data().to_vec(),
+                Location::HostObject(object) => extract_host(object).map_err(|error| self.broken(error))?.to_vec(),
+                Location::InStream(_) | Location::Decompressed(_) => unreachable!("it is not compressed again"),
             };
-            kept.push(Entry { id, place: Place::Restored(bytes) });
+            kept.push(FileEntry { id, location: Location::Decompressed(bytes) });
         }
         Ok(BundleFile { entries: kept, ccob: Some(ccob), more_at })
     }
 
     /// What is not compressed, and its size if it states one.
-    fn plain<'a>(&self, view: View<'a>) -> Result<Option<(Vec<Entry<'a>>, Option<u64>)>> {
+    fn plain<'a>(&self, view: View<'a>) -> Result<Option<(Vec<FileEntry<'a>>, Option<u64>)>> {
         let broken = |error| self.broken(error);
-        let may_be_binary = self.allows(|form| matches!(form, Form::Binary | Form::Object));
+        let may_be_binary = self.allows(|form| matches!(form, BundleForm::Binary | BundleForm::Object));
         if may_be_binary && view.starts_with(MAGIC) {
             let bundle = Bundle::read(view).map_err(broken)?;
             let entries = bundle.entries.into_iter();
-            let entries = entries.map(|it| Entry { id: it.text.to_owned(), place: Place::Here(it.code_object) });
+            let entries =
+                entries.map(|it| FileEntry { id: it.text.to_owned(), location: Location::InFile(it.code_object) });
             return Ok(Some((entries.collect(), Some(bundle.view.size()))));
         }
-        if self.allows(|form| form == Form::Object) && rewrite::object_format(view).is_some() {
+        if self.allows(|form| form == BundleForm::Object) && rewrite::object_format(view).is_some() {
             return Ok(object(view).map_err(broken)?.map(|entries| (entries, None)));
         }
-        if self.allows(|form| matches!(form, Form::Text { .. })) {
+        if self.allows(|form| matches!(form, BundleForm::Text { .. })) {
             let marks = self.marks(view)?;
             let comments = match self.file_type.map(|file_type| file_type.form) {
-                Some(Form::Text { comment }) => vec![comment],
+                Some(BundleForm::Text { comment }) => vec![comment],
                 _ => COMMENTS.to_vec(),
             };
             let Some(entries) = text::read(view, &marks, &comments).map_err(broken)? else { return Ok(None) };
             let entries = entries.into_iter();
-            let entries = entries.map(|it| Entry { id: it.text.to_owned(), place: Place::Here(it.code_object) });
+            let entries =
+                entries.map(|it| FileEntry { id: it.text.to_owned(), location: Location::InFile(it.code_object) });
             return Ok(Some((entries.collect(), None)));
         }
         Ok(None)
     }
 
-    fn allows(&self, form: impl FnOnce(Form) -> bool) -> bool {
+    fn allows(&self, form: impl FnOnce(BundleForm) -> bool) -> bool {
         self.file_type.is_none_or(|file_type| form(file_type.form))
     }
 
@@ -187,15 +189,15 @@ impl<'data> Reader<'data> {
 }
 
 /// The entries of a compressed binary bundle, from as much of its start as that takes.
-fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<Entry<'data>>, Malformed> {
+fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<FileEntry<'data>>, Malformed> {
     let mut size = FIRST_START;
     loop {
         let start = ccob.start(size)?;
-        match Index::read(View::new(&start), ccob.full_size) {
+        match BundleIndex::read(View::new(&start), ccob.full_size) {
             Ok(index) => {
                 let entries = index.entries.into_iter();
                 return Ok(entries
-                    .map(|it| Entry { id: it.text.to_owned(), place: Place::InStream(it.range) })
+                    .map(|it| FileEntry { id: it.text.to_owned(), location: Location::InStream(it.range) })
                     .collect());
             }
             // There is more of it.
@@ -237,18 +239,18 @@ pub fn each_piece_of<T>(
 }
 
 /// The entries of a bundle of objects; `None` for an object that is no bundle.
-fn object(view: View<'_>) -> Result<Option<Vec<Entry<'_>>>, Malformed> {
+fn object(view: View<'_>) -> Result<Option<Vec<FileEntry<'_>>>, Malformed> {
     let mut entries = Vec::new();
     for section in rewrite::sections_named(view, MAGIC)? {
         let id = String::from_utf8_lossy(&section.name[MAGIC.len()..]).into_owned();
         let is_all_around = section.content.data() == HOST_CONTENT;
-        let place = if is_all_around { Place::AllAround(view) } else { Place::Here(section.content) };
-        entries.push(Entry { id, place });
+        let location = if is_all_around { Location::HostObject(view) } else { Location::InFile(section.content) };
+        entries.push(FileEntry { id, location });
     }
     Ok((!entries.is_empty()).then_some(entries))
 }
 
 /// The host's object without what was added to it.
-pub fn restore_host(object: View<'_>) -> Result<crate::content::Content<'_>, Malformed> {
+pub fn extract_host(object: View<'_>) -> Result<crate::content::Content<'_>, Malformed> {
     rewrite::without_sections(object, MAGIC)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::file::{BundleFile, Reader};
+use super::file::{BundleFile, BundleReader};
 use super::members::{each_member, is_archive, is_library};
 use crate::codec::Limit;
 use crate::error::Result;
@@ -25,7 +25,7 @@ pub fn list(
         Ok(())
     };
     if !is_archive(input, file_type) {
-        Reader::of_input(input, file_type, limit).each(&mut |bundle| list(input.path(), bundle))?;
+        BundleReader::of_input(input, file_type, limit).each(&mut |bundle| list(input.path(), bundle))?;
     } else if is_library(input) {
         each_member(input, &mut |member| {
             member.each_bundle(limit, &mut |bundle| list(&member.path, bundle)).map(|_| ())

@@ -6,12 +6,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file::{BundleFile, Reader};
+use super::file::{BundleFile, BundleReader};
 use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Error, Result};
-use crate::format::bundle::{FileType, Form};
+use crate::format::bundle::{BundleForm, FileType};
 use crate::io::Input;
 
 /// A member and where its bytes are.
@@ -29,22 +29,22 @@ pub struct Member<'a> {
 /// nothing was said.
 pub fn is_archive(input: &Input, file_type: Option<FileType>) -> bool {
     match file_type {
-        Some(file_type) => file_type.form == Form::Archive,
+        Some(file_type) => file_type.form == BundleForm::Archive,
         None => is_library(input),
     }
 }
 
 /// Whether a file begins as a static library does.
 pub fn is_library(input: &Input) -> bool {
-    archive::Form::of(input.view()).is_some_and(|form| form.is_library())
+    archive::ArchiveFormat::of(input.view()).is_some_and(|form| form.is_library())
 }
 
 /// Calls `look` with every member of an archive, in its order.
 pub fn each_member(input: &Input, look: &mut dyn FnMut(&Member) -> Result<()>) -> Result<()> {
-    let form = archive::Form::of(input.view()).filter(|form| form.is_library());
+    let form = archive::ArchiveFormat::of(input.view()).filter(|form| form.is_library());
     let Some(form) = form else {
         let archive = FileType::named("a").expect("it is in the table");
-        return Err(Reader::of_input(input, Some(archive), Limit::default()).not_a_bundle());
+        return Err(BundleReader::of_input(input, Some(archive), Limit::default()).not_a_bundle());
     };
     let members = (form.members)(input.view()).map_err(|malformed| malformed.in_file(input.path()))?;
     for member in members {
@@ -68,7 +68,8 @@ pub fn each_member(input: &Input, look: &mut dyn FnMut(&Member) -> Result<()>) -
 impl Member<'_> {
     /// Calls `look` with every bundle of the member, in its order; says how many there were.
     pub fn each_bundle(&self, limit: Limit, look: &mut dyn FnMut(BundleFile<'_>) -> Result<()>) -> Result<usize> {
-        let reader = Reader { path: &self.path, view: self.view, input: Some(self.input), file_type: None, limit };
+        let reader =
+            BundleReader { path: &self.path, view: self.view, input: Some(self.input), file_type: None, limit };
         reader.each(look)
     }
 }

@@ -1,13 +1,13 @@
 //! Bundles of files for several targets: making them, taking them apart, and listing what is in them.
 
 mod create;
-mod decompressed;
 mod extract;
 mod file;
 mod list;
 mod members;
+mod stats;
 
-pub use create::{BundleOptions, Bundled, FileToBundle, bundle, check_composition};
-pub use decompressed::{Figures, decompressed, decompressed_members};
-pub use extract::{Explain, UnbundleOptions, WantedFile, check_archive, unbundle};
+pub use create::{BundleInput, BundleOptions, BundleSummary, bundle, check_composition};
+pub use extract::{Explain, RequestedTarget, UnbundleOptions, check_archive, unbundle};
 pub use list::list;
+pub use stats::{CompressionStats, decompression_stats, member_decompression_stats};

@@ -9,7 +9,7 @@ use crate::inspect::Figure;
 use crate::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, printable};
-use crate::target::order;
+use crate::target::natural_order;
 
 /// Maximum length of a kernel name. Longer names are cut in the middle: names of templates have equal beginnings and
 /// differ in their arguments.
@@ -60,7 +60,7 @@ fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
     }
     let mut rows: Vec<_> = rows.into_values().collect();
     for row in &mut rows {
-        row.archs.sort_by_cached_key(|(arch, _)| order(arch));
+        row.archs.sort_by_cached_key(|(arch, _)| natural_order(arch));
     }
     rows.sort_by_key(|row| Reverse(row.growth().unsigned_abs()));
     rows

@@ -13,7 +13,7 @@ pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, t
             ops::check_archive(input, options.limit)?;
         }
         if settings.verbose {
-            ops::decompressed_members(input, &mut |size, figures| verbose::print(size, &figures))?;
+            ops::member_decompression_stats(input, &mut |size, figures| verbose::print(size, &figures))?;
         }
         ops::unbundle(input, options, trace, &mut |_| ()).map(drop)
     };

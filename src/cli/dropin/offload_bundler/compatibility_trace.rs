@@ -3,24 +3,24 @@
 //!
 //! Release builds of LLVM 22 refuse the option; the lines are those of a build with assertions.
 
-use crate::target::compatibility::{Fit, Reason};
+use crate::target::compatibility::{Fit, TargetMismatch};
 
 /// Returns the line for one comparison.
-pub fn line(found: &str, requested: &str, verdict: &Result<Fit, Reason>) -> String {
+pub fn line(found: &str, requested: &str, verdict: &Result<Fit, TargetMismatch>) -> String {
     format!("{}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n", describe(verdict))
 }
 
-fn describe(verdict: &Result<Fit, Reason>) -> &'static str {
+fn describe(verdict: &Result<Fit, TargetMismatch>) -> &'static str {
     match verdict {
         Ok(Fit::Exact) => "Compatible: Exact match: ",
         Ok(Fit::Compatible | Fit::Generic) => "Compatible: Target IDs are compatible ",
-        Err(Reason::Kind { .. } | Reason::Triple { .. }) => "Incompatible: Kind/Triple mismatch ",
-        Err(Reason::Invalid(_) | Reason::Processor { .. }) => "Incompatible: Processor mismatch ",
-        Err(Reason::MoreFeatures { .. }) => "Incompatible: CodeObject has more features than target ",
-        Err(Reason::Open { .. }) => {
+        Err(TargetMismatch::Kind { .. } | TargetMismatch::Triple { .. }) => "Incompatible: Kind/Triple mismatch ",
+        Err(TargetMismatch::Invalid(_) | TargetMismatch::Processor { .. }) => "Incompatible: Processor mismatch ",
+        Err(TargetMismatch::MoreFeatures { .. }) => "Incompatible: CodeObject has more features than target ",
+        Err(TargetMismatch::Open { .. }) => {
             "Incompatible: Value of CodeObject's non-ANY feature is not matching with Target feature's ANY value "
         }
-        Err(Reason::Feature { .. }) => {
+        Err(TargetMismatch::Feature { .. }) => {
             "Incompatible: Value of CodeObject's non-ANY feature is not matching with Target feature's non-ANY value "
         }
     }

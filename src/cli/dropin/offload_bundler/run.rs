@@ -8,9 +8,9 @@ use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy,
 use crate::cli::access;
 use crate::codec::Limit;
 use crate::error::Error;
-use crate::format::bundle::{FileType, Form};
+use crate::format::bundle::{BundleForm, FileType};
 use crate::io::Input;
-use crate::ops::{self, BundleOptions, FileToBundle, UnbundleOptions, WantedFile};
+use crate::ops::{self, BundleInput, BundleOptions, RequestedTarget, UnbundleOptions};
 use crate::rewrite;
 use crate::target::compatibility::KindRules;
 
@@ -58,7 +58,7 @@ impl Runner<'_> {
             self.diagnostics.warning("-compress: a bundle of objects is an object, and is not compressed");
         }
         let compression = settings.compression.filter(|_| host.is_none());
-        let files = targets.iter().zip(inputs).map(|(target, input)| FileToBundle { id: target.id.clone(), input });
+        let files = targets.iter().zip(inputs).map(|(target, input)| BundleInput { id: target.id.clone(), input });
         let options = BundleOptions {
             file_type: self.file_type,
             alignment: settings.alignment,
@@ -74,7 +74,7 @@ impl Runner<'_> {
     }
 
     fn unbundle(&self, input: &Input) -> Result<()> {
-        let is_archive = self.file_type.form == Form::Archive;
+        let is_archive = self.file_type.form == BundleForm::Archive;
         if !is_archive {
             self.print_figures(input)?;
         }
@@ -87,7 +87,9 @@ impl Runner<'_> {
         let wanted = targets.iter().zip(&self.request.outputs).filter(|(target, _)| !(dry_run && target.is_host));
         let options = UnbundleOptions {
             file_type: Some(self.file_type),
-            targets: wanted.map(|(target, path)| WantedFile { id: target.id.clone(), output: path.into() }).collect(),
+            targets: wanted
+                .map(|(target, path)| RequestedTarget { id: target.id.clone(), output: path.into() })
+                .collect(),
             allow_missing: settings.allow_missing,
             rules: KindRules { hip_openmp: settings.hip_openmp },
             limit: Limit::default(),
@@ -113,7 +115,7 @@ impl Runner<'_> {
         let mut ids = String::new();
         let list = |_: &Path, id: &str| ids += &format!("{id}\n");
         // The type of an input that is called an archive is detected from its content.
-        let file_type = Some(self.file_type).filter(|file_type| file_type.form != Form::Archive);
+        let file_type = Some(self.file_type).filter(|file_type| file_type.form != BundleForm::Archive);
         ops::list(input, file_type, Limit::default(), list).map_err(|error| errors::format(&error))?;
         Ok(ids)
     }
@@ -121,14 +123,14 @@ impl Runner<'_> {
     /// Prints what `-verbose` reports about an input, before the input is processed.
     fn print_figures(&self, input: &Input) -> Result<()> {
         if self.settings.verbose {
-            verbose::print(input.size(), &ops::decompressed(input).map_err(|error| errors::format(&error))?);
+            verbose::print(input.size(), &ops::decompression_stats(input).map_err(|error| errors::format(&error))?);
         }
         Ok(())
     }
 
     /// Returns whether a file is an object, to which sections are or were added.
     fn is_object(&self, input: &Input) -> bool {
-        self.file_type.form == Form::Object && rewrite::object_format(input.view()).is_some()
+        self.file_type.form == BundleForm::Object && rewrite::object_format(input.view()).is_some()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::write_stderr;
 use crate::codec::Codec;
 use crate::format::ccob::Version;
-use crate::ops::Figures;
+use crate::ops::CompressionStats;
 
 /// Line about a bundle that is not compressed.
 const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
@@ -12,7 +12,7 @@ const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
 const SHORTEST: u64 = 8;
 
 /// Prints the figures of the compressed bundles in a file of this size.
-pub fn print(size: u64, figures: &[Figures]) {
+pub fn print(size: u64, figures: &[CompressionStats]) {
     if figures.is_empty() && size >= SHORTEST {
         write_stderr(UNCOMPRESSED);
     }
@@ -22,7 +22,7 @@ pub fn print(size: u64, figures: &[Figures]) {
 }
 
 /// Returns the figures of a bundle that was compressed.
-pub fn compressed(figures: &Figures) -> String {
+pub fn compressed(figures: &CompressionStats) -> String {
     let lines = [
         format!("Compressed bundle format version: {}", figures.version),
         format!("Total file size (including headers): {} bytes", with_commas(total_size(figures))),
@@ -38,7 +38,7 @@ pub fn compressed(figures: &Figures) -> String {
 }
 
 /// Returns the figures of a bundle that was decompressed. The hashes match, because decompression verifies the hash.
-fn decompressed(figures: &Figures) -> String {
+fn decompressed(figures: &CompressionStats) -> String {
     let mut lines = vec![format!("Compressed bundle format version: {}", figures.version)];
     if figures.version >= 2 {
         lines.push(format!("Total file size (from header): {} bytes", with_commas(total_size(figures))));
@@ -57,17 +57,17 @@ fn decompressed(figures: &Figures) -> String {
     lines.join("\n")
 }
 
-fn total_size(figures: &Figures) -> u64 {
+fn total_size(figures: &CompressionStats) -> u64 {
     let header = Version::from_number(figures.version.into()).map_or(0, Version::header_size);
     header + figures.stored_size
 }
 
-fn rates(figures: &Figures) -> String {
+fn rates(figures: &CompressionStats) -> String {
     let rate = figures.full_size as f64 / figures.stored_size as f64;
     format!("Compression rate: {rate:.2}\nCompression ratio: {:.2}%", 100.0 / rate)
 }
 
-fn speed(figures: &Figures) -> f64 {
+fn speed(figures: &CompressionStats) -> f64 {
     figures.full_size as f64 / f64::from(1 << 20) / figures.time.as_secs_f64()
 }
 

@@ -7,7 +7,7 @@ use super::{Result, create, format_error, open};
 use crate::format::offload_binary::{self, Version, image_kind};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::Output;
-use crate::ops::{ImageToPack, PackOptions, pack_into};
+use crate::ops::{PackInput, PackOptions, pack_into};
 
 /// Packs the files of `images` into `output`.
 pub fn pack(images: &[ImageArgument], output: &Path) -> Result<()> {
@@ -24,11 +24,11 @@ pub fn pack(images: &[ImageArgument], output: &Path) -> Result<()> {
 
 /// Reads an image. Its kind is determined by its name, except for bitcode, which clang names `.o` with link-time
 /// optimization.
-fn read(file: &Path, image: &ImageArgument) -> Result<ImageToPack> {
+fn read(file: &Path, image: &ImageArgument) -> Result<PackInput> {
     let input = open(file).map_err(|error| format_error(&error))?;
     let is_bitcode = DeviceImage::identify(input.view()).image_kind == ImageKind::Bitcode;
     let image_kind = if is_bitcode { image_kind::BITCODE } else { offload_binary::image_kind_of_file(file) };
     let offload_kind = image.offload_kind().unwrap_or(0);
     let strings = image.strings().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    Ok(ImageToPack { input, image_kind, offload_kind, flags: 0, strings })
+    Ok(PackInput { input, image_kind, offload_kind, flags: 0, strings })
 }

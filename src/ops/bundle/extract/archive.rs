@@ -19,7 +19,7 @@ use crate::archive;
 use crate::codec::Limit;
 use crate::error::{Error, Result};
 use crate::io::{Input, Output, Sink};
-use crate::ops::bundle::file::{BundleFile, Entry, Place, each_piece_of, restore_host};
+use crate::ops::bundle::file::{BundleFile, FileEntry, Location, each_piece_of, extract_host};
 use crate::ops::bundle::members::{Member, each_member};
 use crate::target::{BundleEntryId, compatibility};
 
@@ -67,21 +67,21 @@ pub fn unbundle_archive(
 #[derive(Clone)]
 struct NewMember {
     name: String,
-    place: NewPlace,
+    location: NewLocation,
 }
 
 /// Where its bytes are.
 #[derive(Clone)]
-enum NewPlace {
+enum NewLocation {
     InArchive(Range<u64>),
     Aside(Range<u64>),
 }
 
 impl NewMember {
     fn bytes<'a>(&self, archive: &'a Input, aside: &'a Input) -> &'a [u8] {
-        let (input, range) = match &self.place {
-            NewPlace::InArchive(range) => (archive, range),
-            NewPlace::Aside(range) => (aside, range),
+        let (input, range) = match &self.location {
+            NewLocation::InArchive(range) => (archive, range),
+            NewLocation::Aside(range) => (aside, range),
         };
         // Both are mapped, and the ranges are of what was found in the one or written to the other.
         &input.view().data()[range.start as usize..range.end as usize]
@@ -132,7 +132,7 @@ impl Collection<'_> {
     fn take(&mut self, member: &Member, bundle: &BundleFile<'_>, explain: &mut Explain) -> Result<()> {
         check_entries(&member.path, bundle)?;
         self.there.extend(bundle.entries.iter().map(|entry| entry.id.clone()));
-        let mut wanted: Vec<(&Entry, Vec<usize>)> = Vec::new();
+        let mut wanted: Vec<(&FileEntry, Vec<usize>)> = Vec::new();
         for entry in &bundle.entries {
             let mut targets = Vec::new();
             for (index, target) in self.options.targets.iter().enumerate() {
@@ -154,26 +154,26 @@ impl Collection<'_> {
             each_piece_of(ccob, &member.path, parts, &mut |(), piece| self.aside.write(piece), &mut |_| ())?;
         }
         for (entry, targets) in wanted {
-            let place = match &entry.place {
-                Place::Here(view) => match self.archive.offset_of(view.data()) {
-                    Some(start) => NewPlace::InArchive(start..start + view.size()),
+            let location = match &entry.location {
+                Location::InFile(view) => match self.archive.offset_of(view.data()) {
+                    Some(start) => NewLocation::InArchive(start..start + view.size()),
                     None => self.aside.put([view.data()].into_iter(), member.input)?,
                 },
-                Place::Restored(bytes) => self.aside.put([bytes.as_slice()].into_iter(), member.input)?,
-                Place::AllAround(object) => {
-                    let host = restore_host(*object).map_err(|malformed| malformed.in_file(&member.path))?;
+                Location::Decompressed(bytes) => self.aside.put([bytes.as_slice()].into_iter(), member.input)?,
+                Location::HostObject(object) => {
+                    let host = extract_host(*object).map_err(|malformed| malformed.in_file(&member.path))?;
                     self.aside.put(host.runs(), member.input)?
                 }
-                Place::InStream(range) => {
+                Location::InStream(range) => {
                     // They lie there in the order of the stream, one right behind the other.
                     let before = in_stream.iter().take_while(|other| other.start < range.start);
                     let start = stream_at + before.map(|other| other.end - other.start).sum::<u64>();
-                    NewPlace::Aside(start..start + (range.end - range.start))
+                    NewLocation::Aside(start..start + (range.end - range.start))
                 }
             };
             let name = member_name(member.name, &entry.id);
             for target in targets {
-                self.archives[target].push(NewMember { name: name.clone(), place: place.clone() });
+                self.archives[target].push(NewMember { name: name.clone(), location: location.clone() });
             }
         }
         Ok(())
@@ -195,7 +195,7 @@ impl Aside<'_> {
     }
 
     /// Puts runs here as one; those that are a part of `input` are moved without being looked at.
-    fn put<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, input: &Input) -> Result<NewPlace> {
+    fn put<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, input: &Input) -> Result<NewLocation> {
         let start = self.size;
         for run in runs {
             match input.offset_of(run) {
@@ -203,7 +203,7 @@ impl Aside<'_> {
                 None => self.write(run)?,
             }
         }
-        Ok(NewPlace::Aside(start..self.size))
+        Ok(NewLocation::Aside(start..self.size))
     }
 
     fn copy(&mut self, input: &Input, offset: u64, size: u64) -> Result<()> {

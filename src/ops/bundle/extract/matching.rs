@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::ops::bundle::file::BundleFile;
 use crate::target::BundleEntryId;
-use crate::target::compatibility::{Fit, KindRules, Reason};
+use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 
 /// Refuses a bundle that has an id twice: which one is meant nobody can say.
 pub fn check_entries(path: &Path, bundle: &BundleFile) -> Result<()> {
@@ -18,10 +18,10 @@ pub fn check_entries(path: &Path, bundle: &BundleFile) -> Result<()> {
 }
 
 /// Whether what stands under an id serves one that is asked for.
-pub fn serves(id: &str, wanted: &str, rules: KindRules) -> Result<Fit, Reason> {
+pub fn serves(id: &str, wanted: &str, rules: KindRules) -> Result<Fit, TargetMismatch> {
     match (BundleEntryId::parse(id), BundleEntryId::parse(wanted)) {
         (Some(id), Some(wanted)) => id.serves(&wanted, rules),
         _ if id == wanted => Ok(Fit::Exact),
-        _ => Err(Reason::Kind { found: id.to_owned(), requested: wanted.to_owned() }),
+        _ => Err(TargetMismatch::Kind { found: id.to_owned(), requested: wanted.to_owned() }),
     }
 }

@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 pub use archive::check_archive;
 
-use super::Figures;
+use super::CompressionStats;
 use super::members::is_archive;
 use crate::codec::Limit;
 use crate::error::{Error, Result};
 use crate::format::bundle::FileType;
 use crate::io::Input;
-use crate::target::compatibility::{Fit, KindRules, Reason};
+use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 
 /// What to take out, and where to.
 #[derive(Debug, Clone)]
 pub struct UnbundleOptions {
     /// What the bundle has to be of; else its content tells.
     pub file_type: Option<FileType>,
-    pub targets: Vec<WantedFile>,
+    pub targets: Vec<RequestedTarget>,
     /// Whether a target that is not there gets an empty file. Then a file that is no bundle is the host's.
     pub allow_missing: bool,
     pub rules: KindRules,
@@ -30,14 +30,14 @@ pub struct UnbundleOptions {
 
 /// A file that is asked for by the id that it stands under, or one that it serves.
 #[derive(Debug, Clone)]
-pub struct WantedFile {
+pub struct RequestedTarget {
     pub id: String,
     pub output: PathBuf,
 }
 
 /// Called with the path of a bundle, the id of an entry of it, the id that was asked for, and whether the one serves the
 /// other.
-pub type Explain<'a> = dyn FnMut(&Path, &str, &str, &Result<Fit, Reason>) + 'a;
+pub type Explain<'a> = dyn FnMut(&Path, &str, &str, &Result<Fit, TargetMismatch>) + 'a;
 
 /// Takes files out of a bundle, or archives of files out of an archive of bundles. All outputs appear, or none.
 pub fn unbundle(
@@ -45,7 +45,7 @@ pub fn unbundle(
     options: &UnbundleOptions,
     explain: &mut Explain,
     moved: &mut dyn FnMut(u64),
-) -> Result<Option<Figures>> {
+) -> Result<Option<CompressionStats>> {
     for (index, target) in options.targets.iter().enumerate() {
         if options.targets[..index].iter().any(|other| is_same_output(&other.output, &target.output)) {
             return Err(Error::SameOutput { path: target.output.clone() });

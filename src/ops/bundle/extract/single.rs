@@ -8,8 +8,8 @@ use super::{Explain, UnbundleOptions};
 use crate::error::{Error, Result};
 use crate::format::ccob::Ccob;
 use crate::io::{Input, Output, Sink};
-use crate::ops::bundle::Figures;
-use crate::ops::bundle::file::{BundleFile, Entry, Place, Reader, each_piece_of, restore_host};
+use crate::ops::bundle::CompressionStats;
+use crate::ops::bundle::file::{BundleFile, BundleReader, FileEntry, Location, each_piece_of, extract_host};
 use crate::target::compatibility::Fit;
 use crate::target::{BundleEntryId, OffloadKind};
 
@@ -19,8 +19,8 @@ pub fn unbundle_file(
     options: &UnbundleOptions,
     explain: &mut Explain,
     moved: &mut dyn FnMut(u64),
-) -> Result<Option<Figures>> {
-    let reader = Reader::of_input(input, options.file_type, options.limit);
+) -> Result<Option<CompressionStats>> {
+    let reader = BundleReader::of_input(input, options.file_type, options.limit);
     let Some(bundle) = reader.read()? else {
         return if options.allow_missing { pass_on(input, options).map(|()| None) } else { Err(reader.not_a_bundle()) };
     };
@@ -32,9 +32,9 @@ pub fn unbundle_file(
     for target in &options.targets {
         outputs.push(Output::create(&target.output)?);
     }
-    let figures = write(input, &bundle, &chosen, &mut outputs, moved)?;
+    let stats = write(input, &bundle, &chosen, &mut outputs, moved)?;
     outputs.into_iter().try_for_each(Output::commit)?;
-    Ok(figures)
+    Ok(stats)
 }
 
 /// For each target the entry that serves it best, the first of those that do so alike.
@@ -43,12 +43,12 @@ fn choose<'a, 'data>(
     bundle: &'a BundleFile<'data>,
     options: &UnbundleOptions,
     explain: &mut Explain,
-) -> Result<Vec<Option<&'a Entry<'data>>>> {
+) -> Result<Vec<Option<&'a FileEntry<'data>>>> {
     check_entries(input.path(), bundle)?;
     let mut chosen = Vec::new();
     let mut missing = Vec::new();
     for target in &options.targets {
-        let mut best: Option<(Fit, &Entry)> = None;
+        let mut best: Option<(Fit, &FileEntry)> = None;
         for entry in &bundle.entries {
             let verdict = serves(&entry.id, &target.id, options.rules);
             explain(input.path(), &entry.id, &target.id, &verdict);
@@ -77,24 +77,24 @@ fn choose<'a, 'data>(
 fn write(
     input: &Input,
     bundle: &BundleFile,
-    chosen: &[Option<&Entry>],
+    chosen: &[Option<&FileEntry>],
     outputs: &mut [Output],
     moved: &mut dyn FnMut(u64),
-) -> Result<Option<Figures>> {
+) -> Result<Option<CompressionStats>> {
     let start = Instant::now();
     let mut in_stream = Vec::new();
     for (entry, output) in chosen.iter().zip(outputs) {
-        match entry.map(|entry| &entry.place) {
+        match entry.map(|entry| &entry.location) {
             None => {}
-            Some(Place::InStream(range)) => in_stream.push((range.clone(), output)),
-            Some(Place::Restored(bytes)) => output.write(bytes)?,
-            Some(Place::Here(view)) => {
+            Some(Location::InStream(range)) => in_stream.push((range.clone(), output)),
+            Some(Location::Decompressed(bytes)) => output.write(bytes)?,
+            Some(Location::InFile(view)) => {
                 let mut sink = Sink::new([input]);
                 sink.push(view.data());
                 sink.write_with(output, moved)?;
             }
-            Some(Place::AllAround(object)) => {
-                let content = restore_host(*object).map_err(|malformed| malformed.in_file(input.path()))?;
+            Some(Location::HostObject(object)) => {
+                let content = extract_host(*object).map_err(|malformed| malformed.in_file(input.path()))?;
                 let mut sink = Sink::new([input]);
                 content.runs().for_each(|run| sink.push(run));
                 sink.write_with(output, moved)?;
@@ -105,7 +105,7 @@ fn write(
     if !in_stream.is_empty() {
         write_stream(input, ccob, in_stream, moved)?;
     }
-    Ok(Some(Figures::restored(ccob, start.elapsed())))
+    Ok(Some(CompressionStats::of_decompression(ccob, start.elapsed())))
 }
 
 /// Writes parts of what a compressed bundle gives as they come by.

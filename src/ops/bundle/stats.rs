@@ -13,7 +13,7 @@ use crate::io::Input;
 
 /// What compression or decompression has done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
+pub struct CompressionStats {
     pub version: u16,
     pub codec: Codec,
     /// Absent where it was decompressed.
@@ -25,10 +25,10 @@ pub struct Figures {
     pub time: Duration,
 }
 
-impl Figures {
+impl CompressionStats {
     /// Of a compressed bundle that was decompressed in this time.
-    pub(super) fn restored(ccob: &ccob::Ccob, time: Duration) -> Figures {
-        Figures {
+    pub(super) fn of_decompression(ccob: &ccob::Ccob, time: Duration) -> CompressionStats {
+        CompressionStats {
             version: ccob.version.number(),
             codec: ccob.codec,
             level: None,
@@ -41,19 +41,19 @@ impl Figures {
 }
 
 /// The figures of each of the compressed bundles that a file begins with; none where it begins with something else.
-pub fn decompressed(input: &Input) -> Result<Vec<Figures>> {
-    figures(input.view(), input.path())
+pub fn decompression_stats(input: &Input) -> Result<Vec<CompressionStats>> {
+    stats_of(input.view(), input.path())
 }
 
 /// Calls `told` with the size and the figures of every member of an archive.
-pub fn decompressed_members(input: &Input, told: &mut dyn FnMut(u64, Vec<Figures>)) -> Result<()> {
+pub fn member_decompression_stats(input: &Input, told: &mut dyn FnMut(u64, Vec<CompressionStats>)) -> Result<()> {
     each_member(input, &mut |member| {
-        told(member.view.size(), figures(member.view, &member.path)?);
+        told(member.view.size(), stats_of(member.view, &member.path)?);
         Ok(())
     })
 }
 
-fn figures(mut view: View, path: &Path) -> Result<Vec<Figures>> {
+fn stats_of(mut view: View, path: &Path) -> Result<Vec<CompressionStats>> {
     let mut all = Vec::new();
     while view.starts_with(&ccob::MAGIC) {
         let start = Instant::now();
@@ -62,7 +62,7 @@ fn figures(mut view: View, path: &Path) -> Result<Vec<Figures>> {
             Failure::Malformed(malformed) => malformed.in_file(path),
             Failure::Consumer(never) => match never {},
         })?;
-        all.push(Figures::restored(&ccob, start.elapsed()));
+        all.push(CompressionStats::of_decompression(&ccob, start.elapsed()));
         view = view.from(ccob.view.size()).skip_zeros();
     }
     Ok(all)

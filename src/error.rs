@@ -103,34 +103,6 @@ pub enum Error {
     UnreadableMember { path: PathBuf, why: String },
     #[error("{}: is LLVM bitcode, whose embedded images are not looked for; make an object of it first (clang -c, llc)", path.display())]
     Bitcode { path: PathBuf },
-    #[error("{id}: is given twice")]
-    DuplicateTarget { id: String },
-    #[error("{one} and {other}: cannot stand in one bundle; a feature is set for all code of a processor or for none")]
-    ConflictingTargets { one: String, other: String },
-    #[error("{}: {one} and {other} cannot stand in one bundle; a feature is set for all code of a processor or for none", path.display())]
-    ConflictingEntries { path: PathBuf, one: String, other: String },
-    #[error("{one} and {other}: a bundle has one host")]
-    SeveralHosts { one: String, other: String },
-    #[error("{}: holds a line that ends a file in a bundle ({marker})", path.display())]
-    HoldsMarker { path: PathBuf, marker: String },
-    #[error("type {file_type}: cannot be made, only taken apart; make an archive of bundles with ar")]
-    OnlyTakenApart { file_type: &'static str },
-    #[error("{}: is a bundle already", path.display())]
-    BundledAlready { path: PathBuf },
-    #[error("{}: is an object, and a bundle of objects cannot be compressed", path.display())]
-    CompressedObject { path: PathBuf },
-    #[error("{}: would have {size} bytes before it is compressed, more than version {version} can state", path.display())]
-    TooLargeForVersion { path: PathBuf, size: u64, version: u16 },
-    #[error("{}: more follows the first bundle, at {offset:#x}; extract takes out all there is", path.display())]
-    SeveralBundles { path: PathBuf, offset: u64 },
-    #[error("{}: is no bundle {of}", path.display())]
-    NotABundle { path: PathBuf, of: String },
-    #[error("{}: has nothing for {missing}; it has {there}", path.display())]
-    MissingTargets { path: PathBuf, missing: String, there: String },
-    #[error("{}: is the output for two targets", path.display())]
-    SameOutput { path: PathBuf },
-    #[error("{}: has {id} twice", path.display())]
-    RepeatedEntry { path: PathBuf, id: String },
     #[error("{}: does not fit into 64 bits with its headers", path.display())]
     TooLarge { path: PathBuf },
 }

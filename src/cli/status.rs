@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::AnsiColor;
 
-use crate::error::Error;
+use crate::ops::BundleError;
 use crate::ops::extract::ExtractError;
 use crate::ops::filter::FilterError;
 
@@ -51,7 +51,7 @@ pub fn report(error: &anyhow::Error) -> Status {
     if !closed {
         print(AnsiColor::Red, "fatbin:", error);
     }
-    let is_no_match = matches!(error.downcast_ref(), Some(Error::MissingTargets { .. }))
+    let is_no_match = matches!(error.downcast_ref(), Some(BundleError::MissingTargets { .. }))
         || matches!(error.downcast_ref(), Some(FilterError::NoMatch { .. }))
         || matches!(error.downcast_ref(), Some(ExtractError::Filter(FilterError::NoMatch { .. })));
     if is_no_match { Status::No } else { Status::Trouble }

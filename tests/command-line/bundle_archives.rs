@@ -186,7 +186,7 @@ fn reports_missing_targets_and_writes_no_archive_unless_allowed() {
     let wanted = format!("--target {ONE}=1.a --target {x}=x.a --target {y}=y.a");
     let before = scene.names();
     let message = refused(scene.fatbin(&format!("unbundle {wanted} all.a")), 1);
-    assert_eq!(message, format!("all.a: has nothing for {y}, {x}; it has {ONE}, {TWO}, {HOST}"));
+    assert_eq!(message, format!("all.a: no entry for {y}, {x} (available: {ONE}, {TWO}, {HOST})"));
     assert_eq!(scene.names(), before);
     scene.fatbin(&format!("unbundle --allow-missing {wanted} all.a")).ok();
     assert_eq!((scene.read("x.a"), scene.read("y.a")), (b"!<arch>\n".to_vec(), b"!<arch>\n".to_vec()));
@@ -194,7 +194,7 @@ fn reports_missing_targets_and_writes_no_archive_unless_allowed() {
 
     scene.file("none.a", b"!<arch>\n");
     let message = refused(scene.fatbin(&format!("unbundle --target {ONE}=n.a none.a")), 1);
-    assert_eq!(message, format!("none.a: has nothing for {ONE}; it has no bundles"));
+    assert_eq!(message, format!("none.a: no entry for {ONE} (available: none)"));
     scene.fatbin(&format!("unbundle --allow-missing --target {ONE}=n.a none.a")).ok();
     assert_eq!(scene.read("n.a"), b"!<arch>\n");
     for arguments in ["none.a", "--type a none.a", "--type a one", "--type o all.a"] {
@@ -212,8 +212,8 @@ fn checks_for_conflicting_target_ids_on_request() {
     let a = bundle(&scene, "--type bc --compress", "b");
     scene.file("bad.a", gnu(&[("a.o", &a), ("bad.o", &two(TWO, open))]));
     let message = refused(scene.fatbin(&format!("{unbundle} bad.a")), 2);
-    let expected = "cannot stand in one bundle; a feature is set for all code of a processor or for none";
-    assert_eq!(message, format!("bad.a!bad.o: {open} and {TWO} {expected}"));
+    let expected = "all entries for a processor must set the same features";
+    assert_eq!(message, format!("bad.a!bad.o: conflicting entries {open} and {TWO}: {expected}"));
     // Without the check, all code is compatible.
     scene.fatbin(&format!("unbundle --target {TWO}=x.a bad.a")).ok();
     assert_eq!(members(&scene, "x.a").len(), 3);
@@ -222,7 +222,7 @@ fn checks_for_conflicting_target_ids_on_request() {
     scene.file("fine.a", gnu(&[("a.o", &a), ("off.o", &off), ("open.o", &two(ONE, open))]));
     scene.fatbin(&format!("{unbundle} fine.a")).ok();
     let message = refused(scene.fatbin(&format!("{unbundle} b")), 2);
-    assert_eq!(message, "b: is no bundle of type a (archives of bundles)");
+    assert_eq!(message, "b: not a bundle of type a (archives of bundles)");
 }
 
 #[test]
@@ -241,13 +241,13 @@ fn reports_a_damaged_archive_on_one_line_without_output() {
         (cut, "x.a: archive member size at 0x44: "),
         (b"!<arch>\nnonsense".to_vec(), "x.a: archive at 0x0: "),
         (with(&plain[..40]), "x.a!x.o: bundle entry"),
-        (with(&[&plain[..], b"garbage"].concat()), "x.a!x.o: is no bundle of any kind"),
-        (with(&repeated), &format!("x.a!x.o: has {ONE} twice")),
+        (with(&[&plain[..], b"garbage"].concat()), "x.a!x.o: not a bundle"),
+        (with(&repeated), &format!("x.a!x.o: duplicate entry {ONE}")),
         (with(&other_hash), "x.a!x.o: compressed bundle hash at 0x18: "),
         (with(&zstd[..zstd.len() - 5]), "x.a!x.o: compressed bundle total size at 0x8: "),
         (thin(&[("gone.o", &plain)]), "gone.o: cannot open: "),
         (thin(&[("-", &plain)]), "-: cannot open: "),
-        (plain.clone(), "x.a: is no bundle of type a (archives of bundles)"),
+        (plain.clone(), "x.a: not a bundle of type a (archives of bundles)"),
     ];
     for (bytes, message) in cases {
         scene.file("x.a", bytes);

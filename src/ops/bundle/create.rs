@@ -6,9 +6,10 @@ use std::time::Instant;
 use memchr::memmem;
 
 use super::CompressionStats;
+use super::error::{BundleError, Result};
 use crate::codec::Compression;
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Malformed};
 use crate::format::bundle::{self, BundleForm, FileType, HOST_CONTENT, MAGIC, section_name, text};
 use crate::format::ccob;
 use crate::io::{Access, Input, Output, Sink};
@@ -46,15 +47,15 @@ pub struct BundleSummary {
 pub fn check_composition(ids: &[String]) -> Result<()> {
     for (index, id) in ids.iter().enumerate() {
         if ids[..index].contains(id) {
-            return Err(Error::DuplicateTarget { id: id.clone() });
+            return Err(BundleError::DuplicateTarget { id: id.clone() });
         }
     }
     let mut hosts = ids.iter().filter(|id| is_host(id)).cloned();
     if let (Some(one), Some(other)) = (hosts.next(), hosts.next()) {
-        return Err(Error::SeveralHosts { one, other });
+        return Err(BundleError::SeveralHosts { one, other });
     }
     match compatibility::conflicting_entries(&ids.iter().map(String::as_str).collect::<Vec<_>>()) {
-        Some((one, other)) => Err(Error::ConflictingTargets { one, other }),
+        Some((one, other)) => Err(BundleError::ConflictingTargets { one, other }),
         None => Ok(()),
     }
 }
@@ -66,7 +67,7 @@ fn is_host(id: &str) -> bool {
 /// Writes the bundle. The files are moved as they are, and read only to be compressed.
 pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<BundleSummary> {
     let (content, host) = match options.file_type.form {
-        BundleForm::Archive => return Err(Error::OnlyTakenApart { file_type: options.file_type.name }),
+        BundleForm::Archive => return Err(BundleError::UnsupportedType { file_type: options.file_type.name }),
         BundleForm::Text { comment } => (texts(files, comment)?, None),
         BundleForm::Binary => (binary(files, options)?, None),
         BundleForm::Object => match host_object(files)? {
@@ -83,11 +84,11 @@ pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn Fn
         return Ok(BundleSummary { size: content.size(), compressed: None });
     };
     if let Some(host) = host {
-        return Err(Error::CompressedObject { path: files[host].input.path().to_owned() });
+        return Err(BundleError::CompressedObject { path: files[host].input.path().to_owned() });
     }
     if content.size() > version.largest_size() {
         let (path, size, version) = (options.output.clone(), content.size(), version.number());
-        return Err(Error::TooLargeForVersion { path, size, version });
+        return Err(BundleError::TooLargeForVersion { path, size, version });
     }
     let start = Instant::now();
     let mut written = None;
@@ -121,7 +122,7 @@ fn named(files: &[BundleInput]) -> Vec<(&str, &[u8])> {
 
 fn binary<'data>(files: &'data [BundleInput], options: &BundleOptions) -> Result<Content<'data>> {
     let too_large = || Error::TooLarge { path: options.output.clone() };
-    bundle::write(&named(files), options.alignment).ok_or_else(too_large)
+    Ok(bundle::write(&named(files), options.alignment).ok_or_else(too_large)?)
 }
 
 fn texts<'data>(files: &'data [BundleInput], comment: &str) -> Result<Content<'data>> {
@@ -129,7 +130,7 @@ fn texts<'data>(files: &'data [BundleInput], comment: &str) -> Result<Content<'d
     for file in files {
         if has_line(&file.input, &marker)? {
             let marker = String::from_utf8_lossy(&marker).trim().to_owned();
-            return Err(Error::HoldsMarker { path: file.input.path().to_owned(), marker });
+            return Err(BundleError::ContainsMarker { path: file.input.path().to_owned(), marker });
         }
     }
     Ok(text::write(&named(files), comment))
@@ -152,9 +153,9 @@ fn host_object(files: &[BundleInput]) -> Result<Option<usize>> {
 
 fn object(files: &[BundleInput], host: usize) -> Result<Content<'_>> {
     let (object, path) = (files[host].input.view(), files[host].input.path());
-    let broken = |malformed: crate::error::Malformed| malformed.in_file(path);
+    let broken = |malformed: Malformed| BundleError::from(malformed.in_file(path));
     if !rewrite::sections_named(object, MAGIC).map_err(broken)?.is_empty() {
-        return Err(Error::BundledAlready { path: path.to_owned() });
+        return Err(BundleError::AlreadyBundled { path: path.to_owned() });
     }
     let names: Vec<String> = files.iter().map(|file| section_name(&file.id)).collect();
     let sections: Vec<NewSection> = files

@@ -11,11 +11,37 @@ use memchr::memmem;
 
 use crate::bytes::View;
 use crate::codec::Limit;
-use crate::error::{Error, Malformed, Result};
+use crate::error::{Error, Malformed};
 use crate::format::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
 use crate::format::ccob::{self, Ccob, Failure};
 use crate::io::Input;
 use crate::rewrite;
+
+/// Reason why the bundle at the start of a file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleFileError {
+    /// The file is not a bundle of the expected type.
+    #[error("{}", not_a_bundle(.path, .file_type))]
+    NotABundle {
+        /// The file, or the member of an archive.
+        path: PathBuf,
+        /// The expected type; `None` where any was accepted.
+        file_type: Option<FileType>,
+    },
+    /// An error about the file.
+    #[error(transparent)]
+    File(#[from] Error),
+}
+
+/// Formats the error for a file that is not a bundle of the expected type.
+pub(super) fn not_a_bundle(path: &Path, file_type: &Option<FileType>) -> String {
+    match file_type {
+        Some(it) => format!("{}: not a bundle of type {} ({})", path.display(), it.name, it.meaning),
+        None => format!("{}: not a bundle", path.display()),
+    }
+}
+
+type Result<T, E = BundleFileError> = std::result::Result<T, E>;
 
 /// The first bundle of a file.
 pub struct BundleFile<'data> {
@@ -83,11 +109,14 @@ impl<'data> BundleReader<'data> {
 
     /// Calls `look` with all bundles that stand one behind the other, and says how many there were. What follows a bundle
     /// has to be one.
-    pub fn each(self, look: &mut dyn FnMut(BundleFile<'data>) -> Result<()>) -> Result<usize> {
+    pub fn each<E: From<BundleFileError>>(
+        self,
+        look: &mut dyn FnMut(BundleFile<'data>) -> Result<(), E>,
+    ) -> Result<usize, E> {
         let mut reader = self;
         for count in 0.. {
             let Some(bundle) = reader.read()? else {
-                return if count == 0 { Ok(0) } else { Err(reader.not_a_bundle()) };
+                return if count == 0 { Ok(0) } else { Err(reader.not_a_bundle().into()) };
             };
             let more_at = bundle.more_at;
             look(bundle)?;
@@ -172,19 +201,13 @@ impl<'data> BundleReader<'data> {
         Ok(marks)
     }
 
-    fn broken(&self, malformed: Malformed) -> Error {
-        malformed.in_file(self.path)
+    fn broken(&self, malformed: Malformed) -> BundleFileError {
+        malformed.in_file(self.path).into()
     }
 
-    /// The error for a file in which a bundle should be and none is.
-    pub fn not_a_bundle(&self) -> Error {
-        let path: PathBuf = self.path.to_owned();
-        match self.file_type {
-            Some(file_type) => {
-                Error::NotABundle { path, of: format!("of type {} ({})", file_type.name, file_type.meaning) }
-            }
-            None => Error::NotABundle { path, of: "of any kind".to_owned() },
-        }
+    /// Returns the error for a file that is not a bundle.
+    pub fn not_a_bundle(&self) -> BundleFileError {
+        BundleFileError::NotABundle { path: self.path.to_owned(), file_type: self.file_type }
     }
 }
 
@@ -216,9 +239,9 @@ pub fn each_piece_of<T>(
     ccob: &Ccob,
     path: &Path,
     mut parts: Vec<(Range<u64>, T)>,
-    take: &mut dyn FnMut(&mut T, &[u8]) -> Result<()>,
+    take: &mut dyn FnMut(&mut T, &[u8]) -> Result<(), Error>,
     moved: &mut dyn FnMut(u64),
-) -> Result<()> {
+) -> Result<(), Error> {
     let mut at = 0;
     let result = ccob.each_piece(|piece| {
         let end = at + piece.len() as u64;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use super::error::Result;
 use super::file::{BundleFile, BundleReader};
 use super::members::{each_member, is_archive, is_library};
 use crate::codec::Limit;
-use crate::error::Result;
 use crate::format::bundle::FileType;
 use crate::io::Input;
 

@@ -6,11 +6,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::error::Result;
 use super::file::{BundleFile, BundleReader};
 use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::format::bundle::{BundleForm, FileType};
 use crate::io::Input;
 
@@ -44,7 +45,7 @@ pub fn each_member(input: &Input, look: &mut dyn FnMut(&Member) -> Result<()>) -
     let form = archive::ArchiveFormat::of(input.view()).filter(|form| form.is_library());
     let Some(form) = form else {
         let archive = FileType::named("a").expect("it is in the table");
-        return Err(BundleReader::of_input(input, Some(archive), Limit::default()).not_a_bundle());
+        return Err(BundleReader::of_input(input, Some(archive), Limit::default()).not_a_bundle().into());
     };
     let members = (form.members)(input.view()).map_err(|malformed| malformed.in_file(input.path()))?;
     for member in members {
@@ -58,7 +59,7 @@ pub fn each_member(input: &Input, look: &mut dyn FnMut(&Member) -> Result<()>) -
                 let own = Input::open_file(folder.join(relative), input.access())?;
                 look(&Member { path, name, input: &own, view: own.view() })?;
             }
-            MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path, why }),
+            MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path, why }.into()),
             MemberContent::Packed(_) => unreachable!("libraries hold files as they are"),
         }
     }

@@ -1,6 +1,7 @@
 //! Bundles of files for several targets: making them, taking them apart, and listing what is in them.
 
 mod create;
+mod error;
 mod extract;
 mod file;
 mod list;
@@ -8,6 +9,7 @@ mod members;
 mod stats;
 
 pub use create::{BundleInput, BundleOptions, BundleSummary, bundle, check_composition};
+pub use error::BundleError;
 pub use extract::{Explain, RequestedTarget, UnbundleOptions, check_archive, unbundle};
 pub use list::list;
 pub use stats::{CompressionStats, decompression_stats, member_decompression_stats};

@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::error::Result;
 use super::members::each_member;
 use crate::bytes::View;
 use crate::codec::Codec;
-use crate::error::Result;
 use crate::format::ccob::{self, Ccob, Failure};
 use crate::io::Input;
 

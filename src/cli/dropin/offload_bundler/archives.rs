@@ -2,9 +2,8 @@
 
 use super::environment::Settings;
 use super::{Result, errors, verbose};
-use crate::error::Error;
 use crate::io::Input;
-use crate::ops::{self, Explain, UnbundleOptions};
+use crate::ops::{self, BundleError, Explain, UnbundleOptions};
 
 /// Unbundles an archive, after a check of its target IDs if one is requested.
 pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, trace: &mut Explain) -> Result<()> {
@@ -20,21 +19,21 @@ pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, t
     done().map_err(|error| describe(&error, input, options))
 }
 
-fn describe(error: &Error, input: &Input, options: &UnbundleOptions) -> String {
+fn describe(error: &BundleError, input: &Input, options: &UnbundleOptions) -> String {
     let archive = input.path().display().to_string();
     match error {
-        Error::ConflictingEntries { path, one, other } => {
+        BundleError::ConflictingEntries { path, one, other } => {
             let path = path.display().to_string();
             let member = path.strip_prefix(&format!("{archive}!")).unwrap_or(&path);
             format!("conflicting TargetIDs [{one}, {other}] found in {member} of {archive}")
         }
-        Error::MissingTargets { missing, .. } => {
-            let first = options.targets.iter().find(|target| missing.split(", ").any(|id| id == target.id));
-            let id = first.map_or(missing.as_str(), |target| &target.id);
+        BundleError::MissingTargets { missing, .. } => {
+            let first = options.targets.iter().find(|target| missing.contains(&target.id));
+            let id = first.map_or("", |target| &target.id);
             format!("no compatible code object found for the target '{id}' in heterogeneous archive library: {archive}")
         }
         // The tool's message for any file that is not an archive, whatever its size.
-        Error::NotABundle { path, .. } if path == input.path() => "file too small to be an archive".to_owned(),
-        other => errors::format(other),
+        BundleError::NotABundle { path, .. } if path == input.path() => "file too small to be an archive".to_owned(),
+        other => errors::format_bundle_error(other),
     }
 }

@@ -2,12 +2,21 @@
 
 use crate::cli::dropin::diagnostics::cause;
 use crate::error::Error;
+use crate::ops::BundleError;
 
 /// Returns the message for an error; for one of the operating system, the message of that system alone.
 pub fn format(error: &Error) -> String {
     match error {
         Error::Io { path, cause: error, .. } => format!("'{}': {}", path.display(), cause(error)),
         Error::NotAFile { path, .. } => format!("'{}': Is a directory", path.display()),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the message for an error of an operation on bundles.
+pub fn format_bundle_error(error: &BundleError) -> String {
+    match error {
+        BundleError::File(error) => format(error),
         other => other.to_string(),
     }
 }

@@ -7,10 +7,9 @@ use super::request::{Action, Request};
 use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy, verbose, write_stderr};
 use crate::cli::access;
 use crate::codec::Limit;
-use crate::error::Error;
 use crate::format::bundle::{BundleForm, FileType};
 use crate::io::Input;
-use crate::ops::{self, BundleInput, BundleOptions, RequestedTarget, UnbundleOptions};
+use crate::ops::{self, BundleError, BundleInput, BundleOptions, RequestedTarget, UnbundleOptions};
 use crate::rewrite;
 use crate::target::compatibility::KindRules;
 
@@ -65,8 +64,8 @@ impl Runner<'_> {
             compression: compression.map(|compression| (compression, settings.version)),
             output,
         };
-        let bundled =
-            ops::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ()).map_err(|error| errors::format(&error))?;
+        let bundled = ops::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ())
+            .map_err(|error| errors::format_bundle_error(&error))?;
         if let Some(figures) = bundled.compressed.filter(|_| settings.verbose) {
             write_stderr(&verbose::compressed(&figures));
         }
@@ -103,9 +102,9 @@ impl Runner<'_> {
             return archives::unbundle(input, &options, settings, &mut trace);
         }
         ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
-            Error::MissingTargets { missing, .. } => not_found(missing.split(", ").collect()),
-            Error::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
-            other => errors::format(&other),
+            BundleError::MissingTargets { missing, .. } => not_found(missing.iter().map(String::as_str).collect()),
+            BundleError::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
+            other => errors::format_bundle_error(&other),
         })?;
         Ok(())
     }
@@ -116,14 +115,17 @@ impl Runner<'_> {
         let list = |_: &Path, id: &str| ids += &format!("{id}\n");
         // The type of an input that is called an archive is detected from its content.
         let file_type = Some(self.file_type).filter(|file_type| file_type.form != BundleForm::Archive);
-        ops::list(input, file_type, Limit::default(), list).map_err(|error| errors::format(&error))?;
+        ops::list(input, file_type, Limit::default(), list).map_err(|error| errors::format_bundle_error(&error))?;
         Ok(ids)
     }
 
     /// Prints what `-verbose` reports about an input, before the input is processed.
     fn print_figures(&self, input: &Input) -> Result<()> {
         if self.settings.verbose {
-            verbose::print(input.size(), &ops::decompression_stats(input).map_err(|error| errors::format(&error))?);
+            verbose::print(
+                input.size(),
+                &ops::decompression_stats(input).map_err(|error| errors::format_bundle_error(&error))?,
+            );
         }
         Ok(())
     }

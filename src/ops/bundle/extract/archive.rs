@@ -14,11 +14,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::matching::{check_entries, serves};
-use super::{Explain, UnbundleOptions};
+use super::{Explain, UnbundleOptions, commit_all};
 use crate::archive;
 use crate::codec::Limit;
-use crate::error::{Error, Result};
+use crate::error::{self, Error};
 use crate::io::{Input, Output, Sink};
+use crate::ops::bundle::error::{BundleError, Result};
 use crate::ops::bundle::file::{BundleFile, FileEntry, Location, each_piece_of, extract_host};
 use crate::ops::bundle::members::{Member, each_member};
 use crate::target::{BundleEntryId, compatibility};
@@ -30,7 +31,7 @@ pub fn check_archive(input: &Input, limit: Limit) -> Result<()> {
         let check = &mut |bundle: BundleFile<'_>| {
             let ids: Vec<&str> = bundle.entries.iter().map(|entry| entry.id.as_str()).collect();
             match compatibility::conflicting_entries(&ids) {
-                Some((one, other)) => Err(Error::ConflictingEntries { path: member.path.clone(), one, other }),
+                Some((one, other)) => Err(BundleError::ConflictingEntries { path: member.path.clone(), one, other }),
                 None => Ok(()),
             }
         };
@@ -46,7 +47,7 @@ pub fn unbundle_archive(
     moved: &mut dyn FnMut(u64),
 ) -> Result<()> {
     let mut outputs: Vec<Output> =
-        options.targets.iter().map(|target| Output::create(&target.output)).collect::<Result<_>>()?;
+        options.targets.iter().map(|target| Output::create(&target.output)).collect::<error::Result<_>>()?;
     let folder = outputs.first().map_or_else(std::env::temp_dir, Output::directory);
     let mut collected = None;
     let aside = Input::from_temp_file(input.path(), &folder, input.access(), |file| {
@@ -60,7 +61,7 @@ pub fn unbundle_archive(
         archive::write(named, &mut sink).map_err(Error::io(&target.output, "write"))?;
         sink.write_with(output, moved)?;
     }
-    outputs.into_iter().try_for_each(Output::commit)
+    commit_all(outputs)
 }
 
 /// A member that is to be written.
@@ -100,22 +101,21 @@ fn collect(
         options,
         aside: Aside { path: input.path(), file: aside, size: 0 },
         archives: vec![Vec::new(); options.targets.len()],
-        there: BTreeSet::new(),
+        available: BTreeSet::new(),
     };
     each_member(input, &mut |member| {
         member.each_bundle(options.limit, &mut |bundle| collection.take(member, &bundle, explain)).map(|_| ())
     })?;
-    let Collection { archives, there, .. } = collection;
+    let Collection { archives, available, .. } = collection;
     let targets = options.targets.iter().zip(&archives);
-    let mut missing: Vec<&str> =
-        targets.filter(|(_, members)| members.is_empty()).map(|(target, _)| target.id.as_str()).collect();
+    let mut missing: Vec<String> =
+        targets.filter(|(_, members)| members.is_empty()).map(|(target, _)| target.id.clone()).collect();
     if missing.is_empty() || options.allow_missing {
         return Ok(archives);
     }
     missing.sort_unstable();
-    let there: Vec<&str> = there.iter().map(String::as_str).collect();
-    let there = if there.is_empty() { "no bundles".to_owned() } else { there.join(", ") };
-    Err(Error::MissingTargets { path: input.path().to_owned(), missing: missing.join(", "), there })
+    let available = available.into_iter().collect();
+    Err(BundleError::MissingTargets { path: input.path().to_owned(), missing, available })
 }
 
 struct Collection<'a> {
@@ -124,14 +124,14 @@ struct Collection<'a> {
     aside: Aside<'a>,
     archives: Vec<Vec<NewMember>>,
     /// All ids.
-    there: BTreeSet<String>,
+    available: BTreeSet<String>,
 }
 
 impl Collection<'_> {
     /// Takes what is wanted of a bundle.
     fn take(&mut self, member: &Member, bundle: &BundleFile<'_>, explain: &mut Explain) -> Result<()> {
         check_entries(&member.path, bundle)?;
-        self.there.extend(bundle.entries.iter().map(|entry| entry.id.clone()));
+        self.available.extend(bundle.entries.iter().map(|entry| entry.id.clone()));
         let mut wanted: Vec<(&FileEntry, Vec<usize>)> = Vec::new();
         for entry in &bundle.entries {
             let mut targets = Vec::new();
@@ -189,13 +189,13 @@ struct Aside<'a> {
 }
 
 impl Aside<'_> {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> error::Result<()> {
         self.size += bytes.len() as u64;
         self.file.write_all(bytes).map_err(Error::io(self.path, "write a temporary file for"))
     }
 
     /// Puts runs here as one; those that are a part of `input` are moved without being looked at.
-    fn put<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, input: &Input) -> Result<NewLocation> {
+    fn put<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, input: &Input) -> error::Result<NewLocation> {
         let start = self.size;
         for run in runs {
             match input.offset_of(run) {
@@ -206,7 +206,7 @@ impl Aside<'_> {
         Ok(NewLocation::Aside(start..self.size))
     }
 
-    fn copy(&mut self, input: &Input, offset: u64, size: u64) -> Result<()> {
+    fn copy(&mut self, input: &Input, offset: u64, size: u64) -> error::Result<()> {
         let mut source = input.file();
         source.seek(SeekFrom::Start(offset)).map_err(Error::io(input.path(), "read"))?;
         let copied =

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::ops::bundle::error::{BundleError, Result};
 use crate::ops::bundle::file::BundleFile;
 use crate::target::BundleEntryId;
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
@@ -12,7 +12,7 @@ use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 pub fn check_entries(path: &Path, bundle: &BundleFile) -> Result<()> {
     let mut ids = HashSet::new();
     match bundle.entries.iter().find(|entry| !ids.insert(&entry.id)) {
-        Some(entry) => Err(Error::RepeatedEntry { path: path.to_owned(), id: entry.id.clone() }),
+        Some(entry) => Err(BundleError::DuplicateEntry { path: path.to_owned(), id: entry.id.clone() }),
         None => Ok(()),
     }
 }

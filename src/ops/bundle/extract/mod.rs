@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 pub use archive::check_archive;
 
 use super::CompressionStats;
+use super::error::{BundleError, Result};
 use super::members::is_archive;
 use crate::codec::Limit;
-use crate::error::{Error, Result};
 use crate::format::bundle::FileType;
-use crate::io::Input;
+use crate::io::{Input, Output};
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 
 /// What to take out, and where to.
@@ -48,13 +48,21 @@ pub fn unbundle(
 ) -> Result<Option<CompressionStats>> {
     for (index, target) in options.targets.iter().enumerate() {
         if options.targets[..index].iter().any(|other| is_same_output(&other.output, &target.output)) {
-            return Err(Error::SameOutput { path: target.output.clone() });
+            return Err(BundleError::SameOutput { path: target.output.clone() });
         }
     }
     if is_archive(input, options.file_type) {
         return archive::unbundle_archive(input, options, explain, moved).map(|()| None);
     }
     single::unbundle_file(input, options, explain, moved)
+}
+
+/// Makes all outputs appear.
+fn commit_all(outputs: Vec<Output>) -> Result<()> {
+    for output in outputs {
+        output.commit()?;
+    }
+    Ok(())
 }
 
 /// Whether two paths are one file, or will be. What is written as it comes, as devices are, may be given twice.

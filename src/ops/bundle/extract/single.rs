@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::matching::{check_entries, serves};
-use super::{Explain, UnbundleOptions};
-use crate::error::{Error, Result};
+use super::{Explain, UnbundleOptions, commit_all};
+use crate::error;
 use crate::format::ccob::Ccob;
 use crate::io::{Input, Output, Sink};
 use crate::ops::bundle::CompressionStats;
+use crate::ops::bundle::error::{BundleError, Result};
 use crate::ops::bundle::file::{BundleFile, BundleReader, FileEntry, Location, each_piece_of, extract_host};
 use crate::target::compatibility::Fit;
 use crate::target::{BundleEntryId, OffloadKind};
@@ -22,10 +23,14 @@ pub fn unbundle_file(
 ) -> Result<Option<CompressionStats>> {
     let reader = BundleReader::of_input(input, options.file_type, options.limit);
     let Some(bundle) = reader.read()? else {
-        return if options.allow_missing { pass_on(input, options).map(|()| None) } else { Err(reader.not_a_bundle()) };
+        return if options.allow_missing {
+            pass_on(input, options).map(|()| None)
+        } else {
+            Err(reader.not_a_bundle().into())
+        };
     };
     if let Some(offset) = bundle.more_at {
-        return Err(Error::SeveralBundles { path: input.path().to_owned(), offset });
+        return Err(BundleError::SeveralBundles { path: input.path().to_owned(), offset });
     }
     let chosen = choose(input, &bundle, options, explain)?;
     let mut outputs = Vec::new();
@@ -33,7 +38,7 @@ pub fn unbundle_file(
         outputs.push(Output::create(&target.output)?);
     }
     let stats = write(input, &bundle, &chosen, &mut outputs, moved)?;
-    outputs.into_iter().try_for_each(Output::commit)?;
+    commit_all(outputs)?;
     Ok(stats)
 }
 
@@ -59,17 +64,13 @@ fn choose<'a, 'data>(
             }
         }
         if best.is_none() {
-            missing.push(target.id.as_str());
+            missing.push(target.id.clone());
         }
         chosen.push(best.map(|(_, entry)| entry));
     }
     if !missing.is_empty() && !options.allow_missing {
-        let there: Vec<&str> = bundle.entries.iter().map(|entry| entry.id.as_str()).collect();
-        return Err(Error::MissingTargets {
-            path: input.path().to_owned(),
-            missing: missing.join(", "),
-            there: there.join(", "),
-        });
+        let available = bundle.entries.iter().map(|entry| entry.id.clone()).collect();
+        return Err(BundleError::MissingTargets { path: input.path().to_owned(), missing, available });
     }
     Ok(chosen)
 }
@@ -114,7 +115,7 @@ fn write_stream(
     ccob: &Ccob,
     mut parts: Vec<(Range<u64>, &mut Output)>,
     moved: &mut dyn FnMut(u64),
-) -> Result<()> {
+) -> error::Result<()> {
     for (range, output) in &mut parts {
         output.reserve(range.end - range.start)?;
     }
@@ -133,5 +134,5 @@ fn pass_on(input: &Input, options: &UnbundleOptions) -> Result<()> {
         }
         outputs.push(output);
     }
-    outputs.into_iter().try_for_each(Output::commit)
+    commit_all(outputs)
 }

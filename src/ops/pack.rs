@@ -1,4 +1,4 @@
-//! `pack`: device images into an offload binary.
+//! `pack`: combines device images in an offload binary.
 
 use std::path::{Path, PathBuf};
 
@@ -10,31 +10,31 @@ use crate::io::{Access, Input, Output, Sink};
 use crate::target::triple;
 use crate::wrap::{ImageError, TargetOverride};
 
-/// How to write.
+/// Options for writing an offload binary.
 #[derive(Debug, Clone)]
 pub struct PackOptions {
     pub version: Version,
-    /// Only [`Version::Three`] can be compressed.
+    /// Compression, which requires [`Version::Three`].
     pub compression: Option<Compression>,
     pub output: PathBuf,
 }
 
-/// An image and all that will be said of it.
+/// An image and its properties.
 pub struct PackInput {
     pub input: Input,
-    /// See [`image_kind`].
+    /// Form of the image, see [`image_kind`].
     pub image_kind: u16,
-    /// See [`crate::target::OffloadKind::bit`].
+    /// Offload kind, see [`crate::target::OffloadKind::bit`].
     pub offload_kind: u16,
-    /// See [`offload_binary::flag`].
+    /// Flags, see [`offload_binary::flag`].
     pub flags: u32,
-    /// In the order in which they will stand.
+    /// Keys and values, in the order of the output.
     pub strings: Vec<(String, String)>,
 }
 
 impl PackInput {
-    /// An image as its own content shows it, with the strings that the user gave. A triple and an arch that were not given
-    /// are read from the image; what was given must not contradict it.
+    /// Identifies an image by its content and adds the strings that the user specifies. A triple and an arch that are
+    /// not specified are read from the image; specified ones must not contradict it.
     pub fn read(input: Input, strings: Vec<(String, String)>, version: Version) -> Result<PackInput, ImageError> {
         let (view, path) = (input.view(), input.path());
         let own = DeviceImage::identify(view);
@@ -43,8 +43,8 @@ impl PackInput {
             ImageKind::Elf => format::check_elf(view).map_err(|malformed| malformed.in_file(path))?,
             _ => {}
         }
-        let said = |key: &str| strings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
-        let target = TargetOverride { triple: said("triple"), arch: said("arch") };
+        let specified = |key: &str| strings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
+        let target = TargetOverride { triple: specified("triple"), arch: specified("arch") };
         target.check_against(&own, path)?;
         let image_kind = image_kind_of(&own, path, version);
         let mut strings = strings;
@@ -59,7 +59,7 @@ impl PackInput {
     }
 }
 
-/// The content decides, and where it says nothing the extension, as with LLVM's tools.
+/// Returns the image kind by content or, where that does not determine it, by file name extension, as LLVM's tools do.
 fn image_kind_of(own: &DeviceImage, path: &Path, version: Version) -> u16 {
     match own.image_kind {
         ImageKind::Elf if own.triple == Some(triple::NVPTX64) => image_kind::CUBIN,
@@ -71,12 +71,12 @@ fn image_kind_of(own: &DeviceImage, path: &Path, version: Version) -> u16 {
     }
 }
 
-/// Writes the offload binary. The images are moved from file to file, and read only to be compressed.
+/// Writes an offload binary. The images are copied without being read, unless the binary is compressed.
 pub fn pack(images: &[PackInput], options: &PackOptions) -> Result<()> {
     pack_into(Output::create(&options.output)?, images, options)
 }
 
-/// The same for an output that was begun already.
+/// Like [`pack`], into an output that already exists.
 pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions) -> Result<()> {
     let strings: Vec<Vec<(&str, &str)>> = images
         .iter()
@@ -98,18 +98,23 @@ pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions
     match options.compression {
         None => {
             let mut sink = Sink::new(images.iter().map(|image| &image.input));
-            content.runs().for_each(|run| sink.push(run));
+            for run in content.runs() {
+                sink.push(run);
+            }
             sink.write_to(&mut output)?;
         }
         Some(how) => {
-            let (mut header, mut padding) = Default::default();
-            // The header states the compressed size, and an output need not be a file that one can go back in.
+            let mut around = None;
+            // The header states the compressed size, and an output is not necessarily seekable.
             let stream = Input::from_temp_file(&options.output, &output.directory(), Access::read(), |file| {
-                (header, padding) = offload_binary::compress(&content, how, file)?;
+                around = Some(offload_binary::compress(&content, how, file)?);
                 Ok(())
             })?;
+            let (header, padding) = around.expect("the closure has run");
             let mut sink = Sink::new([&stream]);
-            [header.as_slice(), stream.view().data(), padding.as_slice()].iter().for_each(|part| sink.push(part));
+            sink.push(&header);
+            sink.push(stream.view().data());
+            sink.push(&padding);
             sink.write_to(&mut output)?;
         }
     }

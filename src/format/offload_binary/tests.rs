@@ -278,5 +278,5 @@ fn unknown_values_are_kept_and_reported() {
     let images = images(&bytes);
     assert_eq!(images[0].kind, None);
     let unknown = [("offload kind", 3), ("image kind", 77), ("flags", 1)];
-    assert_eq!(images[0].unknown, unknown.map(|(field, value)| Unknown { field, value }));
+    assert_eq!(images[0].unknown, unknown.map(|(field, value)| UnknownValue { field, value }));
 }

@@ -1,6 +1,6 @@
-//! `bundle`: files for several targets into one.
+//! `bundle`: combines files for several targets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use memchr::memmem;
@@ -16,33 +16,33 @@ use crate::io::{Access, Input, Output, Sink};
 use crate::rewrite::{self, NewSection};
 use crate::target::{BundleEntryId, OffloadKind, compatibility};
 
-/// How to write a bundle.
+/// Options for writing a bundle.
 #[derive(Debug, Clone)]
 pub struct BundleOptions {
     pub file_type: FileType,
-    /// Where code objects stand in a binary bundle: at multiples of this, at least 1.
+    /// Alignment of code objects in a binary bundle, at least 1.
     pub alignment: u64,
-    /// How to compress it, and the version of the compressed form.
+    /// Compression, and the version of the compressed form.
     pub compression: Option<(Compression, ccob::Version)>,
     pub output: PathBuf,
 }
 
-/// A file and the id that it gets.
+/// A file and its ID.
 pub struct BundleInput {
-    /// As it will stand in the bundle.
+    /// ID of the entry.
     pub id: String,
     pub input: Input,
 }
 
-/// What a bundle has become.
+/// Result of writing a bundle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BundleSummary {
-    /// Of the output, in bytes.
+    /// Size of the output, in bytes.
     pub size: u64,
     pub compressed: Option<CompressionStats>,
 }
 
-/// Refuses ids that must not stand in one bundle: two that are equal, two hosts, and target ids of one processor of which
+/// Rejects IDs that exclude each other in a bundle: two equal ones, two hosts, and target IDs of one processor of which
 /// one sets a feature that the other leaves open.
 pub fn check_composition(ids: &[String]) -> Result<()> {
     for (index, id) in ids.iter().enumerate() {
@@ -64,7 +64,7 @@ fn is_host(id: &str) -> bool {
     BundleEntryId::parse(id).is_some_and(|id| id.kind == OffloadKind::Host)
 }
 
-/// Writes the bundle. The files are moved as they are, and read only to be compressed.
+/// Writes a bundle. The files are copied without being read, unless the bundle is compressed.
 pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<BundleSummary> {
     let (content, host) = match options.file_type.form {
         BundleForm::Archive => return Err(BundleError::UnsupportedType { file_type: options.file_type.name }),
@@ -75,29 +75,51 @@ pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn Fn
             None => (binary(files, options)?, None),
         },
     };
-    let mut output = Output::create(&options.output)?;
-    let Some((how, version)) = options.compression else {
-        let mut sink = Sink::new(files.iter().map(|file| &file.input));
-        content.runs().for_each(|run| sink.push(run));
-        sink.write_with(&mut output, moved)?;
-        output.commit()?;
-        return Ok(BundleSummary { size: content.size(), compressed: None });
-    };
-    if let Some(host) = host {
+    if let (Some(host), Some(_)) = (host, options.compression) {
         return Err(BundleError::CompressedObject { path: files[host].input.path().to_owned() });
     }
+    let output = Output::create(&options.output)?;
+    match options.compression {
+        None => write_plain(files, &content, output, moved),
+        Some((how, version)) => write_compressed(&content, how, version, output, &options.output, moved),
+    }
+}
+
+fn write_plain(
+    files: &[BundleInput],
+    content: &Content,
+    mut output: Output,
+    moved: &mut dyn FnMut(u64),
+) -> Result<BundleSummary> {
+    let mut sink = Sink::new(files.iter().map(|file| &file.input));
+    for run in content.runs() {
+        sink.push(run);
+    }
+    sink.write_with(&mut output, moved)?;
+    output.commit()?;
+    Ok(BundleSummary { size: content.size(), compressed: None })
+}
+
+fn write_compressed(
+    content: &Content,
+    how: Compression,
+    version: ccob::Version,
+    mut output: Output,
+    path: &Path,
+    moved: &mut dyn FnMut(u64),
+) -> Result<BundleSummary> {
     if content.size() > version.largest_size() {
-        let (path, size, version) = (options.output.clone(), content.size(), version.number());
+        let (path, size, version) = (path.to_owned(), content.size(), version.number());
         return Err(BundleError::TooLargeForVersion { path, size, version });
     }
     let start = Instant::now();
     let mut written = None;
-    // The header states what comes of it, and an output need not be a file that one can go back in.
-    let stream = Input::from_temp_file(&options.output, &output.directory(), Access::read(), |file| {
-        written = Some(ccob::compress(&content, how, version, file, moved).map_err(std::io::Error::other)?);
+    // The header states the compressed size, and an output is not necessarily seekable.
+    let stream = Input::from_temp_file(path, &output.directory(), Access::read(), |file| {
+        written = Some(ccob::compress(content, how, version, file, moved).map_err(std::io::Error::other)?);
         Ok(())
     })?;
-    let written = written.expect("it was just written");
+    let written = written.expect("the closure has run");
     let time = start.elapsed();
     let mut sink = Sink::new([&stream]);
     sink.push(&written.header);
@@ -136,7 +158,7 @@ fn texts<'data>(files: &'data [BundleInput], comment: &str) -> Result<Content<'d
     Ok(text::write(&named(files), comment))
 }
 
-/// Whether a line of the file begins with these bytes.
+/// Returns whether a line of the file begins with these bytes.
 fn has_line(input: &Input, start: &[u8]) -> Result<bool> {
     let bytes = &[b"\n", start].concat();
     let finder = memmem::Finder::new(bytes);
@@ -145,7 +167,7 @@ fn has_line(input: &Input, start: &[u8]) -> Result<bool> {
     Ok(found)
 }
 
-/// The file that is the host's object; `None` where there is none, or it is something else.
+/// Returns the index of the host's object; `None` where there is none, or the host's file is not an object.
 fn host_object(files: &[BundleInput]) -> Result<Option<usize>> {
     let host = files.iter().position(|file| is_host(&file.id));
     Ok(host.filter(|&host| rewrite::object_format(files[host].input.view()).is_some()))
@@ -164,7 +186,7 @@ fn object(files: &[BundleInput], host: usize) -> Result<Content<'_>> {
         .enumerate()
         .map(|(index, (file, name))| NewSection {
             name,
-            // The host's object is all around; its section only says that it is there.
+            // The host's object contains all sections; its own section only marks it.
             content: if index == host { HOST_CONTENT } else { file.input.view().data() },
         })
         .collect();

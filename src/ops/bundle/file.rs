@@ -1,8 +1,8 @@
-//! A file that is a bundle in one of its forms, compressed or not: what is in it, and where.
+//! Bundle files: a bundle in any of its forms, compressed or not, with its entries and their locations.
 //!
-//! Which form it is shows in its bytes; a file type that is stated only narrows down what is believed. Nothing but tables is
-//! read, with two exceptions: texts are searched for the lines between files, and a compressed bundle of anything but the
-//! binary form has to be restored to be read at all.
+//! The form is determined by the bytes; a specified file type only restricts it. Only tables are read, with two
+//! exceptions: texts are searched for the lines between files, and a compressed bundle in any form but the binary one
+//! must be decompressed to be read.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -46,43 +46,43 @@ type Result<T, E = BundleFileError> = std::result::Result<T, E>;
 /// The first bundle of a file.
 pub struct BundleFile<'data> {
     pub entries: Vec<FileEntry<'data>>,
-    /// How it is stored, where it is compressed.
+    /// Its stored form, where it is compressed.
     pub ccob: Option<Ccob<'data>>,
-    /// Where more than padding follows it; counted like the offsets of the view.
-    pub more_at: Option<u64>,
+    /// Offset of the first byte after it that is not padding, if there is one; counted like the offsets of the view.
+    pub next_at: Option<u64>,
 }
 
-/// An id and the file that stands under it.
+/// An entry: an ID and its file.
 pub struct FileEntry<'data> {
     pub id: String,
     pub location: Location<'data>,
 }
 
-/// Where the bytes of a file are.
+/// Location of an entry's bytes.
 pub enum Location<'data> {
     InFile(View<'data>),
-    /// In what the compressed bundle gives.
+    /// In the decompressed bytes of the bundle.
     InStream(Range<u64>),
-    /// All around: the bundle is the host's object, with sections added to it.
+    /// The host's object, to which the sections of the bundle were added.
     HostObject(View<'data>),
-    /// In memory, because they had to be restored with all else.
+    /// In memory, because the whole bundle had to be decompressed.
     Decompressed(Vec<u8>),
 }
 
-/// What to read, and as what.
+/// A view to read, and the expected form.
 #[derive(Clone, Copy)]
 pub struct BundleReader<'data> {
     pub path: &'data Path,
     pub view: View<'data>,
-    /// The file that the view is of, where it is of one: large ones are searched without being looked at as a whole.
+    /// File that contains the view, if any: large files are searched in blocks.
     pub input: Option<&'data Input>,
-    /// What it has to be.
+    /// The expected type.
     pub file_type: Option<FileType>,
     pub limit: Limit,
 }
 
 impl FileEntry<'_> {
-    /// Where it is in what the compressed bundle gives, if it is there.
+    /// Returns the range in the decompressed bytes of the bundle, if the entry is there.
     pub fn range_in_stream(&self) -> Option<Range<u64>> {
         match &self.location {
             Location::InStream(range) => Some(range.clone()),
@@ -92,55 +92,55 @@ impl FileEntry<'_> {
 }
 
 impl<'data> BundleReader<'data> {
-    /// A file of its own.
+    /// Creates a reader of a whole file.
     pub fn of_input(input: &'data Input, file_type: Option<FileType>, limit: Limit) -> Self {
         BundleReader { path: input.path(), view: input.view(), input: Some(input), file_type, limit }
     }
 
-    /// The bundle at the start of the view; `None` where it is none. Bytes that begin as one and are not are an error.
+    /// Reads the bundle at the start of the view; `None` where it is not a bundle. Malformed bundles are errors.
     pub fn read(&self) -> Result<Option<BundleFile<'data>>> {
         if self.view.starts_with(&ccob::MAGIC) {
             return self.compressed().map(Some);
         }
         let Some((entries, size)) = self.plain(self.view)? else { return Ok(None) };
-        let more_at = size.and_then(|size| self.behind(size));
-        Ok(Some(BundleFile { entries, ccob: None, more_at }))
+        let next_at = size.and_then(|size| self.next_after(size));
+        Ok(Some(BundleFile { entries, ccob: None, next_at }))
     }
 
-    /// Calls `look` with all bundles that stand one behind the other, and says how many there were. What follows a bundle
-    /// has to be one.
+    /// Calls `visit` with all bundles that are back to back, and returns their number. Only bundles may follow a
+    /// bundle.
     pub fn each<E: From<BundleFileError>>(
         self,
-        look: &mut dyn FnMut(BundleFile<'data>) -> Result<(), E>,
+        visit: &mut dyn FnMut(BundleFile<'data>) -> Result<(), E>,
     ) -> Result<usize, E> {
         let mut reader = self;
         for count in 0.. {
             let Some(bundle) = reader.read()? else {
                 return if count == 0 { Ok(0) } else { Err(reader.not_a_bundle().into()) };
             };
-            let more_at = bundle.more_at;
-            look(bundle)?;
-            let Some(offset) = more_at else { return Ok(count + 1) };
+            let next_at = bundle.next_at;
+            visit(bundle)?;
+            let Some(offset) = next_at else { return Ok(count + 1) };
             reader.view = reader.view.from(offset - reader.view.start());
         }
-        unreachable!("a file ends")
+        unreachable!("files end")
     }
 
-    /// Where the first byte that is no padding follows.
-    fn behind(&self, size: u64) -> Option<u64> {
+    /// Returns the offset of the first byte after a bundle of this size that is not padding.
+    fn next_after(&self, size: u64) -> Option<u64> {
         let rest = self.view.from(size).skip_zeros();
-        // Darwin's archives fill their members up to multiples of eight, and count that in.
+        // Darwin's archives pad their members to multiples of eight, and count the padding.
         let is_filled = rest.size() < 8 && rest.data().iter().all(|&byte| byte == b'\n');
         (rest.size() > 0 && !is_filled).then_some(rest.start())
     }
 
     fn compressed(&self) -> Result<BundleFile<'data>> {
         let ccob = Ccob::read(self.view).map_err(|error| self.broken(error))?;
-        let more_at = self.behind(ccob.view.size());
+        let next_at = self.next_after(ccob.view.size());
         let is_binary = ccob.start(MAGIC.len()).map_err(|error| self.broken(error))? == MAGIC;
         if is_binary && self.allows(|form| matches!(form, BundleForm::Binary | BundleForm::Object)) {
             let entries = index(&ccob).map_err(|error| self.broken(error))?;
-            return Ok(BundleFile { entries, ccob: Some(ccob), more_at });
+            return Ok(BundleFile { entries, ccob: Some(ccob), next_at });
         }
         let restored = ccob.decompress(self.limit).map_err(|error| self.broken(error))?;
         let inner = BundleReader { path: self.path, view: View::new(&restored), input: None, ..*self };
@@ -150,14 +150,16 @@ impl<'data> BundleReader<'data> {
             let bytes = match location {
                 Location::InFile(view) => view.data().to_vec(),
                 Location::HostObject(object) => extract_host(object).map_err(|error| self.broken(error))?.to_vec(),
-                Location::InStream(_) | Location::Decompressed(_) => unreachable!("it is not compressed again"),
+                Location::InStream(_) | Location::Decompressed(_) => {
+                    unreachable!("the decompressed bundle is not compressed")
+                }
             };
             kept.push(FileEntry { id, location: Location::Decompressed(bytes) });
         }
-        Ok(BundleFile { entries: kept, ccob: Some(ccob), more_at })
+        Ok(BundleFile { entries: kept, ccob: Some(ccob), next_at })
     }
 
-    /// What is not compressed, and its size if it states one.
+    /// Reads a bundle that is not compressed; also returns its size if it states one.
     fn plain<'a>(&self, view: View<'a>) -> Result<Option<(Vec<FileEntry<'a>>, Option<u64>)>> {
         let broken = |error| self.broken(error);
         let may_be_binary = self.allows(|form| matches!(form, BundleForm::Binary | BundleForm::Object));
@@ -211,7 +213,7 @@ impl<'data> BundleReader<'data> {
     }
 }
 
-/// The entries of a compressed binary bundle, from as much of its start as that takes.
+/// Reads the entries of a compressed binary bundle, decompressing only its start.
 fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<FileEntry<'data>>, Malformed> {
     let mut size = FIRST_START;
     loop {
@@ -223,32 +225,32 @@ fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<FileEntry<'data>>, Malformed> 
                     .map(|it| FileEntry { id: it.text.to_owned(), location: Location::InStream(it.range) })
                     .collect());
             }
-            // There is more of it.
+            // The index continues.
             Err(_) if start.len() == size && (size as u64) < ccob.full_size => size *= 16,
             Err(error) => return Err(Malformed { offset: ccob.stored.start(), ..error }),
         }
     }
 }
 
-/// How much of a compressed bundle is looked at first. A real index has a kilobyte or two.
+/// Number of bytes that are decompressed first. A real index has one or two kilobytes.
 const FIRST_START: usize = 16 << 10;
 
-/// Calls `take` with the pieces of parts of what a compressed bundle gives, as they come by, and whom the part is for. The
-/// whole of it is gone through, for only that verifies it.
+/// Calls `consume` with the pieces of parts of the decompressed bundle as they are produced, and with the recipient of
+/// the part. The whole bundle is decompressed, because only that verifies it.
 pub fn each_piece_of<T>(
     ccob: &Ccob,
     path: &Path,
     mut parts: Vec<(Range<u64>, T)>,
-    take: &mut dyn FnMut(&mut T, &[u8]) -> Result<(), Error>,
+    consume: &mut dyn FnMut(&mut T, &[u8]) -> Result<(), Error>,
     moved: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     let mut at = 0;
     let result = ccob.each_piece(|piece| {
         let end = at + piece.len() as u64;
-        for (range, whom) in &mut parts {
+        for (range, recipient) in &mut parts {
             let (from, to) = (range.start.clamp(at, end), range.end.clamp(at, end));
             if from < to {
-                take(whom, &piece[(from - at) as usize..(to - at) as usize])?;
+                consume(recipient, &piece[(from - at) as usize..(to - at) as usize])?;
             }
         }
         at = end;
@@ -261,19 +263,19 @@ pub fn each_piece_of<T>(
     })
 }
 
-/// The entries of a bundle of objects; `None` for an object that is no bundle.
+/// Reads the entries of a bundle of objects; `None` for an object that is not a bundle.
 fn object(view: View<'_>) -> Result<Option<Vec<FileEntry<'_>>>, Malformed> {
     let mut entries = Vec::new();
     for section in rewrite::sections_named(view, MAGIC)? {
         let id = String::from_utf8_lossy(&section.name[MAGIC.len()..]).into_owned();
-        let is_all_around = section.content.data() == HOST_CONTENT;
-        let location = if is_all_around { Location::HostObject(view) } else { Location::InFile(section.content) };
+        let is_host = section.content.data() == HOST_CONTENT;
+        let location = if is_host { Location::HostObject(view) } else { Location::InFile(section.content) };
         entries.push(FileEntry { id, location });
     }
     Ok((!entries.is_empty()).then_some(entries))
 }
 
-/// The host's object without what was added to it.
+/// Returns the host's object without the sections of the bundle.
 pub fn extract_host(object: View<'_>) -> Result<crate::content::Content<'_>, Malformed> {
     rewrite::without_sections(object, MAGIC)
 }

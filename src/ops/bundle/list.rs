@@ -1,4 +1,4 @@
-//! `list`: the bundle entry ids of a file, in its order.
+//! `list`: lists the bundle entry IDs of a file, in its order.
 
 use std::path::Path;
 
@@ -9,9 +9,8 @@ use crate::codec::Limit;
 use crate::format::bundle::FileType;
 use crate::io::Input;
 
-/// Calls `each` with every id and the path of what it stands in, of all bundles that stand one behind the other or in the
-/// members of an archive, and says how many there were. A bundle is listed from its index; what else is in it is not looked
-/// at.
+/// Calls `each` with every ID and the path of its bundle, for all bundles that are back to back in a file or in the
+/// members of an archive. Returns the number of IDs. Only the index of a bundle is read.
 pub fn list(
     input: &Input,
     file_type: Option<FileType>,
@@ -20,7 +19,9 @@ pub fn list(
 ) -> Result<usize> {
     let mut count = 0;
     let mut list = |path: &Path, bundle: BundleFile<'_>| {
-        bundle.entries.iter().for_each(|entry| each(path, &entry.id));
+        for entry in &bundle.entries {
+            each(path, &entry.id);
+        }
         count += bundle.entries.len();
         Ok(())
     };

@@ -1,8 +1,8 @@
-//! An archive of bundles: its members one at a time, each with the bundles that it holds.
+//! Archives of bundles: members one at a time, each with its bundles.
 //!
-//! A member is a file like any other, so it may be a bundle in any form, several of them one behind the other, or none.
-//! Those of a thin archive stand in files of their own, which are open only while they are looked at: there may be more of
-//! them than a process may have open.
+//! A member may contain one bundle in any form, several of them back to back, or none. The members of a thin archive
+//! are files of their own, which are open only while they are read: there may be more of them than the limit of open
+//! files of a process.
 
 use std::path::{Path, PathBuf};
 
@@ -15,19 +15,19 @@ use crate::error::Error;
 use crate::format::bundle::{BundleForm, FileType};
 use crate::io::Input;
 
-/// A member and where its bytes are.
+/// A member and its bytes.
 pub struct Member<'a> {
-    /// What errors call it: `ARCHIVE!MEMBER`.
+    /// Path for errors: `ARCHIVE!MEMBER`.
     pub path: PathBuf,
-    /// As the archive has it; in a thin one a path.
+    /// Name in the archive; a path in a thin one.
     pub name: &'a str,
-    /// The archive, or the member's own file.
+    /// File that contains the bytes: the archive, or the member's own file.
     pub input: &'a Input,
     pub view: View<'a>,
 }
 
-/// Whether a file is to be taken for an archive of bundles: because that was said, or because it is a static library and
-/// nothing was said.
+/// Returns whether a file is treated as an archive of bundles: because its type is specified, or because it is a static
+/// library and no type is.
 pub fn is_archive(input: &Input, file_type: Option<FileType>) -> bool {
     match file_type {
         Some(file_type) => file_type.form == BundleForm::Archive,
@@ -35,16 +35,16 @@ pub fn is_archive(input: &Input, file_type: Option<FileType>) -> bool {
     }
 }
 
-/// Whether a file begins as a static library does.
+/// Returns whether a file is a static library.
 pub fn is_library(input: &Input) -> bool {
     archive::ArchiveFormat::of(input.view()).is_some_and(|form| form.is_library())
 }
 
-/// Calls `look` with every member of an archive, in its order.
-pub fn each_member(input: &Input, look: &mut dyn FnMut(&Member) -> Result<()>) -> Result<()> {
+/// Calls `visit` with every member of an archive, in its order.
+pub fn each_member(input: &Input, visit: &mut dyn FnMut(&Member) -> Result<()>) -> Result<()> {
     let form = archive::ArchiveFormat::of(input.view()).filter(|form| form.is_library());
     let Some(form) = form else {
-        let archive = FileType::named("a").expect("it is in the table");
+        let archive = FileType::named("a").expect("the type is in the table");
         return Err(BundleReader::of_input(input, Some(archive), Limit::default()).not_a_bundle().into());
     };
     let members = (form.members)(input.view()).map_err(|malformed| malformed.in_file(input.path()))?;
@@ -53,24 +53,24 @@ pub fn each_member(input: &Input, look: &mut dyn FnMut(&Member) -> Result<()>) -
         let path = PathBuf::from(format!("{}!{name}", input.path().display()));
         match member.content {
             // Offsets in errors count from the start of the member.
-            MemberContent::Here(view) => look(&Member { path, name, input, view: View::new(view.data()) })?,
+            MemberContent::Here(view) => visit(&Member { path, name, input, view: View::new(view.data()) })?,
             MemberContent::Elsewhere(relative) => {
-                let folder = input.path().parent().unwrap_or(Path::new(""));
-                let own = Input::open_file(folder.join(relative), input.access())?;
-                look(&Member { path, name, input: &own, view: own.view() })?;
+                let directory = input.path().parent().unwrap_or(Path::new(""));
+                let own = Input::open_file(directory.join(relative), input.access())?;
+                visit(&Member { path, name, input: &own, view: own.view() })?;
             }
             MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path, why }.into()),
-            MemberContent::Packed(_) => unreachable!("libraries hold files as they are"),
+            MemberContent::Packed(_) => unreachable!("static libraries are not compressed"),
         }
     }
     Ok(())
 }
 
 impl Member<'_> {
-    /// Calls `look` with every bundle of the member, in its order; says how many there were.
-    pub fn each_bundle(&self, limit: Limit, look: &mut dyn FnMut(BundleFile<'_>) -> Result<()>) -> Result<usize> {
+    /// Calls `visit` with every bundle of the member, in its order; returns their number.
+    pub fn each_bundle(&self, limit: Limit, visit: &mut dyn FnMut(BundleFile<'_>) -> Result<()>) -> Result<usize> {
         let reader =
             BundleReader { path: &self.path, view: self.view, input: Some(self.input), file_type: None, limit };
-        reader.each(look)
+        reader.each(visit)
     }
 }

@@ -1,4 +1,4 @@
-//! Bundles of files for several targets: making them, taking them apart, and listing what is in them.
+//! Bundles of files for several targets: creating, extracting and listing them.
 
 mod create;
 mod error;

@@ -1,4 +1,4 @@
-//! `decompressed`: compressed bundles taken out and thrown away, to verify and to time them.
+//! Decompression of bundles without output, to verify and to time them.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -11,22 +11,22 @@ use crate::codec::Codec;
 use crate::format::ccob::{self, Ccob, Failure};
 use crate::io::Input;
 
-/// What compression or decompression has done.
+/// Figures of a compression or decompression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompressionStats {
     pub version: u16,
     pub codec: Codec,
-    /// Absent where it was decompressed.
+    /// Level of compression; absent for decompression.
     pub level: Option<i32>,
     pub full_size: u64,
-    /// Of the stream, without the header.
+    /// Size of the stream, without the header.
     pub stored_size: u64,
     pub hash: u64,
     pub time: Duration,
 }
 
 impl CompressionStats {
-    /// Of a compressed bundle that was decompressed in this time.
+    /// Returns the figures of a bundle that was decompressed in this time.
     pub(super) fn of_decompression(ccob: &ccob::Ccob, time: Duration) -> CompressionStats {
         CompressionStats {
             version: ccob.version.number(),
@@ -40,15 +40,16 @@ impl CompressionStats {
     }
 }
 
-/// The figures of each of the compressed bundles that a file begins with; none where it begins with something else.
+/// Decompresses the compressed bundles at the start of a file and returns their figures; none where the file begins
+/// with something else.
 pub fn decompression_stats(input: &Input) -> Result<Vec<CompressionStats>> {
     stats_of(input.view(), input.path())
 }
 
-/// Calls `told` with the size and the figures of every member of an archive.
-pub fn member_decompression_stats(input: &Input, told: &mut dyn FnMut(u64, Vec<CompressionStats>)) -> Result<()> {
+/// Calls `report` with the size and the figures of every member of an archive.
+pub fn member_decompression_stats(input: &Input, report: &mut dyn FnMut(u64, Vec<CompressionStats>)) -> Result<()> {
     each_member(input, &mut |member| {
-        told(member.view.size(), stats_of(member.view, &member.path)?);
+        report(member.view.size(), stats_of(member.view, &member.path)?);
         Ok(())
     })
 }

@@ -1,11 +1,11 @@
-//! `unbundle` of an archive of bundles: for each target an archive of the code that serves it.
+//! `unbundle` of an archive of bundles: writes one archive for each target, of the code that serves it.
 //!
-//! Device linkers take such archives. What goes in are all files that serve the target, not the best one of each bundle: in
-//! a library each is there because some other needs it. Members keep the order of the archive and get the names that
-//! clang-offload-bundler gives them, to the byte, because builds have come to expect them.
+//! The outputs are inputs of device linkers. They contain all files that serve the target, not only the best one of
+//! each bundle: in a library, any of them may be needed. Members keep the order of the archive and get the exact names
+//! that clang-offload-bundler gives them, because builds rely on them.
 //!
-//! Nothing is kept in memory but names. What stands in the archive is moved from there; what has to be restored, or stands
-//! in a file of its own, is put aside into one temporary file first.
+//! Only names are kept in memory. Bytes in the archive are copied from there; decompressed bytes and files of thin
+//! archives are first copied into one temporary file.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -24,8 +24,8 @@ use crate::ops::bundle::file::{BundleFile, FileEntry, Location, each_piece_of, e
 use crate::ops::bundle::members::{Member, each_member};
 use crate::target::{BundleEntryId, compatibility};
 
-/// Refuses an archive that has a bundle with target ids that must not stand in one: code for both would be taken for one
-/// device.
+/// Rejects an archive that contains a bundle with target IDs that exclude each other, because code for both would be
+/// selected for one device.
 pub fn check_archive(input: &Input, limit: Limit) -> Result<()> {
     each_member(input, &mut |member| {
         let check = &mut |bundle: BundleFile<'_>| {
@@ -39,7 +39,7 @@ pub fn check_archive(input: &Input, limit: Limit) -> Result<()> {
     })
 }
 
-/// Writes one archive for each target. All appear, or none.
+/// Writes one archive for each target. All outputs appear, or none.
 pub fn unbundle_archive(
     input: &Input,
     options: &UnbundleOptions,
@@ -48,63 +48,63 @@ pub fn unbundle_archive(
 ) -> Result<()> {
     let mut outputs: Vec<Output> =
         options.targets.iter().map(|target| Output::create(&target.output)).collect::<error::Result<_>>()?;
-    let folder = outputs.first().map_or_else(std::env::temp_dir, Output::directory);
+    let directory = outputs.first().map_or_else(std::env::temp_dir, Output::directory);
     let mut collected = None;
-    let aside = Input::from_temp_file(input.path(), &folder, input.access(), |file| {
+    let temporary = Input::from_temp_file(input.path(), &directory, input.access(), |file| {
         collected = Some(collect(input, options, file, explain));
         Ok(())
     })?;
-    let archives = collected.expect("it was just collected")?;
+    let archives = collected.expect("the closure has run")?;
     for ((members, target), output) in archives.iter().zip(&options.targets).zip(&mut outputs) {
-        let mut sink = Sink::new([input, &aside]);
-        let named = members.iter().map(|member| (member.name.clone(), member.bytes(input, &aside)));
+        let mut sink = Sink::new([input, &temporary]);
+        let named = members.iter().map(|member| (member.name.clone(), member.bytes(input, &temporary)));
         archive::write(named, &mut sink).map_err(Error::io(&target.output, "write"))?;
         sink.write_with(output, moved)?;
     }
     commit_all(outputs)
 }
 
-/// A member that is to be written.
+/// A member to be written.
 #[derive(Clone)]
 struct NewMember {
     name: String,
     location: NewLocation,
 }
 
-/// Where its bytes are.
+/// Location of its bytes.
 #[derive(Clone)]
 enum NewLocation {
     InArchive(Range<u64>),
-    Aside(Range<u64>),
+    TemporaryFile(Range<u64>),
 }
 
 impl NewMember {
-    fn bytes<'a>(&self, archive: &'a Input, aside: &'a Input) -> &'a [u8] {
+    fn bytes<'a>(&self, archive: &'a Input, temporary: &'a Input) -> &'a [u8] {
         let (input, range) = match &self.location {
             NewLocation::InArchive(range) => (archive, range),
-            NewLocation::Aside(range) => (aside, range),
+            NewLocation::TemporaryFile(range) => (temporary, range),
         };
-        // Both are mapped, and the ranges are of what was found in the one or written to the other.
+        // Both files are mapped, and the ranges are of bytes found in the one or written to the other.
         &input.view().data()[range.start as usize..range.end as usize]
     }
 }
 
-/// For each target what goes into its archive.
+/// Collects the members of the archive for each target.
 fn collect(
     input: &Input,
     options: &UnbundleOptions,
-    aside: &mut File,
+    temporary: &mut File,
     explain: &mut Explain,
 ) -> Result<Vec<Vec<NewMember>>> {
     let mut collection = Collection {
         archive: input,
         options,
-        aside: Aside { path: input.path(), file: aside, size: 0 },
+        temporary: TemporaryFile { path: input.path(), file: temporary, size: 0 },
         archives: vec![Vec::new(); options.targets.len()],
         available: BTreeSet::new(),
     };
     each_member(input, &mut |member| {
-        member.each_bundle(options.limit, &mut |bundle| collection.take(member, &bundle, explain)).map(|_| ())
+        member.each_bundle(options.limit, &mut |bundle| collection.add(member, &bundle, explain)).map(|_| ())
     })?;
     let Collection { archives, available, .. } = collection;
     let targets = options.targets.iter().zip(&archives);
@@ -121,18 +121,51 @@ fn collect(
 struct Collection<'a> {
     archive: &'a Input,
     options: &'a UnbundleOptions,
-    aside: Aside<'a>,
+    temporary: TemporaryFile<'a>,
     archives: Vec<Vec<NewMember>>,
-    /// All ids.
+    /// IDs of all entries.
     available: BTreeSet<String>,
 }
 
 impl Collection<'_> {
-    /// Takes what is wanted of a bundle.
-    fn take(&mut self, member: &Member, bundle: &BundleFile<'_>, explain: &mut Explain) -> Result<()> {
+    /// Adds the entries of a bundle that serve targets.
+    fn add(&mut self, member: &Member, bundle: &BundleFile<'_>, explain: &mut Explain) -> Result<()> {
         check_entries(&member.path, bundle)?;
         self.available.extend(bundle.entries.iter().map(|entry| entry.id.clone()));
-        let mut wanted: Vec<(&FileEntry, Vec<usize>)> = Vec::new();
+        let served = self.served(member, bundle, explain);
+        let mut in_stream: Vec<Range<u64>> = served.iter().filter_map(|(entry, _)| entry.range_in_stream()).collect();
+        in_stream.sort_by_key(|range| range.start);
+        let stream_at = self.temporary.size;
+        if let (Some(ccob), false) = (&bundle.ccob, in_stream.is_empty()) {
+            let parts: Vec<_> = in_stream.iter().cloned().map(|range| (range, ())).collect();
+            each_piece_of(ccob, &member.path, parts, &mut |(), piece| self.temporary.write(piece), &mut |_| ())?;
+        }
+        for (entry, targets) in served {
+            let location = match &entry.location {
+                Location::InStream(range) => {
+                    // The parts are stored in the order of the stream, back to back.
+                    let before = in_stream.iter().take_while(|other| other.start < range.start);
+                    let start = stream_at + before.map(|other| other.end - other.start).sum::<u64>();
+                    NewLocation::TemporaryFile(start..start + (range.end - range.start))
+                }
+                other => self.place(other, member)?,
+            };
+            let name = member_name(member.name, &entry.id);
+            for target in targets {
+                self.archives[target].push(NewMember { name: name.clone(), location: location.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the entries of a bundle that serve targets, with the indexes of these targets.
+    fn served<'b, 'data>(
+        &self,
+        member: &Member,
+        bundle: &'b BundleFile<'data>,
+        explain: &mut Explain,
+    ) -> Vec<(&'b FileEntry<'data>, Vec<usize>)> {
+        let mut served = Vec::new();
         for entry in &bundle.entries {
             let mut targets = Vec::new();
             for (index, target) in self.options.targets.iter().enumerate() {
@@ -143,58 +176,45 @@ impl Collection<'_> {
                 }
             }
             if !targets.is_empty() {
-                wanted.push((entry, targets));
+                served.push((entry, targets));
             }
         }
-        let mut in_stream: Vec<Range<u64>> = wanted.iter().filter_map(|(entry, _)| entry.range_in_stream()).collect();
-        in_stream.sort_by_key(|range| range.start);
-        let stream_at = self.aside.size;
-        if let (Some(ccob), false) = (&bundle.ccob, in_stream.is_empty()) {
-            let parts: Vec<_> = in_stream.iter().cloned().map(|range| (range, ())).collect();
-            each_piece_of(ccob, &member.path, parts, &mut |(), piece| self.aside.write(piece), &mut |_| ())?;
-        }
-        for (entry, targets) in wanted {
-            let location = match &entry.location {
-                Location::InFile(view) => match self.archive.offset_of(view.data()) {
-                    Some(start) => NewLocation::InArchive(start..start + view.size()),
-                    None => self.aside.put([view.data()].into_iter(), member.input)?,
-                },
-                Location::Decompressed(bytes) => self.aside.put([bytes.as_slice()].into_iter(), member.input)?,
-                Location::HostObject(object) => {
-                    let host = extract_host(*object).map_err(|malformed| malformed.in_file(&member.path))?;
-                    self.aside.put(host.runs(), member.input)?
-                }
-                Location::InStream(range) => {
-                    // They lie there in the order of the stream, one right behind the other.
-                    let before = in_stream.iter().take_while(|other| other.start < range.start);
-                    let start = stream_at + before.map(|other| other.end - other.start).sum::<u64>();
-                    NewLocation::Aside(start..start + (range.end - range.start))
-                }
-            };
-            let name = member_name(member.name, &entry.id);
-            for target in targets {
-                self.archives[target].push(NewMember { name: name.clone(), location: location.clone() });
+        served
+    }
+
+    /// Returns the location of bytes that are not in the stream; copies them to the temporary file unless they are in the
+    /// archive.
+    fn place(&mut self, location: &Location<'_>, member: &Member) -> Result<NewLocation> {
+        Ok(match location {
+            Location::InFile(view) => match self.archive.offset_of(view.data()) {
+                Some(start) => NewLocation::InArchive(start..start + view.size()),
+                None => self.temporary.put([view.data()].into_iter(), member.input)?,
+            },
+            Location::Decompressed(bytes) => self.temporary.put([bytes.as_slice()].into_iter(), member.input)?,
+            Location::HostObject(object) => {
+                let host = extract_host(*object).map_err(|malformed| malformed.in_file(&member.path))?;
+                self.temporary.put(host.runs(), member.input)?
             }
-        }
-        Ok(())
+            Location::InStream(_) => unreachable!("located by the caller"),
+        })
     }
 }
 
-/// The temporary file for what cannot be moved from the archive.
-struct Aside<'a> {
-    /// What errors call it.
+/// Temporary file for bytes that cannot be copied from the archive.
+struct TemporaryFile<'a> {
+    /// Path for errors.
     path: &'a Path,
     file: &'a mut File,
     size: u64,
 }
 
-impl Aside<'_> {
+impl TemporaryFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> error::Result<()> {
         self.size += bytes.len() as u64;
         self.file.write_all(bytes).map_err(Error::io(self.path, "write a temporary file for"))
     }
 
-    /// Puts runs here as one; those that are a part of `input` are moved without being looked at.
+    /// Appends runs as one range; runs that are part of `input` are copied without being read.
     fn put<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, input: &Input) -> error::Result<NewLocation> {
         let start = self.size;
         for run in runs {
@@ -203,7 +223,7 @@ impl Aside<'_> {
                 None => self.write(run)?,
             }
         }
-        Ok(NewLocation::Aside(start..self.size))
+        Ok(NewLocation::TemporaryFile(start..self.size))
     }
 
     fn copy(&mut self, input: &Input, offset: u64, size: u64) -> error::Result<()> {
@@ -219,8 +239,8 @@ impl Aside<'_> {
     }
 }
 
-/// What a file from a bundle is called in the archive for a target: `<stem>-<id><stem><extension>`. Of a member's path only
-/// the last part counts, and nothing in it can break the table of names that it may go into.
+/// Returns the name of an extracted file in the archive for a target: `<stem>-<id><stem><extension>`. Only the last
+/// part of a member's path counts, and characters that would break the table of long names are replaced.
 fn member_name(member: &str, id: &str) -> String {
     let file = member.rsplit(['/', '\\']).next().unwrap_or_default();
     let (stem, own_extension) = file.rfind('.').map_or((file, ""), |dot| file.split_at(dot));
@@ -239,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_is_called_after_the_file_it_came_from_and_what_it_is_for() {
+    fn member_names_combine_the_file_and_the_target() {
         let cases = [
             ("a.o", "hip-amdgcn-amd-amdhsa--gfx906", "a-hip-amdgcn-amd-amdhsa--gfx906a.bc"),
             ("a.b.o", "hip-amdgcn-amd-amdhsa--gfx90a:xnack+", "a.b-hip-amdgcn-amd-amdhsa--gfx90a_xnack+a.b.bc"),
@@ -247,7 +267,7 @@ mod tests {
             ("a.o", "host-x86_64-unknown-linux-gnu-", "a-host-x86_64-unknown-linux-gnu-a.o"),
             ("a", "host-x86_64-unknown-linux-gnu-", "a-host-x86_64-unknown-linux-gnu-a"),
             (".o", "hip-amdgcn-amd-amdhsa--", "-hip-amdgcn-amd-amdhsa--.o"),
-            ("in/a/folder/a.o", "hip-amdgcn-amd-amdhsa--", "a-hip-amdgcn-amd-amdhsa--a.o"),
+            ("in/a/directory/a.o", "hip-amdgcn-amd-amdhsa--", "a-hip-amdgcn-amd-amdhsa--a.o"),
             ("a/\nb\n.o", "hip-amdgcn-amd-amdhsa--", "_b_-hip-amdgcn-amd-amdhsa--_b_.o"),
         ];
         for (member, id, expected) in cases {

@@ -1,4 +1,4 @@
-//! Which entry of a bundle serves which target.
+//! Matching of bundle entries and requested targets.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::ops::bundle::file::BundleFile;
 use crate::target::BundleEntryId;
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 
-/// Refuses a bundle that has an id twice: which one is meant nobody can say.
+/// Rejects a bundle with two entries of one ID, which are ambiguous.
 pub fn check_entries(path: &Path, bundle: &BundleFile) -> Result<()> {
     let mut ids = HashSet::new();
     match bundle.entries.iter().find(|entry| !ids.insert(&entry.id)) {
@@ -17,7 +17,7 @@ pub fn check_entries(path: &Path, bundle: &BundleFile) -> Result<()> {
     }
 }
 
-/// Whether what stands under an id serves one that is asked for.
+/// Returns whether the entry with an ID serves the requested ID.
 pub fn serves(id: &str, wanted: &str, rules: KindRules) -> Result<Fit, TargetMismatch> {
     match (BundleEntryId::parse(id), BundleEntryId::parse(wanted)) {
         (Some(id), Some(wanted)) => id.serves(&wanted, rules),

@@ -1,4 +1,4 @@
-//! `unbundle`: the files of a bundle, each into a file of its own.
+//! `unbundle`: extracts the files of a bundle, each into a file of its own.
 
 mod archive;
 mod matching;
@@ -16,30 +16,31 @@ use crate::format::bundle::FileType;
 use crate::io::{Input, Output};
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 
-/// What to take out, and where to.
+/// Entries to extract, and their outputs.
 #[derive(Debug, Clone)]
 pub struct UnbundleOptions {
-    /// What the bundle has to be of; else its content tells.
+    /// Type of the bundled files; determined by the content where absent.
     pub file_type: Option<FileType>,
     pub targets: Vec<RequestedTarget>,
-    /// Whether a target that is not there gets an empty file. Then a file that is no bundle is the host's.
+    /// Writes an empty file for a missing target instead of failing. A file that is not a bundle then counts as the
+    /// host's.
     pub allow_missing: bool,
     pub rules: KindRules,
     pub limit: Limit,
 }
 
-/// A file that is asked for by the id that it stands under, or one that it serves.
+/// A requested target: the ID of an entry, or one that the entry serves, and the output.
 #[derive(Debug, Clone)]
 pub struct RequestedTarget {
     pub id: String,
     pub output: PathBuf,
 }
 
-/// Called with the path of a bundle, the id of an entry of it, the id that was asked for, and whether the one serves the
-/// other.
+/// Observer of matching, called with the path of a bundle, the ID of an entry of it, the requested ID, and whether the
+/// entry serves it.
 pub type Explain<'a> = dyn FnMut(&Path, &str, &str, &Result<Fit, TargetMismatch>) + 'a;
 
-/// Takes files out of a bundle, or archives of files out of an archive of bundles. All outputs appear, or none.
+/// Extracts files from a bundle, or archives of files from an archive of bundles. All outputs appear, or none.
 pub fn unbundle(
     input: &Input,
     options: &UnbundleOptions,
@@ -65,9 +66,9 @@ fn commit_all(outputs: Vec<Output>) -> Result<()> {
     Ok(())
 }
 
-/// Whether two paths are one file, or will be. What is written as it comes, as devices are, may be given twice.
+/// Returns whether two paths are one file, or will be. Special files such as devices may be used twice.
 fn is_same_output(one: &Path, other: &Path) -> bool {
-    let place = |path: &Path| Some((path.parent()?.join(".").canonicalize().ok()?, path.file_name()?.to_owned()));
+    let canonical = |path: &Path| Some((path.parent()?.join(".").canonicalize().ok()?, path.file_name()?.to_owned()));
     let is_special = std::fs::metadata(one).is_ok_and(|metadata| !metadata.is_file());
-    !is_special && (place(one) == place(other) || same_file::is_same_file(one, other).unwrap_or(false))
+    !is_special && (canonical(one) == canonical(other) || same_file::is_same_file(one, other).unwrap_or(false))
 }

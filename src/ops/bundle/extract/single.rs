@@ -1,4 +1,4 @@
-//! `unbundle` of one bundle: for each target the file that serves it best.
+//! `unbundle` of one bundle: extracts the entry that serves each target best.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::ops::bundle::file::{BundleFile, BundleReader, FileEntry, Location, ea
 use crate::target::compatibility::Fit;
 use crate::target::{BundleEntryId, OffloadKind};
 
-/// Takes files out of a bundle. All outputs appear, or none.
+/// Extracts files from a bundle. All outputs appear, or none.
 pub fn unbundle_file(
     input: &Input,
     options: &UnbundleOptions,
@@ -24,33 +24,33 @@ pub fn unbundle_file(
     let reader = BundleReader::of_input(input, options.file_type, options.limit);
     let Some(bundle) = reader.read()? else {
         return if options.allow_missing {
-            pass_on(input, options).map(|()| None)
+            write_as_host(input, options).map(|()| None)
         } else {
             Err(reader.not_a_bundle().into())
         };
     };
-    if let Some(offset) = bundle.more_at {
+    if let Some(offset) = bundle.next_at {
         return Err(BundleError::SeveralBundles { path: input.path().to_owned(), offset });
     }
-    let chosen = choose(input, &bundle, options, explain)?;
+    let selected = select_entries(input, &bundle, options, explain)?;
     let mut outputs = Vec::new();
     for target in &options.targets {
         outputs.push(Output::create(&target.output)?);
     }
-    let stats = write(input, &bundle, &chosen, &mut outputs, moved)?;
+    let stats = write(input, &bundle, &selected, &mut outputs, moved)?;
     commit_all(outputs)?;
     Ok(stats)
 }
 
-/// For each target the entry that serves it best, the first of those that do so alike.
-fn choose<'a, 'data>(
+/// Returns the entry that serves each target best, the first of those that serve it equally.
+fn select_entries<'a, 'data>(
     input: &Input,
     bundle: &'a BundleFile<'data>,
     options: &UnbundleOptions,
     explain: &mut Explain,
 ) -> Result<Vec<Option<&'a FileEntry<'data>>>> {
     check_entries(input.path(), bundle)?;
-    let mut chosen = Vec::new();
+    let mut selected = Vec::new();
     let mut missing = Vec::new();
     for target in &options.targets {
         let mut best: Option<(Fit, &FileEntry)> = None;
@@ -66,25 +66,25 @@ fn choose<'a, 'data>(
         if best.is_none() {
             missing.push(target.id.clone());
         }
-        chosen.push(best.map(|(_, entry)| entry));
+        selected.push(best.map(|(_, entry)| entry));
     }
     if !missing.is_empty() && !options.allow_missing {
         let available = bundle.entries.iter().map(|entry| entry.id.clone()).collect();
         return Err(BundleError::MissingTargets { path: input.path().to_owned(), missing, available });
     }
-    Ok(chosen)
+    Ok(selected)
 }
 
 fn write(
     input: &Input,
     bundle: &BundleFile,
-    chosen: &[Option<&FileEntry>],
+    selected: &[Option<&FileEntry>],
     outputs: &mut [Output],
     moved: &mut dyn FnMut(u64),
 ) -> Result<Option<CompressionStats>> {
     let start = Instant::now();
     let mut in_stream = Vec::new();
-    for (entry, output) in chosen.iter().zip(outputs) {
+    for (entry, output) in selected.iter().zip(outputs) {
         match entry.map(|entry| &entry.location) {
             None => {}
             Some(Location::InStream(range)) => in_stream.push((range.clone(), output)),
@@ -97,7 +97,9 @@ fn write(
             Some(Location::HostObject(object)) => {
                 let content = extract_host(*object).map_err(|malformed| malformed.in_file(input.path()))?;
                 let mut sink = Sink::new([input]);
-                content.runs().for_each(|run| sink.push(run));
+                for run in content.runs() {
+                    sink.push(run);
+                }
                 sink.write_with(output, moved)?;
             }
         }
@@ -109,7 +111,7 @@ fn write(
     Ok(Some(CompressionStats::of_decompression(ccob, start.elapsed())))
 }
 
-/// Writes parts of what a compressed bundle gives as they come by.
+/// Writes parts of a compressed bundle as they are decompressed.
 fn write_stream(
     input: &Input,
     ccob: &Ccob,
@@ -122,8 +124,8 @@ fn write_stream(
     each_piece_of(ccob, input.path(), parts, &mut |output, piece| output.write(piece), moved)
 }
 
-/// A file that is no bundle is the host's, and there is nothing for the other targets.
-fn pass_on(input: &Input, options: &UnbundleOptions) -> Result<()> {
+/// Writes a file that is not a bundle as the host's, and nothing for the other targets.
+fn write_as_host(input: &Input, options: &UnbundleOptions) -> Result<()> {
     let mut outputs = Vec::new();
     for target in &options.targets {
         let mut output = Output::create(&target.output)?;

@@ -13,6 +13,7 @@ mod write;
 #[cfg(feature = "archives")]
 mod zip;
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -23,14 +24,17 @@ use crate::error::Malformed;
 pub use write::write;
 
 /// A file in an archive.
+#[derive(Debug)]
 pub struct Member<'data> {
     /// Name in the archive; bytes that are not UTF-8 are replaced. Absent where the archive is one compressed file.
     pub name: Option<String>,
+    /// Bytes of the member.
     pub content: MemberContent<'data>,
 }
 
 /// Location of a member's bytes.
 pub enum MemberContent<'data> {
+    /// In the archive, uncompressed.
     Here(View<'data>),
     /// In a file of its own; the path is relative to the directory of the archive.
     Elsewhere(PathBuf),
@@ -40,6 +44,17 @@ pub enum MemberContent<'data> {
     Unreadable(String),
 }
 
+impl fmt::Debug for MemberContent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemberContent::Here(view) => f.debug_tuple("Here").field(&view.start()).field(&view.size()).finish(),
+            MemberContent::Elsewhere(path) => f.debug_tuple("Elsewhere").field(path).finish(),
+            MemberContent::Packed(_) => f.debug_tuple("Packed").finish_non_exhaustive(),
+            MemberContent::Unreadable(reason) => f.debug_tuple("Unreadable").field(reason).finish(),
+        }
+    }
+}
+
 /// Function that writes the bytes of a member.
 pub type Unpack<'data> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'data>;
 
@@ -47,6 +62,7 @@ pub type Unpack<'data> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'dat
 pub type Members<'data> = Result<Vec<Member<'data>>, Malformed>;
 
 /// A format of archives: its magic, the offset of the magic, and its reader.
+#[derive(Debug)]
 pub struct ArchiveFormat {
     magic: &'static [u8],
     offset: u64,

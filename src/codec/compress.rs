@@ -114,12 +114,14 @@ fn write_all<'a>(runs: impl Iterator<Item = &'a [u8]>, to: &mut impl Write) -> i
 }
 
 /// A writer that counts bytes.
+#[derive(Debug)]
 pub struct Counted<W> {
     to: W,
     size: u64,
 }
 
 impl<W> Counted<W> {
+    /// Creates a writer that passes bytes on to `to`.
     pub fn new(to: W) -> Self {
         Counted { to, size: 0 }
     }

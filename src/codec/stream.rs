@@ -1,5 +1,6 @@
 //! Streams: decompression in pieces, and detection of the start and end of a stream.
 
+use std::fmt;
 use std::io::Read;
 
 use flate2::bufread::ZlibDecoder;
@@ -21,10 +22,21 @@ pub struct Stream<'data> {
     size: u64,
 }
 
+/// The decoder of a codec.
 enum Decoder<'data> {
     Plain(&'data [u8]),
     Zstd(Box<zstd::Decoder<'static, &'data [u8]>>),
     Zlib(Box<ZlibDecoder<&'data [u8]>>),
+}
+
+impl fmt::Debug for Stream<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("codec", &self.codec)
+            .field("full_size", &self.full_size)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Read for Decoder<'_> {

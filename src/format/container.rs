@@ -8,17 +8,20 @@ use crate::error::Malformed;
 /// A container and its images, borrowed from the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container<'data> {
+    /// Type of the container.
     pub container_type: ContainerType,
     /// Version of the format, where it has one.
     pub version: Option<u32>,
     /// The bytes of the container, without anything that follows it.
     pub view: View<'data>,
+    /// Contents of the container.
     pub contents: Contents<'data>,
 }
 
 /// Contents of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents<'data> {
+    /// Images, in the order of the container.
     Images(Vec<Image<'data>>),
     /// A container that must be decompressed before it can be read.
     Compressed(Compressed<'data>),
@@ -37,6 +40,7 @@ impl<'data> Container<'data> {
 /// A container that is stored compressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compressed<'data> {
+    /// Codec of the stream.
     pub codec: Codec,
     /// Compressed stream.
     pub stored: View<'data>,

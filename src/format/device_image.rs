@@ -7,21 +7,29 @@ use crate::target::{nvptx, triple};
 /// Kind of an image's content; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ImageKind {
+    /// An ELF file.
     Elf,
+    /// PTX text.
     Ptx,
     /// NVIDIA's intermediate representation for link-time optimisation.
     Nvvm,
+    /// LLVM bitcode.
     Bitcode,
+    /// A SPIR-V module.
     SpirV,
     /// A CUDA fat binary.
     Fatbin,
     /// An offload binary in another container.
     OffloadBinary,
+    /// A bundle in another container.
     Bundle,
+    /// A compressed bundle in another container.
     CompressedBundle,
     /// An ELF file for the host, as contained in bundles.
     HostObject,
+    /// No bytes.
     Empty,
+    /// Anything else.
     #[default]
     Unknown,
 }
@@ -78,8 +86,11 @@ impl ImageKind {
 /// Properties of an image according to its own bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceImage {
+    /// Kind of the image.
     pub image_kind: ImageKind,
+    /// Triple; `None` where the image does not state it.
     pub triple: Option<&'static str>,
+    /// Processor with features or suffix; `None` where the image does not state it.
     pub arch: Option<String>,
     /// Size according to its own headers, in bytes; `None` where they do not state it.
     pub own_size: Option<u64>,

@@ -15,7 +15,9 @@ use crate::target::OffloadKind;
 pub struct Image<'data> {
     /// Offload kind; absent where the container does not state it, or states an unknown one.
     pub kind: Option<OffloadKind>,
+    /// Kind of the image.
     pub image_kind: ImageKind,
+    /// Target triple.
     pub triple: Option<String>,
     /// Processor with features or suffix: `gfx90a:xnack+`, `sm_90a`.
     pub arch: Option<String>,
@@ -38,6 +40,7 @@ pub struct Image<'data> {
 /// A part of decompressed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupPart {
+    /// Offset of the image in the decompressed bytes.
     pub offset: u64,
     /// Size of all decompressed bytes.
     pub whole: u64,
@@ -46,7 +49,9 @@ pub struct GroupPart {
 /// A field of a container with a value that is not in its specification, kept for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownValue {
+    /// Name of the field.
     pub field: &'static str,
+    /// Value of the field.
     pub value: u64,
 }
 

@@ -1,5 +1,6 @@
 //! `pack`: combines device images in an offload binary.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::codec::Compression;
@@ -13,14 +14,17 @@ use crate::wrap::{ImageError, TargetOverride};
 /// Options for writing an offload binary.
 #[derive(Debug, Clone)]
 pub struct PackOptions {
+    /// Version of the format.
     pub version: Version,
     /// Compression, which requires [`Version::Three`].
     pub compression: Option<Compression>,
+    /// File to write.
     pub output: PathBuf,
 }
 
 /// An image and its properties.
 pub struct PackInput {
+    /// The image.
     pub input: Input,
     /// Form of the image, see [`image_kind`].
     pub image_kind: u16,
@@ -30,6 +34,18 @@ pub struct PackInput {
     pub flags: u32,
     /// Keys and values, in the order of the output.
     pub strings: Vec<(String, String)>,
+}
+
+impl fmt::Debug for PackInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PackInput")
+            .field("path", &self.input.path())
+            .field("image_kind", &self.image_kind)
+            .field("offload_kind", &self.offload_kind)
+            .field("flags", &self.flags)
+            .field("strings", &self.strings)
+            .finish()
+    }
 }
 
 impl PackInput {

@@ -24,14 +24,34 @@ pub struct BundleEntryId<'data> {
 /// Reason why a text is not accepted as the ID of a new bundle entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBundleEntryId {
+    /// The text does not have the form of an ID.
     #[error("invalid bundle entry ID {id:?}, expected <offload kind>-<triple>[-<target id>]")]
-    Shape { id: String },
+    Shape {
+        /// The text.
+        id: String,
+    },
+    /// The offload kind is unknown.
     #[error("{id:?}: unknown offload kind (known: {})", OffloadKind::names().join(", "))]
-    Kind { id: String },
+    Kind {
+        /// The ID.
+        id: String,
+    },
+    /// The architecture is unknown.
     #[error("{id:?}: unknown architecture in triple {triple}")]
-    Triple { id: String, triple: String },
+    Triple {
+        /// The ID.
+        id: String,
+        /// Triple in the ID.
+        triple: String,
+    },
+    /// The target ID is invalid.
     #[error("{id:?}: {cause}")]
-    TargetId { id: String, cause: InvalidTargetId },
+    TargetId {
+        /// The ID.
+        id: String,
+        /// Reason why the target ID is invalid.
+        cause: InvalidTargetId,
+    },
 }
 
 impl<'data> BundleEntryId<'data> {

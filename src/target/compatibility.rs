@@ -25,20 +25,55 @@ pub enum Fit {
 /// Reason why code does not serve a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetMismatch {
+    /// The offload kinds differ.
     #[error("its offload kind is {found}, not {requested}")]
-    Kind { found: String, requested: String },
+    Kind {
+        /// Value of the code.
+        found: String,
+        /// Value of the target.
+        requested: String,
+    },
+    /// The triples differ.
     #[error("its triple is {found}, not {requested}")]
-    Triple { found: String, requested: String },
+    Triple {
+        /// Value of the code.
+        found: String,
+        /// Value of the target.
+        requested: String,
+    },
+    /// One of the target IDs is invalid.
     #[error("{0}")]
     Invalid(#[from] InvalidTargetId),
+    /// The processors differ.
     #[error("it is for {}, not for {}", or_any(.found), or_any(.requested))]
-    Processor { found: String, requested: String },
+    Processor {
+        /// Value of the code.
+        found: String,
+        /// Value of the target.
+        requested: String,
+    },
+    /// The code sets more features than the target.
     #[error("it requires {found} features, the target sets {requested}")]
-    MoreFeatures { found: usize, requested: usize },
+    MoreFeatures {
+        /// Number of features that the code sets.
+        found: usize,
+        /// Number of features that the target sets.
+        requested: usize,
+    },
+    /// The code sets a feature that the target leaves open.
     #[error("it requires {feature}, which the target leaves open")]
-    Open { feature: String },
+    Open {
+        /// The feature with its setting.
+        feature: String,
+    },
+    /// The code and the target set a feature differently.
     #[error("it requires {found}, not {requested}")]
-    Feature { found: String, requested: String },
+    Feature {
+        /// Value of the code.
+        found: String,
+        /// Value of the target.
+        requested: String,
+    },
 }
 
 fn or_any(processor: &str) -> &str {

@@ -14,7 +14,9 @@ use super::triple;
 /// Platform: the driver that loads images, whichever runtime is above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Platform {
+    /// AMD's drivers.
     Amd,
+    /// NVIDIA's driver.
     Nvidia,
     /// Level Zero and OpenCL, which accept SPIR-V.
     SpirV,
@@ -74,16 +76,37 @@ pub enum Device {
 /// Reason why a text is not the name of a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDevice {
+    /// The name is an invalid target ID.
     #[error("{0}")]
     TargetId(#[from] InvalidTargetId),
+    /// The name is of a generic processor.
     #[error("{name} is a generic processor, not a device; specify one of: {}", .members.join(", "))]
-    Generic { name: String, members: Vec<&'static str> },
+    Generic {
+        /// The name.
+        name: String,
+        /// Processors that it includes.
+        members: Vec<&'static str>,
+    },
+    /// The name is of an image format.
     #[error("{name} is an image format, not a device; specify the device, such as gfx942:sramecc+:xnack-")]
-    Form { name: String },
+    Form {
+        /// The name.
+        name: String,
+    },
+    /// The name has the suffix of an architecture.
     #[error("devices have no suffix: {name} is code for device {device}")]
-    Suffix { name: String, device: String },
+    Suffix {
+        /// The name.
+        name: String,
+        /// Name without the suffix.
+        device: String,
+    },
+    /// The name is unknown.
     #[error("unknown device {name:?}; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc")]
-    Unknown { name: String },
+    Unknown {
+        /// The name.
+        name: String,
+    },
 }
 
 /// Name of a SPIR-V device without further properties, and prefix of the names of Intel's GPUs (DPC++,
@@ -124,6 +147,7 @@ impl Device {
         }
     }
 
+    /// Returns the platform of the device.
     pub fn platform(&self) -> Platform {
         match self {
             Device::Amd(_) => Platform::Amd,

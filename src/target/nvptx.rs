@@ -9,7 +9,9 @@ use std::fmt;
 /// An architecture: `sm_90a` is number 90 with a suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arch {
+    /// Compute capability times ten.
     pub number: u32,
+    /// Suffix, if any.
     pub suffix: Option<Suffix>,
 }
 
@@ -46,16 +48,46 @@ const FAMILIES: [&[u32]; 3] = [&[100, 103], &[101, 110], &[120, 121]];
 /// Reason why code for one architecture does not run on a device of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CapabilityMismatch {
+    /// The code is for a later architecture.
     #[error("it is for {own} and later, the device is {device}")]
-    Later { own: Capability, device: Capability },
+    Later {
+        /// Architecture of the code.
+        own: Capability,
+        /// Architecture of the device.
+        device: Capability,
+    },
+    /// Machine code for another major version.
     #[error("it is for {own}, the device is {device}: another major version")]
-    Major { own: Capability, device: Capability },
+    Major {
+        /// Architecture of the code.
+        own: Capability,
+        /// Architecture of the device.
+        device: Capability,
+    },
+    /// Machine code for the other one of desktop and embedded parts.
     #[error("it is for {own}, the device is {device}: desktop and embedded parts are not binary compatible")]
-    Embedded { own: Capability, device: Capability },
+    Embedded {
+        /// Architecture of the code.
+        own: Capability,
+        /// Architecture of the device.
+        device: Capability,
+    },
+    /// Architecture-specific code for another architecture.
     #[error("it is for {own} with suffix a, which runs on {own} only; the device is {device}")]
-    Specific { own: Capability, device: Capability },
+    Specific {
+        /// Architecture of the code.
+        own: Capability,
+        /// Architecture of the device.
+        device: Capability,
+    },
+    /// Family-specific code for another family or a later member.
     #[error("it is for {own} with suffix f, which runs on later members of its family only; the device is {device}")]
-    Family { own: Capability, device: Capability },
+    Family {
+        /// Architecture of the code.
+        own: Capability,
+        /// Architecture of the device.
+        device: Capability,
+    },
 }
 
 /// Number of an architecture as NVIDIA writes it for devices: 90 is 9.0.
@@ -122,6 +154,7 @@ impl fmt::Display for Arch {
 pub struct Cubin<'data> {
     /// `EI_ABIVERSION`: 7 up to CUDA 12, for `sm_100` and later and in CUDA 13 for all 8.
     pub abi_version: u8,
+    /// Field `e_flags` of the header.
     pub e_flags: u32,
     /// Section `.nv.compat`: attributes of the code that a device must match.
     pub compat: Option<&'data [u8]>,

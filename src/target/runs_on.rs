@@ -15,9 +15,13 @@ use super::triple;
 /// Form of code, as far as drivers distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeForm {
+    /// Machine code.
     Machine,
+    /// PTX.
     Ptx,
+    /// SPIR-V.
     SpirV,
+    /// LLVM bitcode.
     Bitcode,
     /// NVIDIA's intermediate representation for a device linker.
     LinkTime,
@@ -50,7 +54,9 @@ pub enum LoadMethod {
     Generic,
     /// Compiled from PTX when it is loaded.
     FromPtx,
+    /// Compiled from SPIR-V when it is loaded.
     FromSpirV,
+    /// Compiled from LLVM bitcode when it is loaded.
     FromBitcode,
 }
 
@@ -95,20 +101,33 @@ impl std::fmt::Display for LoadMethod {
 /// Reason why code does not run on a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Incompatibility {
+    /// It is for devices of another platform.
     #[error("it is for {} devices", .0.name())]
     Platform(Platform),
+    /// It does not state its target.
     #[error("it does not state its target")]
     Unspecified,
+    /// Its target ID does not serve the device.
     #[error("{0}")]
     TargetId(#[from] compatibility::TargetMismatch),
+    /// Its architecture does not run on the device.
     #[error("{0}")]
     Capability(#[from] CapabilityMismatch),
+    /// It is for another device.
     #[error("it is for {found}, not for {device}")]
-    Other { found: String, device: String },
+    Other {
+        /// Target of the code.
+        found: String,
+        /// The device.
+        device: String,
+    },
+    /// It is AOT-compiled for an unspecified device.
     #[error("it is AOT-compiled for an unspecified device; if for this one, it is selected first")]
     UnspecifiedDevice,
+    /// It is input for a device linker.
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
+    /// It is not in a form that runtimes load.
     #[error("it is not in a form that runtimes load")]
     Form,
 }
@@ -116,8 +135,11 @@ pub enum Incompatibility {
 /// Code and the target that its container states.
 #[derive(Debug, Clone, Copy)]
 pub struct Code<'a> {
+    /// Form of the code.
     pub form: CodeForm,
+    /// Target triple.
     pub triple: Option<&'a str>,
+    /// Processor with features or suffix.
     pub arch: Option<&'a str>,
 }
 

@@ -21,21 +21,45 @@ pub struct TargetId<'text> {
 /// A feature and the setting that the code requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Feature<'text> {
+    /// Name of the feature.
     pub name: &'text str,
+    /// Required setting.
     pub on: bool,
 }
 
 /// Reason why a text is not a target ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTargetId {
+    /// The processor is unknown.
     #[error("unknown processor {processor:?}{}", hint(.closest))]
-    UnknownProcessor { processor: String, closest: Option<&'static str> },
+    UnknownProcessor {
+        /// Name of the processor.
+        processor: String,
+        /// A known processor with a similar name.
+        closest: Option<&'static str>,
+    },
+    /// A feature has no setting.
     #[error("feature {feature:?} must end in + or -")]
-    NoSign { feature: String },
+    NoSign {
+        /// The feature.
+        feature: String,
+    },
+    /// The processor does not support the feature.
     #[error("{processor} does not support feature {feature:?} (supported: {})", list(.known))]
-    UnknownFeature { processor: String, feature: String, known: &'static [&'static str] },
+    UnknownFeature {
+        /// The processor.
+        processor: String,
+        /// The feature.
+        feature: String,
+        /// Features that the processor supports.
+        known: &'static [&'static str],
+    },
+    /// A feature is set twice.
     #[error("duplicate feature {feature}")]
-    RepeatedFeature { feature: String },
+    RepeatedFeature {
+        /// The feature.
+        feature: String,
+    },
 }
 
 fn hint(closest: &Option<&str>) -> String {

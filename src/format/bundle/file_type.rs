@@ -9,7 +9,10 @@ pub enum BundleForm {
     /// An index, followed by the files.
     Binary,
     /// The files between lines that begin with the comment syntax of their language.
-    Text { comment: &'static str },
+    Text {
+        /// Start of a comment line in the language.
+        comment: &'static str,
+    },
     /// The host's object with a section for each file; a binary bundle where the host's file is not an object.
     Object,
     /// An archive whose members are bundles.
@@ -19,7 +22,9 @@ pub enum BundleForm {
 /// A type of file, by the name that users specify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileType {
+    /// Name, the operand of `--type`.
     pub name: &'static str,
+    /// Form of a bundle of such files.
     pub form: BundleForm,
     /// Description of such files.
     pub meaning: &'static str,

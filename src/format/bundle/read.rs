@@ -25,8 +25,11 @@ pub struct Bundle<'data> {
 /// A code object and its ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleEntry<'data> {
+    /// ID as written.
     pub text: &'data str,
+    /// ID, split into its parts.
     pub id: BundleEntryId<'data>,
+    /// Bytes of the code object.
     pub code_object: View<'data>,
 }
 
@@ -42,8 +45,11 @@ pub struct BundleIndex<'data> {
 /// An ID and the range of its code object, counted from the magic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleIndexEntry<'data> {
+    /// ID as written.
     pub text: &'data str,
+    /// ID, split into its parts.
     pub id: BundleEntryId<'data>,
+    /// Range of the code object.
     pub range: Range<u64>,
     /// Offset of the entry in the index.
     stated_at: u64,

@@ -17,8 +17,11 @@ pub const MAGIC: [u8; 4] = *b"CCOB";
 /// Versions of the format. LLVM 18 wrote the first, 19 to 21 the second, 22 the third.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
+    /// Version 1, without the total size.
     One,
+    /// Version 2, with sizes of 32 bits.
     Two,
+    /// Version 3, with sizes of 64 bits.
     Three,
 }
 
@@ -28,16 +31,20 @@ const METHODS: [(u16, Codec); 2] = [(0, Codec::Zlib), (1, Codec::Zstd)];
 /// The header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
+    /// Version of the format.
     pub version: Version,
+    /// Codec of the stream.
     pub codec: Codec,
     /// Size including the header; version 1 does not state it.
     pub total_size: Option<u64>,
+    /// Size of the uncompressed bytes.
     pub full_size: u64,
     /// First eight bytes of the MD5 of the uncompressed bytes.
     pub hash: u64,
 }
 
 impl Version {
+    /// Returns the number of the version.
     pub fn number(self) -> u16 {
         match self {
             Version::One => 1,
@@ -46,6 +53,7 @@ impl Version {
         }
     }
 
+    /// Returns the version with this number.
     pub fn from_number(number: u64) -> Option<Version> {
         [Version::One, Version::Two, Version::Three].into_iter().find(|version| u64::from(version.number()) == number)
     }

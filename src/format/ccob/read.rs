@@ -11,9 +11,13 @@ use crate::error::{Cause, Malformed};
 /// A checked header and the stream that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ccob<'data> {
+    /// Version of the format.
     pub version: Version,
+    /// Codec of the stream.
     pub codec: Codec,
+    /// Size of the uncompressed bytes.
     pub full_size: u64,
+    /// Stated hash of the uncompressed bytes.
     pub hash: StoredHash,
     /// The stream.
     pub stored: View<'data>,
@@ -24,13 +28,16 @@ pub struct Ccob<'data> {
 /// First eight bytes of an MD5, and the offset of the field that states them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredHash {
+    /// Stated hash.
     pub value: u64,
+    /// Offset of the field in the file.
     pub offset: u64,
 }
 
 /// Reason why reading decompressed bytes stopped.
 #[derive(Debug)]
 pub enum Failure<E> {
+    /// The bundle is malformed.
     Malformed(Malformed),
     /// An error of the function that consumes them.
     Consumer(E),

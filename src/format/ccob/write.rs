@@ -14,14 +14,22 @@ pub struct Written {
     pub header: Vec<u8>,
     /// Size of the stream in bytes.
     pub stored_size: u64,
+    /// Hash of the uncompressed bytes.
     pub hash: u64,
 }
 
 /// Reason why a bundle could not be compressed.
 #[derive(Debug, thiserror::Error)]
 pub enum CompressError {
+    /// A size exceeds the fields of the version.
     #[error("{size} bytes exceed the limit of version {} (4294967295); use version 3", .version.number())]
-    TooLarge { size: u64, version: Version },
+    TooLarge {
+        /// The size in bytes.
+        size: u64,
+        /// The version.
+        version: Version,
+    },
+    /// Writing the stream failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }

@@ -13,6 +13,7 @@ pub const VERSION: u16 = 1;
 
 /// Values of an entry's `kind`.
 pub mod kind {
+    /// PTX text.
     pub const PTX: u16 = 1;
     /// A cubin.
     pub const ELF: u16 = 2;
@@ -24,11 +25,17 @@ pub mod kind {
 
 /// Bits of an entry's `flags`.
 pub mod flag {
+    /// The code has 64-bit addresses.
     pub const BITS_64: u64 = 0x1;
+    /// The code has debug information.
     pub const DEBUG: u64 = 0x2;
+    /// The host is Linux.
     pub const LINUX: u64 = 0x10;
+    /// The host is Windows.
     pub const WINDOWS: u64 = 0x40;
+    /// The payload is an LZ4 block.
     pub const LZ4: u64 = 0x2000;
+    /// The payload is a Zstandard stream.
     pub const ZSTD: u64 = 0x8000;
     /// Seen with NVVM: a payload that is neither LZ4 nor Zstandard.
     pub const OPAQUE: u64 = 0x1_0000;
@@ -109,7 +116,9 @@ pub struct EntryHeader {
 }
 
 impl EntryHeader {
+    /// Size in bytes.
     pub const SIZE: u64 = 64;
+    /// Value of the field at +2.
     pub const MARKER: u16 = 0x0101;
 
     /// Reads the header at the view's start.
@@ -137,6 +146,7 @@ impl EntryHeader {
         })
     }
 
+    /// Appends the header to `to`.
     pub fn write(&self, to: &mut Vec<u8>) {
         let (major, minor) = self.code_version;
         to.extend(self.kind.to_le_bytes());

@@ -12,6 +12,7 @@ const MOST_ENTRIES: usize = 1 << 16;
 /// A checked container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaFatbin<'data> {
+    /// Version of the format.
     pub version: u16,
     /// Entries in the order of the file.
     pub entries: Vec<FatbinEntry<'data>>,

@@ -13,11 +13,17 @@ pub const SECTION_TYPE: elf::SectionType = elf::SectionType(0x6fff_4c0b);
 
 /// Values of an entry's `image kind` (`llvm::object::ImageKind`).
 pub mod image_kind {
+    /// Unknown.
     pub const NONE: u16 = 0;
+    /// An object file.
     pub const OBJECT: u16 = 1;
+    /// LLVM bitcode.
     pub const BITCODE: u16 = 2;
+    /// A cubin.
     pub const CUBIN: u16 = 3;
+    /// A fat binary.
     pub const FATBINARY: u16 = 4;
+    /// PTX text.
     pub const PTX: u16 = 5;
     /// Written by LLVM's main branch only, in versions 2 and 3.
     pub const SPIRV: u16 = 6;
@@ -41,6 +47,7 @@ pub enum Version {
 }
 
 impl Version {
+    /// Every version.
     pub const ALL: [Version; 3] = [Version::One, Version::Two, Version::Three];
 
     /// Returns the version with this number, as in the `version` field and on the command line.
@@ -48,6 +55,7 @@ impl Version {
         Version::ALL.into_iter().find(|version| version.number() == number)
     }
 
+    /// Returns the number of the version.
     pub fn number(self) -> u32 {
         self as u32
     }

@@ -18,7 +18,9 @@ const MOST_TEXT: u64 = 64 << 20;
 /// A checked offload binary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffloadBinary<'data> {
+    /// Version of the format.
     pub version: Version,
+    /// Contents of the binary.
     pub contents: Contents<'data>,
     /// The whole binary, including padding.
     pub view: View<'data>,
@@ -27,6 +29,7 @@ pub struct OffloadBinary<'data> {
 /// Contents after the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents<'data> {
+    /// Entries, in the order of the binary.
     Entries(Vec<OffloadEntry<'data>>),
     /// A stream that must be decompressed before it can be read.
     Compressed(Compressed<'data>),

@@ -24,12 +24,14 @@ pub struct Member<'a, 'data> {
     pub flags: u32,
     /// Keys and values. Keys must not contain NUL, and in version 1 values must not either.
     pub strings: &'a [(&'a str, &'a str)],
+    /// Bytes of the image.
     pub image: &'data [u8],
 }
 
 /// Offload binaries, and the ranges of the images in them.
 #[derive(Debug)]
 pub struct Written<'data> {
+    /// The binaries.
     pub content: Content<'data>,
     /// Ranges in the order of the members.
     pub images: Vec<Range<u64>>,

@@ -1,5 +1,6 @@
 //! `bundle`: combines files for several targets.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -19,11 +20,13 @@ use crate::target::{BundleEntryId, OffloadKind, compatibility};
 /// Options for writing a bundle.
 #[derive(Debug, Clone)]
 pub struct BundleOptions {
+    /// Type of the files, which determines the form of the bundle.
     pub file_type: FileType,
     /// Alignment of code objects in a binary bundle, at least 1.
     pub alignment: u64,
     /// Compression, and the version of the compressed form.
     pub compression: Option<(Compression, ccob::Version)>,
+    /// File to write.
     pub output: PathBuf,
 }
 
@@ -31,7 +34,14 @@ pub struct BundleOptions {
 pub struct BundleInput {
     /// ID of the entry.
     pub id: String,
+    /// The file.
     pub input: Input,
+}
+
+impl fmt::Debug for BundleInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BundleInput").field("id", &self.id).field("path", &self.input.path()).finish()
+    }
 }
 
 /// Result of writing a bundle.
@@ -39,6 +49,7 @@ pub struct BundleInput {
 pub struct BundleSummary {
     /// Size of the output, in bytes.
     pub size: u64,
+    /// Figures of the compression; absent where the bundle is not compressed.
     pub compressed: Option<CompressionStats>,
 }
 

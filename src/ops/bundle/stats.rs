@@ -14,14 +14,19 @@ use crate::io::Input;
 /// Figures of a compression or decompression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompressionStats {
+    /// Version of the compressed form.
     pub version: u16,
+    /// Codec of the stream.
     pub codec: Codec,
     /// Level of compression; absent for decompression.
     pub level: Option<i32>,
+    /// Size of the uncompressed bytes.
     pub full_size: u64,
     /// Size of the stream, without the header.
     pub stored_size: u64,
+    /// Hash of the uncompressed bytes.
     pub hash: u64,
+    /// Elapsed time.
     pub time: Duration,
 }
 

@@ -21,18 +21,23 @@ use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 pub struct UnbundleOptions {
     /// Type of the bundled files; determined by the content where absent.
     pub file_type: Option<FileType>,
+    /// Requested targets.
     pub targets: Vec<RequestedTarget>,
     /// Writes an empty file for a missing target instead of failing. A file that is not a bundle then counts as the
     /// host's.
     pub allow_missing: bool,
+    /// Rules for the equivalence of offload kinds.
     pub rules: KindRules,
+    /// Limit on the size of decompressed bytes.
     pub limit: Limit,
 }
 
 /// A requested target: the ID of an entry, or one that the entry serves, and the output.
 #[derive(Debug, Clone)]
 pub struct RequestedTarget {
+    /// Requested ID.
     pub id: String,
+    /// File to write.
     pub output: PathBuf,
 }
 

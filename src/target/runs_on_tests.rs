@@ -249,7 +249,7 @@ fn every_incompatibility_has_a_message() {
             "sm_100",
             "it is for 10.3 with suffix f, which runs on later members of its family only; the device is 10.0",
         ),
-        (CodeForm::Machine, "gfx90a:xnack+", "gfx90a:sramecc+:xnack-", "it needs xnack+, not xnack-"),
+        (CodeForm::Machine, "gfx90a:xnack+", "gfx90a:sramecc+:xnack-", "it requires xnack+, not xnack-"),
         (CodeForm::Machine, "gfx908", "gfx1100", "it is for gfx908, not for gfx1100"),
         (CodeForm::Machine, "sm_90", "gfx1100", "it is for NVIDIA devices"),
         (CodeForm::LinkTime, "sm_90", "sm_90", "it is input for a device linker, not machine code"),

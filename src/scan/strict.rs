@@ -9,14 +9,14 @@ use object::read::{File, FileKind, Object, ObjectSection};
 
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
-use crate::format::offload_binary::{MAGIC, OffloadBinary, OffloadEntry, SECTION_TYPE, Version};
+use crate::format::offload_binary::{MAGIC, OffloadBinary, OffloadBinaryEntry, SECTION_TYPE, Version};
 
 /// What the name of a COFF section with offload binaries begins with. In ELF it is the type that counts.
 const COFF_SECTION: &[u8] = b".llvm.offloading";
 
 /// The entries of all offload binaries of version 1 that are the file in `view`, or stand in the sections of the object,
 /// program or library that it is; none in any other file.
-pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadEntry<'_>>, Malformed> {
+pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadBinaryEntry<'_>>, Malformed> {
     let mut entries = Vec::new();
     if view.starts_with(&MAGIC) {
         read_all(view, &mut entries)?;
@@ -39,7 +39,7 @@ pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadEntry<'_>>, Malform
     Ok(entries)
 }
 
-fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<OffloadEntry<'data>>) -> Result<(), Malformed> {
+fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<OffloadBinaryEntry<'data>>) -> Result<(), Malformed> {
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest)?;
         if binary.version != Version::One {

@@ -145,7 +145,7 @@ fn embed_offload_binaries<'data>(source: &SourceImage<'data>, kind: OffloadKind)
 
 fn embed_entry<'data>(
     binary: &OffloadBinary<'data>,
-    entry: &offload_binary::OffloadEntry<'data>,
+    entry: &offload_binary::OffloadBinaryEntry<'data>,
     kind: OffloadKind,
     path: &Path,
 ) -> Result<EmbeddedImage<'data>> {

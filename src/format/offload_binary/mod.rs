@@ -20,7 +20,7 @@ mod write;
 mod tests;
 
 pub use raw::{MAGIC, SECTION_TYPE, Version, flag, image_kind};
-pub use read::{Contents, OffloadBinary, OffloadEntry};
+pub use read::{Contents, OffloadBinary, OffloadBinaryEntry};
 pub use write::{Member, Written, compress, write};
 
 use std::path::Path;
@@ -87,11 +87,11 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
 }
 
 /// Returns whether the entry has properties and no image. Version 1 has no such flag.
-fn is_metadata(version: Version, entry: &OffloadEntry) -> bool {
+fn is_metadata(version: Version, entry: &OffloadBinaryEntry) -> bool {
     version > Version::One && entry.flags & flag::METADATA != 0
 }
 
-fn image<'data>(version: Version, entry: &OffloadEntry<'data>) -> Image<'data> {
+fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> Image<'data> {
     let kind = OffloadKind::from_bit(entry.offload_kind);
     let mut image = Image::new(entry.image, kind, entry.string("triple"), entry.string("arch"));
     image.strings = entry.strings.clone();

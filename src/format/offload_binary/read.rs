@@ -30,14 +30,14 @@ pub struct OffloadBinary<'data> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents<'data> {
     /// Entries, in the order of the binary.
-    Entries(Vec<OffloadEntry<'data>>),
+    Entries(Vec<OffloadBinaryEntry<'data>>),
     /// A stream that must be decompressed before it can be read.
     Compressed(Compressed<'data>),
 }
 
 /// An image and its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OffloadEntry<'data> {
+pub struct OffloadBinaryEntry<'data> {
     /// Form of the image, see [`super::image_kind`]; not interpreted, because tools write kinds that others do not
     /// know.
     pub image_kind: u16,
@@ -70,7 +70,7 @@ impl<'data> OffloadBinary<'data> {
     }
 
     /// Returns the entries of a binary that is not compressed.
-    pub fn entries(&self) -> &[OffloadEntry<'data>] {
+    pub fn entries(&self) -> &[OffloadBinaryEntry<'data>] {
         match &self.contents {
             Contents::Entries(entries) => entries,
             Contents::Compressed(_) => &[],
@@ -78,14 +78,14 @@ impl<'data> OffloadBinary<'data> {
     }
 }
 
-impl<'data> OffloadEntry<'data> {
+impl<'data> OffloadBinaryEntry<'data> {
     /// Returns the value of a key; the last one where it repeats, as in LLVM's map.
     pub fn string(&self, key: &str) -> Option<&'data str> {
         self.strings.iter().rfind(|(known, _)| *known == key).map(|&(_, value)| value)
     }
 }
 
-fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<OffloadEntry<'data>>, Malformed> {
+fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
     if !(1..=MOST_ENTRIES).contains(&header.entries_count) {
         let cause = Cause::Unexpected { value: header.entries_count, expected: "1 to 4096" };
         return Err(view.malformed("offload binary entry count", 24, cause));
@@ -98,7 +98,7 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Offload
     for index in 0..header.entries_count {
         let at = header.entries_offset + index * raw::Entry::SIZE;
         let entry = raw::Entry::read(view, at)?;
-        entries.push(OffloadEntry {
+        entries.push(OffloadBinaryEntry {
             image_kind: entry.image_kind,
             offload_kind: entry.offload_kind,
             flags: entry.flags,
@@ -112,7 +112,7 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Offload
 
 /// Rejects images that overlap. If they could share bytes, binaries in binaries would multiply: 4096 times at each
 /// level.
-fn reject_overlaps(view: View<'_>, header: &Header, entries: &[OffloadEntry<'_>]) -> Result<(), Malformed> {
+fn reject_overlaps(view: View<'_>, header: &Header, entries: &[OffloadBinaryEntry<'_>]) -> Result<(), Malformed> {
     let mut images: Vec<(u64, u64, u64)> =
         (0..).zip(entries).map(|(index, it)| (it.image.start(), it.image.size(), index)).collect();
     images.retain(|&(_, size, _)| size > 0);

@@ -9,7 +9,7 @@ use crate::archive;
 use crate::cli::dropin::diagnostics::Diagnostics;
 use crate::codec::Limit;
 use crate::error::Error;
-use crate::format::offload_binary::{OffloadEntry, image_kind_name};
+use crate::format::offload_binary::{OffloadBinaryEntry, image_kind_name};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::{Output, Sink};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
@@ -21,7 +21,7 @@ const STANDARD_INPUT: &str = "<stdin>";
 #[derive(Clone, Copy)]
 struct Found<'a> {
     part: &'a InputSlice,
-    entry: &'a OffloadEntry<'a>,
+    entry: &'a OffloadBinaryEntry<'a>,
 }
 
 /// Extracts the binaries in `input` that match `images`.
@@ -74,7 +74,7 @@ fn parts_with_binaries(input: &Path) -> Result<Vec<InputSlice>> {
     parts
 }
 
-fn binaries(part: &InputSlice) -> Result<Vec<OffloadEntry<'_>>> {
+fn binaries(part: &InputSlice) -> Result<Vec<OffloadBinaryEntry<'_>>> {
     if DeviceImage::identify(part.view()).image_kind == ImageKind::Bitcode {
         return Err(Error::Bitcode { path: (&part.path).into() }.to_string());
     }
@@ -92,14 +92,14 @@ fn member_error(error: &Error, archive: &Path) -> String {
     }
 }
 
-fn matches(entry: &OffloadEntry, image: &ImageArgument) -> bool {
+fn matches(entry: &OffloadBinaryEntry, image: &ImageArgument) -> bool {
     image.offload_kind().is_none_or(|kind| kind == entry.offload_kind)
         && image.strings().all(|(key, value)| entry.string(key).unwrap_or_default() == value)
 }
 
 /// Returns the file name `<stem>-<triple>-<arch>.<index>.<kind>`. The binary may be untrusted, so separators in its text are
 /// replaced.
-fn generated_name(input: &Path, index: usize, entry: &OffloadEntry) -> String {
+fn generated_name(input: &Path, index: usize, entry: &OffloadBinaryEntry) -> String {
     let input = input.file_name().unwrap_or_default().to_string_lossy();
     let text = |key: &str| entry.string(key).unwrap_or_default().replace(['/', '\\'], "_");
     let kind = image_kind_name(entry.image_kind);

@@ -1,6 +1,7 @@
 //! A container as its reader returns it: its images, or a compressed container.
 
-use super::{ContainerType, Image, ccob};
+use super::stored_hash::StoredHash;
+use super::{ContainerType, Image};
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::Malformed;
@@ -49,7 +50,7 @@ pub struct Compressed<'data> {
     /// Bytes that precede the decompressed stream in the decompressed container.
     pub prefix: Vec<u8>,
     /// Hash of the decompressed bytes, where the container states one.
-    pub hash: Option<ccob::StoredHash>,
+    pub hash: Option<StoredHash>,
 }
 
 impl Compressed<'_> {

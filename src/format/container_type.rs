@@ -4,8 +4,19 @@
 //! compile until each question about it is answered here.
 
 use super::ImageKind;
-use super::recognize::ReadContainer;
-use super::{bundle, ccob, cuda_fatbin, offload_binary};
+use crate::bytes::View;
+
+/// First bytes of an offload binary.
+pub const OFFLOAD_BINARY_MAGIC: [u8; 4] = [0x10, 0xff, 0x10, 0xad];
+
+/// First bytes of a bundle in its binary form.
+pub const BUNDLE_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+
+/// First bytes of a compressed bundle.
+pub const CCOB_MAGIC: [u8; 4] = *b"CCOB";
+
+/// First bytes of a CUDA fat binary.
+pub const CUDA_FATBIN_MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 
 /// Defines [`ContainerType`] and the list of its variants from one list.
 macro_rules! container_types {
@@ -70,12 +81,7 @@ pub struct Descriptor {
 #[derive(Debug, Clone, Copy)]
 pub enum Recognition {
     /// Its first bytes, anywhere in a file.
-    Magic {
-        /// The first bytes.
-        magic: &'static [u8],
-        /// Reader of a container that begins with them.
-        read: ReadContainer,
-    },
+    Magic(&'static [u8]),
     /// The name of the section that holds it.
     SectionName,
     /// The header of the image that is stored without a container.
@@ -118,6 +124,13 @@ impl ContainerType {
         ContainerType::ALL.into_iter().find(|it| it.name() == name)
     }
 
+    /// Returns the type with whose magic the view begins.
+    pub fn of_magic(view: View<'_>) -> Option<ContainerType> {
+        ContainerType::ALL
+            .into_iter()
+            .find(|it| matches!(it.descriptor().recognition, Recognition::Magic(magic) if view.starts_with(magic)))
+    }
+
     /// Returns the name in reports and on the command line.
     pub fn name(self) -> &'static str {
         self.descriptor().name
@@ -128,7 +141,7 @@ impl ContainerType {
         match self {
             ContainerType::OffloadBinary => Descriptor {
                 name: "offload-binary",
-                recognition: Recognition::Magic { magic: &offload_binary::MAGIC, read: offload_binary::container },
+                recognition: Recognition::Magic(&OFFLOAD_BINARY_MAGIC),
                 image_kind: Some(ImageKind::OffloadBinary),
                 registered_with: None,
                 selection_scope: SelectionScope::File,
@@ -137,7 +150,7 @@ impl ContainerType {
             },
             ContainerType::Bundle => Descriptor {
                 name: "bundle",
-                recognition: Recognition::Magic { magic: bundle::MAGIC, read: bundle::container },
+                recognition: Recognition::Magic(BUNDLE_MAGIC),
                 image_kind: Some(ImageKind::Bundle),
                 registered_with: Some(RegisteringRuntime::Hip),
                 selection_scope: SelectionScope::Container,
@@ -146,7 +159,7 @@ impl ContainerType {
             },
             ContainerType::Ccob => Descriptor {
                 name: "ccob",
-                recognition: Recognition::Magic { magic: &ccob::MAGIC, read: ccob::container },
+                recognition: Recognition::Magic(&CCOB_MAGIC),
                 image_kind: Some(ImageKind::CompressedBundle),
                 registered_with: Some(RegisteringRuntime::Hip),
                 selection_scope: SelectionScope::Container,
@@ -155,7 +168,7 @@ impl ContainerType {
             },
             ContainerType::CudaFatbin => Descriptor {
                 name: "cuda-fatbin",
-                recognition: Recognition::Magic { magic: &cuda_fatbin::MAGIC, read: cuda_fatbin::container },
+                recognition: Recognition::Magic(&CUDA_FATBIN_MAGIC),
                 image_kind: Some(ImageKind::Fatbin),
                 registered_with: Some(RegisteringRuntime::Cuda),
                 selection_scope: SelectionScope::Container,

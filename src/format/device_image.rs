@@ -1,40 +1,11 @@
 //! Identification of a device image: its kind, and the triple and processor in its own header.
 
-use super::{device_elf, of_magic};
+use super::device_elf;
+use super::{ContainerType, ImageKind};
 use crate::bytes::View;
 use crate::target::{nvptx, triple};
 
-/// Kind of an image's content; the names are those of `fatbin scan --json`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ImageKind {
-    /// An ELF file.
-    Elf,
-    /// PTX text.
-    Ptx,
-    /// NVIDIA's intermediate representation for link-time optimisation.
-    Nvvm,
-    /// LLVM bitcode.
-    Bitcode,
-    /// A SPIR-V module.
-    SpirV,
-    /// A CUDA fat binary.
-    Fatbin,
-    /// An offload binary in another container.
-    OffloadBinary,
-    /// A bundle in another container.
-    Bundle,
-    /// A compressed bundle in another container.
-    CompressedBundle,
-    /// An ELF file for the host, as contained in bundles.
-    HostObject,
-    /// No bytes.
-    Empty,
-    /// Anything else.
-    #[default]
-    Unknown,
-}
-
-/// First bytes of the kinds that are not containers; those of containers are in [`FORMATS`](super::FORMATS). Bitcode has
+/// First bytes of the kinds that are not containers; those of containers are in [`ContainerType::descriptor`]. Bitcode has
 /// a second form with a wrapper header (LLVM, Bitcode file format); SPIR-V is a sequence of words in either byte order
 /// (SPIR-V specification, section Magic Number).
 const MAGICS: [(&[u8], ImageKind); 5] = [
@@ -44,44 +15,6 @@ const MAGICS: [(&[u8], ImageKind); 5] = [
     (b"\x03\x02\x23\x07", ImageKind::SpirV),
     (b"\x07\x23\x02\x03", ImageKind::SpirV),
 ];
-
-impl ImageKind {
-    /// Returns the name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            ImageKind::Elf => "elf",
-            ImageKind::Ptx => "ptx",
-            ImageKind::Nvvm => "nvvm",
-            ImageKind::Bitcode => "bitcode",
-            ImageKind::SpirV => "spirv",
-            ImageKind::Fatbin => "fatbin",
-            ImageKind::OffloadBinary => "offload-binary",
-            ImageKind::Bundle => "bundle",
-            ImageKind::CompressedBundle => "ccob",
-            ImageKind::HostObject => "host-object",
-            ImageKind::Empty => "empty",
-            ImageKind::Unknown => "unknown",
-        }
-    }
-
-    /// Returns the file name extension that tools use for this kind.
-    pub fn extension(self) -> &'static str {
-        match self {
-            ImageKind::Elf => "elf",
-            ImageKind::Ptx => "ptx",
-            // Used by nvcc for the output of --ltoir.
-            ImageKind::Nvvm => "ltoir",
-            ImageKind::Bitcode => "bc",
-            ImageKind::SpirV => "spv",
-            ImageKind::Fatbin => "fatbin",
-            // Used by clang's driver.
-            ImageKind::OffloadBinary => "out",
-            ImageKind::Bundle | ImageKind::CompressedBundle => "hipfb",
-            ImageKind::HostObject => "o",
-            ImageKind::Empty | ImageKind::Unknown => "bin",
-        }
-    }
-}
 
 /// Properties of an image according to its own bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,8 +60,8 @@ fn kind_of(view: View<'_>) -> ImageKind {
     if let Some(&(_, kind)) = MAGICS.iter().find(|(magic, _)| view.starts_with(magic)) {
         return kind;
     }
-    if let Some(format) = of_magic(view) {
-        return format.container_type.descriptor().image_kind.unwrap_or_default();
+    if let Some(container_type) = ContainerType::of_magic(view) {
+        return container_type.descriptor().image_kind.unwrap_or_default();
     }
     if nvptx::Ptx::read(view.data()).is_some() { ImageKind::Ptx } else { ImageKind::Unknown }
 }

@@ -15,14 +15,17 @@ mod device_image;
 pub mod fat_binary_wrapper;
 mod group;
 mod image;
+mod image_kind;
 pub mod offload_binary;
 mod recognize;
+mod stored_hash;
 
 pub use container::{Compressed, Container, Contents};
 pub use container_type::{ContainerType, Descriptor, Recognition, RegisteringRuntime, SelectionScope, WrapInput};
-pub use device_image::{DeviceImage, ImageKind};
+pub use device_image::DeviceImage;
 pub use group::GroupCache;
 pub use image::{GroupPart, Image, UnknownValue, image_range, without_nul};
+pub use image_kind::ImageKind;
 pub use recognize::{
     FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, device_elf, not_a_container, of_magic,
     read, read_in_section,

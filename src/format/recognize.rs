@@ -2,7 +2,7 @@
 
 use super::container_type::Recognition;
 use super::{Container, ContainerType, Contents, DeviceImage, Image, ImageKind};
-use super::{bundle_section, offload_binary};
+use super::{bundle, bundle_section, ccob, cuda_fatbin, offload_binary};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::target::triple;
@@ -27,10 +27,26 @@ pub struct Format {
 /// Every format that is found by its magic, in the order of [`ContainerType::ALL`].
 pub const FORMATS: [Format; format_count()] = formats();
 
+/// Returns the reader of containers with a magic; `None` for other types.
+const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
+    match container_type {
+        ContainerType::OffloadBinary => Some(offload_binary::container),
+        ContainerType::Bundle => Some(bundle::container),
+        ContainerType::Ccob => Some(ccob::container),
+        ContainerType::CudaFatbin => Some(cuda_fatbin::container),
+        ContainerType::SyclImage
+        | ContainerType::BundleSection
+        | ContainerType::DeviceElf
+        | ContainerType::Ptx
+        | ContainerType::Bitcode
+        | ContainerType::SpirV => None,
+    }
+}
+
 const fn format_count() -> usize {
     let (mut count, mut index) = (0, 0);
     while index < ContainerType::ALL.len() {
-        if let Recognition::Magic { .. } = ContainerType::ALL[index].descriptor().recognition {
+        if let Recognition::Magic(_) = ContainerType::ALL[index].descriptor().recognition {
             count += 1;
         }
         index += 1;
@@ -44,9 +60,14 @@ const fn formats() -> [Format; format_count()] {
     let (mut count, mut index) = (0, 0);
     while index < ContainerType::ALL.len() {
         let container_type = ContainerType::ALL[index];
-        if let Recognition::Magic { magic, read } = container_type.descriptor().recognition {
-            formats[count] = Format { container_type, magic, read };
-            count += 1;
+        // A type with a magic and without a reader does not compile, and neither does the opposite.
+        match (container_type.descriptor().recognition, reader(container_type)) {
+            (Recognition::Magic(magic), Some(read)) => {
+                formats[count] = Format { container_type, magic, read };
+                count += 1;
+            }
+            (Recognition::Magic(_), None) | (_, Some(_)) => panic!("a magic needs a reader"),
+            (_, None) => {}
         }
         index += 1;
     }

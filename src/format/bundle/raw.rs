@@ -3,8 +3,7 @@
 use crate::bytes::View;
 use crate::error::Malformed;
 
-/// The first 24 bytes.
-pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+pub use crate::format::container_type::BUNDLE_MAGIC as MAGIC;
 
 /// Offset of the number of entries; the entries follow it.
 pub const COUNT_OFFSET: u64 = MAGIC.len() as u64;

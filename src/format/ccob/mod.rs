@@ -14,8 +14,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use super::stored_hash::{StoredHash, hash};
 pub use raw::{Header, MAGIC, Version};
-pub use read::{Ccob, Failure, StoredHash, hash};
+pub use read::{Ccob, Failure};
 pub use write::{CompressError, Written, compress};
 
 use super::{Compressed, Container, ContainerType, Contents};

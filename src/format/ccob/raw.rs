@@ -11,8 +11,7 @@ use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 
-/// The first four bytes.
-pub const MAGIC: [u8; 4] = *b"CCOB";
+pub use crate::format::container_type::CCOB_MAGIC as MAGIC;
 
 /// Versions of the format. LLVM 18 wrote the first, 19 to 21 the second, 22 the third.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,6 +7,7 @@ use crate::bytes::View;
 use crate::codec::md5::Md5;
 use crate::codec::{self, Codec, Limit, Stream};
 use crate::error::{Cause, Malformed};
+use crate::format::stored_hash::{StoredHash, first_bytes};
 
 /// A checked header and the stream that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +24,6 @@ pub struct Ccob<'data> {
     pub stored: View<'data>,
     /// Header and stream.
     pub view: View<'data>,
-}
-
-/// First eight bytes of an MD5, and the offset of the field that states them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoredHash {
-    /// Stated hash.
-    pub value: u64,
-    /// Offset of the field in the file.
-    pub offset: u64,
 }
 
 /// Reason why reading decompressed bytes stopped.
@@ -135,30 +127,3 @@ impl<'data> Ccob<'data> {
 /// Size and number of the pieces that are passed to the hashing thread.
 const PIECE: usize = 1 << 20;
 const PIECES: usize = 4;
-
-impl StoredHash {
-    /// Returns an error unless this is the hash of these bytes.
-    pub fn verify(self, bytes: &[u8]) -> Result<(), Malformed> {
-        self.compare(hash([bytes].into_iter()))
-    }
-
-    fn compare(self, found: u64) -> Result<(), Malformed> {
-        if found == self.value {
-            return Ok(());
-        }
-        let cause = Cause::OtherHash { stored: self.value, found };
-        Err(Malformed { field: "compressed bundle hash", offset: self.offset, cause })
-    }
-}
-
-/// Computes the hash of bytes that come in runs.
-pub fn hash<'a>(runs: impl Iterator<Item = &'a [u8]>) -> u64 {
-    let mut hash = Md5::new();
-    runs.for_each(|run| hash.update(run));
-    first_bytes(hash)
-}
-
-fn first_bytes(hash: Md5) -> u64 {
-    let digest = hash.finish();
-    u64::from_le_bytes(*digest.first_chunk().expect("16 bytes begin with 8"))
-}

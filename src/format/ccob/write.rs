@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use super::raw::{Header, Version};
-use super::read::hash;
 use crate::codec::{self, Compression, Counted};
 use crate::content::Content;
+use crate::format::stored_hash::hash;
 
 /// Header and figures of a compressed bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]

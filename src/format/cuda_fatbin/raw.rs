@@ -5,8 +5,7 @@ use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::target::nvptx::{Arch, Suffix};
 
-/// First bytes of every version.
-pub const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
+pub use crate::format::container_type::CUDA_FATBIN_MAGIC as MAGIC;
 
 /// The only known version.
 pub const VERSION: u16 = 1;

@@ -5,8 +5,7 @@ use object::elf;
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
-/// First bytes of every version.
-pub const MAGIC: [u8; 4] = [0x10, 0xff, 0x10, 0xad];
+pub use crate::format::container_type::OFFLOAD_BINARY_MAGIC as MAGIC;
 
 /// Section type of offload binaries, `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`), whatever the section's name.
 pub const SECTION_TYPE: elf::SectionType = elf::SectionType(0x6fff_4c0b);

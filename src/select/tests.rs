@@ -121,10 +121,10 @@ fn an_unloadable_image_selected_by_libomptarget_hides_later_images() {
     assert_eq!(
         reasons,
         [
-            "libomptarget selects it but cannot load it: it is for 10.0 with the suffix a, that is for 10.0 and \
-             nothing else; the device is 10.3",
+            "libomptarget selects it but cannot load it: it is for 10.0 with suffix a, which runs on \
+             10.0 only; the device is 10.3",
             "compatible, but image 0 is preferred",
-            "it is for 10.1 with the suffix a, that is for 10.1 and nothing else; the device is 10.3",
+            "it is for 10.1 with suffix a, which runs on 10.1 only; the device is 10.3",
         ]
     );
 }
@@ -151,8 +151,8 @@ fn only_libomptarget_reads_the_header_of_an_image_before_selecting_it() {
         let file = file(vec![container(ContainerType::OffloadBinary, vec![mislabelled])]);
         candidate_sets(&file)[0].select_on(device).rejected[0].1.to_string()
     };
-    assert_eq!(reason(OffloadKind::OpenMp), "it needs xnack+, not xnack-");
-    let unloadable = "HIP selects it but cannot load it: it needs xnack+, not xnack-";
+    assert_eq!(reason(OffloadKind::OpenMp), "it requires xnack+, not xnack-");
+    let unloadable = "HIP selects it but cannot load it: it requires xnack+, not xnack-";
     assert_eq!(reason(OffloadKind::Hip), unloadable);
 }
 

@@ -52,7 +52,7 @@ fn prints_the_selected_image_and_reasons_for_the_others() {
     let table = "\
 bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- selects image 1
   NUMBER  ARCH           IMAGE  VERDICT   REASON
-       0  gfx90a:xnack+  elf    rejected  it needs xnack+, not xnack-
+       0  gfx90a:xnack+  elf    rejected  it requires xnack+, not xnack-
        1  gfx90a:xnack-  elf    selected  it is for this processor
        2  gfx942         elf    rejected  it is for gfx942, not for gfx90a
 bundle: gfx90a:sramecc+:xnack-: 1 choice: 1 native

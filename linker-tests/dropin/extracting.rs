@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Result, bail, ensure};
 use libtest_mimic::Trial;
 
-use super::{Call, Came, Pair, Side};
+use super::{Call, CallResult, Pair, Side};
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
@@ -104,8 +104,8 @@ fn arguments_mean_the_same(directory: &Path, pair: &Pair) -> Result<()> {
     for name in [".in", "in", "in.", "..in", "a.b.c", "gfx90a:xnack+.out", "-in.bin"] {
         std::fs::copy(directory.join("in.bin"), directory.join(name))?;
         let path = format!("../{name}");
-        let came = pair.same(&Call::new(&[&path, "--image=arch=a1", "--image=file=out,triple=tB"]))?;
-        ensure!(came.left.len() > 2, "{name}: {:?}", came.left.keys());
+        let result = pair.same(&Call::new(&[&path, "--image=arch=a1", "--image=file=out,triple=tB"]))?;
+        ensure!(result.left.len() > 2, "{name}: {:?}", result.left.keys());
     }
     Ok(())
 }
@@ -122,8 +122,8 @@ fn make_binaries(pair: &Pair, directory: &Path) -> Result<()> {
     std::fs::write(directory.join("two.cubin"), "2")?;
     let pack = |name: &str, images: &str| -> Result<()> {
         let line = format!("-o ../{name} {images}");
-        let came = pair.call(Side::Theirs, &Call::line(&line))?;
-        ensure!(came.status == 0, "{line}: {}", came.err);
+        let result = pair.call(Side::Theirs, &Call::line(&line))?;
+        ensure!(result.status == 0, "{line}: {}", result.err);
         Ok(())
     };
     pack(
@@ -166,10 +166,10 @@ fn the_same_is_found_in_every_file(directory: &Path, pair: &Pair) -> Result<()> 
     for file in files {
         for asked in ASKED {
             let line = format!("../{file} {asked}");
-            let came = pair.same_but_for_words(&Call { prepare, ..Call::line(&line) })?;
+            let result = pair.same_but_for_words(&Call { prepare, ..Call::line(&line) })?;
             let should_be_found = asked == "--image=" && !HOLD_NOTHING.contains(&file);
             // Prepared files are present as well.
-            ensure!(!should_be_found || came.left.len() > 3, "{line}: nothing found\n{}", came.err);
+            ensure!(!should_be_found || result.left.len() > 3, "{line}: nothing found\n{}", result.err);
         }
     }
     for asked in ASKED {
@@ -177,8 +177,8 @@ fn the_same_is_found_in_every_file(directory: &Path, pair: &Pair) -> Result<()> 
         pair.same(&Call { stdin: Some(&stdin), ..Call::line(&line) })?;
     }
     std::fs::remove_file(directory.join("deep/embedded.elf.o"))?;
-    let came = pair.same(&Call::line("../deep/thin.a --image="))?;
-    ensure!(came.err.ends_with("No such file or directory\n"), "a member that is gone: {}", came.err);
+    let result = pair.same(&Call::line("../deep/thin.a --image="))?;
+    ensure!(result.err.ends_with("No such file or directory\n"), "a member that is gone: {}", result.err);
     bitcode_is_refused(directory, pair)
 }
 
@@ -258,8 +258,8 @@ fn bitcode_is_refused(directory: &Path, pair: &Pair) -> Result<()> {
     let call = Call::line("../host.bc --image=");
     let (theirs, ours) = pair.both(&call)?;
     ensure!(theirs.left.len() == 4, "{}", pair.difference(&call, &theirs, &ours));
-    let is_told = ours.err.contains("../host.bc: is LLVM bitcode") && ours.err.contains("clang -c");
-    ensure!(ours.status == 1 && ours.left.is_empty() && is_told, "{}", pair.difference(&call, &theirs, &ours));
+    let is_reported = ours.err.contains("../host.bc: is LLVM bitcode") && ours.err.contains("clang -c");
+    ensure!(ours.status == 1 && ours.left.is_empty() && is_reported, "{}", pair.difference(&call, &theirs, &ours));
     // The remedy works.
     Step::new(directory, Tool::Clang.path()?).args(["-c", "host.bc", "-o", "host.o"]).run()?;
     ensure!(pair.same(&Call::line("../host.o --image="))?.left.len() == 4, "the object has none");
@@ -384,8 +384,8 @@ enum Refused {
 /// The command line for a damaged file.
 const DAMAGED: &str = "../damaged.bin --image=";
 
-fn is_refusal(came: &Came) -> bool {
-    came.status == 1 && came.left.is_empty() && came.err.contains(": error: ")
+fn is_refusal(result: &CallResult) -> bool {
+    result.status == 1 && result.left.is_empty() && result.err.contains(": error: ")
 }
 
 /// Calls both programs with the damaged file. The reference accepts damage in fields that it ignores.
@@ -421,8 +421,8 @@ fn names_stay_in_the_directory(directory: &Path, pair: &Pair) -> Result<()> {
     let pack = "-o ../hostile.bin --image=file=../one.o,triple=x/../../../../escaped,arch=/y";
     ensure!(pair.call(Side::Theirs, &Call::line(pack))?.status == 0, "the tool refuses to pack it");
     std::fs::create_dir(directory.join("escape"))?;
-    let came = pair.call(Side::Ours, &Call::line("../hostile.bin --image="))?;
-    let names: Vec<&String> = came.left.keys().collect();
-    ensure!(names == ["hostile-x_.._.._.._.._escaped-_y.0.o"], "{names:?} {}", came.err);
+    let result = pair.call(Side::Ours, &Call::line("../hostile.bin --image="))?;
+    let names: Vec<&String> = result.left.keys().collect();
+    ensure!(names == ["hostile-x_.._.._.._.._escaped-_y.0.o"], "{names:?} {}", result.err);
     Ok(())
 }

@@ -40,17 +40,17 @@ pub enum Side {
 
 /// Result of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Came {
+pub struct CallResult {
     pub status: i32,
     pub out: String,
     pub err: String,
     /// Contents of the working directory after the call, by name.
-    pub left: BTreeMap<String, Left>,
+    pub left: BTreeMap<String, DirectoryEntry>,
 }
 
 /// An entry of a directory.
 #[derive(PartialEq, Eq)]
-pub enum Left {
+pub enum DirectoryEntry {
     File {
         mode: u32,
         bytes: Vec<u8>,
@@ -60,14 +60,14 @@ pub enum Left {
     Other,
 }
 
-impl fmt::Debug for Left {
+impl fmt::Debug for DirectoryEntry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Left::File { mode, bytes } => {
+            DirectoryEntry::File { mode, bytes } => {
                 write!(formatter, "{:o}, {} bytes: {}", mode & 0o7777, bytes.len(), beginning(bytes))
             }
-            Left::Link(to) => write!(formatter, "-> {}", to.display()),
-            Left::Other => write!(formatter, "no file"),
+            DirectoryEntry::Link(to) => write!(formatter, "-> {}", to.display()),
+            DirectoryEntry::Other => write!(formatter, "no file"),
         }
     }
 }
@@ -119,7 +119,7 @@ impl Pair {
     }
 
     /// Calls one program in a new directory beside the common files, which are in `..`.
-    pub fn call(&self, side: Side, call: &Call) -> Result<Came> {
+    pub fn call(&self, side: Side, call: &Call) -> Result<CallResult> {
         let program = self.program(side);
         let run = self.directory.join("run");
         if run.exists() {
@@ -134,25 +134,26 @@ impl Pair {
         let plain = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*program.to_string_lossy(), self.name);
         // A tool that a signal ended has no status; drop-ins never exit with -1.
         let status = output.status.code().unwrap_or(-1);
-        Ok(Came { status, out: plain(&output.stdout), err: plain(&output.stderr), left: left(&run)? })
+        Ok(CallResult { status, out: plain(&output.stdout), err: plain(&output.stderr), left: left(&run)? })
     }
 
     /// Calls both programs.
-    pub fn both(&self, call: &Call) -> Result<(Came, Came)> {
+    pub fn both(&self, call: &Call) -> Result<(CallResult, CallResult)> {
         Ok((self.call(Side::Theirs, call)?, self.call(Side::Ours, call)?))
     }
 
     /// Calls both programs and requires equal results.
-    pub fn same(&self, call: &Call) -> Result<Came> {
+    pub fn same(&self, call: &Call) -> Result<CallResult> {
         let (theirs, ours) = self.both(call)?;
         ensure!(ours == theirs, "{}", self.difference(call, &theirs, &ours));
         Ok(theirs)
     }
 
     /// Calls both programs, which may differ only in their messages about an invalid input.
-    pub fn same_but_for_words(&self, call: &Call) -> Result<Came> {
+    pub fn same_but_for_words(&self, call: &Call) -> Result<CallResult> {
         let (theirs, mut ours) = self.both(call)?;
-        let is_error = |came: &Came| came.status == 1 && came.err.starts_with(&format!("{}: error: ", self.name));
+        let is_error =
+            |result: &CallResult| result.status == 1 && result.err.starts_with(&format!("{}: error: ", self.name));
         if is_error(&theirs) && is_error(&ours) {
             ours.err.clone_from(&theirs.err);
         }
@@ -161,7 +162,7 @@ impl Pair {
     }
 
     /// Formats the difference between two results.
-    pub fn difference(&self, call: &Call, theirs: &Came, ours: &Came) -> String {
+    pub fn difference(&self, call: &Call, theirs: &CallResult, ours: &CallResult) -> String {
         let mut text = format!("in a directory in {}: {} {call}\n", self.directory.display(), self.name);
         for (what, theirs, ours) in [
             ("status", theirs.status.to_string(), ours.status.to_string()),
@@ -182,17 +183,17 @@ fn beginning(bytes: &[u8]) -> String {
     bytes[..bytes.len().min(600)].escape_ascii().to_string()
 }
 
-fn left(directory: &Path) -> Result<BTreeMap<String, Left>> {
+fn left(directory: &Path) -> Result<BTreeMap<String, DirectoryEntry>> {
     let mut left = BTreeMap::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         let metadata = path.symlink_metadata()?;
         let what = if metadata.is_symlink() {
-            Left::Link(path.read_link()?)
+            DirectoryEntry::Link(path.read_link()?)
         } else if metadata.is_file() {
-            Left::File { mode: metadata.permissions().mode(), bytes: std::fs::read(&path)? }
+            DirectoryEntry::File { mode: metadata.permissions().mode(), bytes: std::fs::read(&path)? }
         } else {
-            Left::Other
+            DirectoryEntry::Other
         };
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         if left.insert(name.unwrap_or_default(), what).is_some() {

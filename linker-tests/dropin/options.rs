@@ -198,8 +198,8 @@ fn are_read_alike(subject: &Subject) -> Result<()> {
     }
     for round in 0..8 {
         let names = misspelled(subject.options, round);
-        let said = pair.same(&Call::new(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
-        ensure!(said.err.matches("Did you mean").count() > 300, "too few suggestions:\n{}", said.err);
+        let result = pair.same(&Call::new(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
+        ensure!(result.err.matches("Did you mean").count() > 300, "too few suggestions:\n{}", result.err);
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use super::{Call, Left, Pair, Side};
+use super::{Call, DirectoryEntry, Pair, Side};
 use crate::harness::directives::fixture;
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -122,8 +122,8 @@ fn are_packed_alike(name: &'static str, warns: bool) -> Result<()> {
         std::fs::write(directory.join(name), bytes)?;
     }
     for line in LINES {
-        let came = pair.same(&Call { prepare, ..Call::line(line) })?;
-        ensure!(came.err.contains("is deprecated") == warns, "{line}: {}", came.err);
+        let result = pair.same(&Call { prepare, ..Call::line(line) })?;
+        ensure!(result.err.contains("is deprecated") == warns, "{line}: {}", result.err);
     }
     if warns {
         // Everything else is the same under either name.
@@ -131,13 +131,16 @@ fn are_packed_alike(name: &'static str, warns: bool) -> Result<()> {
     }
     for images in grid() {
         let images: Vec<&str> = images.iter().map(String::as_str).collect();
-        let came = pair.same(&Call::new(&[&["-o", "out"], images.as_slice()].concat()))?;
-        ensure!(came.status == 0 && came.left.len() == 1, "{images:?}: {}", came.err);
+        let result = pair.same(&Call::new(&[&["-o", "out"], images.as_slice()].concat()))?;
+        ensure!(result.status == 0 && result.left.len() == 1, "{images:?}: {}", result.err);
     }
     for line in ["-o out --image=file=-,triple=x", "-o out --image=file=-,file=-", "-o out --image=file=/dev/stdin"] {
         let stdin = directory.join("n.o");
-        let came = pair.same(&Call { stdin: Some(&stdin), ..Call::line(line) })?;
-        ensure!(matches!(&came.left["out"], Left::File { bytes, .. } if bytes.len() > 80), "{line}: too little");
+        let result = pair.same(&Call { stdin: Some(&stdin), ..Call::line(line) })?;
+        ensure!(
+            matches!(&result.left["out"], DirectoryEntry::File { bytes, .. } if bytes.len() > 80),
+            "{line}: too little"
+        );
     }
     real_images_move_unchanged(&pair)
 }
@@ -191,17 +194,17 @@ fn real_images_move_unchanged(pair: &Pair) -> Result<()> {
     for name in ["answer-gfx90a-xnack+.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "answer-x86_64.so"] {
         let image = fixture(name)?;
         let packed = format!("--image=file={},triple=amdgcn-amd-amdhsa,arch=gfx90a,kind=openmp", image.display());
-        let came = pair.same(&Call::new(&["-o", "out", &packed]))?;
-        std::fs::write(pair.directory.join("packed"), bytes_of(&came.left["out"]))?;
-        let came = pair.call(Side::Ours, &Call::line("../packed --image=file=image,arch=gfx90a"))?;
-        ensure!(bytes_of(&came.left["image"]) == std::fs::read(&image)?, "{name} has changed: {}", came.err);
+        let result = pair.same(&Call::new(&["-o", "out", &packed]))?;
+        std::fs::write(pair.directory.join("packed"), bytes_of(&result.left["out"]))?;
+        let result = pair.call(Side::Ours, &Call::line("../packed --image=file=image,arch=gfx90a"))?;
+        ensure!(bytes_of(&result.left["image"]) == std::fs::read(&image)?, "{name} has changed: {}", result.err);
     }
     Ok(())
 }
 
-fn bytes_of(left: &Left) -> &[u8] {
+fn bytes_of(left: &DirectoryEntry) -> &[u8] {
     match left {
-        Left::File { bytes, .. } => bytes,
+        DirectoryEntry::File { bytes, .. } => bytes,
         _ => &[],
     }
 }

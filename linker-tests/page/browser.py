@@ -98,7 +98,7 @@ class Browser:
             file.write(base64.b64decode(shown["data"]))
 
     def console(self):
-        """What the page and the browser complained about."""
+        """What the page and the browser reported as errors."""
         return [entry["message"] for entry in self.post("/se/log", type="browser")]
 
     def requests(self):

@@ -48,7 +48,7 @@ fn is_usable(name: &str) -> Result<()> {
 const POLICY: &str = "warn = [\"debug-information\"]\n[archs]\nrequire = [\"sm_89\"]\n[images]\ndebug = \"none\"\n";
 
 /// A check with undecided results, whose output goes to files, as a command that succeeds.
-const CANNOT_DECIDE: &str = "\"$0\" \"$@\" >said 2>complained; test $? -eq 2";
+const CANNOT_DECIDE: &str = "\"$0\" \"$@\" >printed 2>errors; test $? -eq 2";
 
 /// Writes `page.html` to the directory.
 fn make_page(directory: &Path, name: &str) -> Result<()> {

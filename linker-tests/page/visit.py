@@ -1,5 +1,5 @@
-"""Visits a page as somebody would: visit.py TRIAL CHROMEDRIVER CHROMIUM PAGE FOLDER. Fails with what it saw; what it saw
-is kept as pictures in the folder."""
+"""Visits a page like a user would: visit.py TRIAL CHROMEDRIVER CHROMIUM PAGE DIRECTORY. Fails with an error, and saves
+screenshots to the directory."""
 
 import sys
 from pathlib import Path
@@ -71,9 +71,9 @@ def tables_sort_and_filter(browser):
 
 def findings_come_first(browser):
     same(browser.script("return document.querySelector('main > section:not([hidden]) h2').textContent"), "Findings")
-    # What cannot be told of one file does not hide what is wrong with another.
-    told = "return [...document.querySelectorAll('.verdict > .badge')].map((badge) => badge.lastChild.textContent)"
-    same(browser.script(told), ["Violated", "Undecided"])
+    # An undecided file does not hide the violation of another.
+    verdicts = "return [...document.querySelectorAll('.verdict > .badge')].map((badge) => badge.lastChild.textContent)"
+    same(browser.script(verdicts), ["Violated", "Undecided"])
     outcomes = browser.script(COLUMN, "findings", "Outcome")
     order = ["✕Violated", "?Undecided", "!Warned"]
     same(set(outcomes), set(order))
@@ -121,11 +121,11 @@ def everything_is_reached_by_tab(browser):
     same(wanted - set(names), set())
 
 
-def it_is_dark_when_asked_and_fits(browser, folder, size):
+def switches_to_dark_and_fits(browser, directory, size):
     colours = []
     for name in ["light", "dark"]:
         colours.append(browser.script("return getComputedStyle(document.body).backgroundColor"))
-        browser.screenshot(folder / f"{size[0]}-{name}.png")
+        browser.screenshot(directory / f"{size[0]}-{name}.png")
         browser.click("#theme")
     same((len(set(colours)), browser.script("return document.getElementById('theme').ariaPressed")), (2, "false"))
     width = browser.script("return document.documentElement.scrollWidth")
@@ -142,17 +142,17 @@ VISITS = {
 
 
 def main():
-    trial, driver, chromium, page, folder = sys.argv[1:]
+    trial, driver, chromium, page, directory = sys.argv[1:]
     address = Path(page).resolve().as_uri()
     sizes = [(1280, 900), (390, 844)] if trial == "looks" else [(1280, 900)]
     for size in sizes:
         with Browser(driver, chromium, size) as browser:
             browser.open(address)
             if trial == "looks":
-                it_is_dark_when_asked_and_fits(browser, Path(folder), size)
+                switches_to_dark_and_fits(browser, Path(directory), size)
             for visit in VISITS.get(trial, []):
                 visit(browser)
-            browser.screenshot(Path(folder) / f"{size[0]}-end.png")
+            browser.screenshot(Path(directory) / f"{size[0]}-end.png")
             same(browser.console(), [])
             same(browser.requests(), [address])
 

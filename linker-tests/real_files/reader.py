@@ -36,7 +36,7 @@ def unlz4(block, size):
 
 
 def sections(data):
-    """Names, offsets and sizes of what stands in a file; of a PE file what is used of it."""
+    """Returns names, offsets and sizes of the sections of a file; of a PE file the used part."""
     if data[:5] == b"\x7fELF\x02":
         table, = struct.unpack_from("<Q", data, 40)
         entry_size, count, names = struct.unpack_from("<HHH", data, 58)
@@ -56,7 +56,7 @@ def sections(data):
 
 
 def containers(data, start, size, magics):
-    """Offsets and sizes of containers that stand one after another, with zeros between them."""
+    """Returns offsets and sizes of containers that are back to back, with zeros between them."""
     at, end = start, start + size
     while at < end:
         if data[at] == 0:

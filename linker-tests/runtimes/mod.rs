@@ -65,7 +65,7 @@ fn openmp(directory: &Path, release: &str, linker: Linker) -> Result<()> {
     let flags = ["-Wl,--no-as-needed".into(), libomp.clone().into_os_string(), libomptarget.clone().into_os_string()];
     let abi = format!("llvm{release}");
     // The ABI is given by name or detected from the host object: both must work with this release.
-    for (name, choice) in [("said", ["--abi", abi.as_str()]), ("matched", ["--match", "host.o"])] {
+    for (name, choice) in [("stated", ["--abi", abi.as_str()]), ("matched", ["--match", "host.o"])] {
         let step = wrap(directory).args(["--kind", "openmp"]).args(choice);
         step.arg(format!("--image=file=device.so,triple={HOST}")).args(["-o", "wrapper.o"]).run()?;
         let step = Step::new(directory, Tool::Cc.path()?).args(linker.cc_flags()?);

@@ -75,7 +75,7 @@ fn identifier(text: &str) -> &str {
     &text[..end]
 }
 
-/// Adds the paths that `rest`, the text after `base::`, stands for.
+/// Adds the paths that `rest`, the text after `base::`, refers to.
 fn expand(base: &[String], rest: &str, found: &mut Vec<Vec<String>>) {
     let rest = rest.trim_start();
     if let Some(list) = rest.strip_prefix('{') {

@@ -4,5 +4,5 @@
 //# link-flag-lld: -Wl,-z,nostart-stop-gc
 
 /* The linker throws away what nothing refers to. Nothing refers to an offload entry by name: it lives because the wrapper
- * object refers to the bounds of its section. lld counts that reference only when told to. */
+ * object refers to the bounds of its section. lld counts that reference only with a flag. */
 #include "../../../fixtures/host.c"

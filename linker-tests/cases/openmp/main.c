@@ -6,7 +6,7 @@
 /* A real OpenMP program with its real runtime, libomptarget, which runs the image on the host's own architecture.
  *
  * The marker is defined only where the device half is compiled. Code that falls back to the host writes 0, and
- * omp_is_initial_device() would not tell: it answers 1 inside the region with this plugin.
+ * omp_is_initial_device() does not help: it returns 1 inside the region with this plugin.
  *
  * `weights` is an entry of the other sort, a variable: the runtime finds it in the image by its name and size. The
  * host's copy is changed and sent over, so that the sum is right only when the two are one variable. */

@@ -7,5 +7,5 @@
 
 /* One object with images for five targets. The runtime must see them all, in the order of the command line, and the one
  * that it can run is neither the first nor the last. The PTX text has a length that is no multiple of 8: what follows it
- * and what the runtime is told of its end must not include the padding. */
+ * and the end that the runtime receives must not include the padding. */
 #include "../../../fixtures/host.c"

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 
 use super::{same, spelled};
-use crate::dropin::{Call, Left, Pair, Side};
+use crate::dropin::{Call, DirectoryEntry, Pair, Side};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
@@ -36,8 +36,10 @@ const ALIKE: [&str; 14] = [
 pub fn are_unbundled_like_the_tool(pair: &Pair) -> Result<()> {
     for (name, line) in MEMBERS {
         let line = format!("{} -output=x", spelled(line));
-        let came = pair.call(Side::Theirs, &Call::line(&line))?;
-        let Some(Left::File { bytes, .. }) = came.left.get("x") else { anyhow::bail!("{line}: {}", came.err) };
+        let result = pair.call(Side::Theirs, &Call::line(&line))?;
+        let Some(DirectoryEntry::File { bytes, .. }) = result.left.get("x") else {
+            anyhow::bail!("{line}: {}", result.err)
+        };
         std::fs::write(pair.directory.join(name), bytes)?;
     }
     // The tool does not make such a bundle.

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::spelled;
-use crate::dropin::{Call, Came, Left, Pair, Side};
+use crate::dropin::{Call, CallResult, DirectoryEntry, Pair, Side};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
@@ -56,8 +56,8 @@ const ROWS: [Row; 31] = [
     ("-type=ii -unbundle -targets=HOST -input=../cut.text -output=x", ANYHOW, (1, "has no line that ends the file"), GARBAGE),
     ("-type=o -unbundle -targets=HOST -input=../coff.bundle -output=x", (1, "The end of the file was unexpectedly encountered"), (0, ""), "an empty file is a file"),
     ("-type=bc -unbundle -targets=HOST -input=../hash -output=x", (0, ""), (1, "compressed bundle hash at 0x18: is 0x"), "a hash is there to be compared"),
-    ("-type=bc -unbundle -targets=HOST -input=../cut.compressed -output=x", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "it is told what is wrong where"),
-    ("-type=bc -list -input=../cut.compressed", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "it is told what is wrong where"),
+    ("-type=bc -unbundle -targets=HOST -input=../cut.compressed -output=x", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "the error has its location"),
+    ("-type=bc -list -input=../cut.compressed", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "the error has its location"),
     ("-type=bc -unbundle -targets=DEVICE -input=../bundle -output=x -debug-only=CodeObjectCompatibility", (1, "Unknown command line argument '-debug-only"), (0, "Compatible: Exact match: \t[CodeObject: DEVICE]\t:\t[Target: DEVICE]"), "the document promises it"),
     ("-type=o -targets=HOST,DEVICE -input=../host.o -input=../text -output=x -###", (0, "llvm-objcopy\" \"--add-section="), (0, "llvm-objcopy\" \"--add-section="), "an output that is not made is not left empty"),
 ];
@@ -69,8 +69,9 @@ pub fn are_these(pair: &Pair) -> Result<()> {
         let object = pair.directory.join("host.o");
         let call = Call { stdin: line.contains("-input=- ").then_some(&object), ..Call::line(&line) };
         let both = pair.both(&call)?;
-        for (side, end, came) in [(Side::Theirs, theirs, &both.0), (Side::Ours, ours, &both.1)] {
-            let is_so = is_end(came, end) && (came.status == 0 || came.left.is_empty() || matches!(side, Side::Theirs));
+        for (side, end, result) in [(Side::Theirs, theirs, &both.0), (Side::Ours, ours, &both.1)] {
+            let is_so =
+                is_end(result, end) && (result.status == 0 || result.left.is_empty() || matches!(side, Side::Theirs));
             ensure!(is_so, "{side:?} should come to {end:?}\n{}", pair.difference(&call, &both.0, &both.1));
         }
         // A row without a divergence must be removed.
@@ -80,12 +81,12 @@ pub fn are_these(pair: &Pair) -> Result<()> {
     nothing_is_copied_for_want_of_a_bundle(pair)
 }
 
-fn is_end(came: &Came, (status, said): End) -> bool {
-    if (status, said) == ANYHOW {
+fn is_end(result: &CallResult, (status, message): End) -> bool {
+    if (status, message) == ANYHOW {
         return true;
     }
-    let is_said = if said.is_empty() { came.err.is_empty() } else { came.err.contains(&spelled(said)) };
-    came.status == status && is_said
+    let is_printed = if message.is_empty() { result.err.is_empty() } else { result.err.contains(&spelled(message)) };
+    result.status == status && is_printed
 }
 
 /// Makes bundles with the tool, valid and malformed.
@@ -96,8 +97,10 @@ fn prepare(pair: &Pair) -> Result<()> {
     clang.args(["-o", "mach.o"]).run()?;
     let make = |name: &str, line: &str| -> Result<Vec<u8>> {
         let line = format!("{} -output=x", spelled(line));
-        let came = pair.call(Side::Theirs, &Call::line(&line))?;
-        let Some(Left::File { bytes, .. }) = came.left.get("x") else { anyhow::bail!("{line}: {}", came.err) };
+        let result = pair.call(Side::Theirs, &Call::line(&line))?;
+        let Some(DirectoryEntry::File { bytes, .. }) = result.left.get("x") else {
+            anyhow::bail!("{line}: {}", result.err)
+        };
         std::fs::write(directory.join(name), bytes)?;
         Ok(bytes.clone())
     };
@@ -135,9 +138,15 @@ fn calls_of_objcopy_are_the_same(pair: &Pair) -> Result<()> {
             pair.difference(&call, &theirs, &ours)
         );
         // For a host's object that it has not made, the tool leaves an empty file.
-        let made = |came: &Came| -> Vec<String> {
-            let is_made = |left: &&Left| matches!(left, Left::File { bytes, .. } if !bytes.is_empty());
-            came.left.iter().filter(|(_, left)| is_made(left)).map(|(name, left)| format!("{name} {left:?}")).collect()
+        let made = |result: &CallResult| -> Vec<String> {
+            let is_made =
+                |left: &&DirectoryEntry| matches!(left, DirectoryEntry::File { bytes, .. } if !bytes.is_empty());
+            result
+                .left
+                .iter()
+                .filter(|(_, left)| is_made(left))
+                .map(|(name, left)| format!("{name} {left:?}"))
+                .collect()
         };
         ensure!(made(&theirs) == made(&ours), "{}", pair.difference(&call, &theirs, &ours));
     }
@@ -160,8 +169,8 @@ fn nothing_is_copied_for_want_of_a_bundle(pair: &Pair) -> Result<()> {
         "-type=bc -unbundle -targets=HOST,DEVICE -input=../other.bundle -output=x -output=y -allow-missing-bundles",
     );
     let (theirs, ours) = pair.both(&Call::line(&line))?;
-    let size = |came: &Came| match came.left.get("x") {
-        Some(Left::File { bytes, .. }) => bytes.len() as u64,
+    let size = |result: &CallResult| match result.left.get("x") {
+        Some(DirectoryEntry::File { bytes, .. }) => bytes.len() as u64,
         _ => u64::MAX,
     };
     let bundle = std::fs::metadata(pair.directory.join("other.bundle"))?.len();

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 use super::{FILES, same, spelled};
-use crate::dropin::{Call, Left, Pair, Side};
+use crate::dropin::{Call, DirectoryEntry, Pair, Side};
 
 /// A file type, and the host's file.
 pub struct Type {
@@ -118,8 +118,10 @@ impl Cell<'_> {
         if theirs.status != 0 {
             return Ok(false);
         }
-        for (side, came) in [(Side::Theirs, &theirs), (Side::Ours, &ours)] {
-            let Some(Left::File { bytes, .. }) = came.left.get("bundle") else { anyhow::bail!("{line}: no bundle") };
+        for (side, result) in [(Side::Theirs, &theirs), (Side::Ours, &ours)] {
+            let Some(DirectoryEntry::File { bytes, .. }) = result.left.get("bundle") else {
+                anyhow::bail!("{line}: no bundle")
+            };
             std::fs::write(pair.directory.join(format!("{side:?}.bundle")), bytes)?;
         }
         for bundle in ["Theirs.bundle", "Ours.bundle"] {
@@ -156,7 +158,7 @@ impl Cell<'_> {
         );
         let (_, ours) = same::calls(pair, &Call::line(&line))?;
         for (index, input) in inputs.iter().enumerate() {
-            let Some(Left::File { bytes, .. }) = ours.left.get(&index.to_string()) else {
+            let Some(DirectoryEntry::File { bytes, .. }) = ours.left.get(&index.to_string()) else {
                 anyhow::bail!("{line}: no {index}")
             };
             let expected = std::fs::read(pair.directory.join(input))?;

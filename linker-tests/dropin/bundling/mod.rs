@@ -2,11 +2,11 @@
 //!
 //! Both programs make each bundle of a grid, and both read the bundles of either. The only permitted differences:
 //!
-//! - Compressed bundles are compared by what their headers say and by what they give, because each program has its own
+//! - Compressed bundles are compared by headers and decompressed contents, because each program has its own
 //!   release of zstd.
-//! - Objects are compared section by section, because llvm-objcopy lays out anew what it changes. Ours restores the host's
-//!   object to the byte.
-//! - Of calls that fail, ours leaves nothing.
+//! - Objects are compared section by section, because llvm-objcopy changes their layout. fatbin recovers the host's object
+//!   to the byte.
+//! - Failed calls of fatbin leave no files.
 //! - The tool lists binary bundles in the order of a hash map.
 //!
 //! [`divergences`] lists the results of both programs where the tool crashes, loses data or is silent.
@@ -22,7 +22,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use super::{Call, Left, Pair};
+use super::{Call, DirectoryEntry, Pair};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -210,7 +210,7 @@ fn matches_targets_like_the_tool(pair: &Pair) -> Result<()> {
     for id in IDS {
         let line = spelled(&format!("-type=bc -targets=HOST,{id} -input=../empty -input=../text -output=bundle"));
         let (theirs, _) = same::calls(pair, &Call::line(&line))?;
-        if let Some(Left::File { bytes, .. }) = theirs.left.get("bundle") {
+        if let Some(DirectoryEntry::File { bytes, .. }) = theirs.left.get("bundle") {
             std::fs::write(pair.directory.join("bundle"), bytes)?;
         }
         for wanted in IDS {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSection, ObjectSymbol};
 
-use crate::dropin::{Call, Came, Left, Pair};
+use crate::dropin::{Call, CallResult, DirectoryEntry, Pair};
 
 /// Labels of figures that depend on the codec's release or on the machine.
 const MEASURED: [&str; 7] = [
@@ -19,7 +19,7 @@ const MEASURED: [&str; 7] = [
 ];
 
 /// Calls both programs, requires equal results, and returns that of the tool.
-pub fn calls(pair: &Pair, call: &Call) -> Result<(Came, Came)> {
+pub fn calls(pair: &Pair, call: &Call) -> Result<(CallResult, CallResult)> {
     let (theirs, ours) = pair.both(call)?;
     let (mut one, mut other) = (plain(&theirs)?, plain(&ours)?);
     if theirs.status != 0 && ours.status == theirs.status {
@@ -34,20 +34,20 @@ pub fn calls(pair: &Pair, call: &Call) -> Result<(Came, Came)> {
 /// Returns everything of a call that must be equal.
 type Plain = (i32, Vec<String>, String, BTreeMap<String, Content>);
 
-fn plain(came: &Came) -> Result<Plain> {
-    let mut out: Vec<String> = came.out.lines().map(str::to_owned).collect();
+fn plain(result: &CallResult) -> Result<Plain> {
+    let mut out: Vec<String> = result.out.lines().map(str::to_owned).collect();
     out.sort_unstable();
     let is_measured = |line: &str| MEASURED.iter().any(|name| line.starts_with(name));
     let figures =
         |line: &str| if is_measured(line) { line.replace(|c: char| c.is_ascii_digit(), "") } else { line.into() };
     // A number may have more digits in one of the outputs.
-    let err: Vec<String> = came.err.lines().map(|line| figures(line).replace(',', "")).collect();
+    let err: Vec<String> = result.err.lines().map(|line| figures(line).replace(',', "")).collect();
     let mut left = BTreeMap::new();
-    for (name, file) in &came.left {
-        let Left::File { mode, bytes } = file else { bail!("{name}: no file") };
+    for (name, file) in &result.left {
+        let DirectoryEntry::File { mode, bytes } = file else { bail!("{name}: no file") };
         left.insert(name.clone(), Content { mode: *mode, what: What::of(bytes).with_context(|| name.clone())? });
     }
-    Ok((came.status, out, err.join("\n"), left))
+    Ok((result.status, out, err.join("\n"), left))
 }
 
 /// Contents of a file.

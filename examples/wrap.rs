@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use fatbin::host::Host;
-use fatbin::target::OffloadKind;
-use fatbin::wrap::Wrapper;
+use fatbin::{OffloadKind, Wrapper};
 
 /// Writes an OpenMP host object for AArch64 with one image.
 pub fn wrap(name: &str, image: &[u8], to: &mut impl Write) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,48 +1,67 @@
-//! Device code inside host files: put in, found, taken out, without LLVM.
+//! Embeds GPU device images in host files, finds them in finished programs and extracts them, without LLVM.
 //!
-//! Programs that use GPUs carry *device images* inside *host files*. This crate writes the host objects that register
-//! them ([`wrap`]), finds them in finished programs ([`scan`]) and takes them out ([`ops::extract`]); the program `fatbin`
-//! is a thin command line around it.
+//! Programs that use GPUs carry *device images* inside *host files*. This crate writes the host objects that register them
+//! with a runtime ([`wrap`]), finds them in finished files ([`scan`]), and checks what is shipped ([`check`]). The program
+//! `fatbin` is a command line around it.
 //!
-//! # The map
+//! ```
+//! use fatbin::{Access, Input, Limit, Scan};
 //!
-//! Data goes down this list on its way in (bytes, views of containers, an inventory, text) and up on its way out (images,
-//! a plan, an object file). Each room uses only rooms that stand above it; a test keeps it so.
-//!
-//! | room | what lives there | it knows nothing of |
-//! |---|---|---|
-//! | [`error`], [`bytes`], [`content`] | what can go wrong; views of untrusted bytes; bytes on their way out | everything else |
-//! | [`parallel`] | work on several items at a time, told in order | what the work is |
-//! | [`codec`] | compression, and decompression to a stated size | what is compressed |
-//! | [`io`] | mapped inputs, the sink that moves payloads, outputs that appear whole or not at all | formats |
-//! | [`archive`] | members of archives, as views | formats, paths |
-//! | [`target`] | offload kinds, triples, processors, bundle entry ids | files |
-//! | [`mod@format`] | one folder per container: layout, reader, writer | paths, host files |
-//! | [`host`] | a host object as plain data, its emission as ELF, a file of code per architecture | offload ABIs |
-//! | [`rewrite`] | host objects with sections added or removed, images with notes added | offload ABIs |
-//! | [`wrap`] | ABI generations as a table, a file per offload kind | architectures, ELF |
-//! | [`inspect`] | what is inside an image: kernels, what they take of a device, debug information | containers, files |
-//! | [`inventory`] | the result model: file, container, image | how it is printed |
-//! | [`select`] | which image a runtime would take on a device, and why no other | files, printing |
-//! | [`scan`] | finding containers: by structure, then by magic | printing |
-//! | [`survey`] | all that is known of a file: its inventory, and what is inside its images | how it is judged |
-//! | [`check`] | a policy, its rules, and what they find in that | where it came from, how it is printed |
-//! | [`lock`] | a reviewable record of device code, and what became of an old one | whether it is files or a record |
-//! | [`ops`] | what a command does with files | command-line syntax |
-//! | [`report`] | an inventory as table, JSON or page | where it came from |
-//! | [`cli`] | subcommands, messages, exit statuses | |
-//!
-//! # Listing a file
-//!
-//! This is `examples/list.rs`; `cargo run --example list FILE` runs it.
-//!
-//! ```no_run
-#![doc = include_str!("../examples/list.rs")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
+//! let input = Input::open(path, Access::read())?;
+//! for image in Scan::new(&input)?.images() {
+//!     let bytes = image.bytes(Limit::default())?;
+//!     println!("image {} for {:?}: {} bytes", image.index(), image.image().arch, bytes.len());
+//! }
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! Nothing here opens files behind anybody's back: [`scan::scan`] takes a mapped [`io::Input`] as well as a
-//! [`bytes::View`] of bytes in memory, readers of formats return views of what they were given, and only [`io`], the
-//! functions of [`ops`] that are given paths, and [`scan::each_part`] for the members of archives touch the disk.
+//! `examples/` has six programs of this size. Nothing here opens files on its own: readers of formats return views of the
+//! bytes that they are given, and only [`io`], the functions of [`mod@ops`] that take paths, and [`scan::Scanner`] read and write
+//! files.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | none | scanning, reading images, wrapping, packing, bundling, in memory |
+//! | `map` | inputs that are mapped into memory |
+//! | `files` | [`mod@ops`] on paths, static libraries, directories; includes `map` |
+//! | `archives` | wheels, zip and tar files; includes `files` |
+//! | `hash` | SHA-256 of images |
+//! | `inspect` | [`inspect`], [`survey`], extraction to files; includes `files` and `hash` |
+//! | `check` | [`check`], [`lock`]; includes `inspect` and `archives` |
+//! | `cli` | the program; the default, includes all |
+//!
+//! # Layers
+//!
+//! Data goes down this list on its way in (bytes, views of containers, an inventory, text) and up on its way out (images, a
+//! plan, an object file). A module uses only modules above it; a test enforces that.
+//!
+//! | module | contents | independent of |
+//! |---|---|---|
+//! | [`error`], [`bytes`], `content` | errors; views of untrusted bytes; bytes to be written | everything else |
+//! | `parallel` | work on several items at a time, with results in order | the work |
+//! | [`codec`] | compression, and decompression to a stated size | the compressed data |
+//! | [`io`] | inputs, outputs that appear whole or not at all, payloads copied between the two | formats |
+//! | `archive` | members of archives, as views | formats, paths |
+//! | [`target`] | offload kinds, triples, processors, bundle entry IDs | files |
+//! | [`mod@format`] | one directory per container: layout, reader, writer | paths, host files |
+//! | [`host`] | a host object as plain data, its emission as ELF, one file of code per machine | offload ABIs |
+//! | `rewrite` | host objects with sections added or removed, images with notes added | offload ABIs |
+//! | [`wrap`] | ABI generations as a table, one file per offload kind | machines, ELF |
+//! | [`inspect`] | contents of an image: kernels, resource usage, debug information | containers, files |
+//! | [`inventory`] | the result of a scan: file, container, image | printing |
+//! | [`select`] | the image that a runtime selects on a device, and why no other | files, printing |
+//! | [`scan`] | the search for containers: by structure, then by magic | printing |
+//! | [`survey`] | everything known about a file: its inventory and the contents of its images | policies |
+//! | [`check`] | policies, their rules, and findings | the origin of the data, printing |
+//! | [`lock`] | a reviewable record of device code, and its comparison with another | the origin of the data |
+//! | [`mod@ops`] | operations of the commands on files | command-line syntax |
+//! | `report` | tables, JSON documents and pages | the origin of the data |
+//! | `cli` | commands, messages, exit statuses | |
 
 #![deny(unsafe_code)]
 
@@ -96,3 +115,14 @@ pub mod internals {
         pub use crate::rewrite::*;
     }
 }
+
+pub use bytes::View;
+pub use codec::{Codec, Limit};
+pub use error::{Error, Malformed, Result};
+pub use inventory::{Container, File, Image};
+pub use io::{Access, Input};
+pub use scan::{ImageBytes, ImageRef, Scan};
+#[cfg(feature = "files")]
+pub use scan::{ScannedFile, Scanner};
+pub use target::OffloadKind;
+pub use wrap::Wrapper;

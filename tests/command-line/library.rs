@@ -1,63 +1,89 @@
-//! The library, used as in the example.
+//! The library, used as in the examples.
 
-use fatbin::bytes::View;
-use fatbin::check::{Outcome, Policy};
-use fatbin::ops;
-use fatbin::scan::{Options, Scan};
+use fatbin::{Scan, View};
 
 use crate::Sandbox;
 
-#[allow(dead_code, reason = "main is for people")]
-#[path = "../../examples/list.rs"]
-mod example;
+macro_rules! example {
+    ($name:ident, $path:literal) => {
+        #[allow(dead_code, reason = "main is not called")]
+        #[path = $path]
+        mod $name;
+    };
+}
+
+example!(check, "../../examples/check.rs");
+example!(extract, "../../examples/extract.rs");
+example!(list, "../../examples/list.rs");
+example!(scan, "../../examples/scan.rs");
+example!(select, "../../examples/select.rs");
+example!(wrap, "../../examples/wrap.rs");
+
+/// A host object with an image for gfx90a and one for sm_90.
+fn sandbox() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let path = sandbox.path("w.o").to_str().unwrap().to_owned();
+    (sandbox, path)
+}
 
 #[test]
-fn example_lists_the_images_of_a_file() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
-    let (path, mut text) = (scene.path("w.o"), Vec::new());
-    let path = path.to_str().unwrap();
-    example::list(path, &mut text).unwrap();
-    let size = scene.read("b").len();
+fn list_prints_the_images_of_a_file() {
+    let ((sandbox, path), mut text) = (sandbox(), Vec::new());
+    list::list(&path, &mut text).unwrap();
+    let size = sandbox.read("b").len();
     let expected = format!(
         "{path}: openmp amdgcn-amd-amdhsa gfx90a, 3456 bytes\n{path}: openmp nvptx64-nvidia-cuda sm_90, {size} bytes\n"
     );
     assert_eq!(String::from_utf8(text).unwrap(), expected);
-    assert!(example::list("/nowhere/at/all", &mut Vec::new()).is_err());
+    assert!(list::list("/nowhere/at/all", &mut Vec::new()).is_err());
 }
 
 #[test]
-fn scans_bytes_in_memory() {
+fn scan_counts_the_images_below_a_directory() {
+    let (sandbox, _) = sandbox();
+    let counts = scan::count(&[sandbox.path(".")]).unwrap();
+    assert_eq!(counts.into_iter().collect::<Vec<_>>(), [("gfx90a".to_owned(), 2), ("sm_90".to_owned(), 2)]);
+    assert!(scan::count(&["/nowhere/at/all".into()]).is_err());
+}
+
+#[test]
+fn extract_writes_the_images_of_an_arch() {
+    let (sandbox, path) = sandbox();
+    assert_eq!(extract::extract(path.as_ref(), "sm_90", &sandbox.path(".")).unwrap(), 1);
+    assert_eq!(sandbox.read("1.elf"), sandbox.read("b"));
+}
+
+#[test]
+fn wrap_writes_an_object_that_scan_reads() {
+    let (sandbox, mut object) = (sandbox().0, Vec::new());
+    wrap::wrap("a", &sandbox.read("a"), &mut object).unwrap();
+    let scan = Scan::new(View::new(&object)).unwrap();
+    let images: Vec<_> = scan.images().map(|image| image.bytes(fatbin::Limit::default()).unwrap().to_vec()).collect();
+    assert_eq!(images, [sandbox.read("a")]);
+}
+
+#[test]
+fn check_returns_the_findings_of_a_policy() {
+    let (_sandbox, path) = sandbox();
+    let findings = |policy| check::check(policy, &[path.clone().into()]).unwrap();
+    assert_eq!(findings("archs.require = ['gfx90a', 'sm_90']"), Vec::<String>::new());
+    assert_eq!(findings("archs.require = ['gfx942']"), ["no code for gfx942"]);
+    assert!(check::check("no policy", &[]).is_err());
+}
+
+#[test]
+fn select_prints_the_image_for_a_device() {
+    let ((_sandbox, path), mut text) = (sandbox(), Vec::new());
+    select::select(&path, "sm_90", &mut text).unwrap();
+    assert_eq!(String::from_utf8(text).unwrap(), format!("{path}: libomptarget selects image 1\n"));
+}
+
+#[test]
+fn bytes_in_memory_are_scanned_without_a_file() {
     let bytes = crate::fixture("answer-sm_90.cubin");
     let scan = Scan::new(View::new(&bytes)).unwrap();
     let archs: Vec<_> = scan.file().device_images().map(|image| image.arch.as_deref()).collect();
     assert_eq!(archs, [Some("sm_90")]);
-}
-
-#[test]
-fn checks_paths_by_a_policy() {
-    let sandbox = Sandbox::new();
-    std::fs::create_dir(sandbox.path("lib")).unwrap();
-    sandbox.fixture("answer-gfx90a.hsaco", "lib/a").fixture("answer-sm_90.cubin", "b").file("text", "nothing");
-    let policy = Policy::parse("policy.toml", "archs.require = ['sm_90']").unwrap();
-    let paths = ["b", "lib", "text"].map(|name| sandbox.path(name));
-    let checked = ops::check_paths(&policy, &paths, Options::default());
-    let inputs: Vec<usize> = checked.files.iter().map(|file| file.input).collect();
-    assert_eq!(inputs, [0, 1, 2]);
-    let violated = checked.verdict.evaluations.iter().filter(|it| it.outcome == Outcome::Violated);
-    let violated: Vec<(&str, &str)> = violated.map(|it| (it.path.as_str(), it.rule.name())).collect();
-    let (a, text) = (sandbox.path("lib/a"), sandbox.path("text"));
-    let expected = [(a.to_str().unwrap(), "required-archs"), (text.to_str().unwrap(), "holds-device-code")];
-    assert_eq!(violated, expected);
-}
-
-#[test]
-fn locks_paths() {
-    let sandbox = Sandbox::new();
-    sandbox.fixture("answer-gfx90a.hsaco", "a").file("broken", [0x10, 0xff, 0x10, 0xad]);
-    let (lock, errors) = ops::lock_paths(&[sandbox.path("a")], Options::default());
-    assert!(errors.is_empty() && lock.images().count() == 1, "{errors:?}");
-    let (_, errors) = ops::lock_paths(&[sandbox.path("broken")], Options::default());
-    assert_eq!(errors.len(), 1);
 }

@@ -36,8 +36,8 @@ pub enum Cause {
     #[error("is {value:#x}, should be {expected}")]
     Unexpected { value: u64, expected: &'static str },
     /// A format version that this program cannot read.
-    #[error("version {value} is not known, {known}")]
-    UnknownVersion { value: u64, known: &'static str },
+    #[error("version {value} is not known, {supported}")]
+    UnsupportedVersion { value: u64, supported: &'static str },
     /// A string that has no terminating NUL before its structure ends.
     #[error("string without an end")]
     Unterminated,
@@ -49,7 +49,7 @@ pub enum Cause {
     Overlap { offset: u64, end: u64 },
     /// A text bundle with a file that does not end.
     #[error("has no line that ends the file {id}")]
-    NoEnd { id: String },
+    MissingEndMarker { id: String },
     /// A bundle entry id that does not follow `<kind>-<triple>[-<target id>]`.
     #[error("{id:?} is no bundle entry id (<offload kind>-<triple>[-<target id>])")]
     BundleEntryId { id: String },
@@ -64,12 +64,12 @@ pub enum Cause {
     /// Bytes that are not a whole stream of their codec, in the words of its library.
     #[error("cannot be decompressed: {0}")]
     Compressed(String),
-    #[error("gives {size} bytes once decompressed, should give {stated}")]
-    OtherSize { size: u64, stated: u64 },
+    #[error("gives {size} bytes once decompressed, should give {expected}")]
+    SizeMismatch { size: u64, expected: u64 },
     #[error("is {stored:#018x}, but what is there has {found:#018x}")]
-    OtherHash { stored: u64, found: u64 },
+    HashMismatch { stored: u64, found: u64 },
     #[error("is compressed in a way that is not known ({codec})")]
-    UnknownCodec { codec: &'static str },
+    UnsupportedCodec { codec: &'static str },
     /// A compressed container in a compressed container, directly: no tool makes that.
     #[error("gives a container that is compressed again")]
     CompressedTwice,

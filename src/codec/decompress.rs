@@ -64,11 +64,11 @@ pub fn decompress_into(
         Codec::Zstd => zstd_into(full, full_size as usize, stored).map_err(malformed)?,
         Codec::Zlib => zlib_into(full, stored.data()).map_err(malformed)?,
         Codec::Lz4 => lz4_into(full, full_size as usize, stored.data()).map_err(malformed)?,
-        Codec::Opaque => return Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+        Codec::Opaque => return Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
     }
     match full.len() as u64 {
         size if size == full_size => Ok(()),
-        size => Err(malformed(Cause::OtherSize { size, stated: full_size })),
+        size => Err(malformed(Cause::SizeMismatch { size, expected: full_size })),
     }
 }
 
@@ -85,7 +85,7 @@ pub fn decompress_start(codec: Codec, stored: View<'_>, size: usize) -> Result<V
             Box::new(decoder)
         }
         Codec::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(stored.data())),
-        Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+        Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
     };
     let mut start = Vec::new();
     match stream.take(size as u64).read_to_end(&mut start) {

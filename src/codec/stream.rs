@@ -63,7 +63,7 @@ impl<'data> Stream<'data> {
                 Decoder::Zstd(Box::new(decoder))
             }
             Codec::Zlib => Decoder::Zlib(Box::new(ZlibDecoder::new(stored.data()))),
-            Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+            Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
         };
         Ok(Stream { decoder, codec, stored, full_size, size: 0 })
     }
@@ -77,7 +77,7 @@ impl<'data> Stream<'data> {
             match self.some(&mut buffer[filled..wanted])? {
                 0 => {
                     let size = self.size + filled as u64;
-                    return Err(self.malformed(Cause::OtherSize { size, stated: self.full_size }));
+                    return Err(self.malformed(Cause::SizeMismatch { size, expected: self.full_size }));
                 }
                 size => filled += size,
             }
@@ -161,11 +161,11 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
             let size = std::io::copy(&mut (&mut decoder).take(full_size.saturating_add(1)), &mut std::io::sink())
                 .map_err(|error| malformed(Cause::Compressed(error.to_string())))?;
             if size != full_size {
-                return Err(malformed(Cause::OtherSize { size, stated: full_size }));
+                return Err(malformed(Cause::SizeMismatch { size, expected: full_size }));
             }
             Ok(decoder.total_in())
         }
-        Codec::None | Codec::Lz4 | Codec::Opaque => Err(malformed(Cause::UnknownCodec { codec: codec.name() })),
+        Codec::None | Codec::Lz4 | Codec::Opaque => Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
     }
 }
 

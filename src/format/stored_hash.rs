@@ -23,7 +23,7 @@ impl StoredHash {
         if found == self.value {
             return Ok(());
         }
-        let cause = Cause::OtherHash { stored: self.value, found };
+        let cause = Cause::HashMismatch { stored: self.value, found };
         Err(Malformed { field: "compressed bundle hash", offset: self.offset, cause })
     }
 }

@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(prefetch.0.len(), containers.len() - index, "decompressed once");
             match prefetch.take(&contents).unwrap() {
                 Ok(bytes) => assert_eq!((bytes, index == 2), (fulls[index].clone(), false)),
-                Err(error) => assert!(index == 2 && matches!(error.cause, Cause::OtherHash { .. }), "{error}"),
+                Err(error) => assert!(index == 2 && matches!(error.cause, Cause::HashMismatch { .. }), "{error}"),
             }
             rest = rest.from(stored.len() as u64 + 40);
         }

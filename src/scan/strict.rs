@@ -43,7 +43,7 @@ fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<OffloadBinaryEntry<'
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest)?;
         if binary.version != Version::One {
-            let cause = Cause::UnknownVersion { value: binary.version.number().into(), known: "LLVM 22 knows 1" };
+            let cause = Cause::UnsupportedVersion { value: binary.version.number().into(), supported: "LLVM 22 knows 1" };
             return Err(rest.malformed("offload binary version", 4, cause));
         }
         entries.extend_from_slice(binary.entries());

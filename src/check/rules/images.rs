@@ -61,7 +61,7 @@ fn check_intact(image: &ImageFacts<'_>, findings: &mut Findings) {
 
 /// Returns whether bytes differ from those that were stored. Other causes may be formats that this version does not know.
 fn is_corruption(cause: &Cause) -> bool {
-    matches!(cause, Cause::OtherHash { .. } | Cause::OtherSize { .. } | Cause::Compressed(_))
+    matches!(cause, Cause::HashMismatch { .. } | Cause::SizeMismatch { .. } | Cause::Compressed(_))
 }
 
 /// Checks the amount of debug information in images.

@@ -96,7 +96,7 @@ fn between<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<Bu
     let mut rest = markers.iter();
     while let Some(start) = rest.find(|marker| marker.is_start) {
         let Some(end) = rest.find(|marker| !marker.is_start && marker.id == start.id) else {
-            let cause = Cause::NoEnd { id: start.id.to_owned() };
+            let cause = Cause::MissingEndMarker { id: start.id.to_owned() };
             return Err(view.malformed("text bundle", start.start, cause));
         };
         // If an editor removed the empty line of an empty file, the markers share a newline.

@@ -110,7 +110,7 @@ fn a_file_without_an_end_is_an_error() {
     let bytes = write(&[(HOST, b"x"), (DEVICE, b"y")], "//").to_vec();
     let cut = &bytes[..bytes.len() - 40];
     let error = parse(cut).unwrap_err();
-    assert_eq!(error.cause, Cause::NoEnd { id: DEVICE.to_owned() });
+    assert_eq!(error.cause, Cause::MissingEndMarker { id: DEVICE.to_owned() });
     for end in 0..bytes.len() {
         let _ = parse(&bytes[..end]);
     }

@@ -249,5 +249,5 @@ fn containers_are_decompressed_and_verified() {
     assert_eq!(decompress(&bytes).unwrap(), full);
     bytes[24] ^= 1;
     let error = decompress(&bytes).unwrap_err();
-    assert!(matches!(error.cause, Cause::OtherHash { .. }) && error.offset == 24, "{error}");
+    assert!(matches!(error.cause, Cause::HashMismatch { .. }) && error.offset == 24, "{error}");
 }

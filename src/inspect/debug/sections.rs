@@ -107,7 +107,7 @@ fn bytes<'data>(
         CompressionFormat::None => return Ok(Cow::Borrowed(stored.data())),
         CompressionFormat::Zlib => Codec::Zlib,
         CompressionFormat::Zstandard => Codec::Zstd,
-        _ => return Err(stored.malformed("debug section", 0, Cause::UnknownCodec { codec: "unknown" })),
+        _ => return Err(stored.malformed("debug section", 0, Cause::UnsupportedCodec { codec: "unknown" })),
     };
     let stream = elf.view.part("compressed debug section", 0, range.offset, range.compressed_size)?;
     codec::decompress(codec, stream, range.uncompressed_size, limit).map(Cow::Owned)

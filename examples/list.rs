@@ -12,7 +12,7 @@ pub fn list(path: &str, to: &mut impl Write) -> Result<(), Box<dyn Error>> {
         let entry = image.image();
         let [kind, triple, arch] = [entry.kind.map(|kind| kind.name()), entry.triple.as_deref(), entry.arch.as_deref()]
             .map(|field| field.unwrap_or("-"));
-        writeln!(to, "{path}: {kind} {triple} {arch}, {} bytes", entry.whole_size().unwrap_or_default())?;
+        writeln!(to, "{path}: {kind} {triple} {arch}, {} bytes", entry.decompressed_size().unwrap_or_default())?;
     }
     Ok(())
 }

@@ -11,37 +11,37 @@ pub fn processors() -> usize {
 
 /// Calls `take` with the result of `work` on each item, in the order of the items and as soon as those before it are
 /// there. With one worker, or one item, nothing is started for it.
-pub fn in_parallel<T: Sync, R: Send>(
+pub fn map_parallel<T: Sync, R: Send>(
     items: &[T],
     workers: usize,
     work: impl Fn(&T) -> R + Sync,
-    take: &mut dyn FnMut(R),
+    visit: &mut dyn FnMut(R),
 ) {
     let workers = workers.min(items.len());
     if workers <= 1 {
-        return items.iter().for_each(|item| take(work(item)));
+        return items.iter().for_each(|item| visit(work(item)));
     }
     let next = AtomicUsize::new(0);
-    let (to_take, results) = mpsc::channel();
+    let (sender, results) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            let (to_take, next, work) = (to_take.clone(), &next, &work);
+            let (sender, next, work) = (sender.clone(), &next, &work);
             scope.spawn(move || {
                 while let index = next.fetch_add(1, Ordering::Relaxed)
                     && let Some(item) = items.get(index)
                 {
                     // Nobody listens any more where `take` has panicked.
-                    let _ = to_take.send((index, work(item)));
+                    let _ = sender.send((index, work(item)));
                 }
             });
         }
-        drop(to_take);
-        let (mut waiting, mut turn) = (BTreeMap::new(), 0);
+        drop(sender);
+        let (mut waiting, mut next_index) = (BTreeMap::new(), 0);
         for (index, result) in results {
             waiting.insert(index, result);
-            while let Some(result) = waiting.remove(&turn) {
-                take(result);
-                turn += 1;
+            while let Some(result) = waiting.remove(&next_index) {
+                visit(result);
+                next_index += 1;
             }
         }
     });
@@ -56,7 +56,7 @@ mod tests {
         let items: Vec<u64> = (0..200).collect();
         for workers in [0, 1, 2, 7, 1000] {
             let mut results = Vec::new();
-            in_parallel(&items, workers, |item| (0..(200 - item) * 50).fold(*item, |sum, _| sum), &mut |result| {
+            map_parallel(&items, workers, |item| (0..(200 - item) * 50).fold(*item, |sum, _| sum), &mut |result| {
                 results.push(result);
             });
             assert_eq!(results, items, "{workers} workers");
@@ -71,7 +71,7 @@ mod tests {
                 std::thread::yield_now();
             }
         };
-        in_parallel(&wait, 2, work, &mut |()| {
+        map_parallel(&wait, 2, work, &mut |()| {
             told.fetch_add(1, Ordering::SeqCst);
         });
         assert_eq!(told.into_inner(), 3);

@@ -132,7 +132,7 @@ impl<'a> FileFacts<'a> {
     /// Returns the number of bytes in containers with device code.
     pub fn stored(&self) -> u64 {
         let containers = self.survey.file.containers.iter();
-        let with_code = containers.filter(|container| container.images().any(|image| image.is_for_a_device()));
+        let with_code = containers.filter(|container| container.images().any(|image| image.is_device_image()));
         with_code.map(|container| container.size).fold(0, u64::saturating_add)
     }
 }
@@ -196,7 +196,7 @@ impl<'a> StoredSizes<'a> {
         let is_alone = match self.last {
             Some((last, is_alone)) if std::ptr::eq(last, container) => is_alone,
             _ => {
-                let mut with_bytes = container.images().filter(|image| image.whole_size() != Some(0));
+                let mut with_bytes = container.images().filter(|image| image.decompressed_size() != Some(0));
                 with_bytes.next().is_some() && with_bytes.next().is_none()
             }
         };

@@ -19,7 +19,7 @@ use super::{Container, File};
 
 /// The bytes of a file inside a file on disk, where they stand there as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OnDisk {
+pub struct DiskLocation {
     /// As the user gave it.
     pub path: PathBuf,
     /// Where the file that was looked into begins: 0 unless it is a member of an archive.
@@ -53,7 +53,7 @@ impl File {
     /// The places of its device images, in the order of [`File::device_images`].
     pub fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
         self.containers.iter().flat_map(|container| {
-            let images = container.images().enumerate().filter(|(_, image)| image.is_for_a_device());
+            let images = container.images().enumerate().filter(|(_, image)| image.is_device_image());
             images.map(|(number, image)| match image.offset {
                 Some(offset) => self.address(container, offset),
                 None => {
@@ -76,34 +76,34 @@ impl File {
 impl File {
     /// What ROCm's tools call these bytes of the file; `None` where they do not stand in a file on disk as they are.
     pub fn uri(&self, offset: u64, size: u64) -> Option<String> {
-        let OnDisk { path, offset: start } = self.on_disk.as_ref()?;
+        let DiskLocation { path, offset: start } = self.on_disk.as_ref()?;
         Some(format!("file://{}#offset={}&size={size}", uri_path(path), start.checked_add(offset)?))
     }
 
     /// What ROCm's tools call an image.
-    pub fn uri_of(&self, image: &Image) -> Option<String> {
+    pub fn image_uri(&self, image: &Image) -> Option<String> {
         self.uri(image.offset?, image.size?)
     }
 }
 
 #[cfg(feature = "files")]
 /// What stands in a URI as `%` and two upper-case digits: everything but `a-zA-Z0-9/_.~-`, as the document says.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'_').remove(b'.').remove(b'~').remove(b'-');
+const ENCODE_SET: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'_').remove(b'.').remove(b'~').remove(b'-');
 
 #[cfg(feature = "files")]
 /// A path in a URI.
 fn uri_path(path: &Path) -> PercentEncode<'_> {
-    percent_encode(path.as_os_str().as_encoded_bytes(), ENCODED)
+    percent_encode(path.as_os_str().as_encoded_bytes(), ENCODE_SET)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::format::ContainerType;
-    use crate::inventory::InSection;
+    use crate::inventory::SectionRef;
     use crate::target::OffloadKind;
 
-    fn file(section: Option<InSection>, offsets: &[Option<u64>]) -> File {
+    fn file(section: Option<SectionRef>, offsets: &[Option<u64>]) -> File {
         let image = |&offset| Image { offset, size: Some(3456), ..Image::default() };
         let mut images: Vec<Image> = offsets.iter().map(image).collect();
         images.insert(0, Image { kind: Some(OffloadKind::Host), ..Image::default() });
@@ -118,26 +118,26 @@ mod tests {
             images,
             start: 0,
         };
-        let on_disk = Some(OnDisk { path: "a b/torch.whl".into(), offset: 100 });
+        let on_disk = Some(DiskLocation { path: "a b/torch.whl".into(), offset: 100 });
         File { containers: vec![container], on_disk, ..File::empty("torch.whl!lib/x.so".to_owned()) }
     }
 
     #[test]
     fn an_image_is_addressed_by_its_section_and_the_offset_in_it() {
-        let section = || Some(InSection { name: ".nv_fatbin".to_owned(), offset: 0xff0 });
-        let said = |file: File| file.addresses().map(|address| address.to_string()).collect::<Vec<_>>();
-        assert_eq!(said(file(section(), &[Some(0x1000)])), ["torch.whl!lib/x.so!.nv_fatbin+0x10"]);
-        assert_eq!(said(file(None, &[Some(0x1000)])), ["torch.whl!lib/x.so+0x1000"]);
+        let section = || Some(SectionRef { name: ".nv_fatbin".to_owned(), offset: 0xff0 });
+        let addresses = |file: File| file.addresses().map(|address| address.to_string()).collect::<Vec<_>>();
+        assert_eq!(addresses(file(section(), &[Some(0x1000)])), ["torch.whl!lib/x.so!.nv_fatbin+0x10"]);
+        assert_eq!(addresses(file(None, &[Some(0x1000)])), ["torch.whl!lib/x.so+0x1000"]);
         let inside = ["torch.whl!lib/x.so!.nv_fatbin+0x10!1", "torch.whl!lib/x.so!.nv_fatbin+0x10!2"];
-        assert_eq!(said(file(section(), &[None, None])), inside);
+        assert_eq!(addresses(file(section(), &[None, None])), inside);
     }
 
     #[test]
     fn a_uri_leads_into_the_file_on_disk_and_there_is_none_for_what_is_not_there_as_it_is() {
         let mut file = file(None, &[Some(0x1000), None]);
-        let uris: Vec<_> = file.device_images().map(|image| file.uri_of(image)).collect();
+        let uris: Vec<_> = file.device_images().map(|image| file.image_uri(image)).collect();
         assert_eq!(uris, [Some("file://a%20b/torch.whl#offset=4196&size=3456".to_owned()), None]);
         file.on_disk = None;
-        assert!(file.device_images().all(|image| file.uri_of(image).is_none()));
+        assert!(file.device_images().all(|image| file.image_uri(image).is_none()));
     }
 }

@@ -15,11 +15,11 @@ use crate::error::Malformed;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::OffloadKind;
 
-pub use address::{Address, OnDisk};
+pub use address::{Address, DiskLocation};
 pub use contradiction::contradicting_arch;
 pub use origin::{Origin, origin, stored_origin};
 pub use walk::{Leaves, NestedImage};
-pub use wrapper::{PointsTo, Wrapper, WrapperKind};
+pub use wrapper::{Wrapper, WrapperKind, WrapperTarget};
 
 /// A file and everything that was found in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct File {
     pub format: Option<FileFormat>,
     pub size: u64,
     /// Absent for what has been unpacked and for standard input.
-    pub on_disk: Option<OnDisk>,
+    pub on_disk: Option<DiskLocation>,
     /// By offset.
     pub containers: Vec<Container>,
     /// The sections that are there for containers, by offset.
@@ -75,7 +75,7 @@ pub struct Section {
 
 /// A section that holds something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InSection {
+pub struct SectionRef {
     pub name: String,
     /// Where it begins.
     pub offset: u64,
@@ -87,7 +87,7 @@ pub struct Container {
     pub container_type: ContainerType,
     pub version: Option<u32>,
     /// The section of the host file that holds it, where it has a name.
-    pub section: Option<InSection>,
+    pub section: Option<SectionRef>,
     /// Absent inside a compressed container.
     pub offset: Option<u64>,
     /// What is stored.
@@ -159,7 +159,7 @@ impl File {
     }
 
     /// Whether there is anything to say of it.
-    pub fn holds_something(&self) -> bool {
+    pub fn has_findings(&self) -> bool {
         !self.containers.is_empty() || !self.errors.is_empty() || self.failure.is_some()
     }
 }
@@ -188,12 +188,12 @@ impl Container {
 
 impl Image {
     /// Whether it is device code and not the host's.
-    pub fn is_for_a_device(&self) -> bool {
+    pub fn is_device_image(&self) -> bool {
         self.kind != Some(OffloadKind::Host)
     }
 
     /// Its size once it is decompressed, as far as it is known.
-    pub fn whole_size(&self) -> Option<u64> {
+    pub fn decompressed_size(&self) -> Option<u64> {
         self.full_size.or(self.size)
     }
 

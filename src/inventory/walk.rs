@@ -80,14 +80,14 @@ impl File {
     /// Device images in the order of the file. Host entries of bundles are not among them, and an image that consists of
     /// containers is replaced by the images in those.
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
-        Leaves::new(&self.containers).filter(|image| image.is_for_a_device())
+        Leaves::new(&self.containers).filter(|image| image.is_device_image())
     }
 
     /// Returns the images of [`File::device_images`], each with its index and the containers around it.
     pub fn nested_images(&self) -> impl Iterator<Item = NestedImage<'_>> {
         let (mut leaves, mut index) = (Leaves::new(&self.containers), 0);
         std::iter::from_fn(move || {
-            let image = leaves.by_ref().find(|image| image.is_for_a_device())?;
+            let image = leaves.by_ref().find(|image| image.is_device_image())?;
             index += 1;
             Some(NestedImage { index: index - 1, image, containers: leaves.containers() })
         })

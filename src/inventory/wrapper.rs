@@ -1,15 +1,15 @@
 //! What host code registers with the CUDA and HIP runtimes, and what of a file it does not.
 
-use super::{Container, File, InSection};
+use super::{Container, File, SectionRef};
 use crate::format::{ContainerType, RegisteringRuntime};
 
 /// A structure that is handed to a runtime when the program starts: this container is to be registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrapper {
     pub kind: WrapperKind,
-    pub section: InSection,
+    pub section: SectionRef,
     pub offset: u64,
-    pub points_to: PointsTo,
+    pub target: WrapperTarget,
 }
 
 /// Whose it is.
@@ -23,7 +23,7 @@ pub enum WrapperKind {
 
 /// What a wrapper points to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PointsTo {
+pub enum WrapperTarget {
     /// The container that begins at this offset of the file.
     Container(u64),
     /// Bytes of the file that begin no container which can be read.
@@ -55,7 +55,7 @@ impl WrapperKind {
 impl Wrapper {
     /// Whether its container should be in the file and is not.
     pub fn is_orphan(&self) -> bool {
-        let is_missing = matches!(self.points_to, PointsTo::Bytes(_) | PointsTo::Nothing);
+        let is_missing = matches!(self.target, WrapperTarget::Bytes(_) | WrapperTarget::Nothing);
         is_missing && self.kind != WrapperKind::HipSplitByKpack
     }
 }
@@ -64,7 +64,7 @@ impl File {
     /// The containers that no wrapper points to, of the types that some wrapper of the file does register. Not all of them
     /// are mistakes: code may be registered in other ways.
     pub fn unreferenced(&self) -> impl Iterator<Item = &Container> {
-        let mut referenced: Vec<u64> = self.wrappers.iter().filter_map(|it| it.points_to.container()).collect();
+        let mut referenced: Vec<u64> = self.wrappers.iter().filter_map(|it| it.target.container()).collect();
         referenced.sort_unstable();
         self.containers.iter().filter(move |it| {
             it.offset.is_some_and(|offset| referenced.binary_search(&offset).is_err())
@@ -73,9 +73,9 @@ impl File {
     }
 }
 
-impl PointsTo {
+impl WrapperTarget {
     /// The offset of the container.
     pub fn container(&self) -> Option<u64> {
-        if let PointsTo::Container(offset) = self { Some(*offset) } else { None }
+        if let WrapperTarget::Container(offset) = self { Some(*offset) } else { None }
     }
 }

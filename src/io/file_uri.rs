@@ -22,26 +22,26 @@ impl FileUri {
     /// Reads an address; `None` for a path, which begins with no scheme that is known here.
     pub fn parse(text: &Path) -> Option<Result<FileUri>> {
         let text = text.to_str()?;
-        let refused = |why: &str| Error::Address { address: text.to_owned(), why: why.to_owned() };
+        let invalid = |why: &str| Error::Address { address: text.to_owned(), why: why.to_owned() };
         if text.starts_with("memory://") {
-            return Some(Err(refused("is in the memory of a process; only files can be read")));
+            return Some(Err(invalid("is in the memory of a process; only files can be read")));
         }
         let rest = text.strip_prefix("file://")?;
         let (path, range) = rest.split_once(['#', '?']).map_or((rest, None), |(path, range)| (path, Some(range)));
         let range = range.map(|range| {
-            parse_range(range).ok_or_else(|| refused("is no address; file://PATH#offset=N&size=M is one"))
+            parse_range(range).ok_or_else(|| invalid("is no address; file://PATH#offset=N&size=M is one"))
         });
-        let path = decoded(path).ok_or_else(|| refused("names no file"));
+        let path = decode_path(path).ok_or_else(|| invalid("names no file"));
         Some(range.transpose().and_then(|range| Ok(FileUri { path: path?, range })))
     }
 }
 
 fn parse_range(text: &str) -> Option<(u64, u64)> {
     let (offset, size) = text.split_once('&')?;
-    Some((number(offset.strip_prefix("offset=")?)?, number(size.strip_prefix("size=")?)?))
+    Some((parse_number(offset.strip_prefix("offset=")?)?, parse_number(size.strip_prefix("size=")?)?))
 }
 
-fn number(text: &str) -> Option<u64> {
+fn parse_number(text: &str) -> Option<u64> {
     let hexadecimal = text.strip_prefix("0x").or(text.strip_prefix("0X")).map(|digits| (digits, 16));
     let octal = text.strip_prefix('0').filter(|digits| !digits.is_empty()).map(|digits| (digits, 8));
     let (digits, radix) = hexadecimal.or(octal).unwrap_or((text, 10));
@@ -49,7 +49,7 @@ fn number(text: &str) -> Option<u64> {
     u64::from_str_radix(digits, radix).ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_hexdigit()))
 }
 
-fn decoded(path: &str) -> Option<PathBuf> {
+fn decode_path(path: &str) -> Option<PathBuf> {
     let path = match path.strip_prefix("localhost/") {
         Some(_) => &path["localhost".len()..],
         None => path,

@@ -17,7 +17,7 @@ use crate::io::Input;
 /// A file that is being written. Dropping it without [`Output::commit`] removes every trace of it.
 pub struct Output {
     path: PathBuf,
-    target: Target,
+    target: OutputTarget,
     /// Bytes so far.
     size: u64,
 }
@@ -28,7 +28,7 @@ const BLOCK: u64 = 4096;
 /// How much is mapped at once. Half and four times as much are no faster.
 const WINDOW: u64 = 1 << 20;
 
-enum Target {
+enum OutputTarget {
     /// Renamed to its final path in the end.
     Temporary(NamedTempFile),
     /// `/dev/null`, `/dev/stdout`, a pipe: nothing that could be renamed over.
@@ -46,7 +46,7 @@ impl Output {
             Ok(metadata) if metadata.is_dir() => Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
             Ok(metadata) if !metadata.is_file() => {
                 let file = File::options().write(true).open(path).map_err(Error::io(path, "write"))?;
-                Ok(Output { path: path.to_owned(), target: Target::Special(file), size: 0 })
+                Ok(Output { path: path.to_owned(), target: OutputTarget::Special(file), size: 0 })
             }
             Ok(_) => Self::temporary(&path.canonicalize().map_err(Error::io(path, "write"))?),
             Err(_) => Self::temporary(path),
@@ -69,7 +69,7 @@ impl Output {
         #[cfg(windows)]
         let file = std::os::windows::io::AsHandle::as_handle(&stdout).try_clone_to_owned();
         let file = File::from(file.map_err(Error::io(&path, "open"))?);
-        Ok(Output { path, target: Target::Special(file), size: 0 })
+        Ok(Output { path, target: OutputTarget::Special(file), size: 0 })
     }
 
     fn temporary(path: &Path) -> Result<Output> {
@@ -85,15 +85,15 @@ impl Output {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let file = builder.tempfile_in(directory).map_err(own_cause).map_err(Error::io(path, "create"))?;
-        Ok(Output { path: path.to_owned(), target: Target::Temporary(file), size: 0 })
+        let file = builder.tempfile_in(directory).map_err(without_temporary_path).map_err(Error::io(path, "create"))?;
+        Ok(Output { path: path.to_owned(), target: OutputTarget::Temporary(file), size: 0 })
     }
 
     /// A folder for files that belong to the making of this one.
     pub fn directory(&self) -> PathBuf {
         match &self.target {
-            Target::Temporary(file) => file.path().parent().map_or_else(std::env::temp_dir, Path::to_owned),
-            Target::Special(_) => std::env::temp_dir(),
+            OutputTarget::Temporary(file) => file.path().parent().map_or_else(std::env::temp_dir, Path::to_owned),
+            OutputTarget::Special(_) => std::env::temp_dir(),
         }
     }
 
@@ -102,7 +102,7 @@ impl Output {
     /// took half as long.
     pub fn reserve(&mut self, size: u64) -> Result<()> {
         #[cfg(target_os = "linux")]
-        if let (Target::Temporary(file), 1..) = (&self.target, size) {
+        if let (OutputTarget::Temporary(file), 1..) = (&self.target, size) {
             use rustix::fs::{FallocateFlags, fallocate};
             use rustix::io::Errno;
             // Any other error only means that this file system has no such call.
@@ -133,7 +133,7 @@ impl Output {
         if let Some(bytes) = input.in_memory(offset, size) {
             return self.write(bytes);
         }
-        let is_file = matches!(self.target, Target::Temporary(_));
+        let is_file = matches!(self.target, OutputTarget::Temporary(_));
         if is_file && size > WINDOW && self.size % BLOCK != offset % BLOCK {
             return self.copy_windows(input, offset..offset + size);
         }
@@ -174,24 +174,24 @@ impl Output {
     /// Makes the output appear under its name.
     pub fn commit(self) -> Result<()> {
         match self.target {
-            Target::Temporary(file) => {
+            OutputTarget::Temporary(file) => {
                 file.persist(&self.path).map_err(|error| Error::io(&self.path, "replace")(error.error))?;
             }
-            Target::Special(mut file) => file.flush().map_err(Error::io(&self.path, "write"))?,
+            OutputTarget::Special(mut file) => file.flush().map_err(Error::io(&self.path, "write"))?,
         }
         Ok(())
     }
 
     fn file(&mut self) -> &mut File {
         match &mut self.target {
-            Target::Temporary(file) => file.as_file_mut(),
-            Target::Special(file) => file,
+            OutputTarget::Temporary(file) => file.as_file_mut(),
+            OutputTarget::Special(file) => file,
         }
     }
 }
 
 /// `tempfile` adds the temporary name to an error, which nobody but this file has heard of.
-fn own_cause(error: io::Error) -> io::Error {
+fn without_temporary_path(error: io::Error) -> io::Error {
     match error.to_string().split_once(" at path ") {
         Some((cause, _)) => io::Error::new(error.kind(), cause.to_owned()),
         None => error,

@@ -20,22 +20,22 @@ pub struct Sink<'data> {
     inputs: Vec<&'data Input>,
     /// Bytes so far.
     size: u64,
-    extents: Vec<Extent<'data>>,
+    extents: Vec<SinkExtent<'data>>,
 }
 
 #[cfg(feature = "files")]
 /// How much is moved between two reports: enough that asking the kernel for it costs nothing.
-const PART: u64 = 64 << 20;
+const PROGRESS_STEP: u64 = 64 << 20;
 
-enum Extent<'data> {
+enum SinkExtent<'data> {
     Bytes(Vec<u8>),
-    Payload { input: &'data Input, offset: u64, size: u64 },
+    Copied { input: &'data Input, offset: u64, size: u64 },
 }
 
 impl<'data> Sink<'data> {
     /// An empty sink that recognises slices of `inputs`.
     pub fn new(inputs: impl IntoIterator<Item = &'data Input>) -> Self {
-        Sink { inputs: inputs.into_iter().collect(), size: 0, extents: vec![Extent::Bytes(Vec::new())] }
+        Sink { inputs: inputs.into_iter().collect(), size: 0, extents: vec![SinkExtent::Bytes(Vec::new())] }
     }
 
     /// Appends bytes.
@@ -44,10 +44,10 @@ impl<'data> Sink<'data> {
         let source = self.inputs.iter().find_map(|&input| Some((input, input.offset_of(bytes)?)));
         match (source, self.extents.last_mut()) {
             (Some((input, offset)), _) => {
-                self.extents.push(Extent::Payload { input, offset, size: bytes.len() as u64 });
+                self.extents.push(SinkExtent::Copied { input, offset, size: bytes.len() as u64 });
             }
-            (None, Some(Extent::Bytes(last))) => last.extend_from_slice(bytes),
-            (None, _) => self.extents.push(Extent::Bytes(bytes.to_vec())),
+            (None, Some(SinkExtent::Bytes(last))) => last.extend_from_slice(bytes),
+            (None, _) => self.extents.push(SinkExtent::Bytes(bytes.to_vec())),
         }
     }
 
@@ -56,7 +56,7 @@ impl<'data> Sink<'data> {
     /// # Panics
     /// If fewer bytes than that were appended before the first payload.
     pub fn replace_start(&mut self, header: &[u8]) {
-        let Some(Extent::Bytes(first)) = self.extents.first_mut() else { unreachable!("a sink starts with bytes") };
+        let Some(SinkExtent::Bytes(first)) = self.extents.first_mut() else { unreachable!("a sink starts with bytes") };
         first[..header.len()].copy_from_slice(header);
     }
 
@@ -68,15 +68,15 @@ impl<'data> Sink<'data> {
     /// Moves everything to `output`, in order.
     #[cfg(feature = "files")]
     pub fn write_to(&self, output: &mut Output) -> Result<()> {
-        self.write_with(output, &mut |_| ())
+        self.write_with_progress(output, &mut |_| ())
     }
 
     /// Copies everything to a writer that is not a file of this crate, in order.
     pub fn copy_to(&self, output: &mut impl Write) -> io::Result<()> {
         for extent in &self.extents {
             match extent {
-                Extent::Bytes(bytes) => output.write_all(bytes)?,
-                Extent::Payload { input, offset, size } => {
+                SinkExtent::Bytes(bytes) => output.write_all(bytes)?,
+                SinkExtent::Copied { input, offset, size } => {
                     output.write_all(&input.view().data()[*offset as usize..][..*size as usize])?;
                 }
             }
@@ -86,17 +86,17 @@ impl<'data> Sink<'data> {
 
     /// The same, and says how many bytes more have been moved, time and again.
     #[cfg(feature = "files")]
-    pub fn write_with(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
+    pub fn write_with_progress(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
         output.reserve(self.size())?;
         for extent in &self.extents {
             match extent {
-                Extent::Bytes(bytes) => {
+                SinkExtent::Bytes(bytes) => {
                     output.write(bytes)?;
                     moved(bytes.len() as u64);
                 }
-                Extent::Payload { input, offset, size } => {
-                    for part in (0..*size).step_by(PART as usize) {
-                        let part_size = PART.min(size - part);
+                SinkExtent::Copied { input, offset, size } => {
+                    for part in (0..*size).step_by(PROGRESS_STEP as usize) {
+                        let part_size = PROGRESS_STEP.min(size - part);
                         output.copy(input, offset + part, part_size)?;
                         moved(part_size);
                     }

@@ -46,7 +46,7 @@ impl ImageContext<'_> {
             container_path: Some(self.container_path.clone()),
             codec: self.codec.map(|codec| codec.name().to_owned()),
             stored: image.size,
-            size: image.whole_size(),
+            size: image.decompressed_size(),
             debug: inspection.map(|inspection| inspection.debug.level.name().to_owned()),
             sha256: image.sha256,
             code: analysis.code_hash,

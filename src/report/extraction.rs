@@ -86,7 +86,7 @@ impl Index {
             offset: image.offset,
             size: image.size,
             codec: image.codec.or(containers.iter().rev().find_map(|it| it.codec)).map(|codec| codec.name()),
-            address: file.uri_of(image),
+            address: file.image_uri(image),
             container_address: containers.iter().rev().find_map(|it| file.uri(it.offset?, it.size)),
         };
         self.images.push(IndexEntry {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::text::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
-use crate::inventory::{PointsTo, WrapperKind};
+use crate::inventory::{WrapperKind, WrapperTarget};
 use crate::{format, inventory};
 
 /// Name and version of the schema.
@@ -201,11 +201,11 @@ impl<'a> JsonSection<'a> {
 
 impl<'a> JsonWrapper<'a> {
     fn new(wrapper: &'a inventory::Wrapper) -> Self {
-        let inventory::Wrapper { kind, section, offset, points_to } = wrapper;
-        let bytes = if let PointsTo::Bytes(offset) = points_to { Some(*offset) } else { None };
-        let symbol = if let PointsTo::Symbol(name) = points_to { Some(name.as_str()) } else { None };
+        let inventory::Wrapper { kind, section, offset, target } = wrapper;
+        let bytes = if let WrapperTarget::Bytes(offset) = target { Some(*offset) } else { None };
+        let symbol = if let WrapperTarget::Symbol(name) = target { Some(name.as_str()) } else { None };
         let split_by = (*kind == WrapperKind::HipSplitByKpack).then_some("rocm-kpack");
-        let container = points_to.container();
+        let container = target.container();
         JsonWrapper { kind: kind.name(), section: &section.name, offset: *offset, split_by, container, bytes, symbol }
     }
 }
@@ -235,7 +235,7 @@ impl<'a> JsonImage<'a> {
             id: image.id.as_deref(),
             offset: image.offset,
             size: image.size,
-            address: file.uri_of(image),
+            address: file.image_uri(image),
             full_size: image.full_size,
             codec: image.codec.or(codec).map(|codec| codec.name()),
             producer: image.producer.as_deref(),

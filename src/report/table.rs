@@ -3,7 +3,7 @@
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::format::{ImageKind, UnknownValue};
-use crate::inventory::{Container, File, Image, PointsTo, Section, Wrapper, WrapperKind};
+use crate::inventory::{Container, File, Image, Section, Wrapper, WrapperKind, WrapperTarget};
 
 fn headings() -> [Column; 8] {
     let [container, section, kind, triple, arch, image] =
@@ -83,9 +83,9 @@ fn accounting(section: &Section) -> String {
 
 /// Formats the target of a wrapper.
 fn registration(file: &File, wrapper: &Wrapper) -> String {
-    let Wrapper { kind, section, offset, points_to } = wrapper;
-    let what = match points_to {
-        PointsTo::Container(at) => match file.containers.iter().find(|it| it.offset == Some(*at)) {
+    let Wrapper { kind, section, offset, target } = wrapper;
+    let what = match target {
+        WrapperTarget::Container(at) => match file.containers.iter().find(|it| it.offset == Some(*at)) {
             Some(container) => {
                 let section = container.section.as_ref();
                 let start = section.map_or(0, |section| section.offset);
@@ -94,10 +94,10 @@ fn registration(file: &File, wrapper: &Wrapper) -> String {
             }
             None => format!("container at {at:#x}"),
         },
-        PointsTo::Bytes(at) if *kind == WrapperKind::HipSplitByKpack => format!("name of an archive at {at:#x}"),
-        PointsTo::Bytes(at) => format!("bytes at {at:#x}, which are not a container"),
-        PointsTo::Symbol(name) => format!("{}, which another file defines", printable(name)),
-        PointsTo::Nothing => "nothing".to_owned(),
+        WrapperTarget::Bytes(at) if *kind == WrapperKind::HipSplitByKpack => format!("name of an archive at {at:#x}"),
+        WrapperTarget::Bytes(at) => format!("bytes at {at:#x}, which are not a container"),
+        WrapperTarget::Symbol(name) => format!("{}, which another file defines", printable(name)),
+        WrapperTarget::Nothing => "nothing".to_owned(),
     };
     let at = format!("{}+{:#x}", printable(&section.name), offset - section.offset);
     format!("  {} wrapper {at} points to {what}\n", kind.name())
@@ -165,7 +165,7 @@ pub fn verified_text(file: &File, problems: usize) -> String {
 mod tests {
     use super::*;
     use crate::format::ContainerType;
-    use crate::inventory::{FileFormat, InSection};
+    use crate::inventory::{FileFormat, SectionRef};
     use crate::target::OffloadKind;
 
     fn file(triple: &str) -> File {
@@ -180,7 +180,7 @@ mod tests {
         let container = Container {
             container_type: ContainerType::OffloadBinary,
             version: Some(1),
-            section: Some(InSection { name: ".llvm.offloading".to_owned(), offset: 4096 }),
+            section: Some(SectionRef { name: ".llvm.offloading".to_owned(), offset: 4096 }),
             offset: Some(4096),
             size: 16000,
             codec: None,

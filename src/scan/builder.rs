@@ -9,7 +9,7 @@ use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
-use crate::inventory::{Container, Image, InSection, StoredBytes, contradicting_arch, origin, stored_origin};
+use crate::inventory::{Container, Image, SectionRef, StoredBytes, contradicting_arch, origin, stored_origin};
 
 /// Deepest level of containers in containers that is read. Real files have three.
 const MAX_DEPTH: usize = 8;
@@ -30,7 +30,7 @@ pub struct InventoryBuilder<'a> {
 /// Place of a container.
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    section: Option<&'a InSection>,
+    section: Option<&'a SectionRef>,
     /// Offset in the file of the stream that was decompressed to these bytes. Offsets in them are not offsets in the file.
     stream: Option<u64>,
     depth: usize,
@@ -44,7 +44,7 @@ impl<'a> Place<'a> {
 
 impl InventoryBuilder<'_> {
     /// Records a container of the file.
-    pub fn container(&mut self, container: &format::Container<'_>, section: Option<&InSection>) -> Container {
+    pub fn container(&mut self, container: &format::Container<'_>, section: Option<&SectionRef>) -> Container {
         self.record(container, Place { section, stream: None, depth: 0 })
     }
 
@@ -132,13 +132,13 @@ impl InventoryBuilder<'_> {
             stored: StoredBytes { start: image.view.start(), size: image.view.size(), part: image.part },
         };
         if recorded.containers.is_empty() {
-            self.look_into(image, group, place, &mut recorded);
+            self.record_contents(image, group, place, &mut recorded);
         }
         recorded
     }
 
     /// Records the producer of an image, and its hash if that is an option.
-    fn look_into<'data>(
+    fn record_contents<'data>(
         &mut self,
         image: &format::Image<'data>,
         group: &mut GroupCache<'data>,

@@ -10,7 +10,7 @@ use super::source::{RELEASE_INTERVAL, Source};
 use crate::bytes::View;
 use crate::error::Malformed;
 use crate::format::{self, Contents};
-use crate::inventory::{Container, File, FileFormat, InSection, Section};
+use crate::inventory::{Container, File, FileFormat, Section, SectionRef};
 
 /// Memory that the kernel maps around a page that is read (Linux's `fault_around_bytes`), in bytes.
 const FAULT_AROUND: u64 = 64 << 10;
@@ -46,7 +46,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Records a container.
-    pub fn add(&mut self, container: &format::Container, section: Option<&InSection>) {
+    pub fn add(&mut self, container: &format::Container, section: Option<&SectionRef>) {
         let mut builder = InventoryBuilder {
             options: self.options,
             errors: &mut self.errors,

@@ -13,7 +13,7 @@ use crate::bytes::View;
 use crate::format::ContainerType;
 use crate::format::{bundle, cuda_fatbin};
 use crate::inventory::FileFormat;
-use crate::inventory::{PointsTo, WrapperKind};
+use crate::inventory::{WrapperKind, WrapperTarget};
 use crate::io::{Input, MAPPED};
 use crate::target::OffloadKind;
 
@@ -103,7 +103,7 @@ fn a_wrapper_leads_to_a_container_that_stands_in_any_section_of_any_format() {
         let file = host.scan();
         assert_eq!((archs(&file), file.errors.len()), (vec!["sm_90"], 0), "{format:?}");
         let [wrapper] = &file.wrappers[..] else { panic!("{format:?}: {:?}", file.wrappers) };
-        assert_eq!((wrapper.kind, wrapper.points_to.container()), (WrapperKind::Cuda, file.containers[0].offset));
+        assert_eq!((wrapper.kind, wrapper.target.container()), (WrapperKind::Cuda, file.containers[0].offset));
         let address = file.addresses().next().unwrap().to_string();
         assert!(address.ends_with("+0x59"), "{address}");
         assert_eq!(file.unreferenced().count(), 0);
@@ -133,10 +133,13 @@ fn a_wrapper_that_leads_nowhere_and_a_container_without_one_are_told_apart_from_
     let elsewhere = host.undefined("__hip_fatbin_1");
     host.relocation(wrappers, 80, elsewhere, 0);
     let file = host.scan();
-    let states: Vec<_> = file.wrappers.iter().map(|it| (&it.points_to, it.is_orphan())).collect();
-    assert!(matches!(states[0], (PointsTo::Container(_), false)), "{states:?}");
-    assert!(matches!(states[1], (PointsTo::Bytes(_), true)), "{states:?}");
-    assert_eq!(states[2..], [(&PointsTo::Nothing, true), (&PointsTo::Symbol("__hip_fatbin_1".to_owned()), false)]);
+    let states: Vec<_> = file.wrappers.iter().map(|it| (&it.target, it.is_orphan())).collect();
+    assert!(matches!(states[0], (WrapperTarget::Container(_), false)), "{states:?}");
+    assert!(matches!(states[1], (WrapperTarget::Bytes(_), true)), "{states:?}");
+    assert_eq!(
+        states[2..],
+        [(&WrapperTarget::Nothing, true), (&WrapperTarget::Symbol("__hip_fatbin_1".to_owned()), false)]
+    );
     let unreferenced: Vec<_> = file.unreferenced().map(|it| it.offset).collect();
     assert_eq!(unreferenced, [file.containers[1].offset]);
 }
@@ -235,7 +238,7 @@ fn a_universal_binary_is_the_files_in_it_and_a_java_class_is_none() {
     let file = structure_of(&universal(&[&slice, &slice]));
     assert_eq!((file.format, file.errors.len()), (Some(FileFormat::MachO), 0));
     assert_eq!(archs(&file), ["gfx906", "sm_90", "gfx906", "sm_90"]);
-    assert!(file.wrappers.iter().all(|it| it.points_to.container().is_some()), "{:?}", file.wrappers);
+    assert!(file.wrappers.iter().all(|it| it.target.container().is_some()), "{:?}", file.wrappers);
 
     // CAFEBABE, minor version 0, major version 61: Java 17.
     let class = [b"\xca\xfe\xba\xbe\0\0\0\x3d".as_slice(), &[7; 3000], &bundle()].concat();
@@ -414,7 +417,7 @@ fn sections_of_pe_files_have_eight_letters_of_their_names() {
     let file = structure_of(&bytes);
     assert_eq!((file.format, archs(&file)), (Some(FileFormat::Pe), vec!["gfx906"]));
     assert_eq!(file.containers[0].section_name(), Some(".hip_fat"));
-    assert_eq!(file.wrappers[0].points_to, PointsTo::Container(headers as u64));
+    assert_eq!(file.wrappers[0].target, WrapperTarget::Container(headers as u64));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Cause, Error, Result};
-use crate::inventory::{File, OnDisk};
+use crate::inventory::{DiskLocation, File};
 use crate::io::{Access, FileUri, Input};
 
 /// Deepest level of archives in archives that is opened. A file that contains itself has no end.
@@ -62,7 +62,7 @@ impl InputSlice {
             Some(metadata) => {
                 let modified = metadata.modified().ok();
                 let (path, access) = (input.path().to_owned(), input.access());
-                ClosedFile::OnDisk { path, size: metadata.len(), modified, access }
+                ClosedFile::DiskLocation { path, size: metadata.len(), modified, access }
             }
             None => ClosedFile::Open(input),
         };
@@ -81,7 +81,7 @@ struct ClosedInput {
 
 #[derive(Debug)]
 enum ClosedFile {
-    OnDisk {
+    DiskLocation {
         path: PathBuf,
         size: u64,
         modified: Option<SystemTime>,
@@ -94,7 +94,7 @@ enum ClosedFile {
 impl ClosedInput {
     fn open(&self) -> Result<InputSlice> {
         let input = match &self.file {
-            ClosedFile::OnDisk { path, size, modified, access } => {
+            ClosedFile::DiskLocation { path, size, modified, access } => {
                 let input = Input::open_file(path.clone(), *access)?;
                 let now = input.file().metadata().map_err(Error::io(path, "read"))?;
                 if now.len() != *size || input.size() != *size || now.modified().ok() != *modified {
@@ -164,8 +164,8 @@ impl Source for InputSlice {
         self.input.release();
     }
 
-    fn on_disk(&self) -> Option<OnDisk> {
-        self.input.on_disk().map(|it| OnDisk { offset: self.range.start, ..it })
+    fn on_disk(&self) -> Option<DiskLocation> {
+        self.input.on_disk().map(|it| DiskLocation { offset: self.range.start, ..it })
     }
 }
 

@@ -11,30 +11,30 @@ use super::source::Source;
 use super::structure::Structure;
 use crate::error::Result;
 use crate::format::FORMATS;
-use crate::parallel::{in_parallel, processors};
+use crate::parallel::{map_parallel, processors};
 
 /// The vectorised searcher runs at 17 GB/s where one pass of `memmem` for each magic makes 4.5 and the automaton 0.7;
 /// it needs vector instructions that not every machine has.
-enum Magics {
-    Vectorised(Searcher),
+enum MagicSearcher {
+    Vectorized(Searcher),
     Automaton(AhoCorasick),
 }
 
-static MAGICS: LazyLock<Magics> = LazyLock::new(|| {
+static SEARCHER: LazyLock<MagicSearcher> = LazyLock::new(|| {
     let magics = FORMATS.map(|format| format.magic);
     match Searcher::new(magics) {
-        Some(searcher) => Magics::Vectorised(searcher),
-        None => Magics::Automaton(AhoCorasick::new(magics).expect("a handful of short patterns")),
+        Some(searcher) => MagicSearcher::Vectorized(searcher),
+        None => MagicSearcher::Automaton(AhoCorasick::new(magics).expect("a handful of short patterns")),
     }
 });
 
-impl Magics {
+impl MagicSearcher {
     /// The first occurrence from `at` on: row of [`FORMATS`] and offset.
     fn find(&self, block: &[u8], at: usize) -> Option<(usize, usize)> {
         let span = Span { start: at, end: block.len() };
         let found = match self {
-            Magics::Vectorised(searcher) => searcher.find_in(block, span),
-            Magics::Automaton(automaton) => automaton.find(Input::new(block).span(span)),
+            MagicSearcher::Vectorized(searcher) => searcher.find_in(block, span),
+            MagicSearcher::Automaton(automaton) => automaton.find(Input::new(block).span(span)),
         };
         found.map(|found| (found.pattern().as_usize(), found.start()))
     }
@@ -42,17 +42,17 @@ impl Magics {
 
 /// As much is searched by one thread at a time. Smaller parts cost more to begin than they take; of larger ones, what had to
 /// be looked at of false magics stays in memory for longer.
-const PART: u64 = 4 << 20;
+const PART_SIZE: u64 = 4 << 20;
 
 /// Adds every container in `range` of the source. Bytes that only look like one are passed over in silence: any large
 /// file has them.
 pub fn search(source: &dyn Source, range: Range<u64>, structure: &Structure, findings: &mut Findings) -> Result<()> {
-    let starts: Vec<u64> = range.clone().step_by(PART as usize).collect();
+    let starts: Vec<u64> = range.clone().step_by(PART_SIZE as usize).collect();
     let view = source.view();
     let mut outcome = Ok(());
     // What lies before is part of a container.
     let mut next = range.start;
-    in_parallel(&starts, processors(), |&start| hits(source, start, range.end), &mut |hits: Result<Hits>| {
+    map_parallel(&starts, processors(), |&start| hits(source, start, range.end), &mut |hits: Result<Hits>| {
         let (hits, rejected) = match hits {
             Ok(hits) => hits,
             Err(error) => return outcome = Err(error),
@@ -78,12 +78,12 @@ type Hits = (Vec<(usize, u64)>, u64);
 fn hits(source: &dyn Source, start: u64, end_of_range: u64) -> Result<Hits> {
     let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or(1);
     let view = source.view();
-    let end = (start + PART).min(end_of_range);
+    let end = (start + PART_SIZE).min(end_of_range);
     // A magic may begin in this part and end in the next.
     let range = start..(end + longest as u64 - 1).min(end_of_range);
     let (mut hits, mut rejected, mut next) = (Vec::new(), 0, start);
     source.blocks(range, longest - 1, &mut |block_offset, block| {
-        while let Some((row, at)) = MAGICS.find(block, next.saturating_sub(block_offset) as usize) {
+        while let Some((row, at)) = SEARCHER.find(block, next.saturating_sub(block_offset) as usize) {
             let offset = block_offset + at as u64;
             if offset >= end {
                 break;

@@ -12,7 +12,7 @@ use super::inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
 use crate::io::Access;
-use crate::parallel::{in_parallel, processors};
+use crate::parallel::{map_parallel, processors};
 
 /// Number of files that are scanned before the first result is taken; each of them is kept open until then.
 const BATCH: usize = 64;
@@ -147,7 +147,7 @@ impl Scanner {
                 done(input);
                 results
             };
-            in_parallel(batch, processors(), scan_one, &mut |some| results.extend(some));
+            map_parallel(batch, processors(), scan_one, &mut |some| results.extend(some));
             take(results);
         }
     }
@@ -159,7 +159,7 @@ impl Scanner {
         let opened = each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice)) {
             Ok(Outcome::Scanned(scanned)) => {
                 let is_asked_for = input.is_listed && scanned.member().is_none();
-                if is_asked_for || scanned.file().holds_something() {
+                if is_asked_for || scanned.file().has_findings() {
                     outcomes.push(Outcome::Scanned(scanned));
                 }
             }

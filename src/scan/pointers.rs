@@ -16,11 +16,11 @@ use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 use crate::bytes::View;
 
 /// As many relocations are kept; a bound for hostile files, far above what real wrappers and tables have.
-const MOST: usize = 1 << 18;
+const MAX_RELOCATIONS: usize = 1 << 18;
 
 /// What a pointer leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target<'data> {
+pub enum PointerTarget<'data> {
     /// A byte of the file.
     Offset(u64),
     /// A symbol that another file has to define.
@@ -36,7 +36,7 @@ pub struct Pointers<'file, 'data> {
     /// What is loaded from where.
     segments: AddressMap,
     /// By the places of the pointers, as offsets in the host file.
-    relocated: HashMap<u64, Target<'data>>,
+    relocated: HashMap<u64, PointerTarget<'data>>,
 }
 
 impl<'file, 'data: 'file> Pointers<'file, 'data> {
@@ -64,8 +64,8 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         }
         let loaded = AddressMap::new(loaded);
         // A hostile file has many sections with the same relocations.
-        let most = usize::try_from(view.size()).unwrap_or(usize::MAX);
-        for (address, relocation) in file.dynamic_relocations().into_iter().flatten().take(most) {
+        let limit = usize::try_from(view.size()).unwrap_or(usize::MAX);
+        for (address, relocation) in file.dynamic_relocations().into_iter().flatten().take(limit) {
             if let Some(place) = loaded.offset(address) {
                 pointers.add(place, &relocation, |index| file.dynamic_symbol_table()?.symbol_by_index(index).ok());
             }
@@ -74,32 +74,33 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
     }
 
     /// What the pointer at this offset of the host file leads to.
-    pub fn at(&self, place: u64) -> Target<'data> {
+    pub fn at(&self, place: u64) -> PointerTarget<'data> {
         match (self.relocated.get(&place), self.word(place)) {
             (Some(target), _) => target.clone(),
             // In an object nothing has an address.
             (None, Some(address)) if address > 0 && self.file.kind() != ObjectKind::Relocatable => {
-                match self.loaded_from(address) {
-                    Target::Nothing if self.file.format() == BinaryFormat::MachO => self.chained(address),
+                match self.loaded_at(address) {
+                    PointerTarget::Nothing if self.file.format() == BinaryFormat::MachO => self.chained(address),
                     target => target,
                 }
             }
-            _ => Target::Nothing,
+            _ => PointerTarget::Nothing,
         }
     }
 
     /// Newer Mach-O files have the pointers of a page in a chain: the distance to the next in the upper half of each, and
     /// in 36 bits the address, or how far it is from the start of the file as it is loaded. The highest bit is set where
     /// another file has what is pointed to. Source: `dyld_chained_ptr_64_rebase` in Apple's mach-o/fixup-chains.h.
-    fn chained(&self, pointer: u64) -> Target<'data> {
+    fn chained(&self, pointer: u64) -> PointerTarget<'data> {
         let address = pointer & ((1 << 36) - 1);
         if pointer >> 63 != 0 {
-            return Target::Nothing;
+            return PointerTarget::Nothing;
         }
-        match self.loaded_from(address) {
-            Target::Nothing => {
-                self.segments.start().map_or(Target::Nothing, |start| self.loaded_from(start.wrapping_add(address)))
-            }
+        match self.loaded_at(address) {
+            PointerTarget::Nothing => self
+                .segments
+                .start()
+                .map_or(PointerTarget::Nothing, |start| self.loaded_at(start.wrapping_add(address))),
             target => target,
         }
     }
@@ -127,7 +128,7 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         relocation: &Relocation,
         symbol: impl FnOnce(SymbolIndex) -> Option<S>,
     ) {
-        if self.relocated.len() == MOST {
+        if self.relocated.len() == MAX_RELOCATIONS {
             return;
         }
         let stored = if relocation.has_implicit_addend() { self.word(place).unwrap_or_default() } else { 0 };
@@ -135,40 +136,40 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         let is_pointer = relocation.kind() == RelocationKind::Absolute;
         let target = match relocation.target() {
             // What the loader adds its base to: RELATIVE on every machine.
-            RelocationTarget::Absolute => self.loaded_from(addend),
+            RelocationTarget::Absolute => self.loaded_at(addend),
             RelocationTarget::Symbol(index) if is_pointer => match symbol(index) {
-                Some(symbol) => self.of_symbol(&symbol, addend),
-                None => Target::Nothing,
+                Some(symbol) => self.symbol_target(&symbol, addend),
+                None => PointerTarget::Nothing,
             },
             // Mach-O: what is stored is an address, as if the object had been loaded.
             RelocationTarget::Section(index) if is_pointer => match self.file.section_by_index(index) {
-                Ok(section) => in_section(&section, addend.wrapping_sub(section.address())),
-                Err(_) => Target::Nothing,
+                Ok(section) => section_target(&section, addend.wrapping_sub(section.address())),
+                Err(_) => PointerTarget::Nothing,
             },
             _ => return,
         };
         self.relocated.insert(place, target);
     }
 
-    fn of_symbol(&self, symbol: &impl ObjectSymbol<'data>, addend: u64) -> Target<'data> {
+    fn symbol_target(&self, symbol: &impl ObjectSymbol<'data>, addend: u64) -> PointerTarget<'data> {
         if symbol.is_undefined() || symbol.is_common() {
-            return symbol.name().map_or(Target::Nothing, Target::Symbol);
+            return symbol.name().map_or(PointerTarget::Nothing, PointerTarget::Symbol);
         }
         if self.file.kind() != ObjectKind::Relocatable {
-            return self.loaded_from(symbol.address().wrapping_add(addend));
+            return self.loaded_at(symbol.address().wrapping_add(addend));
         }
         match symbol.section_index().map(|index| self.file.section_by_index(index)) {
             Some(Ok(section)) => {
                 let offset = symbol.address().wrapping_sub(section.address());
-                in_section(&section, offset.wrapping_add(addend))
+                section_target(&section, offset.wrapping_add(addend))
             }
-            _ => Target::Nothing,
+            _ => PointerTarget::Nothing,
         }
     }
 
     /// The byte that has this address once the file is loaded.
-    fn loaded_from(&self, address: u64) -> Target<'data> {
-        self.segments.offset(address).map_or(Target::Nothing, Target::Offset)
+    fn loaded_at(&self, address: u64) -> PointerTarget<'data> {
+        self.segments.offset(address).map_or(PointerTarget::Nothing, PointerTarget::Offset)
     }
 }
 
@@ -190,16 +191,18 @@ impl AddressMap {
     }
 
     fn offset(&self, address: u64) -> Option<u64> {
-        let behind = self.0.partition_point(|(range, _)| range.start <= address);
-        let (range, offset) = self.0.get(behind.checked_sub(1)?)?;
+        let after = self.0.partition_point(|(range, _)| range.start <= address);
+        let (range, offset) = self.0.get(after.checked_sub(1)?)?;
         range.contains(&address).then(|| offset.checked_add(address - range.start)).flatten()
     }
 }
 
 /// What stands so far behind the start of a section.
-fn in_section<'data>(section: &object::Section<'data, '_>, at: u64) -> Target<'data> {
+fn section_target<'data>(section: &object::Section<'data, '_>, at: u64) -> PointerTarget<'data> {
     match section.file_range() {
-        Some((offset, size)) if at < size => offset.checked_add(at).map_or(Target::Nothing, Target::Offset),
-        _ => Target::Nothing,
+        Some((offset, size)) if at < size => {
+            offset.checked_add(at).map_or(PointerTarget::Nothing, PointerTarget::Offset)
+        }
+        _ => PointerTarget::Nothing,
     }
 }

@@ -10,7 +10,7 @@ use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::Malformed;
 use crate::format::{self, Compressed, Contents};
-use crate::parallel::{in_parallel, processors};
+use crate::parallel::{map_parallel, processors};
 
 /// Decompressed size of the containers of one batch, at most. A larger container is decompressed alone.
 const MAX_BATCH: u64 = 64 << 20;
@@ -37,7 +37,7 @@ impl Prefetch {
             return;
         }
         let mut decompressed = Vec::new();
-        in_parallel(&batch, processors(), |it| it.decompress(limit), &mut |result| decompressed.push(result));
+        map_parallel(&batch, processors(), |it| it.decompress(limit), &mut |result| decompressed.push(result));
         self.0 = batch.iter().map(|it| it.stored.start()).zip(decompressed).collect();
     }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::findings::Findings;
-use super::pointers::Target;
+use super::pointers::PointerTarget;
 use super::structure::Structure;
 use crate::bytes::View;
 use crate::format;
-use crate::inventory::{PointsTo, Wrapper};
+use crate::inventory::{Wrapper, WrapperTarget};
 
 /// Returns the wrappers of a file with what they point to. A container that no section has led to is added to the findings.
 pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) -> Vec<Wrapper> {
@@ -17,20 +17,20 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
     let mut tried = BTreeMap::new();
     let mut wrappers = Vec::new();
     for found in &structure.wrappers {
-        let points_to = match found.target {
-            Target::Nothing => PointsTo::Nothing,
-            Target::Symbol(name) => PointsTo::Symbol(name.to_owned()),
-            Target::Offset(offset) => {
+        let target = match found.target {
+            PointerTarget::Nothing => WrapperTarget::Nothing,
+            PointerTarget::Symbol(name) => WrapperTarget::Symbol(name.to_owned()),
+            PointerTarget::Offset(offset) => {
                 let is_container = match tried.get(&offset) {
                     Some(&is_container) => is_container,
                     None => begins_container(view.from(offset), structure, &mut containers, findings),
                 };
                 tried.insert(offset, is_container);
-                if is_container { PointsTo::Container(offset) } else { PointsTo::Bytes(offset) }
+                if is_container { WrapperTarget::Container(offset) } else { WrapperTarget::Bytes(offset) }
             }
         };
         let (kind, section, offset) = (found.kind, found.section.clone(), found.offset);
-        wrappers.push(Wrapper { kind, section, offset, points_to });
+        wrappers.push(Wrapper { kind, section, offset, target });
     }
     wrappers
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::bytes::View;
 use crate::error::Result;
-use crate::inventory::OnDisk;
+use crate::inventory::DiskLocation;
 use crate::io::Input;
 
 /// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages over
@@ -27,7 +27,7 @@ pub trait Source: Sync {
     fn release(&self) {}
 
     /// Place of the bytes in a file on disk; `None` if they are not stored there as they are.
-    fn on_disk(&self) -> Option<OnDisk> {
+    fn on_disk(&self) -> Option<DiskLocation> {
         None
     }
 }
@@ -49,8 +49,8 @@ impl Source for Input {
         Input::release(self);
     }
 
-    fn on_disk(&self) -> Option<OnDisk> {
-        self.is_on_disk().then(|| OnDisk { path: self.path().to_owned(), offset: 0 })
+    fn on_disk(&self) -> Option<DiskLocation> {
+        self.is_on_disk().then(|| DiskLocation { path: self.path().to_owned(), offset: 0 })
     }
 }
 
@@ -87,7 +87,7 @@ impl<S: Source + ?Sized> Source for &S {
         S::release(self);
     }
 
-    fn on_disk(&self) -> Option<OnDisk> {
+    fn on_disk(&self) -> Option<DiskLocation> {
         S::on_disk(self)
     }
 }

@@ -26,13 +26,13 @@ pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadBinaryEntry<'_>>, M
     if !matches!(kind, Ok(FileKind::Elf32 | FileKind::Elf64 | FileKind::Coff | FileKind::CoffBig)) {
         return Ok(entries);
     }
-    let broken = |error: object::Error| view.malformed("object file", 0, Cause::ObjectFile(error));
-    for section in File::parse(view.data()).map_err(broken)?.sections() {
-        let is_meant = match section.flags() {
+    let invalid = |error: object::Error| view.malformed("object file", 0, Cause::ObjectFile(error));
+    for section in File::parse(view.data()).map_err(invalid)?.sections() {
+        let has_binaries = match section.flags() {
             SectionFlags::Elf { sh_type, .. } => sh_type == SECTION_TYPE,
-            _ => section.name_bytes().map_err(broken)?.starts_with(COFF_SECTION),
+            _ => section.name_bytes().map_err(invalid)?.starts_with(COFF_SECTION),
         };
-        if is_meant && let Some((offset, size)) = section.file_range() {
+        if has_binaries && let Some((offset, size)) = section.file_range() {
             read_all(view.part("section", 0, offset, size)?, &mut entries)?;
         }
     }
@@ -43,7 +43,8 @@ fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<OffloadBinaryEntry<'
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest)?;
         if binary.version != Version::One {
-            let cause = Cause::UnsupportedVersion { value: binary.version.number().into(), supported: "LLVM 22 knows 1" };
+            let cause =
+                Cause::UnsupportedVersion { value: binary.version.number().into(), supported: "LLVM 22 knows 1" };
             return Err(rest.malformed("offload binary version", 4, cause));
         }
         entries.extend_from_slice(binary.entries());

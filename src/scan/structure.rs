@@ -12,7 +12,7 @@ use super::{image_table, wrappers};
 use crate::bytes::View;
 use crate::format::fat_binary_wrapper::{CUDA, HIP};
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
-use crate::inventory::{FileFormat, InSection};
+use crate::inventory::{FileFormat, SectionRef};
 
 /// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper and for its `-r` links,
 /// HIP's bundles, CUDA's fat binaries and those of CUDA code that is still to be linked.
@@ -29,7 +29,7 @@ const MACH_O_SECTIONS: [(&str, &str); 3] =
     [HIP.mach_o_container_section, CUDA.mach_o_container_section, ("__NV_CUDA", "__nv_relfatbin")];
 
 /// A PE file has room for so many bytes of a section's name (PE format, section headers).
-const PE_NAME: usize = 8;
+const PE_NAME_SIZE: usize = 8;
 
 /// A file as far as the scanner cares.
 pub struct Structure<'data> {
@@ -72,7 +72,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         return structure;
     };
     structure.add(&file, view);
-    structure.sections = apart(structure.sections, Section::range);
+    structure.sections = without_overlaps(structure.sections, Section::range);
     structure
 }
 
@@ -87,7 +87,7 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
         _ => MachOFatFile32::parse(view.data()).map(|file| ranges(file.arches())),
     };
     let views = ranges.unwrap_or_default().into_iter().filter_map(|(at, size)| view.part("slice", 0, at, size).ok());
-    let slices = apart(views.collect(), |view: &View| view.start()..view.start() + view.size());
+    let slices = without_overlaps(views.collect(), |view: &View| view.start()..view.start() + view.size());
     let mut structure = Structure::new(FileFormat::Raw);
     for slice in slices {
         let kind = FileKind::parse(slice.data());
@@ -98,33 +98,33 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
             structure.add(&file, slice);
         }
     }
-    structure.sections = apart(structure.sections, Section::range);
+    structure.sections = without_overlaps(structure.sections, Section::range);
     structure
 }
 
 /// What lies in these ranges in the order of the file, without what begins inside another: only a hostile file has that, and
 /// it would have the same bytes walked as often as it has section headers.
-fn apart<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -> Vec<T> {
+fn without_overlaps<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -> Vec<T> {
     sections.sort_by_key(|section| range(section).start);
     let mut end = 0;
     sections.retain(|section| {
         let Range { start, end: own_end } = range(section);
-        let apart = start >= end;
+        let is_separate = start >= end;
         end = end.max(own_end);
-        apart
+        is_separate
     });
     sections
 }
 
 /// The longest name of a section that is kept; each container in it has a copy.
-const LONGEST_NAME: usize = 1 << 10;
+const MAX_NAME_SIZE: usize = 1 << 10;
 
 /// The name of a section, empty where it cannot be read.
 fn name<'data>(section: &object::Section<'data, '_>) -> &'data str {
     section
         .name_bytes()
         .ok()
-        .filter(|name| name.len() <= LONGEST_NAME)
+        .filter(|name| name.len() <= MAX_NAME_SIZE)
         .and_then(|name| std::str::from_utf8(name).ok())
         .unwrap_or_default()
 }
@@ -143,47 +143,50 @@ impl<'data> Structure<'data> {
 
     /// Adds what a host file has, which is all of `view`.
     fn add(&mut self, file: &File<'data>, view: View<'data>) {
-        let (mut registering, mut tables) = (Vec::new(), Vec::new());
+        let (mut wrapper_sections, mut tables) = (Vec::new(), Vec::new());
         for section in file.sections() {
             // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
             let Some((offset, size)) = section.file_range() else { continue };
             let Ok(bytes) = view.part("section", 0, offset, size) else { continue };
             let name = name(&section);
-            let typed = matches!(section.flags(), SectionFlags::Elf { sh_type: offload_binary::SECTION_TYPE, .. });
-            if typed
-                || self.is_one_of(&section, &SECTIONS, &MACH_O_SECTIONS)
+            let has_type = matches!(section.flags(), SectionFlags::Elf { sh_type: offload_binary::SECTION_TYPE, .. });
+            if has_type
+                || self.has_name(&section, &SECTIONS, &MACH_O_SECTIONS)
                 || bundle_section::entry_id(name).is_some()
             {
                 self.sections.push(Section { name: Some(name), view: bytes });
             }
             self.names.push((name, bytes.start()..bytes.start() + size));
-            if self.is_one_of(&section, &wrappers::SECTIONS, &wrappers::MACH_O_SECTIONS) {
-                registering.push((section, offset..offset + size));
+            if self.has_name(&section, &wrappers::SECTIONS, &wrappers::MACH_O_SECTIONS) {
+                wrapper_sections.push((section, offset..offset + size));
             } else if name == image_table::SECTION {
                 tables.push((section, offset..offset + size));
             }
         }
-        if registering.is_empty() && tables.is_empty() {
+        if wrapper_sections.is_empty() && tables.is_empty() {
             return;
         }
-        let [registering, tables] = [registering, tables].map(|sections| apart(sections, |(_, range)| range.clone()));
-        let pointers = Pointers::read(file, view, registering.iter().chain(&tables).map(|(section, _)| section));
-        for (section, range) in registering {
-            let place = InSection { name: name(&section).to_owned(), offset: view.start() + range.start };
-            let room = wrappers::MAX_WRAPPERS - self.wrappers.len();
-            self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers).take(room));
+        let [wrapper_sections, tables] =
+            [wrapper_sections, tables].map(|sections| without_overlaps(sections, |(_, range)| range.clone()));
+        let pointers = Pointers::read(file, view, wrapper_sections.iter().chain(&tables).map(|(section, _)| section));
+        for (section, range) in wrapper_sections {
+            let place = SectionRef { name: name(&section).to_owned(), offset: view.start() + range.start };
+            let left = wrappers::MAX_WRAPPERS - self.wrappers.len();
+            self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers).take(left));
         }
         for (_, range) in tables {
-            let room = image_table::MOST.saturating_sub(self.images.len());
-            self.images.extend(image_table::read(range, view.start(), &pointers).take(room));
+            let left = image_table::MAX_IMAGES.saturating_sub(self.images.len());
+            self.images.extend(image_table::read(range, view.start(), &pointers).take(left));
         }
     }
 
     /// Whether a section is called so, as far as there is room for its name.
-    fn is_one_of(&self, section: &object::Section<'data, '_>, names: &[&str], mach_o: &[(&str, &str)]) -> bool {
+    fn has_name(&self, section: &object::Section<'data, '_>, names: &[&str], mach_o: &[(&str, &str)]) -> bool {
         let name = name(section);
         match self.format {
-            FileFormat::Pe => names.iter().any(|known| known[..PE_NAME.min(known.len())] == *name || *known == name),
+            FileFormat::Pe => {
+                names.iter().any(|known| known[..PE_NAME_SIZE.min(known.len())] == *name || *known == name)
+            }
             FileFormat::MachO => {
                 let segment = section.segment_name().ok().flatten().unwrap_or_default();
                 mach_o.contains(&(segment, name)) || names.contains(&name)
@@ -193,8 +196,8 @@ impl<'data> Structure<'data> {
     }
 
     /// The section that holds this byte of the file.
-    pub fn section_at(&self, offset: u64) -> Option<InSection> {
+    pub fn section_at(&self, offset: u64) -> Option<SectionRef> {
         let (name, range) = self.names.iter().find(|(_, range)| range.contains(&offset))?;
-        Some(InSection { name: (*name).to_owned(), offset: range.start })
+        Some(SectionRef { name: (*name).to_owned(), offset: range.start })
     }
 }

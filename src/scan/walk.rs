@@ -9,7 +9,7 @@ use super::findings::Findings;
 use super::structure::Section;
 use crate::bytes::View;
 use crate::format::{self, bundle_section};
-use crate::inventory::InSection;
+use crate::inventory::SectionRef;
 
 /// Reads containers from the start of `section` on, with zeros between them as padding. It ends at the first bytes
 /// that begin no container or one that cannot be read, and that is an error: here one was to be expected, and to say
@@ -18,7 +18,7 @@ use crate::inventory::InSection;
 /// `images` are sizes by offsets, from a table, for sections where nothing else says them.
 pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findings) -> u64 {
     let name = section.name;
-    let place = name.map(|name| InSection { name: name.to_owned(), offset: section.view.start() });
+    let place = name.map(|name| SectionRef { name: name.to_owned(), offset: section.view.start() });
     let images = images.range(section.view.start()..section.view.start() + section.view.size());
     let images = images.filter(|_| name.and_then(bundle_section::entry_id).is_some());
     let images: BTreeMap<u64, u64> = images.map(|(&offset, &size)| (offset, size)).collect();
@@ -31,7 +31,7 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
         if rest.size() == 0 {
             break;
         }
-        match format::read_in_section(name, first(rest, &images)) {
+        match format::read_in_section(name, first_image(rest, &images)) {
             Some(Ok(container)) => {
                 findings.prefetch.fill(name, &container.contents, rest, findings.options.limit);
                 findings.add(&container, place.as_ref());
@@ -53,7 +53,7 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
 
 /// The image that begins at the view's first byte, where the table says how large it is, or what stands in front of the
 /// next; else all of the view.
-fn first<'data>(rest: View<'data>, images: &BTreeMap<u64, u64>) -> View<'data> {
+fn first_image<'data>(rest: View<'data>, images: &BTreeMap<u64, u64>) -> View<'data> {
     let stated = images.get(&rest.start()).copied();
     let next = images.range(rest.start() + 1..).next().map(|(next, _)| next - rest.start());
     let size = stated.or(next);

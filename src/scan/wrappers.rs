@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use super::pointers::{Pointers, Target};
+use super::pointers::{PointerTarget, Pointers};
 use crate::format::fat_binary_wrapper::{self, CONTAINER_OFFSET, CUDA, HIP, HIP_KPACK_MAGIC};
-use crate::inventory::{InSection, WrapperKind};
+use crate::inventory::{SectionRef, WrapperKind};
 
 /// Sections of the structures.
 pub const SECTIONS: [&str; 2] = [CUDA.section, HIP.section];
@@ -24,14 +24,14 @@ pub const MAX_WRAPPERS: usize = 1 << 16;
 /// A wrapper as it is stored in the file.
 pub struct StoredWrapper<'data> {
     pub kind: WrapperKind,
-    pub section: InSection,
+    pub section: SectionRef,
     pub offset: u64,
-    pub target: Target<'data>,
+    pub target: PointerTarget<'data>,
 }
 
 /// Reads the wrappers of a section, which has this range in its host file; the host file starts at `base` of the file.
 pub fn read<'a, 'data>(
-    section: InSection,
+    section: SectionRef,
     range: Range<u64>,
     base: u64,
     pointers: &'a Pointers<'_, 'data>,
@@ -43,7 +43,7 @@ pub fn read<'a, 'data>(
         }
         let kind = kind_at(place, pointers)?;
         let target = match pointers.at(place + CONTAINER_OFFSET) {
-            Target::Offset(offset) => Target::Offset(base.checked_add(offset)?),
+            PointerTarget::Offset(offset) => PointerTarget::Offset(base.checked_add(offset)?),
             elsewhere => elsewhere,
         };
         Some(StoredWrapper { kind, section: section.clone(), offset: base + place, target })

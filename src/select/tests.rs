@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::format::ContainerType;
-use crate::inventory::{FileFormat, InSection};
+use crate::inventory::{FileFormat, SectionRef};
 
 /// An image described by one word: `sm_90`, `sm_90.ptx`, `gfx90a:xnack+`, `x86_64`.
 fn image(kind: OffloadKind, word: &str) -> Image {
@@ -212,7 +212,7 @@ fn includes_nested_containers_and_ignores_host_entries() {
 
 #[test]
 fn rejects_input_of_the_device_linker() {
-    let section = Some(InSection { name: "__nv_relfatbin".to_owned(), offset: 0 });
+    let section = Some(SectionRef { name: "__nv_relfatbin".to_owned(), offset: 0 });
     let waiting =
         Container { section, ..container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")]) };
     let file = file(vec![waiting]);

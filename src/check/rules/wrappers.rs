@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::{Findings, undecided, violated};
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
-use crate::inventory::{File, PointsTo, Wrapper};
+use crate::inventory::{File, Wrapper, WrapperTarget};
 
 /// Checks that wrappers register every container once.
 pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
@@ -26,16 +26,16 @@ fn check_wrappers(file: &File, findings: &mut Findings) {
     let mut registered: BTreeMap<u64, Vec<&Wrapper>> = BTreeMap::new();
     for wrapper in &file.wrappers {
         let name = format!("the {} wrapper at {:#x}", wrapper.kind.name(), wrapper.offset);
-        match &wrapper.points_to {
-            PointsTo::Container(offset) => registered.entry(*offset).or_default().push(wrapper),
-            PointsTo::Symbol(symbol) => {
+        match &wrapper.target {
+            WrapperTarget::Container(offset) => registered.entry(*offset).or_default().push(wrapper),
+            WrapperTarget::Symbol(symbol) => {
                 findings.add(undecided(format!("{name} registers {symbol}, which another file defines")));
             }
-            PointsTo::Bytes(_) | PointsTo::Nothing if !wrapper.is_orphan() => {}
-            PointsTo::Bytes(offset) => {
+            WrapperTarget::Bytes(_) | WrapperTarget::Nothing if !wrapper.is_orphan() => {}
+            WrapperTarget::Bytes(offset) => {
                 findings.add(violated(format!("{name} registers {offset:#x}, where no container begins")));
             }
-            PointsTo::Nothing => findings.add(violated(format!("{name} registers nothing"))),
+            WrapperTarget::Nothing => findings.add(violated(format!("{name} registers nothing"))),
         }
     }
     for (offset, wrappers) in registered {

@@ -106,7 +106,7 @@ fn write_plain(
     for run in content.runs() {
         sink.push(run);
     }
-    sink.write_with(&mut output, moved)?;
+    sink.write_with_progress(&mut output, moved)?;
     output.commit()?;
     Ok(BundleSummary { size: content.size(), compressed: None })
 }

@@ -13,7 +13,7 @@ use super::job::{ExtractJob, by_file, write};
 use super::{ExtractObserver, ExtractOptions, ExtractedFile, create_directory};
 use crate::error::{Error, Result};
 use crate::io::Output;
-use crate::parallel::{in_parallel, processors};
+use crate::parallel::{map_parallel, processors};
 use crate::scan::{InputSlice, Scan};
 
 /// Writes every image to a file of its own below `directory`.
@@ -77,7 +77,7 @@ impl FileWriter<'_> {
     ) -> Result<(), ExtractError> {
         let (workers, batches) = plan_batches(self.jobs, processors());
         let mut failed = None;
-        in_parallel(&batches, workers, |batch| self.write_batch(batch.clone()), &mut |outcome: BatchOutcome| {
+        map_parallel(&batches, workers, |batch| self.write_batch(batch.clone()), &mut |outcome: BatchOutcome| {
             for image in outcome.written {
                 let (job, name) = (&self.jobs[image.job], &self.names[image.job]);
                 let (size, sha256) = (image.size, image.sha256);

@@ -51,7 +51,7 @@ impl<'a> ExtractJob<'a> {
 /// Returns the decompressed size of all images, in bytes. The sizes that images state are not trusted, so the sum
 /// saturates.
 pub fn total_size(jobs: &[ExtractJob<'_>]) -> u64 {
-    jobs.iter().filter_map(|job| job.found.nested.image.whole_size()).fold(0, u64::saturating_add)
+    jobs.iter().filter_map(|job| job.found.nested.image.decompressed_size()).fold(0, u64::saturating_add)
 }
 
 /// The jobs of each file.

@@ -161,7 +161,7 @@ impl<'a> JsonImage<'a> {
         let InspectedImage { number, image, inspection } = inspected;
         JsonImage {
             identity: ImageIdentity::new(*number, image),
-            address: file.uri_of(image),
+            address: file.image_uri(image),
             not_inspected: inspection.not_inspected,
             kernels: inspection.kernels.iter().map(JsonKernel).collect(),
             debug: JsonDebug {

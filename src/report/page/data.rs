@@ -243,7 +243,7 @@ impl<'a> DataBuilder<'a> {
             form: image.image_kind.name(),
             container: container.container_type.name(),
             offset: image.offset,
-            size: image.whole_size(),
+            size: image.decompressed_size(),
             stored: image.size,
             codec: image.codec.or(container.codec).map(|codec| codec.name()),
             debug: match inspection.debug.level {

@@ -59,7 +59,7 @@ pub fn unbundle_archive(
         let mut sink = Sink::new([input, &temporary]);
         let named = members.iter().map(|member| (member.name.clone(), member.bytes(input, &temporary)));
         archive::write(named, &mut sink).map_err(Error::io(&target.output, "write"))?;
-        sink.write_with(output, moved)?;
+        sink.write_with_progress(output, moved)?;
     }
     commit_all(outputs)
 }

@@ -92,7 +92,7 @@ fn write(
             Some(Location::InFile(view)) => {
                 let mut sink = Sink::new([input]);
                 sink.push(view.data());
-                sink.write_with(output, moved)?;
+                sink.write_with_progress(output, moved)?;
             }
             Some(Location::HostObject(object)) => {
                 let content = extract_host(*object).map_err(|malformed| malformed.in_file(input.path()))?;
@@ -100,7 +100,7 @@ fn write(
                 for run in content.runs() {
                     sink.push(run);
                 }
-                sink.write_with(output, moved)?;
+                sink.write_with_progress(output, moved)?;
             }
         }
     }

@@ -5,6 +5,7 @@
 //! [`ContainerType`], whose [`Descriptor`] asks for everything else.
 
 pub mod bundle;
+pub mod bundle_file;
 pub mod bundle_section;
 pub mod ccob;
 mod container;

@@ -10,9 +10,9 @@ use super::{source_directory, source_files};
 const LAYERS: [&[&str]; 9] = [
     &["error"],
     &["bytes", "content", "parallel"],
-    &["codec", "io", "target"],
+    &["codec", "io", "rewrite", "target"],
     &["archive", "format"],
-    &["host", "inspect", "inventory", "rewrite"],
+    &["host", "inspect", "inventory"],
     &["wrap", "scan", "select", "survey"],
     &["check", "lock"],
     &["ops", "report"],

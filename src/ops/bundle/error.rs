@@ -1,10 +1,10 @@
 //! Errors of the operations on bundles.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::file::{BundleFileError, not_a_bundle};
 use crate::error::Error;
 use crate::format::bundle::FileType;
+use crate::format::bundle_file::BundleFileError;
 
 /// Result of an operation on bundles.
 pub type Result<T, E = BundleError> = std::result::Result<T, E>;
@@ -92,7 +92,7 @@ pub enum BundleError {
         offset: u64,
     },
     /// A file that is not a bundle of the expected type.
-    #[error("{}", not_a_bundle(.path, .file_type))]
+    #[error("{}: not a bundle{}", path.display(), of_type(.file_type))]
     NotABundle {
         /// The file, or the member of an archive.
         path: PathBuf,
@@ -131,13 +131,19 @@ pub enum BundleError {
 /// Reason why two target ids exclude each other.
 const FEATURE_RULE: &str = "all entries for a processor must set the same features";
 
-impl From<BundleFileError> for BundleError {
-    fn from(error: BundleFileError) -> Self {
-        match error {
-            BundleFileError::NotABundle { path, file_type } => BundleError::NotABundle { path, file_type },
-            BundleFileError::File(error) => BundleError::File(error),
+impl BundleError {
+    /// Returns a function that adds the path and the expected type to an error of a reader.
+    pub(super) fn at(path: &Path, file_type: Option<FileType>) -> impl Fn(BundleFileError) -> BundleError {
+        move |error| match error {
+            BundleFileError::NotABundle => BundleError::NotABundle { path: path.to_owned(), file_type },
+            BundleFileError::Malformed(malformed) => malformed.in_file(path).into(),
+            BundleFileError::Search(error) => error.into(),
         }
     }
+}
+
+fn of_type(file_type: &Option<FileType>) -> String {
+    file_type.map(|it| format!(" of type {} ({})", it.name, it.meaning)).unwrap_or_default()
 }
 
 fn or_none(ids: &[String]) -> String {

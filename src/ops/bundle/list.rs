@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::error::Result;
-use super::file::{BundleFile, BundleReader};
+use super::error::{BundleError, Result};
 use super::members::{each_member, is_archive, is_library};
 use crate::codec::Limit;
 use crate::format::bundle::FileType;
+use crate::format::bundle_file::{BundleFile, BundleReader};
 use crate::io::Input;
 
 /// Calls `each` with every ID and the path of its bundle, for all bundles that are back to back in a file or in the
@@ -26,7 +26,8 @@ pub fn list(
         Ok(())
     };
     if !is_archive(input, file_type) {
-        BundleReader::of_input(input, file_type, limit).each(&mut |bundle| list(input.path(), bundle))?;
+        BundleReader::of_input(input, file_type, limit)
+            .each(&BundleError::at(input.path(), file_type), &mut |bundle| list(input.path(), bundle))?;
     } else if is_library(input) {
         each_member(input, &mut |member| {
             member.each_bundle(limit, &mut |bundle| list(&member.path, bundle)).map(|_| ())

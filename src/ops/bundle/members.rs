@@ -6,13 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::Result;
-use super::file::{BundleFile, BundleReader};
+use super::error::{BundleError, Result};
 use crate::archive::{self, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::bundle::{BundleForm, FileType};
+use crate::format::bundle_file::{BundleFile, BundleReader};
 use crate::io::Input;
 
 /// A member and its bytes.
@@ -45,7 +45,7 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&Member) -> Result<()>) 
     let form = archive::ArchiveFormat::of(input.view()).filter(|form| form.is_library());
     let Some(form) = form else {
         let archive = FileType::named("a").expect("the type is in the table");
-        return Err(BundleReader::of_input(input, Some(archive), Limit::default()).not_a_bundle().into());
+        return Err(BundleError::NotABundle { path: input.path().to_owned(), file_type: Some(archive) });
     };
     let members = (form.members)(input.view()).map_err(|malformed| malformed.in_file(input.path()))?;
     for member in members {
@@ -69,8 +69,7 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&Member) -> Result<()>) 
 impl Member<'_> {
     /// Calls `visit` with every bundle of the member, in its order; returns their number.
     pub fn each_bundle(&self, limit: Limit, visit: &mut dyn FnMut(BundleFile<'_>) -> Result<()>) -> Result<usize> {
-        let reader =
-            BundleReader { path: &self.path, view: self.view, input: Some(self.input), file_type: None, limit };
-        reader.each(visit)
+        let reader = BundleReader { view: self.view, input: Some(self.input), file_type: None, limit };
+        reader.each(&BundleError::at(&self.path, None), visit)
     }
 }

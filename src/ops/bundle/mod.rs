@@ -3,7 +3,6 @@
 mod create;
 mod error;
 mod extract;
-mod file;
 mod list;
 mod members;
 mod stats;

@@ -14,13 +14,14 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::matching::{check_entries, serves};
+use super::stream::each_piece_of;
 use super::{Explain, UnbundleOptions, commit_all};
 use crate::archive;
 use crate::codec::Limit;
 use crate::error::{self, Error};
+use crate::format::bundle_file::{BundleFile, FileEntry, Location, extract_host};
 use crate::io::{Input, Output, Sink};
 use crate::ops::bundle::error::{BundleError, Result};
-use crate::ops::bundle::file::{BundleFile, FileEntry, Location, each_piece_of, extract_host};
 use crate::ops::bundle::members::{Member, each_member};
 use crate::target::{BundleEntryId, compatibility};
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use crate::format::bundle_file::BundleFile;
 use crate::ops::bundle::error::{BundleError, Result};
-use crate::ops::bundle::file::BundleFile;
 use crate::target::BundleEntryId;
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 

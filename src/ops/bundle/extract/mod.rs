@@ -3,6 +3,7 @@
 mod archive;
 mod matching;
 mod single;
+mod stream;
 
 use std::path::{Path, PathBuf};
 

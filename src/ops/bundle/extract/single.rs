@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::matching::{check_entries, serves};
+use super::stream::each_piece_of;
 use super::{Explain, UnbundleOptions, commit_all};
 use crate::error;
+use crate::format::bundle_file::{BundleFile, BundleFileError, BundleReader, FileEntry, Location, extract_host};
 use crate::format::ccob::Ccob;
 use crate::io::{Input, Output, Sink};
 use crate::ops::bundle::CompressionStats;
 use crate::ops::bundle::error::{BundleError, Result};
-use crate::ops::bundle::file::{BundleFile, BundleReader, FileEntry, Location, each_piece_of, extract_host};
 use crate::target::compatibility::Fit;
 use crate::target::{BundleEntryId, OffloadKind};
 
@@ -22,11 +23,12 @@ pub fn unbundle_file(
     moved: &mut dyn FnMut(u64),
 ) -> Result<Option<CompressionStats>> {
     let reader = BundleReader::of_input(input, options.file_type, options.limit);
-    let Some(bundle) = reader.read()? else {
+    let fail = BundleError::at(input.path(), options.file_type);
+    let Some(bundle) = reader.read().map_err(&fail)? else {
         return if options.allow_missing {
             write_as_host(input, options).map(|()| None)
         } else {
-            Err(reader.not_a_bundle().into())
+            Err(fail(BundleFileError::NotABundle))
         };
     };
     if let Some(offset) = bundle.next_at {

@@ -5,46 +5,38 @@
 //! must be decompressed to be read.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
+use super::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::{Error, Malformed};
-use crate::format::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
-use crate::format::ccob::{self, Ccob, Failure};
+use crate::format::ccob::{self, Ccob};
 use crate::io::Input;
 use crate::rewrite;
 
-/// Reason why the bundle at the start of a file could not be read.
+/// Reason why the bundle at the start of a view could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BundleFileError {
-    /// The file is not a bundle of the expected type.
-    #[error("{}", not_a_bundle(.path, .file_type))]
-    NotABundle {
-        /// The file, or the member of an archive.
-        path: PathBuf,
-        /// The expected type; `None` where any was accepted.
-        file_type: Option<FileType>,
-    },
-    /// An error about the file.
+    /// The bytes are not a bundle of the expected type.
+    #[error("not a bundle")]
+    NotABundle,
+    /// The bundle is malformed.
     #[error(transparent)]
-    File(#[from] Error),
-}
-
-/// Formats the error for a file that is not a bundle of the expected type.
-pub(super) fn not_a_bundle(path: &Path, file_type: &Option<FileType>) -> String {
-    match file_type {
-        Some(it) => format!("{}: not a bundle of type {} ({})", path.display(), it.name, it.meaning),
-        None => format!("{}: not a bundle", path.display()),
-    }
+    Malformed(#[from] Malformed),
+    /// The file could not be searched.
+    #[error(transparent)]
+    Search(#[from] Error),
 }
 
 type Result<T, E = BundleFileError> = std::result::Result<T, E>;
 
 /// The first bundle of a file.
+#[derive(Debug)]
 pub struct BundleFile<'data> {
+    /// Entries in the order of the bundle.
     pub entries: Vec<FileEntry<'data>>,
     /// Its stored form, where it is compressed.
     pub ccob: Option<Ccob<'data>>,
@@ -53,13 +45,18 @@ pub struct BundleFile<'data> {
 }
 
 /// An entry: an ID and its file.
+#[derive(Debug)]
 pub struct FileEntry<'data> {
+    /// ID as written.
     pub id: String,
+    /// Location of the file's bytes.
     pub location: Location<'data>,
 }
 
 /// Location of an entry's bytes.
+#[derive(Debug)]
 pub enum Location<'data> {
+    /// In the view.
     InFile(View<'data>),
     /// In the decompressed bytes of the bundle.
     InStream(Range<u64>),
@@ -72,12 +69,13 @@ pub enum Location<'data> {
 /// A view to read, and the expected form.
 #[derive(Clone, Copy)]
 pub struct BundleReader<'data> {
-    pub path: &'data Path,
+    /// Bytes to read.
     pub view: View<'data>,
     /// File that contains the view, if any: large files are searched in blocks.
     pub input: Option<&'data Input>,
     /// The expected type.
     pub file_type: Option<FileType>,
+    /// Limit on the size of decompressed bytes.
     pub limit: Limit,
 }
 
@@ -94,7 +92,7 @@ impl FileEntry<'_> {
 impl<'data> BundleReader<'data> {
     /// Creates a reader of a whole file.
     pub fn of_input(input: &'data Input, file_type: Option<FileType>, limit: Limit) -> Self {
-        BundleReader { path: input.path(), view: input.view(), input: Some(input), file_type, limit }
+        BundleReader { view: input.view(), input: Some(input), file_type, limit }
     }
 
     /// Reads the bundle at the start of the view; `None` where it is not a bundle. Malformed bundles are errors.
@@ -109,14 +107,16 @@ impl<'data> BundleReader<'data> {
 
     /// Calls `visit` with all bundles that are back to back, and returns their number. Only bundles may follow a
     /// bundle.
-    pub fn each<E: From<BundleFileError>>(
+    /// `fail` converts errors of the reader.
+    pub fn each<E>(
         self,
+        fail: &dyn Fn(BundleFileError) -> E,
         visit: &mut dyn FnMut(BundleFile<'data>) -> Result<(), E>,
     ) -> Result<usize, E> {
         let mut reader = self;
         for count in 0.. {
-            let Some(bundle) = reader.read()? else {
-                return if count == 0 { Ok(0) } else { Err(reader.not_a_bundle().into()) };
+            let Some(bundle) = reader.read().map_err(fail)? else {
+                return if count == 0 { Ok(0) } else { Err(fail(BundleFileError::NotABundle)) };
             };
             let next_at = bundle.next_at;
             visit(bundle)?;
@@ -135,21 +135,21 @@ impl<'data> BundleReader<'data> {
     }
 
     fn compressed(&self) -> Result<BundleFile<'data>> {
-        let ccob = Ccob::read(self.view).map_err(|error| self.broken(error))?;
+        let ccob = Ccob::read(self.view)?;
         let next_at = self.next_after(ccob.view.size());
-        let is_binary = ccob.start(MAGIC.len()).map_err(|error| self.broken(error))? == MAGIC;
+        let is_binary = ccob.start(MAGIC.len())? == MAGIC;
         if is_binary && self.allows(|form| matches!(form, BundleForm::Binary | BundleForm::Object)) {
-            let entries = index(&ccob).map_err(|error| self.broken(error))?;
+            let entries = index(&ccob)?;
             return Ok(BundleFile { entries, ccob: Some(ccob), next_at });
         }
-        let restored = ccob.decompress(self.limit).map_err(|error| self.broken(error))?;
-        let inner = BundleReader { path: self.path, view: View::new(&restored), input: None, ..*self };
-        let Some((entries, _)) = inner.plain(inner.view)? else { return Err(self.not_a_bundle()) };
+        let restored = ccob.decompress(self.limit)?;
+        let inner = BundleReader { view: View::new(&restored), input: None, ..*self };
+        let Some((entries, _)) = inner.plain(inner.view)? else { return Err(BundleFileError::NotABundle) };
         let mut kept = Vec::new();
         for FileEntry { id, location } in entries {
             let bytes = match location {
                 Location::InFile(view) => view.data().to_vec(),
-                Location::HostObject(object) => extract_host(object).map_err(|error| self.broken(error))?.to_vec(),
+                Location::HostObject(object) => extract_host(object)?.to_vec(),
                 Location::InStream(_) | Location::Decompressed(_) => {
                     unreachable!("the decompressed bundle is not compressed")
                 }
@@ -161,17 +161,16 @@ impl<'data> BundleReader<'data> {
 
     /// Reads a bundle that is not compressed; also returns its size if it states one.
     fn plain<'a>(&self, view: View<'a>) -> Result<Option<(Vec<FileEntry<'a>>, Option<u64>)>> {
-        let broken = |error| self.broken(error);
         let may_be_binary = self.allows(|form| matches!(form, BundleForm::Binary | BundleForm::Object));
         if may_be_binary && view.starts_with(MAGIC) {
-            let bundle = Bundle::read(view).map_err(broken)?;
+            let bundle = Bundle::read(view)?;
             let entries = bundle.entries.into_iter();
             let entries =
                 entries.map(|it| FileEntry { id: it.text.to_owned(), location: Location::InFile(it.code_object) });
             return Ok(Some((entries.collect(), Some(bundle.view.size()))));
         }
         if self.allows(|form| form == BundleForm::Object) && rewrite::object_format(view).is_some() {
-            return Ok(object(view).map_err(broken)?.map(|entries| (entries, None)));
+            return Ok(object(view)?.map(|entries| (entries, None)));
         }
         if self.allows(|form| matches!(form, BundleForm::Text { .. })) {
             let marks = self.marks(view)?;
@@ -179,7 +178,7 @@ impl<'data> BundleReader<'data> {
                 Some(BundleForm::Text { comment }) => vec![comment],
                 _ => COMMENTS.to_vec(),
             };
-            let Some(entries) = text::read(view, &marks, &comments).map_err(broken)? else { return Ok(None) };
+            let Some(entries) = text::read(view, &marks, &comments)? else { return Ok(None) };
             let entries = entries.into_iter();
             let entries =
                 entries.map(|it| FileEntry { id: it.text.to_owned(), location: Location::InFile(it.code_object) });
@@ -201,15 +200,6 @@ impl<'data> BundleReader<'data> {
             marks.extend(finder.find_iter(block).map(|at| offset + at as u64 - start));
         })?;
         Ok(marks)
-    }
-
-    fn broken(&self, malformed: Malformed) -> BundleFileError {
-        malformed.in_file(self.path).into()
-    }
-
-    /// Returns the error for a file that is not a bundle.
-    pub fn not_a_bundle(&self) -> BundleFileError {
-        BundleFileError::NotABundle { path: self.path.to_owned(), file_type: self.file_type }
     }
 }
 
@@ -234,34 +224,6 @@ fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<FileEntry<'data>>, Malformed> 
 
 /// Number of bytes that are decompressed first. A real index has one or two kilobytes.
 const FIRST_START: usize = 16 << 10;
-
-/// Calls `consume` with the pieces of parts of the decompressed bundle as they are produced, and with the recipient of
-/// the part. The whole bundle is decompressed, because only that verifies it.
-pub fn each_piece_of<T>(
-    ccob: &Ccob,
-    path: &Path,
-    mut parts: Vec<(Range<u64>, T)>,
-    consume: &mut dyn FnMut(&mut T, &[u8]) -> Result<(), Error>,
-    moved: &mut dyn FnMut(u64),
-) -> Result<(), Error> {
-    let mut at = 0;
-    let result = ccob.each_piece(|piece| {
-        let end = at + piece.len() as u64;
-        for (range, recipient) in &mut parts {
-            let (from, to) = (range.start.clamp(at, end), range.end.clamp(at, end));
-            if from < to {
-                consume(recipient, &piece[(from - at) as usize..(to - at) as usize])?;
-            }
-        }
-        at = end;
-        moved(piece.len() as u64);
-        Ok(())
-    });
-    result.map_err(|failure| match failure {
-        Failure::Malformed(malformed) => malformed.in_file(path),
-        Failure::Consumer(error) => error,
-    })
-}
 
 /// Reads the entries of a bundle of objects; `None` for an object that is not a bundle.
 fn object(view: View<'_>) -> Result<Option<Vec<FileEntry<'_>>>, Malformed> {

@@ -1,6 +1,6 @@
 //! Matching of code with the architectures of a policy: exact code, code that runs on a device, entries of lists.
 
-use super::policy::PolicyTarget;
+use super::target::PolicyTarget;
 use crate::target::compatibility::{Fit, serves};
 use crate::target::{TargetId, nvptx};
 

@@ -1,6 +1,6 @@
 //! Facts that rules evaluate: the device images of a file, each with the target of its code and how it is stored.
 
-use super::policy::{PolicyTarget, compute};
+use super::target::{PolicyTarget, compute};
 use super::verdict::ImageLocation;
 use crate::codec::Codec;
 use crate::format::ImageKind;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::facts::{FileFacts, ImageCode, ImageFacts};
-use super::policy::{PolicyTarget, Size};
+use super::policy::Size;
+use super::target::PolicyTarget;
 use crate::codec::Codec;
 use crate::inspect::DebugLevel;
 use crate::survey::AnalyzedFile;

@@ -15,14 +15,18 @@ mod policy;
 mod readers;
 mod rule;
 mod rules;
+mod suggestions;
+mod target;
 mod verdict;
 
 pub use generate::generate_policy;
 pub use policy::{
-    Contradiction, Exception, InvalidPolicyTarget, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy,
-    PolicyCause, PolicyError, PolicyTarget, Requirements, Size, Suggestions,
+    Contradiction, Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause, PolicyError,
+    Requirements, Size,
 };
 pub use readers::Reader;
 pub use rule::Rule;
 pub use rules::{CheckedFile, check};
+pub use suggestions::Suggestions;
+pub use target::{InvalidPolicyTarget, PolicyTarget};
 pub use verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};

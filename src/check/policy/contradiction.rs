@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::{PolicyTarget, Size};
+use super::Size;
 use crate::check::coverage::{allows, may_run_on};
+use crate::check::target::PolicyTarget;
 
 /// Two entries of a policy that no file can satisfy together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

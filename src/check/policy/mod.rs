@@ -8,7 +8,6 @@ mod error;
 mod resolve;
 mod size;
 mod syntax;
-mod target;
 
 use std::collections::BTreeSet;
 
@@ -17,13 +16,13 @@ use regex::Regex;
 
 use super::readers::Reader;
 use super::rule::Rule;
+use super::target::PolicyTarget;
 use crate::inspect::DebugLevel;
 use crate::survey::AnalysisOptions;
 
 pub use contradiction::Contradiction;
-pub use error::{PolicyCause, PolicyError, Suggestions};
+pub use error::{PolicyCause, PolicyError};
 pub use size::Size;
-pub use target::{InvalidPolicyTarget, PolicyTarget, compute};
 
 /// A policy.
 #[derive(Debug)]

@@ -8,13 +8,13 @@ use regex::Regex;
 use toml::Spanned;
 
 use super::contradiction::{Located, SpannedArchs, SpannedSizes};
-use super::error::{PolicyCause, PolicyError, Suggestions, line_and_column};
+use super::error::{PolicyCause, PolicyError, line_and_column};
 use super::syntax::{self, ByteCount, List, Text};
-use super::{
-    Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, PolicyTarget, Requirements, Size,
-};
+use super::{Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, Requirements, Size};
 use crate::check::readers::Reader;
 use crate::check::rule::Rule;
+use crate::check::suggestions::Suggestions;
+use crate::check::target::PolicyTarget;
 use crate::inspect::DebugLevel;
 use crate::target::{nvptx, processors::Processor, target_id::cut};
 

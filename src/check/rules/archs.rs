@@ -3,7 +3,8 @@
 use super::findings::{Findings, RuleFinding, undecided, violated};
 use crate::check::coverage::{allows, has_exact_code, runs_on_device};
 use crate::check::facts::{FileFacts, ImageCode};
-use crate::check::policy::{PolicyTarget, Requirements};
+use crate::check::policy::Requirements;
+use crate::check::target::PolicyTarget;
 use crate::target::nvptx::{self, Suffix};
 
 /// Requires code that is built for exactly these architectures.

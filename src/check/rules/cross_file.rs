@@ -7,8 +7,9 @@ use super::findings::{Findings, violated};
 use super::{AllFiles, Evaluator};
 use crate::check::coverage::allows;
 use crate::check::facts::{FileFacts, ImageCode};
-use crate::check::policy::{Pattern, PolicyTarget, Requirements, Size};
+use crate::check::policy::{Pattern, Requirements, Size};
 use crate::check::rule::Rule;
+use crate::check::target::PolicyTarget;
 use crate::inventory::File;
 use crate::target::{TargetId, processors::Processor};
 

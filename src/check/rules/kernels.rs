@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::findings::{Findings, undecided, violated};
 use crate::check::coverage::has_exact_code;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
-use crate::check::policy::{KernelArchs, KernelLimit, KernelRequirement, PolicyTarget, Requirements};
+use crate::check::policy::{KernelArchs, KernelLimit, KernelRequirement, Requirements};
+use crate::check::target::PolicyTarget;
 use crate::inspect::Kernel;
 
 pub fn requires_coverage(requirements: &Requirements) -> bool {

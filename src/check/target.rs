@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::error::Suggestions;
+use super::suggestions::Suggestions;
 use crate::target::{InvalidTargetId, TargetId, nvptx, nvptx::Suffix, processors::PROCESSORS};
 
 /// An architecture that code is built for.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fatbin::bytes::View;
 use fatbin::error::Malformed;
-use fatbin::format::Container;
+use fatbin::format::ContainerView;
 
 /// Number of bytes before the container when it is read as a part of a larger file.
 const BEFORE: u64 = 24;
@@ -13,7 +13,7 @@ const BEFORE: u64 = 24;
 ///
 /// Either both are rejected, or both yield the same container at its offset. A container truncated to its stated size
 /// reads as the same container.
-pub fn check_container(data: &[u8], read: impl for<'data> Fn(View<'data>) -> Result<Container<'data>, Malformed>) {
+pub fn check_container(data: &[u8], read: impl for<'data> Fn(View<'data>) -> Result<ContainerView<'data>, Malformed>) {
     let alone = read(View::new(data));
 
     let mut larger = vec![0x5a; BEFORE as usize];

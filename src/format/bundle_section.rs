@@ -6,7 +6,7 @@
 //! the section `.tgtimg` lists them for the runtime. Source: Clang Offload Bundler document; files of oneAPI 2025 and
 //! 2026, whose frames match `.tgtimg` in number and size.
 
-use super::{Container, ContainerType, Contents, DeviceImage, Image, ImageKind};
+use super::{ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView};
 use crate::bytes::View;
 use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
@@ -31,7 +31,7 @@ const START: usize = 64;
 
 /// Reads the container at the view's start, in the section with this ID in its name; the view extends to the end of the
 /// section. The ID is empty where the host file truncates names.
-pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<Container<'data>, Malformed> {
+pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<ContainerView<'data>, Malformed> {
     let kind = id.split_once('-').and_then(|(kind, _)| OffloadKind::from_name(kind));
     if id.is_empty() || kind == Some(OffloadKind::Sycl) {
         let triple = id.split_once('-').map(|(_, triple)| triple);
@@ -39,7 +39,7 @@ pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<Container<'
     }
     let parsed = BundleEntryId::parse(id)
         .ok_or_else(|| view.malformed("section name", 0, Cause::BundleEntryId { id: id.to_owned() }))?;
-    let mut image = Image::new(view, kind, Some(parsed.triple), parsed.target_id);
+    let mut image = ImageView::new(view, kind, Some(parsed.triple), parsed.target_id);
     image.id = Some(id);
     if kind == Some(OffloadKind::Host) && view.data() == HOST {
         image.image_kind = ImageKind::Empty;
@@ -52,23 +52,27 @@ fn sycl<'data>(
     kind: Option<OffloadKind>,
     triple: Option<&'data str>,
     view: View<'data>,
-) -> Result<Container<'data>, Malformed> {
+) -> Result<ContainerView<'data>, Malformed> {
     if codec::check_start(Codec::Zstd, view).is_err() {
-        return Ok(with_one_image(ContainerType::SyclImage, view, Image::new(view, kind, triple, None)));
+        return Ok(with_one_image(ContainerType::SyclImage, view, ImageView::new(view, kind, triple, None)));
     }
     let full_size = codec::frame_content_size(view)?;
     let size = codec::stream_size(Codec::Zstd, view, full_size)?;
     let stored = view.part("SYCL image", 0, 0, size)?;
     let start = codec::decompress_start(Codec::Zstd, stored, START)?;
-    let mut image = Image::new(stored, kind, triple, None);
+    let mut image = ImageView::new(stored, kind, triple, None);
     image.image_kind = DeviceImage::identify(View::new(&start)).image_kind;
     image.codec = Some(Codec::Zstd);
     image.full_size = Some(full_size);
     Ok(with_one_image(ContainerType::SyclImage, stored, image))
 }
 
-fn with_one_image<'data>(container_type: ContainerType, view: View<'data>, image: Image<'data>) -> Container<'data> {
-    Container { container_type, version: None, view, contents: Contents::Images(vec![image]) }
+fn with_one_image<'data>(
+    container_type: ContainerType,
+    view: View<'data>,
+    image: ImageView<'data>,
+) -> ContainerView<'data> {
+    ContainerView { container_type, version: None, view, contents: Contents::Images(vec![image]) }
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! A container as its reader returns it: its images, or a compressed container.
 
 use super::stored_hash::StoredHash;
-use super::{ContainerType, Image};
+use super::{ContainerType, ImageView};
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::Malformed;
 
 /// A container and its images, borrowed from the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Container<'data> {
+pub struct ContainerView<'data> {
     /// Type of the container.
     pub container_type: ContainerType,
     /// Version of the format, where it has one.
@@ -23,14 +23,14 @@ pub struct Container<'data> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents<'data> {
     /// Images, in the order of the container.
-    Images(Vec<Image<'data>>),
+    Images(Vec<ImageView<'data>>),
     /// A container that must be decompressed before it can be read.
     Compressed(Compressed<'data>),
 }
 
-impl<'data> Container<'data> {
+impl<'data> ContainerView<'data> {
     /// Returns the images; empty where the container must be decompressed first.
-    pub fn images(&self) -> &[Image<'data>] {
+    pub fn images(&self) -> &[ImageView<'data>] {
         match &self.contents {
             Contents::Images(images) => images,
             Contents::Compressed(_) => &[],

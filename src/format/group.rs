@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Image;
+use super::ImageView;
 use crate::bytes::View;
 use crate::codec::{Codec, Limit};
 use crate::error::Malformed;
@@ -28,8 +28,8 @@ impl<'data> GroupCache<'data> {
         self.full
     }
 
-    /// Returns the bytes of an image, like [`Image::bytes`]. All images passed to one cache must be of one container.
-    pub fn bytes<'a>(&'a mut self, image: &Image<'data>, limit: Limit) -> Result<Cow<'a, [u8]>, Malformed> {
+    /// Returns the bytes of an image, like [`ImageView::bytes`]. All images passed to one cache must be of one container.
+    pub fn bytes<'a>(&'a mut self, image: &ImageView<'data>, limit: Limit) -> Result<Cow<'a, [u8]>, Malformed> {
         if matches!(image.codec, None | Some(Codec::None)) {
             return image.bytes(limit);
         }
@@ -58,12 +58,12 @@ mod tests {
     fn a_group_is_decompressed_once_for_all_of_its_images() {
         let payload = b"first image, second image";
         let stored = zstd::bulk::compress(payload, 3).unwrap();
-        let image = |offset, size| Image {
+        let image = |offset, size| ImageView {
             image_kind: ImageKind::Unknown,
             codec: Some(Codec::Zstd),
             full_size: Some(size),
             part: Some(GroupPart { offset, whole: payload.len() as u64 }),
-            ..Image::new(View::new(&stored), None, None, None)
+            ..ImageView::new(View::new(&stored), None, None, None)
         };
         let mut group = GroupCache::default();
         for (offset, size) in [(0, 11), (13, 12), (0, 11)] {

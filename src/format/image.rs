@@ -12,7 +12,7 @@ use crate::target::OffloadKind;
 /// A device image with the properties that its container states. Properties that the container leaves open are taken
 /// from the image's own header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image<'data> {
+pub struct ImageView<'data> {
     /// Offload kind; absent where the container does not state it, or states an unknown one.
     pub kind: Option<OffloadKind>,
     /// Kind of the image.
@@ -55,13 +55,13 @@ pub struct UnknownValue {
     pub value: u64,
 }
 
-impl<'data> Image<'data> {
+impl<'data> ImageView<'data> {
     /// Creates an image with the properties that the container states, completed from the image's header. Empty strings
     /// count as absent.
     pub(super) fn new(view: View<'data>, kind: Option<OffloadKind>, triple: Option<&str>, arch: Option<&str>) -> Self {
         let own = DeviceImage::identify(view);
         let stated = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
-        Image {
+        ImageView {
             kind,
             image_kind: own.image_kind,
             triple: stated(triple).or(own.triple.map(str::to_owned)),

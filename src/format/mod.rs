@@ -21,11 +21,11 @@ pub mod offload_binary;
 mod recognize;
 mod stored_hash;
 
-pub use container::{Compressed, Container, Contents};
+pub use container::{Compressed, ContainerView, Contents};
 pub use container_type::{ContainerType, Descriptor, Recognition, RegisteringRuntime, SelectionScope, WrapInput};
 pub use device_image::DeviceImage;
 pub use group::GroupCache;
-pub use image::{GroupPart, Image, UnknownValue, image_range, without_nul};
+pub use image::{GroupPart, ImageView, UnknownValue, image_range, without_nul};
 pub use image_kind::ImageKind;
 pub use recognize::{
     FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, device_elf, not_a_container, of_magic,

@@ -1,7 +1,7 @@
 //! Recognition of containers, and of images without one.
 
 use super::container_type::Recognition;
-use super::{Container, ContainerType, Contents, DeviceImage, Image, ImageKind};
+use super::{ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView};
 use super::{bundle, bundle_section, ccob, cuda_fatbin, offload_binary};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
@@ -11,7 +11,7 @@ use crate::target::triple;
 ///
 /// The view may extend beyond the container. Everything that the container states is checked before it is used, so
 /// that bytes which only resemble the magic are an error.
-pub type ReadContainer = for<'data> fn(View<'data>) -> Result<Container<'data>, Malformed>;
+pub type ReadContainer = for<'data> fn(View<'data>) -> Result<ContainerView<'data>, Malformed>;
 
 /// A container format that is found by its magic.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +80,7 @@ pub fn of_magic(view: View) -> Option<&'static Format> {
 }
 
 /// Reads the container or the image without one at the view's first byte; `None` where there is neither.
-pub fn read(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
+pub fn read(view: View<'_>) -> Option<Result<ContainerView<'_>, Malformed>> {
     match of_magic(view) {
         Some(format) => Some((format.read)(view)),
         None => bare_image(view).map(Ok),
@@ -91,7 +91,7 @@ pub fn read(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
 pub fn read_in_section<'data>(
     name: Option<&'data str>,
     view: View<'data>,
-) -> Option<Result<Container<'data>, Malformed>> {
+) -> Option<Result<ContainerView<'data>, Malformed>> {
     match name.and_then(bundle_section::entry_id) {
         Some(id) => Some(bundle_section::container(id, view)),
         None => read(view),
@@ -114,7 +114,7 @@ pub fn check_elf(view: View) -> Result<(), Malformed> {
 
 /// Reads the image without a container at the view's first byte, where containers are expected: an ELF file up to its
 /// own end, anything else up to the end of the view.
-pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
+pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
     let container_type = match DeviceImage::identify(view).image_kind {
         ImageKind::Elf => return device_elf(view),
         ImageKind::Ptx => ContainerType::Ptx,
@@ -122,26 +122,27 @@ pub fn bare_image(view: View<'_>) -> Option<Container<'_>> {
         ImageKind::SpirV => ContainerType::SpirV,
         _ => return None,
     };
-    let contents = Contents::Images(vec![Image::new(view, None, None, None)]);
-    Some(Container { container_type, version: None, view, contents })
+    let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);
+    Some(ContainerView { container_type, version: None, view, contents })
 }
 
 /// Reads a file that is a device image without a container. ELF files for host machines are excluded, because they are
 /// programs and libraries. A device ELF file with malformed headers, such as a truncated download, is an error: inside
 /// a container the runtime would decide, but here nothing else would indicate device code.
-pub fn bare_device_file(view: View<'_>) -> Option<Result<Container<'_>, Malformed>> {
+pub fn bare_device_file(view: View<'_>) -> Option<Result<ContainerView<'_>, Malformed>> {
     let Some(container) = bare_image(view) else { return super::device_elf::broken(view).map(Err) };
-    let is_for_device = |image: &Image| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
+    let is_for_device =
+        |image: &ImageView| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
     let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(is_for_device);
     is_one.then_some(Ok(container))
 }
 
 /// Reads the device ELF file at the view's first byte as a container of one image; `None` for any other bytes and for a
 /// machine without a known triple.
-pub fn device_elf(view: View<'_>) -> Option<Container<'_>> {
+pub fn device_elf(view: View<'_>) -> Option<ContainerView<'_>> {
     let image = DeviceImage::identify(view);
     let view = view.part("ELF file", 0, 0, image.own_size?).ok()?;
     image.triple?;
-    let contents = Contents::Images(vec![Image::new(view, None, None, None)]);
-    Some(Container { container_type: ContainerType::DeviceElf, version: None, view, contents })
+    let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);
+    Some(ContainerView { container_type: ContainerType::DeviceElf, version: None, view, contents })
 }

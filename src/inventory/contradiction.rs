@@ -1,11 +1,11 @@
 //! Containers and images that disagree about the processor.
 
 use crate::codec::Codec;
-use crate::format::{DeviceImage, Image};
+use crate::format::{DeviceImage, ImageView};
 use crate::target::{compatibility, nvptx};
 
 /// Returns the arch in the image's own header if code for it is not code for the arch that the container states.
-pub fn contradicting_arch(image: &Image<'_>) -> Option<String> {
+pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
     let is_plain = matches!(image.codec, None | Some(Codec::None));
     let own = DeviceImage::identify(image.view).arch.filter(|_| is_plain)?;
     let stated = image.arch.as_ref()?;

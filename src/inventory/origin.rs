@@ -8,7 +8,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::bytes::View;
 use crate::codec::Codec;
-use crate::format::{Image, ImageKind};
+use crate::format::{ImageKind, ImageView};
 use crate::target::nvptx;
 
 /// Origin of an image; properties that it does not state are absent.
@@ -25,7 +25,7 @@ pub struct Origin {
 const MAX_PRODUCER_SIZE: usize = 256;
 
 /// Returns the origin of an image, as far as it can be read without decompression.
-pub fn stored_origin(image: &Image<'_>) -> Origin {
+pub fn stored_origin(image: &ImageView<'_>) -> Origin {
     let is_plain = matches!(image.codec, None | Some(Codec::None));
     if is_plain { origin(image.image_kind, image.view) } else { Origin::default() }
 }

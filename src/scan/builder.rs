@@ -44,11 +44,11 @@ impl<'a> Place<'a> {
 
 impl InventoryBuilder<'_> {
     /// Records a container of the file.
-    pub fn container(&mut self, container: &format::Container<'_>, section: Option<&SectionRef>) -> Container {
+    pub fn container(&mut self, container: &format::ContainerView<'_>, section: Option<&SectionRef>) -> Container {
         self.record(container, Place { section, stream: None, depth: 0 })
     }
 
-    fn record(&mut self, container: &format::Container<'_>, place: Place<'_>) -> Container {
+    fn record(&mut self, container: &format::ContainerView<'_>, place: Place<'_>) -> Container {
         let (codec, images) = match &container.contents {
             Contents::Images(images) => (None, self.images(images, place)),
             Contents::Compressed(compressed) => {
@@ -92,7 +92,7 @@ impl InventoryBuilder<'_> {
     fn decompressed(&mut self, bytes: &[u8], place: Place<'_>) -> Vec<Image> {
         let view = View::new(bytes);
         let error = match format::read(view) {
-            Some(Ok(format::Container { contents: Contents::Images(images), .. })) => {
+            Some(Ok(format::ContainerView { contents: Contents::Images(images), .. })) => {
                 return self.images(&images, place);
             }
             Some(Ok(_)) => view.malformed("compressed container", 0, Cause::CompressedTwice),
@@ -102,14 +102,19 @@ impl InventoryBuilder<'_> {
         self.error(error, place)
     }
 
-    fn images(&mut self, images: &[format::Image<'_>], place: Place<'_>) -> Vec<Image> {
+    fn images(&mut self, images: &[format::ImageView<'_>], place: Place<'_>) -> Vec<Image> {
         let mut group = GroupCache::with_buffer(std::mem::take(&mut self.buffer));
         let recorded = images.iter().map(|image| self.image(image, &mut group, place)).collect();
         self.buffer = group.into_buffer();
         recorded
     }
 
-    fn image<'data>(&mut self, image: &format::Image<'data>, group: &mut GroupCache<'data>, place: Place<'_>) -> Image {
+    fn image<'data>(
+        &mut self,
+        image: &format::ImageView<'data>,
+        group: &mut GroupCache<'data>,
+        place: Place<'_>,
+    ) -> Image {
         let is_in_file = place.stream.is_none();
         let mut recorded = Image {
             kind: image.kind,
@@ -140,7 +145,7 @@ impl InventoryBuilder<'_> {
     /// Records the producer of an image, and its hash if that is an option.
     fn record_contents<'data>(
         &mut self,
-        image: &format::Image<'data>,
+        image: &format::ImageView<'data>,
         group: &mut GroupCache<'data>,
         place: Place<'_>,
         recorded: &mut Image,

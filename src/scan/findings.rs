@@ -46,7 +46,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Records a container.
-    pub fn add(&mut self, container: &format::Container, section: Option<&SectionRef>) {
+    pub fn add(&mut self, container: &format::ContainerView, section: Option<&SectionRef>) {
         let mut builder = InventoryBuilder {
             options: self.options,
             errors: &mut self.errors,

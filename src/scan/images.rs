@@ -309,7 +309,7 @@ fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterator<It
 fn decompress(container: &Container, space: &Space<'_>, limit: Limit) -> Result<Vec<u8>, Malformed> {
     let view = space.view().part("container", container.start, container.start, container.size)?;
     match format::read(view) {
-        Some(Ok(format::Container { contents: Contents::Compressed(compressed), .. })) => {
+        Some(Ok(format::ContainerView { contents: Contents::Compressed(compressed), .. })) => {
             compressed.decompress_unverified(limit)
         }
         Some(Err(error)) => Err(error),

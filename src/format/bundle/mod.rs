@@ -27,20 +27,20 @@ pub use raw::{HOST_CONTENT, MAGIC, section_name};
 pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};
 pub use write::write;
 
-use super::{Container, ContainerType, Contents, Image, ImageKind};
+use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
 use crate::bytes::View;
 use crate::error::Malformed;
 use crate::target::OffloadKind;
 
 /// Reads the bundle at the view's start as a container; host entries are among its images.
-pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
+pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let bundle = Bundle::read(view)?;
     let contents = Contents::Images(bundle.entries.iter().map(image).collect());
-    Ok(Container { container_type: ContainerType::Bundle, version: None, view: bundle.view, contents })
+    Ok(ContainerView { container_type: ContainerType::Bundle, version: None, view: bundle.view, contents })
 }
 
-fn image<'data>(entry: &BundleEntry<'data>) -> Image<'data> {
-    let mut image = Image::new(entry.code_object, Some(entry.id.kind), Some(entry.id.triple), entry.id.target_id);
+fn image<'data>(entry: &BundleEntry<'data>) -> ImageView<'data> {
+    let mut image = ImageView::new(entry.code_object, Some(entry.id.kind), Some(entry.id.triple), entry.id.target_id);
     image.id = Some(entry.text);
     if entry.id.kind == OffloadKind::Host && image.image_kind == ImageKind::Elf {
         image.image_kind = ImageKind::HostObject;

@@ -28,16 +28,16 @@ pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub use read::{CudaFatbin, FatbinEntry};
 pub use write::{Member, write};
 
-use super::{Container, ContainerType, Contents, Image, ImageKind};
+use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::target::{OffloadKind, triple};
 
 /// Reads the container at the view's start.
-pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
+pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let fatbin = CudaFatbin::read(view)?;
-    Ok(Container {
+    Ok(ContainerView {
         container_type: ContainerType::CudaFatbin,
         version: Some(u32::from(fatbin.version)),
         view: fatbin.view,
@@ -47,12 +47,12 @@ pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
 
 /// Returns an image with the properties that the container states: the bytes of a compressed image state nothing, and
 /// those of others agree.
-fn image<'data>(entry: &FatbinEntry<'data>) -> Image<'data> {
+fn image<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
     let header = &entry.header;
     let codec = entry.codec;
     // For an image in a group, the header states the size in the decompressed payload.
     let full_size = if entry.part.is_some() { header.stored_size } else { header.full_size };
-    Image {
+    ImageView {
         kind: Some(OffloadKind::Cuda),
         image_kind: match header.kind {
             kind::PTX => ImageKind::Ptx,

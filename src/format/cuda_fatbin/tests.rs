@@ -71,7 +71,7 @@ fn naive_payloads(bytes: &[u8]) -> Vec<&[u8]> {
     payloads
 }
 
-fn images(bytes: &[u8]) -> Vec<Image<'_>> {
+fn images(bytes: &[u8]) -> Vec<ImageView<'_>> {
     container(View::new(bytes)).unwrap().images().to_vec()
 }
 

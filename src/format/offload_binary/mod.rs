@@ -25,7 +25,7 @@ pub use write::{Member, Written, compress, write};
 
 use std::path::Path;
 
-use super::{Container, ContainerType, Image, ImageKind, UnknownValue};
+use super::{ContainerType, ContainerView, ImageKind, ImageView, UnknownValue};
 use crate::bytes::View;
 use crate::error::Malformed;
 use crate::target::OffloadKind;
@@ -70,9 +70,9 @@ const IMAGE_KINDS: [(&str, u16); 5] = [
 ];
 
 /// Reads the binary at the view's start as a container.
-pub fn container(view: View<'_>) -> Result<Container<'_>, Malformed> {
+pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let binary = OffloadBinary::read(view)?;
-    Ok(Container {
+    Ok(ContainerView {
         container_type: ContainerType::OffloadBinary,
         version: Some(binary.version.number()),
         view: binary.view,
@@ -91,9 +91,9 @@ fn is_metadata(version: Version, entry: &OffloadBinaryEntry) -> bool {
     version > Version::One && entry.flags & flag::METADATA != 0
 }
 
-fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> Image<'data> {
+fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> ImageView<'data> {
     let kind = OffloadKind::from_bit(entry.offload_kind);
-    let mut image = Image::new(entry.image, kind, entry.string("triple"), entry.string("arch"));
+    let mut image = ImageView::new(entry.image, kind, entry.string("triple"), entry.string("arch"));
     image.strings = entry.strings.clone();
     let known_flags = if version > Version::One { flag::METADATA } else { 0 };
     let last_image_kind = if version > Version::One { image_kind::SPIRV } else { image_kind::PTX };

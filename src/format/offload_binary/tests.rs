@@ -151,7 +151,7 @@ fn metadata_entries_are_not_images() {
     assert_eq!(images[0].unknown, []);
 }
 
-fn images(bytes: &[u8]) -> Vec<Image<'_>> {
+fn images(bytes: &[u8]) -> Vec<ImageView<'_>> {
     container(View::new(bytes)).unwrap().images().to_vec()
 }
 

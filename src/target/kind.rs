@@ -16,8 +16,7 @@ pub enum OffloadKind {
 }
 
 /// Name and value of each kind. The names are those of the command line and of bundle entry IDs; the values are the
-/// bits of the offload binary's `offload kind` field (`llvm/Object/OffloadBinary.h`: HIP is 4, although the packager's
-/// document states 3). Host code has no bit.
+/// bits of the offload binary's `offload kind` field (`llvm/Object/OffloadBinary.h` since LLVM 21). Host code has no bit.
 const KINDS: [(OffloadKind, &str, u16); 5] = [
     (OffloadKind::OpenMp, "openmp", 1),
     (OffloadKind::Cuda, "cuda", 2),
@@ -25,6 +24,10 @@ const KINDS: [(OffloadKind, &str, u16); 5] = [
     (OffloadKind::Sycl, "sycl", 8),
     (OffloadKind::Host, "host", 0),
 ];
+
+/// Value of HIP before LLVM 21, when the kinds were counted instead of being bits (llvm-project pull request 135809). A
+/// container for both OpenMP and CUDA would have the same value now, but every image has a single kind.
+const HIP_BEFORE_LLVM_21: u16 = 3;
 
 /// Name of HIP in bundles since version 4 of code objects.
 const HIP_V4: &str = "hipv4";
@@ -40,9 +43,12 @@ impl OffloadKind {
         self.row().2
     }
 
-    /// Returns the kind for the value of an offload binary's field. `None` for 0 and for values that combine bits or
-    /// are unknown: guessing one of several would hide the others.
+    /// Returns the kind for the value of an offload binary's field, as any release of LLVM writes it. `None` for 0 and for
+    /// values that combine bits or are unknown: guessing one of several would hide the others.
     pub fn from_bit(bit: u16) -> Option<Self> {
+        if bit == HIP_BEFORE_LLVM_21 {
+            return Some(OffloadKind::Hip);
+        }
         KINDS.into_iter().find(|&(_, _, value)| value == bit && bit != 0).map(|(kind, ..)| kind)
     }
 
@@ -69,10 +75,12 @@ mod tests {
 
     #[test]
     fn values_with_two_bits_and_unknown_values_have_no_kind() {
-        for bit in [0, 3, 5, 16, u16::MAX] {
+        for bit in [0, 5, 6, 7, 16, u16::MAX] {
             assert_eq!(OffloadKind::from_bit(bit), None, "{bit}");
         }
-        assert_eq!(OffloadKind::from_bit(4), Some(OffloadKind::Hip));
+        for bit in [3, 4] {
+            assert_eq!(OffloadKind::from_bit(bit), Some(OffloadKind::Hip), "{bit}");
+        }
     }
 
     #[test]

@@ -160,6 +160,10 @@ pub struct Cubin<'data> {
     pub compat: Option<&'data [u8]>,
 }
 
+/// First architecture with a suffix. In `e_flags`, 0x800 stands for `a` from there on; ptxas of CUDA 8 and 9 sets the same
+/// bit in cubins for sm_60 and sm_61, which have no suffix.
+const FIRST_SPECIFIC: u32 = 90;
+
 impl<'data> Cubin<'data> {
     /// Returns the architecture; `None` for an unknown ABI version.
     ///
@@ -168,7 +172,10 @@ impl<'data> Cubin<'data> {
     /// only the container states the suffix.
     pub fn arch(&self) -> Option<Arch> {
         let (number, specific) = match self.abi_version {
-            ..=7 => (self.e_flags & 0xff, self.e_flags & 0x800 != 0),
+            ..=7 => {
+                let number = self.e_flags & 0xff;
+                (number, number >= FIRST_SPECIFIC && self.e_flags & 0x800 != 0)
+            }
             8 => (self.e_flags >> 8 & 0xff, self.compat.is_some_and(is_specific)),
             _ => return None,
         };
@@ -279,6 +286,8 @@ mod tests {
             (7, 0x50_0550, "sm_80"),
             (7, 0x5a_055a, "sm_90"),
             (7, 0x5a_0d5a, "sm_90a"),
+            // The bit of the suffix, where no suffix exists.
+            (7, 0x3d_0d3d, "sm_61"),
             (8, 0x600_4b04, "sm_75"),
             (8, 0x600_6402, "sm_100"),
             (8, 0x600_7802, "sm_120"),

@@ -134,7 +134,7 @@ mod tests {
     fn offsets_in_errors_count_from_the_start_of_the_file() {
         let view = View::new(&[0; 16]).from(10);
         let error = view.u64("entry", 0).unwrap_err();
-        assert_eq!(error.to_string(), "entry at 0xa: needs 8 bytes, 6 are there");
+        assert_eq!(error.to_string(), "entry at 0xa: truncated: need 8 bytes, 6 available");
     }
 
     #[test]

@@ -1,114 +1,228 @@
-//! What can go wrong, with the values in it.
+//! Errors, with the values that they are about.
 //!
-//! There are two layers because there are two kinds of knowledge. A reader of a format knows bytes and offsets but no
-//! file, so it returns [`Malformed`]; whoever opened the file adds its path and gets an [`Error`]. Both print as the
-//! one line that `spec: fatbin: PATH: WHAT at OFFSET: CAUSE` asks for, without the program's name, which belongs to
-//! the command line.
+//! There are two layers. A reader of a format knows bytes and offsets but no file, so it returns [`Malformed`]; the code
+//! that opened the file adds its path and returns an [`Error`]. Both print as one line, `PATH: FIELD at 0xOFFSET: CAUSE`;
+//! the command line puts the name of the program before it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of everything that knows a file.
+/// Result of functions that access files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Bytes that are not what their place says they are.
+/// Bytes that violate their format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} at {offset:#x}: {cause}")]
 pub struct Malformed {
     /// The structure and field, in the words of its specification: `offload binary header: size`.
     pub field: &'static str,
-    /// Where the field is, in bytes from the start of the file (of the outermost view, where there is no file).
+    /// Offset of the field, in bytes from the start of the file (of the outermost view, if there is no file).
     pub offset: u64,
-    /// What is wrong with its value.
+    /// Problem with its value.
     pub cause: Cause,
 }
 
-/// Why a field cannot be believed; each variant holds the offending value.
+/// Reason why a field is invalid; each variant holds the offending value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
-    /// The structure goes on beyond the bytes that there are.
-    #[error("needs {needed} bytes, {available} are there")]
-    Truncated { needed: u64, available: u64 },
-    /// An offset and size that do not lie within the structure they belong to.
-    #[error("offset {offset} with size {size} does not fit into {limit} bytes")]
-    OutOfBounds { offset: u64, size: u64, limit: u64 },
-    /// A field with a fixed or bounded value that has another one.
-    #[error("is {value:#x}, should be {expected}")]
-    Unexpected { value: u64, expected: &'static str },
-    /// A format version that this program cannot read.
-    #[error("version {value} is not known, {supported}")]
-    UnsupportedVersion { value: u64, supported: &'static str },
-    /// A string that has no terminating NUL before its structure ends.
-    #[error("string without an end")]
+    /// The structure ends beyond the available bytes.
+    #[error("truncated: need {needed} bytes, {available} available")]
+    Truncated {
+        /// Number of bytes that the structure has.
+        needed: u64,
+        /// Number of bytes that are left.
+        available: u64,
+    },
+    /// An offset and size outside the structure that they refer to.
+    #[error("offset {offset} with size {size} is out of bounds ({limit} bytes available)")]
+    OutOfBounds {
+        /// The offset.
+        offset: u64,
+        /// The size in bytes.
+        size: u64,
+        /// Size of the structure in bytes.
+        limit: u64,
+    },
+    /// A value that the field does not allow.
+    #[error("invalid value {value:#x}, expected {expected}")]
+    Unexpected {
+        /// The value.
+        value: u64,
+        /// Description of the allowed values.
+        expected: &'static str,
+    },
+    /// A version of a format that is not supported.
+    #[error("unsupported version {value} (supported: {supported})")]
+    UnsupportedVersion {
+        /// The version.
+        value: u64,
+        /// The supported versions.
+        supported: &'static str,
+    },
+    /// A string without a terminating NUL before the end of its structure.
+    #[error("unterminated string")]
     Unterminated,
     /// A string that is not UTF-8, or an identifier that is not printable.
-    #[error("not a readable string")]
+    #[error("not a printable UTF-8 string")]
     Unreadable,
-    /// Bytes that belong to two things at once.
-    #[error("is {offset}, but what stands before it ends at {end}")]
-    Overlap { offset: u64, end: u64 },
-    /// A text bundle with a file that does not end.
-    #[error("has no line that ends the file {id}")]
-    MissingEndMarker { id: String },
-    /// A bundle entry id that does not follow `<kind>-<triple>[-<target id>]`.
-    #[error("{id:?} is no bundle entry id (<offload kind>-<triple>[-<target id>])")]
-    BundleEntryId { id: String },
-    /// Bytes where a container should begin, and none of the known ones does.
-    #[error("begins no container that is known ({first})")]
-    NotAContainer { first: String },
-    /// Compressed bytes whose stated size is more than is allowed.
-    #[error("{size} bytes once decompressed, more than the limit of {limit}")]
-    OverLimit { size: u64, limit: u64 },
-    #[error("no memory for {size} bytes")]
-    NoMemory { size: u64 },
-    /// Bytes that are not a whole stream of their codec, in the words of its library.
-    #[error("cannot be decompressed: {0}")]
+    /// An offset of bytes that belong to something else.
+    #[error("offset {offset} overlaps the preceding data, which ends at {end}")]
+    Overlap {
+        /// The offset.
+        offset: u64,
+        /// End of the data before it.
+        end: u64,
+    },
+    /// A file of a text bundle without its end marker.
+    #[error("missing end marker of file {id}")]
+    MissingEndMarker {
+        /// Bundle entry ID of the file.
+        id: String,
+    },
+    /// A bundle entry ID that does not follow `<kind>-<triple>[-<target id>]`.
+    #[error("invalid bundle entry ID {id:?}, expected <offload kind>-<triple>[-<target id>]")]
+    BundleEntryId {
+        /// The ID.
+        id: String,
+    },
+    /// Bytes of no known format where a container is expected.
+    #[error("unrecognized container magic ({first})")]
+    NotAContainer {
+        /// The first bytes, in hexadecimal.
+        first: String,
+    },
+    /// Compressed bytes whose stated size exceeds the limit.
+    #[error("decompressed size of {size} bytes exceeds the limit of {limit}")]
+    OverLimit {
+        /// The stated size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Memory for the decompressed bytes could not be allocated.
+    #[error("cannot allocate {size} bytes")]
+    NoMemory {
+        /// Size in bytes.
+        size: u64,
+    },
+    /// Bytes that are not a complete stream of their codec, in the words of its library.
+    #[error("cannot decompress: {0}")]
     Compressed(String),
-    #[error("gives {size} bytes once decompressed, should give {expected}")]
-    SizeMismatch { size: u64, expected: u64 },
-    #[error("is {stored:#018x}, but what is there has {found:#018x}")]
-    HashMismatch { stored: u64, found: u64 },
-    #[error("is compressed in a way that is not known ({codec})")]
-    UnsupportedCodec { codec: &'static str },
-    /// A compressed container in a compressed container, directly: no tool makes that.
-    #[error("gives a container that is compressed again")]
+    /// A decompressed size that differs from the stated one.
+    #[error("decompressed to {size} bytes, expected {expected}")]
+    SizeMismatch {
+        /// The decompressed size in bytes.
+        size: u64,
+        /// The stated size in bytes.
+        expected: u64,
+    },
+    /// A hash that differs from the one of the decompressed bytes.
+    #[error("hash mismatch: stored {stored:#018x}, computed {found:#018x}")]
+    HashMismatch {
+        /// The hash in the file.
+        stored: u64,
+        /// The hash of the decompressed bytes.
+        found: u64,
+    },
+    /// A codec that cannot be decompressed.
+    #[error("unsupported compression ({codec})")]
+    UnsupportedCodec {
+        /// Name of the codec.
+        codec: &'static str,
+    },
+    /// A compressed container directly in a compressed container. No tool writes that.
+    #[error("decompressed to another compressed container")]
     CompressedTwice,
     /// Error of the `object` crate, which parses host files and device ELF files.
     #[error("{0}")]
     ObjectFile(object::read::Error),
-    /// Error that another crate or a check without numbers describes in words.
+    /// Error that another crate, or a check without numbers, describes in words.
     #[error("{0}")]
     Described(String),
 }
 
-/// Everything that a user can be told, each with the file (or, where there is none, the word) it is about.
+/// Errors of operations on files, each with the file (or the argument, if there is no file) that it is about.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The cause is in the message and not a `source`, so that whoever prints the whole chain does not print it twice.
+    /// An operating system call failed. The cause is part of the message and not a `source`, so that printing the whole
+    /// chain of errors does not print it twice.
     #[error("{}: cannot {action}: {cause}", path.display())]
-    Io { path: PathBuf, action: &'static str, cause: io::Error },
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The action, as a verb.
+        action: &'static str,
+        /// Error of the operating system.
+        cause: io::Error,
+    },
+    /// A directory or device where a regular file is required.
     #[error("{}: is {found}, not a regular file", path.display())]
-    NotAFile { path: PathBuf, found: &'static str },
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// Kind of the file, with an article.
+        found: &'static str,
+    },
+    /// A file with bytes that violate their format.
     #[error("{}: {malformed}", path.display())]
-    Malformed { path: PathBuf, malformed: Malformed },
-    #[error("{}: changed while it was being copied: {missing} bytes are gone", path.display())]
-    Shrunk { path: PathBuf, missing: u64 },
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The problem and its place.
+        malformed: Malformed,
+    },
+    /// A file that was truncated while it was copied.
+    #[error("{}: truncated while it was being copied: {missing} bytes missing", path.display())]
+    Shrunk {
+        /// The file.
+        path: PathBuf,
+        /// Number of bytes that could not be copied.
+        missing: u64,
+    },
+    /// An output that is also an input.
     #[error("{}: is both input and output", path.display())]
-    SameFile { path: PathBuf },
+    SameFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An invalid `file://` address.
     #[error("{address}: {why}")]
-    Address { address: String, why: String },
+    Address {
+        /// The address.
+        address: String,
+        /// The reason.
+        why: String,
+    },
+    /// A file that was modified between scanning it and reading its images.
     #[error("{}: changed since it was scanned", path.display())]
-    Changed { path: PathBuf },
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A member of an archive that cannot be read.
     #[error("{}: {why}", path.display())]
-    UnreadableMember { path: PathBuf, why: String },
-    #[error("{}: is LLVM bitcode, whose embedded images are not looked for; make an object of it first (clang -c, llc)", path.display())]
-    Bitcode { path: PathBuf },
-    #[error("{}: does not fit into 64 bits with its headers", path.display())]
-    TooLarge { path: PathBuf },
+    UnreadableMember {
+        /// The archive and the member.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// LLVM bitcode, of which embedded images are not extracted.
+    #[error("{}: LLVM bitcode is not searched for embedded images; compile it to an object first (clang -c, llc)", path.display())]
+    Bitcode {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An output whose size exceeds 64 bits.
+    #[error("{}: too large: size including headers exceeds 64 bits", path.display())]
+    TooLarge {
+        /// The output.
+        path: PathBuf,
+    },
 }
 
 impl Error {
-    /// For `map_err` on an operating system call about `path`; `action` completes "cannot …".
+    /// Returns a function for `map_err` on an operating system call about `path`; `action` completes "cannot …".
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
         move |cause| Error::Io { path, action, cause }
@@ -116,7 +230,7 @@ impl Error {
 }
 
 impl Malformed {
-    /// Says which file the bytes came from.
+    /// Adds the path of the file that holds the bytes.
     pub fn in_file(self, path: &Path) -> Error {
         Error::Malformed { path: path.to_owned(), malformed: self }
     }

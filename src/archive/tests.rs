@@ -120,7 +120,7 @@ fn slices_of_a_universal_static_library_are_its_members() {
     let [one, two, three] = slices;
     assert_eq!(listed(&bytes), expected(&[("x86_64", one), ("arm64", two), ("machine 77", three)]));
     let cut = members(View::new(&bytes[..bytes.len() - 1])).unwrap().err().unwrap().to_string();
-    assert_eq!(cut, "universal file offset at 0x38: offset 206 with size 10 does not fit into 215 bytes");
+    assert_eq!(cut, "universal file offset at 0x38: offset 206 with size 10 is out of bounds (215 bytes available)");
     let mut twice = bytes.clone();
     twice[36..40].copy_from_slice(&128_u32.to_be_bytes());
     assert!(members(View::new(&twice)).unwrap().is_err(), "the same bytes twice");

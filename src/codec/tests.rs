@@ -36,7 +36,7 @@ fn decompression_stops_at_the_stated_size() {
             assert!(!error.to_string().is_empty(), "{codec:?} {stated}");
         }
         let error = decompress(codec, View::new(&stored), 100_000, Limit(99_999)).unwrap_err();
-        assert!(error.to_string().ends_with("100000 bytes once decompressed, more than the limit of 99999"), "{error}");
+        assert!(error.to_string().ends_with("decompressed size of 100000 bytes exceeds the limit of 99999"), "{error}");
     }
 }
 
@@ -73,7 +73,7 @@ fn rejects_an_impossible_size_before_allocating() {
 #[test]
 fn a_size_beyond_memory_is_an_error_and_not_an_abort() {
     let error = decompress(Codec::None, View::new(b"plain"), u64::MAX >> 1, Limit(u64::MAX)).unwrap_err();
-    assert!(error.to_string().contains("no memory for"), "{error}");
+    assert!(error.to_string().contains("cannot allocate"), "{error}");
 }
 
 #[test]

@@ -115,6 +115,6 @@ mod tests {
             container("sycl-spir64", View::new(&stored[..end])).unwrap_err();
         }
         let error = container("nonsense", View::new(b"x")).unwrap_err().to_string();
-        assert!(error.contains("\"nonsense\" is no bundle entry id"), "{error}");
+        assert!(error.contains("invalid bundle entry ID \"nonsense\", expected "), "{error}");
     }
 }

@@ -207,7 +207,8 @@ mod tests {
         words.push(9 << 16 | u32::from(OP_FUNCTION));
         let inspection = inspect(View::new(&bytes(&words)));
         let at = words.len() * 4 - 4;
-        let message = format!("SPIR-V instruction's words at {at:#x}: offset 0 with size 9 does not fit into 1 bytes");
+        let message =
+            format!("SPIR-V instruction's words at {at:#x}: offset 0 with size 9 is out of bounds (1 bytes available)");
         assert_eq!(inspection.problems[0].to_string(), message);
         assert_eq!(inspection.kernels.len(), 2);
         *words.last_mut().unwrap() = 0;

@@ -106,7 +106,7 @@ fn reports_invalid_attributes_and_keeps_the_rest() {
     bytes[0x3f8] = 0x77;
     let inspection = inspect_image(&bytes);
     let problems: Vec<String> = inspection.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems, ["NVIDIA attribute format at 0x3f8: is 0x77, should be 1 to 4"]);
+    assert_eq!(problems, ["NVIDIA attribute format at 0x3f8: invalid value 0x77, expected 1 to 4"]);
     assert_eq!(inspection.kernels[0].parameter_size, Some(8));
 }
 

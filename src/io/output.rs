@@ -292,7 +292,7 @@ mod tests {
         }
         let mut output = Output::create(&directory.path().join("out")).unwrap();
         let error = output.copy(&input, 1, size).unwrap_err().to_string();
-        assert!(error.ends_with("1 bytes are gone"), "{error}");
+        assert!(error.ends_with("1 bytes missing"), "{error}");
     }
 
     #[cfg(target_os = "linux")]

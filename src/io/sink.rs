@@ -182,6 +182,6 @@ mod tests {
         std::fs::File::options().write(true).open(&path).unwrap().set_len(60_000).unwrap();
         let mut output = Output::create(&directory.path().join("out")).unwrap();
         let error = sink.write_to(&mut output).unwrap_err().to_string();
-        assert!(error.ends_with("changed while it was being copied: 40000 bytes are gone"), "{error}");
+        assert!(error.ends_with("truncated while it was being copied: 40000 bytes missing"), "{error}");
     }
 }

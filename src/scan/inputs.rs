@@ -277,9 +277,8 @@ impl<W: Write> Write for Limited<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let size = bytes.len() as u64;
         let left = self.left.checked_sub(size);
-        self.left = left.ok_or_else(|| {
-            io::Error::other(format!("more than the limit of {} bytes once decompressed", self.limit))
-        })?;
+        self.left = left
+            .ok_or_else(|| io::Error::other(format!("decompressed size exceeds the limit of {} bytes", self.limit)))?;
         self.to.write_all(bytes)?;
         Ok(bytes.len())
     }

@@ -43,8 +43,7 @@ fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<OffloadBinaryEntry<'
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest)?;
         if binary.version != Version::One {
-            let cause =
-                Cause::UnsupportedVersion { value: binary.version.number().into(), supported: "LLVM 22 knows 1" };
+            let cause = Cause::UnsupportedVersion { value: binary.version.number().into(), supported: "1 in LLVM 22" };
             return Err(rest.malformed("offload binary version", 4, cause));
         }
         entries.extend_from_slice(binary.entries());
@@ -90,7 +89,7 @@ mod tests {
     fn versions_that_llvm_22_does_not_know_are_refused() {
         for version in [Version::Two, Version::Three] {
             let error = images(&binary(version, b"image")).unwrap_err();
-            assert!(error.ends_with("LLVM 22 knows 1"), "{error}");
+            assert!(error.ends_with("(supported: 1 in LLVM 22)"), "{error}");
         }
     }
 

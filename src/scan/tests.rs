@@ -171,7 +171,7 @@ fn a_compressed_container_that_cannot_be_restored_is_an_error_where_it_says_so_a
 
     let options = Options { limit: Limit(10), ..Options::default() };
     let file = scan(&View::new(&good), options).unwrap();
-    assert!(file.errors[0].to_string().contains("more than the limit of 10"), "{}", file.errors[0]);
+    assert!(file.errors[0].to_string().contains("exceeds the limit of 10"), "{}", file.errors[0]);
 }
 
 /// A COFF object for x86-64 with one section, whose long name stands in the string table (PE format, section table).

@@ -29,8 +29,11 @@ fn reports_each_mistake_on_one_line_and_keeps_the_old_output() {
         ("empty", "empty: device image is empty"),
         ("folder", "folder: is a directory, not a regular file"),
         ("/dev/null", "/dev/null: is a device, pipe or socket, not a regular file"),
-        ("cut", "cut: ELF section header offset at 0x28: offset 2624 with size 832 does not fit into 2000 bytes"),
-        ("header", "header: ELF header at 0x0: needs 64 bytes, 40 are there"),
+        (
+            "cut",
+            "cut: ELF section header offset at 0x28: offset 2624 with size 832 is out of bounds (2000 bytes available)",
+        ),
+        ("header", "header: ELF header at 0x0: truncated: need 64 bytes, 40 available"),
         ("old.o", "old.o: is both input and output"),
         ("./folder/../old.o", "old.o: is both input and output"),
         ("--image file=good,arch=gfx906", "good: arch=gfx906 contradicts the image's header: gfx90a"),
@@ -97,12 +100,12 @@ fn rejects_a_damaged_offload_binary_or_one_for_another_runtime() {
     let at = good.len();
     assert_eq!(
         refused(&scene, "wrap --kind openmp -o old.o tail"),
-        format!("tail: offload binary magic at {at:#x}: is 0x62726167, should be 10 FF 10 AD")
+        format!("tail: offload binary magic at {at:#x}: invalid value 0x62726167, expected 10 FF 10 AD")
     );
     scene.file("cut", &good[..good.len() - 8]);
     assert_eq!(
         refused(&scene, "wrap --kind openmp -o old.o cut"),
-        "cut: offload binary size at 0x8: offset 0 with size 112 does not fit into 104 bytes"
+        "cut: offload binary size at 0x8: offset 0 with size 112 is out of bounds (104 bytes available)"
     );
 }
 
@@ -111,8 +114,7 @@ fn reports_a_truncated_device_image_as_an_error() {
     let scene = scene();
     let all = fixture("answer-gfx90a.hsaco");
     scene.file("cubin", &fixture("answer-sm_90.cubin")[..1000]).file("policy", "[archs]\ndevices = [\"gfx90a\"]\n");
-    let cut =
-        "fatbin: cut: ELF section header offset at 0x28: offset 2624 with size 832 does not fit into 2000 bytes\n";
+    let cut = "fatbin: cut: ELF section header offset at 0x28: offset 2624 with size 832 is out of bounds (2000 bytes available)\n";
     for command in
         ["scan", "inspect", "lock -o new.lock", "extract -o out", "check --policy policy", "select --device gfx90a"]
     {

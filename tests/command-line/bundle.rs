@@ -317,37 +317,39 @@ fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
             "truncated",
             good[..good.len() - 1].to_vec(),
             format!(
-                "bundle entry offset at {third:#x}: offset {} with size 4 does not fit into {} bytes",
+                "bundle entry offset at {third:#x}: offset {} with size 4 is out of bounds ({} bytes available)",
                 size - 4,
                 size - 1
             ),
         ),
-        ("no entries", put(24, 0), "bundle entry count at 0x18: is 0x0, should be 1 to 4096".to_owned()),
+        ("no entries", put(24, 0), "bundle entry count at 0x18: invalid value 0x0, expected 1 to 4096".to_owned()),
         (
             "overlap",
             put(second, host_end as u64 - 1),
             format!(
-                "bundle entry offset at {second:#x}: is {}, but what stands before it ends at {host_end}",
+                "bundle entry offset at {second:#x}: offset {} overlaps the preceding data, which ends at {host_end}",
                 host_end - 1
             ),
         ),
         (
             "in the index",
             put(second, 8),
-            format!("bundle entry offset at {second:#x}: is 8, but what stands before it ends at {index_end}"),
+            format!(
+                "bundle entry offset at {second:#x}: offset 8 overlaps the preceding data, which ends at {index_end}"
+            ),
         ),
         (
             "offset wraps",
             put(second, u64::MAX - 3),
             format!(
-                "bundle entry offset at {second:#x}: offset 18446744073709551612 with size 13 does not fit into {size} bytes"
+                "bundle entry offset at {second:#x}: offset 18446744073709551612 with size 13 is out of bounds ({size} bytes available)"
             ),
         ),
         (
             "path in an id",
             path_in_id,
             format!(
-                "bundle entry id at {:#x}: \"hipv4-/..gcn-amd-amdhsa--gfx906\" is no bundle entry id (<offload kind>-<triple>[-<target id>])",
+                "bundle entry id at {:#x}: invalid bundle entry ID \"hipv4-/..gcn-amd-amdhsa--gfx906\", expected <offload kind>-<triple>[-<target id>]",
                 second + 24
             ),
         ),
@@ -355,9 +357,7 @@ fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
         (
             "lying about its size",
             lying,
-            format!(
-                "zstd stream at 0x20: cannot be decompressed: {packed_size} bytes cannot give 18446744073709551615"
-            ),
+            format!("zstd stream at 0x20: cannot decompress: {packed_size} bytes cannot give 18446744073709551615"),
         ),
     ];
     for (name, bytes, message) in cases {

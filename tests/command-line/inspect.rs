@@ -112,7 +112,10 @@ fn reports_damage_in_an_image_at_its_file_offset() {
     let run = scene.file("w.o", object).fatbin("inspect w.o");
     let at = image + 0x3f8;
     assert_eq!(run.status, 2);
-    assert_eq!(run.err, format!("fatbin: w.o: NVIDIA attribute format at {at:#x}: is 0x77, should be 1 to 4\n"));
+    assert_eq!(
+        run.err,
+        format!("fatbin: w.o: NVIDIA attribute format at {at:#x}: invalid value 0x77, expected 1 to 4\n")
+    );
     assert!(run.out.contains("answer_kernel"), "{}", run.out);
 }
 

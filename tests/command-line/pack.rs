@@ -89,7 +89,10 @@ fn rejects_invalid_images_and_keeps_the_old_output() {
         ("text", "text: no target triple in the header; specify --image file=text,triple=TRIPLE"),
         ("empty", "empty: device image is empty"),
         ("missing", "missing: cannot open: No such file or directory (os error 2)"),
-        ("cut", "cut: ELF section header offset at 0x28: offset 2624 with size 832 does not fit into 2000 bytes"),
+        (
+            "cut",
+            "cut: ELF section header offset at 0x28: offset 2624 with size 832 is out of bounds (2000 bytes available)",
+        ),
         ("--image file=a,arch=gfx906", "a: arch=gfx906 contradicts the image's header: gfx90a"),
         (
             "--image file=a,kind=x",

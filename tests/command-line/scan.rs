@@ -69,7 +69,7 @@ fn walks_directories_in_name_order_and_prints_files_with_images() {
         "folder/d.bin: raw, 4 bytes, no device images",
     ];
     assert_eq!(paths, expected);
-    assert_eq!(run.err, "fatbin: folder/d.bin: offload binary version at 0x4: needs 4 bytes, 0 are there\n");
+    assert_eq!(run.err, "fatbin: folder/d.bin: offload binary version at 0x4: truncated: need 4 bytes, 0 available\n");
     assert_eq!(run.status, 2);
 
     scene.file("list", "folder/c.ptx\n\nfolder/a.txt\n");
@@ -101,7 +101,7 @@ fn lists_every_member_of_a_wheel() {
     let run = scene.fatbin("scan --decompressed-limit 1K a.whl");
     assert_eq!(run.status, 2);
     assert!(
-        run.err.contains("a.whl!a/lib/x.hsaco") && run.err.contains("more than the limit of 1024 bytes"),
+        run.err.contains("a.whl!a/lib/x.hsaco") && run.err.contains("exceeds the limit of 1024 bytes"),
         "{}",
         run.err
     );
@@ -206,7 +206,7 @@ fn reports_a_damaged_container_and_lists_the_rest() {
     assert_eq!(run.status, 2);
     assert_eq!(
         run.err,
-        format!("fatbin: w.o: offload binary version at {version:#x}: version 99 is not known, 1 to 3 are\n")
+        format!("fatbin: w.o: offload binary version at {version:#x}: unsupported version 99 (supported: 1 to 3)\n")
     );
     assert!(run.out.contains("sm_90"), "{}", run.out);
 }
@@ -243,7 +243,7 @@ fn reports_an_image_section_that_cannot_be_read() {
     assert_eq!(
         run.err,
         format!(
-            "fatbin: w.o: section for device images at {at:#x}: begins no container that is known (48 49 50 4b 20 61 6e 64)\n"
+            "fatbin: w.o: section for device images at {at:#x}: unrecognized container magic (48 49 50 4b 20 61 6e 64)\n"
         )
     );
 }

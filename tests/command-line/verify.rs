@@ -65,7 +65,7 @@ fn reports_headers_beyond_the_end_of_an_image_at_their_file_offset() {
     assert_eq!(scene.fatbin("scan bad").status, 0, "what is in an image is not scanned");
     let message = damaged(&scene, "bad", bytes);
     let place = format!("ELF section header offset at {:#x}: offset 4000 with size 832", image + 0x28);
-    assert_eq!(message, format!("fatbin: bad: {place} does not fit into 3456 bytes\n"));
+    assert_eq!(message, format!("fatbin: bad: {place} is out of bounds (3456 bytes available)\n"));
 }
 
 #[test]

@@ -96,11 +96,11 @@ fn errors_state_field_offset_and_value() {
     let good = sample(1);
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, &str); 5] = [
-        ("no entry",        24, 0, "bundle entry count at 0x18: is 0x0, should be 1 to 4096"),
-        ("absurd count",    24, 1 << 40, "bundle entry count at 0x18: is 0x10000000000, should be 1 to 4096"),
-        ("one entry more",  24, 4, "bundle entry id length at 0xdb: offset 227 with size 2338053640979571823 does not fit into 233 bytes"),
-        ("offset wraps",    32, u64::MAX, "bundle entry offset at 0x20: offset 18446744073709551615 with size 0 does not fit into 233 bytes"),
-        ("id too long",     48, 1 << 63, "bundle entry id length at 0x30: offset 56 with size 9223372036854775808 does not fit into 233 bytes"),
+        ("no entry",        24, 0, "bundle entry count at 0x18: invalid value 0x0, expected 1 to 4096"),
+        ("absurd count",    24, 1 << 40, "bundle entry count at 0x18: invalid value 0x10000000000, expected 1 to 4096"),
+        ("one entry more",  24, 4, "bundle entry id length at 0xdb: offset 227 with size 2338053640979571823 is out of bounds (233 bytes available)"),
+        ("offset wraps",    32, u64::MAX, "bundle entry offset at 0x20: offset 18446744073709551615 with size 0 is out of bounds (233 bytes available)"),
+        ("id too long",     48, 1 << 63, "bundle entry id length at 0x30: offset 56 with size 9223372036854775808 is out of bounds (233 bytes available)"),
     ];
     for (name, at, value, message) in defects {
         let mut bytes = good.clone();
@@ -114,15 +114,21 @@ fn errors_state_field_offset_and_value() {
     };
     let message = |bytes: &[u8]| Bundle::read(View::new(bytes)).unwrap_err().to_string();
     second(&mut bytes, 0, 202);
-    assert_eq!(message(&bytes), "bundle entry offset at 0x56: is 202, but what stands before it ends at 203");
+    assert_eq!(
+        message(&bytes),
+        "bundle entry offset at 0x56: offset 202 overlaps the preceding data, which ends at 203"
+    );
     second(&mut bytes, 0, 203);
     second(&mut bytes, 8, 16);
-    assert_eq!(message(&bytes), "bundle entry offset at 0x8d: is 218, but what stands before it ends at 219");
+    assert_eq!(
+        message(&bytes),
+        "bundle entry offset at 0x8d: offset 218 overlaps the preceding data, which ends at 219"
+    );
     let mut bytes = good.clone();
     bytes[56..60].copy_from_slice(b"toas");
     assert_eq!(
         Bundle::read(View::new(&bytes)).unwrap_err().to_string(),
-        "bundle entry id at 0x38: \"toas-x86_64-unknown-linux-gnu-\" is no bundle entry id (<offload kind>-<triple>[-<target id>])"
+        "bundle entry id at 0x38: invalid bundle entry ID \"toas-x86_64-unknown-linux-gnu-\", expected <offload kind>-<triple>[-<target id>]"
     );
 }
 

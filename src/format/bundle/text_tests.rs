@@ -122,7 +122,7 @@ fn errors_state_invalid_ids() {
     let error = parse(&bytes).unwrap_err().to_string();
     assert_eq!(
         error,
-        "bundle entry id at 0x26: \"host-x/../y-z-\" is no bundle entry id (<offload kind>-<triple>[-<target id>])"
+        "bundle entry id at 0x26: invalid bundle entry ID \"host-x/../y-z-\", expected <offload kind>-<triple>[-<target id>]"
     );
 }
 

@@ -94,7 +94,7 @@ impl Header {
         }
         let number = view.u16("compressed bundle version", 4)?.into();
         let Some(version) = Version::from_number(number) else {
-            let cause = Cause::UnsupportedVersion { value: number, supported: "1, 2 and 3 are" };
+            let cause = Cause::UnsupportedVersion { value: number, supported: "1, 2 and 3" };
             return Err(view.malformed("compressed bundle version", 4, cause));
         };
         let method = view.u16("compressed bundle method", 6)?;

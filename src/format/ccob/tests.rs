@@ -175,19 +175,19 @@ fn errors_state_field_offset_and_value() {
     let size = three.len();
     #[rustfmt::skip]
     let defects: [(&[u8], usize, u64, usize, String); 13] = [
-        (&three, 0, 0, 1, "compressed bundle magic at 0x0: is 0x424f4300, should be CCOB".into()),
-        (&three, 4, 0, 2, "compressed bundle version at 0x4: version 0 is not known, 1, 2 and 3 are".into()),
-        (&three, 4, 99, 2, "compressed bundle version at 0x4: version 99 is not known, 1, 2 and 3 are".into()),
-        (&three, 6, 2, 2, "compressed bundle method at 0x6: is 0x2, should be 0 (zlib) or 1 (zstd)".into()),
-        (&three, 6, 0, 2, "zlib stream at 0x20: cannot be decompressed: it does not begin as one".into()),
-        (&three, 8, 0, 8, "compressed bundle total size at 0x8: is 0x0, should be more than its header has".into()),
-        (&three, 8, 32, 8, "compressed bundle total size at 0x8: is 0x20, should be more than its header has".into()),
-        (&three, 8, size as u64 + 1, 8, format!("compressed bundle total size at 0x8: offset 0 with size {} does not fit into {size} bytes", size + 1)),
-        (&three, 8, u64::MAX, 8, format!("compressed bundle total size at 0x8: offset 0 with size 18446744073709551615 does not fit into {size} bytes")),
-        (&three, 16, 144, 8, "zstd stream at 0x20: cannot be decompressed: Destination buffer is too small".into()),
-        (&three, 16, 146, 8, "zstd stream at 0x20: gives 145 bytes once decompressed, should give 146".into()),
-        (&three, 16, 1 << 40, 8, "zstd stream at 0x20: 1099511627776 bytes once decompressed, more than the limit of 4294967296".into()),
-        (&two, 16, 0, 8, format!("compressed bundle hash at 0x10: is 0x0000000000000000, but what is there has {:#018x}", hash([&plain(b"code")[..]].into_iter()))),
+        (&three, 0, 0, 1, "compressed bundle magic at 0x0: invalid value 0x424f4300, expected CCOB".into()),
+        (&three, 4, 0, 2, "compressed bundle version at 0x4: unsupported version 0 (supported: 1, 2 and 3)".into()),
+        (&three, 4, 99, 2, "compressed bundle version at 0x4: unsupported version 99 (supported: 1, 2 and 3)".into()),
+        (&three, 6, 2, 2, "compressed bundle method at 0x6: invalid value 0x2, expected 0 (zlib) or 1 (zstd)".into()),
+        (&three, 6, 0, 2, "zlib stream at 0x20: cannot decompress: it does not begin as one".into()),
+        (&three, 8, 0, 8, "compressed bundle total size at 0x8: invalid value 0x0, expected more than the size of the header".into()),
+        (&three, 8, 32, 8, "compressed bundle total size at 0x8: invalid value 0x20, expected more than the size of the header".into()),
+        (&three, 8, size as u64 + 1, 8, format!("compressed bundle total size at 0x8: offset 0 with size {} is out of bounds ({size} bytes available)", size + 1)),
+        (&three, 8, u64::MAX, 8, format!("compressed bundle total size at 0x8: offset 0 with size 18446744073709551615 is out of bounds ({size} bytes available)")),
+        (&three, 16, 144, 8, "zstd stream at 0x20: cannot decompress: Destination buffer is too small".into()),
+        (&three, 16, 146, 8, "zstd stream at 0x20: decompressed to 145 bytes, expected 146".into()),
+        (&three, 16, 1 << 40, 8, "zstd stream at 0x20: decompressed size of 1099511627776 bytes exceeds the limit of 4294967296".into()),
+        (&two, 16, 0, 8, format!("compressed bundle hash at 0x10: hash mismatch: stored 0x0000000000000000, computed {:#018x}", hash([&plain(b"code")[..]].into_iter()))),
     ];
     for (good, at, value, width, message) in defects {
         let mut bytes = good.to_vec();

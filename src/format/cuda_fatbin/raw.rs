@@ -66,7 +66,7 @@ impl Header {
         }
         let version = view.u16("CUDA fatbin version", 4)?;
         if version != VERSION {
-            let cause = Cause::UnsupportedVersion { value: u64::from(version), supported: "1 is" };
+            let cause = Cause::UnsupportedVersion { value: u64::from(version), supported: "1" };
             return Err(view.malformed("CUDA fatbin version", 4, cause));
         }
         let header_size = u64::from(view.u16("CUDA fatbin header size", 6)?);

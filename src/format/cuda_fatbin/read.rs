@@ -47,7 +47,7 @@ impl<'data> CudaFatbin<'data> {
         let mut entries = Vec::new();
         while rest.size() > 0 {
             if entries.len() >= MOST_ENTRIES {
-                let cause = Cause::Unexpected { value: header.size, expected: "that of at most 65536 entries" };
+                let cause = Cause::Unexpected { value: header.size, expected: "the size of at most 65536 entries" };
                 return Err(view.malformed("CUDA fatbin size", 8, cause));
             }
             let (entry, next) = FatbinEntry::read(rest)?;
@@ -90,7 +90,7 @@ fn group<'data>(view: View<'data>, group: &FatbinEntry<'data>) -> Result<Vec<Fat
     let table = GroupTable::read(view, EntryHeader::SIZE)?;
     let (size, count) = (u64::from(table.size), u64::from(table.count));
     if size != GroupTable::SIZE + count * EntryHeader::SIZE {
-        let cause = Cause::Unexpected { value: size, expected: "8, and 64 for each image" };
+        let cause = Cause::Unexpected { value: size, expected: "8 plus 64 per image" };
         return Err(view.malformed("CUDA fatbin group table size", EntryHeader::SIZE + 4, cause));
     }
     let prefix = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;

@@ -296,21 +296,21 @@ fn errors_state_field_offset_and_value() {
     let good = written(&[PTX]);
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, usize, &str); 15] = [
-        ("another magic",       0, 0x1234, 4, "CUDA fatbin magic at 0x0: is 0x1234, should be 50 ED 55 BA"),
-        ("version 2",           4, 2, 2, "CUDA fatbin version at 0x4: version 2 is not known, 1 is"),
-        ("header size",         6, 24, 2, "CUDA fatbin header size at 0x6: is 0x18, should be 16"),
-        ("size too large",      8, 137, 8, "CUDA fatbin size at 0x8: offset 16 with size 137 does not fit into 144 bytes"),
-        ("size too small",      8, 120, 8, "CUDA fatbin payload size at 0x18: offset 80 with size 48 does not fit into 120 bytes"),
-        ("size of half a header", 8, 40, 8, "CUDA fatbin flags at 0x38: needs 8 bytes, 0 are there"),
-        ("size wraps",          8, u64::MAX, 8, "CUDA fatbin size at 0x8: offset 16 with size 18446744073709551615 does not fit into 144 bytes"),
-        ("marker",             18, 0x0102, 2, "CUDA fatbin entry marker at 0x12: is 0x102, should be 0x101"),
-        ("entry header small", 20, 63, 4, "CUDA fatbin entry header size at 0x14: is 0x3f, should be at least 64"),
-        ("entry header large", 20, 1 << 31, 4, "CUDA fatbin entry header size at 0x14: offset 0 with size 2147483648 does not fit into 128 bytes"),
-        ("payload wraps",      24, u64::MAX - 8, 8, "CUDA fatbin payload size at 0x18: offset 80 with size 18446744073709551607 does not fit into 128 bytes"),
-        ("compressed size",    32, 49, 4, "CUDA fatbin compressed size at 0x20: offset 80 with size 49 does not fit into 128 bytes"),
-        ("options outside",    36, 73, 4, "CUDA fatbin options offset at 0x24: offset 73 with size 8 does not fit into 80 bytes"),
-        ("identifier outside", 48, 81, 4, "CUDA fatbin identifier offset at 0x30: offset 81 with size 0 does not fit into 80 bytes"),
-        ("option string",      84, 9, 4, "CUDA fatbin option string offset at 0x50: offset 72 with size 9 does not fit into 80 bytes"),
+        ("another magic",       0, 0x1234, 4, "CUDA fatbin magic at 0x0: invalid value 0x1234, expected 50 ED 55 BA"),
+        ("version 2",           4, 2, 2, "CUDA fatbin version at 0x4: unsupported version 2 (supported: 1)"),
+        ("header size",         6, 24, 2, "CUDA fatbin header size at 0x6: invalid value 0x18, expected 16"),
+        ("size too large",      8, 137, 8, "CUDA fatbin size at 0x8: offset 16 with size 137 is out of bounds (144 bytes available)"),
+        ("size too small",      8, 120, 8, "CUDA fatbin payload size at 0x18: offset 80 with size 48 is out of bounds (120 bytes available)"),
+        ("size of half a header", 8, 40, 8, "CUDA fatbin flags at 0x38: truncated: need 8 bytes, 0 available"),
+        ("size wraps",          8, u64::MAX, 8, "CUDA fatbin size at 0x8: offset 16 with size 18446744073709551615 is out of bounds (144 bytes available)"),
+        ("marker",             18, 0x0102, 2, "CUDA fatbin entry marker at 0x12: invalid value 0x102, expected 0x101"),
+        ("entry header small", 20, 63, 4, "CUDA fatbin entry header size at 0x14: invalid value 0x3f, expected at least 64"),
+        ("entry header large", 20, 1 << 31, 4, "CUDA fatbin entry header size at 0x14: offset 0 with size 2147483648 is out of bounds (128 bytes available)"),
+        ("payload wraps",      24, u64::MAX - 8, 8, "CUDA fatbin payload size at 0x18: offset 80 with size 18446744073709551607 is out of bounds (128 bytes available)"),
+        ("compressed size",    32, 49, 4, "CUDA fatbin compressed size at 0x20: offset 80 with size 49 is out of bounds (128 bytes available)"),
+        ("options outside",    36, 73, 4, "CUDA fatbin options offset at 0x24: offset 73 with size 8 is out of bounds (80 bytes available)"),
+        ("identifier outside", 48, 81, 4, "CUDA fatbin identifier offset at 0x30: offset 81 with size 0 is out of bounds (80 bytes available)"),
+        ("option string",      84, 9, 4, "CUDA fatbin option string offset at 0x50: offset 72 with size 9 is out of bounds (80 bytes available)"),
     ];
     for (name, at, value, size, message) in defects {
         let mut bytes = good.clone();
@@ -333,12 +333,12 @@ fn rejects_members_that_are_neither_cubin_nor_ptx() {
     let host = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-x86_64.so")).unwrap();
     let (newer, cut) = (cubin_with(9, 0), &cubin()[..3000]);
     let cases: [(&[u8], &str); 6] = [
-        (b"hi", "CUDA image at 0x0: needs 4 bytes, 2 are there"),
-        (b"int main(void) { return 0; }\n", "CUDA image at 0x0: is 0x20746e69, should be a cubin or PTX"),
-        (&host, "ELF machine at 0x12: is 0x3e, should be 0xbe, CUDA"),
-        (&newer, "cubin ABI version at 0x8: version 9 is not known, up to 8 are"),
-        (cut, "ELF program header offset at 0x20: offset 3032 with size 280 does not fit into 3000 bytes"),
-        (b".version 8.8\n.target sm_next\n", "PTX target at 0x0: not a readable string"),
+        (b"hi", "CUDA image at 0x0: truncated: need 4 bytes, 2 available"),
+        (b"int main(void) { return 0; }\n", "CUDA image at 0x0: invalid value 0x20746e69, expected a cubin or PTX"),
+        (&host, "ELF machine at 0x12: invalid value 0x3e, expected 0xbe, CUDA"),
+        (&newer, "cubin ABI version at 0x8: unsupported version 9 (supported: up to 8)"),
+        (cut, "ELF program header offset at 0x20: offset 3032 with size 280 is out of bounds (3000 bytes available)"),
+        (b".version 8.8\n.target sm_next\n", "PTX target at 0x0: not a printable UTF-8 string"),
     ];
     for (image, message) in cases {
         assert_eq!(Member::new(View::new(image), None).unwrap_err().to_string(), message);

@@ -60,7 +60,7 @@ impl<'data> Member<'data> {
             return Err(image.malformed("ELF machine", E_MACHINE, Cause::Unexpected { value, expected: "0xbe, CUDA" }));
         };
         let arch = cubin.arch().ok_or_else(|| {
-            let cause = Cause::UnsupportedVersion { value: u64::from(cubin.abi_version), supported: "up to 8 are" };
+            let cause = Cause::UnsupportedVersion { value: u64::from(cubin.abi_version), supported: "up to 8" };
             image.malformed("cubin ABI version", EI_ABIVERSION, cause)
         })?;
         let mercury = if cubin.has_mercury() { flag::MERCURY } else { 0 };

@@ -95,7 +95,7 @@ impl Header {
         }
         let number = view.u32("offload binary version", 4)?;
         let version = Version::from_number(number).ok_or_else(|| {
-            let cause = Cause::UnsupportedVersion { value: u64::from(number), supported: "1 to 3 are" };
+            let cause = Cause::UnsupportedVersion { value: u64::from(number), supported: "1 to 3" };
             view.malformed("offload binary version", 4, cause)
         })?;
         let last = view.u64("offload binary entry count", 24)?;

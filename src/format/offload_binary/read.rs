@@ -59,7 +59,7 @@ impl<'data> OffloadBinary<'data> {
         let view = view.part("offload binary size", 8, 0, header.size)?;
         let after_header = view.size().checked_sub(version.header_size());
         if after_header.is_none() {
-            let cause = Cause::Unexpected { value: header.size, expected: "at least that of the header" };
+            let cause = Cause::Unexpected { value: header.size, expected: "at least the size of the header" };
             return Err(view.malformed("offload binary size", 8, cause));
         }
         let contents = match header.inflated_size {
@@ -121,7 +121,8 @@ fn reject_overlaps(view: View<'_>, header: &Header, entries: &[OffloadBinaryEntr
         let [(start, size, _), (next, _, index)] = *pair else { unreachable!("windows of two") };
         if start + size > next {
             let at = header.entries_offset + index * raw::Entry::SIZE + 24;
-            let cause = Cause::Unexpected { value: next - view.start(), expected: "behind the image before it" };
+            let cause =
+                Cause::Unexpected { value: next - view.start(), expected: "an offset after the preceding image" };
             return Err(view.malformed("offload binary image offset", at, cause));
         }
     }
@@ -146,7 +147,7 @@ fn read_strings<'data>(
         let at = entry.string_offset + index * size;
         let string = StringEntry::read(version, view, at)?;
         let too_much = |size| {
-            let cause = Cause::Unexpected { value: size, expected: "at most 64 MiB, all strings together" };
+            let cause = Cause::Unexpected { value: size, expected: "at most 64 MiB in total" };
             view.malformed("offload binary string size", at, cause)
         };
         // Check the size before reading the text.
@@ -170,7 +171,7 @@ fn read_strings<'data>(
 fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'data>, Malformed> {
     let offset = header.entries_offset;
     if offset != header.version.header_size() {
-        let cause = Cause::Unexpected { value: offset, expected: "40 where the binary is compressed" };
+        let cause = Cause::Unexpected { value: offset, expected: "40 in a compressed binary" };
         return Err(view.malformed("offload binary entries offset", 16, cause));
     }
     let full_size = header.inflated_size.checked_sub(offset).ok_or_else(|| {

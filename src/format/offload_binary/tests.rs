@@ -134,10 +134,10 @@ fn compressed_binaries_round_trip() {
         let error = OffloadBinary::read(View::new(&elsewhere)).unwrap_err().to_string();
         assert_eq!(
             error,
-            "offload binary entries offset at 0x10: is 0x29, should be 40 where the binary is compressed"
+            "offload binary entries offset at 0x10: invalid value 0x29, expected 40 in a compressed binary"
         );
         let error = compressed.decompress(Limit(1000)).unwrap_err().to_string();
-        assert!(error.contains("more than the limit of 1000"), "{error}");
+        assert!(error.contains("exceeds the limit of 1000"), "{error}");
     }
 }
 
@@ -203,27 +203,27 @@ fn errors_state_field_offset_and_value() {
     let end = good.len() as u64;
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, usize, &str); 10] = [
-        ("another magic",      0, 0x1234, 4, "offload binary magic at 0x0: is 0x1234, should be 10 FF 10 AD"),
-        ("version 0",          4, 0, 4, "offload binary version at 0x4: version 0 is not known, 1 to 3 are"),
-        ("version 99",         4, 99, 4, "offload binary version at 0x4: version 99 is not known, 1 to 3 are"),
-        ("size too large",     8, end + 8, 8, "offload binary size at 0x8: offset 0 with size 184 does not fit into 176 bytes"),
-        ("size too small",     8, 8, 8, "offload binary size at 0x8: is 0x8, should be at least that of the header"),
-        ("entry wraps",       16, u64::MAX - 8, 8, "offload binary entries offset at 0x10: offset 18446744073709551607 with size 40 does not fit into 176 bytes"),
-        ("entry size",        24, 32, 8, "offload binary entry size at 0x18: is 0x20, should be 40"),
-        ("too many strings",  48, 1 << 40, 8, "offload binary string count at 0x30: is 0x10000000000, should be at most 1024"),
-        ("image wraps",       56, u64::MAX, 8, "offload binary image offset at 0x38: offset 18446744073709551615 with size 17 does not fit into 176 bytes"),
-        ("key outside",       72, end, 8, "offload binary key at 0x48: string without an end"),
+        ("another magic",      0, 0x1234, 4, "offload binary magic at 0x0: invalid value 0x1234, expected 10 FF 10 AD"),
+        ("version 0",          4, 0, 4, "offload binary version at 0x4: unsupported version 0 (supported: 1 to 3)"),
+        ("version 99",         4, 99, 4, "offload binary version at 0x4: unsupported version 99 (supported: 1 to 3)"),
+        ("size too large",     8, end + 8, 8, "offload binary size at 0x8: offset 0 with size 184 is out of bounds (176 bytes available)"),
+        ("size too small",     8, 8, 8, "offload binary size at 0x8: invalid value 0x8, expected at least the size of the header"),
+        ("entry wraps",       16, u64::MAX - 8, 8, "offload binary entries offset at 0x10: offset 18446744073709551607 with size 40 is out of bounds (176 bytes available)"),
+        ("entry size",        24, 32, 8, "offload binary entry size at 0x18: invalid value 0x20, expected 40"),
+        ("too many strings",  48, 1 << 40, 8, "offload binary string count at 0x30: invalid value 0x10000000000, expected at most 1024"),
+        ("image wraps",       56, u64::MAX, 8, "offload binary image offset at 0x38: offset 18446744073709551615 with size 17 is out of bounds (176 bytes available)"),
+        ("key outside",       72, end, 8, "offload binary key at 0x48: unterminated string"),
     ];
     assert_rejected(&good, &defects);
     let good = sample(Version::Three, b"some device image");
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, usize, &str); 6] = [
-        ("no entries",        24, 0, 8, "offload binary entry count at 0x18: is 0x0, should be 1 to 4096"),
-        ("too many entries",  24, u64::MAX, 8, "offload binary entry count at 0x18: is 0xffffffffffffffff, should be 1 to 4096"),
-        ("more than fit",     24, 5, 8, "offload binary entries offset at 0x10: offset 40 with size 200 does not fit into 200 bytes"),
-        ("value wraps",       96, u64::MAX, 8, "offload binary string size at 0x50: is 0xffffffffffffffff, should be at most 64 MiB, all strings together"),
-        ("inflated too small", 32, 39, 8, "offload binary inflated size at 0x20: is 0x27, should be at least 40"),
-        ("entries elsewhere", 16, 48, 8, "offload binary string offset at 0x38: offset 2 with size 4224 does not fit into 200 bytes"),
+        ("no entries",        24, 0, 8, "offload binary entry count at 0x18: invalid value 0x0, expected 1 to 4096"),
+        ("too many entries",  24, u64::MAX, 8, "offload binary entry count at 0x18: invalid value 0xffffffffffffffff, expected 1 to 4096"),
+        ("more than fit",     24, 5, 8, "offload binary entries offset at 0x10: offset 40 with size 200 is out of bounds (200 bytes available)"),
+        ("value wraps",       96, u64::MAX, 8, "offload binary string size at 0x50: invalid value 0xffffffffffffffff, expected at most 64 MiB in total"),
+        ("inflated too small", 32, 39, 8, "offload binary inflated size at 0x20: invalid value 0x27, expected at least 40"),
+        ("entries elsewhere", 16, 48, 8, "offload binary string offset at 0x38: offset 2 with size 4224 is out of bounds (200 bytes available)"),
     ];
     assert_rejected(&good, &defects);
 }
@@ -244,8 +244,10 @@ fn shared_bytes_cannot_make_a_small_file_expensive() {
     let first = u64::from_le_bytes(bytes[56..64].try_into().unwrap());
     put(&mut bytes, 96, first + 16, 8);
     let error = OffloadBinary::read(View::new(&bytes)).unwrap_err().to_string();
-    let message =
-        format!("offload binary image offset at 0x60: is {:#x}, should be behind the image before it", first + 16);
+    let message = format!(
+        "offload binary image offset at 0x60: invalid value {:#x}, expected an offset after the preceding image",
+        first + 16
+    );
     assert_eq!(error, message);
 
     // A thousand values that are one megabyte of text each, all of it the same.

@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(list[0].words(), Ok([6, 8]));
         assert_eq!(
             list[0].words::<3>().unwrap_err().to_string(),
-            "NVIDIA attribute value at 0xc: needs 4 bytes, 0 are there"
+            "NVIDIA attribute value at 0xc: truncated: need 4 bytes, 0 available"
         );
     }
 
@@ -109,10 +109,13 @@ mod tests {
         assert_eq!(read.len(), 2);
         assert_eq!(
             read[1].as_ref().unwrap_err().to_string(),
-            "NVIDIA attribute format at 0xc: is 0x9, should be 1 to 4"
+            "NVIDIA attribute format at 0xc: invalid value 0x9, expected 1 to 4"
         );
         let cut = attributes(View::new(&LIST[..10])).last().unwrap().unwrap_err();
-        assert_eq!(cut.to_string(), "NVIDIA attribute size at 0x2: offset 4 with size 8 does not fit into 10 bytes");
+        assert_eq!(
+            cut.to_string(),
+            "NVIDIA attribute size at 0x2: offset 4 with size 8 is out of bounds (10 bytes available)"
+        );
         for end in 0..LIST.len() {
             attributes(View::new(&LIST[..end])).for_each(drop);
         }

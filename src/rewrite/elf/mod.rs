@@ -116,7 +116,7 @@ impl<'data> Elf<'data> {
         this.names_index = if shstrndx == INDEX_ELSEWHERE { this.section_link(0)? } else { shstrndx };
         this.table = part(this.count.saturating_mul(layout.section_header_size))?;
         if !(1..this.count).contains(&this.names_index) {
-            let cause = Cause::Unexpected { value: this.names_index, expected: "the index of a section" };
+            let cause = Cause::Unexpected { value: this.names_index, expected: "a section index" };
             return Err(file.malformed("ELF section name table index", layout.e_shstrndx, cause));
         }
         this.names = this.content(this.names_index)?;

@@ -1,16 +1,16 @@
-//! Work on several items at a time, told in the order of the items whatever finished first.
+//! Work on several items in parallel, with results in the order of the items.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// As many threads as can run at a time.
+/// Returns the number of threads that can run at the same time.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, |count| count.get())
 }
 
-/// Calls `take` with the result of `work` on each item, in the order of the items and as soon as those before it are
-/// there. With one worker, or one item, nothing is started for it.
+/// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, each as
+/// soon as those before it are complete. With one worker or one item, no thread is started.
 pub fn map_parallel<T: Sync, R: Send>(
     items: &[T],
     workers: usize,
@@ -19,7 +19,10 @@ pub fn map_parallel<T: Sync, R: Send>(
 ) {
     let workers = workers.min(items.len());
     if workers <= 1 {
-        return items.iter().for_each(|item| visit(work(item)));
+        for item in items {
+            visit(work(item));
+        }
+        return;
     }
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
@@ -30,7 +33,7 @@ pub fn map_parallel<T: Sync, R: Send>(
                 while let index = next.fetch_add(1, Ordering::Relaxed)
                     && let Some(item) = items.get(index)
                 {
-                    // Nobody listens any more where `take` has panicked.
+                    // The receiver is gone if `visit` has panicked.
                     let _ = sender.send((index, work(item)));
                 }
             });
@@ -52,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_the_items_and_each_once() {
+    fn visits_each_result_once_in_the_order_of_the_items() {
         let items: Vec<u64> = (0..200).collect();
         for workers in [0, 1, 2, 7, 1000] {
             let mut results = Vec::new();
@@ -64,16 +67,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_result_is_told_before_the_last_item_is_begun() {
-        let (told, wait) = (AtomicUsize::new(0), [false, false, true]);
+    fn visits_the_first_result_before_the_last_item_starts() {
+        let (visited, wait) = (AtomicUsize::new(0), [false, false, true]);
         let work = |&wait: &bool| {
-            while wait && told.load(Ordering::SeqCst) == 0 {
+            while wait && visited.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
             }
         };
         map_parallel(&wait, 2, work, &mut |()| {
-            told.fetch_add(1, Ordering::SeqCst);
+            visited.fetch_add(1, Ordering::SeqCst);
         });
-        assert_eq!(told.into_inner(), 3);
+        assert_eq!(visited.into_inner(), 3);
     }
 }

@@ -1,8 +1,8 @@
-//! Where an image is, in words: as people write it and as ROCm's tools do.
+//! Addresses of images: for people and for ROCm's tools.
 //!
-//! People say `torch.whl!torch/lib/libtorch_cuda.so!.nv_fatbin+0x10`: each `!` leads into something, and the offset counts
-//! from the section's first byte, so that it stays the same when what stands before the section grows. ROCm's debugger,
-//! profilers and roc-obj-extract say `file://libfoo.so#offset=4096&size=3456`, which counts from the start of the file on
+//! People write `torch.whl!torch/lib/libtorch_cuda.so!.nv_fatbin+0x10`: each `!` enters an archive or a section, and the
+//! offset counts from the start of the section, so it does not change when data before the section grows. ROCm's debugger,
+//! profilers and roc-obj-extract write `file://libfoo.so#offset=4096&size=3456`, which counts from the start of the file on
 //! disk. Source of the latter: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier.
 
 use std::fmt;
@@ -17,24 +17,26 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_encode
 use super::Image;
 use super::{Container, File};
 
-/// The bytes of a file inside a file on disk, where they stand there as they are.
+/// Place of a file's bytes in a file on disk that stores them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskLocation {
-    /// As the user gave it.
+    /// Path as the user specified it.
     pub path: PathBuf,
-    /// Where the file that was looked into begins: 0 unless it is a member of an archive.
+    /// Offset of the scanned file in it, in bytes: 0 unless it is a member of an archive.
     pub offset: u64,
 }
 
-/// An image's place as people write it. It prints as `PATH!SECTION+0xOFFSET`, without the section where it has no name as
-/// `PATH+0xOFFSET`; an image in a compressed container has the place of that and its number in it behind a `!`.
+/// Address of an image, for people. It prints as `PATH!SECTION+0xOFFSET`, or `PATH+0xOFFSET` if the section has no name; the
+/// address of an image in a compressed container is that of the container, followed by `!` and the index of the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address<'a> {
+    /// Path of the file.
     pub path: &'a str,
+    /// Name of the section.
     pub section: Option<&'a str>,
-    /// From the start of the section, or of the file where there is none.
+    /// Offset from the start of the section, or of the file if there is none, in bytes.
     pub offset: u64,
-    /// Its number among the images of a compressed container.
+    /// Index among the images of a compressed container.
     pub number: Option<usize>,
 }
 
@@ -50,7 +52,7 @@ impl fmt::Display for Address<'_> {
 }
 
 impl File {
-    /// The places of its device images, in the order of [`File::device_images`].
+    /// Returns the addresses of the device images, in the order of [`File::device_images`].
     pub fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
         self.containers.iter().flat_map(|container| {
             let images = container.images().enumerate().filter(|(_, image)| image.is_device_image());
@@ -63,7 +65,7 @@ impl File {
         })
     }
 
-    /// The place of what stands at `offset`, in this container.
+    /// Returns the address of `offset`, which is in this container.
     pub fn address<'a>(&'a self, container: &'a Container, offset: u64) -> Address<'a> {
         let section = container.section.as_ref();
         let start = section.map_or(0, |section| section.offset);
@@ -74,24 +76,25 @@ impl File {
 
 #[cfg(feature = "files")]
 impl File {
-    /// What ROCm's tools call these bytes of the file; `None` where they do not stand in a file on disk as they are.
+    /// Returns the URI of a range of the file, as ROCm's tools write it; `None` if no file on disk stores the bytes
+    /// unchanged.
     pub fn uri(&self, offset: u64, size: u64) -> Option<String> {
         let DiskLocation { path, offset: start } = self.on_disk.as_ref()?;
         Some(format!("file://{}#offset={}&size={size}", uri_path(path), start.checked_add(offset)?))
     }
 
-    /// What ROCm's tools call an image.
+    /// Returns the URI of an image, as ROCm's tools write it.
     pub fn image_uri(&self, image: &Image) -> Option<String> {
         self.uri(image.offset?, image.size?)
     }
 }
 
+/// Bytes that a URI encodes as `%` and two upper-case digits: all but `a-zA-Z0-9/_.~-`, as the document specifies.
 #[cfg(feature = "files")]
-/// What stands in a URI as `%` and two upper-case digits: everything but `a-zA-Z0-9/_.~-`, as the document says.
 const ENCODE_SET: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'_').remove(b'.').remove(b'~').remove(b'-');
 
+/// Encodes a path for a URI.
 #[cfg(feature = "files")]
-/// A path in a URI.
 fn uri_path(path: &Path) -> PercentEncode<'_> {
     percent_encode(path.as_os_str().as_encoded_bytes(), ENCODE_SET)
 }
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_addressed_by_its_section_and_the_offset_in_it() {
+    fn addresses_state_the_section_and_the_offset_in_it() {
         let section = || Some(SectionRef { name: ".nv_fatbin".to_owned(), offset: 0xff0 });
         let addresses = |file: File| file.addresses().map(|address| address.to_string()).collect::<Vec<_>>();
         assert_eq!(addresses(file(section(), &[Some(0x1000)])), ["torch.whl!lib/x.so!.nv_fatbin+0x10"]);
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_leads_into_the_file_on_disk_and_there_is_none_for_what_is_not_there_as_it_is() {
+    fn uris_refer_to_the_file_on_disk_and_compressed_images_have_none() {
         let mut file = file(None, &[Some(0x1000), None]);
         let uris: Vec<_> = file.device_images().map(|image| file.image_uri(image)).collect();
         assert_eq!(uris, [Some("file://a%20b/torch.whl#offset=4196&size=3456".to_owned()), None]);

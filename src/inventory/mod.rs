@@ -1,8 +1,8 @@
-//! The result model: what was found in a file, as plain data. What is printed is what is judged.
+//! Inventories: the containers and images of a file, as plain data, which is printed (`report`) and evaluated (`check`).
 //!
-//! A file holds containers, a container images, and an image may be a container itself: CUDA's fat binary in an offload
-//! binary, an offload binary in another. Offsets and sizes are bytes; offsets count from the start of the file. What lies
-//! inside a compressed container has none.
+//! A file holds containers, and a container images. An image may be a container itself: a CUDA fat binary in an offload
+//! binary, or an offload binary in another. Offsets and sizes are in bytes; offsets count from the start of the file. Data
+//! inside a compressed container has no offset.
 
 mod address;
 mod contradiction;
@@ -21,115 +21,133 @@ pub use origin::{Origin, origin, stored_origin};
 pub use walk::{Leaves, NestedImage};
 pub use wrapper::{Wrapper, WrapperKind, WrapperTarget};
 
-/// A file and everything that was found in it.
+/// Inventory of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// As the user gave it; of a member of an archive `ARCHIVE!MEMBER`.
+    /// Path as the user specified it; `ARCHIVE!MEMBER` for a member of an archive.
     pub path: String,
-    /// Absent for a file that could not be read.
+    /// Format; absent for a file that could not be read.
     pub format: Option<FileFormat>,
+    /// Size in bytes.
     pub size: u64,
-    /// Absent for what has been unpacked and for standard input.
+    /// Place of its bytes on disk; absent for unpacked members and standard input.
     pub on_disk: Option<DiskLocation>,
-    /// By offset.
+    /// Containers, sorted by offset.
     pub containers: Vec<Container>,
-    /// The sections that are there for containers, by offset.
+    /// Sections for containers, sorted by offset.
     pub sections: Vec<Section>,
-    /// What registers containers with a runtime, by offset.
+    /// Structures that register containers with a runtime, sorted by offset.
     pub wrappers: Vec<Wrapper>,
-    /// How many bytes were not searched, because no header leads to them and only those were asked for that one does.
+    /// Number of bytes that were not searched: those that no header refers to, if the search by magic was disabled.
     pub unsearched: u64,
-    /// What stood where a container should be and could not be read, by offset.
+    /// Errors in containers, sorted by offset.
     pub errors: Vec<Malformed>,
-    /// Why the file could not be read at all.
+    /// Reason why the file could not be read at all.
     pub failure: Option<String>,
 }
 
-/// What kind of file it is; the names are those of `fatbin scan --json`.
+/// Format of a file; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
+    /// ELF.
     Elf,
+    /// COFF object.
     Coff,
+    /// PE executable or library.
     Pe,
-    /// Also one for several machines, a universal binary.
+    /// Mach-O, for one machine or several (universal binary).
     MachO,
-    /// LLVM bitcode. What is embedded in it is not looked for.
+    /// LLVM bitcode, which is not searched for embedded images.
     Bitcode,
-    /// An archive in which there is nothing to be listed.
+    /// Archive in which no member holds device code.
     Archive,
-    /// No host file: a container by itself, or anything else.
+    /// Not a host file: a container by itself, or any other bytes.
     Raw,
 }
 
-/// A section that is there for containers, and what its bytes are: in containers, padding between and behind them, or
-/// unexplained. The three add up to its size.
+/// A section for containers. Its size is the sum of three parts: containers, padding between and after them, and
+/// unexplained bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
+    /// Name.
     pub name: String,
+    /// Offset in the file, in bytes.
     pub offset: u64,
+    /// Size in bytes.
     pub size: u64,
+    /// Number of bytes in containers.
     pub in_containers: u64,
+    /// Number of bytes of padding.
     pub padding: u64,
+    /// Number of other bytes.
     pub unexplained: u64,
 }
 
-/// A section that holds something.
+/// Name and offset of the section that holds a container or wrapper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionRef {
+    /// Name.
     pub name: String,
-    /// Where it begins.
+    /// Offset in the file, in bytes.
     pub offset: u64,
 }
 
-/// A container and where it stands.
+/// A container and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
+    /// Type of container.
     pub container_type: ContainerType,
+    /// Version of its format, if the format has versions.
     pub version: Option<u32>,
-    /// The section of the host file that holds it, where it has a name.
+    /// Section of the host file that holds it, if it has a name.
     pub section: Option<SectionRef>,
-    /// Absent inside a compressed container.
+    /// Offset in the file; absent inside a compressed container.
     pub offset: Option<u64>,
-    /// What is stored.
+    /// Stored size in bytes.
     pub size: u64,
-    /// How all of it is stored; absent where it is not compressed.
+    /// Codec of the container as a whole; absent if it is not compressed.
     pub codec: Option<Codec>,
+    /// Images in the order of the container.
     pub images: Vec<Image>,
     /// Offset in the decompressed bytes of the container around it, else in the file.
     pub(crate) start: u64,
 }
 
-/// An image and where it stands.
+/// An image and its place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Image {
+    /// Offload kind, if the container states it.
     pub kind: Option<OffloadKind>,
+    /// Format of its bytes.
     pub image_kind: ImageKind,
+    /// Target triple.
     pub triple: Option<String>,
-    /// The processor with its features or suffix.
+    /// Processor with its features or suffix.
     pub arch: Option<String>,
-    /// What the image's own header says, where the container says something else.
+    /// Processor in the image's own header, if it contradicts the container.
     pub own_arch: Option<String>,
-    /// The bundle entry id.
+    /// Bundle entry ID.
     pub id: Option<String>,
-    /// Everything that the container says in keys and values.
+    /// Keys and values in the container.
     pub strings: Vec<(String, String)>,
-    /// Values of the container's fields that are not known.
+    /// Unknown values of the container's fields.
     pub unknown: Vec<UnknownValue>,
-    /// Absent inside a compressed container.
+    /// Offset in the file; absent inside a compressed container.
     pub offset: Option<u64>,
-    /// What is stored; absent inside a compressed container, where images have no sizes of their own.
+    /// Stored size in bytes; absent inside a compressed container, where images have no sizes of their own.
     pub size: Option<u64>,
-    /// How it is stored; absent where the container knows one way only.
+    /// Codec; absent if the format of the container has no compression of single images.
     pub codec: Option<Codec>,
-    /// What it is once decompressed; absent where it is not compressed.
+    /// Decompressed size in bytes; absent if it is not compressed.
     pub full_size: Option<u64>,
-    /// What made it, in its own words; of an image that is compressed only where it had to be decompressed anyway.
+    /// Compiler or linker that wrote it, in its own words; known for a compressed image only if it had to be decompressed
+    /// for another reason.
     pub producer: Option<String>,
-    /// Which version of its form it has, known where the producer is looked for; see [`Origin`].
+    /// Version of its format, known under the same condition as the producer; see [`Origin`].
     pub format_version: Option<String>,
-    /// Of the image once it is decompressed, where that was asked for.
+    /// SHA-256 of the decompressed image, if hashes were requested.
     pub sha256: Option<[u8; 32]>,
-    /// The containers that the image consists of, where it is no device image but holds some.
+    /// Containers that the image consists of, if it is not a device image itself.
     pub containers: Vec<Container>,
     pub(crate) stored: StoredBytes,
 }
@@ -146,26 +164,35 @@ pub(crate) struct StoredBytes {
 }
 
 impl File {
-    /// A file of which nothing is known yet.
+    /// Creates an empty inventory.
     pub fn empty(path: String) -> Self {
-        let (containers, sections, wrappers, errors) = Default::default();
-        let (format, on_disk, failure) = Default::default();
-        File { path, format, size: 0, on_disk, containers, sections, wrappers, unsearched: 0, errors, failure }
+        File {
+            path,
+            format: None,
+            size: 0,
+            on_disk: None,
+            containers: Vec::new(),
+            sections: Vec::new(),
+            wrappers: Vec::new(),
+            unsearched: 0,
+            errors: Vec::new(),
+            failure: None,
+        }
     }
 
-    /// A file that could not be read.
+    /// Creates the inventory of a file that could not be read.
     pub fn unreadable(path: String, failure: String) -> Self {
         File { failure: Some(failure), ..File::empty(path) }
     }
 
-    /// Whether there is anything to say of it.
+    /// Returns whether the file holds containers or errors.
     pub fn has_findings(&self) -> bool {
         !self.containers.is_empty() || !self.errors.is_empty() || self.failure.is_some()
     }
 }
 
 impl FileFormat {
-    /// The name that users see.
+    /// Name for reports.
     pub fn name(self) -> &'static str {
         match self {
             FileFormat::Elf => "elf",
@@ -180,24 +207,24 @@ impl FileFormat {
 }
 
 impl Container {
-    /// The name of the section that holds it.
+    /// Name of the section that holds it.
     pub fn section_name(&self) -> Option<&str> {
         self.section.as_ref().map(|section| section.name.as_str())
     }
 }
 
 impl Image {
-    /// Whether it is device code and not the host's.
+    /// Returns whether it is an image for a device, and not the host entry of a bundle.
     pub fn is_device_image(&self) -> bool {
         self.kind != Some(OffloadKind::Host)
     }
 
-    /// Its size once it is decompressed, as far as it is known.
+    /// Decompressed size in bytes, if it is known.
     pub fn decompressed_size(&self) -> Option<u64> {
         self.full_size.or(self.size)
     }
 
-    /// The value of a key; the last one where it repeats.
+    /// Value of a key; the last one if the key repeats.
     pub fn string(&self, key: &str) -> Option<&str> {
         self.strings.iter().rfind(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }

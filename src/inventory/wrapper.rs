@@ -1,40 +1,47 @@
-//! What host code registers with the CUDA and HIP runtimes, and what of a file it does not.
+//! Containers that host code registers with the CUDA and HIP runtimes, and containers that it does not.
 
 use super::{Container, File, SectionRef};
 use crate::format::{ContainerType, RegisteringRuntime};
 
-/// A structure that is handed to a runtime when the program starts: this container is to be registered.
+/// A structure that is passed to a runtime when the program starts, to register a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrapper {
+    /// Runtime that it is passed to.
     pub kind: WrapperKind,
+    /// Section that holds it.
     pub section: SectionRef,
+    /// Offset in the file, in bytes.
     pub offset: u64,
+    /// Destination of its pointer.
     pub target: WrapperTarget,
 }
 
-/// Whose it is.
+/// Kind of a wrapper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrapperKind {
+    /// Wrapper of CUDA.
     Cuda,
+    /// Wrapper of HIP.
     Hip,
-    /// HIP's, after rocm-kpack has moved the containers of the file into an archive.
+    /// Wrapper of HIP in a file whose containers rocm-kpack has moved into an archive.
     HipSplitByKpack,
 }
 
-/// What a wrapper points to.
+/// Destination of a wrapper's pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WrapperTarget {
-    /// The container that begins at this offset of the file.
+    /// Container at this offset of the file.
     Container(u64),
-    /// Bytes of the file that begin no container which can be read.
+    /// Offset in the file at which no readable container begins.
     Bytes(u64),
-    /// Whatever a file that this one is linked with defines under this name.
+    /// Symbol that another file of the link defines.
     Symbol(String),
+    /// Null or invalid pointer.
     Nothing,
 }
 
 impl WrapperKind {
-    /// The name that users see.
+    /// Name for reports.
     pub fn name(self) -> &'static str {
         match self {
             WrapperKind::Cuda => "cuda",
@@ -53,7 +60,7 @@ impl WrapperKind {
 }
 
 impl Wrapper {
-    /// Whether its container should be in the file and is not.
+    /// Returns whether its container is missing from the file.
     pub fn is_orphan(&self) -> bool {
         let is_missing = matches!(self.target, WrapperTarget::Bytes(_) | WrapperTarget::Nothing);
         is_missing && self.kind != WrapperKind::HipSplitByKpack
@@ -61,8 +68,8 @@ impl Wrapper {
 }
 
 impl File {
-    /// The containers that no wrapper points to, of the types that some wrapper of the file does register. Not all of them
-    /// are mistakes: code may be registered in other ways.
+    /// Returns the containers that no wrapper points to, of the types that some wrapper of the file registers. They are not
+    /// necessarily mistakes: code may be registered in other ways.
     pub fn unreferenced(&self) -> impl Iterator<Item = &Container> {
         let mut referenced: Vec<u64> = self.wrappers.iter().filter_map(|it| it.target.container()).collect();
         referenced.sort_unstable();
@@ -74,7 +81,7 @@ impl File {
 }
 
 impl WrapperTarget {
-    /// The offset of the container.
+    /// Offset of the container, if it points to one.
     pub fn container(&self) -> Option<u64> {
         if let WrapperTarget::Container(offset) = self { Some(*offset) } else { None }
     }

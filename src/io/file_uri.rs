@@ -1,8 +1,8 @@
 //! Addresses of the form `file://PATH#offset=N&size=M`, by which ROCm's runtime, debugger and profilers name code objects.
 //!
-//! Source: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier. What stands behind
-//! `file://` is the path, percent-encoded (RFC 3986), also a relative one, for so the tools write it; `localhost` in front
-//! of it is allowed as RFC 8089 has it. Numbers are decimal, hexadecimal or octal as in C.
+//! Source: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier. `file://` is followed
+//! by the path, percent-encoded (RFC 3986); it may be relative, because the tools write relative paths, too. `localhost`
+//! may precede it (RFC 8089). Numbers are decimal, hexadecimal or octal as in C.
 
 use std::path::{Path, PathBuf};
 
@@ -10,28 +10,29 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, Result};
 
-/// A file, or some of its bytes.
+/// A file, or a range of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileUri {
+    /// Path of the file, decoded.
     pub path: PathBuf,
-    /// Offset and size in bytes; without it the whole file is meant.
+    /// Offset and size in bytes; `None` for the whole file.
     pub range: Option<(u64, u64)>,
 }
 
 impl FileUri {
-    /// Reads an address; `None` for a path, which begins with no scheme that is known here.
+    /// Parses an address. Returns `None` for text without the scheme of an address, which is a path.
     pub fn parse(text: &Path) -> Option<Result<FileUri>> {
         let text = text.to_str()?;
         let invalid = |why: &str| Error::Address { address: text.to_owned(), why: why.to_owned() };
         if text.starts_with("memory://") {
-            return Some(Err(invalid("is in the memory of a process; only files can be read")));
+            return Some(Err(invalid("addresses in the memory of a process are not supported; use a file:// address")));
         }
         let rest = text.strip_prefix("file://")?;
         let (path, range) = rest.split_once(['#', '?']).map_or((rest, None), |(path, range)| (path, Some(range)));
         let range = range.map(|range| {
-            parse_range(range).ok_or_else(|| invalid("is no address; file://PATH#offset=N&size=M is one"))
+            parse_range(range).ok_or_else(|| invalid("invalid address, expected file://PATH#offset=N&size=M"))
         });
-        let path = decode_path(path).ok_or_else(|| invalid("names no file"));
+        let path = decode_path(path).ok_or_else(|| invalid("invalid address, expected a path after file://"));
         Some(range.transpose().and_then(|range| Ok(FileUri { path: path?, range })))
     }
 }
@@ -45,7 +46,7 @@ fn parse_number(text: &str) -> Option<u64> {
     let hexadecimal = text.strip_prefix("0x").or(text.strip_prefix("0X")).map(|digits| (digits, 16));
     let octal = text.strip_prefix('0').filter(|digits| !digits.is_empty()).map(|digits| (digits, 8));
     let (digits, radix) = hexadecimal.or(octal).unwrap_or((text, 10));
-    // The standard library takes a sign.
+    // `from_str_radix` accepts a sign.
     u64::from_str_radix(digits, radix).ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_hexdigit()))
 }
 
@@ -54,7 +55,7 @@ fn decode_path(path: &str) -> Option<PathBuf> {
         Some(_) => &path["localhost".len()..],
         None => path,
     };
-    // `/C:/folder` is a path as RFC 8089 writes it, and none for Windows.
+    // RFC 8089 writes `/C:/directory`, which is not a path for Windows.
     #[cfg(windows)]
     let path = path.strip_prefix('/').filter(|rest| rest.as_bytes().get(1) == Some(&b':')).unwrap_or(path);
     let bytes: Vec<u8> = percent_decode_str(path).collect();
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_bytes_of_a_file_and_what_has_no_scheme_is_a_path() {
+    fn parses_paths_and_ranges_and_ignores_text_without_a_scheme() {
         let cases = [
             ("file:///opt/lib/a.so#offset=4096&size=3456", "/opt/lib/a.so", Some((4096, 3456))),
             ("file://a.out?offset=0x1000&size=010", "a.out", Some((4096, 8))),
@@ -85,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_refused_with_its_cause() {
+    fn rejects_invalid_addresses() {
         let cases = [
-            ("memory://1234#offset=0x7f00&size=64", "is in the memory of a process; only files can be read"),
-            ("file:///a#offset=1", "is no address; file://PATH#offset=N&size=M is one"),
-            ("file:///a#size=1&offset=+2", "is no address; file://PATH#offset=N&size=M is one"),
-            ("file:///a#offset=1&size=99999999999999999999", "is no address; file://PATH#offset=N&size=M is one"),
-            ("file://#offset=1&size=1", "names no file"),
+            ("memory://1234#offset=0x7f00&size=64", "addresses in the memory of a process are not supported; use a file:// address"),
+            ("file:///a#offset=1", "invalid address, expected file://PATH#offset=N&size=M"),
+            ("file:///a#size=1&offset=+2", "invalid address, expected file://PATH#offset=N&size=M"),
+            ("file:///a#offset=1&size=99999999999999999999", "invalid address, expected file://PATH#offset=N&size=M"),
+            ("file://#offset=1&size=1", "invalid address, expected a path after file://"),
         ];
         for (text, why) in cases {
             let error = FileUri::parse(Path::new(text)).unwrap().unwrap_err();

@@ -1,6 +1,7 @@
-//! Files: mapped inputs, outputs that appear whole or not at all, and the sink that moves payloads between the two.
+//! Files: mapped inputs, outputs that replace a file only when they are complete, and the sink that copies payloads between
+//! the two.
 //!
-//! This is the only room that talks to the operating system, and the only one with `unsafe` in it. It knows no format.
+//! This is the only module that accesses files, and the only one with `unsafe` in it. It knows no format.
 
 #[cfg(feature = "files")]
 mod file_uri;

@@ -1,7 +1,7 @@
-//! Outputs that appear whole or not at all.
+//! Outputs that replace a file only when they are complete.
 //!
-//! An output is written beside its final place under a temporary name and renamed when it is complete, so that a
-//! failure, a full disk or a signal leaves an existing file as it was and never a half-written one in its place.
+//! An output is written to a temporary file in the same directory, which is renamed when it is complete. A failure, a full
+//! disk or a signal leaves an existing file as it was, and never a half-written one in its place.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,30 +14,32 @@ use tempfile::NamedTempFile;
 use crate::error::{Error, Result};
 use crate::io::Input;
 
-/// A file that is being written. Dropping it without [`Output::commit`] removes every trace of it.
+/// A file that is being written. Dropping it without [`Output::commit`] removes it.
+#[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     target: OutputTarget,
-    /// Bytes so far.
+    /// Number of bytes written so far.
     size: u64,
 }
 
-/// What file systems share and page caches hold: a block, a page.
+/// Size of a block that file systems share between files, and of a page of the page cache, in bytes.
 const BLOCK: u64 = 4096;
 
-/// How much is mapped at once. Half and four times as much are no faster.
+/// Number of bytes that are mapped at a time. Half and four times this size are not faster.
 const WINDOW: u64 = 1 << 20;
 
+#[derive(Debug)]
 enum OutputTarget {
-    /// Renamed to its final path in the end.
+    /// A file that is renamed to its final path by [`Output::commit`].
     Temporary(NamedTempFile),
-    /// `/dev/null`, `/dev/stdout`, a pipe: nothing that could be renamed over.
+    /// A device or pipe such as `/dev/null` or `/dev/stdout`, which cannot be replaced.
     Special(File),
 }
 
 impl Output {
-    /// Begins an output where the user asked for it. A symbolic link is followed, so that the file it names is what
-    /// gets replaced; devices and pipes are written as they are. `-` is standard output.
+    /// Creates an output at a path that the user specified. A symbolic link is followed, and the file it refers to is
+    /// replaced; devices and pipes are written in place. `-` is standard output.
     pub fn create(path: &Path) -> Result<Output> {
         if path == Path::new("-") {
             return Self::standard_output();
@@ -53,7 +55,7 @@ impl Output {
         }
     }
 
-    /// Begins an output called `name` in the folder `directory` and nowhere else: a symbolic link of that name is
+    /// Creates an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is
     /// replaced, not followed.
     pub fn create_in(directory: &Path, name: impl AsRef<OsStr>) -> Result<Output> {
         let name = name.as_ref();
@@ -81,7 +83,7 @@ impl Output {
         builder.prefix(".fatbin-");
         #[cfg(unix)]
         {
-            // Temporary files are private by default; a build's outputs are as open as the user's umask lets them be.
+            // Temporary files are private by default; outputs of a build have the permissions that the umask allows.
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
@@ -89,7 +91,7 @@ impl Output {
         Ok(Output { path: path.to_owned(), target: OutputTarget::Temporary(file), size: 0 })
     }
 
-    /// A folder for files that belong to the making of this one.
+    /// Directory for temporary files that are needed to write this output.
     pub fn directory(&self) -> PathBuf {
         match &self.target {
             OutputTarget::Temporary(file) => file.path().parent().map_or_else(std::env::temp_dir, Path::to_owned),
@@ -97,15 +99,14 @@ impl Output {
         }
     }
 
-    /// Says how large the output will be. A file system that has no room for it says so now and not after minutes of
-    /// copying, and one that knows the size need not look for blocks a second time: replacing a 300 MB file on ext4
-    /// took half as long.
+    /// Reserves disk space for an output of `size` bytes. A full file system is then reported before minutes of copying,
+    /// and blocks are allocated only once: replacing a 300 MB file on ext4 took half as long.
     pub fn reserve(&mut self, size: u64) -> Result<()> {
         #[cfg(target_os = "linux")]
         if let (OutputTarget::Temporary(file), 1..) = (&self.target, size) {
             use rustix::fs::{FallocateFlags, fallocate};
             use rustix::io::Errno;
-            // Any other error only means that this file system has no such call.
+            // Any other error only means that the file system does not support the call.
             if let Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) =
                 fallocate(file.as_file(), FallocateFlags::empty(), 0, size)
             {
@@ -122,13 +123,13 @@ impl Output {
         self.file().write_all(bytes).map_err(Error::io(&self.path, "write"))
     }
 
-    /// Moves `size` bytes from `offset` of `input` here.
+    /// Appends `size` bytes from `offset` of `input`.
     ///
-    /// Where both stand alike in their blocks, this is handed to the kernel on Linux (`copy_file_range`): some file systems
-    /// then only note that two files share blocks, and on others the bytes are copied once. Where they stand apart, nothing
-    /// can be shared and each page lies across two; there it is faster to write out of a mapping, a window at a time (ext4,
-    /// 100 MB: 0.93 of what `cp` takes, where `copy_file_range` takes 1.17; reading into a buffer 1.06 to 1.19). The input
-    /// has no position that this would move, so several outputs may take from one at a time.
+    /// If the bytes have the same offset in their block in both files, the kernel copies them on Linux
+    /// (`copy_file_range`): some file systems then share the blocks between the files, others copy the bytes once.
+    /// Otherwise nothing can be shared and each page overlaps two; writing from a mapping, a window at a time, is then
+    /// faster (ext4, 100 MB: 0.93 of the time of `cp`; `copy_file_range` takes 1.17, reading into a buffer 1.06 to 1.19).
+    /// The position of the input file is not used, so several outputs may copy from one input at the same time.
     pub fn copy(&mut self, input: &Input, offset: u64, size: u64) -> Result<()> {
         if let Some(bytes) = input.in_memory(offset, size) {
             return self.write(bytes);
@@ -141,8 +142,8 @@ impl Output {
         self.copy_windows(input, offset + copied..offset + size)
     }
 
-    /// Lets the kernel move bytes, and returns how many it did: none where files are not the same to it. What is wrong
-    /// shows when the rest is written.
+    /// Lets the kernel copy bytes, and returns their number: 0 if it does not support these files. Errors are reported
+    /// when the rest is written.
     fn copy_range(&mut self, input: &Input, offset: u64, size: u64) -> u64 {
         let mut copied = 0;
         #[cfg(target_os = "linux")]
@@ -171,7 +172,7 @@ impl Output {
         Ok(())
     }
 
-    /// Makes the output appear under its name.
+    /// Completes the output and gives it its final name.
     pub fn commit(self) -> Result<()> {
         match self.target {
             OutputTarget::Temporary(file) => {
@@ -190,7 +191,7 @@ impl Output {
     }
 }
 
-/// `tempfile` adds the temporary name to an error, which nobody but this file has heard of.
+/// Removes the temporary name that `tempfile` adds to an error; it means nothing to users.
 fn without_temporary_path(error: io::Error) -> io::Error {
     match error.to_string().split_once(" at path ") {
         Some((cause, _)) => io::Error::new(error.kind(), cause.to_owned()),
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_not_committed_leaves_the_old_file_and_nothing_else() {
+    fn an_uncommitted_output_leaves_only_the_old_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out.o");
         std::fs::write(&path, "old").unwrap();
@@ -235,7 +236,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_in_the_output_folder_is_replaced_so_that_nothing_leaves_the_folder() {
+    fn create_in_replaces_a_symbolic_link() {
         let directory = tempfile::tempdir().unwrap();
         let outside = tempfile::NamedTempFile::new().unwrap();
         std::os::unix::fs::symlink(outside.path(), directory.path().join("image")).unwrap();
@@ -248,7 +249,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_the_user_named_is_followed() {
+    fn create_follows_a_symbolic_link() {
         let directory = tempfile::tempdir().unwrap();
         let real = directory.path().join("real");
         std::fs::write(&real, "old").unwrap();
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_was_stated_is_not_a_size_that_is_left() {
+    fn reserving_space_does_not_change_the_size() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
         let mut output = Output::create(&path).unwrap();
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_stand_apart_in_their_blocks_are_copied_like_any_others() {
+    fn copies_bytes_at_any_offset_in_their_block() {
         let directory = tempfile::tempdir().unwrap();
         let bytes: Vec<u8> = (0..3 * WINDOW as usize + 77).map(|i| (i % 251) as u8).collect();
         std::fs::write(directory.path().join("in"), &bytes).unwrap();
@@ -288,7 +289,7 @@ mod tests {
             output.write(b"end").unwrap();
             output.commit().unwrap();
             let expected = [&vec![7; written], &bytes[offset as usize..][..part as usize], b"end"].concat();
-            assert!(std::fs::read(&path).unwrap() == expected, "{offset} behind {written}");
+            assert!(std::fs::read(&path).unwrap() == expected, "{offset} after {written}");
         }
         let mut output = Output::create(&directory.path().join("out")).unwrap();
         let error = output.copy(&input, 1, size).unwrap_err().to_string();
@@ -297,7 +298,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn an_output_larger_than_its_file_system_fails_before_anything_is_copied() {
+    fn reserving_more_than_the_file_system_has_fails() {
         let directory = tempfile::tempdir().unwrap();
         let mut output = Output::create(&directory.path().join("out")).unwrap();
         let error = output.reserve(1 << 60).unwrap_err().to_string();
@@ -306,7 +307,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_device_is_written_and_not_replaced() {
+    fn a_device_is_written_in_place() {
         let mut output = Output::create(Path::new("/dev/null")).unwrap();
         output.write(b"gone").unwrap();
         output.commit().unwrap();

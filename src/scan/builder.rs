@@ -11,13 +11,13 @@ use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
 use crate::inventory::{Container, Image, SectionRef, StoredBytes, contradicting_arch, origin, stored_origin};
 
-/// Deepest level of containers in containers that is read. Real files have three.
+/// Maximum depth of containers in containers that are read. Real files have three levels.
 const MAX_DEPTH: usize = 8;
 
 /// Records containers.
 pub struct InventoryBuilder<'a> {
     pub options: Options,
-    /// What could not be read.
+    /// Errors in containers.
     pub errors: &'a mut Vec<Malformed>,
     /// The container itself, if it has been decompressed already.
     pub prefetched: Option<Result<Vec<u8>, Malformed>>,
@@ -75,7 +75,7 @@ impl InventoryBuilder<'_> {
             Ok(bytes) => {
                 let stream = place.stream.or(Some(compressed.stored.start()));
                 let images = self.decompressed(&bytes, place.deeper(stream));
-                // What is inside another container has offsets of its own.
+                // Containers inside another have offsets of their own.
                 if place.stream.is_none()
                     && let Some(cache) = self.cache
                 {
@@ -83,12 +83,12 @@ impl InventoryBuilder<'_> {
                 }
                 images
             }
-            // What cannot be decompressed is in the file.
+            // The compressed bytes have an offset in the file.
             Err(error) => self.error(error, place),
         }
     }
 
-    /// Records the images of the container that `bytes` are.
+    /// Records the images of the container in `bytes`.
     fn decompressed(&mut self, bytes: &[u8], place: Place<'_>) -> Vec<Image> {
         let view = View::new(bytes);
         let error = match format::read(view) {
@@ -157,7 +157,7 @@ impl InventoryBuilder<'_> {
                     recorded.sha256 = sha256(&bytes);
                     from = origin(image.image_kind, View::new(&bytes));
                 }
-                // The codec says that these bytes cannot be read.
+                // The codec states that these bytes cannot be read.
                 Err(_) if image.codec == Some(Codec::Opaque) => {}
                 Err(error) => drop(self.error(error, place)),
             }
@@ -184,7 +184,7 @@ impl InventoryBuilder<'_> {
         containers
     }
 
-    /// Records what could not be read, and returns no images. The offset is that of the stream for bytes that were
+    /// Records an error, and returns no images. The offset is that of the stream for bytes that were
     /// decompressed.
     fn error(&mut self, error: Malformed, place: Place<'_>) -> Vec<Image> {
         self.errors.push(Malformed { offset: place.stream.unwrap_or(error.offset), ..error });

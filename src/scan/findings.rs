@@ -101,12 +101,12 @@ impl<'a> Findings<'a> {
     pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
         self.errors.sort_by_key(|error| error.offset);
-        // A section and a wrapper may both lead to what cannot be read.
+        // A section and a wrapper may both lead to the same invalid container.
         self.errors.dedup();
         for section in &mut self.sections {
             let range = section.offset..section.offset + section.size;
             let inside = self.containers.iter().filter(|it| it.offset.is_some_and(|offset| range.contains(&offset)));
-            // A container that the search has found after a damaged one may go on beyond the section.
+            // A container that the search has found after a damaged one may extend beyond the section.
             let inside = inside.map(|it| it.size.min(range.end - it.offset.unwrap_or(range.end)));
             section.in_containers = inside.sum();
             section.unexplained = section.size.saturating_sub(section.in_containers + section.padding);

@@ -1,4 +1,4 @@
-//! What the headers of host files lead to: sections of every format, wrappers, tables of images.
+//! Tests of host files: sections of every format, wrappers, tables of images.
 
 use object::write::{Object, Relocation, SectionId, Symbol, SymbolSection};
 use object::{
@@ -34,7 +34,7 @@ fn wrapper(magic: &[u8; 4]) -> Vec<u8> {
     [&magic[..], &[1, 0, 0, 0], &[0; 16]].concat()
 }
 
-/// A host object that is being made.
+/// A host object that is being built.
 struct Host(Object<'static>);
 
 impl Host {
@@ -48,7 +48,7 @@ impl Host {
         section
     }
 
-    /// Has the pointer at `offset` of a section lead to what stands at `at` of another.
+    /// Adds a pointer at `offset` of a section to the byte `at` of another.
     fn points(&mut self, section: SectionId, offset: u64, to: SectionId, at: u64) -> &mut Host {
         let symbol = self.0.section_symbol(to);
         self.relocation(section, offset, symbol, at as i64)
@@ -88,7 +88,7 @@ fn archs(file: &File) -> Vec<&str> {
 }
 
 #[test]
-fn a_wrapper_leads_to_a_container_that_stands_in_any_section_of_any_format() {
+fn follows_wrappers_to_containers_in_any_section_of_any_format() {
     let cases = [
         (BinaryFormat::Elf, Architecture::X86_64, ("", ".lrodata"), ("", ".nvFatBinSegment")),
         (BinaryFormat::Elf, Architecture::Aarch64, ("", ".rodata"), ("", ".nvFatBinSegment")),
@@ -111,8 +111,8 @@ fn a_wrapper_leads_to_a_container_that_stands_in_any_section_of_any_format() {
 }
 
 #[test]
-fn wrappers_with_red_zones_between_them_are_all_seen() {
-    // The address sanitizer puts 40 bytes behind each; a reader that walks by 24 sees only the first.
+fn finds_all_wrappers_with_red_zones_between_them() {
+    // The address sanitizer adds 40 bytes after each; a reader in steps of 24 bytes finds only the first.
     let mut host = Host::elf();
     let code = host.section("", ".hip_fatbin", &[bundle(), vec![0; 100], bundle()].concat());
     let padded = [wrapper(b"FPIH"), vec![0; 40]].concat();
@@ -124,7 +124,7 @@ fn wrappers_with_red_zones_between_them_are_all_seen() {
 }
 
 #[test]
-fn a_wrapper_that_leads_nowhere_and_a_container_without_one_are_told_apart_from_the_others() {
+fn lists_wrappers_without_a_container_and_containers_without_a_wrapper() {
     let mut host = Host::elf();
     let code = host.section("", ".hip_fatbin", &[bundle(), bundle()].concat());
     let text = host.section("", ".rodata", b"no container, only text");
@@ -145,9 +145,9 @@ fn a_wrapper_that_leads_nowhere_and_a_container_without_one_are_told_apart_from_
 }
 
 #[test]
-fn a_file_that_rocm_kpack_has_split_is_not_broken() {
+fn a_file_that_rocm_kpack_has_split_has_no_errors() {
     let mut host = Host::elf();
-    // What is left of the section when the device code is gone.
+    // The section that remains without device code.
     host.section("", ".hip_fatbin", &[0; 4096]);
     let reference = host.section("", ".rocm_kpack_ref", b"\x82\xa7version\x01");
     let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"HIPK"));
@@ -159,7 +159,7 @@ fn a_file_that_rocm_kpack_has_split_is_not_broken() {
 }
 
 #[test]
-fn a_broken_container_is_told_once_although_a_section_and_a_wrapper_lead_to_it() {
+fn reports_a_broken_container_of_a_section_and_a_wrapper_once() {
     let mut broken = fat_binary();
     broken[4] = 99;
     let mut host = Host::elf();
@@ -171,14 +171,14 @@ fn a_broken_container_is_told_once_although_a_section_and_a_wrapper_lead_to_it()
 }
 
 #[test]
-fn no_more_wrappers_are_kept_than_there_can_be() {
+fn limits_the_number_of_wrappers() {
     let mut host = Host::elf();
     host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(wrappers::MAX_WRAPPERS + 10));
     assert_eq!(host.scan().wrappers.len(), wrappers::MAX_WRAPPERS);
 }
 
 #[test]
-fn sections_of_mach_o_files_of_every_form_are_walked() {
+fn walks_sections_of_mach_o_files_of_every_byte_order_and_size() {
     let machines = [
         (Architecture::X86_64, Endianness::Little),
         (Architecture::Aarch64, Endianness::Little),
@@ -199,7 +199,7 @@ fn sections_of_mach_o_files_of_every_form_are_walked() {
 }
 
 #[test]
-fn a_small_host_file_with_ptx_in_it_is_not_taken_for_ptx_as_a_whole() {
+fn a_small_host_file_that_contains_ptx_is_not_ptx() {
     let ptx = std::fs::read(format!("{}/fixtures/answer-sm_80.ptx", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let bundle = bundle::write(&[("cuda-nvptx64-nvidia-cuda--sm_80", &ptx[..])], 1).unwrap().to_vec();
     for (format, segment, name) in
@@ -228,7 +228,7 @@ fn universal(files: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn a_universal_binary_is_the_files_in_it_and_a_java_class_is_none() {
+fn scans_the_files_of_a_universal_binary_and_not_a_java_class() {
     let mut host = Host(Object::new(BinaryFormat::MachO, Architecture::X86_64, Endianness::Little));
     let constants = host.section("__TEXT", "__const", &bundle());
     let wrappers = host.section("__HIP", "__fatbin", &wrapper(b"FPIH"));
@@ -247,7 +247,7 @@ fn a_universal_binary_is_the_files_in_it_and_a_java_class_is_none() {
 }
 
 #[test]
-fn no_prefix_and_no_broken_byte_of_a_mach_o_file_is_a_panic() {
+fn prefixes_and_broken_bytes_of_mach_o_files_do_not_panic() {
     let mut host = Host(Object::new(BinaryFormat::MachO, Architecture::X86_64, Endianness::Little));
     let code = host.section("__HIP", "__hip_fatbin", &bundle());
     let wrappers = host.section("__HIP", "__fatbin", &wrapper(b"FPIH"));
@@ -261,7 +261,7 @@ fn no_prefix_and_no_broken_byte_of_a_mach_o_file_is_a_panic() {
         broken[at] ^= 0xff;
         structure_of(&broken);
     }
-    // Without headers that can be read, the containers are still there to be found.
+    // Without readable headers, the search by magic still finds the container.
     let mut broken = bytes.clone();
     broken[4096 + 16..4096 + 24].fill(0xff);
     assert_eq!(scan(&View::new(&broken), Options::default()).unwrap().containers.len(), 1);
@@ -270,7 +270,7 @@ fn no_prefix_and_no_broken_byte_of_a_mach_o_file_is_a_panic() {
 const SPIRV: &[u8] = b"\x03\x02\x23\x07\0\x04\x01\0\x11\0\x08\0\x05\0\0\0\0\0\0\0";
 
 #[test]
-fn uncompressed_sycl_images_are_told_apart_by_their_table() {
+fn separates_uncompressed_sycl_images_by_their_table() {
     let name = "__CLANG_OFFLOAD_BUNDLE__sycl-spir64";
     let other = [SPIRV, b"of another size"].concat();
     let content = [SPIRV, &other, &[0; 13], b"native code"].concat();
@@ -292,7 +292,7 @@ fn uncompressed_sycl_images_are_told_apart_by_their_table() {
 }
 
 #[test]
-fn the_bytes_of_an_image_that_a_table_tells_of_can_be_had_again() {
+fn reads_the_bytes_of_images_of_a_table_again() {
     let mut host = Host::elf();
     let images = host.section("", "__CLANG_OFFLOAD_BUNDLE__sycl-spir64", &[SPIRV, b"native code"].concat());
     let table: Vec<u8> = [0, SPIRV.len() as u64, 0, 11].iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
@@ -305,7 +305,7 @@ fn the_bytes_of_an_image_that_a_table_tells_of_can_be_had_again() {
 }
 
 #[test]
-fn sections_without_bytes_of_a_split_debug_file_hold_nothing_and_are_no_trouble() {
+fn ignores_sections_without_bytes_in_split_debug_files() {
     let mut host = Host::elf();
     let section = host.0.add_section(Vec::new(), b".hip_fatbin".to_vec(), SectionKind::UninitializedData);
     host.0.append_section_bss(section, 1 << 40, 4096);
@@ -314,7 +314,7 @@ fn sections_without_bytes_of_a_split_debug_file_hold_nothing_and_are_no_trouble(
 }
 
 #[test]
-fn no_broken_byte_of_what_leads_to_containers_is_a_panic() {
+fn broken_bytes_of_wrappers_and_tables_do_not_panic() {
     let mut host = Host::elf();
     let code = host.section("", ".rodata", &bundle());
     let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(2));
@@ -354,7 +354,7 @@ fn library(name: &str, section_size: u64) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes of a mapped file are in the memory of this process.
+/// Returns the number of bytes of a mapped file that are in the memory of this process.
 #[cfg(target_os = "linux")]
 fn resident(path: &Path) -> u64 {
     let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -365,7 +365,7 @@ fn resident(path: &Path) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn listing_a_gigabyte_by_its_headers_touches_less_than_a_hundredth_of_it() {
+fn a_structure_only_scan_of_a_gigabyte_reads_less_than_a_hundredth() {
     use std::os::unix::fs::FileExt;
     const IMAGES: u64 = 250;
     const STRIDE: u64 = 4 << 20;
@@ -380,7 +380,9 @@ fn listing_a_gigabyte_by_its_headers_touches_less_than_a_hundredth_of_it() {
     let sparse = file.as_file();
     sparse.write_all_at(&library(".hip_fatbin", size), 0).unwrap();
     sparse.write_all_at(&index, 4096).unwrap();
-    (1..=IMAGES).for_each(|number| sparse.write_all_at(&image, 4096 + number * STRIDE).unwrap());
+    for number in 1..=IMAGES {
+        sparse.write_all_at(&image, 4096 + number * STRIDE).unwrap();
+    }
     sparse.set_len(4096 + size).unwrap();
 
     let input = Input::open(file.path(), MAPPED).unwrap();
@@ -389,13 +391,13 @@ fn listing_a_gigabyte_by_its_headers_touches_less_than_a_hundredth_of_it() {
     assert_eq!(archs(&found)[249], "gfx90a");
     let touched = resident(file.path());
     assert!(0 < touched && touched < input.size() / 100, "{touched} bytes of {}", input.size());
-    // That it is measured is seen when everything is looked at.
+    // The measurement works: reading everything makes it resident.
     let everything = input.view().data().iter().step_by(4096).map(|&byte| u64::from(byte)).sum::<u64>();
     assert!(everything > 0 && resident(file.path()) > input.size() / 2);
 }
 
 #[test]
-fn sections_of_pe_files_have_eight_letters_of_their_names() {
+fn matches_section_names_of_pe_files_by_eight_letters() {
     let mut bytes = b"MZ".to_vec();
     bytes.resize(60, 0);
     bytes.extend(64_u32.to_le_bytes());
@@ -421,7 +423,7 @@ fn sections_of_pe_files_have_eight_letters_of_their_names() {
 }
 
 #[test]
-fn thousands_of_false_magics_are_no_images() {
+fn ignores_thousands_of_false_magics() {
     let mut bytes = b"odd".to_vec();
     for number in 0..5000_u32 {
         for format in &crate::format::FORMATS {
@@ -435,7 +437,7 @@ fn thousands_of_false_magics_are_no_images() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn false_magics_all_over_a_file_do_not_keep_it_in_memory() {
+fn a_file_full_of_false_magics_does_not_stay_in_memory() {
     const SIZE: usize = 96 << 20;
     let (mut bytes, file) = (vec![0; SIZE], tempfile::NamedTempFile::new().unwrap());
     for page in bytes.chunks_mut(4096) {

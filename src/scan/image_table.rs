@@ -1,20 +1,20 @@
-//! `.tgtimg`: a table of SYCL's images, an address and a size for each.
+//! `.tgtimg`: a table of SYCL images, with an address and a size for each.
 //!
-//! Nothing else says where one image ends and the next begins when they stand uncompressed in a section. Source: the
-//! wrapper of Intel's DPC++ (`SYCLOffloadWrapper`), which keeps the table for tools that look into finished files.
+//! Nothing else records the boundaries of images that are stored uncompressed in one section. Source: the wrapper of Intel's
+//! DPC++ (`SYCLOffloadWrapper`), which keeps the table for tools that read linked files.
 
 use std::ops::Range;
 
 use super::pointers::{PointerTarget, Pointers};
 
-/// The section with the table.
+/// Section of the table.
 pub const SECTION: &str = ".tgtimg";
 
-/// More images than any real file has; a bound for hostile ones.
+/// Maximum number of images that are read. No real file has more; the bound is for hostile ones.
 pub const MAX_IMAGES: usize = 1 << 16;
 
-/// The images that the table in this range of the host file tells of: sizes by offsets in the file, in which the host
-/// file begins at `base`. One that lies elsewhere is left out.
+/// Reads the table in this range of the host file, and returns the offset and size of each image; offsets are those of the
+/// file, in which the host file starts at `base`. Images outside the file are left out.
 pub fn read<'a>(range: Range<u64>, base: u64, pointers: &'a Pointers) -> impl Iterator<Item = (u64, u64)> + 'a {
     let row = 2 * pointers.size();
     let rows = range.clone().step_by(row as usize).filter(move |place| place + row <= range.end);

@@ -252,7 +252,7 @@ impl<'scan> Reader<'scan> {
         for (depth, container) in compressed_containers(nested).enumerate() {
             let id = StreamId { start: container.start, size: container.size };
             let decompressed = self.stream(depth, id, |bytes| {
-                // What is inside another container has offsets of its own.
+                // Containers inside another have offsets of their own.
                 let cached = if depth == 0 { self.cache.take(container.start) } else { None };
                 *bytes = match cached {
                     Some(cached) => cached,

@@ -17,7 +17,7 @@ use crate::error::{Cause, Error, Result};
 use crate::inventory::{DiskLocation, File};
 use crate::io::{Access, FileUri, Input};
 
-/// Deepest level of archives in archives that is opened. A file that contains itself has no end.
+/// Maximum depth of archives in archives that are opened. A file that contains itself would never end.
 const MAX_DEPTH: usize = 4;
 
 /// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
@@ -221,10 +221,13 @@ struct Expansion<'a> {
 
 impl Expansion<'_> {
     fn expand(&mut self, slice: InputSlice, path: &Path, depth: usize) {
-        let form = archive::ArchiveFormat::of(slice.view());
-        let form = form.filter(|form| self.options.archives == Archives::All || form.is_library());
-        let Some(form) = form.filter(|_| depth < MAX_DEPTH) else { return (self.take)(Ok(slice)) };
-        match (form.members)(slice.view()) {
+        let is_opened = |format: &&archive::ArchiveFormat| {
+            depth < MAX_DEPTH && (self.options.archives == Archives::All || format.is_library())
+        };
+        let Some(format) = archive::ArchiveFormat::of(slice.view()).filter(is_opened) else {
+            return (self.take)(Ok(slice));
+        };
+        match (format.members)(slice.view()) {
             Ok(members) => {
                 for member in members {
                     self.member(&slice, member, path, depth);

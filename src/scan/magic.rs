@@ -1,4 +1,4 @@
-//! Searching bytes that no structure explains, for all magics in one pass.
+//! The search by magic, for all formats in one pass, in bytes that no structure explains.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::format::FORMATS;
 use crate::parallel::{map_parallel, processors};
 
-/// The vectorised searcher runs at 17 GB/s where one pass of `memmem` for each magic makes 4.5 and the automaton 0.7;
-/// it needs vector instructions that not every machine has.
+/// Searcher for the magics of all formats. The vectorized one runs at 17 GB/s, where a pass of `memmem` for each magic
+/// reaches 4.5 and the automaton 0.7; it needs vector instructions that not every machine has.
 enum MagicSearcher {
     Vectorized(Searcher),
     Automaton(AhoCorasick),
@@ -29,7 +29,7 @@ static SEARCHER: LazyLock<MagicSearcher> = LazyLock::new(|| {
 });
 
 impl MagicSearcher {
-    /// The first occurrence from `at` on: row of [`FORMATS`] and offset.
+    /// Returns the first occurrence at or after `at`: row of [`FORMATS`] and offset.
     fn find(&self, block: &[u8], at: usize) -> Option<(usize, usize)> {
         let span = Span { start: at, end: block.len() };
         let found = match self {
@@ -40,17 +40,17 @@ impl MagicSearcher {
     }
 }
 
-/// As much is searched by one thread at a time. Smaller parts cost more to begin than they take; of larger ones, what had to
-/// be looked at of false magics stays in memory for longer.
+/// Number of bytes that one thread searches at a time. Starting a smaller part costs more than searching it; in larger
+/// parts, pages that were read for false magics stay in memory for longer.
 const PART_SIZE: u64 = 4 << 20;
 
-/// Adds every container in `range` of the source. Bytes that only look like one are passed over in silence: any large
-/// file has them.
+/// Adds every container in `range` of the source. A magic without a valid container is not an error: any large file has
+/// some.
 pub fn search(source: &dyn Source, range: Range<u64>, structure: &Structure, findings: &mut Findings) -> Result<()> {
     let starts: Vec<u64> = range.clone().step_by(PART_SIZE as usize).collect();
     let view = source.view();
     let mut outcome = Ok(());
-    // What lies before is part of a container.
+    // End of the last container.
     let mut next = range.start;
     map_parallel(&starts, processors(), |&start| hits(source, start, range.end), &mut |hits: Result<Hits>| {
         let (hits, rejected) = match hits {
@@ -71,10 +71,10 @@ pub fn search(source: &dyn Source, range: Range<u64>, structure: &Structure, fin
     outcome
 }
 
-/// Rows of [`FORMATS`] and offsets of containers, and how many magics had none.
+/// Rows of [`FORMATS`] and offsets of containers, and the number of magics without one.
 type Hits = (Vec<(usize, u64)>, u64);
 
-/// The containers that begin in the part at `start`, with those inside others.
+/// Returns the containers that start in the part at `start`, including those inside others.
 fn hits(source: &dyn Source, start: u64, end_of_range: u64) -> Result<Hits> {
     let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or(1);
     let view = source.view();
@@ -92,7 +92,7 @@ fn hits(source: &dyn Source, start: u64, end_of_range: u64) -> Result<Hits> {
                 Ok(_) => hits.push((row, offset)),
                 Err(_) => rejected += 1,
             }
-            // Only one byte on, because a magic can begin inside another: the bundle's ends as it begins.
+            // Only one byte further, because magics can overlap: the bundle's ends with the bytes that it begins with.
             next = offset + 1;
         }
     })?;

@@ -1,9 +1,9 @@
-//! Where pointers in a host file lead, without loading or linking it.
+//! Destinations of pointers in a host file, without loading or linking it.
 //!
-//! What stands at a pointer's place says little: in an object it is the linker's to fill in, and in a shared library or a
-//! position-independent program the loader's, and some linkers leave zeros there until then. So the relocation for the
-//! place comes first. Only where there is none, the bytes are the address, as in programs with a fixed one, in PE files,
-//! whose base relocations only move it, and with `-z pack-relative-relocs`.
+//! The stored bytes of a pointer are often incomplete: in an object the linker fills them in, in a shared library or a
+//! position-independent program the loader, and some linkers leave zeros until then. The relocation for the place therefore
+//! takes precedence. The bytes are the address only if there is none: in programs with a fixed address, in PE files, whose
+//! base relocations only move it, and with `-z pack-relative-relocs`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,16 +15,17 @@ use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 
 use crate::bytes::View;
 
-/// As many relocations are kept; a bound for hostile files, far above what real wrappers and tables have.
+/// Maximum number of relocations that are kept; a bound for hostile files, far above the number in real wrappers and tables.
 const MAX_RELOCATIONS: usize = 1 << 18;
 
-/// What a pointer leads to.
+/// Destination of a pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PointerTarget<'data> {
-    /// A byte of the file.
+    /// Offset in the file.
     Offset(u64),
-    /// A symbol that another file has to define.
+    /// Symbol that another file must define.
     Symbol(&'data str),
+    /// Null or invalid pointer.
     Nothing,
 }
 
@@ -33,14 +34,14 @@ pub struct Pointers<'file, 'data> {
     file: &'file File<'data>,
     /// The host file, which may be a part of the whole file.
     view: View<'data>,
-    /// What is loaded from where.
+    /// Offsets of the loaded bytes by address.
     segments: AddressMap,
-    /// By the places of the pointers, as offsets in the host file.
+    /// Destinations of relocated pointers, by the offsets of the pointers in the host file.
     relocated: HashMap<u64, PointerTarget<'data>>,
 }
 
 impl<'file, 'data: 'file> Pointers<'file, 'data> {
-    /// Those in `sections` of the host file in `view`.
+    /// Reads the pointers in `sections` of the host file in `view`.
     pub fn read<'a>(
         file: &'file File<'data>,
         view: View<'data>,
@@ -63,7 +64,7 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
             }
         }
         let loaded = AddressMap::new(loaded);
-        // A hostile file has many sections with the same relocations.
+        // A hostile file may have many sections with the same relocations.
         let limit = usize::try_from(view.size()).unwrap_or(usize::MAX);
         for (address, relocation) in file.dynamic_relocations().into_iter().flatten().take(limit) {
             if let Some(place) = loaded.offset(address) {
@@ -73,11 +74,11 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         pointers
     }
 
-    /// What the pointer at this offset of the host file leads to.
+    /// Returns the destination of the pointer at this offset of the host file.
     pub fn at(&self, place: u64) -> PointerTarget<'data> {
         match (self.relocated.get(&place), self.word(place)) {
             (Some(target), _) => target.clone(),
-            // In an object nothing has an address.
+            // Nothing in an object has an address.
             (None, Some(address)) if address > 0 && self.file.kind() != ObjectKind::Relocatable => {
                 match self.loaded_at(address) {
                     PointerTarget::Nothing if self.file.format() == BinaryFormat::MachO => self.chained(address),
@@ -88,9 +89,10 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         }
     }
 
-    /// Newer Mach-O files have the pointers of a page in a chain: the distance to the next in the upper half of each, and
-    /// in 36 bits the address, or how far it is from the start of the file as it is loaded. The highest bit is set where
-    /// another file has what is pointed to. Source: `dyld_chained_ptr_64_rebase` in Apple's mach-o/fixup-chains.h.
+    /// Returns the destination of a chained pointer. Newer Mach-O files link the pointers of a page: the upper half of each
+    /// holds the distance to the next, and 36 bits the address, or its distance from the start of the loaded file. The
+    /// highest bit is set if the destination is in another file. Source: `dyld_chained_ptr_64_rebase` in Apple's
+    /// mach-o/fixup-chains.h.
     fn chained(&self, pointer: u64) -> PointerTarget<'data> {
         let address = pointer & ((1 << 36) - 1);
         if pointer >> 63 != 0 {
@@ -105,17 +107,17 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         }
     }
 
-    /// The size of a pointer.
+    /// Size of a pointer in bytes.
     pub fn size(&self) -> u64 {
         if self.file.is_64() { 8 } else { 4 }
     }
 
-    /// The word of a pointer's size at this offset of the host file.
+    /// Returns the word of the size of a pointer at this offset of the host file.
     pub fn word(&self, place: u64) -> Option<u64> {
         self.number(place, self.size())
     }
 
-    /// The number of at most eight bytes at this offset, in the byte order of the host.
+    /// Returns the number of at most eight bytes at this offset, in the byte order of the host.
     pub fn number(&self, place: u64, size: u64) -> Option<u64> {
         let bytes = self.view.part("number", place, place, size).ok()?.data().iter();
         let append = |number: u64, &byte: &u8| number << 8 | u64::from(byte);
@@ -135,13 +137,13 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         let addend = stored.wrapping_add_signed(relocation.addend());
         let is_pointer = relocation.kind() == RelocationKind::Absolute;
         let target = match relocation.target() {
-            // What the loader adds its base to: RELATIVE on every machine.
+            // The loader adds its base: RELATIVE on every machine.
             RelocationTarget::Absolute => self.loaded_at(addend),
             RelocationTarget::Symbol(index) if is_pointer => match symbol(index) {
                 Some(symbol) => self.symbol_target(&symbol, addend),
                 None => PointerTarget::Nothing,
             },
-            // Mach-O: what is stored is an address, as if the object had been loaded.
+            // Mach-O: the stored value is an address, as if the object had been loaded.
             RelocationTarget::Section(index) if is_pointer => match self.file.section_by_index(index) {
                 Ok(section) => section_target(&section, addend.wrapping_sub(section.address())),
                 Err(_) => PointerTarget::Nothing,
@@ -167,17 +169,17 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         }
     }
 
-    /// The byte that has this address once the file is loaded.
+    /// Returns the byte that has this address when the file is loaded.
     fn loaded_at(&self, address: u64) -> PointerTarget<'data> {
         self.segments.offset(address).map_or(PointerTarget::Nothing, PointerTarget::Offset)
     }
 }
 
-/// Which addresses belong to which bytes of a file, in the order of the addresses.
+/// Ranges of addresses with the offsets of their bytes in the file, sorted by address.
 struct AddressMap(Vec<(Range<u64>, u64)>);
 
 impl AddressMap {
-    /// Of addresses, each with the offset and size of the bytes that begin there.
+    /// Creates a map from addresses, each with the offset and size of the bytes at it.
     fn new(parts: Vec<(u64, (u64, u64))>) -> Self {
         let range = |(address, (offset, size)): (u64, (u64, u64))| (address..address.saturating_add(size), offset);
         let mut map: Vec<(Range<u64>, u64)> = parts.into_iter().map(range).collect();
@@ -185,7 +187,7 @@ impl AddressMap {
         AddressMap(map)
     }
 
-    /// The address of the first byte of the file.
+    /// Address of the first byte of the file.
     fn start(&self) -> Option<u64> {
         self.0.iter().find(|(range, offset)| *offset == 0 && !range.is_empty()).map(|(range, _)| range.start)
     }
@@ -197,7 +199,7 @@ impl AddressMap {
     }
 }
 
-/// What stands so far behind the start of a section.
+/// Returns the byte at this distance from the start of a section.
 fn section_target<'data>(section: &object::Section<'data, '_>, at: u64) -> PointerTarget<'data> {
     match section.file_range() {
         Some((offset, size)) if at < size => {

@@ -12,19 +12,19 @@ use crate::error::Malformed;
 use crate::format::{self, Compressed, Contents};
 use crate::parallel::{map_parallel, processors};
 
-/// Decompressed size of the containers of one batch, at most. A larger container is decompressed alone.
+/// Maximum decompressed size of the containers of one batch. A larger container is decompressed alone.
 const MAX_BATCH: u64 = 64 << 20;
 
-/// Decompressed size of a batch, at least: with less, threads cost more than they gain.
+/// Minimum decompressed size of a batch. For less, threads cost more than they gain.
 const MIN_BATCH: u64 = 256 << 10;
 
-/// Decompressed containers that have not been asked for yet, by the offsets of their streams.
+/// Decompressed containers that have not been used yet, by the offsets of their streams.
 #[derive(Default)]
 pub struct Prefetch(BTreeMap<u64, Result<Vec<u8>, Malformed>>);
 
 impl Prefetch {
     /// Decompresses the container at the start of `rest`, the rest of a section, together with those that follow. A
-    /// container without others behind it is left to the caller.
+    /// container that no other follows is left to the caller.
     pub fn fill(&mut self, name: Option<&str>, contents: &Contents<'_>, rest: View<'_>, limit: Limit) {
         let Contents::Compressed(first) = contents else { return };
         if self.0.contains_key(&first.stored.start()) {

@@ -9,11 +9,12 @@ use crate::bytes::View;
 use crate::format;
 use crate::inventory::{Wrapper, WrapperTarget};
 
-/// Returns the wrappers of a file with what they point to. A container that no section has led to is added to the findings.
+/// Returns the wrappers of a file with their destinations. A container that is not in a section for containers is added to
+/// the findings.
 pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) -> Vec<Wrapper> {
     let known = findings.containers.iter().filter_map(|it| Some((it.offset?, it.offset? + it.size)));
     let mut containers: BTreeMap<u64, u64> = known.collect();
-    // A hostile file has many wrappers for one place that takes long to read: each place is read once.
+    // A hostile file may have many wrappers for one place that takes long to read: each place is read once.
     let mut tried = BTreeMap::new();
     let mut wrappers = Vec::new();
     for found in &structure.wrappers {

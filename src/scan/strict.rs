@@ -1,8 +1,8 @@
-//! The offload binaries of a file as LLVM's own tools find them: for standing in for those tools.
+//! The offload binaries of a file as LLVM's own tools find them, for the replacements of those tools.
 //!
-//! They stand in sections that are there for them and nowhere else, one directly behind the other; what is in a binary is
-//! not looked into, whatever it is; and anything that is not as it should be is an error for the whole file, where the
-//! scanner would go on. Source: what llvm-offload-binary 22.1.8 reads and refuses.
+//! Binaries are read only from the sections for them, back to back. Images are not searched for containers, and any invalid
+//! byte is an error for the whole file, where the scanner would continue. Source: files that llvm-offload-binary 22.1.8
+//! accepts and rejects.
 
 use object::SectionFlags;
 use object::read::{File, FileKind, Object, ObjectSection};
@@ -11,11 +11,11 @@ use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::format::offload_binary::{MAGIC, OffloadBinary, OffloadBinaryEntry, SECTION_TYPE, Version};
 
-/// What the name of a COFF section with offload binaries begins with. In ELF it is the type that counts.
+/// Prefix of the names of COFF sections with offload binaries. ELF sections are recognized by their type.
 const COFF_SECTION: &[u8] = b".llvm.offloading";
 
-/// The entries of all offload binaries of version 1 that are the file in `view`, or stand in the sections of the object,
-/// program or library that it is; none in any other file.
+/// Returns the entries of all offload binaries of version 1 in `view`, which are the whole file or are stored in sections
+/// of an object, program or library. Any other file has none.
 pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadBinaryEntry<'_>>, Malformed> {
     let mut entries = Vec::new();
     if view.starts_with(&MAGIC) {
@@ -47,7 +47,7 @@ fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<OffloadBinaryEntry<'
             return Err(rest.malformed("offload binary version", 4, cause));
         }
         entries.extend_from_slice(binary.entries());
-        // No reader accepts a binary of no size, so this ends.
+        // No reader accepts a binary of size 0, so the loop ends.
         rest = rest.from(binary.view.size());
     }
     Ok(())
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn binaries_stand_one_directly_behind_the_other() {
+    fn binaries_must_be_back_to_back() {
         let (one, two) = (binary(Version::One, b"one"), binary(Version::One, b"two"));
         assert_eq!(images(&[one.clone(), two.clone()].concat()).unwrap(), [b"one", b"two"]);
         for between in [&b"\0\0\0\0\0\0\0\0"[..], b"junk"] {
@@ -80,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_binary_is_not_looked_into() {
+    fn images_are_not_searched_for_binaries() {
         let inner = binary(Version::One, b"inner");
         assert_eq!(images(&binary(Version::One, &inner)).unwrap(), [inner]);
     }
 
     #[test]
-    fn versions_that_llvm_22_does_not_know_are_refused() {
+    fn rejects_versions_that_llvm_22_does_not_support() {
         for version in [Version::Two, Version::Three] {
             let error = images(&binary(version, b"image")).unwrap_err();
             assert!(error.ends_with("(supported: 1 in LLVM 22)"), "{error}");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_hold_none_and_broken_objects_are_told() {
+    fn other_files_have_no_binaries_and_broken_objects_are_errors() {
         assert!(images(b"").unwrap().is_empty());
         assert!(images(b"hello, world").unwrap().is_empty());
         assert!(images(&[b"........", binary(Version::One, b"x").as_slice()].concat()).unwrap().is_empty());

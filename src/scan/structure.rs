@@ -1,4 +1,4 @@
-//! The host file: what it is, and which of its sections hold containers.
+//! The host file: its format, and the sections that hold containers.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,8 +14,8 @@ use crate::format::fat_binary_wrapper::{CUDA, HIP};
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
 use crate::inventory::{FileFormat, SectionRef};
 
-/// Sections that tools keep containers in, by name: offload binaries for clang-linker-wrapper and for its `-r` links,
-/// HIP's bundles, CUDA's fat binaries and those of CUDA code that is still to be linked.
+/// Names of the sections that tools store containers in: offload binaries for clang-linker-wrapper and for its `-r` links,
+/// HIP's bundles, CUDA's fat binaries, and fat binaries of relocatable CUDA code.
 const SECTIONS: [&str; 5] = [
     ".llvm.offloading",
     ".llvm.offloading.relocatable",
@@ -24,34 +24,34 @@ const SECTIONS: [&str; 5] = [
     "__nv_relfatbin",
 ];
 
-/// The same in Mach-O files: the segment and the section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.
+/// Names of these sections in Mach-O files: segment and section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.
 const MACH_O_SECTIONS: [(&str, &str); 3] =
     [HIP.mach_o_container_section, CUDA.mach_o_container_section, ("__NV_CUDA", "__nv_relfatbin")];
 
-/// A PE file has room for so many bytes of a section's name (PE format, section headers).
+/// Maximum length of a section's name in a PE file, in bytes (PE format, section headers).
 const PE_NAME_SIZE: usize = 8;
 
-/// A file as far as the scanner cares.
+/// Parts of a host file that the scanner uses.
 pub struct Structure<'data> {
     pub format: FileFormat,
-    /// The sections that are there for containers.
+    /// Sections for containers, sorted by offset.
     pub sections: Vec<Section<'data>>,
-    /// The structures that point to containers.
+    /// Structures that point to containers.
     pub wrappers: Vec<wrappers::StoredWrapper<'data>>,
-    /// Images of which a table says where they are: sizes by offsets.
+    /// Images of image tables: sizes by offsets.
     pub images: BTreeMap<u64, u64>,
-    /// Name and place of every section, to say where a container was found.
+    /// Name and range of every section, to report the section of a container.
     names: Vec<(&'data str, Range<u64>)>,
 }
 
-/// A section's name and bytes.
+/// Name and bytes of a section.
 pub struct Section<'data> {
     pub name: Option<&'data str>,
     pub view: View<'data>,
 }
 
-/// Reads the headers of a host file. A file that is none, or whose headers cannot be read, has no sections: it is
-/// searched like any other bytes, so a damaged header hides nothing.
+/// Reads the headers of a host file. Any other file, and a file with unreadable headers, has no sections and is searched by
+/// magic, so a damaged header hides nothing.
 pub fn read(view: View<'_>) -> Structure<'_> {
     let format = match FileKind::parse(view.data()) {
         Ok(FileKind::Elf32 | FileKind::Elf64) => FileFormat::Elf,
@@ -65,7 +65,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
     let mut structure = Structure::new(format);
     let Ok(file) = File::parse(view.data()) else {
         structure.format = if format == FileFormat::Coff { FileFormat::Raw } else { format };
-        // Containers by themselves, as tools write them before they are put anywhere.
+        // Containers by themselves, as tools write them before they are embedded.
         if format::of_magic(view).is_some() {
             structure.sections.push(Section { name: None, view });
         }
@@ -76,8 +76,8 @@ pub fn read(view: View<'_>) -> Structure<'_> {
     structure
 }
 
-/// A Mach-O file for several machines, with a file for each in it. Class files of Java begin with the same four bytes, and
-/// then there are none.
+/// Reads the headers of a Mach-O file for several machines, which contains a file for each. Class files of Java have the
+/// same magic, and no such files in them.
 fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
     fn ranges<Arch: FatArch>(arches: &[Arch]) -> Vec<(u64, u64)> {
         arches.iter().map(FatArch::file_range).collect()
@@ -102,8 +102,8 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
     structure
 }
 
-/// What lies in these ranges in the order of the file, without what begins inside another: only a hostile file has that, and
-/// it would have the same bytes walked as often as it has section headers.
+/// Returns the sections in the order of the file, without those that start inside another. Only hostile files have such
+/// sections, and would make the scanner read the same bytes once per section header.
 fn without_overlaps<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -> Vec<T> {
     sections.sort_by_key(|section| range(section).start);
     let mut end = 0;
@@ -116,10 +116,10 @@ fn without_overlaps<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -
     sections
 }
 
-/// The longest name of a section that is kept; each container in it has a copy.
+/// Maximum length of a section name that is kept, in bytes; each container in the section has a copy.
 const MAX_NAME_SIZE: usize = 1 << 10;
 
-/// The name of a section, empty where it cannot be read.
+/// Returns the name of a section, or an empty string if it cannot be read.
 fn name<'data>(section: &object::Section<'data, '_>) -> &'data str {
     section
         .name_bytes()
@@ -137,11 +137,16 @@ impl Section<'_> {
 
 impl<'data> Structure<'data> {
     fn new(format: FileFormat) -> Self {
-        let (sections, wrappers, images, names) = Default::default();
-        Structure { format, sections, wrappers, images, names }
+        Structure {
+            format,
+            sections: Vec::new(),
+            wrappers: Vec::new(),
+            images: BTreeMap::new(),
+            names: Vec::new(),
+        }
     }
 
-    /// Adds what a host file has, which is all of `view`.
+    /// Adds the sections, wrappers and image tables of a host file, which is all of `view`.
     fn add(&mut self, file: &File<'data>, view: View<'data>) {
         let (mut wrapper_sections, mut tables) = (Vec::new(), Vec::new());
         for section in file.sections() {
@@ -180,7 +185,7 @@ impl<'data> Structure<'data> {
         }
     }
 
-    /// Whether a section is called so, as far as there is room for its name.
+    /// Returns whether a section has one of these names, which PE files truncate.
     fn has_name(&self, section: &object::Section<'data, '_>, names: &[&str], mach_o: &[(&str, &str)]) -> bool {
         let name = name(section);
         match self.format {
@@ -195,7 +200,7 @@ impl<'data> Structure<'data> {
         }
     }
 
-    /// The section that holds this byte of the file.
+    /// Returns the section that holds this byte of the file.
     pub fn section_at(&self, offset: u64) -> Option<SectionRef> {
         let (name, range) = self.names.iter().find(|(_, range)| range.contains(&offset))?;
         Some(SectionRef { name: (*name).to_owned(), offset: range.start })

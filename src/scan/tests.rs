@@ -1,4 +1,4 @@
-//! What is found, what is not, and where.
+//! Tests of scans: files by themselves, compressed containers, archives and the search by magic.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ fn offsets(bytes: &[u8]) -> Vec<(ContainerType, u64, u64)> {
 }
 
 #[test]
-fn containers_are_found_at_any_offset_between_other_bytes() {
+fn finds_containers_at_any_offset_between_other_bytes() {
     let (binary, bundle) = (offload_binary(b"one"), bundle(b"two"));
     let bytes = [b"odd".as_slice(), &binary, b"text between", &bundle, &[0x10, 0xff, 0x10]].concat();
     let bundle_at = (3 + binary.len() + 12) as u64;
@@ -45,7 +45,7 @@ fn containers_are_found_at_any_offset_between_other_bytes() {
 }
 
 #[test]
-fn an_image_that_is_a_container_is_looked_into_and_one_that_only_has_a_magic_inside_is_not() {
+fn lists_containers_that_are_an_image_and_ignores_magics_inside_an_image() {
     let inner = [offload_binary(b"one"), offload_binary(b"two")].concat();
     let bytes = offload_binary(&offload_binary(&inner));
     let file = scanned(&bytes);
@@ -61,7 +61,7 @@ fn an_image_that_is_a_container_is_looked_into_and_one_that_only_has_a_magic_ins
 }
 
 #[test]
-fn containers_in_containers_end_somewhere() {
+fn limits_the_depth_of_containers_in_containers() {
     let mut bytes = offload_binary(b"image");
     for _ in 0..40 {
         bytes = offload_binary(&bytes);
@@ -83,7 +83,7 @@ fn compressed(images: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_stored_compressed_is_listed_without_offsets_and_opened_again_with_its_bytes() {
+fn compressed_images_have_no_offsets_and_can_be_read_again() {
     let bytes = [b"odd".as_slice(), &compressed(&[b"first image", &offload_binary(b"nested")])].concat();
     let file = scanned(&bytes);
     assert_eq!((file.errors.len(), file.containers.len()), (0, 1));
@@ -98,7 +98,7 @@ fn what_is_stored_compressed_is_listed_without_offsets_and_opened_again_with_its
     assert_eq!(scan.images().skip(1).map(read).collect::<Vec<_>>(), [b"nested"]);
 }
 
-/// Bytes in a compressed bundle of version 3, whatever they are.
+/// Any bytes in a compressed bundle of version 3.
 fn ccob_of(bytes: &[u8]) -> Vec<u8> {
     let (content, how) = (Content::from(bytes), Compression::new(Codec::Zstd));
     let mut stream = Vec::new();
@@ -149,7 +149,7 @@ fn errors_in_an_image_state_its_offset_in_the_file() {
 }
 
 #[test]
-fn a_compressed_container_that_cannot_be_restored_is_an_error_where_it_says_so_and_not_silence() {
+fn reports_containers_that_cannot_be_decompressed_at_the_invalid_field() {
     let good = compressed(&[b"an image"]);
     let mut cut = good.clone();
     let last = cut.len() - 9;
@@ -157,24 +157,24 @@ fn a_compressed_container_that_cannot_be_restored_is_an_error_where_it_says_so_a
     let file = scanned(&[cut, good.clone()].concat());
     assert_eq!((file.containers.len(), file.device_images().count()), (2, 1));
     assert_eq!(file.errors.len(), 1);
-    assert_eq!(file.errors[0].offset, 40, "behind the header");
+    assert_eq!(file.errors[0].offset, 40, "after the header");
 
     let mut other_hash = ccob_of(&bundle(b"an image"));
     other_hash[24] ^= 1;
     let file = scanned(&[b"odd", &good[..], &other_hash].concat());
     assert_eq!((file.containers.len(), file.device_images().count(), file.errors.len()), (2, 1, 1));
-    assert_eq!(file.errors[0].offset, 3 + good.len() as u64 + 24, "where the hash stands");
+    assert_eq!(file.errors[0].offset, 3 + good.len() as u64 + 24, "offset of the hash");
 
     let no_bundle = ccob_of(b"something else, of more than sixteen bytes");
     let file = scanned(&no_bundle);
-    assert_eq!(file.errors[0].offset, 32, "what was restored is told at its stream");
+    assert_eq!(file.errors[0].offset, 32, "errors in decompressed bytes have the offset of their stream");
 
     let options = Options { limit: Limit(10), ..Options::default() };
     let file = scan(&View::new(&good), options).unwrap();
     assert!(file.errors[0].to_string().contains("exceeds the limit of 10"), "{}", file.errors[0]);
 }
 
-/// A COFF object for x86-64 with one section, whose long name stands in the string table (PE format, section table).
+/// A COFF object for x86-64 with one section, whose long name is in the string table (PE format, section table).
 fn coff(name: &str, content: &[u8]) -> Vec<u8> {
     let symbols_at = (60 + content.len()) as u32;
     let mut bytes = b"\x64\x86\x01\0\0\0\0\0".to_vec();
@@ -190,19 +190,19 @@ fn coff(name: &str, content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_coff_object_has_its_containers_in_a_section_with_a_long_name() {
+fn walks_a_coff_section_with_a_long_name() {
     let mut broken = offload_binary(b"image");
     broken[4] = 99;
     let file = scanned(&coff(".llvm.offloading", &offload_binary(b"image")));
     assert_eq!((file.format, file.containers.len()), (Some(FileFormat::Coff), 1));
     assert_eq!(file.containers[0].section_name(), Some(".llvm.offloading"));
-    // That the section was walked and not only found by its magic is seen when it is broken.
+    // Only the walk of a section reports a broken container; the search by magic ignores it.
     let file = scanned(&coff(".llvm.offloading", &broken));
     assert_eq!((file.containers.len(), file.errors.len()), (0, 1));
 }
 
 #[test]
-fn a_device_image_by_itself_is_listed_and_a_program_for_the_host_is_not_one() {
+fn lists_a_bare_device_image_and_no_host_program() {
     let fixture = |name| std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let cases = [
         ("answer-gfx90a.hsaco", FileFormat::Elf, Some((ContainerType::DeviceElf, Some("gfx90a")))),
@@ -225,9 +225,9 @@ fn a_device_image_by_itself_is_listed_and_a_program_for_the_host_is_not_one() {
 }
 
 #[test]
-fn the_members_of_archives_are_files_by_themselves() {
-    let folder = tempfile::tempdir().unwrap();
-    let [archive, outer, thin] = ["lib.a", "outer.a", "thin.a"].map(|name| folder.path().join(name));
+fn members_of_archives_are_separate_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let [archive, outer, thin] = ["lib.a", "outer.a", "thin.a"].map(|name| directory.path().join(name));
     let binary = offload_binary(b"image");
     let write = |path: &Path, members: &[(&str, &[u8])]| {
         let mut bytes = std::io::Cursor::new(Vec::new());
@@ -262,7 +262,7 @@ fn the_members_of_archives_are_files_by_themselves() {
 }
 
 #[test]
-fn magics_without_a_container_behind_them_are_not_images() {
+fn ignores_magics_without_a_container() {
     let mut bytes = Vec::new();
     bytes.extend(b"odd");
     for tail in [&[0; 64][..], &[0xff; 64], b"__START__ host-x86_64\n", &[1, 0, 0, 0, 0, 0, 0, 0]] {
@@ -279,7 +279,7 @@ fn magics_without_a_container_behind_them_are_not_images() {
 fn a_magic_right_before_a_container_does_not_hide_it() {
     let bytes = [b"odd", &offload_binary::MAGIC[..], &offload_binary(b"image")].concat();
     assert_eq!(offsets(&bytes).len(), 1);
-    // The bundle's magic ends with the two underscores that it begins with.
+    // The bundle's magic begins and ends with two underscores.
     for cut in [20, 22, 24] {
         let bytes = [b"odd", &bundle::MAGIC[..cut], &bundle(b"image")].concat();
         assert_eq!(offsets(&bytes).len(), 1, "{cut}");
@@ -287,7 +287,7 @@ fn a_magic_right_before_a_container_does_not_hide_it() {
 }
 
 #[test]
-fn a_container_that_lies_across_two_blocks_of_a_file_is_found_once() {
+fn finds_a_container_that_overlaps_two_blocks_once() {
     let container = bundle(&[7; 1000]);
     for before in [(256 << 10) - 30, (256 << 10) - 24, (256 << 10) - 1, 256 << 10, (512 << 10) + 11] {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -300,10 +300,10 @@ fn a_container_that_lies_across_two_blocks_of_a_file_is_found_once() {
 }
 
 #[test]
-fn a_container_that_lies_across_two_parts_that_threads_search_is_found_once_and_what_is_inside_it_not_again() {
+fn finds_a_container_that_overlaps_the_parts_of_two_threads_once_without_those_inside_it() {
     let part = 4 << 20;
     let inner = bundle(&[7; 1000]);
-    // What stands inside a container begins in the next part and is no other.
+    // The container inside the other starts in the next part, and must not be listed separately.
     let outer = bundle(&[vec![0; 3000], inner.clone()].concat());
     for before in [part - 2000, part - 24, part - 1, part, 2 * part - 5] {
         let bytes = [vec![1; before], outer.clone(), vec![2; 5 << 20], inner.clone()].concat();
@@ -314,7 +314,7 @@ fn a_container_that_lies_across_two_parts_that_threads_search_is_found_once_and_
 }
 
 #[test]
-fn searching_by_block_and_searching_in_memory_agree_with_a_naive_search() {
+fn searches_by_block_and_in_memory_agree_with_a_naive_search() {
     // A deterministic jumble of magics, containers and noise.
     let mut state = 1u64;
     let mut random = move || {
@@ -349,20 +349,20 @@ fn searching_by_block_and_searching_in_memory_agree_with_a_naive_search() {
 }
 
 #[test]
-fn a_broken_container_in_its_own_section_is_an_error_and_its_neighbours_are_still_found() {
+fn reports_a_broken_container_in_a_section_and_finds_those_around_it() {
     let good = offload_binary(b"good");
     let mut broken = offload_binary(b"broken");
     broken[4] = 99;
     let section = [good.clone(), broken, good.clone()].concat();
     let file = scanned(&section);
-    assert_eq!(file.containers.len(), 2, "the one behind the broken one too");
+    assert_eq!(file.containers.len(), 2, "also the one after the broken one");
     let errors: Vec<_> = file.errors.iter().map(|error| error.offset).collect();
     assert_eq!(errors, [good.len() as u64 + 4]);
 }
 
 #[test]
-fn an_elf_image_that_states_no_size_at_all_does_not_stop_the_walk() {
-    // The size of its header was once believed to be what the header said; with 0 the walk never got on.
+fn an_elf_image_of_stated_size_zero_does_not_stop_the_walk() {
+    // The walk once trusted the size of the header that the header states; with 0 it never advanced.
     let mut image = vec![0; 64];
     image[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\xe0\0");
     let binary = coff(".llvm.offloading", &image);
@@ -371,7 +371,7 @@ fn an_elf_image_that_states_no_size_at_all_does_not_stop_the_walk() {
 }
 
 #[test]
-fn an_empty_file_and_a_text_have_nothing() {
+fn empty_files_and_text_have_no_containers() {
     for bytes in [&b""[..], b"\n", b"#!/bin/sh\nexit 0\n"] {
         let file = scanned(bytes);
         assert_eq!((file.format, file.containers.len(), file.errors.len()), (Some(FileFormat::Raw), 0, 0));

@@ -1,7 +1,7 @@
-//! Walking a section that is there for containers: one after the other, by their sizes and never by the next magic.
+//! The walk of a section for containers, by their sizes and never by the next magic.
 //!
-//! The bytes of a magic do occur inside images, and compressed ones are full of coincidences; tools that looked for the
-//! next magic cut images in half.
+//! Images can contain the bytes of a magic, and compressed images often do by chance; tools that search for the next magic
+//! cut images in half.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,18 @@ use crate::bytes::View;
 use crate::format::{self, bundle_section};
 use crate::inventory::SectionRef;
 
-/// Reads containers from the start of `section` on, with zeros between them as padding. It ends at the first bytes
-/// that begin no container or one that cannot be read, and that is an error: here one was to be expected, and to say
-/// nothing would be to say that there is nothing. What follows is left to the search. Returns the bytes of padding.
+/// Reads containers from the start of `section`, separated by padding of zeros, and returns the number of bytes of padding.
+/// The walk ends with an error at the first bytes that are not a valid container: the section is for containers, so its
+/// contents must not be ignored silently. The remaining bytes are left to the search by magic.
 ///
-/// `images` are sizes by offsets, from a table, for sections where nothing else says them.
+/// `images` holds sizes by offsets, from a table, for sections that do not record sizes otherwise.
 pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findings) -> u64 {
     let name = section.name;
     let place = name.map(|name| SectionRef { name: name.to_owned(), offset: section.view.start() });
     let images = images.range(section.view.start()..section.view.start() + section.view.size());
-    let images = images.filter(|_| name.and_then(bundle_section::entry_id).is_some());
-    let images: BTreeMap<u64, u64> = images.map(|(&offset, &size)| (offset, size)).collect();
+    let has_bare_images = name.and_then(bundle_section::entry_id).is_some();
+    let images: BTreeMap<u64, u64> =
+        if has_bare_images { images.map(|(&offset, &size)| (offset, size)).collect() } else { BTreeMap::new() };
     let mut rest = section.view;
     let mut all_padding = 0;
     loop {
@@ -35,7 +36,7 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
             Some(Ok(container)) => {
                 findings.prefetch.fill(name, &container.contents, rest, findings.options.limit);
                 findings.add(&container, place.as_ref());
-                // No reader accepts a container of no size, so this always goes on.
+                // No reader accepts a container of size 0, so the walk always advances.
                 rest = rest.from(container.view.size());
             }
             Some(Err(error)) => {
@@ -51,8 +52,8 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
     all_padding
 }
 
-/// The image that begins at the view's first byte, where the table says how large it is, or what stands in front of the
-/// next; else all of the view.
+/// Returns the image at the start of the view, with the size in the table or else up to the next image in the table; all of
+/// the view if there is neither.
 fn first_image<'data>(rest: View<'data>, images: &BTreeMap<u64, u64>) -> View<'data> {
     let stated = images.get(&rest.start()).copied();
     let next = images.range(rest.start() + 1..).next().map(|(next, _)| next - rest.start());

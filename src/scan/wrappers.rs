@@ -1,7 +1,7 @@
-//! The structures that host code hands to the CUDA and HIP runtimes, each with a pointer to a container.
+//! The structures that host code passes to the CUDA and HIP runtimes, each with a pointer to a container.
 //!
-//! Linkers merge the structures of all objects into one section; [`fat_binary_wrapper`] has their layout. They are not read
-//! back to back: the address sanitizer puts red zones between them.
+//! Linkers merge the structures of all objects into one section; [`fat_binary_wrapper`] describes their layout. They are not
+//! always back to back: the address sanitizer puts red zones between them.
 
 use std::ops::Range;
 

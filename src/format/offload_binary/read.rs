@@ -147,7 +147,7 @@ fn read_strings<'data>(
         let at = entry.string_offset + index * size;
         let string = StringEntry::read(version, view, at)?;
         let too_much = |size| {
-            let cause = Cause::Unexpected { value: size, expected: "at most 64 MiB in total" };
+            let cause = Cause::Unexpected { value: size, expected: "at most 64 MiB for all strings" };
             view.malformed("offload binary string size", at, cause)
         };
         // Check the size before reading the text.

@@ -221,7 +221,7 @@ fn errors_state_field_offset_and_value() {
         ("no entries",        24, 0, 8, "offload binary entry count at 0x18: invalid value 0x0, expected 1 to 4096"),
         ("too many entries",  24, u64::MAX, 8, "offload binary entry count at 0x18: invalid value 0xffffffffffffffff, expected 1 to 4096"),
         ("more than fit",     24, 5, 8, "offload binary entries offset at 0x10: offset 40 with size 200 is out of bounds (200 bytes available)"),
-        ("value wraps",       96, u64::MAX, 8, "offload binary string size at 0x50: invalid value 0xffffffffffffffff, expected at most 64 MiB in total"),
+        ("value wraps",       96, u64::MAX, 8, "offload binary string size at 0x50: invalid value 0xffffffffffffffff, expected at most 64 MiB for all strings"),
         ("inflated too small", 32, 39, 8, "offload binary inflated size at 0x20: invalid value 0x27, expected at least 40"),
         ("entries elsewhere", 16, 48, 8, "offload binary string offset at 0x38: offset 2 with size 4224 is out of bounds (200 bytes available)"),
     ];
@@ -259,7 +259,7 @@ fn shared_bytes_cannot_make_a_small_file_expensive() {
         put(&mut bytes, entry + 16, image.len() as u64, 8);
     }
     let error = OffloadBinary::read(View::new(&bytes)).unwrap_err().to_string();
-    assert!(error.contains("all strings together"), "{error}");
+    assert!(error.contains("expected at most 64 MiB for all strings"), "{error}");
 }
 
 #[test]

@@ -88,7 +88,10 @@ mod tests {
     #[test]
     fn rejects_invalid_addresses() {
         let cases = [
-            ("memory://1234#offset=0x7f00&size=64", "addresses in the memory of a process are not supported; use a file:// address"),
+            (
+                "memory://1234#offset=0x7f00&size=64",
+                "addresses in the memory of a process are not supported; use a file:// address",
+            ),
             ("file:///a#offset=1", "invalid address, expected file://PATH#offset=N&size=M"),
             ("file:///a#size=1&offset=+2", "invalid address, expected file://PATH#offset=N&size=M"),
             ("file:///a#offset=1&size=99999999999999999999", "invalid address, expected file://PATH#offset=N&size=M"),

@@ -1,11 +1,12 @@
-//! The sink between a writer of bytes and a file: it remembers where borrowed bytes came from.
+//! The sink between a writer of bytes and a file, which records the origin of large slices instead of copying them.
 //!
-//! `object` writes an ELF file by appending slices to a buffer. Most of those slices are headers and tables of a few
-//! bytes; one is the device image, a slice of a mapped input that may be gigabytes long. The sink tells them apart by
-//! address: a slice that lies inside the mapping of a known input is noted as *so many bytes from there*, all others
-//! are kept. Nothing of the payload is looked at until [`Sink::write_to`] lets the kernel move it. The alternative, a
-//! placeholder that is filled in afterwards, needs the writer's cooperation and a second pass over its offsets.
+//! `object` writes an ELF file by appending slices to a buffer. Most of the slices are headers and tables of a few bytes; one
+//! is the device image, a slice of a mapped input that may be gigabytes long. The sink distinguishes them by address: of a
+//! slice inside the mapping of a known input, it records the input and the offset; all others are copied to a buffer. The
+//! payload is not read until [`Sink::write_to`] lets the kernel copy it. The alternative, a placeholder that is filled in
+//! afterwards, requires support in the writer and a second pass over its offsets.
 
+use std::fmt;
 use std::io::{self, Seek, SeekFrom, Write};
 
 use object::write::{GrowableBuffer, WritableBuffer};
@@ -15,43 +16,69 @@ use crate::io::Input;
 #[cfg(feature = "files")]
 use crate::io::Output;
 
-/// An append-only buffer that holds small bytes and points at large ones.
+/// An append-only buffer that copies small slices and refers to large ones.
 pub struct Sink<'data> {
     inputs: Vec<&'data Input>,
-    /// Bytes so far.
+    slices: Vec<&'data [u8]>,
+    /// Number of bytes appended so far.
     size: u64,
     extents: Vec<SinkExtent<'data>>,
 }
 
+/// Number of bytes that are copied between two reports of progress: enough that the system calls cost nothing.
 #[cfg(feature = "files")]
-/// How much is moved between two reports: enough that asking the kernel for it costs nothing.
 const PROGRESS_STEP: u64 = 64 << 20;
 
+/// Size from which a part of a known slice is referred to, in bytes. Copying less costs no more than another extent.
+const MIN_SLICE: usize = 4 << 10;
+
+/// A part of the contents of a sink.
 enum SinkExtent<'data> {
+    /// Bytes that were copied.
     Bytes(Vec<u8>),
-    Copied { input: &'data Input, offset: u64, size: u64 },
+    /// Bytes in memory.
+    Slice(&'data [u8]),
+    /// Bytes of an input file.
+    InputRange { input: &'data Input, offset: u64, size: u64 },
 }
 
 impl<'data> Sink<'data> {
-    /// An empty sink that recognises slices of `inputs`.
+    /// Creates an empty sink that recognizes slices of `inputs`.
     pub fn new(inputs: impl IntoIterator<Item = &'data Input>) -> Self {
-        Sink { inputs: inputs.into_iter().collect(), size: 0, extents: vec![SinkExtent::Bytes(Vec::new())] }
+        let inputs = inputs.into_iter().collect();
+        Sink { inputs, slices: Vec::new(), size: 0, extents: vec![SinkExtent::Bytes(Vec::new())] }
+    }
+
+    /// Also recognizes large parts of `slices`, for payloads that are in memory.
+    pub fn with_slices(self, slices: impl IntoIterator<Item = &'data [u8]>) -> Self {
+        Sink { slices: slices.into_iter().collect(), ..self }
     }
 
     /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.size += bytes.len() as u64;
-        let source = self.inputs.iter().find_map(|&input| Some((input, input.offset_of(bytes)?)));
-        match (source, self.extents.last_mut()) {
-            (Some((input, offset)), _) => {
-                self.extents.push(SinkExtent::Copied { input, offset, size: bytes.len() as u64 });
-            }
+        match (self.known_extent(bytes), self.extents.last_mut()) {
+            (Some(extent), _) => self.extents.push(extent),
             (None, Some(SinkExtent::Bytes(last))) => last.extend_from_slice(bytes),
             (None, _) => self.extents.push(SinkExtent::Bytes(bytes.to_vec())),
         }
     }
 
-    /// Replaces the first bytes, for a header that is known only when all else is written.
+    /// Returns the extent of bytes that are a part of a known input or slice.
+    fn known_extent(&self, bytes: &[u8]) -> Option<SinkExtent<'data>> {
+        let range =
+            |&input| Some(SinkExtent::InputRange { input, offset: input.offset_of(bytes)?, size: bytes.len() as u64 });
+        let extent = self.inputs.iter().find_map(range);
+        if extent.is_some() || bytes.len() < MIN_SLICE {
+            return extent;
+        }
+        self.slices.iter().find_map(|&slice| {
+            let start = (bytes.as_ptr() as usize).checked_sub(slice.as_ptr() as usize)?;
+            slice.get(start..start.checked_add(bytes.len())?).map(SinkExtent::Slice)
+        })
+    }
+
+    /// Replaces the first bytes, for a header that is known only when everything else is written.
     ///
     /// # Panics
     /// If fewer bytes than that were appended before the first payload.
@@ -60,23 +87,24 @@ impl<'data> Sink<'data> {
         first[..header.len()].copy_from_slice(header);
     }
 
-    /// Everything that was appended, in bytes.
+    /// Size of all appended bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Moves everything to `output`, in order.
+    /// Writes everything to `output`.
     #[cfg(feature = "files")]
     pub fn write_to(&self, output: &mut Output) -> Result<()> {
         self.write_with_progress(output, &mut |_| ())
     }
 
-    /// Copies everything to a writer that is not a file of this crate, in order.
+    /// Writes everything to a writer other than [`Output`](super::Output).
     pub fn copy_to(&self, output: &mut impl Write) -> io::Result<()> {
         for extent in &self.extents {
             match extent {
                 SinkExtent::Bytes(bytes) => output.write_all(bytes)?,
-                SinkExtent::Copied { input, offset, size } => {
+                SinkExtent::Slice(bytes) => output.write_all(bytes)?,
+                SinkExtent::InputRange { input, offset, size } => {
                     output.write_all(&input.view().data()[*offset as usize..][..*size as usize])?;
                 }
             }
@@ -84,7 +112,7 @@ impl<'data> Sink<'data> {
         output.flush()
     }
 
-    /// The same, and says how many bytes more have been moved, time and again.
+    /// Writes everything to `output`, and calls `moved` with the number of bytes after each part.
     #[cfg(feature = "files")]
     pub fn write_with_progress(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
         output.reserve(self.size())?;
@@ -94,7 +122,13 @@ impl<'data> Sink<'data> {
                     output.write(bytes)?;
                     moved(bytes.len() as u64);
                 }
-                SinkExtent::Copied { input, offset, size } => {
+                SinkExtent::Slice(bytes) => {
+                    for part in bytes.chunks(PROGRESS_STEP as usize) {
+                        output.write(part)?;
+                        moved(part.len() as u64);
+                    }
+                }
+                SinkExtent::InputRange { input, offset, size } => {
                     for part in (0..*size).step_by(PROGRESS_STEP as usize) {
                         let part_size = PROGRESS_STEP.min(size - part);
                         output.copy(input, offset + part, part_size)?;
@@ -107,9 +141,16 @@ impl<'data> Sink<'data> {
     }
 }
 
+impl fmt::Debug for Sink<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let extents = self.extents.len();
+        formatter.debug_struct("Sink").field("size", &self.size).field("extents", &extents).finish_non_exhaustive()
+    }
+}
+
 impl WritableBuffer for Sink<'_> {
     fn reserve(&mut self, _size: u64) -> Result<(), ()> {
-        // The size is mostly payload, which takes no room here.
+        // Most of the size is payload, which is not copied here.
         Ok(())
     }
 
@@ -118,7 +159,7 @@ impl WritableBuffer for Sink<'_> {
     }
 }
 
-/// For writers that ask where they are, and go nowhere else.
+/// For writers that query their position and never change it.
 impl Seek for Sink<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match to {
@@ -150,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payloads_and_bytes_come_out_in_the_order_they_went_in() {
+    fn writes_payloads_and_bytes_in_order() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("in");
         std::fs::write(&path, "0123456789").unwrap();
@@ -172,7 +213,29 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_shrank_after_it_was_mapped_is_an_error_and_not_a_short_output() {
+    fn refers_to_large_parts_of_known_slices_and_copies_others() {
+        let (known, other) = (vec![1; 3 * MIN_SLICE], vec![2; 2 * MIN_SLICE]);
+        let mut sink = Sink::new([]).with_slices([&known[..]]);
+        for bytes in [&other[..], &known[7..2 * MIN_SLICE], &known[..MIN_SLICE - 1], &known[..], &other[1..]] {
+            sink.push(bytes);
+        }
+        let is_slice: Vec<_> = sink.extents.iter().map(|extent| matches!(extent, SinkExtent::Slice(_))).collect();
+        assert_eq!(is_slice, [false, true, false, true, false]);
+        let expected = [&other, &known[7..2 * MIN_SLICE], &known[..MIN_SLICE - 1], &known, &other[1..]].concat();
+        let mut written = Vec::new();
+        sink.copy_to(&mut written).unwrap();
+        assert!(written == expected && sink.size() == expected.len() as u64);
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let (mut output, mut progress) = (Output::create(&path).unwrap(), 0);
+        sink.write_with_progress(&mut output, &mut |bytes| progress += bytes).unwrap();
+        output.commit().unwrap();
+        assert!(std::fs::read(path).unwrap() == expected && progress == sink.size());
+    }
+
+    #[test]
+    fn a_file_that_shrank_after_it_was_mapped_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("in");
         std::fs::write(&path, vec![7; 100_000]).unwrap();

@@ -137,13 +137,7 @@ impl Section<'_> {
 
 impl<'data> Structure<'data> {
     fn new(format: FileFormat) -> Self {
-        Structure {
-            format,
-            sections: Vec::new(),
-            wrappers: Vec::new(),
-            images: BTreeMap::new(),
-            names: Vec::new(),
-        }
+        Structure { format, sections: Vec::new(), wrappers: Vec::new(), images: BTreeMap::new(), names: Vec::new() }
     }
 
     /// Adds the sections, wrappers and image tables of a host file, which is all of `view`.

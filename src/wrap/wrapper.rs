@@ -90,9 +90,9 @@ impl<'data> Wrapper<'data> {
         self
     }
 
-    /// Writes the object.
+    /// Writes the object. Large images are written directly from the slices that were passed to [`Wrapper::image`].
     pub fn write_to(&self, output: &mut impl Write) -> Result<(), WrapError> {
-        let mut sink = Sink::new([]);
+        let mut sink = Sink::new([]).with_slices(self.images.iter().map(|image| image.view.data()));
         self.emit(&mut sink)?;
         Ok(sink.copy_to(output)?)
     }

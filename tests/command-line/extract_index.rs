@@ -79,7 +79,10 @@ fn scan_and_inspect_accept_addresses() {
     assert_eq!(again["files"][0]["containers"][0]["images"][0]["address"], address);
     assert!(scene.fatbin(&format!("inspect {address}")).ok().contains("answer_kernel"));
     for (address, why) in [
-        ("memory://77#offset=1&size=2", "addresses in the memory of a process are not supported; use a file:// address"),
+        (
+            "memory://77#offset=1&size=2",
+            "addresses in the memory of a process are not supported; use a file:// address",
+        ),
         ("file://w.o#offset=1&size=99999999", "offset 1 with size 99999999 is out of bounds ("),
         ("file://w.o#size=1", "invalid address, expected file://PATH#offset=N&size=M"),
     ] {

@@ -258,7 +258,8 @@ fn bitcode_is_refused(directory: &Path, pair: &Pair) -> Result<()> {
     let call = Call::line("../host.bc --image=");
     let (theirs, ours) = pair.both(&call)?;
     ensure!(theirs.left.len() == 4, "{}", pair.difference(&call, &theirs, &ours));
-    let is_reported = ours.err.contains("../host.bc: is LLVM bitcode") && ours.err.contains("clang -c");
+    let is_reported = ours.err.contains("../host.bc: LLVM bitcode is not searched for embedded images")
+        && ours.err.contains("clang -c");
     ensure!(ours.status == 1 && ours.left.is_empty() && is_reported, "{}", pair.difference(&call, &theirs, &ours));
     // The remedy works.
     Step::new(directory, Tool::Clang.path()?).args(["-c", "host.bc", "-o", "host.o"]).run()?;

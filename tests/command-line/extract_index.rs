@@ -155,7 +155,7 @@ fn extracts_other_images_when_one_is_damaged() {
     for command in ["extract -o out --index", "extract -o libraries --archive", "inspect"] {
         let run = scene.fatbin(&format!("{command} a b"));
         assert_eq!((run.status, run.err.lines().count()), (2, 1), "{command}: {}", run.err);
-        assert!(run.err.contains("unsupported compression (lz4)"), "{command}: {}", run.err);
+        assert!(run.err.contains("cannot decompress: "), "{command}: {}", run.err);
         let lines = run.out.lines().filter(|line| line.contains("sm_80") || line.contains("gfx90a")).count();
         assert_eq!(lines, 2, "{command}: {}", run.out);
     }

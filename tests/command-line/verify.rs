@@ -51,7 +51,7 @@ fn reports_a_wrong_stored_hash() {
     // After magic, version, method and two sizes of 64 bits (version 3).
     bytes[24] ^= 1;
     let message = damaged(&scene, "bad", bytes);
-    assert!(message.starts_with("fatbin: bad: compressed bundle hash at 0x18: is 0x"), "{message}");
+    assert!(message.starts_with("fatbin: bad: compressed bundle hash at 0x18: hash mismatch: stored 0x"), "{message}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ const ROWS: [Row; 31] = [
     ("-type=bc -list -input=../cut", (0, ""), (1, "bundle entry"), GARBAGE),
     ("-type=ii -unbundle -targets=HOST -input=../cut.text -output=x", ANYHOW, (1, "missing end marker of file"), GARBAGE),
     ("-type=o -unbundle -targets=HOST -input=../coff.bundle -output=x", (1, "The end of the file was unexpectedly encountered"), (0, ""), "an empty file is a file"),
-    ("-type=bc -unbundle -targets=HOST -input=../hash -output=x", (0, ""), (1, "compressed bundle hash at 0x18: is 0x"), "a hash is there to be compared"),
+    ("-type=bc -unbundle -targets=HOST -input=../hash -output=x", (0, ""), (1, "compressed bundle hash at 0x18: hash mismatch: stored 0x"), "a hash is there to be compared"),
     ("-type=bc -unbundle -targets=HOST -input=../cut.compressed -output=x", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "the error has its location"),
     ("-type=bc -list -input=../cut.compressed", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "the error has its location"),
     ("-type=bc -unbundle -targets=DEVICE -input=../bundle -output=x -debug-only=CodeObjectCompatibility", (1, "Unknown command line argument '-debug-only"), (0, "Compatible: Exact match: \t[CodeObject: DEVICE]\t:\t[Target: DEVICE]"), "the document promises it"),

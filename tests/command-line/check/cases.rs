@@ -79,7 +79,7 @@ pub const CASES: &[Case] = &[
     ("images.intact = true", "both.o v3.hipfb", 0, &[]),
     ("images.intact = true", "cut", 1, &["cut: valid-images: image 0 (gfx90a) at "]),
     ("images.intact = true", "opaque.o", 2, &["undecided: valid-images: image 0", "compressed with an unknown codec"]),
-    ("", "wrong-hash.hipfb", 1, &["valid-images: compressed bundle hash at 0x18: is "]),
+    ("", "wrong-hash.hipfb", 1, &["valid-images: compressed bundle hash at 0x18: hash mismatch: stored "]),
     ("", "wrong-arch", 1, &["valid-images: image 0 (gfx906) at ", "the container states gfx906, the image's own header gfx90a"]),
     ("images.registered = true", "cuda.o hip.o", 0, &[]),
     ("images.registered = true", "v2.hipfb", 2, &["undecided: wrappers: no wrapper registers the containers"]),

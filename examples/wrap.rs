@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use fatbin::host::Host;
-use fatbin::{OffloadKind, Wrapper};
+use fatbin::{OffloadKind, WrapperBuilder};
 
 /// Writes an OpenMP host object for AArch64 with one image.
 pub fn wrap(name: &str, image: &[u8], to: &mut impl Write) -> Result<(), Box<dyn std::error::Error>> {
-    let mut wrapper = Wrapper::new(OffloadKind::OpenMp, Host::Aarch64.triple())?;
+    let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::Aarch64.triple())?;
     wrapper.image(name, image);
     Ok(wrapper.write_to(to)?)
 }

@@ -8,11 +8,11 @@ use std::{env, fs, io};
 
 use fatbin::bytes::View;
 use fatbin::codec::{Codec, Compression};
-use fatbin::internals::content::Content;
 use fatbin::format::ccob::{self, Version};
 use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
-use fatbin::ops::{ImageFile, WrapOptions, wrap};
+use fatbin::internals::content::Content;
 use fatbin::internals::rewrite::{NewSection, with_sections};
+use fatbin::ops::{ImageFile, WrapOptions, wrap};
 use fatbin::target::OffloadKind;
 use fatbin::wrap::{EmbeddedForm, TargetOverride};
 
@@ -29,7 +29,7 @@ fn main() -> io::Result<()> {
         let Some(triple) = image.triple else { continue };
         let arch = image.arch.as_deref().unwrap_or_default();
 
-        let member = offload_binary::Member {
+        let member = offload_binary::OffloadBinaryImage {
             image_kind: offload_binary::image_kind_of(image.image_kind),
             offload_kind: OffloadKind::OpenMp.bit(),
             flags: 0,
@@ -91,7 +91,7 @@ fn main() -> io::Result<()> {
         save(&directory, "scan", &format!("{name}.universal"), &universal(&thin))?;
 
         // A CUDA fat binary of the images that it supports.
-        if let Ok(member) = cuda_fatbin::Member::new(View::new(&bytes), None) {
+        if let Ok(member) = cuda_fatbin::FatbinImage::new(View::new(&bytes), None) {
             let container = cuda_fatbin::write(&[member]).expect("a fixture is small").to_vec();
             save(&directory, "cuda_fatbin", &name, &container)?;
             save(&directory, "scan", &format!("{name}.fatbin"), &container)?;

@@ -125,4 +125,4 @@ pub use scan::{ImageBytes, ImageRef, Scan};
 #[cfg(feature = "files")]
 pub use scan::{ScannedFile, Scanner};
 pub use target::OffloadKind;
-pub use wrap::Wrapper;
+pub use wrap::WrapperBuilder;

@@ -3,13 +3,13 @@
 #![no_main]
 
 use fatbin::bytes::View;
-use fatbin::format::cuda_fatbin::{CudaFatbin, Member, container, write};
+use fatbin::format::cuda_fatbin::{CudaFatbin, FatbinImage, container, write};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
 
-    let Ok(member) = Member::new(View::new(data), None) else { return };
+    let Ok(member) = FatbinImage::new(View::new(data), None) else { return };
     let bytes = write(&[member, member]).expect("the headers fit").to_vec();
     let again = CudaFatbin::read(View::new(&bytes)).expect("a written fat binary can be read");
     assert_eq!(again.entries.len(), 2);

@@ -4,7 +4,9 @@
 
 use fatbin::bytes::View;
 use fatbin::codec::{Codec, Compression, Limit};
-use fatbin::format::offload_binary::{Contents, Member, OffloadBinary, Version, compress, container, write};
+use fatbin::format::offload_binary::{
+    OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, Version, compress, container, write,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -12,22 +14,22 @@ fuzz_target!(|data: &[u8]| {
 
     let Ok(binary) = OffloadBinary::read(View::new(data)) else { return };
     match &binary.contents {
-        Contents::Compressed(compressed) => {
+        OffloadBinaryContents::Compressed(compressed) => {
             let limit = Limit(1 << 20);
             if let Ok(decompressed) = compressed.decompress(limit) {
                 assert_eq!(decompressed.len() as u64, compressed.full_size + compressed.prefix.len() as u64);
                 assert!(compressed.full_size <= limit.0);
             }
         }
-        Contents::Entries(_) => check_written(&binary),
+        OffloadBinaryContents::Entries(_) => check_written(&binary),
     }
 });
 
 fn check_written(binary: &OffloadBinary) {
-    let members: Vec<Member> = binary
+    let members: Vec<OffloadBinaryImage> = binary
         .entries()
         .iter()
-        .map(|entry| Member {
+        .map(|entry| OffloadBinaryImage {
             image_kind: entry.image_kind,
             offload_kind: entry.offload_kind,
             flags: entry.flags,
@@ -48,15 +50,16 @@ fn check_written(binary: &OffloadBinary) {
     if binary.version == Version::Three {
         let mut stream = Vec::new();
         let how = Compression::new(Codec::Zlib);
-        let (header, padding) = compress(&written.content, how, &mut stream).expect("writing to a vector does not fail");
+        let (header, padding) =
+            compress(&written.content, how, &mut stream).expect("writing to a vector does not fail");
         let stored = [header, stream, padding].concat();
         let stored = OffloadBinary::read(View::new(&stored)).expect("a written binary can be read");
-        let Contents::Compressed(compressed) = stored.contents else { panic!("compressed") };
+        let OffloadBinaryContents::Compressed(compressed) = stored.contents else { panic!("compressed") };
         assert_eq!(compressed.decompress(Limit::default()).expect("a compressed binary can be decompressed"), bytes);
     }
 }
 
-fn check_same(binary: &OffloadBinary, members: &[Member]) {
+fn check_same(binary: &OffloadBinary, members: &[OffloadBinaryImage]) {
     assert_eq!(binary.entries().len(), members.len());
     for (entry, member) in binary.entries().iter().zip(members) {
         assert_eq!((entry.image_kind, entry.offload_kind), (member.image_kind, member.offload_kind));

@@ -3,7 +3,7 @@
 use object::Endianness;
 use object::elf;
 
-use super::assembler::Code;
+use super::assembler::CompiledFunction;
 use super::code::Function;
 
 /// Description of a host machine. Each machine has a file with its value.
@@ -37,7 +37,7 @@ pub struct Architecture {
     /// Name of the mapping symbol that the ABI requires before code, so that readers can distinguish it from data.
     pub code_symbol: Option<&'static str>,
     /// Compiles a function.
-    pub compile: fn(&Function) -> Code,
+    pub compile: fn(&Function) -> CompiledFunction,
 }
 
 /// Frame at a function's first instruction, in the register numbers of the machine's DWARF supplement.

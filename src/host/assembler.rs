@@ -6,7 +6,7 @@
 use object::elf;
 
 use super::code::{Comparison, Width};
-use super::symbol::{Address, SymbolId};
+use super::symbol::{SymbolAddress, SymbolId};
 
 /// A register by its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub trait Assembler {
     /// `to` = an integer, extended with its sign.
     fn integer(&mut self, to: Register, value: i32);
     /// `to` = an address, which is even: not every architecture can encode odd ones.
-    fn address(&mut self, to: Register, address: Address);
+    fn address(&mut self, to: Register, address: SymbolAddress);
     /// `to` = the `width` bytes at `base` + `offset`, extended with zeros.
     fn load(&mut self, to: Register, base: Register, offset: u32, width: Width);
     /// The 64 bits at `base` = `from`.
@@ -83,7 +83,7 @@ pub trait Assembler {
 /// Code of a function, its labels and its jumps.
 #[derive(Debug, Default)]
 pub struct Buffer {
-    code: Code,
+    code: CompiledFunction,
     /// Position of each label; `None` until it is placed.
     labels: Vec<Option<usize>>,
     /// Positions of jumps and their labels.
@@ -92,7 +92,7 @@ pub struct Buffer {
 
 /// A compiled function.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Code {
+pub struct CompiledFunction {
     /// Machine code.
     pub bytes: Vec<u8>,
     /// Relocations of the machine code.
@@ -187,7 +187,7 @@ impl Buffer {
     ///
     /// # Panics
     /// If a label was not placed.
-    pub fn finish<A: Assembler>(mut self) -> Code {
+    pub fn finish<A: Assembler>(mut self) -> CompiledFunction {
         for (at, label) in self.jumps {
             let target = self.labels[label.0].expect("every label is placed");
             A::fix_jump(&mut self.code.bytes, at, target);

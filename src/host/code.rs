@@ -4,7 +4,7 @@
 //! steps cover exactly that: no expressions, no types, two locals. [`super::compile`] walks the steps; an architecture's
 //! assembler has an instruction or two for each.
 
-use super::symbol::{Address, SymbolId};
+use super::symbol::{SymbolAddress, SymbolId};
 
 /// A function without arguments and without a result.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Step {
     /// Stores a local into the 64-bit variable at an address.
     Store {
         /// Address of the variable.
-        to: Address,
+        to: SymbolAddress,
         /// Local to store.
         from: Local,
     },
@@ -30,9 +30,9 @@ pub enum Step {
         /// Local that holds the address of the element.
         element: Local,
         /// Address of the first element.
-        begin: Address,
+        begin: SymbolAddress,
         /// Address after the last element.
-        end: Address,
+        end: SymbolAddress,
         /// Size of an element in bytes.
         size: u32,
         /// Steps for each element.
@@ -75,11 +75,11 @@ pub enum Value {
     /// An integer, sign-extended to 64 bits, as the C ABIs of most 64-bit machines require.
     Integer(i32),
     /// An even address; IBM Z has no instruction for odd ones.
-    Address(Address),
+    Address(SymbolAddress),
     /// The value of a local.
     Local(Local),
     /// The 64-bit variable at an address.
-    Variable(Address),
+    Variable(SymbolAddress),
     /// A field of the structure that a local points to.
     Field(LoadedField),
 }

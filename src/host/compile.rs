@@ -3,11 +3,11 @@
 //! Nothing is optimized. A constructor runs once; it matters more that reading this file once is enough to check every
 //! architecture.
 
-use super::assembler::{Assembler, Code, Frame, Register};
+use super::assembler::{Assembler, CompiledFunction, Frame, Register};
 use super::code::{Call, Function, LoadedField, Local, Part, Step, Value, Width};
 
 /// Compiles a function with a fresh assembler.
-pub fn compile<A: Assembler + Default>(function: &Function) -> Code {
+pub fn compile<A: Assembler + Default>(function: &Function) -> CompiledFunction {
     let mut assembler = A::default();
     let frame = frame_of::<A>(&function.steps);
     assembler.prologue(frame);

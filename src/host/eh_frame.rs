@@ -11,7 +11,7 @@ use gimli::{DW_EH_PE_pcrel, DW_EH_PE_sdata4, DwEhPe, Encoding, Format, Register,
 use object::Endianness;
 
 use super::architecture::Architecture;
-use super::assembler::{Code, UnwindRule};
+use super::assembler::{CompiledFunction, UnwindRule};
 
 /// Contents of the section.
 pub struct UnwindInformation {
@@ -22,7 +22,7 @@ pub struct UnwindInformation {
 }
 
 /// Builds the unwind information of compiled functions.
-pub fn build(architecture: &Architecture, functions: &[Code]) -> gimli::write::Result<UnwindInformation> {
+pub fn build(architecture: &Architecture, functions: &[CompiledFunction]) -> gimli::write::Result<UnwindInformation> {
     let frame = &architecture.call_frame;
     let encoding = Encoding { format: Format::Dwarf32, version: 1, address_size: 8 };
     let register = Register(frame.return_address);

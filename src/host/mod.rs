@@ -21,5 +21,5 @@ pub use code::{Call, Comparison, Function, LoadedField, Local, Part, Step, Value
 pub use elf::emit;
 pub use error::HostError;
 pub use hosts::Host;
-pub use plan::{Data, Field, ObjectPlan, Section, SectionKind};
-pub use symbol::{Address, Definition, SectionId, Symbol, SymbolId};
+pub use plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
+pub use symbol::{Definition, SectionId, Symbol, SymbolAddress, SymbolId};

@@ -1,7 +1,7 @@
 //! The plan of a host object, as plain data that tests can compare.
 
 use super::code::{Function, Step};
-use super::symbol::{Address, Definition, SectionId, Symbol, SymbolId};
+use super::symbol::{Definition, SectionId, Symbol, SymbolAddress, SymbolId};
 use crate::content::Content;
 
 /// Everything that goes into one host object, independent of machine and file format.
@@ -10,7 +10,7 @@ pub struct ObjectPlan<'data> {
     /// Name of the source file that the object records.
     pub source_name: &'static str,
     /// Sections of data.
-    pub sections: Vec<Section<'data>>,
+    pub sections: Vec<PlanSection<'data>>,
     /// Functions, which share a section of code.
     pub functions: Vec<Function>,
     /// Symbols, which sections and functions refer to by index.
@@ -19,7 +19,7 @@ pub struct ObjectPlan<'data> {
 
 /// A section of data.
 #[derive(Debug)]
-pub struct Section<'data> {
+pub struct PlanSection<'data> {
     /// Name of the section.
     pub name: String,
     /// Treatment by the linker and the loader.
@@ -58,7 +58,7 @@ pub enum Field {
     /// Eight bytes.
     U64(u64),
     /// An address, filled in by the linker or the loader.
-    Pointer(Address),
+    Pointer(SymbolAddress),
 }
 
 /// Treatment of a section by the linker and the loader.
@@ -80,7 +80,7 @@ pub enum SectionKind {
 
 impl<'data> ObjectPlan<'data> {
     /// Adds a section.
-    pub fn section(&mut self, section: Section<'data>) -> SectionId {
+    pub fn section(&mut self, section: PlanSection<'data>) -> SectionId {
         self.sections.push(section);
         SectionId(self.sections.len() - 1)
     }
@@ -111,9 +111,9 @@ impl<'data> ObjectPlan<'data> {
     }
 }
 
-impl<'data> Section<'data> {
+impl<'data> PlanSection<'data> {
     /// Creates a section of ordinary size that keeps no other section.
     pub fn new(name: impl Into<String>, kind: SectionKind, alignment: u64, data: Data<'data>) -> Self {
-        Section { name: name.into(), kind, alignment, data, large: false, keep: Vec::new() }
+        PlanSection { name: name.into(), kind, alignment, data, large: false, keep: Vec::new() }
     }
 }

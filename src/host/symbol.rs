@@ -10,7 +10,7 @@ pub struct SectionId(pub usize);
 
 /// A symbol's address and a distance from it, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address {
+pub struct SymbolAddress {
     /// Symbol that the address is relative to.
     pub symbol: SymbolId,
     /// Distance from the symbol, in bytes.
@@ -51,12 +51,12 @@ pub enum Definition {
 
 impl SymbolId {
     /// Returns the address of the symbol itself.
-    pub fn start(self) -> Address {
+    pub fn start(self) -> SymbolAddress {
         self.plus(0)
     }
 
     /// Returns the address `offset` bytes after the symbol.
-    pub fn plus(self, offset: u64) -> Address {
-        Address { symbol: self, offset }
+    pub fn plus(self, offset: u64) -> SymbolAddress {
+        SymbolAddress { symbol: self, offset }
     }
 }

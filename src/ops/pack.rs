@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::codec::Compression;
 use crate::error::{Error, Result};
-use crate::format::offload_binary::{self, Member, Version, image_kind};
+use crate::format::offload_binary::{self, OffloadBinaryImage, Version, image_kind};
 use crate::format::{self, DeviceImage, ImageKind};
 use crate::io::{Access, Input, Output, Sink};
 use crate::target::triple;
@@ -98,10 +98,10 @@ pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions
         .iter()
         .map(|image| image.strings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
         .collect();
-    let members: Vec<Member> = images
+    let members: Vec<OffloadBinaryImage> = images
         .iter()
         .zip(&strings)
-        .map(|(image, strings)| Member {
+        .map(|(image, strings)| OffloadBinaryImage {
             image_kind: image.image_kind,
             offload_kind: image.offload_kind,
             flags: image.flags,

@@ -7,7 +7,9 @@ use crate::host::Host;
 use crate::io::{Access, Input, Output, Sink};
 use crate::target::OffloadKind;
 use crate::wrap::abi::{Generation, NEWEST};
-use crate::wrap::{EmbeddedForm, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, Wrapper, matching};
+use crate::wrap::{
+    EmbeddedForm, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, matching,
+};
 
 /// Input files, output file and properties of an object to write.
 #[derive(Debug, Clone)]
@@ -24,7 +26,7 @@ pub struct WrapOptions {
     pub abi: Option<Generation>,
     /// Host object that the result will be linked with.
     pub matching: Option<PathBuf>,
-    /// Form of the images, see [`Wrapper::form`].
+    /// Form of the images, see [`WrapperBuilder::form`].
     pub form: EmbeddedForm,
     /// Placement of the images.
     pub large: LargeImages,
@@ -97,7 +99,7 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
         return Err(WrapError::HostMismatch { path: path.clone(), specified: host.to_owned(), found });
     }
 
-    let mut wrapper = Wrapper::new(options.kind, host)?;
+    let mut wrapper = WrapperBuilder::new(options.kind, host)?;
     wrapper.abi = options.abi.or(matched.as_ref().map(|matched| matched.generation)).unwrap_or(NEWEST);
     for (input, image) in inputs.iter().zip(&options.images) {
         let (path, view, target) = (input.path(), input.view(), image.target.clone());

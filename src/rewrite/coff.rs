@@ -12,7 +12,7 @@ use crate::content::Content;
 use crate::error::Malformed;
 
 /// Offsets of fields in the file header (PE Format, COFF File Header; winnt.h, ANON_OBJECT_HEADER_BIGOBJ).
-pub struct Layout {
+pub struct CoffLayout {
     header_size: u64,
     /// Size of an optional header, which only images have.
     optional_size: Option<u64>,
@@ -23,7 +23,7 @@ pub struct Layout {
     symbol_size: u64,
 }
 
-pub static SMALL: Layout = Layout {
+pub static SMALL: CoffLayout = CoffLayout {
     header_size: 20,
     optional_size: Some(16),
     section_count: 2,
@@ -33,7 +33,7 @@ pub static SMALL: Layout = Layout {
     symbol_size: 18,
 };
 
-pub static BIG: Layout = Layout {
+pub static BIG: CoffLayout = CoffLayout {
     header_size: 56,
     optional_size: None,
     section_count: 44,
@@ -63,7 +63,7 @@ const STRINGS_HEADER_SIZE: u64 = 4;
 const MOST_SECTIONS: u64 = 0xfeff;
 
 struct Coff<'data> {
-    layout: &'static Layout,
+    layout: &'static CoffLayout,
     file: View<'data>,
     count: u64,
     /// Offset of the section table.
@@ -75,7 +75,7 @@ struct Coff<'data> {
 }
 
 impl<'data> Coff<'data> {
-    fn read(file: View<'data>, layout: &'static Layout) -> Result<Self, Malformed> {
+    fn read(file: View<'data>, layout: &'static CoffLayout) -> Result<Self, Malformed> {
         let word = |at| file.u32("COFF header", at).map(u64::from);
         let optional = layout.optional_size.map_or(Ok(0), |at| file.u16("COFF header", at))?;
         let table = layout.header_size + u64::from(optional);
@@ -170,7 +170,7 @@ fn put(bytes: &mut [u8], at: u64, value: &[u8]) {
 /// Returns the object with sections added.
 pub fn with_sections<'data>(
     file: View<'data>,
-    layout: &'static Layout,
+    layout: &'static CoffLayout,
     sections: &[NewSection<'_, 'data>],
 ) -> Result<Content<'data>, Malformed> {
     let coff = Coff::read(file, layout)?;
@@ -225,7 +225,7 @@ pub fn with_sections<'data>(
 /// Returns the object without the sections whose names begin with `prefix`.
 pub fn without_sections<'data>(
     file: View<'data>,
-    layout: &'static Layout,
+    layout: &'static CoffLayout,
     prefix: &[u8],
 ) -> Result<Content<'data>, Malformed> {
     let coff = Coff::read(file, layout)?;

@@ -25,7 +25,7 @@ fn bundle() -> Vec<u8> {
 
 fn fat_binary() -> Vec<u8> {
     let cubin = std::fs::read(format!("{}/fixtures/answer-sm_90.cubin", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let member = cuda_fatbin::Member::new(View::new(&cubin), None).unwrap();
+    let member = cuda_fatbin::FatbinImage::new(View::new(&cubin), None).unwrap();
     cuda_fatbin::write(&[member]).unwrap().to_vec()
 }
 

@@ -56,11 +56,11 @@ fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<OffloadBinaryEntry<'
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::offload_binary::{Member, write};
+    use crate::format::offload_binary::{OffloadBinaryImage, write};
 
     fn binary(version: Version, image: &[u8]) -> Vec<u8> {
         let strings = [("triple", "nvptx64")];
-        let member = Member { image_kind: 1, offload_kind: 2, flags: 0, strings: &strings, image };
+        let member = OffloadBinaryImage { image_kind: 1, offload_kind: 2, flags: 0, strings: &strings, image };
         write(version, &[member]).unwrap().content.to_vec()
     }
 

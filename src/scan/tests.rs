@@ -13,7 +13,8 @@ use crate::io::{Input, MAPPED};
 
 fn offload_binary(image: &[u8]) -> Vec<u8> {
     let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
-    let member = offload_binary::Member { image_kind: 1, offload_kind: 1, flags: 0, strings: &strings, image };
+    let member =
+        offload_binary::OffloadBinaryImage { image_kind: 1, offload_kind: 1, flags: 0, strings: &strings, image };
     offload_binary::write(Version::One, &[member]).unwrap().content.to_vec()
 }
 
@@ -74,7 +75,13 @@ fn compressed(images: &[&[u8]]) -> Vec<u8> {
     let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
     let members: Vec<_> = images
         .iter()
-        .map(|image| offload_binary::Member { image_kind: 1, offload_kind: 1, flags: 0, strings: &strings, image })
+        .map(|image| offload_binary::OffloadBinaryImage {
+            image_kind: 1,
+            offload_kind: 1,
+            flags: 0,
+            strings: &strings,
+            image,
+        })
         .collect();
     let plain = offload_binary::write(Version::Three, &members).unwrap().content;
     let mut stream = Vec::new();

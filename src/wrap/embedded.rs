@@ -6,7 +6,9 @@ use std::path::Path;
 use super::error::ImageError;
 use crate::bytes::View;
 use crate::content::Content;
-use crate::format::offload_binary::{self, Contents, Member, OffloadBinary, Version, Written};
+use crate::format::offload_binary::{
+    self, OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, OffloadBinaryOutput, Version,
+};
 use crate::format::{self, DeviceImage, ImageKind, WrapInput};
 use crate::rewrite::openmp_notes;
 use crate::target::{OffloadKind, amdgpu, nvptx};
@@ -116,7 +118,8 @@ fn embed_image<'data>(
             // Both are always present, as in the binaries that clang-linker-wrapper writes, and in this order.
             let strings = [("arch", arch), ("triple", triple)];
             let image = view.data();
-            let member = Member { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image };
+            let member =
+                OffloadBinaryImage { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image };
             write_binary(&member, path)?
         }
     };
@@ -131,7 +134,7 @@ fn embed_offload_binaries<'data>(source: &SourceImage<'data>, kind: OffloadKind)
     let mut rest = source.view;
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest).map_err(|malformed| malformed.in_file(path))?;
-        if let Contents::Compressed(_) = binary.contents {
+        if let OffloadBinaryContents::Compressed(_) = binary.contents {
             let (path, found) = (path.to_owned(), "a compressed offload binary, which no runtime reads".to_owned());
             return Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" });
         }
@@ -164,7 +167,7 @@ fn embed_entry<'data>(
         (Content::from(binary.view.data()), start..start + entry.image.size())
     } else {
         // The runtimes of all releases read version 1 only.
-        let member = Member {
+        let member = OffloadBinaryImage {
             image_kind: entry.image_kind,
             offload_kind: entry.offload_kind,
             flags: 0,
@@ -187,9 +190,10 @@ fn embed_entry<'data>(
 }
 
 /// Writes a binary of version 1 around one image; returns it and the range of the image in it.
-fn write_binary<'data>(member: &Member<'_, 'data>, path: &Path) -> Result<(Content<'data>, Range<u64>)> {
+fn write_binary<'data>(member: &OffloadBinaryImage<'_, 'data>, path: &Path) -> Result<(Content<'data>, Range<u64>)> {
     let written = offload_binary::write(Version::One, std::slice::from_ref(member));
-    let Written { content, mut images } = written.ok_or_else(|| ImageError::TooLarge { path: path.to_owned() })?;
+    let OffloadBinaryOutput { content, mut images } =
+        written.ok_or_else(|| ImageError::TooLarge { path: path.to_owned() })?;
     Ok((content, images.remove(0)))
 }
 

@@ -17,7 +17,8 @@
 use super::abi::{EntryLayout, Generation};
 use crate::content::Content;
 use crate::host::{
-    Address, Data, Definition, Field, LoadedField, Local, ObjectPlan, Part, Section, SectionKind, Value, Width,
+    Data, Definition, Field, LoadedField, Local, ObjectPlan, Part, PlanSection, SectionKind, SymbolAddress, Value,
+    Width,
 };
 use crate::target::OffloadKind;
 
@@ -42,9 +43,9 @@ pub struct OffloadEntry {
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Address of the first entry.
-    pub begin: Address,
+    pub begin: SymbolAddress,
     /// Address after the last entry.
-    pub end: Address,
+    pub end: SymbolAddress,
 }
 
 /// Adds the entry section with the placeholder and with `entries`, and returns its bounds.
@@ -75,7 +76,7 @@ pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation
         // The linker or the loader fills in their addresses.
         _ => (SectionKind::Writable, Data::Fields(all)),
     };
-    plan.section(Section::new(name, section_kind, 8, data));
+    plan.section(PlanSection::new(name, section_kind, 8, data));
     Bounds {
         begin: plan.symbol(format!("__start_{name}"), Definition::UndefinedHidden).start(),
         end: plan.symbol(format!("__stop_{name}"), Definition::UndefinedHidden).start(),
@@ -83,7 +84,7 @@ pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation
 }
 
 /// Adds the section with the names of `entries` and returns their addresses.
-fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadEntry]) -> Vec<Address> {
+fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadEntry]) -> Vec<SymbolAddress> {
     if entries.is_empty() {
         return Vec::new();
     }
@@ -101,7 +102,7 @@ fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadE
         EntryLayout::Old => ".rodata",
         EntryLayout::New => ".llvm.rodata.offloading",
     };
-    plan.section(Section::new(name, SectionKind::ReadOnly, 1, Data::Bytes(Content::from(text))));
+    plan.section(PlanSection::new(name, SectionKind::ReadOnly, 1, Data::Bytes(Content::from(text))));
     addresses
 }
 
@@ -111,7 +112,7 @@ pub fn fields(
     kind: OffloadKind,
     entry: &OffloadEntry,
     address: Field,
-    name: Address,
+    name: SymbolAddress,
 ) -> Vec<Field> {
     let (name, size, flags) = (Field::Pointer(name), Field::U64(entry.size), Field::U32(entry.flags));
     match layout {

@@ -9,7 +9,7 @@ use super::abi::{FlagRules, Generation, Unregister};
 use super::{Request, entries, registration};
 use crate::format::fat_binary_wrapper::{self, FatBinaryWrapper};
 use crate::host::{
-    Call, Comparison, Data, Definition, Field, Local, ObjectPlan, Part, Section, SectionKind, Step, SymbolId, Value,
+    Call, Comparison, Data, Definition, Field, Local, ObjectPlan, Part, PlanSection, SectionKind, Step, SymbolId, Value,
 };
 use crate::target::OffloadKind;
 
@@ -59,21 +59,21 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     let definition = Definition::Data { section, offset: 0, size: content.size() };
     let fat_binary = plan.symbol(".fatbin_image", definition);
     let section =
-        Section::new(names.wrapper.container_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
-    plan.section(Section { large: request.large, ..section });
+        PlanSection::new(names.wrapper.container_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
+    plan.section(PlanSection { large: request.large, ..section });
 
     let keep = super::weak_references(plan, &request.keep);
     let section = plan.next_section();
     let wrapper = plan.symbol(".fatbin_wrapper", Definition::Data { section, offset: 0, size: 24 });
     let version = Field::U32(fat_binary_wrapper::VERSION);
     let fields = vec![Field::U32(names.wrapper.magic), version, Field::Pointer(fat_binary.start()), Field::U64(0)];
-    let section = Section::new(names.wrapper.section, SectionKind::Writable, 8, Data::Fields(fields));
-    plan.section(Section { keep, ..section });
+    let section = PlanSection::new(names.wrapper.section, SectionKind::Writable, 8, Data::Fields(fields));
+    plan.section(PlanSection { keep, ..section });
 
     let section = plan.next_section();
     let definition = Definition::Data { section, offset: 0, size: 8 };
     let handle = plan.symbol(format!(".{}.binary_handle", names.local), definition).start();
-    plan.section(Section::new(".bss", SectionKind::Writable, 8, Data::Zero(8)));
+    plan.section(PlanSection::new(".bss", SectionKind::Writable, 8, Data::Zero(8)));
 
     let mut function = |name: &str| plan.symbol(format!("{}{name}", names.runtime), Definition::Undefined);
     let (register_binary, unregister_binary) = (function("RegisterFatBinary"), function("UnregisterFatBinary"));

@@ -108,7 +108,7 @@ fn build_cuda_fatbin<'data>(sources: &[SourceImage<'data>]) -> Result<Content<'d
         let image = gpu_image(source, OffloadKind::Cuda, triple::NVPTX64)?;
         // A cubin cannot record that it is for a family; the user can specify it.
         let suffix = nvptx::Arch::parse(&image.arch).and_then(|arch| arch.suffix);
-        let member = cuda_fatbin::Member::new(source.view, suffix);
+        let member = cuda_fatbin::FatbinImage::new(source.view, suffix);
         members.push(member.map_err(|malformed| malformed.in_file(image.path))?);
         let id = (image.image_kind, image.arch.clone());
         if known.contains(&id) {

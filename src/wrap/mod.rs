@@ -18,7 +18,7 @@ mod wrapper;
 pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
 pub use entries::OffloadEntry;
 pub use error::{ImageError, WrapError};
-pub use wrapper::{LargeImages, Wrapper};
+pub use wrapper::{LargeImages, WrapperBuilder};
 
 use crate::host::{Definition, ObjectPlan, SymbolId};
 use crate::target::OffloadKind;

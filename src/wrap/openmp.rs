@@ -18,7 +18,9 @@ use super::embedded::EmbeddedImage;
 use super::{Request, entries, registration};
 use crate::content::Content;
 use crate::format::offload_binary;
-use crate::host::{Address, Data, Definition, Field, ObjectPlan, Section, SectionKind, Step, SymbolId, Value};
+use crate::host::{
+    Data, Definition, Field, ObjectPlan, PlanSection, SectionKind, Step, SymbolAddress, SymbolId, Value,
+};
 use crate::target::OffloadKind;
 
 /// Size of each of the three structures, in bytes.
@@ -56,7 +58,7 @@ fn image_section<'data>(
     images: Vec<EmbeddedImage<'data>>,
     generation: &Generation,
     large: bool,
-) -> Vec<(Address, Address)> {
+) -> Vec<(SymbolAddress, SymbolAddress)> {
     // LLVM aligns `.rodata` arrays of 16 bytes and more to 16.
     let (name, kind, alignment) = match generation.images {
         ImageSection::Rodata => (".rodata", SectionKind::ReadOnly, 16),
@@ -76,7 +78,7 @@ fn image_section<'data>(
             (symbol.plus(image.image.start), symbol.plus(image.image.end))
         })
         .collect();
-    plan.section(Section { large, ..Section::new(name, kind, alignment, Data::Bytes(payload)) });
+    plan.section(PlanSection { large, ..PlanSection::new(name, kind, alignment, Data::Bytes(payload)) });
     bounds
 }
 
@@ -84,11 +86,11 @@ fn image_section<'data>(
 /// the addresses of the descriptor and of the image infos.
 fn structures(
     plan: &mut ObjectPlan,
-    images: &[(Address, Address)],
+    images: &[(SymbolAddress, SymbolAddress)],
     entries: entries::Bounds,
     target_ids: &[String],
     keep: Vec<SymbolId>,
-) -> (Address, Vec<Address>) {
+) -> (SymbolAddress, Vec<SymbolAddress>) {
     let strings = target_id_section(plan, target_ids);
     let section = plan.next_section();
     let size = STRUCTURE_SIZE * images.len() as u64;
@@ -115,13 +117,13 @@ fn structures(
         fields.extend([version, number, count, padding, Field::Pointer(target_id), compile_options]);
     }
     let data = Data::Fields(fields);
-    let section = Section::new(".data.rel.ro", SectionKind::Writable, STRUCTURE_ALIGNMENT, data);
-    plan.section(Section { keep, ..section });
+    let section = PlanSection::new(".data.rel.ro", SectionKind::Writable, STRUCTURE_ALIGNMENT, data);
+    plan.section(PlanSection { keep, ..section });
     (descriptor, infos)
 }
 
 /// Adds the target ids back to back, each with its NUL: AMD's offload-arch reads the section as a list.
-fn target_id_section(plan: &mut ObjectPlan, target_ids: &[String]) -> Vec<Address> {
+fn target_id_section(plan: &mut ObjectPlan, target_ids: &[String]) -> Vec<SymbolAddress> {
     if target_ids.is_empty() {
         return Vec::new();
     }
@@ -134,7 +136,7 @@ fn target_id_section(plan: &mut ObjectPlan, target_ids: &[String]) -> Vec<Addres
             .push(plan.symbol(numbered("__offload_arch", index), Definition::Data { section, offset, size }).start());
         text.extend(target_id.bytes().chain([0]));
     }
-    plan.section(Section::new(".offload_arch_list", SectionKind::ReadOnly, 1, Data::Bytes(Content::from(text))));
+    plan.section(PlanSection::new(".offload_arch_list", SectionKind::ReadOnly, 1, Data::Bytes(Content::from(text))));
     addresses
 }
 

@@ -1,7 +1,7 @@
 //! The functions that run at start and end, and the sections that make them run.
 
 use super::abi::Unregister;
-use crate::host::{Data, Definition, Field, ObjectPlan, Section, SectionKind, Step, SymbolId, Value};
+use crate::host::{Data, Definition, Field, ObjectPlan, PlanSection, SectionKind, Step, SymbolId, Value};
 
 /// Adds both functions: `register` runs as a constructor of this priority, `unregister` as the generation unregisters.
 pub fn functions(
@@ -27,5 +27,5 @@ pub fn functions(
 /// Adds a section with one function; the linker sorts these sections by the number in their names.
 fn array(plan: &mut ObjectPlan, name: &str, kind: SectionKind, priority: u16, function: SymbolId) {
     let data = Data::Fields(vec![Field::Pointer(function.start())]);
-    plan.section(Section::new(format!("{name}.{priority}"), kind, 8, data));
+    plan.section(PlanSection::new(format!("{name}.{priority}"), kind, 8, data));
 }

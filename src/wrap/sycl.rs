@@ -22,7 +22,7 @@ use super::{Request, registration};
 use crate::content::Content;
 use crate::format::offload_binary;
 use crate::host::{
-    Address, Data, Definition, Field, ObjectPlan, Section, SectionId, SectionKind, Step, SymbolId, Value,
+    Data, Definition, Field, ObjectPlan, PlanSection, SectionId, SectionKind, Step, SymbolAddress, SymbolId, Value,
 };
 use crate::target::OffloadKind;
 
@@ -55,21 +55,21 @@ fn offload_binaries<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>
     // The runtime's parameter has 64 bits; sizes of 2 GiB and more do not fit into an instruction's constant.
     let section = plan.next_section();
     let variable = plan.symbol(".sycl_offloading.size", Definition::Data { section, offset: 0, size: 8 });
-    plan.section(Section::new(".rodata", SectionKind::ReadOnly, 8, Data::Fields(vec![Field::U64(size)])));
+    plan.section(PlanSection::new(".rodata", SectionKind::ReadOnly, 8, Data::Fields(vec![Field::U64(size)])));
     vec![Value::Address(binary.start()), Value::Variable(variable.start())]
 }
 
 fn add_image_section<'data>(plan: &mut ObjectPlan<'data>, payload: Content<'data>, large: bool, keep: Vec<SymbolId>) {
     let data = Data::Bytes(payload);
-    let section = Section::new(".llvm.offloading", SectionKind::Offloading, offload_binary::ALIGNMENT, data);
-    plan.section(Section { large, keep, ..section });
+    let section = PlanSection::new(".llvm.offloading", SectionKind::Offloading, offload_binary::ALIGNMENT, data);
+    plan.section(PlanSection { large, keep, ..section });
 }
 
 /// Fields of the descriptor for an image.
 struct ImageDescriptor {
     image_kind: u8,
     /// Addresses of triple, compile options, link options, start and end.
-    addresses: [Address; 5],
+    addresses: [SymbolAddress; 5],
     /// Range of its entries among all.
     entries: Range<u64>,
 }
@@ -108,7 +108,7 @@ fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> V
             entries: first..entry_names.len() as u64,
         });
     }
-    plan.section(Section::new(".rodata", SectionKind::ReadOnly, 1, Data::Bytes(Content::from(text))));
+    plan.section(PlanSection::new(".rodata", SectionKind::ReadOnly, 1, Data::Bytes(Content::from(text))));
     add_image_section(plan, payload, large, keep);
     Value::Address(structures(plan, layout, &entry_names, &images))
 }
@@ -117,9 +117,9 @@ fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> V
 fn structures(
     plan: &mut ObjectPlan,
     layout: EntryLayout,
-    entry_names: &[Address],
+    entry_names: &[SymbolAddress],
     images: &[ImageDescriptor],
-) -> Address {
+) -> SymbolAddress {
     let section = plan.next_section();
     let entry_size = u64::from(layout.size());
     let entries_size = entry_size * entry_names.len() as u64;
@@ -144,6 +144,6 @@ fn structures(
     }
     let (version, count) = (Field::U16(1), Field::U16(images.len() as u16));
     fields.extend([version, count, padding, Field::Pointer(image_array.start()), null, null]);
-    plan.section(Section::new(".data.rel.ro", SectionKind::Writable, 16, Data::Fields(fields)));
+    plan.section(PlanSection::new(".data.rel.ro", SectionKind::Writable, 16, Data::Fields(fields)));
     descriptor.start()
 }

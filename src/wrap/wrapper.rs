@@ -35,10 +35,10 @@ pub enum LargeImages {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use fatbin::host::Host;
 /// use fatbin::target::OffloadKind;
-/// use fatbin::wrap::Wrapper;
+/// use fatbin::wrap::WrapperBuilder;
 ///
 /// let image = std::fs::read("fixtures/answer-gfx90a.hsaco")?;
-/// let mut wrapper = Wrapper::new(OffloadKind::OpenMp, Host::Aarch64.triple())?;
+/// let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::Aarch64.triple())?;
 /// wrapper.image("answer-gfx90a.hsaco", &image);
 /// let mut object = Vec::new();
 /// wrapper.write_to(&mut object)?;
@@ -47,7 +47,7 @@ pub enum LargeImages {
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Wrapper<'data> {
+pub struct WrapperBuilder<'data> {
     kind: OffloadKind,
     triple: String,
     host: Host,
@@ -66,11 +66,11 @@ pub struct Wrapper<'data> {
     pub keep: Vec<String>,
 }
 
-impl<'data> Wrapper<'data> {
+impl<'data> WrapperBuilder<'data> {
     /// Creates a wrapper of no images yet for a host; see [`Host::from_triple`].
     pub fn new(kind: OffloadKind, triple: impl Into<String>) -> Result<Self, HostError> {
         let triple = triple.into();
-        Ok(Wrapper {
+        Ok(WrapperBuilder {
             kind,
             host: Host::from_triple(&triple)?,
             triple,
@@ -157,7 +157,7 @@ mod tests {
     fn writes_the_same_object_to_a_writer_as_to_a_file() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
         let input = crate::io::Input::open(path, crate::io::Access::read()).unwrap();
-        let mut wrapper = Wrapper::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
+        let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
         wrapper.image(path, input.view().data());
         let mut bytes = Vec::new();
         wrapper.write_to(&mut bytes).unwrap();
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn reports_an_image_by_its_name() {
-        let mut wrapper = Wrapper::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
+        let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
         wrapper.image("nothing", b"");
         let error = wrapper.write_to(&mut Vec::new()).unwrap_err();
         assert_eq!(error.to_string(), "nothing: device image is empty");

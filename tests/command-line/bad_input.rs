@@ -87,10 +87,11 @@ fn rejects_a_bundle_as_an_image() {
 
 #[test]
 fn rejects_a_damaged_offload_binary_or_one_for_another_runtime() {
-    use fatbin::format::offload_binary::{Member, Version, write};
+    use fatbin::format::offload_binary::{OffloadBinaryImage, Version, write};
     let scene = scene();
     let binary = |offload_kind| {
-        let member = Member { image_kind: 1, offload_kind, flags: 0, strings: &[("triple", "t")], image: b"image" };
+        let member =
+            OffloadBinaryImage { image_kind: 1, offload_kind, flags: 0, strings: &[("triple", "t")], image: b"image" };
         write(Version::One, &[member]).unwrap().content.to_vec()
     };
     scene.file("hip", binary(4));

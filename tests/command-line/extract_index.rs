@@ -142,10 +142,10 @@ fn reports_images_that_cannot_be_searched_for_a_kernel() {
 #[test]
 fn extracts_other_images_when_one_is_damaged() {
     use fatbin::bytes::View;
-    use fatbin::format::cuda_fatbin::{Member, write};
+    use fatbin::format::cuda_fatbin::{FatbinImage, write};
     let scene = Sandbox::new();
     let (cubin, ptx) = (crate::fixture("answer-sm_90.cubin"), crate::fixture("answer-sm_80.ptx"));
-    let members = [&cubin, &ptx].map(|image| Member::new(View::new(image), None).unwrap());
+    let members = [&cubin, &ptx].map(|image| FatbinImage::new(View::new(image), None).unwrap());
     let mut fatbin = write(&members).unwrap().to_vec();
     // The first entry is marked as LZ4 and is not compressed.
     for (at, value) in [(16, 500_u64), (41, 0x20), (56, 9000)] {

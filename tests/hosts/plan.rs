@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use fatbin::host::{
-    self, Address, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, Section,
-    SectionKind, Step, SymbolId, Value, Width,
+    self, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, PlanSection,
+    SectionKind, Step, SymbolAddress, SymbolId, Value, Width,
 };
 use fatbin::internals::content::Content;
 use fatbin::io::{Output, Sink};
@@ -121,8 +121,8 @@ pub fn unwinding() -> ObjectPlan<'static> {
 /// Bounds of the offload entries.
 #[derive(Clone, Copy)]
 struct Bounds {
-    begin: Address,
-    end: Address,
+    begin: SymbolAddress,
+    end: SymbolAddress,
 }
 
 impl Bounds {
@@ -160,7 +160,7 @@ struct Builder(ObjectPlan<'static>);
 
 impl Builder {
     fn section(&mut self, name: &str, kind: SectionKind, size: u64, data: Data<'static>) -> SymbolId {
-        let section = self.0.section(Section::new(name, kind, 8, data));
+        let section = self.0.section(PlanSection::new(name, kind, 8, data));
         self.0.symbol(name, Definition::Data { section, offset: 0, size })
     }
 
@@ -183,7 +183,7 @@ impl Builder {
         self.fields("judged", functions.iter().map(|function| Field::Pointer(function.start())).collect());
     }
 
-    fn hidden(&mut self, name: &str) -> Address {
+    fn hidden(&mut self, name: &str) -> SymbolAddress {
         self.0.symbol(name, Definition::UndefinedHidden).start()
     }
 

@@ -22,7 +22,8 @@ type Result<T> = std::result::Result<T, PolicyError>;
 
 /// Parses and resolves a policy.
 pub fn policy(path: &str, text: &str) -> Result<Policy> {
-    let written: syntax::Policy = toml::from_str(text).map_err(|error| PolicyError::from_toml(path, text, &error))?;
+    let written: syntax::PolicyToml =
+        toml::from_str(text).map_err(|error| PolicyError::from_toml(path, text, &error))?;
     Resolver { path, text }.policy(written)
 }
 
@@ -41,15 +42,15 @@ impl Resolver<'_> {
         self.error(span, contradiction)
     }
 
-    fn policy(&self, written: syntax::Policy) -> Result<Policy> {
+    fn policy(&self, written: syntax::PolicyToml) -> Result<Policy> {
         let consistent_features = written.archs.consistent_features == Some(true);
         let sizes = self.sizes(&written.sizes)?;
         sizes.check().map_err(|it| self.contradiction(it))?;
         let total = sizes.total.as_ref().map(|size| *size.get_ref());
         let requirements = self.requirements(written.archs, sizes, written.images, written.kernels)?;
-        let mut files: Vec<(Text, syntax::Exception)> = written.files.into_iter().collect();
+        let mut files: Vec<(Text, syntax::ExceptionToml)> = written.files.into_iter().collect();
         files.sort_by_key(|(pattern, _)| pattern.span().start);
-        let exception = |(pattern, own): (Text, syntax::Exception)| {
+        let exception = |(pattern, own): (Text, syntax::ExceptionToml)| {
             let sizes = self.sizes(&own.sizes.into())?;
             let requirements = self.requirements(own.archs.into(), sizes, own.images, own.kernels)?;
             Ok(Exception { pattern: self.pattern(&pattern)?, requirements })
@@ -211,11 +212,11 @@ impl Resolver<'_> {
         Ok(KernelRequirement { matching, archs, limits, line })
     }
 
-    fn kernel_archs(&self, archs: &Spanned<syntax::KernelArchs>) -> Result<KernelArchs> {
+    fn kernel_archs(&self, archs: &Spanned<syntax::KernelArchsToml>) -> Result<KernelArchs> {
         match archs.get_ref() {
-            syntax::KernelArchs::Listed(texts) => Ok(KernelArchs::Listed(into_inner(self.unique_targets(texts)?))),
-            syntax::KernelArchs::Keyword(word) if word == "all" => Ok(KernelArchs::All),
-            syntax::KernelArchs::Keyword(word) => {
+            syntax::KernelArchsToml::Listed(texts) => Ok(KernelArchs::Listed(into_inner(self.unique_targets(texts)?))),
+            syntax::KernelArchsToml::Keyword(word) if word == "all" => Ok(KernelArchs::All),
+            syntax::KernelArchsToml::Keyword(word) => {
                 Err(self.error(archs.span(), PolicyCause::InvalidKernelArchs(word.clone())))
             }
         }

@@ -12,7 +12,7 @@ pub type List = Spanned<Vec<Text>>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Policy {
+pub struct PolicyToml {
     #[serde(default)]
     pub must_hold: Vec<Text>,
     #[serde(default)]
@@ -27,13 +27,13 @@ pub struct Policy {
     pub images: Images,
     pub kernels: Option<Vec<Spanned<Kernels>>>,
     #[serde(default)]
-    pub files: BTreeMap<Text, Exception>,
+    pub files: BTreeMap<Text, ExceptionToml>,
 }
 
 /// Contents of `[files."PATTERN"]`: everything that applies to a single file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Exception {
+pub struct ExceptionToml {
     #[serde(default)]
     pub archs: FileArchs,
     #[serde(default)]
@@ -104,7 +104,7 @@ pub enum DebugKeyword {
 pub struct Kernels {
     #[serde(rename = "match")]
     pub matching: Option<Text>,
-    pub archs: Option<Spanned<KernelArchs>>,
+    pub archs: Option<Spanned<KernelArchsToml>>,
     pub max_registers: Option<u64>,
     pub max_spills: Option<u64>,
     pub max_scratch: Option<Spanned<ByteCount>>,
@@ -113,7 +113,7 @@ pub struct Kernels {
 
 /// `"all"` or a list of architectures.
 #[derive(Debug)]
-pub enum KernelArchs {
+pub enum KernelArchsToml {
     Keyword(String),
     Listed(Vec<Text>),
 }
@@ -127,26 +127,26 @@ pub enum ByteCount {
 
 // serde's untagged enums buffer the value first, which loses its place in the text.
 
-impl<'de> Deserialize<'de> for KernelArchs {
+impl<'de> Deserialize<'de> for KernelArchsToml {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ValueVisitor;
         impl<'de> Visitor<'de> for ValueVisitor {
-            type Value = KernelArchs;
+            type Value = KernelArchsToml;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("\"all\" or a list of architectures")
             }
 
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<KernelArchs, E> {
-                Ok(KernelArchs::Keyword(word.to_owned()))
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<KernelArchsToml, E> {
+                Ok(KernelArchsToml::Keyword(word.to_owned()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<KernelArchs, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<KernelArchsToml, A::Error> {
                 let mut these = Vec::new();
                 while let Some(item) = items.next_element()? {
                     these.push(item);
                 }
-                Ok(KernelArchs::Listed(these))
+                Ok(KernelArchsToml::Listed(these))
             }
         }
         deserializer.deserialize_any(ValueVisitor)

@@ -1,6 +1,6 @@
 //! Architectures that code must, may and must not be built for.
 
-use super::findings::{Findings, RuleFinding, undecided, violated};
+use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use crate::check::coverage::{allows, has_exact_code, runs_on_device};
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::Requirements;
@@ -8,7 +8,7 @@ use crate::check::target::PolicyTarget;
 use crate::target::nvptx::{self, Suffix};
 
 /// Requires code that is built for exactly these architectures.
-pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for target in requirements.require.iter().flatten() {
         let has_code = match target {
             PolicyTarget::Native(id) => {
@@ -23,7 +23,7 @@ pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
 }
 
 /// Requires code that runs on these devices.
-pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for target in requirements.devices.iter().flatten() {
         let PolicyTarget::Native(device) = target else { continue };
         if runs_on_device(&facts.native_targets(), device) || has_ptx_fallback(facts, requirements, device) {
@@ -40,7 +40,7 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
 }
 
 /// Forbids code for these architectures.
-pub fn forbidden(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn forbidden(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let forbidden = requirements.forbid.as_deref().unwrap_or_default();
     for image in &facts.images {
         match &image.code {
@@ -56,7 +56,7 @@ pub fn forbidden(facts: &FileFacts<'_>, requirements: &Requirements, findings: &
 }
 
 /// Forbids code for all other architectures.
-pub fn only(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn only(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let only = requirements.only.as_deref().unwrap_or_default();
     let names = only.iter().map(PolicyTarget::to_string).collect::<Vec<_>>().join(", ");
     for image in &facts.images {

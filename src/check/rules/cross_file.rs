@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::findings::{Findings, violated};
+use super::findings::{RuleFindings, violated};
 use super::{AllFiles, Evaluator};
 use crate::check::coverage::allows;
 use crate::check::facts::{FileFacts, ImageCode};
@@ -60,7 +60,7 @@ pub fn policy_entries(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
 }
 
 /// Reports a pattern that matches none of the paths.
-fn require_match(pattern: &Pattern, paths: &[&str], findings: &mut Findings) {
+fn require_match(pattern: &Pattern, paths: &[&str], findings: &mut RuleFindings) {
     if !paths.iter().any(|path| pattern.matches(path)) {
         let message = format!("no file with device code matches {:?}", pattern.text);
         findings.add(violated(message).detail(format!("available: {}", abbreviated(paths))));
@@ -72,7 +72,7 @@ fn unused_requirements(
     requirements: &Requirements,
     facts: &[FileFacts<'_>],
     matched_lines: &BTreeSet<usize>,
-    findings: &mut Findings,
+    findings: &mut RuleFindings,
 ) {
     for requirement in requirements.kernels.iter().flatten() {
         if matched_lines.contains(&requirement.line) {

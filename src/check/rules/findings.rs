@@ -16,7 +16,7 @@ pub struct RuleFinding {
 
 /// All findings of a rule in one file.
 #[derive(Default)]
-pub struct Findings {
+pub struct RuleFindings {
     found: Vec<RuleFinding>,
     /// Number of findings beyond [`MAX_FINDINGS`].
     omitted: usize,
@@ -59,7 +59,7 @@ pub fn undecided(message: impl Into<String>) -> RuleFinding {
     RuleFinding { outcome: Outcome::Undecided, ..violated(message) }
 }
 
-impl Findings {
+impl RuleFindings {
     pub fn add(&mut self, finding: RuleFinding) {
         if self.found.len() < MAX_FINDINGS {
             self.found.push(finding);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::findings::{Findings, undecided, violated};
+use super::findings::{RuleFindings, undecided, violated};
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
 use crate::check::policy::{Requirements, Size};
 use crate::check::readers::Support;
@@ -15,7 +15,7 @@ use crate::inventory::Container;
 const UNKNOWN_CODEC: &str = "compressed with an unknown codec";
 
 /// Reports what cannot be read.
-pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
+pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
     let file = &facts.survey.file;
     if let Some(failure) = &file.failure {
         // Every finding has the path, which the message begins with.
@@ -29,7 +29,7 @@ pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings
 
 /// Checks that stored hashes are correct, that images match what their containers state, and if required that images are
 /// intact.
-pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for error in facts.survey.file.errors.iter().filter(|error| is_corruption(&error.cause)) {
         findings.add(violated(error.to_string()));
     }
@@ -45,7 +45,7 @@ pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut 
     }
 }
 
-fn check_intact(image: &ImageFacts<'_>, findings: &mut Findings) {
+fn check_intact(image: &ImageFacts<'_>, findings: &mut RuleFindings) {
     match &image.inside.inspection {
         Some(inspection) => {
             for problem in &inspection.problems {
@@ -65,7 +65,7 @@ fn is_corruption(cause: &Cause) -> bool {
 }
 
 /// Checks the amount of debug information in images.
-pub fn debug_information(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn debug_information(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let Some(most) = requirements.debug else { return };
     let allowed = match most {
         DebugLevel::None => "none is allowed",
@@ -100,7 +100,7 @@ fn incompleteness(inspection: &Inspection) -> String {
 }
 
 /// Forbids paths of the build machine in images.
-pub fn build_paths(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
+pub fn build_paths(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
     for image in non_empty_images(facts) {
         match &image.inside.build_paths {
             Some(paths) if paths.is_empty() => {}
@@ -117,7 +117,7 @@ pub fn build_paths(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findi
 }
 
 /// Checks that images are stored compressed, or uncompressed.
-pub fn compression(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn compression(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let Some(compressed) = requirements.compressed else { return };
     let images: Vec<&ImageFacts<'_>> = non_empty_images(facts).collect();
     let wrong: Vec<&&ImageFacts<'_>> = images.iter().filter(|image| image.codec.is_some() != compressed).collect();
@@ -134,7 +134,7 @@ pub fn compression(facts: &FileFacts<'_>, requirements: &Requirements, findings:
 }
 
 /// Checks that the required releases can read all containers.
-pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let mut versions: BTreeMap<(&str, Option<u32>), &Container> = BTreeMap::new();
     visit_containers(&facts.survey.file.containers, &mut |container| {
         versions.entry((container.container_type.name(), container.version)).or_insert(container);
@@ -163,7 +163,7 @@ fn visit_containers<'a>(containers: &'a [Container], visit: &mut dyn FnMut(&'a C
 }
 
 /// Forbids images that are stored more than once.
-pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
+pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
     let mut by_hash: BTreeMap<[u8; 32], Vec<&ImageFacts<'_>>> = BTreeMap::new();
     for image in non_empty_images(facts) {
         match image.image.sha256 {

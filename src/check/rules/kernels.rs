@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::findings::{Findings, undecided, violated};
+use super::findings::{RuleFindings, undecided, violated};
 use crate::check::coverage::has_exact_code;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
 use crate::check::policy::{KernelArchs, KernelLimit, KernelRequirement, Requirements};
@@ -18,7 +18,7 @@ pub fn requires_limits(requirements: &Requirements) -> bool {
 }
 
 /// Checks that kernels are available for the required architectures.
-pub fn coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for requirement in requirements.kernels.iter().flatten() {
         let Some(archs) = &requirement.archs else { continue };
         for (name, images) in selected_kernels(facts, requirement) {
@@ -65,7 +65,7 @@ fn missing_archs(facts: &FileFacts<'_>, images: &[&ImageFacts<'_>], codes: &[&st
 }
 
 /// Checks the registers and memory of kernels in machine code. Those of PTX are known only once it is compiled.
-pub fn resource_limits(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn resource_limits(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for requirement in requirements.kernels.iter().flatten() {
         if requirement.limits.is_empty() {
             continue;
@@ -85,7 +85,7 @@ pub fn resource_limits(facts: &FileFacts<'_>, requirements: &Requirements, findi
     }
 }
 
-fn check_limit(image: &ImageFacts<'_>, kernel: &Kernel, limit: KernelLimit, most: u64, findings: &mut Findings) {
+fn check_limit(image: &ImageFacts<'_>, kernel: &Kernel, limit: KernelLimit, most: u64, findings: &mut RuleFindings) {
     let name = limit.name();
     let finding = match usage(kernel, limit) {
         Some(value) if value > most => violated(format!("{value} {name}, at most {most} allowed")),

@@ -16,7 +16,7 @@ use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::inspect::DebugLevel;
 use crate::survey::AnalyzedFile;
-use findings::Findings;
+use findings::RuleFindings;
 
 /// A file of a check, analyzed as far as the policy needs it.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ enum Scope {
     AllFiles(fn(&mut Evaluator<'_>, &AllFiles<'_>)),
 }
 
-type EvaluateFile = fn(&FileFacts<'_>, &Requirements, &mut Findings);
+type EvaluateFile = fn(&FileFacts<'_>, &Requirements, &mut RuleFindings);
 
 /// Files of a check that is evaluated as a whole.
 struct AllFiles<'a> {
@@ -124,8 +124,8 @@ impl Evaluator<'_> {
     }
 
     /// Records the outcome of a rule for `path`, and the findings that `evaluate` adds.
-    fn apply(&mut self, rule: Rule, path: &str, evaluate: impl FnOnce(&mut Findings)) {
-        let mut findings = Findings::default();
+    fn apply(&mut self, rule: Rule, path: &str, evaluate: impl FnOnce(&mut RuleFindings)) {
+        let mut findings = RuleFindings::default();
         evaluate(&mut findings);
         let mut worst = Outcome::Passed;
         self.matched_lines.extend(findings.matched_lines());

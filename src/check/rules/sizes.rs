@@ -3,13 +3,13 @@
 //! Images that are compressed together have no sizes of their own, so a limit is decided by bounds: it is met if all images
 //! at their largest fit, and exceeded if those of known size do not.
 
-use super::findings::{Findings, undecided, violated};
+use super::findings::{RuleFindings, undecided, violated};
 use crate::check::coverage::allows;
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::{Requirements, Size};
 
 /// Checks the size of all device code of a file.
-pub fn file(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn file(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let Some(limit) = requirements.file_size else { return };
     let size = Size(facts.stored());
     if size > limit {
@@ -18,7 +18,7 @@ pub fn file(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut F
 }
 
 /// Checks the size of a file's code for each limited architecture.
-pub fn archs(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut Findings) {
+pub fn archs(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for (target, limit) in requirements.arch_sizes.iter().flatten() {
         let (mut least, mut most) = (0_u64, 0_u64);
         for image in &facts.images {

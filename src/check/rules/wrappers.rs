@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::findings::{Findings, undecided, violated};
+use super::findings::{RuleFindings, undecided, violated};
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
 use crate::inventory::{File, Wrapper, WrapperTarget};
 
 /// Checks that wrappers register every container once.
-pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findings) {
+pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
     let file = &facts.survey.file;
     check_wrappers(file, findings);
     for container in file.unreferenced() {
@@ -22,7 +22,7 @@ pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut Findin
 }
 
 /// Checks that each wrapper points to a container, and that at most one points to each container.
-fn check_wrappers(file: &File, findings: &mut Findings) {
+fn check_wrappers(file: &File, findings: &mut RuleFindings) {
     let mut registered: BTreeMap<u64, Vec<&Wrapper>> = BTreeMap::new();
     for wrapper in &file.wrappers {
         let name = format!("the {} wrapper at {:#x}", wrapper.kind.name(), wrapper.offset);

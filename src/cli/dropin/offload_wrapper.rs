@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print};
-use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Value, parse};
+use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, ValueType, parse};
 use crate::cli::access;
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
@@ -23,11 +23,11 @@ as data and initialization code which registers target binaries in offload runti
 ",
     category: "clang-offload-wrapper options",
     options: &[
-        option("o", Value::Text("filename"), Occurs::Optional, "Output filename"),
-        option("target", Value::Text("triple"), Occurs::Optional, "Target triple for the output module"),
+        option("o", ValueType::Text("filename"), Occurs::Optional, "Output filename"),
+        option("target", ValueType::Text("triple"), Occurs::Optional, "Target triple for the output module"),
         option(
             "offload-arch",
-            Value::Text("target id"),
+            ValueType::Text("target id"),
             Occurs::Optional,
             "Target id of an image, in the order of the inputs",
         ),
@@ -35,7 +35,7 @@ as data and initialization code which registers target binaries in offload runti
             shown: Shown::InHelpHidden,
             ..option(
                 "add-omp-offload-notes",
-                Value::Flag,
+                ValueType::Flag,
                 Occurs::Optional,
                 "Add LLVMOMPOFFLOAD ELF notes to ELF device images.",
             )
@@ -48,9 +48,9 @@ static LLVM: Tool = Tool {
     overview: "Generate runtime registration code for a device binary image\n",
     category: "llvm-offload-wrapper options",
     options: &[
-        option("kind", Value::Choice(&KINDS), Occurs::Required, "Wrap for offload kind:"),
-        option("o", Value::Text("file"), Occurs::Optional, "Write output to <file>."),
-        option("triple", Value::Text("string"), Occurs::Optional, "Target triple for the wrapper module"),
+        option("kind", ValueType::Choice(&KINDS), Occurs::Required, "Wrap for offload kind:"),
+        option("o", ValueType::Text("file"), Occurs::Optional, "Write output to <file>."),
+        option("triple", ValueType::Text("string"), Occurs::Optional, "Target triple for the wrapper module"),
     ],
     positional: Some(Positional { help: "Wrap input from <file>", at_least: 1, at_most: None }),
 };
@@ -58,7 +58,7 @@ static LLVM: Tool = Tool {
 const KINDS: [(&str, &str); 3] =
     [("openmp", "Wrap OpenMP binaries"), ("cuda", "Wrap CUDA binaries"), ("hip", "Wrap HIP binaries")];
 
-const fn option(name: &'static str, value: Value, occurs: Occurs, help: &'static str) -> LlvmOption {
+const fn option(name: &'static str, value: ValueType, occurs: Occurs, help: &'static str) -> LlvmOption {
     LlvmOption { name, value, occurs, shown: Shown::Always, help }
 }
 

@@ -17,7 +17,7 @@ mod tests;
 pub use super::stored_hash::{StoredHash, hash};
 pub use raw::{Header, MAGIC, Version};
 pub use read::{Ccob, Failure};
-pub use write::{CompressError, Written, compress};
+pub use write::{CcobOutput, CompressError, compress};
 
 use super::{Compressed, ContainerType, ContainerView, Contents};
 use crate::bytes::View;

@@ -9,7 +9,7 @@ use crate::format::stored_hash::hash;
 
 /// Header and figures of a compressed bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct CcobOutput {
     /// Bytes that precede the stream.
     pub header: Vec<u8>,
     /// Size of the stream in bytes.
@@ -44,7 +44,7 @@ pub fn compress(
     version: Version,
     to: impl Write,
     progress: &mut dyn FnMut(u64),
-) -> Result<Written, CompressError> {
+) -> Result<CcobOutput, CompressError> {
     assert_ne!(version, Version::One);
     let fits =
         |size| if size <= version.largest_size() { Ok(size) } else { Err(CompressError::TooLarge { size, version }) };
@@ -60,7 +60,7 @@ pub fn compress(
     let stored_size = to.size();
     let total_size = Some(fits(version.header_size() + stored_size)?);
     let header = Header { version, codec: how.codec, total_size, full_size, hash }.to_bytes();
-    Ok(Written { header, stored_size, hash })
+    Ok(CcobOutput { header, stored_size, hash })
 }
 
 /// Number of bytes between two reports of progress.

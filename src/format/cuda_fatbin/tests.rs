@@ -25,7 +25,7 @@ fn cubin_with(abi_version: u8, e_flags: u32) -> Vec<u8> {
 
 /// Writes a container of these images with the properties in their headers.
 fn written(images: &[&[u8]]) -> Vec<u8> {
-    let members: Vec<_> = images.iter().map(|image| Member::new(View::new(image), None).unwrap()).collect();
+    let members: Vec<_> = images.iter().map(|image| FatbinImage::new(View::new(image), None).unwrap()).collect();
     write(&members).unwrap().to_vec()
 }
 
@@ -323,7 +323,7 @@ fn errors_state_field_offset_and_value() {
 #[test]
 fn a_cubin_accepts_the_suffix_that_the_user_specifies() {
     let mercury = cubin_with(8, 0x600_6402);
-    let member = Member::new(View::new(&mercury), Some(Suffix::Family)).unwrap();
+    let member = FatbinImage::new(View::new(&mercury), Some(Suffix::Family)).unwrap();
     let bytes = write(&[member]).unwrap().to_vec();
     assert_eq!(images(&bytes)[0].arch.as_deref(), Some("sm_100f"));
 }
@@ -341,6 +341,6 @@ fn rejects_members_that_are_neither_cubin_nor_ptx() {
         (b".version 8.8\n.target sm_next\n", "PTX target at 0x0: not a printable UTF-8 string"),
     ];
     for (image, message) in cases {
-        assert_eq!(Member::new(View::new(image), None).unwrap_err().to_string(), message);
+        assert_eq!(FatbinImage::new(View::new(image), None).unwrap_err().to_string(), message);
     }
 }

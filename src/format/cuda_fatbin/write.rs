@@ -17,7 +17,7 @@ const E_MACHINE: u64 = 18;
 
 /// A cubin or a PTX text and the properties that its entry states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Member<'data> {
+pub struct FatbinImage<'data> {
     kind: u16,
     code_version: (u16, u16),
     arch: Arch,
@@ -28,15 +28,15 @@ pub struct Member<'data> {
     image: &'data [u8],
 }
 
-impl<'data> Member<'data> {
+impl<'data> FatbinImage<'data> {
     /// Creates a member for this image. `suffix` is the suffix of a cubin's architecture if the user specifies it;
     /// otherwise it is read from the image, which can state `a` but not `f` (see
     /// [`crate::target::nvptx::Cubin::arch`]).
     pub fn new(image: View<'data>, suffix: Option<Suffix>) -> Result<Self, Malformed> {
         let mut member = if image.starts_with(b"\x7fELF") {
-            Member::of_cubin(image)?
+            FatbinImage::of_cubin(image)?
         } else if let Some(ptx) = Ptx::read(image.data()) {
-            Member::of_ptx(image, &ptx)?
+            FatbinImage::of_ptx(image, &ptx)?
         } else {
             let value = u64::from(image.u32("CUDA image", 0)?);
             return Err(image.malformed("CUDA image", 0, Cause::Unexpected { value, expected: "a cubin or PTX" }));
@@ -51,7 +51,7 @@ impl<'data> Member<'data> {
         // The PTX document defines 32 as the default, but no toolkit in use writes or accepts that.
         let flags = if ptx.address_size == Some(32) { 0 } else { flag::BITS_64 };
         let (code_version, attributes) = (ptx.version, Some(&b""[..]));
-        Ok(Member { kind: kind::PTX, code_version, arch, flags, attributes, image: image.data() })
+        Ok(FatbinImage { kind: kind::PTX, code_version, arch, flags, attributes, image: image.data() })
     }
 
     fn of_cubin(image: View<'data>) -> Result<Self, Malformed> {
@@ -66,7 +66,7 @@ impl<'data> Member<'data> {
         let mercury = if cubin.has_mercury() { flag::MERCURY } else { 0 };
         let code_version = (1, u16::from(cubin.abi_version));
         let (flags, attributes) = (flag::BITS_64 | mercury, cubin.attributes());
-        Ok(Member { kind: kind::ELF, code_version, arch, flags, attributes, image: image.data() })
+        Ok(FatbinImage { kind: kind::ELF, code_version, arch, flags, attributes, image: image.data() })
     }
 
     /// Writes the header, the option block and the payload.
@@ -116,8 +116,8 @@ impl<'data> Member<'data> {
 
 /// Writes a container of these images in this order; their bytes are borrowed. `None` where a size does not fit its
 /// field.
-pub fn write<'data>(members: &[Member<'data>]) -> Option<Content<'data>> {
-    let entries: Vec<_> = members.iter().map(Member::write).collect::<Option<_>>()?;
+pub fn write<'data>(members: &[FatbinImage<'data>]) -> Option<Content<'data>> {
+    let entries: Vec<_> = members.iter().map(FatbinImage::write).collect::<Option<_>>()?;
     let size = entries.iter().try_fold(0u64, |size, entry| size.checked_add(entry.size()))?;
     let mut header = Vec::new();
     Header { version: VERSION, size }.write(&mut header);

@@ -20,8 +20,8 @@ mod write;
 mod tests;
 
 pub use raw::{MAGIC, SECTION_TYPE, Version, flag, image_kind};
-pub use read::{Contents, OffloadBinary, OffloadBinaryEntry};
-pub use write::{Member, Written, compress, write};
+pub use read::{OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry};
+pub use write::{OffloadBinaryImage, OffloadBinaryOutput, compress, write};
 
 use std::path::Path;
 
@@ -77,8 +77,8 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
         version: Some(binary.version.number()),
         view: binary.view,
         contents: match binary.contents {
-            Contents::Compressed(compressed) => super::Contents::Compressed(compressed),
-            Contents::Entries(entries) => {
+            OffloadBinaryContents::Compressed(compressed) => super::Contents::Compressed(compressed),
+            OffloadBinaryContents::Entries(entries) => {
                 let images = entries.iter().filter(|entry| !is_metadata(binary.version, entry));
                 super::Contents::Images(images.map(|entry| image(binary.version, entry)).collect())
             }

@@ -21,14 +21,14 @@ pub struct OffloadBinary<'data> {
     /// Version of the format.
     pub version: Version,
     /// Contents of the binary.
-    pub contents: Contents<'data>,
+    pub contents: OffloadBinaryContents<'data>,
     /// The whole binary, including padding.
     pub view: View<'data>,
 }
 
 /// Contents after the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Contents<'data> {
+pub enum OffloadBinaryContents<'data> {
     /// Entries, in the order of the binary.
     Entries(Vec<OffloadBinaryEntry<'data>>),
     /// A stream that must be decompressed before it can be read.
@@ -63,8 +63,8 @@ impl<'data> OffloadBinary<'data> {
             return Err(view.malformed("offload binary size", 8, cause));
         }
         let contents = match header.inflated_size {
-            0 => Contents::Entries(read_entries(view, &header)?),
-            _ => Contents::Compressed(compressed(view, &header)?),
+            0 => OffloadBinaryContents::Entries(read_entries(view, &header)?),
+            _ => OffloadBinaryContents::Compressed(compressed(view, &header)?),
         };
         Ok(OffloadBinary { version, contents, view })
     }
@@ -72,8 +72,8 @@ impl<'data> OffloadBinary<'data> {
     /// Returns the entries of a binary that is not compressed.
     pub fn entries(&self) -> &[OffloadBinaryEntry<'data>] {
         match &self.contents {
-            Contents::Entries(entries) => entries,
-            Contents::Compressed(_) => &[],
+            OffloadBinaryContents::Entries(entries) => entries,
+            OffloadBinaryContents::Compressed(_) => &[],
         }
     }
 }

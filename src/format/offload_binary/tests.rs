@@ -6,11 +6,11 @@ use crate::error::Cause;
 
 const STRINGS: [(&str, &str); 2] = [("arch", "gfx90a:xnack+"), ("triple", "amdgcn-amd-amdhsa")];
 
-fn member(image: &[u8]) -> Member<'static, '_> {
-    Member { image_kind: image_kind::OBJECT, offload_kind: 1, flags: 0, strings: &STRINGS, image }
+fn member(image: &[u8]) -> OffloadBinaryImage<'static, '_> {
+    OffloadBinaryImage { image_kind: image_kind::OBJECT, offload_kind: 1, flags: 0, strings: &STRINGS, image }
 }
 
-fn written(version: Version, members: &[Member]) -> Vec<u8> {
+fn written(version: Version, members: &[OffloadBinaryImage]) -> Vec<u8> {
     write(version, members).unwrap().content.to_vec()
 }
 
@@ -53,7 +53,7 @@ fn binaries_round_trip() {
 fn version_1_writes_one_binary_per_image_and_later_versions_one_for_all() {
     let images = [&b"first"[..], b"", b"the third"];
     for version in Version::ALL {
-        let Written { content, images: places } = write(version, &images.map(member)).unwrap();
+        let OffloadBinaryOutput { content, images: places } = write(version, &images.map(member)).unwrap();
         let bytes = content.to_vec();
         let mut found = Vec::new();
         let (mut rest, mut binaries) = (View::new(&bytes), 0);
@@ -75,7 +75,7 @@ fn version_1_writes_one_binary_per_image_and_later_versions_one_for_all() {
 fn values_may_contain_nul_from_version_2_on() {
     let strings = [("symbols", "one\0two\0"), ("triple", "spirv64")];
     for version in [Version::Two, Version::Three] {
-        let bytes = written(version, &[Member { strings: &strings, ..member(b"x") }]);
+        let bytes = written(version, &[OffloadBinaryImage { strings: &strings, ..member(b"x") }]);
         let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
         assert_eq!(binary.entries()[0].string("symbols"), Some("one\0two\0"));
     }
@@ -85,8 +85,10 @@ fn values_may_contain_nul_from_version_2_on() {
 fn versions_2_and_3_have_the_specified_layout() {
     // Header of 32 or 40 bytes, two entries of 40, three string entries of 24, string table, images.
     let strings: [(&str, &str); 2] = [("arch", "a"), ("triple", "t")];
-    let members =
-        [Member { strings: &strings, ..member(b"12345678") }, Member { strings: &strings[1..], ..member(b"x") }];
+    let members = [
+        OffloadBinaryImage { strings: &strings, ..member(b"12345678") },
+        OffloadBinaryImage { strings: &strings[1..], ..member(b"x") },
+    ];
     for (version, header) in [(Version::Two, 32), (Version::Three, 40)] {
         let bytes = written(version, &members);
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -126,7 +128,7 @@ fn compressed_binaries_round_trip() {
         assert_eq!(bytes[8..16], (40 + stream.len() as u64).to_le_bytes());
         assert_eq!(bytes[32..40], plain.size().to_le_bytes());
         let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
-        let Contents::Compressed(compressed) = binary.contents else { panic!("compressed") };
+        let OffloadBinaryContents::Compressed(compressed) = binary.contents else { panic!("compressed") };
         assert_eq!((compressed.codec, compressed.full_size), (codec, plain.size() - 40));
         assert_eq!(compressed.decompress(Limit::default()).unwrap(), plain.to_vec());
         let mut elsewhere = bytes.clone();
@@ -144,7 +146,8 @@ fn compressed_binaries_round_trip() {
 #[test]
 fn metadata_entries_are_not_images() {
     let strings = [("triple", "t")];
-    let metadata = Member { image_kind: 0, offload_kind: 1, flags: flag::METADATA, strings: &strings, image: b"" };
+    let metadata =
+        OffloadBinaryImage { image_kind: 0, offload_kind: 1, flags: flag::METADATA, strings: &strings, image: b"" };
     let bytes = written(Version::Two, &[metadata, member(b"image")]);
     let images = images(&bytes);
     assert_eq!(images.len(), 1);
@@ -187,7 +190,7 @@ fn extreme_field_values_do_not_panic() {
                 put(&mut bytes, at, value, size);
                 let Ok(binary) = OffloadBinary::read(View::new(&bytes)) else { continue };
                 assert!(binary.view.size() <= bytes.len() as u64);
-                if let Contents::Compressed(compressed) = &binary.contents {
+                if let OffloadBinaryContents::Compressed(compressed) = &binary.contents {
                     compressed.decompress(Limit(1 << 20)).unwrap_err();
                 } else {
                     assert_eq!(binary.entries()[0].image.data(), naive_image(&bytes), "offset {at} value {value}");
@@ -252,7 +255,8 @@ fn shared_bytes_cannot_make_a_small_file_expensive() {
 
     // A thousand values that are one megabyte of text each, all of it the same.
     let image = vec![b'x'; 1 << 20];
-    let mut bytes = written(Version::Two, &[Member { strings: &[("key", "value"); 1000], ..member(&image) }]);
+    let mut bytes =
+        written(Version::Two, &[OffloadBinaryImage { strings: &[("key", "value"); 1000], ..member(&image) }]);
     let text = u64::from_le_bytes(bytes[56..64].try_into().unwrap());
     for entry in (72..).step_by(24).take(1000) {
         put(&mut bytes, entry + 8, text, 8);

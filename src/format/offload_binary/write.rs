@@ -15,7 +15,7 @@ use crate::content::Content;
 
 /// An image and its properties.
 #[derive(Debug, Clone)]
-pub struct Member<'a, 'data> {
+pub struct OffloadBinaryImage<'a, 'data> {
     /// Form of the image, see [`super::image_kind`].
     pub image_kind: u16,
     /// Offload kind, see [`crate::target::OffloadKind::bit`].
@@ -30,7 +30,7 @@ pub struct Member<'a, 'data> {
 
 /// Offload binaries, and the ranges of the images in them.
 #[derive(Debug)]
-pub struct Written<'data> {
+pub struct OffloadBinaryOutput<'data> {
     /// The binaries.
     pub content: Content<'data>,
     /// Ranges in the order of the members.
@@ -39,11 +39,11 @@ pub struct Written<'data> {
 
 /// Writes the members as an offload binary; in version 1, which holds one image, as one binary per member, back to
 /// back. The images' bytes are borrowed. `None` where a size exceeds 64 bits.
-pub fn write<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<Written<'data>> {
+pub fn write<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>]) -> Option<OffloadBinaryOutput<'data>> {
     if version > Version::One {
         return write_one(version, members);
     }
-    let mut all = Written { content: Content::new(), images: Vec::new() };
+    let mut all = OffloadBinaryOutput { content: Content::new(), images: Vec::new() };
     for member in members {
         let one = write_one(version, std::slice::from_ref(member))?;
         let start = all.content.size();
@@ -73,7 +73,7 @@ pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Resu
     Ok((header, vec![0; padding as usize]))
 }
 
-fn write_one<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<Written<'data>> {
+fn write_one<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>]) -> Option<OffloadBinaryOutput<'data>> {
     let all_strings = || members.iter().flat_map(|member| member.strings);
     let strings = StringTable::new(all_strings().flat_map(|&(key, value)| [key, value]));
     let entries_offset = version.header_size();
@@ -122,5 +122,5 @@ fn write_one<'data>(version: Version, members: &[Member<'_, 'data>]) -> Option<W
         content.push(member.image);
         content.align(ALIGNMENT);
     }
-    Some(Written { content, images })
+    Some(OffloadBinaryOutput { content, images })
 }

@@ -9,10 +9,10 @@ use object::{Endianness, elf};
 use crate::content::Content;
 use crate::format::offload_binary;
 use crate::host::architecture::Architecture;
-use crate::host::assembler::{Code, CodeRelocation, CodeTarget};
+use crate::host::assembler::{CodeRelocation, CodeTarget, CompiledFunction};
 use crate::host::eh_frame;
-use crate::host::plan::{Data, Field, ObjectPlan, Section, SectionKind};
-use crate::host::symbol::{Address, Definition, SectionId, SymbolId};
+use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
+use crate::host::symbol::{Definition, SectionId, SymbolAddress, SymbolId};
 
 /// `R_<machine>_NONE`, the same number on every machine.
 const R_NONE: elf::RelocationType = elf::RelocationType(0);
@@ -59,19 +59,19 @@ pub enum RelocationTarget {
 }
 
 /// Positions of the plan's functions and sections in the object's sections.
-pub struct Layout<'plan> {
+pub struct ObjectLayout<'plan> {
     plan: &'plan ObjectPlan<'plan>,
     architecture: &'plan Architecture,
     /// Offset of each function in the text section, and its size.
     functions: Vec<(u64, u64)>,
 }
 
-impl<'plan> Layout<'plan> {
+impl<'plan> ObjectLayout<'plan> {
     /// Index of the text section; the plan's own sections follow.
     pub const TEXT: usize = 0;
 
     /// Lays out the text section.
-    pub fn new(plan: &'plan ObjectPlan<'plan>, architecture: &'plan Architecture, code: &[Code]) -> Self {
+    pub fn new(plan: &'plan ObjectPlan<'plan>, architecture: &'plan Architecture, code: &[CompiledFunction]) -> Self {
         let mut end: u64 = 0;
         let functions = code
             .iter()
@@ -81,7 +81,7 @@ impl<'plan> Layout<'plan> {
                 (start, code.bytes.len() as u64)
             })
             .collect();
-        Layout { plan, architecture, functions }
+        ObjectLayout { plan, architecture, functions }
     }
 
     /// Returns section, offset and size of a symbol that the object defines.
@@ -122,7 +122,7 @@ impl<'plan> Layout<'plan> {
         Relocation { offset, kind, target, addend }
     }
 
-    fn section(&self, section: &'plan Section<'plan>) -> ElfSection<'plan> {
+    fn section(&self, section: &'plan PlanSection<'plan>) -> ElfSection<'plan> {
         let read_only = elf::SHF_ALLOC;
         let writable = elf::SHF_ALLOC | elf::SHF_WRITE;
         let (mut kind, mut flags) = match section.kind {
@@ -162,7 +162,7 @@ impl<'plan> Layout<'plan> {
                 Field::U16(value) => bytes.extend(self.ordered(value.to_le_bytes())),
                 Field::U32(value) => bytes.extend(self.ordered(value.to_le_bytes())),
                 Field::U64(value) => bytes.extend(self.ordered(value.to_le_bytes())),
-                Field::Pointer(Address { symbol, offset }) => {
+                Field::Pointer(SymbolAddress { symbol, offset }) => {
                     let at = bytes.len() as u64;
                     relocations.push(self.relocation(at, self.architecture.absolute, symbol, offset as i64));
                     bytes.extend([0; 8]);
@@ -181,7 +181,7 @@ impl<'plan> Layout<'plan> {
     }
 
     /// Returns all sections in order, without the tables that describe them.
-    pub fn sections(&self, code: &[Code]) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
+    pub fn sections(&self, code: &[CompiledFunction]) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
         let mut sections = vec![self.text(code)];
         sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
         // This section declares that the code needs no executable stack; without it linkers make the program's executable.
@@ -211,7 +211,7 @@ impl<'plan> Layout<'plan> {
         ElfSection::new(".note.gnu.property", elf::SHT_NOTE, elf::SHF_ALLOC, 8, content, relocations)
     }
 
-    fn text(&self, code: &[Code]) -> ElfSection<'plan> {
+    fn text(&self, code: &[CompiledFunction]) -> ElfSection<'plan> {
         let mut bytes = Vec::new();
         let mut relocations = Vec::new();
         for (code, &(start, _)) in code.iter().zip(&self.functions) {
@@ -225,7 +225,7 @@ impl<'plan> Layout<'plan> {
         ElfSection::new(TEXT, elf::SHT_PROGBITS, flags, alignment, SectionContent::own(bytes), relocations)
     }
 
-    fn eh_frame(&self, code: &[Code]) -> gimli::write::Result<ElfSection<'plan>> {
+    fn eh_frame(&self, code: &[CompiledFunction]) -> gimli::write::Result<ElfSection<'plan>> {
         let unwind = eh_frame::build(self.architecture, code)?;
         let relocations = unwind.function_starts.iter().zip(&self.functions).map(|(&offset, &(start, _))| Relocation {
             offset,

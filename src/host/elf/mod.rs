@@ -6,7 +6,7 @@
 mod layout;
 mod write;
 
-use super::assembler::Code;
+use super::assembler::CompiledFunction;
 use super::error::HostError;
 use super::hosts::Host;
 use super::plan::ObjectPlan;
@@ -15,8 +15,8 @@ use crate::io::Sink;
 /// Writes the object that `plan` describes for `host` into `sink`.
 pub fn emit(plan: &ObjectPlan, host: Host, sink: &mut Sink) -> Result<(), HostError> {
     let architecture = host.architecture();
-    let code: Vec<Code> = plan.functions.iter().map(architecture.compile).collect();
-    let layout = layout::Layout::new(plan, architecture, &code);
+    let code: Vec<CompiledFunction> = plan.functions.iter().map(architecture.compile).collect();
+    let layout = layout::ObjectLayout::new(plan, architecture, &code);
     let sections = layout.sections(&code)?;
     Ok(write::write(plan, architecture, &layout, &sections, sink)?)
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, SinglePhaseWriter, Sym};
 
-use super::layout::{ElfSection, Layout, RelocationTarget};
+use super::layout::{ElfSection, ObjectLayout, RelocationTarget};
 use crate::content::Content;
 use crate::host::architecture::Architecture;
 use crate::host::plan::ObjectPlan;
@@ -22,7 +22,7 @@ const FIRST_SECTION: u32 = 4;
 pub fn write(
     plan: &ObjectPlan,
     architecture: &Architecture,
-    layout: &Layout,
+    layout: &ObjectLayout,
     sections: &[ElfSection],
     sink: &mut Sink,
 ) -> object::write::Result<()> {
@@ -155,7 +155,12 @@ struct SymbolEntry<'plan> {
 }
 
 impl<'plan> SymbolTable<'plan> {
-    fn new(plan: &'plan ObjectPlan, architecture: &Architecture, layout: &Layout, sections: &[ElfSection]) -> Self {
+    fn new(
+        plan: &'plan ObjectPlan,
+        architecture: &Architecture,
+        layout: &ObjectLayout,
+        sections: &[ElfSection],
+    ) -> Self {
         let mut table = SymbolTable { entries: Vec::new(), index_of: HashMap::new(), local_count: 0 };
         table.push(SymbolEntry {
             name: plan.source_name.into(),
@@ -164,7 +169,7 @@ impl<'plan> SymbolTable<'plan> {
             ..SymbolEntry::local(None)
         });
         if let Some(name) = architecture.code_symbol {
-            table.push(SymbolEntry { name: name.into(), ..SymbolEntry::local(Some(Layout::TEXT)) });
+            table.push(SymbolEntry { name: name.into(), ..SymbolEntry::local(Some(ObjectLayout::TEXT)) });
         }
         let targets = || sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target);
         for target in targets() {
@@ -172,9 +177,11 @@ impl<'plan> SymbolTable<'plan> {
                 RelocationTarget::Section(section) => {
                     SymbolEntry { kind: elf::STT_SECTION, ..SymbolEntry::local(Some(section)) }
                 }
-                RelocationTarget::Label(value) => {
-                    SymbolEntry { name: format!(".L{value:x}").into(), value, ..SymbolEntry::local(Some(Layout::TEXT)) }
-                }
+                RelocationTarget::Label(value) => SymbolEntry {
+                    name: format!(".L{value:x}").into(),
+                    value,
+                    ..SymbolEntry::local(Some(ObjectLayout::TEXT))
+                },
                 RelocationTarget::Symbol(_) | RelocationTarget::Abi(_) => continue,
             };
             table.refer_to(target, entry);

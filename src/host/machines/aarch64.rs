@@ -9,7 +9,7 @@ use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
-use crate::host::symbol::{Address, SymbolId};
+use crate::host::symbol::{SymbolAddress, SymbolId};
 
 /// The machine. Register numbers: DWARF for the Arm 64-bit Architecture; relocations and the mapping symbol `$x`: ELF for
 /// the Arm 64-bit Architecture.
@@ -143,7 +143,7 @@ impl Assembler for A64Assembler {
         self.load_constant(Self::number(to), value);
     }
 
-    fn address(&mut self, to: Register, address: Address) {
+    fn address(&mut self, to: Register, address: SymbolAddress) {
         let to = Self::number(to);
         let (position, target) = (self.buffer.position(), CodeTarget::Symbol(address.symbol));
         self.buffer.relocate(position, elf::R_AARCH64_ADR_PREL_PG_HI21, target, address.offset as i64);

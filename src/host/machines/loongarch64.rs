@@ -9,7 +9,7 @@ use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
-use crate::host::symbol::{Address, SymbolId};
+use crate::host::symbol::{SymbolAddress, SymbolId};
 
 /// The machine: LoongArch ABI, with its parts on ELF (laelf), procedure calls (lapcs) and DWARF (ladwarf). The linker must
 /// not relax anything.
@@ -138,7 +138,7 @@ impl Assembler for LoongArchAssembler {
         self.load_constant(Self::number(to), value);
     }
 
-    fn address(&mut self, to: Register, address: Address) {
+    fn address(&mut self, to: Register, address: SymbolAddress) {
         let to = Self::number(to);
         let (position, target) = (self.buffer.position(), CodeTarget::Symbol(address.symbol));
         self.buffer.relocate(position, elf::R_LARCH_PCALA_HI20, target, address.offset as i64);

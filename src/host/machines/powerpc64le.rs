@@ -8,7 +8,7 @@ use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
-use crate::host::symbol::{Address, SymbolId};
+use crate::host::symbol::{SymbolAddress, SymbolId};
 
 /// The machine: 64-Bit ELF V2 ABI Specification, Power Architecture.
 pub const POWERPC64LE: Architecture = Architecture {
@@ -182,7 +182,7 @@ impl Assembler for PowerAssembler {
         self.buffer.word(ORI | to << 21 | to << 16 | value as u32 & 0xffff);
     }
 
-    fn address(&mut self, to: Register, address: Address) {
+    fn address(&mut self, to: Register, address: SymbolAddress) {
         let halves = [elf::R_PPC64_TOC16_HA, elf::R_PPC64_TOC16_LO].map(|kind| (kind, address.offset as i64));
         self.add_distance(Self::number(to), TOC, CodeTarget::Symbol(address.symbol), halves);
     }

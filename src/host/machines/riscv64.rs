@@ -9,7 +9,7 @@ use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
-use crate::host::symbol::{Address, SymbolId};
+use crate::host::symbol::{SymbolAddress, SymbolId};
 
 /// The machine: RISC-V ABIs Specification (psABI), chapters on ELF and DWARF. The object holds no compressed
 /// instructions and lets the linker relax nothing, so that it needs no alignment relocations and no
@@ -153,7 +153,7 @@ impl Assembler for RiscvAssembler {
         self.load_constant(Self::number(to), value);
     }
 
-    fn address(&mut self, to: Register, address: Address) {
+    fn address(&mut self, to: Register, address: SymbolAddress) {
         let to = Self::number(to);
         let position = self.buffer.position();
         let target = CodeTarget::Symbol(address.symbol);

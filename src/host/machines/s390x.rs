@@ -7,7 +7,7 @@ use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
-use crate::host::symbol::{Address, SymbolId};
+use crate::host::symbol::{SymbolAddress, SymbolId};
 
 /// The machine: s390x ELF Application Binary Interface Supplement. Its instructions are those of z9 and later; Linux
 /// distributions require more.
@@ -81,7 +81,7 @@ impl ZAssembler {
 
     /// Appends an instruction of the format RIL with a distance that the linker fills in. It counts halfwords from the
     /// instruction's start, 2 bytes before the field.
-    fn relative(&mut self, operation: u8, register: u8, second: u8, kind: elf::RelocationType, to: Address) {
+    fn relative(&mut self, operation: u8, register: u8, second: u8, kind: elf::RelocationType, to: SymbolAddress) {
         let position = self.buffer.position() + 2;
         self.buffer.relocate(position, kind, CodeTarget::Symbol(to.symbol), to.offset as i64 + 2);
         self.immediate(operation, register, second, 0);
@@ -150,7 +150,7 @@ impl Assembler for ZAssembler {
         self.immediate(0xc0, Self::number(to), 1, value); // lgfi
     }
 
-    fn address(&mut self, to: Register, address: Address) {
+    fn address(&mut self, to: Register, address: SymbolAddress) {
         // The distance counts halfwords. From an odd address ld.bfd and gold 2.40, lld 22 and mold 1.10 silently cut one off.
         assert!(address.offset.is_multiple_of(2), "{} is odd", address.offset);
         self.relative(0xc0, Self::number(to), 0, elf::R_390_PC32DBL, address); // larl

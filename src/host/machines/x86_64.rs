@@ -7,7 +7,7 @@ use crate::host::architecture::{Architecture, CallFrame};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
-use crate::host::symbol::{Address, SymbolId};
+use crate::host::symbol::{SymbolAddress, SymbolId};
 
 /// The machine. Register numbers: System V ABI, AMD64 supplement, table 3.36.
 pub const X86_64: Architecture = Architecture {
@@ -152,7 +152,7 @@ impl Assembler for X86Assembler {
         self.buffer.push(&value.to_le_bytes());
     }
 
-    fn address(&mut self, to: Register, address: Address) {
+    fn address(&mut self, to: Register, address: SymbolAddress) {
         self.instruction(&[0x8d], 0, Self::number(to), 5); // lea
         self.distance(elf::R_X86_64_PC32, address.symbol, address.offset as i64);
     }

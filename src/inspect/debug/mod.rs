@@ -21,7 +21,7 @@ use super::kernel::{LocatedKernel, SourceLine};
 use crate::codec::Limit;
 use crate::error::{Cause, Malformed};
 use budget::{DwarfError, ParseBudget};
-use sections::Section;
+use sections::DebugSection;
 
 /// Debug information of an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -111,11 +111,11 @@ const READ: [SectionId; 9] = [
 pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], limit: Limit, problems: &mut Vec<Malformed>) -> DebugInfo {
     let mut load = |id| {
         if !READ.contains(&id) {
-            return Section::default();
+            return DebugSection::default();
         }
         sections::load(elf, id, limit).unwrap_or_else(|problem| {
             problems.push(problem);
-            Section::default()
+            DebugSection::default()
         })
     };
     let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(load(id)));

@@ -20,7 +20,7 @@ pub type Reader<'a> = RelocateReader<EndianSlice<'a, RunTimeEndian>, &'a Relocat
 
 /// Bytes of a section and their relocations.
 #[derive(Debug, Default)]
-pub struct Section<'data> {
+pub struct DebugSection<'data> {
     bytes: Cow<'data, [u8]>,
     relocations: Relocations,
 }
@@ -61,10 +61,10 @@ impl gimli::Relocate for &Relocations {
     }
 }
 
-impl<'data> Section<'data> {
+impl<'data> DebugSection<'data> {
     #[cfg(test)]
     pub fn of(bytes: &'data [u8]) -> Self {
-        Section { bytes: Cow::Borrowed(bytes), relocations: Relocations::default() }
+        DebugSection { bytes: Cow::Borrowed(bytes), relocations: Relocations::default() }
     }
 
     pub fn reader(&self, endian: RunTimeEndian) -> Reader<'_> {
@@ -73,13 +73,13 @@ impl<'data> Section<'data> {
 }
 
 /// Loads a section; empty if the file does not have it.
-pub fn load<'data>(elf: &Elf<'data>, id: SectionId, limit: Limit) -> Result<Section<'data>, Malformed> {
+pub fn load<'data>(elf: &Elf<'data>, id: SectionId, limit: Limit) -> Result<DebugSection<'data>, Malformed> {
     // Sections in GNU's old compressed format have a name of their own.
     let old_name = id.name().replacen(".debug_", ".zdebug_", 1);
     let Some(section) = elf.section(id.name()).or_else(|| elf.section(&old_name)) else {
-        return Ok(Section::default());
+        return Ok(DebugSection::default());
     };
-    Ok(Section { bytes: bytes(elf, &section, limit)?, relocations: relocations(elf, &section) })
+    Ok(DebugSection { bytes: bytes(elf, &section, limit)?, relocations: relocations(elf, &section) })
 }
 
 /// Calls `visit` with the decompressed bytes of each compressed section. `limit` applies to all of them together, because a

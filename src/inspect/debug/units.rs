@@ -154,12 +154,12 @@ mod tests {
     use gimli::{DwarfSections, RunTimeEndian, SectionId};
 
     use super::*;
-    use crate::inspect::debug::sections::Section;
+    use crate::inspect::debug::sections::DebugSection;
 
     /// Reads these sections with the budget of a small file.
     fn read_sections(sections: &[(SectionId, &[u8])]) -> (Result<(), DwarfError>, DebugInfo) {
         let section = |id| sections.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, bytes)| bytes);
-        let Ok(loaded) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(Section::of(section(id))));
+        let Ok(loaded) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(DebugSection::of(section(id))));
         let mut dwarf = loaded.borrow(|section| section.reader(RunTimeEndian::Little));
         let mut debug = DebugInfo::default();
         let mut sources = KernelSources::new([0].into_iter());

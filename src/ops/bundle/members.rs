@@ -16,7 +16,7 @@ use crate::format::bundle_file::{BundleFile, BundleReader};
 use crate::io::Input;
 
 /// A member and its bytes.
-pub struct Member<'a> {
+pub struct BundleMember<'a> {
     /// Path for errors: `ARCHIVE!MEMBER`.
     pub path: PathBuf,
     /// Name in the archive; a path in a thin one.
@@ -41,7 +41,7 @@ pub fn is_library(input: &Input) -> bool {
 }
 
 /// Calls `visit` with every member of an archive, in its order.
-pub fn each_member(input: &Input, visit: &mut dyn FnMut(&Member) -> Result<()>) -> Result<()> {
+pub fn each_member(input: &Input, visit: &mut dyn FnMut(&BundleMember) -> Result<()>) -> Result<()> {
     let form = archive::ArchiveFormat::of(input.view()).filter(|form| form.is_library());
     let Some(form) = form else {
         let archive = FileType::named("a").expect("the type is in the table");
@@ -53,11 +53,11 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&Member) -> Result<()>) 
         let path = PathBuf::from(format!("{}!{name}", input.path().display()));
         match member.content {
             // Offsets in errors count from the start of the member.
-            MemberContent::Here(view) => visit(&Member { path, name, input, view: View::new(view.data()) })?,
+            MemberContent::Here(view) => visit(&BundleMember { path, name, input, view: View::new(view.data()) })?,
             MemberContent::Elsewhere(relative) => {
                 let directory = input.path().parent().unwrap_or(Path::new(""));
                 let own = Input::open_file(directory.join(relative), input.access())?;
-                visit(&Member { path, name, input: &own, view: own.view() })?;
+                visit(&BundleMember { path, name, input: &own, view: own.view() })?;
             }
             MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path, why }.into()),
             MemberContent::Packed(_) => unreachable!("static libraries are not compressed"),
@@ -66,7 +66,7 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&Member) -> Result<()>) 
     Ok(())
 }
 
-impl Member<'_> {
+impl BundleMember<'_> {
     /// Calls `visit` with every bundle of the member, in its order; returns their number.
     pub fn each_bundle(&self, limit: Limit, visit: &mut dyn FnMut(BundleFile<'_>) -> Result<()>) -> Result<usize> {
         let reader = BundleReader { view: self.view, input: Some(self.input), file_type: None, limit };

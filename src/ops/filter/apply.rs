@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{Candidate, FilterError, ImageFilter};
+use super::{FilterCandidate, FilterError, ImageFilter};
 use crate::format::ImageKind;
 use crate::inspect;
 use crate::inventory::NestedImage;
@@ -43,7 +43,7 @@ pub fn apply<'a>(
     for (file, scanned) in files.iter().enumerate() {
         images.extend(scanned.file().nested_images().map(|nested| FoundImage { file, nested }));
     }
-    let mut candidates: Vec<Candidate<'_>> = images.iter().map(candidate).collect();
+    let mut candidates: Vec<FilterCandidate<'_>> = images.iter().map(candidate).collect();
     if filter.kernels().next().is_some() {
         for (images, candidates) in by_file(&images).zip(by_file_mut(&images, &mut candidates)) {
             match_kernels(filter, &files[images[0].file], images, candidates, options, &mut result);
@@ -59,9 +59,9 @@ pub fn apply<'a>(
     Ok(result)
 }
 
-fn candidate<'a>(found: &FoundImage<'a>) -> Candidate<'a> {
+fn candidate<'a>(found: &FoundImage<'a>) -> FilterCandidate<'a> {
     let containers = found.nested.containers.iter().map(|container| container.container_type).collect();
-    Candidate { image: found.nested.image, containers, kernels: None }
+    FilterCandidate { image: found.nested.image, containers, kernels: None }
 }
 
 /// The images of each file.
@@ -72,8 +72,8 @@ pub fn by_file<'i, 'a>(images: &'i [FoundImage<'a>]) -> impl Iterator<Item = &'i
 /// The candidates of the images of each file.
 fn by_file_mut<'c, 'a>(
     images: &[FoundImage<'_>],
-    mut candidates: &'c mut [Candidate<'a>],
-) -> impl Iterator<Item = &'c mut [Candidate<'a>]> {
+    mut candidates: &'c mut [FilterCandidate<'a>],
+) -> impl Iterator<Item = &'c mut [FilterCandidate<'a>]> {
     by_file(images).map(move |images| {
         let (own, rest) = std::mem::take(&mut candidates).split_at_mut(images.len());
         candidates = rest;
@@ -86,7 +86,7 @@ fn match_kernels<'f>(
     filter: &'f ImageFilter,
     scanned: &ScannedFile,
     images: &[FoundImage<'_>],
-    candidates: &mut [Candidate<'f>],
+    candidates: &mut [FilterCandidate<'f>],
     options: Options,
     result: &mut FilterResult<'_>,
 ) {

@@ -95,7 +95,7 @@ impl Eq for KernelPattern {}
 
 /// An image, with everything that predicates are about.
 #[derive(Debug)]
-pub struct Candidate<'a> {
+pub struct FilterCandidate<'a> {
     /// Entry of the image in the inventory.
     pub image: &'a Image,
     /// Types of the containers around it.
@@ -124,7 +124,7 @@ fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
 pub struct ImageFilter(pub Vec<Predicate>);
 
 impl Predicate {
-    fn is_met_by(&self, candidate: &Candidate<'_>) -> bool {
+    fn is_met_by(&self, candidate: &FilterCandidate<'_>) -> bool {
         let image = candidate.image;
         match self {
             Predicate::Kind(kind) => image.kind == Some(*kind),
@@ -166,7 +166,7 @@ impl std::fmt::Display for Predicate {
 
 impl ImageFilter {
     /// Returns whether the filter accepts the image, or may accept it if the image was not inspected for kernels.
-    pub fn accepts(&self, candidate: &Candidate<'_>) -> bool {
+    pub fn accepts(&self, candidate: &FilterCandidate<'_>) -> bool {
         self.0.iter().all(|predicate| {
             let mut alternatives = self.0.iter().filter(|other| predicate.is_alternative_to(other));
             alternatives.any(|alternative| alternative.is_met_by(candidate))
@@ -182,13 +182,13 @@ impl ImageFilter {
     }
 
     /// The predicates that none of the accepted images meets.
-    fn unmet(&self, images: &[Candidate<'_>]) -> Vec<&Predicate> {
-        let accepted: Vec<&Candidate> = images.iter().filter(|image| self.accepts(image)).collect();
+    fn unmet(&self, images: &[FilterCandidate<'_>]) -> Vec<&Predicate> {
+        let accepted: Vec<&FilterCandidate> = images.iter().filter(|image| self.accepts(image)).collect();
         self.0.iter().filter(|predicate| !accepted.iter().any(|image| predicate.is_met_by(image))).collect()
     }
 
     /// Checks that every predicate is met by an image.
-    pub fn check(&self, images: &[Candidate<'_>]) -> Result<(), FilterError> {
+    pub fn check(&self, images: &[FilterCandidate<'_>]) -> Result<(), FilterError> {
         let unmet: Vec<String> = self.unmet(images).iter().map(ToString::to_string).collect();
         if unmet.is_empty() {
             return Ok(());
@@ -198,7 +198,7 @@ impl ImageFilter {
 }
 
 /// Kind, triple and arch of every image, without repetition.
-fn describe(images: &[Candidate<'_>]) -> String {
+fn describe(images: &[FilterCandidate<'_>]) -> String {
     let mut available: Vec<String> = images.iter().map(|candidate| target(candidate.image)).collect();
     available.sort_unstable();
     available.dedup();

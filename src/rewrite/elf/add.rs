@@ -7,7 +7,7 @@
 
 use object::elf;
 
-use super::{Elf, Layout, SH_FLAGS, SH_NAME, SH_TYPE};
+use super::{Elf, ElfLayout, SH_FLAGS, SH_NAME, SH_TYPE};
 use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
@@ -16,7 +16,7 @@ use crate::rewrite::{NewSection, broken};
 /// Returns the object with sections added.
 pub fn with_sections<'data>(
     file: View<'data>,
-    layout: &'static Layout,
+    layout: &'static ElfLayout,
     sections: &[NewSection<'_, 'data>],
 ) -> Result<Content<'data>, Malformed> {
     let elf = Elf::read(file, layout)?;

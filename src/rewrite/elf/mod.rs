@@ -18,7 +18,7 @@ pub use remove::without_sections;
 
 /// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of the
 /// fields for offsets and sizes.
-pub struct Layout {
+pub struct ElfLayout {
     word: u64,
     header_size: u64,
     e_phnum: u64,
@@ -40,7 +40,7 @@ const SH_NAME: u64 = 0;
 const SH_TYPE: u64 = 4;
 const SH_FLAGS: u64 = 8;
 
-pub static ELF32: Layout = Layout {
+pub static ELF32: ElfLayout = ElfLayout {
     word: 4,
     header_size: 52,
     e_phnum: 0x2c,
@@ -57,7 +57,7 @@ pub static ELF32: Layout = Layout {
     st_shndx: 14,
 };
 
-pub static ELF64: Layout = Layout {
+pub static ELF64: ElfLayout = ElfLayout {
     word: 8,
     header_size: 64,
     e_phnum: 0x38,
@@ -82,7 +82,7 @@ const INDEX_ELSEWHERE: u64 = 0xffff;
 /// A file with valid tables.
 #[derive(Clone, Copy)]
 struct Elf<'data> {
-    layout: &'static Layout,
+    layout: &'static ElfLayout,
     big_endian: bool,
     file: View<'data>,
     /// Section table, from section 0 on.
@@ -94,7 +94,7 @@ struct Elf<'data> {
 }
 
 impl<'data> Elf<'data> {
-    fn read(file: View<'data>, layout: &'static Layout) -> Result<Self, Malformed> {
+    fn read(file: View<'data>, layout: &'static ElfLayout) -> Result<Self, Malformed> {
         let big_endian = file.data().get(5) == Some(&elf::ELFDATA2MSB.0);
         let mut this = Elf { layout, big_endian, file, table: file, count: 0, names_index: 0, names: file };
         let header = |at| this.field(file, "ELF header", at, 2);

@@ -5,7 +5,7 @@
 
 use object::elf;
 
-use super::{Elf, INDEX_ELSEWHERE, Layout, MOST_IN_HEADER, SH_NAME, SH_TYPE};
+use super::{Elf, ElfLayout, INDEX_ELSEWHERE, MOST_IN_HEADER, SH_NAME, SH_TYPE};
 use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
@@ -14,7 +14,7 @@ use crate::rewrite::broken;
 /// Returns the object without the sections whose names begin with `prefix`.
 pub fn without_sections<'data>(
     file: View<'data>,
-    layout: &'static Layout,
+    layout: &'static ElfLayout,
     prefix: &[u8],
 ) -> Result<Content<'data>, Malformed> {
     let elf = Elf::read(file, layout)?;

@@ -3,7 +3,7 @@
 //! `--help` lists the options under two headings, those of every tool and the tool's own; `--help-list` prints one list. All
 //! help texts begin in the same column, which the widest option that is shown anywhere determines.
 
-use super::{GENERIC, GENERIC_CATEGORY, LlvmOption, Shown, Tool, Value};
+use super::{GENERIC, GENERIC_CATEGORY, LlvmOption, Shown, Tool, ValueType};
 
 /// Text between an option and its help.
 const SEPARATOR: &str = " - ";
@@ -58,7 +58,7 @@ fn entry(option: &LlvmOption, width: usize) -> String {
     for line in lines {
         text += &format!("{:column$}{line}\n", "");
     }
-    if let Value::Choice(values) = option.value {
+    if let ValueType::Choice(values) = option.value {
         for (value, meaning) in values {
             text += &format!("{:width$}{SEPARATOR}  {meaning}\n", format!("{VALUE_INDENT}{value}"));
         }
@@ -75,9 +75,9 @@ impl LlvmOption {
     fn spelled(&self) -> String {
         let name = super::dashed(self.name);
         match self.value {
-            Value::Flag | Value::Immediately(_) => format!("  {name}"),
-            Value::Choice(_) => format!("  {name}=<value>"),
-            Value::Text(value) | Value::Unsigned(value) | Value::Integer(value) => {
+            ValueType::Flag | ValueType::Immediately(_) => format!("  {name}"),
+            ValueType::Choice(_) => format!("  {name}=<value>"),
+            ValueType::Text(value) | ValueType::Unsigned(value) | ValueType::Integer(value) => {
                 let before = if self.name.chars().count() == 1 { " " } else { "=" };
                 format!("  {name}{before}<{value}>")
             }
@@ -86,7 +86,7 @@ impl LlvmOption {
 
     fn width(&self) -> usize {
         let values = match self.value {
-            Value::Choice(values) => values,
+            ValueType::Choice(values) => values,
             _ => &[],
         };
         let values = values.iter().map(|(value, _)| VALUE_INDENT.len() + value.len());

@@ -47,7 +47,7 @@ pub struct LlvmOption {
     /// Name without dashes.
     pub name: &'static str,
     /// Type of the value.
-    pub value: Value,
+    pub value: ValueType,
     /// Number of occurrences.
     pub occurs: Occurs,
     /// Visibility in the help.
@@ -58,7 +58,7 @@ pub struct LlvmOption {
 
 /// Type of an option's value, with the value's name in the help.
 #[derive(Debug, Clone, Copy)]
-pub enum Value {
+pub enum ValueType {
     /// On, or the value of `=true` or `=0`.
     Flag,
     /// Any text.
@@ -70,12 +70,12 @@ pub enum Value {
     /// One of these names, each with its description.
     Choice(&'static [(&'static str, &'static str)]),
     /// No value: parsing stops at once and the action is performed.
-    Immediately(Action),
+    Immediately(ExitAction),
 }
 
 /// An action that ends the parsing of a command line, whatever else the line contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum ExitAction {
     /// Print the help by category.
     Help,
     /// Print the help by category, with hidden options.
@@ -125,43 +125,53 @@ pub struct Positional {
 static GENERIC: [LlvmOption; 9] = [
     generic(
         "help",
-        Value::Immediately(Action::Help),
+        ValueType::Immediately(ExitAction::Help),
         Shown::Always,
         "Display available options (--help-hidden for more)",
     ),
     generic(
         "help-hidden",
-        Value::Immediately(Action::HelpHidden),
+        ValueType::Immediately(ExitAction::HelpHidden),
         Shown::InHelpHidden,
         "Display all available options",
     ),
     generic(
         "help-list",
-        Value::Immediately(Action::HelpList),
+        ValueType::Immediately(ExitAction::HelpList),
         Shown::InHelpHidden,
         "Display list of available options (--help-list-hidden for more)",
     ),
     generic(
         "help-list-hidden",
-        Value::Immediately(Action::HelpListHidden),
+        ValueType::Immediately(ExitAction::HelpListHidden),
         Shown::InHelpHidden,
         "Display list of all available options",
     ),
-    generic("print-options", Value::Flag, Shown::InHelpHidden, "Print non-default options after command line parsing"),
+    generic(
+        "print-options",
+        ValueType::Flag,
+        Shown::InHelpHidden,
+        "Print non-default options after command line parsing",
+    ),
     generic(
         "print-all-options",
-        Value::Flag,
+        ValueType::Flag,
         Shown::InHelpHidden,
         "Print all option values after command line parsing",
     ),
-    generic("version", Value::Immediately(Action::Version), Shown::Always, "Display the version of this program"),
-    generic("h", Value::Flag, Shown::Never, "Alias for -help"),
-    generic("color", Value::Flag, Shown::Never, "Use colors in output (default=autodetect)"),
+    generic(
+        "version",
+        ValueType::Immediately(ExitAction::Version),
+        Shown::Always,
+        "Display the version of this program",
+    ),
+    generic("h", ValueType::Flag, Shown::Never, "Alias for -help"),
+    generic("color", ValueType::Flag, Shown::Never, "Use colors in output (default=autodetect)"),
 ];
 
 const GENERIC_CATEGORY: &str = "Generic Options";
 
-const fn generic(name: &'static str, value: Value, shown: Shown, help: &'static str) -> LlvmOption {
+const fn generic(name: &'static str, value: ValueType, shown: Shown, help: &'static str) -> LlvmOption {
     LlvmOption { name, value, occurs: Occurs::Optional, shown, help }
 }
 
@@ -181,7 +191,7 @@ enum Given {
     Text(OsString),
 }
 
-/// Output and exit status of a tool that ends while it parses its command line: by an error, or after an [`Action`].
+/// Output and exit status of a tool that ends while it parses its command line: by an error, or after an [`ExitAction`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stop {
     /// Text for standard output.

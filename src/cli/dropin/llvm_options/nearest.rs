@@ -1,7 +1,7 @@
 //! "Did you mean": the option with the smallest edit distance from an unknown one.
 
 use super::arguments::text;
-use super::{Shown, Tool, Value, dashed};
+use super::{Shown, Tool, ValueType, dashed};
 
 /// Order in which LLVM 22 iterates over its options, that of a hash map. Of several names at the same distance the first is
 /// suggested, and of several missing options the first is reported first. Source: the suggestions of the tools for thousands
@@ -55,10 +55,10 @@ pub fn suggestion(tool: &Tool, argument: &[u8]) -> Option<String> {
         None => (argument, [].as_slice()),
     };
     let nearest = options.into_iter().min_by_key(|option| {
-        let whole = matches!(option.value, Value::Immediately(_));
+        let whole = matches!(option.value, ValueType::Immediately(_));
         distance(option.name.as_bytes(), if whole { argument } else { name })
     })?;
-    Some(if value.is_empty() || matches!(nearest.value, Value::Immediately(_)) {
+    Some(if value.is_empty() || matches!(nearest.value, ValueType::Immediately(_)) {
         dashed(nearest.name)
     } else {
         dashed(&format!("{}={}", nearest.name, text(value)))

@@ -10,7 +10,9 @@
 use std::ffi::{OsStr, OsString};
 
 use super::arguments::{bytes, file_name, os_string, text};
-use super::{Action, Line, LlvmOption, Occurs, Stop, Tool, Value, dashed, help, nearest, response_files, values};
+use super::{
+    ExitAction, Line, LlvmOption, Occurs, Stop, Tool, ValueType, dashed, help, nearest, response_files, values,
+};
 
 /// Parses a command line. `program` is the path that the tool was called by, which messages repeat.
 pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Line, Stop> {
@@ -120,8 +122,8 @@ impl Parser<'_> {
         option: &'static LlvmOption,
         value: Option<&'line [u8]>,
         rest: &mut impl Iterator<Item = &'line [u8]>,
-    ) -> Option<Action> {
-        if let Value::Immediately(action) = option.value {
+    ) -> Option<ExitAction> {
+        if let ValueType::Immediately(action) = option.value {
             let Some(value) = value else {
                 return Some(action);
             };
@@ -214,13 +216,13 @@ impl Parser<'_> {
         self.errors += &format!("{}: {message}\n", self.name);
     }
 
-    fn done(self, action: Action) -> Stop {
+    fn done(self, action: ExitAction) -> Stop {
         let out = match action {
-            Action::Help => help::by_category(self.tool, &self.name, false),
-            Action::HelpHidden => help::by_category(self.tool, &self.name, true),
-            Action::HelpList => help::list(self.tool, &self.name, false),
-            Action::HelpListHidden => help::list(self.tool, &self.name, true),
-            Action::Version => format!("fatbin {} in place of {}\n", env!("CARGO_PKG_VERSION"), self.program),
+            ExitAction::Help => help::by_category(self.tool, &self.name, false),
+            ExitAction::HelpHidden => help::by_category(self.tool, &self.name, true),
+            ExitAction::HelpList => help::list(self.tool, &self.name, false),
+            ExitAction::HelpListHidden => help::list(self.tool, &self.name, true),
+            ExitAction::Version => format!("fatbin {} in place of {}\n", env!("CARGO_PKG_VERSION"), self.program),
         };
         Stop { out, err: self.errors, status: 0 }
     }
@@ -228,6 +230,6 @@ impl Parser<'_> {
 
 impl LlvmOption {
     fn requires_value(&self) -> bool {
-        !matches!(self.value, Value::Flag | Value::Immediately(_))
+        !matches!(self.value, ValueType::Flag | ValueType::Immediately(_))
     }
 }

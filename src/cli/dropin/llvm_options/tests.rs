@@ -6,12 +6,12 @@ static TOOL: Tool = Tool {
     overview: "Does things.\nMany of them.\n",
     category: "some options",
     options: &[
-        option("archive", Value::Flag, Occurs::Optional, "Make an archive"),
-        option("image", Value::Text("<key>=<value>,..."), Occurs::Optional, "List"),
-        option("kind", Value::Choice(&[("openmp", "For OpenMP"), ("hip", "For HIP")]), Occurs::Optional, "Kind:"),
-        option("bundle-align", Value::Unsigned("uint"), Occurs::Optional, "Alignment\nin bytes"),
-        option("targets", Value::Text("string"), Occurs::CommaSeparated, "Targets"),
-        option("o", Value::Text("file"), Occurs::Optional, "Output"),
+        option("archive", ValueType::Flag, Occurs::Optional, "Make an archive"),
+        option("image", ValueType::Text("<key>=<value>,..."), Occurs::Optional, "List"),
+        option("kind", ValueType::Choice(&[("openmp", "For OpenMP"), ("hip", "For HIP")]), Occurs::Optional, "Kind:"),
+        option("bundle-align", ValueType::Unsigned("uint"), Occurs::Optional, "Alignment\nin bytes"),
+        option("targets", ValueType::Text("string"), Occurs::CommaSeparated, "Targets"),
+        option("o", ValueType::Text("file"), Occurs::Optional, "Output"),
     ],
     positional: Some(Positional { help: "Extract from <file>.", at_least: 0, at_most: Some(1) }),
 };
@@ -20,13 +20,13 @@ static STRICT: Tool = Tool {
     overview: "",
     category: "",
     options: &[
-        option("type", Value::Text("string"), Occurs::Required, ""),
-        option("kind", Value::Choice(&[("hip", "")]), Occurs::Required, ""),
+        option("type", ValueType::Text("string"), Occurs::Required, ""),
+        option("kind", ValueType::Choice(&[("hip", "")]), Occurs::Required, ""),
     ],
     positional: None,
 };
 
-const fn option(name: &'static str, value: Value, occurs: Occurs, help: &'static str) -> LlvmOption {
+const fn option(name: &'static str, value: ValueType, occurs: Occurs, help: &'static str) -> LlvmOption {
     LlvmOption { name, value, occurs, shown: Shown::Always, help }
 }
 

@@ -1,23 +1,23 @@
 //! Values of options, and the errors about invalid ones.
 
 use super::arguments::{os_string, text};
-use super::{Given, Value};
+use super::{Given, ValueType};
 
 /// Parses a value of the given type. An error is the text after "for the --x option: ".
-pub fn read(value: Value, given: &[u8]) -> Result<Given, String> {
+pub fn read(value: ValueType, given: &[u8]) -> Result<Given, String> {
     match value {
-        Value::Flag | Value::Immediately(_) => flag(given).map(Given::Flag),
-        Value::Text(_) => Ok(Given::Text(os_string(given.to_vec()))),
-        Value::Unsigned(_) => {
+        ValueType::Flag | ValueType::Immediately(_) => flag(given).map(Given::Flag),
+        ValueType::Text(_) => Ok(Given::Text(os_string(given.to_vec()))),
+        ValueType::Unsigned(_) => {
             let number = magnitude(given).and_then(|number| u32::try_from(number).ok());
             number
                 .map(|number| Given::Number(number.into()))
                 .ok_or_else(|| format!("'{}' value invalid for uint argument!", text(given)))
         }
-        Value::Integer(_) => signed(given)
+        ValueType::Integer(_) => signed(given)
             .map(|number| Given::Number(number.into()))
             .ok_or_else(|| format!("'{}' value invalid for integer argument!", text(given))),
-        Value::Choice(names) => {
+        ValueType::Choice(names) => {
             let known = names.iter().any(|(name, _)| name.as_bytes() == given);
             if known {
                 Ok(Given::Text(os_string(given.to_vec())))
@@ -66,30 +66,30 @@ mod tests {
     fn parses_numbers_in_every_base_of_c() {
         for (given, number) in [("0", 0), ("42", 42), ("0x1F", 31), ("0b11", 3), ("0o17", 15), ("017", 15), ("-8", -8)]
         {
-            assert_eq!(read(Value::Integer(""), given.as_bytes()), Ok(Given::Number(number)), "{given}");
+            assert_eq!(read(ValueType::Integer(""), given.as_bytes()), Ok(Given::Number(number)), "{given}");
         }
-        assert_eq!(read(Value::Integer(""), b"-2147483648"), Ok(Given::Number(-2_147_483_648)));
-        assert_eq!(read(Value::Unsigned(""), b"4294967295"), Ok(Given::Number(4_294_967_295)));
+        assert_eq!(read(ValueType::Integer(""), b"-2147483648"), Ok(Given::Number(-2_147_483_648)));
+        assert_eq!(read(ValueType::Unsigned(""), b"4294967295"), Ok(Given::Number(4_294_967_295)));
     }
 
     #[test]
     fn quotes_invalid_numbers() {
         for given in ["", "x", "08", "+1", "0x", "1 ", "--1", "2147483648", "-2147483649", "99999999999999999999"] {
             let message = format!("'{given}' value invalid for integer argument!");
-            assert_eq!(read(Value::Integer(""), given.as_bytes()), Err(message));
+            assert_eq!(read(ValueType::Integer(""), given.as_bytes()), Err(message));
         }
         for given in ["-1", "4294967296"] {
             let message = format!("'{given}' value invalid for uint argument!");
-            assert_eq!(read(Value::Unsigned(""), given.as_bytes()), Err(message));
+            assert_eq!(read(ValueType::Unsigned(""), given.as_bytes()), Err(message));
         }
     }
 
     #[test]
     fn accepts_the_spellings_of_a_flag_and_no_others() {
         for (given, on) in [("", true), ("True", true), ("1", true), ("FALSE", false), ("0", false)] {
-            assert_eq!(read(Value::Flag, given.as_bytes()), Ok(Given::Flag(on)));
+            assert_eq!(read(ValueType::Flag, given.as_bytes()), Ok(Given::Flag(on)));
         }
         let message = "'tRUE' is invalid value for boolean argument! Try 0 or 1".to_owned();
-        assert_eq!(read(Value::Flag, b"tRUE"), Err(message));
+        assert_eq!(read(ValueType::Flag, b"tRUE"), Err(message));
     }
 }

@@ -46,7 +46,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print, write_stderr};
-use super::llvm_options::{Line, LlvmOption, Occurs, Shown, Tool, Value, parse};
+use super::llvm_options::{Line, LlvmOption, Occurs, Shown, Tool, ValueType, parse};
 use environment::Settings;
 use request::Request;
 
@@ -65,38 +65,38 @@ static TOOL: Tool = Tool {
         list("outputs", STRING, "[<output file>,...] (deprecated)"),
         list("targets", STRING, "[<offload kind>-<target triple>,...]"),
         LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES) },
-        option("unbundle", Value::Flag, "Unbundle bundled file into several output files."),
-        option("list", Value::Flag, "List bundle IDs in the bundled file."),
+        option("unbundle", ValueType::Flag, "Unbundle bundled file into several output files."),
+        option("list", ValueType::Flag, "List bundle IDs in the bundled file."),
         option(
             "###",
-            Value::Flag,
+            ValueType::Flag,
             "Print any external commands that are to be executed instead of actually executing them - for testing \
              purposes.",
         ),
-        option("allow-missing-bundles", Value::Flag, "Create empty files if bundles are missing when unbundling."),
-        option("bundle-align", Value::Unsigned("uint"), "Alignment of bundle for binary files"),
+        option("allow-missing-bundles", ValueType::Flag, "Create empty files if bundles are missing when unbundling."),
+        option("bundle-align", ValueType::Unsigned("uint"), "Alignment of bundle for binary files"),
         option(
             "check-input-archive",
-            Value::Flag,
+            ValueType::Flag,
             "Check if input heterogeneous archive is valid in terms of TargetID rules.",
         ),
         option(
             "hip-openmp-compatible",
-            Value::Flag,
+            ValueType::Flag,
             "Treat hip and hipv4 offload kinds as compatible with openmp kind, and vice versa.",
         ),
-        option("compress", Value::Flag, "Compress output file when bundling."),
-        option("compression-level", Value::Integer("n"), "Specify the compression level (integer)"),
-        option("verbose", Value::Flag, "Print debug information."),
+        option("compress", ValueType::Flag, "Compress output file when bundling."),
+        option("compression-level", ValueType::Integer("n"), "Specify the compression level (integer)"),
+        option("verbose", ValueType::Flag, "Print debug information."),
         LlvmOption {
             shown: Shown::Never,
-            ..list("debug-only", Value::Text("debug string"), "Enable a specific type of debug output")
+            ..list("debug-only", ValueType::Text("debug string"), "Enable a specific type of debug output")
         },
     ],
     positional: None,
 };
 
-const STRING: Value = Value::Text("string");
+const STRING: ValueType = ValueType::Text("string");
 
 const TYPES: &str = "\
 Type of the files to be bundled/unbundled.
@@ -114,11 +114,11 @@ Current supported types are:
   gch  - precompiled-header
   ast  - clang AST file";
 
-const fn option(name: &'static str, value: Value, help: &'static str) -> LlvmOption {
+const fn option(name: &'static str, value: ValueType, help: &'static str) -> LlvmOption {
     LlvmOption { name, value, occurs: Occurs::Optional, shown: Shown::Always, help }
 }
 
-const fn list(name: &'static str, value: Value, help: &'static str) -> LlvmOption {
+const fn list(name: &'static str, value: ValueType, help: &'static str) -> LlvmOption {
     LlvmOption { occurs: Occurs::CommaSeparated, ..option(name, value, help) }
 }
 

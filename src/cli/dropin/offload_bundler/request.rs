@@ -9,7 +9,7 @@ use super::{Diagnostics, Line, Result};
 #[derive(Debug)]
 pub struct Request {
     /// Action to perform.
-    pub action: Action,
+    pub action: BundlerAction,
     /// Name of the file type; it is checked after the inputs are opened.
     pub file_type: String,
     /// Input files.
@@ -22,7 +22,7 @@ pub struct Request {
 
 /// Action of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum BundlerAction {
     /// Bundle the inputs into one file.
     Bundle,
     /// Unbundle the input.
@@ -41,13 +41,13 @@ impl Request {
         let names = line.texts("targets").map(utf8).collect::<Result<Vec<String>>>()?;
         let unbundle = line.flag("unbundle");
         let action = match (line.flag("list"), unbundle) {
-            (true, _) => Action::List,
-            (_, true) => Action::Unbundle,
-            _ => Action::Bundle,
+            (true, _) => BundlerAction::List,
+            (_, true) => BundlerAction::Unbundle,
+            _ => BundlerAction::Bundle,
         };
         let counts = Counts { inputs: inputs.len(), outputs: outputs.len(), targets: names.len() };
         let refusal = match action {
-            Action::List => counts.of_list(unbundle),
+            BundlerAction::List => counts.of_list(unbundle),
             _ => archive_check(line.flag("check-input-archive"), unbundle, &file_type)
                 .or_else(|| counts.of_files())
                 .or_else(|| if unbundle { counts.of_unbundle() } else { counts.of_bundle(&file_type) }),
@@ -60,7 +60,7 @@ impl Request {
         // HIP bundles device code only.
         let is_hip = targets.iter().all(|target| target.id.starts_with("hip"));
         let permitted = if unbundle || is_hip { 0..=1 } else { 1..=1 };
-        if action != Action::List && !permitted.contains(&hosts) {
+        if action != BundlerAction::List && !permitted.contains(&hosts) {
             return Err(format!("expecting exactly one host target but got {hosts}"));
         }
         Ok(Request { action, file_type, inputs, outputs, targets })

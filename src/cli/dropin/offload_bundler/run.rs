@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::environment::Settings;
-use super::request::{Action, Request};
+use super::request::{BundlerAction, Request};
 use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy, verbose, write_stderr};
 use crate::cli::access;
 use crate::codec::Limit;
@@ -22,9 +22,9 @@ pub fn run(request: &Request, settings: &Settings, diagnostics: Diagnostics) -> 
         .ok_or_else(|| format!("'{}': invalid file type specified", request.file_type))?;
     let runner = Runner { request, settings, diagnostics, file_type };
     match request.action {
-        Action::Bundle => runner.bundle(inputs).map(|()| String::new()),
-        Action::Unbundle => runner.unbundle(&inputs.remove(0)).map(|()| String::new()),
-        Action::List => runner.list(&inputs.remove(0)),
+        BundlerAction::Bundle => runner.bundle(inputs).map(|()| String::new()),
+        BundlerAction::Unbundle => runner.unbundle(&inputs.remove(0)).map(|()| String::new()),
+        BundlerAction::List => runner.list(&inputs.remove(0)),
     }
 }
 

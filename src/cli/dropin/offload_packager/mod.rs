@@ -29,7 +29,7 @@ use std::path::Path;
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, cause, print};
-use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Value, parse};
+use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, ValueType, parse};
 use crate::cli::access;
 use crate::error::Error;
 use crate::io::{Input, Output};
@@ -43,18 +43,18 @@ to create a fatbinary containing offloading code.
 ",
     category: "llvm-offload-binary options",
     options: &[
-        option("archive", Value::Flag, "Write extracted files to a static archive"),
+        option("archive", ValueType::Flag, "Write extracted files to a static archive"),
         option(
             "image",
-            Value::Text("<key>=<value>,..."),
+            ValueType::Text("<key>=<value>,..."),
             "List of key and value arguments. Required keywords are 'file' and 'triple'.",
         ),
-        option("o", Value::Text("file"), "Write output to <file>."),
+        option("o", ValueType::Text("file"), "Write output to <file>."),
     ],
     positional: Some(Positional { help: "Extract from <file>.", at_least: 0, at_most: Some(1) }),
 };
 
-const fn option(name: &'static str, value: Value, help: &'static str) -> LlvmOption {
+const fn option(name: &'static str, value: ValueType, help: &'static str) -> LlvmOption {
     LlvmOption { name, value, occurs: Occurs::Optional, shown: Shown::Always, help }
 }
 

@@ -22,7 +22,7 @@ use crate::error::{self, Error};
 use crate::format::bundle_file::{BundleFile, FileEntry, Location, extract_host};
 use crate::io::{Input, Output, Sink};
 use crate::ops::bundle::error::{BundleError, Result};
-use crate::ops::bundle::members::{Member, each_member};
+use crate::ops::bundle::members::{BundleMember, each_member};
 use crate::target::{BundleEntryId, compatibility};
 
 /// Rejects an archive that contains a bundle with target IDs that exclude each other, because code for both would be
@@ -130,7 +130,7 @@ struct Collection<'a> {
 
 impl Collection<'_> {
     /// Adds the entries of a bundle that serve targets.
-    fn add(&mut self, member: &Member, bundle: &BundleFile<'_>, explain: &mut Explain) -> Result<()> {
+    fn add(&mut self, member: &BundleMember, bundle: &BundleFile<'_>, explain: &mut Explain) -> Result<()> {
         check_entries(&member.path, bundle)?;
         self.available.extend(bundle.entries.iter().map(|entry| entry.id.clone()));
         let served = self.served(member, bundle, explain);
@@ -162,7 +162,7 @@ impl Collection<'_> {
     /// Returns the entries of a bundle that serve targets, with the indexes of these targets.
     fn served<'b, 'data>(
         &self,
-        member: &Member,
+        member: &BundleMember,
         bundle: &'b BundleFile<'data>,
         explain: &mut Explain,
     ) -> Vec<(&'b FileEntry<'data>, Vec<usize>)> {
@@ -185,7 +185,7 @@ impl Collection<'_> {
 
     /// Returns the location of bytes that are not in the stream; copies them to the temporary file unless they are in the
     /// archive.
-    fn place(&mut self, location: &Location<'_>, member: &Member) -> Result<NewLocation> {
+    fn place(&mut self, location: &Location<'_>, member: &BundleMember) -> Result<NewLocation> {
         Ok(match location {
             Location::InFile(view) => match self.archive.offset_of(view.data()) {
                 Some(start) => NewLocation::InArchive(start..start + view.size()),

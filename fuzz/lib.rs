@@ -32,7 +32,7 @@ pub fn check_container(data: &[u8], read: impl for<'data> Fn(View<'data>) -> Res
 }
 
 /// Checks that the container is in the file and its images are in the container, at their offsets.
-fn check_places(file: &[u8], container: &Container) {
+fn check_places(file: &[u8], container: &ContainerView) {
     let outer = check_view(file, container.view);
     for image in container.images() {
         let inner = check_view(file, image.view);
@@ -55,6 +55,6 @@ pub fn check_view(file: &[u8], view: View) -> Range<u64> {
     start..end
 }
 
-fn places(container: &Container, before: u64) -> Vec<(u64, u64)> {
+fn places(container: &ContainerView, before: u64) -> Vec<(u64, u64)> {
     container.images().iter().map(|image| (image.view.start() - before, image.view.size())).collect()
 }

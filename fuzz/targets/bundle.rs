@@ -4,7 +4,7 @@
 #![no_main]
 
 use fatbin::bytes::View;
-use fatbin::format::bundle::{Bundle, COMMENTS, Index, container, text, write};
+use fatbin::format::bundle::{Bundle, BundleIndex, COMMENTS, container, text, write};
 use libfuzzer_sys::fuzz_target;
 
 /// Alignment can make a bundle of many entries large.
@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     check_texts(data);
 
     let Ok(bundle) = Bundle::read(View::new(data)) else { return };
-    let index = Index::read(View::new(data), data.len() as u64).expect("the bundle was just read");
+    let index = BundleIndex::read(View::new(data), data.len() as u64).expect("the bundle was just read");
     assert_eq!(index.size, bundle.view.size());
     let entries: Vec<_> = bundle.entries.iter().map(|entry| (entry.text, entry.code_object.data())).collect();
     for alignment in [1, 4096] {

@@ -7,8 +7,8 @@ use std::convert::Infallible;
 
 use fatbin::bytes::View;
 use fatbin::codec::{Compression, Limit};
-use fatbin::internals::content::Content;
 use fatbin::format::ccob::{Ccob, Version, compress, container};
+use fatbin::internals::content::Content;
 use libfuzzer_sys::fuzz_target;
 
 /// A few kilobytes can decompress to gigabytes, which would only slow the fuzzer down.

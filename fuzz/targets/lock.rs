@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use fatbin::lock::{Budget, GrowthLimit, compare, check_budgets, read, write};
+use fatbin::lock::{Budget, GrowthLimit, check_budgets, compare, read, write};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

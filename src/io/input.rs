@@ -22,7 +22,7 @@ const BLOCK: usize = 256 << 10;
 #[cfg(feature = "files")]
 pub const STANDARD_INPUT: &str = "standard input";
 
-/// How the bytes of input files are accessed. The program decides: only it knows who else writes its inputs.
+/// Method of access to the bytes of input files. The program decides: only it knows who else writes its inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Access(AccessKind);
 
@@ -166,7 +166,7 @@ impl Input {
         &self.path
     }
 
-    /// How the input is accessed.
+    /// Method by which the input is accessed.
     pub fn access(&self) -> Access {
         self.access
     }
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(seen, [(1, b"efore".to_vec())]);
     }
 
-    /// What the contract of [`Access::map`] states about writing.
+    /// The statement of the contract of [`Access::map`] about writing.
     #[cfg(target_os = "linux")]
     #[test]
     fn writing_to_a_mapped_file_changes_the_view() {
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(input.view().data().to_vec(), b"AFfore");
     }
 
-    /// What the contract of [`Access::map`] states about truncation, in a process of its own.
+    /// The statement of the contract of [`Access::map`] about truncation, in a process of its own.
     #[cfg(target_os = "linux")]
     #[test]
     fn truncating_a_mapped_file_raises_sigbus() {

@@ -10,10 +10,8 @@ use std::path::Path;
 
 use super::*;
 use crate::bytes::View;
-use crate::format::ContainerType;
-use crate::format::{bundle, cuda_fatbin};
-use crate::inventory::FileFormat;
-use crate::inventory::{WrapperKind, WrapperTarget};
+use crate::format::{ContainerType, bundle, cuda_fatbin};
+use crate::inventory::{FileFormat, WrapperKind, WrapperTarget};
 use crate::io::{Input, MAPPED};
 use crate::target::OffloadKind;
 

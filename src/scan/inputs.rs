@@ -1,4 +1,4 @@
-//! From a path to the inputs that it stands for: the file, or the members of an archive.
+//! Expansion of a path to its inputs: the file, or the members of an archive.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -189,9 +189,9 @@ pub struct OpenOptions {
     pub access: Access,
 }
 
-/// Calls `take` with each input that `path` stands for; `path` may be a `file://` address of some bytes of a file. A member
-/// that cannot be opened is an error among the inputs. Compressed members are decompressed to temporary files, which exist
-/// as long as their slices.
+/// Calls `take` with each input of `path`: the file, or the members of an archive. `path` may be a `file://` address of a range
+/// of a file. A member that cannot be opened is an error among the inputs. Compressed members are decompressed to temporary
+/// files, which exist as long as their slices.
 pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
     let Some(uri) = FileUri::parse(path).transpose()? else {
         expand_input(Input::open(path, options.access)?, path, options, take);

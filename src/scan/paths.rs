@@ -1,4 +1,4 @@
-//! Scanning everything that a list of paths stands for: files, directories, archives.
+//! Scans of a list of paths: files, directories, archives.
 //!
 //! Several files are scanned at a time, and results come in the order of the paths whichever is done first.
 
@@ -116,7 +116,7 @@ impl Scanner {
         Scanner { budget: Some(budget), ..self }
     }
 
-    /// Scans everything that `paths` stand for, and calls `take` with the index of the path and the outcome for each file,
+    /// Scans the files, directories and archives in `paths`, and calls `take` with the index of the path and the outcome for each file,
     /// in order. Files in directories and members of archives are left out if they hold no device code and no errors.
     pub fn scan(&self, paths: &[PathBuf], take: &mut dyn FnMut(usize, Outcome)) {
         let (inputs, failed) = expand_paths(paths);

@@ -16,6 +16,7 @@ const MAX_DEPTH: usize = 8;
 
 /// Records containers.
 pub struct InventoryBuilder<'a> {
+    /// Options of the scan.
     pub options: Options,
     /// Errors in containers.
     pub errors: &'a mut Vec<Malformed>,

@@ -47,6 +47,7 @@ pub(super) struct DecompressedCache {
 }
 
 impl DecompressedCache {
+    /// Creates an empty cache.
     pub fn new(budget: CacheBudget) -> Self {
         DecompressedCache { budget, containers: Mutex::default() }
     }

@@ -1,4 +1,4 @@
-//! Containers and errors of a scan, while it goes on.
+//! Containers and errors of a scan in progress.
 
 use std::ops::Range;
 
@@ -17,11 +17,15 @@ const FAULT_AROUND: u64 = 64 << 10;
 
 /// Containers and errors that were found so far.
 pub struct Findings<'a> {
+    /// Options of the scan.
     pub options: Options,
     source: &'a dyn Source,
     cache: Option<&'a DecompressedCache>,
+    /// Containers that were decompressed in advance.
     pub prefetch: Prefetch,
+    /// Errors in containers, in any order.
     pub errors: Vec<Malformed>,
+    /// Containers, in any order.
     pub containers: Vec<Container>,
     sections: Vec<Section>,
     /// For decompressing images, one after another.
@@ -31,6 +35,7 @@ pub struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
+    /// Creates findings without containers.
     pub fn new(source: &'a dyn Source, options: Options, cache: Option<&'a DecompressedCache>) -> Self {
         Findings {
             options,
@@ -98,6 +103,7 @@ impl<'a> Findings<'a> {
         ranges
     }
 
+    /// Returns the inventory of the file, sorted by offset.
     pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
         self.errors.sort_by_key(|error| error.offset);

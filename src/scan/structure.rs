@@ -33,6 +33,7 @@ const PE_NAME_SIZE: usize = 8;
 
 /// Parts of a host file that the scanner uses.
 pub struct Structure<'data> {
+    /// Format of the file.
     pub format: FileFormat,
     /// Sections for containers, sorted by offset.
     pub sections: Vec<Section<'data>>,
@@ -46,7 +47,9 @@ pub struct Structure<'data> {
 
 /// Name and bytes of a section.
 pub struct Section<'data> {
+    /// Name; `None` for a file that consists of containers.
     pub name: Option<&'data str>,
+    /// Bytes.
     pub view: View<'data>,
 }
 

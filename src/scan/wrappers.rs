@@ -18,14 +18,18 @@ pub const MACH_O_SECTIONS: [(&str, &str); 2] = [CUDA.mach_o_section, HIP.mach_o_
 const MAGICS: [(u32, WrapperKind); 3] =
     [(CUDA.magic, WrapperKind::Cuda), (HIP.magic, WrapperKind::Hip), (HIP_KPACK_MAGIC, WrapperKind::HipSplitByKpack)];
 
-/// Largest number of wrappers that is read. Real files have some thousands; the bound is for hostile ones.
+/// Maximum number of wrappers that are read. Real files have some thousands; the bound is for hostile ones.
 pub const MAX_WRAPPERS: usize = 1 << 16;
 
 /// A wrapper as it is stored in the file.
 pub struct StoredWrapper<'data> {
+    /// Runtime that it is passed to.
     pub kind: WrapperKind,
+    /// Section that holds it.
     pub section: SectionRef,
+    /// Offset in the file, in bytes.
     pub offset: u64,
+    /// Destination of its pointer.
     pub target: PointerTarget<'data>,
 }
 
@@ -50,6 +54,7 @@ pub fn read<'a, 'data>(
     })
 }
 
+/// Returns the kind of the wrapper at this offset of the host file, if there is one.
 fn kind_at(place: u64, pointers: &Pointers) -> Option<WrapperKind> {
     let magic = pointers.number(place, 4)?;
     let &(_, kind) = MAGICS.iter().find(|(known, _)| u64::from(*known) == magic)?;

@@ -276,13 +276,13 @@ fn rejects_a_key_that_is_not_utf8() {
 
 #[test]
 fn unknown_values_are_kept_and_reported() {
-    // The packager's document defines HIP as 3; files contain 4, and 3 would be OpenMP and CUDA at once.
+    // Kinds are bits: 5 combines OpenMP and HIP.
     let mut bytes = sample(Version::One, b"x");
     put(&mut bytes, 32, 77, 2);
-    put(&mut bytes, 34, 3, 2);
+    put(&mut bytes, 34, 5, 2);
     put(&mut bytes, 36, 1, 4);
     let images = images(&bytes);
     assert_eq!(images[0].kind, None);
-    let unknown = [("offload kind", 3), ("image kind", 77), ("flags", 1)];
+    let unknown = [("offload kind", 5), ("image kind", 77), ("flags", 1)];
     assert_eq!(images[0].unknown, unknown.map(|(field, value)| UnknownValue { field, value }));
 }

@@ -63,7 +63,7 @@
 //! | `report` | tables, JSON documents and pages | the origin of the data |
 //! | `cli` | commands, messages, exit statuses | |
 
-#![deny(unsafe_code)]
+#![deny(missing_debug_implementations, missing_docs, unsafe_code)]
 
 #[cfg(feature = "files")]
 mod archive;

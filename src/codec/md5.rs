@@ -7,8 +7,21 @@ use md5::Digest;
 /// Size of a hash in bytes.
 pub const SIZE: usize = 16;
 
-/// A hash in the making.
+/// Hash of the bytes so far.
+#[derive(Clone)]
 pub struct Md5(#[cfg(feature = "hash")] md5::Md5, #[cfg(not(feature = "hash"))] md5_small::Context);
+
+impl std::fmt::Debug for Md5 {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Md5").finish_non_exhaustive()
+    }
+}
+
+impl Default for Md5 {
+    fn default() -> Self {
+        Md5::new()
+    }
+}
 
 impl Md5 {
     /// Creates the hash of no bytes.

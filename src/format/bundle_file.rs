@@ -67,7 +67,7 @@ pub enum Location<'data> {
 }
 
 /// A view to read, and the expected form.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct BundleReader<'data> {
     /// Bytes to read.
     pub view: View<'data>,

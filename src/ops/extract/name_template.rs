@@ -7,6 +7,7 @@ use crate::codec::Codec;
 use crate::inventory::NestedImage;
 
 /// An image that gets a name.
+#[derive(Debug)]
 pub struct NamedImage<'a> {
     /// Path of the file that holds the image; `ARCHIVE!MEMBER` for a member.
     pub path: &'a str,

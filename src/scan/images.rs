@@ -267,8 +267,8 @@ impl<'scan> Reader<'scan> {
         space.part("image", stored.start, stored.size)
     }
 
-    /// Returns the decompressed bytes of the stream `id` at `depth`; `decompress` writes them into an empty buffer unless
-    /// they are still there.
+    /// Returns the decompressed bytes of the stream `id` at `depth`; `decompress` replaces the contents of a
+    /// buffer by them unless they are still there.
     fn stream(
         &self,
         depth: usize,
@@ -284,7 +284,7 @@ impl<'scan> Reader<'scan> {
         // The buffer is used again where no caller holds bytes of it.
         let buffer = streams.drain(depth..).next().map(|(_, buffer)| buffer);
         let mut buffer = buffer.and_then(|buffer| Rc::try_unwrap(buffer).ok()).unwrap_or_default();
-        buffer.clear();
+        // Not cleared: a codec that needs bytes to write to would fill them with zeros again.
         decompress(&mut buffer)?;
         let bytes = Rc::new(buffer);
         streams.push((id, Rc::clone(&bytes)));

@@ -18,7 +18,7 @@ use crate::target::OffloadKind;
 pub use address::{Address, DiskLocation};
 pub use contradiction::contradicting_arch;
 pub use origin::{Origin, origin, stored_origin};
-pub use walk::{Leaves, NestedImage};
+pub use walk::{Leaves, NestedImage, Node, Walk};
 pub use wrapper::{Wrapper, WrapperKind, WrapperTarget};
 
 /// Inventory of a file.

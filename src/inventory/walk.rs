@@ -4,9 +4,10 @@ use std::slice;
 
 use super::{Container, File, Image};
 
-/// Images that hold no containers, at any depth, in the order of the file.
+/// Containers and images of a file in its order. Each container precedes its images, and an image that consists of
+/// containers precedes them.
 #[derive(Debug, Clone)]
-pub struct Leaves<'a> {
+pub struct Walk<'a> {
     /// Containers that no other container is around.
     outermost: slice::Iter<'a, Container>,
     /// The containers around the next image, from the outermost, each with the images that are left in it.
@@ -14,6 +15,19 @@ pub struct Leaves<'a> {
     /// Containers of an image that are left, for each level of `around` but the first.
     beside: Vec<slice::Iter<'a, Container>>,
 }
+
+/// A container or an image.
+#[derive(Debug, Clone, Copy)]
+pub enum Node<'a> {
+    /// A container; its images follow.
+    Container(&'a Container),
+    /// An image; the containers that it consists of follow.
+    Image(&'a Image),
+}
+
+/// Images that hold no containers, at any depth, in the order of the file.
+#[derive(Debug, Clone)]
+pub struct Leaves<'a>(Walk<'a>);
 
 /// A device image and the containers around it.
 #[derive(Debug, Clone)]
@@ -26,24 +40,54 @@ pub struct NestedImage<'a> {
     pub containers: Vec<&'a Container>,
 }
 
+impl<'a> Walk<'a> {
+    fn new(containers: &'a [Container]) -> Self {
+        Walk { outermost: containers.iter(), around: Vec::new(), beside: Vec::new() }
+    }
+
+    /// Returns the containers around the node that [`Iterator::next`] has returned last, from the outermost. A container is
+    /// the last of its own.
+    pub fn containers(&self) -> impl Iterator<Item = &'a Container> {
+        self.around.iter().map(|(container, _)| *container)
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Node<'a>;
+
+    fn next(&mut self) -> Option<Node<'a>> {
+        loop {
+            // Between two containers of one image there is one level fewer.
+            let is_between = self.around.len() == self.beside.len();
+            let Some((_, images)) = self.around.last_mut().filter(|_| !is_between) else {
+                let siblings = self.beside.last_mut().unwrap_or(&mut self.outermost);
+                if let Some(container) = siblings.next() {
+                    self.around.push((container, container.images.iter()));
+                    return Some(Node::Container(container));
+                }
+                drop(self.beside.pop()?);
+                continue;
+            };
+            let Some(image) = images.next() else {
+                self.around.pop();
+                continue;
+            };
+            if !image.containers.is_empty() {
+                self.beside.push(image.containers.iter());
+            }
+            return Some(Node::Image(image));
+        }
+    }
+}
+
 impl<'a> Leaves<'a> {
     fn new(containers: &'a [Container]) -> Self {
-        Leaves { outermost: containers.iter(), around: Vec::new(), beside: Vec::new() }
+        Leaves(Walk::new(containers))
     }
 
-    /// The containers around the image that [`Iterator::next`] has returned last, from the outermost.
+    /// Returns the containers around the image that [`Iterator::next`] has returned last, from the outermost.
     pub fn containers(&self) -> Vec<&'a Container> {
-        self.around.iter().map(|(container, _)| *container).collect()
-    }
-
-    /// Enters the next container of the innermost image, or leaves that image.
-    fn next_container(&mut self) -> bool {
-        let siblings = self.beside.last_mut().unwrap_or(&mut self.outermost);
-        match siblings.next() {
-            Some(container) => self.around.push((container, container.images.iter())),
-            None => return self.beside.pop().is_some(),
-        }
-        true
+        self.0.containers().collect()
     }
 }
 
@@ -51,21 +95,10 @@ impl<'a> Iterator for Leaves<'a> {
     type Item = &'a Image;
 
     fn next(&mut self) -> Option<&'a Image> {
-        loop {
-            // Between two containers of one image there is one level fewer.
-            let is_between = self.around.len() == self.beside.len();
-            let Some((_, images)) = self.around.last_mut().filter(|_| !is_between) else {
-                if self.next_container() {
-                    continue;
-                }
-                return None;
-            };
-            match images.next() {
-                Some(image) if image.containers.is_empty() => return Some(image),
-                Some(image) => self.beside.push(image.containers.iter()),
-                None => drop(self.around.pop()),
-            }
-        }
+        self.0.find_map(|node| match node {
+            Node::Image(image) if image.containers.is_empty() => Some(image),
+            _ => None,
+        })
     }
 }
 
@@ -77,6 +110,11 @@ impl<'a> NestedImage<'a> {
 }
 
 impl File {
+    /// Returns all containers and images, at any depth, host entries of bundles included.
+    pub fn walk(&self) -> Walk<'_> {
+        Walk::new(&self.containers)
+    }
+
     /// Device images in the order of the file. Host entries of bundles are not among them, and an image that consists of
     /// containers is replaced by the images in those.
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
@@ -160,6 +198,23 @@ mod tests {
         assert_eq!(found.len(), 8);
         assert!(file.nested_images().enumerate().all(|(index, it)| index == it.index));
         assert!(file.device_images().zip(&expected).all(|(image, (id, _))| image.id.as_deref() == Some(id)));
+    }
+
+    #[test]
+    fn the_walk_visits_containers_and_images_before_their_contents() {
+        let (file, mut nodes) = (file(), Vec::new());
+        let mut walk = file.walk();
+        while let Some(node) = walk.next() {
+            nodes.push(match node {
+                Node::Container(container) => container.size.to_string(),
+                Node::Image(image) => image.id.clone().unwrap_or("holder".to_owned()),
+            });
+            if let Node::Container(container) = node {
+                assert_eq!(walk.containers().last(), Some(container));
+            }
+        }
+        let expected = "1 host a holder 2 b c 3 5 holder 4 d e f g 6 7 h";
+        assert_eq!(nodes, expected.split(' ').collect::<Vec<_>>());
     }
 
     #[test]

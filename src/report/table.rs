@@ -3,7 +3,7 @@
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::format::{ImageKind, UnknownValue};
-use crate::inventory::{Container, File, Image, Section, Wrapper, WrapperKind, WrapperTarget};
+use crate::inventory::{Container, File, Image, Node, Section, Wrapper, WrapperKind, WrapperTarget};
 
 fn headings() -> [Column; 8] {
     let [container, section, kind, triple, arch, image] =
@@ -54,14 +54,19 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
     text
 }
 
-/// Formats a row for each image, under headings, and after them contradictions and unknown values.
+/// Formats a row for each image that contains no others, under headings, and after them contradictions and unknown values.
 fn images(file: &File, screen: &Screen) -> String {
-    let (mut rows, mut unknown) = (Vec::new(), Vec::new());
-    for container in &file.containers {
-        add_rows(&mut rows, &mut unknown, "", container);
+    let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+    let mut walk = file.walk();
+    while let Some(node) = walk.next() {
+        let Node::Image(image) = node else { continue };
+        if image.containers.is_empty() {
+            rows.push(row(walk.containers(), image));
+        }
+        warnings.extend(image_warnings(image));
     }
-    let unknown = unknown.iter().map(|line| format!("  {}\n", screen.warning(line)));
-    columns(&headings(), rows.into_iter(), screen) + &unknown.collect::<String>()
+    let warnings = warnings.iter().map(|line| format!("  {}\n", screen.warning(line)));
+    columns(&headings(), rows.into_iter(), screen) + &warnings.collect::<String>()
 }
 
 /// Returns the name of the format whose version is printed.
@@ -109,32 +114,26 @@ fn unreferenced(file: &File, container: &Container) -> String {
     format!("  no wrapper points to {} {}\n", container.container_type.name(), printable(&address))
 }
 
-/// Adds a row for each image that contains no others. Its containers are listed outermost first.
-fn add_rows(rows: &mut Vec<Vec<String>>, unknown: &mut Vec<String>, outer: &str, container: &Container) {
-    let name = format!("{outer}{}", container.container_type.name());
-    for image in &container.images {
-        if image.containers.is_empty() {
-            rows.push(row(&name, container, image));
-        }
-        let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
-        if let Some(own) = &image.own_arch {
-            let (own, stated) = (printable(own), printable(image.arch.as_deref().unwrap_or_default()));
-            unknown.push(format!("image{offset}: the container states {stated}, the image's own header {own}"));
-        }
-        for UnknownValue { field, value } in &image.unknown {
-            unknown.push(format!("image{offset}: unknown {field} {value:#x}"));
-        }
-        for inner in &image.containers {
-            add_rows(rows, unknown, &format!("{name} > "), inner);
-        }
-    }
+/// Formats the contradiction between an image and its container, and the unknown values of an image.
+fn image_warnings(image: &Image) -> Vec<String> {
+    let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+    let contradiction = image.own_arch.as_deref().map(|own| {
+        let (own, stated) = (printable(own), printable(image.arch.as_deref().unwrap_or_default()));
+        format!("image{offset}: the container states {stated}, the image's own header {own}")
+    });
+    let unknown = image.unknown.iter();
+    let unknown = unknown.map(|UnknownValue { field, value }| format!("image{offset}: unknown {field} {value:#x}"));
+    contradiction.into_iter().chain(unknown).collect()
 }
 
-fn row(name: &str, container: &Container, image: &Image) -> Vec<String> {
+/// Formats the row of an image. The containers around it are listed outermost first.
+fn row<'a>(containers: impl Iterator<Item = &'a Container>, image: &Image) -> Vec<String> {
+    let containers: Vec<&Container> = containers.collect();
+    let section = containers.last().and_then(|container| container.section_name());
     let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
     vec![
-        name.to_owned(),
-        or_dash(container.section_name()),
+        containers.iter().map(|container| container.container_type.name()).collect::<Vec<_>>().join(" > "),
+        or_dash(section),
         or_dash(image.kind.map(|kind| kind.name())),
         or_dash(image.triple.as_deref()),
         or_dash(image.arch.as_deref()),

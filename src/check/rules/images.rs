@@ -9,7 +9,7 @@ use crate::check::readers::Support;
 use crate::codec::Codec;
 use crate::error::Cause;
 use crate::inspect::{DebugLevel, Inspection};
-use crate::inventory::Container;
+use crate::inventory::{Container, Node};
 
 /// Message for images with an unsupported codec.
 const UNKNOWN_CODEC: &str = "compressed with an unknown codec";
@@ -136,9 +136,11 @@ pub fn compression(facts: &FileFacts<'_>, requirements: &Requirements, findings:
 /// Checks that the required releases can read all containers.
 pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let mut versions: BTreeMap<(&str, Option<u32>), &Container> = BTreeMap::new();
-    visit_containers(&facts.survey.file.containers, &mut |container| {
-        versions.entry((container.container_type.name(), container.version)).or_insert(container);
-    });
+    for node in facts.survey.file.walk() {
+        if let Node::Container(container) = node {
+            versions.entry((container.container_type.name(), container.version)).or_insert(container);
+        }
+    }
     for reader in requirements.readable_by.iter().flatten() {
         for ((name, version), container) in &versions {
             let Support::No(first) = reader.reads(container.container_type, *version) else { continue };
@@ -149,15 +151,6 @@ pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings:
                 Some(first) => violated(message).detail(format!("{first} is the first release that can")),
                 None => violated(message).detail("no known release can"),
             });
-        }
-    }
-}
-
-fn visit_containers<'a>(containers: &'a [Container], visit: &mut dyn FnMut(&'a Container)) {
-    for container in containers {
-        visit(container);
-        for image in &container.images {
-            visit_containers(&image.containers, visit);
         }
     }
 }

@@ -144,23 +144,25 @@ impl Output {
 
     /// Lets the kernel copy bytes, and returns their number: 0 if it does not support these files. Errors are reported
     /// when the rest is written.
+    #[cfg(target_os = "linux")]
     fn copy_range(&mut self, input: &Input, offset: u64, size: u64) -> u64 {
-        let mut copied = 0;
-        #[cfg(target_os = "linux")]
-        {
-            let mut from = offset;
-            while copied < size {
-                let rest = usize::try_from(size - copied).unwrap_or(usize::MAX);
-                match rustix::fs::copy_file_range(input.file(), Some(&mut from), self.file(), None, rest) {
-                    Ok(1..) => copied = from - offset,
-                    Err(rustix::io::Errno::INTR) => {}
-                    Ok(0) | Err(_) => break,
-                }
+        let (mut from, mut copied) = (offset, 0);
+        while copied < size {
+            let rest = usize::try_from(size - copied).unwrap_or(usize::MAX);
+            match rustix::fs::copy_file_range(input.file(), Some(&mut from), self.file(), None, rest) {
+                Ok(1..) => copied = from - offset,
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(0) | Err(_) => break,
             }
         }
-        let _ = (input, offset, size);
         self.size += copied;
         copied
+    }
+
+    /// Other systems have no such call.
+    #[cfg(not(target_os = "linux"))]
+    fn copy_range(&mut self, _input: &Input, _offset: u64, _size: u64) -> u64 {
+        0
     }
 
     fn copy_windows(&mut self, input: &Input, mut rest: Range<u64>) -> Result<()> {

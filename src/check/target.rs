@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::suggestions::Suggestions;
+use crate::host::Host;
 use crate::target::{InvalidTargetId, TargetId, nvptx, nvptx::Suffix, processors::PROCESSORS};
 
 /// An architecture that code is built for.
@@ -39,9 +40,10 @@ pub enum InvalidPolicyTarget {
     TargetId(#[from] InvalidTargetId),
 }
 
-/// Triples of code that OpenMP runs on the host, and of SPIR-V.
-const TRIPLES: [&str; 8] =
-    ["aarch64", "loongarch64", "powerpc64le", "riscv64", "s390x", "spirv32", "spirv64", "x86_64"];
+/// Returns the first components of the triples of code that OpenMP runs on the host, and of SPIR-V.
+fn triples() -> impl Iterator<Item = &'static str> {
+    Host::ALL.into_iter().map(Host::name).chain(["spirv32", "spirv64"])
+}
 
 /// Numbers of NVIDIA's architectures, up to CUDA 13.5: those that its compilers accept or used to accept.
 const NUMBERS: [u32; 28] = [
@@ -59,7 +61,7 @@ impl PolicyTarget {
         if name == "ptx" {
             return Ok(PolicyTarget::AnyPtx);
         }
-        if let Some(&triple) = TRIPLES.iter().find(|&&triple| triple == name) {
+        if let Some(triple) = triples().find(|&triple| triple == name) {
             return Ok(PolicyTarget::Triple(triple));
         }
         let number = name.strip_prefix("compute_").map(|number| format!("sm_{number}"));
@@ -88,7 +90,7 @@ fn unknown(name: &str) -> InvalidPolicyTarget {
     let nvidia =
         ["sm_", "compute_"].into_iter().flat_map(|prefix| NUMBERS.iter().map(move |it| format!("{prefix}{it}")));
     let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
-    let others = TRIPLES.iter().chain(["ptx"].iter()).map(|&name| name.to_owned());
+    let others = triples().chain(["ptx"]).map(str::to_owned);
     let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(others));
     InvalidPolicyTarget::Unknown { name: name.to_owned(), suggestions }
 }

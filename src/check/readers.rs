@@ -25,34 +25,47 @@ enum Product {
     Llvm,
 }
 
-/// First release of a product that reads a container version; `None` if no release does.
+/// First release of a product that reads a version of a container; `None` if no release does.
 struct SupportRow {
     product: Product,
-    container: ContainerType,
     version: u32,
     since: Option<(u32, u32)>,
 }
 
-const fn support_row(
-    product: Product,
-    container: ContainerType,
-    version: u32,
-    since: Option<(u32, u32)>,
-) -> SupportRow {
-    SupportRow { product, container, version, since }
+const fn support_row(product: Product, version: u32, since: Option<(u32, u32)>) -> SupportRow {
+    SupportRow { product, version, since }
 }
 
-const SUPPORT: [SupportRow; 9] = [
-    support_row(Product::Llvm, ContainerType::Ccob, 1, Some((18, 0))),
-    support_row(Product::Llvm, ContainerType::Ccob, 2, Some((19, 0))),
-    support_row(Product::Llvm, ContainerType::Ccob, 3, Some((20, 0))),
-    support_row(Product::Rocm, ContainerType::Ccob, 1, None),
-    support_row(Product::Rocm, ContainerType::Ccob, 2, Some((6, 2))),
-    support_row(Product::Rocm, ContainerType::Ccob, 3, Some((7, 0))),
-    support_row(Product::Llvm, ContainerType::OffloadBinary, 1, Some((14, 0))),
-    support_row(Product::Llvm, ContainerType::OffloadBinary, 2, Some((23, 0))),
-    support_row(Product::Llvm, ContainerType::OffloadBinary, 3, None),
+const CCOB: [SupportRow; 6] = [
+    support_row(Product::Llvm, 1, Some((18, 0))),
+    support_row(Product::Llvm, 2, Some((19, 0))),
+    support_row(Product::Llvm, 3, Some((20, 0))),
+    support_row(Product::Rocm, 1, None),
+    support_row(Product::Rocm, 2, Some((6, 2))),
+    support_row(Product::Rocm, 3, Some((7, 0))),
 ];
+
+const OFFLOAD_BINARY: [SupportRow; 3] = [
+    support_row(Product::Llvm, 1, Some((14, 0))),
+    support_row(Product::Llvm, 2, Some((23, 0))),
+    support_row(Product::Llvm, 3, None),
+];
+
+/// Returns the products that handle containers of a type; none where every release reads them.
+const fn support_for(container: ContainerType) -> &'static [SupportRow] {
+    match container {
+        ContainerType::Ccob => &CCOB,
+        ContainerType::OffloadBinary => &OFFLOAD_BINARY,
+        ContainerType::Bundle
+        | ContainerType::CudaFatbin
+        | ContainerType::SyclImage
+        | ContainerType::BundleSection
+        | ContainerType::DeviceElf
+        | ContainerType::Ptx
+        | ContainerType::Bitcode
+        | ContainerType::SpirV => &[],
+    }
+}
 
 /// Support of a reader for a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +95,7 @@ impl Reader {
 
     /// Returns whether it reads containers of a type and version.
     pub fn reads(self, container: ContainerType, version: Option<u32>) -> Support {
-        let mut rows =
-            SUPPORT.iter().filter(|row| row.product == self.product && row.container == container).peekable();
+        let mut rows = support_for(container).iter().filter(|row| row.product == self.product).peekable();
         if rows.peek().is_none() {
             return Support::NotApplicable;
         }

@@ -1,69 +1,57 @@
 //! Kinds of images.
 
-/// Kind of an image's content; the names are those of `fatbin scan --json`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ImageKind {
-    /// An ELF file.
-    Elf,
-    /// PTX text.
-    Ptx,
-    /// NVIDIA's intermediate representation for link-time optimisation.
-    Nvvm,
-    /// LLVM bitcode.
-    Bitcode,
-    /// A SPIR-V module.
-    SpirV,
-    /// A CUDA fat binary.
-    Fatbin,
-    /// An offload binary in another container.
-    OffloadBinary,
-    /// A bundle in another container.
-    Bundle,
-    /// A compressed bundle in another container.
-    CompressedBundle,
-    /// An ELF file for the host, as contained in bundles.
-    HostObject,
-    /// No bytes.
-    Empty,
-    /// Anything else.
-    #[default]
-    Unknown,
+/// Declares [`ImageKind`] from one table, so that a kind without a name or an extension does not compile.
+macro_rules! image_kinds {
+    ($($(#[$attribute:meta])+ $kind:ident => $name:literal, $extension:literal;)+) => {
+        /// Kind of an image's content; the names are those of `fatbin scan --json`.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub enum ImageKind {
+            $($(#[$attribute])+ $kind,)+
+        }
+
+        impl ImageKind {
+            /// Every kind.
+            pub const ALL: [ImageKind; [$(stringify!($kind)),+].len()] = [$(ImageKind::$kind),+];
+
+            /// Returns the name in reports.
+            pub fn name(self) -> &'static str {
+                match self { $(ImageKind::$kind => $name,)+ }
+            }
+
+            /// Returns the file name extension that tools use for this kind.
+            pub fn extension(self) -> &'static str {
+                match self { $(ImageKind::$kind => $extension,)+ }
+            }
+        }
+    };
 }
 
-impl ImageKind {
-    /// Returns the name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            ImageKind::Elf => "elf",
-            ImageKind::Ptx => "ptx",
-            ImageKind::Nvvm => "nvvm",
-            ImageKind::Bitcode => "bitcode",
-            ImageKind::SpirV => "spirv",
-            ImageKind::Fatbin => "fatbin",
-            ImageKind::OffloadBinary => "offload-binary",
-            ImageKind::Bundle => "bundle",
-            ImageKind::CompressedBundle => "ccob",
-            ImageKind::HostObject => "host-object",
-            ImageKind::Empty => "empty",
-            ImageKind::Unknown => "unknown",
-        }
-    }
-
-    /// Returns the file name extension that tools use for this kind.
-    pub fn extension(self) -> &'static str {
-        match self {
-            ImageKind::Elf => "elf",
-            ImageKind::Ptx => "ptx",
-            // Used by nvcc for the output of --ltoir.
-            ImageKind::Nvvm => "ltoir",
-            ImageKind::Bitcode => "bc",
-            ImageKind::SpirV => "spv",
-            ImageKind::Fatbin => "fatbin",
-            // Used by clang's driver.
-            ImageKind::OffloadBinary => "out",
-            ImageKind::Bundle | ImageKind::CompressedBundle => "hipfb",
-            ImageKind::HostObject => "o",
-            ImageKind::Empty | ImageKind::Unknown => "bin",
-        }
-    }
+image_kinds! {
+    /// An ELF file.
+    Elf => "elf", "elf";
+    /// PTX text.
+    Ptx => "ptx", "ptx";
+    // The extension is that of nvcc for the output of --ltoir.
+    /// NVIDIA's intermediate representation for link-time optimisation.
+    Nvvm => "nvvm", "ltoir";
+    /// LLVM bitcode.
+    Bitcode => "bitcode", "bc";
+    /// A SPIR-V module.
+    SpirV => "spirv", "spv";
+    /// A CUDA fat binary.
+    Fatbin => "fatbin", "fatbin";
+    // The extensions of offload binaries and bundles are those of clang's driver.
+    /// An offload binary in another container.
+    OffloadBinary => "offload-binary", "out";
+    /// A bundle in another container.
+    Bundle => "bundle", "hipfb";
+    /// A compressed bundle in another container.
+    CompressedBundle => "ccob", "hipfb";
+    /// An ELF file for the host, as contained in bundles.
+    HostObject => "host-object", "o";
+    /// No bytes.
+    Empty => "empty", "bin";
+    /// Anything else.
+    #[default]
+    Unknown => "unknown", "bin";
 }

@@ -12,7 +12,7 @@ use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, Val
 use crate::cli::access;
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
-use crate::wrap::abi::Generation;
+use crate::wrap::abi::{Generation, NEWEST};
 use crate::wrap::{EmbeddedForm, TargetOverride};
 
 static CLANG: Tool = Tool {
@@ -91,7 +91,7 @@ pub fn llvm(program: &OsStr, release: Option<u32>, arguments: &[OsString]) -> u8
             return Err("CUDA / HIP offloading uses a single fatbinary or offload bundle".to_owned());
         }
         let abi = release.map(|release| format!("llvm{release}")).filter(|name| Generation::named(name).is_some());
-        options(line, kind, abi.as_deref().unwrap_or("llvm22"), line.text("triple"), &[])
+        options(line, kind, abi.as_deref().unwrap_or(NEWEST.name), line.text("triple"), &[])
     })
 }
 

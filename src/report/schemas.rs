@@ -22,3 +22,64 @@ pub const SCHEMAS: [Schema; 7] = [
     // Policies are TOML, which a schema describes like JSON.
     Schema { command: "policy", text: include_str!("../check/policy-1.schema.json") },
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::check::Rule;
+    use crate::format::{ContainerType, ImageKind};
+
+    /// Adds all lists of permitted values in a schema.
+    fn collect_enums(schema: &Value, enums: &mut Vec<BTreeSet<String>>) {
+        match schema {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    if let ("enum", Value::Array(values)) = (name.as_str(), member) {
+                        enums.push(values.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+                    }
+                    collect_enums(member, enums);
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    collect_enums(item, enums);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks that each list in the schemas that contains all of `typical` has exactly the names in `expected`.
+    fn check_enums(typical: [&str; 2], expected: &[&str], count: usize) {
+        let mut enums = Vec::new();
+        for schema in SCHEMAS {
+            collect_enums(&serde_json::from_str(schema.text).unwrap(), &mut enums);
+        }
+        enums.retain(|names| typical.iter().all(|name| names.contains(*name)));
+        assert_eq!(enums.len(), count, "{typical:?}");
+        let expected: BTreeSet<String> = expected.iter().map(|&name| name.to_owned()).collect();
+        for names in enums {
+            assert_eq!(names, expected);
+        }
+    }
+
+    #[test]
+    fn list_every_container_type() {
+        check_enums(["cuda-fatbin", "sycl-image"], &ContainerType::ALL.map(ContainerType::name), 2);
+    }
+
+    #[test]
+    fn list_every_image_kind() {
+        check_enums(["nvvm", "unknown"], &ImageKind::ALL.map(ImageKind::name), 3);
+    }
+
+    #[test]
+    fn list_every_rule() {
+        let names: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+        check_enums(["readable", "duplicate-images"], &names, 1);
+    }
+}

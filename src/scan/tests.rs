@@ -7,7 +7,7 @@ use crate::bytes::View;
 use crate::codec::{Codec, Compression};
 use crate::content::Content;
 use crate::format::offload_binary::Version;
-use crate::format::{ContainerType, bundle, ccob, offload_binary};
+use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, offload_binary};
 use crate::inventory::FileFormat;
 use crate::io::{Input, MAPPED};
 
@@ -43,6 +43,37 @@ fn finds_containers_at_any_offset_between_other_bytes() {
         (ContainerType::Bundle, bundle_at, bundle.len() as u64),
     ];
     assert_eq!(offsets(&bytes), expected);
+}
+
+/// Returns a container of a type; `None` for types without a magic.
+fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
+    match container_type {
+        ContainerType::OffloadBinary => Some(offload_binary(b"one")),
+        ContainerType::Bundle => Some(bundle(b"two")),
+        ContainerType::Ccob => Some(ccob_of(&bundle(b"three"))),
+        ContainerType::CudaFatbin => {
+            let cubin = std::fs::read(format!("{}/fixtures/answer-sm_90.cubin", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            let member = cuda_fatbin::FatbinImage::new(View::new(&cubin), None).unwrap();
+            Some(cuda_fatbin::write(&[member]).unwrap().to_vec())
+        }
+        ContainerType::SyclImage
+        | ContainerType::BundleSection
+        | ContainerType::DeviceElf
+        | ContainerType::Ptx
+        | ContainerType::Bitcode
+        | ContainerType::SpirV => None,
+    }
+}
+
+#[test]
+fn finds_every_format_with_a_magic_at_any_offset() {
+    for format in FORMATS {
+        let sample = sample(format.container_type).expect("a sample");
+        for before in [1, 8, 4095] {
+            let bytes = [&vec![0; before][..], &sample, b"text after it"].concat();
+            assert_eq!(offsets(&bytes), [(format.container_type, before as u64, sample.len() as u64)]);
+        }
+    }
 }
 
 #[test]

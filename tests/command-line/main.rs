@@ -11,6 +11,7 @@ mod extract;
 mod extract_index;
 mod inspect;
 mod library;
+mod lists;
 mod lock;
 mod pack;
 mod packager;

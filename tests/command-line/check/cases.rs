@@ -104,6 +104,16 @@ pub const CASES: &[Case] = &[
 ];
 
 #[test]
+fn every_rule_has_a_case_that_does_not_pass() {
+    for rule in fatbin::check::Rule::ALL {
+        let message = format!("{}: ", rule.name());
+        let is_listed =
+            CASES.iter().any(|(.., status, parts)| *status != 0 && parts.iter().any(|it| it.contains(&message)));
+        assert!(is_listed, "no case for {}", rule.name());
+    }
+}
+
+#[test]
 fn every_rule_passes_fails_and_stays_undecided_as_expected() {
     let scene = Sandbox::with_device_code();
     let mut wrong = String::new();

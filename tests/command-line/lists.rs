@@ -1,0 +1,127 @@
+//! Lists outside the sources, in scripts, documents and tests of other directories, name everything that the library has.
+
+use std::path::Path;
+
+use fatbin::format::FORMATS;
+use fatbin::host::Host;
+use serde_json::Value;
+
+use crate::Sandbox;
+
+#[path = "../../linker-tests/debian.rs"]
+#[allow(dead_code, reason = "other tests use the paths of tools")]
+mod debian;
+
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Checks that a file contains a text.
+fn check_contains(file: &str, text: &str) {
+    assert!(read(file).contains(text), "{file} lacks {text}");
+}
+
+/// Returns the texts of all Rust sources in a directory of the repository and below.
+fn sources_below(directory: &str) -> String {
+    let mut texts = String::new();
+    for entry in walkdir::WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join(directory)) {
+        let path = entry.unwrap().into_path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            texts += &std::fs::read_to_string(path).unwrap();
+        }
+    }
+    texts
+}
+
+#[test]
+fn every_format_with_a_magic_has_a_fuzz_target() {
+    for format in FORMATS {
+        let target = format.container_type.name().replace('-', "_");
+        let path = format!("fuzz/targets/{target}.rs");
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(&path).exists(), "{path} is missing");
+    }
+}
+
+#[test]
+fn every_fuzz_target_is_built_and_has_seeds() {
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/targets")).unwrap() {
+        let path = entry.unwrap().path();
+        let target = path.file_stem().unwrap().to_str().unwrap();
+        check_contains("fuzz/Cargo.toml", &format!("path = \"targets/{target}.rs\""));
+        check_contains("fuzz/seeds.rs", &format!("\"{target}\""));
+    }
+}
+
+#[test]
+fn every_host_is_documented() {
+    for host in Host::ALL {
+        let name = match host {
+            Host::X86_64 => "x86-64",
+            Host::Aarch64 => "AArch64",
+            Host::Riscv64 => "RISC-V",
+            Host::Powerpc64le => "Power",
+            Host::S390x => "IBM Z",
+            Host::Loongarch64 => "LoongArch",
+        };
+        check_contains("README.md", name);
+        check_contains("docs/guide/wrap.md", name);
+    }
+}
+
+#[test]
+fn packages_of_every_host_are_installed() {
+    for host in Host::ALL {
+        if let Some(architecture) = debian::debian(host).architecture
+            && host != Host::X86_64
+        {
+            check_contains("scripts/test", &format!("{}:{architecture}", host.name()));
+        }
+    }
+}
+
+/// Returns the keys of an object in the schema of policies and in the objects that it refers to.
+fn keys(schema: &Value, object: &Value) -> Vec<String> {
+    let target = object["$ref"].as_str().map(|path| schema.pointer(path.trim_start_matches('#')).unwrap());
+    let object = target.unwrap_or(object);
+    let object = if object["items"].is_object() { &object["items"] } else { object };
+    object["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+}
+
+#[test]
+fn every_key_of_a_policy_is_documented() {
+    let schema: Value = serde_json::from_str(&Sandbox::new().fatbin("schema policy").ok()).unwrap();
+    let page = read("docs/guide/check.md");
+    let sections = schema["properties"].as_object().unwrap();
+    let mut count = 0;
+    for key in sections.keys().cloned().chain(sections.values().flat_map(|section| keys(&schema, section))) {
+        let words = page.split(|c: char| !c.is_alphanumeric() && c != '-');
+        assert!(words.into_iter().any(|word| word == key), "docs/guide/check.md lacks {key}");
+        count += 1;
+    }
+    assert!(count > 20, "{count} keys found");
+}
+
+#[test]
+fn every_report_of_a_check_is_documented() {
+    let help = Sandbox::new().fatbin("check --policy p --format none x").err;
+    let formats = help.split_once("[possible values: ").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+    let reports = formats.split(", ").filter(|format| *format != "human");
+    for format in reports {
+        check_contains("docs/guide/check.md", &format!("`{format}`"));
+        check_contains("tests/command-line/check/formats.rs", &format!("\"{format}\""));
+        let action = [read("action.yml").to_lowercase(), read("scripts/ci/check")].concat();
+        assert!(action.contains(format), "neither action.yml nor scripts/ci/check names {format}");
+    }
+}
+
+#[test]
+fn every_drop_in_is_documented_and_compared_with_its_tool() {
+    let (comparisons, messages) = (sources_below("linker-tests"), sources_below("tests/command-line"));
+    for link in Sandbox::new().fatbin("install-links links").ok().lines() {
+        let name = Path::new(link).file_stem().unwrap().to_str().unwrap();
+        check_contains("docs/guide/drop-ins.md", &format!("`{name}`"));
+        assert!(comparisons.contains(&format!("\"{name}")), "linker-tests lacks {name}");
+        assert!(messages.contains(&format!("\"{name}")), "tests/command-line lacks {name}");
+    }
+}

@@ -95,14 +95,16 @@ fn check_lists(text: &str) -> Vec<CheckList<'_>> {
     lists.collect()
 }
 
-/// The files of an item, each followed by its words in parentheses: `` `FILE` (`WORD`, `WORD`) and `FILE` (`WORD`): TEXT``.
+/// The files of an item, each followed by its words in parentheses: `` `FILE` (`WORD`, `WORD`), `FILE` (`WORD`) and `FILE`
+/// (`WORD`): TEXT``.
 fn items_of(item: &str) -> Vec<(&str, Vec<&str>)> {
     let mut found = Vec::new();
-    let mut rest = item;
+    let mut rest = item.trim_start_matches("Optional: ");
     while let Some((file, after)) = rest.strip_prefix('`').and_then(|rest| rest.split_once("` (")) {
         let (words, after) = after.split_once(')').unwrap();
         found.push((file, words.split('`').skip(1).step_by(2).collect()));
-        rest = after.trim_start_matches([' ', '\n']).strip_prefix("and ").unwrap_or_default();
+        let after = after.trim_start_matches([' ', '\n', ',']);
+        rest = after.strip_prefix("and ").unwrap_or(after);
     }
     assert!(!found.is_empty(), "no file with words: {item}");
     found

@@ -89,7 +89,7 @@ fn reads_stored_and_compressed_members_of_zip_and_tar_files() {
     assert_eq!(listed(&zip), expected(&files));
     assert_eq!(listed(&zip_of(&[])), []);
 
-    let long = "folder/".repeat(40) + "c.so";
+    let long = "nested/".repeat(40) + "c.so";
     let files = [("lib/a.so", &one[..]), (long.as_str(), two)];
     let tar = tar_of(&files);
     assert_eq!(listed(&tar), expected(&files));

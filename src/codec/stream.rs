@@ -173,7 +173,7 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
 pub fn frame_content_size(stored: View<'_>) -> Result<u64, Malformed> {
     let stated = zstd_safe::get_frame_content_size(stored.data()).ok().flatten();
     stated.ok_or_else(|| {
-        let cause = Cause::Compressed("its frame does not say how much it gives".to_owned());
+        let cause = Cause::Compressed("the zstd frame does not state its decompressed size".to_owned());
         stored.malformed(field(Codec::Zstd), 0, cause)
     })
 }

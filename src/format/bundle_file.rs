@@ -142,8 +142,8 @@ impl<'data> BundleReader<'data> {
             let entries = index(&ccob)?;
             return Ok(BundleFile { entries, ccob: Some(ccob), next_at });
         }
-        let restored = ccob.decompress(self.limit)?;
-        let inner = BundleReader { view: View::new(&restored), input: None, ..*self };
+        let decompressed = ccob.decompress(self.limit)?;
+        let inner = BundleReader { view: View::new(&decompressed), input: None, ..*self };
         let Some((entries, _)) = inner.plain(inner.view)? else { return Err(BundleFileError::NotABundle) };
         let mut kept = Vec::new();
         for FileEntry { id, location } in entries {

@@ -47,7 +47,7 @@ pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<ContainerVi
     Ok(with_one_image(ContainerType::BundleSection, view, image))
 }
 
-/// Reads one image of several: a zstd frame, or all bytes that are left where there is no frame.
+/// Reads one image of several: a zstd frame, or without a frame all remaining bytes.
 fn sycl<'data>(
     kind: Option<OffloadKind>,
     triple: Option<&'data str>,

@@ -106,8 +106,8 @@ fn removes_added_sections_byte_for_byte() {
         let before = object(kind, &[]);
         let mut larger = b"anything".to_vec();
         larger.extend(added(&before));
-        let restored = without_sections(View::new(&larger).from(8), PREFIX).unwrap();
-        assert!(restored.to_vec() == before, "{kind:?}");
+        let remaining = without_sections(View::new(&larger).from(8), PREFIX).unwrap();
+        assert!(remaining.to_vec() == before, "{kind:?}");
         let untouched = without_sections(View::new(&before), PREFIX).unwrap();
         assert!(untouched.to_vec() == before, "{kind:?}");
     }
@@ -116,7 +116,7 @@ fn removes_added_sections_byte_for_byte() {
 #[test]
 fn removes_added_sections_byte_for_byte_from_an_object_that_does_not_end_in_its_tables() {
     for kind in KINDS {
-        let before = [&object(kind, &[])[..], b"a signature, say"].concat();
+        let before = [&object(kind, &[])[..], b"such as a signature"].concat();
         let bytes = added(&before);
         assert_eq!(sections_named(View::new(&bytes), PREFIX).unwrap().len(), 3, "{kind:?}");
         assert!(without_sections(View::new(&bytes), PREFIX).unwrap().to_vec() == before, "{kind:?}");
@@ -130,16 +130,16 @@ fn removes_added_sections_byte_for_byte_from_an_object_that_does_not_end_in_its_
 #[test]
 fn removes_sections_from_an_object_rewritten_by_another_tool() {
     for kind in KINDS.into_iter().filter(|kind| kind.0 == BinaryFormat::Elf) {
-        let before = [&object(kind, &[])[..], b"a signature, say"].concat();
+        let before = [&object(kind, &[])[..], b"such as a signature"].concat();
         let mut bytes = added(&before);
         // Overwrites the old section table, which nothing refers to any more.
         let end = before.len();
         bytes[end - 100..end].fill(0x55);
-        let restored = without_sections(View::new(&bytes), PREFIX).unwrap().to_vec();
-        assert_ne!(restored, before);
-        assert_eq!(contents(&restored), contents(&before), "{kind:?}");
-        assert!(sections_named(View::new(&restored), PREFIX).unwrap().is_empty());
-        assert!(restored.len() < bytes.len());
+        let remaining = without_sections(View::new(&bytes), PREFIX).unwrap().to_vec();
+        assert_ne!(remaining, before);
+        assert_eq!(contents(&remaining), contents(&before), "{kind:?}");
+        assert!(sections_named(View::new(&remaining), PREFIX).unwrap().is_empty());
+        assert!(remaining.len() < bytes.len());
     }
 }
 
@@ -147,13 +147,13 @@ fn removes_sections_from_an_object_rewritten_by_another_tool() {
 fn removes_a_section_that_symbols_refer_to_and_keeps_its_number() {
     for kind in KINDS {
         let before = object(kind, &["__BUNDLE__device", ".behind_it"]);
-        let restored = without_sections(View::new(&before), PREFIX);
+        let remaining = without_sections(View::new(&before), PREFIX);
         if kind.0 == BinaryFormat::Coff {
-            assert!(restored.unwrap_err().to_string().ends_with("has other sections after those to remove"));
+            assert!(remaining.unwrap_err().to_string().ends_with("has other sections after those to remove"));
             continue;
         }
-        let restored = restored.unwrap().to_vec();
-        let (mut expected, seen) = (contents(&before), contents(&restored));
+        let remaining = remaining.unwrap().to_vec();
+        let (mut expected, seen) = (contents(&before), contents(&remaining));
         expected.sections.retain(|(name, _)| name != "__BUNDLE__device");
         for (_, section) in &mut expected.symbols {
             if section.as_deref() == Some("__BUNDLE__device") {
@@ -161,7 +161,7 @@ fn removes_a_section_that_symbols_refer_to_and_keeps_its_number() {
             }
         }
         assert_eq!(seen, expected, "{kind:?}");
-        assert!(sections_named(View::new(&restored), PREFIX).unwrap().is_empty());
+        assert!(sections_named(View::new(&remaining), PREFIX).unwrap().is_empty());
     }
 }
 

@@ -179,11 +179,11 @@ pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Opti
 /// Returns the first two IDs that exclude each other in a bundle, because one sets a feature that the other leaves
 /// open.
 pub fn conflicting_entries(ids: &[&str]) -> Option<(String, String)> {
-    let mut alike: BTreeMap<(&str, &str), Vec<BundleEntryId>> = BTreeMap::new();
+    let mut by_kind_and_triple: BTreeMap<(&str, &str), Vec<BundleEntryId>> = BTreeMap::new();
     for id in ids.iter().filter_map(|id| BundleEntryId::parse(id)) {
-        alike.entry((id.kind_name, id.triple)).or_default().push(id);
+        by_kind_and_triple.entry((id.kind_name, id.triple)).or_default().push(id);
     }
-    alike.into_values().find_map(|ids| {
+    by_kind_and_triple.into_values().find_map(|ids| {
         let (one, other) = conflict(ids.iter().filter_map(|id| id.target_id))?;
         Some((ids[0].with_target_id(one), ids[0].with_target_id(other)))
     })

@@ -206,8 +206,8 @@ fn a_damaged_stream_never_passes_verification() {
         for at in 32..good.len() {
             let mut bytes = good.clone();
             bytes[at] ^= 0x10;
-            if let Ok(restored) = Ccob::read(View::new(&bytes)).and_then(|ccob| ccob.decompress(Limit::default())) {
-                assert_eq!(restored, full, "a byte without meaning at {at}");
+            if let Ok(decompressed) = Ccob::read(View::new(&bytes)).and_then(|ccob| ccob.decompress(Limit::default())) {
+                assert_eq!(decompressed, full, "a byte without meaning at {at}");
             }
         }
     }

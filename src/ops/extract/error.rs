@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::error::Error;
 use crate::ops::filter::FilterError;
 
-/// Why images cannot be extracted.
+/// Reason why images cannot be extracted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtractError {

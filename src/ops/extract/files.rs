@@ -58,7 +58,7 @@ struct FileWriter<'a> {
 struct BatchOutcome {
     written: Vec<WrittenImage>,
     refused: Vec<ExtractError>,
-    /// Why an output could not be written.
+    /// Error that prevented an output from being written.
     failed: Option<Error>,
 }
 

@@ -66,7 +66,7 @@ pub struct ExtractedFile<'a> {
     pub name: &'a Path,
     /// Number of bytes that were written.
     pub size: u64,
-    /// Hash of these bytes, if there is to be an index.
+    /// Hash of these bytes, if an index is written.
     pub sha256: Option<[u8; 32]>,
 }
 

@@ -18,7 +18,7 @@ use crate::target::{OffloadKind, TargetId, compatibility, nvptx};
 
 pub use apply::{FilterResult, FoundImage, apply, by_file};
 
-/// Why a filter cannot be applied to an image, or accepts none.
+/// Reason why a filter cannot be applied to an image, or accepts none.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterError {

@@ -22,7 +22,7 @@ const KINDS: [&str; 4] = ["host", "openmp", "hip", "hipv4"];
 pub struct Target {
     /// ID under which the target is stored.
     pub id: String,
-    /// Whether the target is the host.
+    /// True if the target is the host.
     pub is_host: bool,
     /// Warning about the part of the target that the tool would lose, if any.
     pub lost: Option<String>,

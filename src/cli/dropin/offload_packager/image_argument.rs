@@ -15,8 +15,8 @@ const KIND: &str = "kind";
 pub struct ImageArgument {
     /// Keys and values in the order in which the tool iterates over them.
     pairs: Vec<(String, String)>,
-    /// Whether a `file` has no `=`. The tool distinguishes it from one with an empty value: the former is no file at all, the
-    /// latter a file without a name.
+    /// True if a `file` has no `=`. The tool distinguishes it from one with an empty value: the former names no file, the
+    /// latter a file with an empty name.
     names_no_file: bool,
 }
 

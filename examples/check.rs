@@ -19,6 +19,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
     let policy = std::fs::read_to_string(arguments.next().ok_or("a policy is missing")?)?;
     let findings = check(&policy, &arguments.collect::<Vec<_>>())?;
-    findings.iter().for_each(|finding| println!("{finding}"));
+    for finding in &findings {
+        println!("{finding}");
+    }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

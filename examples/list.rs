@@ -3,14 +3,14 @@
 use std::error::Error;
 use std::io::{self, Write};
 
-use fatbin::{Access, Input, Scan};
+use fatbin::{Access, Input, OffloadKind, Scan};
 
 /// Lists the device images of one file.
 pub fn list(path: &str, to: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let input = Input::open(path, Access::read())?;
     for image in Scan::new(&input)?.images() {
         let entry = image.image();
-        let [kind, triple, arch] = [entry.kind.map(|kind| kind.name()), entry.triple.as_deref(), entry.arch.as_deref()]
+        let [kind, triple, arch] = [entry.kind.map(OffloadKind::name), entry.triple.as_deref(), entry.arch.as_deref()]
             .map(|field| field.unwrap_or("-"));
         writeln!(to, "{path}: {kind} {triple} {arch}, {} bytes", entry.decompressed_size().unwrap_or_default())?;
     }

@@ -47,7 +47,7 @@ impl<'data> Content<'data> {
 
     /// Returns the runs in order.
     pub fn runs(&self) -> impl Iterator<Item = &[u8]> {
-        self.runs.iter().map(|run| run.as_ref())
+        self.runs.iter().map(AsRef::as_ref)
     }
 
     /// Returns the runs from an offset on; the first one may be partial.

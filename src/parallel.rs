@@ -1,12 +1,13 @@
 //! Work on several items in parallel, with results in the order of the items.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 /// Returns the number of threads that can run at the same time.
 pub fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, |count| count.get())
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, each as

@@ -2,7 +2,7 @@
 //! that needs them compiles them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
@@ -25,7 +25,7 @@ impl Kit {
     pub fn of(host: &Host) -> Result<Arc<Kit>> {
         let index = HOSTS.iter().position(|other| other.name == host.name).context("a host of the table")?;
         // A trial that failed while it held the lock left the value unchanged.
-        let mut kit = KITS[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut kit = KITS[index].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kit) = &*kit {
             return Ok(Arc::clone(kit));
         }

@@ -66,9 +66,10 @@ fn places(view: View<'_>) -> Vec<Place> {
         };
         arches.iter().enumerate().map(place).collect()
     }
-    let places = match view.starts_with(MAGIC_64) {
-        true => MachOFatFile64::parse(view.data()).map(|file| of(file.arches())),
-        false => MachOFatFile32::parse(view.data()).map(|file| of(file.arches())),
+    let places = if view.starts_with(MAGIC_64) {
+        MachOFatFile64::parse(view.data()).map(|file| of(file.arches()))
+    } else {
+        MachOFatFile32::parse(view.data()).map(|file| of(file.arches()))
     };
     places.unwrap_or_default()
 }

@@ -132,7 +132,7 @@ impl<'a> FileFacts<'a> {
     /// Returns the number of bytes in containers with device code.
     pub fn stored(&self) -> u64 {
         let containers = self.survey.file.containers.iter();
-        let with_code = containers.filter(|container| container.images().any(|image| image.is_device_image()));
+        let with_code = containers.filter(|container| container.images().any(Image::is_device_image));
         with_code.map(|container| container.size).fold(0, u64::saturating_add)
     }
 }

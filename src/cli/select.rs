@@ -10,7 +10,7 @@ use super::inputs::InputArguments;
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
 use crate::report;
-use crate::select::AnsweredFile;
+use crate::select::{AnsweredFile, AnsweredSet};
 use crate::target::Device;
 
 /// Show which image each runtime selects on a device, and why it rejects the others
@@ -67,7 +67,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     out.flush()?;
     let mut relevant = answered.iter().flat_map(AnsweredFile::relevant).peekable();
-    let is_served = relevant.peek().is_some() && relevant.all(|set| set.always_selects());
+    let is_served = relevant.peek().is_some() && relevant.all(AnsweredSet::always_selects);
     Ok(match (is_trouble, is_served) {
         (true, _) => Status::Trouble,
         (false, true) => Status::Yes,

@@ -48,7 +48,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if file.failure.is_none() && written.is_ok() {
             written = out.write_all(report::verified_text(&file, file.errors.len() + wrong.len()).as_bytes());
         }
-        wrong.into_iter().for_each(|error| status = status.and(status::report(&error.into())));
+        for error in wrong {
+            status = status.and(status::report(&error.into()));
+        }
     })?;
     written?;
     out.flush()?;

@@ -1,6 +1,7 @@
 //! Compression of output.
 
 use std::io::{self, Write};
+use std::num::NonZero;
 
 use zstd::zstd_safe::CParameter;
 
@@ -86,7 +87,7 @@ fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i3
     encoder.set_pledged_src_size(Some(size))?;
     encoder.include_contentsize(true)?;
     // Use worker threads even on one processor: without them the frame is split differently.
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     encoder.multithread(processors as u32)?;
     let part = (size / PARTS).next_power_of_two().clamp(*PART_SIZES.start(), *PART_SIZES.end());
     encoder.set_parameter(CParameter::JobSize(part as u32))?;

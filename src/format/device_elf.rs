@@ -9,7 +9,8 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
-use crate::target::{amdgpu, nvptx, triple};
+use crate::target::nvptx::{self, Cubin};
+use crate::target::{amdgpu, triple};
 
 /// Properties of a device ELF file, from its headers.
 pub struct DeviceElf<'data> {
@@ -44,7 +45,7 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     let cubin = (machine == elf::EM_CUDA).then(|| cubin(header, endian, view));
     let arch = match machine {
         elf::EM_AMDGPU => amdgpu::target_id_of_e_flags(flags),
-        _ => cubin.as_ref().and_then(|cubin| cubin.arch()).map(|arch| arch.to_string()),
+        _ => cubin.as_ref().and_then(Cubin::arch).map(|arch| arch.to_string()),
     };
     Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, cubin, size })
 }

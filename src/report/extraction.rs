@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::json::{ImageTarget, to_pretty_json};
 use super::text::hexadecimal;
+use crate::codec::Codec;
 use crate::inventory::{File, NestedImage};
 
 /// Name and version of the schema.
@@ -85,7 +86,7 @@ impl Index {
             section: containers.first().and_then(|it| it.section_name()).map(str::to_owned),
             offset: image.offset,
             size: image.size,
-            codec: image.codec.or(containers.iter().rev().find_map(|it| it.codec)).map(|codec| codec.name()),
+            codec: image.codec.or(containers.iter().rev().find_map(|it| it.codec)).map(Codec::name),
             address: file.image_uri(image),
             container_address: containers.iter().rev().find_map(|it| file.uri(it.offset?, it.size)),
         };

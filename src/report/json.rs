@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::text::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
-use crate::inventory::{WrapperKind, WrapperTarget};
+use crate::inventory::{FileFormat, WrapperKind, WrapperTarget};
+use crate::target::OffloadKind;
 use crate::{format, inventory};
 
 /// Name and version of the schema.
@@ -180,7 +181,7 @@ impl<'a> JsonFile<'a> {
     fn new(file: &'a inventory::File) -> Self {
         JsonFile {
             path: &file.path,
-            format: file.format.map(|format| format.name()),
+            format: file.format.map(FileFormat::name),
             size: file.format.map(|_| file.size),
             containers: file.containers.iter().map(|it| JsonContainer::new(file, it, None)).collect(),
             sections: file.sections.iter().map(JsonSection::new).collect(),
@@ -237,7 +238,7 @@ impl<'a> JsonImage<'a> {
             size: image.size,
             address: file.image_uri(image),
             full_size: image.full_size,
-            codec: image.codec.or(codec).map(|codec| codec.name()),
+            codec: image.codec.or(codec).map(Codec::name),
             producer: image.producer.as_deref(),
             format_version: image.format_version.as_deref(),
             sha256: image.sha256.map(hexadecimal),
@@ -256,7 +257,7 @@ impl<'a> ImageTarget<'a> {
     /// Creates the mirror of an image's target.
     pub fn new(image: &'a inventory::Image) -> Self {
         ImageTarget {
-            kind: image.kind.map(|kind| kind.name()),
+            kind: image.kind.map(OffloadKind::name),
             image: image.image_kind.name(),
             triple: image.triple.as_deref().map(Cow::Borrowed),
             arch: image.arch.as_deref().map(Cow::Borrowed),

@@ -4,6 +4,7 @@ use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::format::{ImageKind, UnknownValue};
 use crate::inventory::{Container, File, Image, Node, Section, Wrapper, WrapperKind, WrapperTarget};
+use crate::target::OffloadKind;
 
 fn headings() -> [Column; 8] {
     let [container, section, kind, triple, arch, image] =
@@ -134,7 +135,7 @@ fn row<'a>(containers: impl Iterator<Item = &'a Container>, image: &Image) -> Ve
     vec![
         containers.iter().map(|container| container.container_type.name()).collect::<Vec<_>>().join(" > "),
         or_dash(section),
-        or_dash(image.kind.map(|kind| kind.name())),
+        or_dash(image.kind.map(OffloadKind::name)),
         or_dash(image.triple.as_deref()),
         or_dash(image.arch.as_deref()),
         image.image_kind.name().to_owned(),
@@ -165,7 +166,6 @@ mod tests {
     use super::*;
     use crate::format::ContainerType;
     use crate::inventory::{FileFormat, SectionRef};
-    use crate::target::OffloadKind;
 
     fn file(triple: &str) -> File {
         let image = Image {

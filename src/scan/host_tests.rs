@@ -190,7 +190,7 @@ fn walks_sections_of_mach_o_files_of_every_byte_order_and_size() {
         host.section("__NV_CUDA", "__nv_fatbin", &fat_binary());
         host.section("__DATA", "__nv_fatbin", b"another's section of that name");
         let file = host.scan();
-        assert_eq!(file.format.map(|format| format.name()), Some("mach-o"), "{architecture:?}");
+        assert_eq!(file.format.map(FileFormat::name), Some("mach-o"), "{architecture:?}");
         assert_eq!((archs(&file), file.errors.len()), (vec!["gfx906", "sm_90"], 0), "{architecture:?}");
         assert_eq!(file.containers[0].section_name(), Some("__hip_fatbin"));
     }

@@ -366,7 +366,7 @@ fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
         let line = refused(run, 2);
         match name {
             "wrong hash" => {
-                assert!(line.starts_with("bad: compressed bundle hash at 0x18: hash mismatch: stored 0x"), "{line}")
+                assert!(line.starts_with("bad: compressed bundle hash at 0x18: hash mismatch: stored 0x"), "{line}");
             }
             _ => assert_eq!(line, format!("bad: {message}"), "{name}"),
         }

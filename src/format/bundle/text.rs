@@ -83,10 +83,8 @@ pub fn read<'data>(
     // All markers use the comment syntax of the first.
     let comment = markers.first().map(|marker| marker.comment);
     markers.retain(|marker| Some(marker.comment) == comment);
-    let entries = match markers.iter().any(|marker| marker.is_start) {
-        true => between(view, &markers)?,
-        false => before(view, &markers)?,
-    };
+    let has_start = markers.iter().any(|marker| marker.is_start);
+    let entries = if has_start { between(view, &markers)? } else { before(view, &markers)? };
     Ok((!entries.is_empty()).then_some(entries))
 }
 

@@ -122,6 +122,8 @@ pub fn write<'data>(members: &[FatbinImage<'data>]) -> Option<Content<'data>> {
     let mut header = Vec::new();
     Header { version: VERSION, size }.write(&mut header);
     let mut content = Content::from(header);
-    entries.into_iter().for_each(|entry| content.append(entry));
+    for entry in entries {
+        content.append(entry);
+    }
     Some(content)
 }

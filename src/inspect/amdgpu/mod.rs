@@ -61,7 +61,7 @@ pub fn kernels(
 fn described_kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Kernel> {
     let mut kernels = Vec::new();
     let mut known = HashSet::new();
-    for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()).filter(|symbol| symbol.is_definition()) {
+    for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()).filter(ObjectSymbol::is_definition) {
         let Some(name) = symbol.name().ok().and_then(|name| name.strip_suffix(DESCRIPTOR_SUFFIX)) else { continue };
         if !known.insert(name) {
             continue;

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{BundleError, Result};
-use crate::archive::{self, MemberContent};
+use crate::archive::{ArchiveFormat, MemberContent};
 use crate::bytes::View;
 use crate::codec::Limit;
 use crate::error::Error;
@@ -37,12 +37,12 @@ pub fn is_archive(input: &Input, file_type: Option<FileType>) -> bool {
 
 /// Returns whether a file is a static library.
 pub fn is_library(input: &Input) -> bool {
-    archive::ArchiveFormat::of(input.view()).is_some_and(|form| form.is_library())
+    ArchiveFormat::of(input.view()).is_some_and(ArchiveFormat::is_library)
 }
 
 /// Calls `visit` with every member of an archive, in its order.
 pub fn each_member(input: &Input, visit: &mut dyn FnMut(&BundleMember) -> Result<()>) -> Result<()> {
-    let form = archive::ArchiveFormat::of(input.view()).filter(|form| form.is_library());
+    let form = ArchiveFormat::of(input.view()).filter(|form| form.is_library());
     let Some(form) = form else {
         let archive = FileType::named("a").expect("the type is in the table");
         return Err(BundleError::NotABundle { path: input.path().to_owned(), file_type: Some(archive) });

@@ -98,18 +98,17 @@ impl NameTemplate {
             text += &rest[..at];
             let brace = &rest[at..at + 1];
             rest = &rest[at + 1..];
-            if let Some(behind) = rest.strip_prefix(brace) {
+            if let Some(after_pair) = rest.strip_prefix(brace) {
                 text += brace;
-                rest = behind;
+                rest = after_pair;
                 continue;
             }
-            let (name, behind) = match (brace, rest.split_once('}')) {
-                ("{", Some(split)) => split,
-                _ => return Err(refused("unmatched brace".to_owned())),
+            let ("{", Some((name, after_field))) = (brace, rest.split_once('}')) else {
+                return Err(refused("unmatched brace".to_owned()));
             };
             let index = FIELDS.iter().position(|field| field.name == name);
             fields.push((std::mem::take(&mut text), index.ok_or_else(|| refused(format!("unknown field {name:?}")))?));
-            rest = behind;
+            rest = after_field;
         }
         Ok(NameTemplate { fields, end: text + rest })
     }

@@ -9,10 +9,11 @@ use super::job::ExtractJob;
 use super::name_template::{NameTemplate, NamedImage};
 use super::sanitize::name_part;
 use crate::inventory::Image;
+use crate::target::OffloadKind;
 
 /// Returns `<kind>-<triple>-<arch>.a`, the name of a library for images like this one.
 pub fn library_name(image: &Image) -> String {
-    let known = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let known = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
     let parts: Vec<String> = known.into_iter().flatten().map(name_part).collect();
     if parts.is_empty() { "unknown.a".to_owned() } else { format!("{}.a", parts.join("-")) }
 }

@@ -207,7 +207,7 @@ fn describe(images: &[FilterCandidate<'_>]) -> String {
 
 /// Returns kind, triple and arch of an image, in the words that a filter has for them.
 pub fn target(image: &Image) -> String {
-    let known = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let known = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
     let known: Vec<&str> = known.into_iter().flatten().collect();
     if known.is_empty() { "an image without a target".to_owned() } else { known.join(" ") }
 }

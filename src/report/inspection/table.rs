@@ -9,11 +9,12 @@ use crate::inventory::File;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::survey::InspectedImage;
+use crate::target::OffloadKind;
 
 /// Returns the contents of one image of the file `path`, with a final newline.
 pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Screen) -> String {
     let InspectedImage { number, image, inspection } = inspected;
-    let target = [image.kind.map(|kind| kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    let target = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
     let target = target.into_iter().flatten().chain([image.image_kind.name()]);
     let target: Vec<String> = target.map(printable).collect();
     let kernels = match (inspection.kernels.len(), inspection.not_inspected) {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::escape::escape_invisible;
 use super::verdict::VerdictData;
 use crate::check;
+use crate::codec::Codec;
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
@@ -245,7 +246,7 @@ impl<'a> DataBuilder<'a> {
             offset: image.offset,
             size: image.decompressed_size(),
             stored: image.size,
-            codec: image.codec.or(container.codec).map(|codec| codec.name()),
+            codec: image.codec.or(container.codec).map(Codec::name),
             debug: match inspection.debug.level {
                 DebugLevel::None => "",
                 level => level.name(),

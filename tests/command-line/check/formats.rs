@@ -126,7 +126,7 @@ fn escapes_names_in_every_report() {
     let document = Document::parse(&text).unwrap();
     let known = ["testsuites", "testsuite", "testcase", "failure", "error", "system-out"];
     assert!(
-        document.descendants().filter(|it| it.is_element()).all(|it| known.contains(&it.tag_name().name())),
+        document.descendants().filter(roxmltree::Node::is_element).all(|it| known.contains(&it.tag_name().name())),
         "{text}"
     );
     for format in ["human", "markdown"] {

@@ -6,13 +6,16 @@ use std::path::Path;
 use crate::error::Error;
 use crate::format::ccob::{Ccob, Failure};
 
+/// Consumer of the pieces for a recipient.
+type Consume<'a, T> = dyn FnMut(&mut T, &[u8]) -> Result<(), Error> + 'a;
+
 /// Calls `consume` with the pieces of parts of the decompressed bundle as they are produced, and with the recipient of
 /// the part. The whole bundle is decompressed, because only that verifies it.
 pub fn each_piece_of<T>(
     ccob: &Ccob,
     path: &Path,
     mut parts: Vec<(Range<u64>, T)>,
-    consume: &mut dyn FnMut(&mut T, &[u8]) -> Result<(), Error>,
+    consume: &mut Consume<'_, T>,
     moved: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     let mut at = 0;

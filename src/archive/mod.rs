@@ -41,6 +41,7 @@ pub enum MemberContent<'data> {
     /// In the archive, compressed.
     Packed(Unpack<'data>),
     /// Not readable, for this reason.
+    #[cfg_attr(not(feature = "archives"), allow(dead_code, reason = "only members of packages can be unreadable"))]
     Unreadable(String),
 }
 
@@ -117,6 +118,7 @@ impl ArchiveFormat {
 }
 
 /// Returns the members of an archive, in its order; `None` where the view is not an archive.
+#[cfg(any(test, feature = "cli"))]
 pub fn members(view: View<'_>) -> Option<Members<'_>> {
     ArchiveFormat::of(view).map(|format| (format.members)(view))
 }

@@ -90,7 +90,7 @@ impl<'data> WrapperBuilder<'data> {
         self
     }
 
-    /// Writes the object. Large images are written directly from the slices that were passed to [`Wrapper::image`].
+    /// Writes the object. Large images are written directly from the slices that were passed to [`WrapperBuilder::image`].
     pub fn write_to(&self, output: &mut impl Write) -> Result<(), WrapError> {
         let mut sink = Sink::new([]).with_slices(self.images.iter().map(|image| image.view.data()));
         self.emit(&mut sink)?;

@@ -2,8 +2,8 @@
 //! static library.
 //!
 //! The inventory is known, so what can be refused is refused before anything is written: a filter that matches nothing,
-//! several images for one output. An image passes through each module once: `filter` selects it, [`job`] reads it, and
-//! [`files`] or [`libraries`] writes it and reports it to the observer.
+//! several images for one output. An image passes through each module once: `filter` selects it, `job` reads it, and
+//! `files` or `libraries` writes it and reports it to the observer.
 
 mod batches;
 mod error;

@@ -4,10 +4,10 @@ use super::source_files;
 
 /// Maximum number of documentation comments that begin with a question word. A comment begins with a noun phrase ("Offset
 /// of the string table") or a verb ("Parses", "Returns whether").
-const MAX_QUESTION_WORDS: usize = 5;
+const MAX_QUESTION_WORDS: usize = 0;
 
 /// Maximum number of occurrences of [`SPEECH`] in the source. Files state, record or specify, and programs print or report.
-const MAX_SPEECH: usize = 4;
+const MAX_SPEECH: usize = 0;
 
 /// The words that no documentation comment should begin with.
 const QUESTION_WORDS: [&str; 6] = ["What", "Whether", "How", "Which", "Where", "Why"];

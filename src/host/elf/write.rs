@@ -33,44 +33,10 @@ pub fn write(
     let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.machine, architecture.flags);
     writer.write_file_header(&FileHeader { e_type, e_machine, e_flags, ..Default::default() })?;
 
-    let offsets: Vec<u64> = sections
-        .iter()
-        .map(|section| {
-            let offset = file_offset(section, writer.len());
-            writer.pad_until(offset);
-            for run in section.content().into_iter().flat_map(Content::runs) {
-                writer.write(run);
-            }
-            offset
-        })
-        .collect();
-    let rela_offsets: Vec<u64> = sections
-        .iter()
-        .map(|section| {
-            let offset = writer.write_align_relocation();
-            for relocation in &section.relocations {
-                let r_sym = symbols.index_of[&relocation.target];
-                let (r_offset, r_type, r_addend) = (relocation.offset, relocation.kind, relocation.addend);
-                writer.write_relocation(true, &Rel { r_offset, r_sym, r_type, r_addend });
-            }
-            offset
-        })
-        .collect();
-
-    writer.write_null_symbol();
-    for entry in &symbols.entries {
-        let name = (!entry.name.is_empty()).then(|| writer.add_string(entry.name.as_bytes()));
-        writer.write_symbol(&Sym {
-            section: entry.section.map(|section| section_index(sections, section)),
-            st_name: writer.string_offset(name),
-            st_info: elf::SymbolInfo::new(entry.bind, entry.kind),
-            st_other: entry.other,
-            st_shndx: entry.special_section,
-            st_value: entry.value,
-            st_size: entry.size,
-        });
-    }
-    writer.write_strtab()?;
+    let offsets: Vec<u64> = sections.iter().map(|section| write_contents(&mut writer, section)).collect();
+    let rela_offsets: Vec<u64> =
+        sections.iter().map(|section| write_relocations(&mut writer, section, &symbols)).collect();
+    write_symbols(&mut writer, sections, &symbols)?;
 
     let names: Vec<_> = sections.iter().map(|section| writer.add_section_name(section.name.as_bytes())).collect();
     let rela_names: Vec<_> = sections
@@ -85,18 +51,8 @@ pub fn write(
     writer.write_strtab_section_header();
     writer.write_symtab_section_header(symbols.local_count);
     for (place, section) in sections.iter().enumerate() {
-        let index = writer.write_section_header(&SectionHeader {
-            sh_name: writer.section_name_offset(Some(names[place])),
-            sh_type: section.kind,
-            sh_flags: section.flags,
-            sh_addr: 0,
-            sh_offset: offsets[place],
-            sh_size: section.size(),
-            sh_link: 0,
-            sh_info: 0,
-            sh_addralign: section.alignment,
-            sh_entsize: 0,
-        });
+        let name = writer.section_name_offset(Some(names[place]));
+        let index = writer.write_section_header(&section_header(section, name, offsets[place]));
         debug_assert_eq!(index.0, section_index(sections, place));
         if let Some(name) = rela_names[place] {
             let count = section.relocations.len();
@@ -108,6 +64,66 @@ pub fn write(
     drop(writer);
     sink.replace_start(&header);
     Ok(())
+}
+
+/// Writes the contents of a section, and returns their offset in the file.
+fn write_contents(writer: &mut SinglePhaseWriter<'_>, section: &ElfSection) -> u64 {
+    let offset = file_offset(section, writer.len());
+    writer.pad_until(offset);
+    for run in section.content().into_iter().flat_map(Content::runs) {
+        writer.write(run);
+    }
+    offset
+}
+
+/// Writes the relocations of a section, and returns their offset in the file.
+fn write_relocations(writer: &mut SinglePhaseWriter<'_>, section: &ElfSection, symbols: &SymbolTable) -> u64 {
+    let offset = writer.write_align_relocation();
+    for relocation in &section.relocations {
+        let r_sym = symbols.index_of[&relocation.target];
+        let (r_offset, r_type, r_addend) = (relocation.offset, relocation.kind, relocation.addend);
+        writer.write_relocation(true, &Rel { r_offset, r_sym, r_type, r_addend });
+    }
+    offset
+}
+
+/// Writes the symbol table and its strings.
+fn write_symbols<'a>(
+    writer: &mut SinglePhaseWriter<'a>,
+    sections: &[ElfSection],
+    symbols: &'a SymbolTable<'_>,
+) -> object::write::Result<()> {
+    writer.write_null_symbol();
+    for entry in &symbols.entries {
+        let name = (!entry.name.is_empty()).then(|| writer.add_string(entry.name.as_bytes()));
+        writer.write_symbol(&Sym {
+            section: entry.section.map(|section| section_index(sections, section)),
+            st_name: writer.string_offset(name),
+            st_info: elf::SymbolInfo::new(entry.bind, entry.kind),
+            st_other: entry.other,
+            st_shndx: entry.special_section,
+            st_value: entry.value,
+            st_size: entry.size,
+        });
+    }
+    writer.write_strtab()?;
+    Ok(())
+}
+
+/// Returns the header of a section. `name` is an offset in the table of names.
+fn section_header(section: &ElfSection, name: u32, offset: u64) -> SectionHeader {
+    SectionHeader {
+        sh_name: name,
+        sh_type: section.kind,
+        sh_flags: section.flags,
+        sh_addr: 0,
+        sh_offset: offset,
+        sh_size: section.size(),
+        sh_link: 0,
+        sh_info: 0,
+        sh_addralign: section.alignment,
+        sh_entsize: 0,
+    }
 }
 
 /// Size from which a payload is worth a gap before it, in bytes.

@@ -113,6 +113,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_host_has_a_test_of_its_jumps() {
+        let tests = include_str!("machines/tests.rs");
+        for host in Host::ALL {
+            assert!(tests.contains(&format!("fn {}()", host.name())), "no test for {}", host.name());
+        }
+    }
+
+    #[test]
     fn parses_every_spelling_of_a_triple() {
         let aliases = [("amd64", Host::X86_64), ("arm64", Host::Aarch64), ("ppc64le", Host::Powerpc64le)];
         let names = Host::ALL.map(|host| (host.name(), host)).into_iter().chain(aliases);

@@ -6,7 +6,6 @@ use super::powerpc64le::PowerAssembler;
 use super::riscv64::RiscvAssembler;
 use super::s390x::ZAssembler;
 use super::x86_64::X86Assembler;
-use crate::host::Host;
 use crate::host::assembler::{Assembler, Buffer, Label, Register};
 
 /// Distance of a jump from its own start, and its bytes.
@@ -104,13 +103,6 @@ fn loongarch64() {
         if_not_below,
         &[(0x1_fffc, &[0xec, 0xfe, 0xff, 0x6d]), (-0x2_0000, &[0xec, 0x02, 0x00, 0x6e])],
     );
-}
-
-#[test]
-fn every_host_has_a_test() {
-    for host in Host::ALL {
-        assert!(include_str!("tests.rs").contains(&format!("fn {}()", host.name())), "no test for {}", host.name());
-    }
 }
 
 #[test]

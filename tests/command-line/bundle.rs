@@ -9,11 +9,11 @@ const ONE: &str = "hipv4-amdgcn-amd-amdhsa--gfx906";
 const TWO: &str = "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
 
 /// Returns files for a host, which is an object, and for two devices.
-fn scene() -> Sandbox {
-    let scene = Sandbox::new();
-    scene.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
-    scene.file("one", "code for one\n").file("two", [0, 1, 2, 0xff]).file("empty", "");
-    scene
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
+    sandbox.file("one", "code for one\n").file("two", [0, 1, 2, 0xff]).file("empty", "");
+    sandbox
 }
 
 fn targets() -> String {
@@ -29,19 +29,19 @@ fn refused(run: Run, status: i32) -> String {
 
 #[test]
 fn bundles_lists_and_unbundles_every_type() {
-    let scene = scene();
+    let sandbox = sandbox();
     for file_type in ["i", "ii", "cui", "hipi", "d", "ll", "bc", "s", "o", "gch", "ast"] {
-        scene.fatbin(&format!("bundle --type {file_type} {} -o b", targets())).ok();
+        sandbox.fatbin(&format!("bundle --type {file_type} {} -o b", targets())).ok();
         for options in [String::new(), format!("--type {file_type}")] {
             assert_eq!(
-                scene.fatbin(&format!("list {options} b")).ok(),
+                sandbox.fatbin(&format!("list {options} b")).ok(),
                 format!("{HOST}\n{ONE}\n{TWO}\n"),
                 "{file_type}"
             );
             let wanted = format!("--target {TWO}=x2 --target {HOST}=xh --target {ONE}=x1");
-            scene.fatbin(&format!("unbundle {options} {wanted} b")).ok();
+            sandbox.fatbin(&format!("unbundle {options} {wanted} b")).ok();
             for (out, file) in [("xh", "host"), ("x1", "one"), ("x2", "two")] {
-                assert!(scene.read(out) == scene.read(file), "{file_type}: {file}");
+                assert!(sandbox.read(out) == sandbox.read(file), "{file_type}: {file}");
             }
         }
     }
@@ -49,168 +49,168 @@ fn bundles_lists_and_unbundles_every_type() {
 
 #[test]
 fn compresses_and_decompresses_every_type_except_objects() {
-    let scene = scene();
+    let sandbox = sandbox();
     for file_type in ["ii", "ll", "bc", "gch"] {
         for how in ["--compress", "--compress=zlib --format-version 2", "--compress=zstd --level 19"] {
-            scene.fatbin(&format!("bundle --type {file_type} {how} {} -o b", targets())).ok();
-            assert!(scene.read("b").starts_with(b"CCOB"));
-            assert_eq!(scene.fatbin("list b").ok(), format!("{HOST}\n{ONE}\n{TWO}\n"), "{file_type} {how}");
-            scene.fatbin(&format!("unbundle --target {TWO}=x2 --target {HOST}=xh b")).ok();
-            assert!(scene.read("xh") == scene.read("host") && scene.read("x2") == scene.read("two"));
+            sandbox.fatbin(&format!("bundle --type {file_type} {how} {} -o b", targets())).ok();
+            assert!(sandbox.read("b").starts_with(b"CCOB"));
+            assert_eq!(sandbox.fatbin("list b").ok(), format!("{HOST}\n{ONE}\n{TWO}\n"), "{file_type} {how}");
+            sandbox.fatbin(&format!("unbundle --target {TWO}=x2 --target {HOST}=xh b")).ok();
+            assert!(sandbox.read("xh") == sandbox.read("host") && sandbox.read("x2") == sandbox.read("two"));
         }
     }
-    let message = refused(scene.fatbin(&format!("bundle --type o --compress {} -o b", targets())), 2);
+    let message = refused(sandbox.fatbin(&format!("bundle --type o --compress {} -o b", targets())), 2);
     assert_eq!(message, "host: bundles of object files cannot be compressed");
 }
 
 #[test]
 fn writes_canonical_ids_in_command_line_order() {
-    let scene = scene();
+    let sandbox = sandbox();
     let targets = "--target hip-amdgcn-amd-amdhsa-gfx90a:xnack-:sramecc+=two --target openmp-nvptx64-nvidia-cuda-sm_70=one \
                    --target host-x86_64-linux-gnu=empty --target hip-amdgcn-amd-amdhsa-fiji=one";
-    scene.fatbin(&format!("bundle --type o {targets} -o b")).ok();
+    sandbox.fatbin(&format!("bundle --type o {targets} -o b")).ok();
     let expected = "hip-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-\nopenmp-nvptx64-nvidia-cuda-unknown-sm_70\n\
                     host-x86_64-unknown-linux-gnu-\nhip-amdgcn-amd-amdhsa--gfx803\n";
-    assert_eq!(scene.fatbin("list b").ok(), expected);
+    assert_eq!(sandbox.fatbin("list b").ok(), expected);
 }
 
 #[test]
 fn bundles_device_objects_without_a_host() {
-    let scene = scene();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
-    scene.fatbin(&format!("bundle --type o --align 4096 --target {ONE}=a --target {TWO}=b -o out")).ok();
-    let bytes = scene.read("out");
+    let sandbox = sandbox();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
+    sandbox.fatbin(&format!("bundle --type o --align 4096 --target {ONE}=a --target {TWO}=b -o out")).ok();
+    let bytes = sandbox.read("out");
     assert!(bytes.starts_with(MAGIC) && bytes[4096..].starts_with(b"\x7fELF"));
-    assert!(scene.fatbin("scan out").ok().contains("2 device images"));
+    assert!(sandbox.fatbin("scan out").ok().contains("2 device images"));
 }
 
 #[test]
 fn writes_the_bundle_of_hip_programs_for_an_empty_host() {
-    let scene = scene();
-    scene.fatbin(&format!("bundle --type o --align 4096 --target {HOST}=/dev/null --target {ONE}=one -o b")).ok();
-    let one = scene.read("one");
+    let sandbox = sandbox();
+    sandbox.fatbin(&format!("bundle --type o --align 4096 --target {HOST}=/dev/null --target {ONE}=one -o b")).ok();
+    let one = sandbox.read("one");
     let expected = bundle::write(&[(HOST, &b""[..]), (ONE, &one)], 4096).unwrap().to_vec();
-    assert_eq!(scene.read("b"), expected);
-    scene.fatbin(&format!("unbundle --type o --target {HOST}=xh --target {ONE}=x1 b")).ok();
-    assert_eq!((scene.read("xh"), scene.read("x1")), (Vec::new(), one));
+    assert_eq!(sandbox.read("b"), expected);
+    sandbox.fatbin(&format!("unbundle --type o --target {HOST}=xh --target {ONE}=x1 b")).ok();
+    assert_eq!((sandbox.read("xh"), sandbox.read("x1")), (Vec::new(), one));
 }
 
 #[test]
 fn accepts_an_input_as_the_output() {
-    let scene = scene();
-    scene.fatbin(&format!("bundle --type bc {} -o one", targets())).ok();
-    assert_eq!(scene.fatbin("list one").ok().lines().count(), 3);
-    scene.fatbin(&format!("unbundle --target {ONE}=one one")).ok();
-    assert_eq!(scene.read("one"), b"code for one\n");
+    let sandbox = sandbox();
+    sandbox.fatbin(&format!("bundle --type bc {} -o one", targets())).ok();
+    assert_eq!(sandbox.fatbin("list one").ok().lines().count(), 3);
+    sandbox.fatbin(&format!("unbundle --target {ONE}=one one")).ok();
+    assert_eq!(sandbox.read("one"), b"code for one\n");
 }
 
 #[test]
 fn reads_a_bundle_from_a_pipe_and_writes_one_to_a_pipe() {
-    let scene = scene();
+    let sandbox = sandbox();
     let line = format!(
         "{0} bundle --type bc {1} -o - | {0} unbundle --target {TWO}=- - | cmp - two && {0} bundle --type bc \
          --compress {1} -o - | {0} list -",
         env!("CARGO_BIN_EXE_fatbin"),
         targets()
     );
-    let run = crate::run(std::process::Command::new("sh").args(["-c", &line]).current_dir(scene.path(".")));
+    let run = crate::run(std::process::Command::new("sh").args(["-c", &line]).current_dir(sandbox.path(".")));
     assert_eq!(run.ok(), format!("{HOST}\n{ONE}\n{TWO}\n"));
 }
 
 #[test]
 fn unbundles_compatible_code_and_explains_the_choice() {
-    let scene = scene();
-    scene.fatbin(&format!("bundle --type bc --target {ONE}=one --target {TWO}=two -o b")).ok();
+    let sandbox = sandbox();
+    sandbox.fatbin(&format!("bundle --type bc --target {ONE}=one --target {TWO}=two -o b")).ok();
     let wanted = "hip-amdgcn-amd-amdhsa--gfx906:xnack+";
-    let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
+    let run = sandbox.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
     let expected = format!(
         "fatbin: b: {ONE} is compatible with {wanted}: compatible target IDs\n\
          fatbin: b: {TWO} is incompatible with {wanted}: it is for gfx90a, not for gfx906\n"
     );
     assert_eq!((run.status, run.err), (0, expected));
-    assert_eq!(scene.read("x"), scene.read("one"));
+    assert_eq!(sandbox.read("x"), sandbox.read("one"));
     for (wanted, reason) in [
         ("openmp-amdgcn-amd-amdhsa--gfx906", "its offload kind is hipv4, not openmp"),
         ("hip-amdgcn-amd-amdhsa--gfx90a:sramecc+", "it requires 2 features, the target sets 1"),
         ("hip-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack+", "it requires xnack-, not xnack+"),
         ("hip-amdgcn-amd-amdpal--gfx906", "its triple is amdgcn-amd-amdhsa-, not amdgcn-amd-amdpal-unknown"),
     ] {
-        let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
+        let run = sandbox.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
         assert_eq!(run.status, 1);
         assert!(run.err.contains(&format!("is incompatible with {wanted}: {reason}\n")), "{}", run.err);
         assert!(run.err.ends_with(&format!("b: no entry for {wanted} (available: {ONE}, {TWO})\n")), "{}", run.err);
     }
     let loose = "unbundle --hip-openmp-compatible --target openmp-amdgcn-amd-amdhsa--gfx906=x b";
-    scene.fatbin(loose).ok();
+    sandbox.fatbin(loose).ok();
 }
 
 #[test]
 fn allows_missing_targets_and_treats_other_files_as_the_host_file() {
-    let scene = scene();
-    scene.fatbin(&format!("bundle --type bc --target {HOST}=host --target {ONE}=one -o b")).ok();
-    scene.fatbin(&format!("unbundle --allow-missing --target {TWO}=x2 --target {ONE}=x1 b")).ok();
-    assert_eq!((scene.read("x2"), scene.read("x1")), (Vec::new(), scene.read("one")));
-    scene.fatbin(&format!("unbundle --type o --allow-missing --target {TWO}=x2 --target {HOST}=xh host")).ok();
-    assert!(scene.read("x2").is_empty() && scene.read("xh") == scene.read("host"));
-    let message = refused(scene.fatbin(&format!("unbundle --type o --target {HOST}=xh host")), 2);
+    let sandbox = sandbox();
+    sandbox.fatbin(&format!("bundle --type bc --target {HOST}=host --target {ONE}=one -o b")).ok();
+    sandbox.fatbin(&format!("unbundle --allow-missing --target {TWO}=x2 --target {ONE}=x1 b")).ok();
+    assert_eq!((sandbox.read("x2"), sandbox.read("x1")), (Vec::new(), sandbox.read("one")));
+    sandbox.fatbin(&format!("unbundle --type o --allow-missing --target {TWO}=x2 --target {HOST}=xh host")).ok();
+    assert!(sandbox.read("x2").is_empty() && sandbox.read("xh") == sandbox.read("host"));
+    let message = refused(sandbox.fatbin(&format!("unbundle --type o --target {HOST}=xh host")), 2);
     assert_eq!(message, "host: not a bundle of type o (objects)");
 }
 
 #[test]
 fn prints_sizes_ratio_speed_and_hash_when_verbose() {
-    let scene = scene();
-    scene.file("zeros", vec![0; 100_000]);
-    let run = scene.fatbin(&format!("bundle -v --type bc --compress --target {ONE}=zeros -o b"));
-    let size = scene.read("b").len();
+    let sandbox = sandbox();
+    sandbox.file("zeros", vec![0; 100_000]);
+    let run = sandbox.fatbin(&format!("bundle -v --type bc --compress --target {ONE}=zeros -o b"));
+    let size = sandbox.read("b").len();
     let lines: Vec<&str> = run.err.lines().collect();
     assert_eq!(lines[0], format!("fatbin: b: {ONE}: 100000 bytes"));
     assert_eq!(lines[1], format!("fatbin: b: {size} bytes"));
     let figures = format!("fatbin: b: version 3, zstd level 3: {} bytes for 100087 (", size - 32);
     assert!(lines[2].starts_with(&figures) && lines[2].contains(" MiB/s, MD5 begins "), "{}", run.err);
     let hash = lines[2].rsplit(' ').next().unwrap();
-    let run = scene.fatbin(&format!("unbundle -v --target {ONE}=x b"));
+    let run = sandbox.fatbin(&format!("unbundle -v --target {ONE}=x b"));
     assert!(run.err.contains(hash) && run.err.ends_with(&format!("fatbin: x: {ONE}: 100000 bytes\n")), "{}", run.err);
 }
 
 #[test]
 fn lists_several_bundles_in_one_file_and_rejects_them_as_one() {
-    let scene = scene();
-    scene.fatbin(&format!("bundle --type bc --target {ONE}=one -o a")).ok();
-    scene.fatbin(&format!("bundle --type bc --compress --target {TWO}=two -o b")).ok();
-    let (a, b) = (scene.read("a"), scene.read("b"));
-    scene.file("all", [&a[..], &[0; 77], &b, &a].concat());
-    assert_eq!(scene.fatbin("list all").ok(), format!("{ONE}\n{TWO}\n{ONE}\n"));
-    let listed = scene.fatbin("list -H a b").ok();
+    let sandbox = sandbox();
+    sandbox.fatbin(&format!("bundle --type bc --target {ONE}=one -o a")).ok();
+    sandbox.fatbin(&format!("bundle --type bc --compress --target {TWO}=two -o b")).ok();
+    let (a, b) = (sandbox.read("a"), sandbox.read("b"));
+    sandbox.file("all", [&a[..], &[0; 77], &b, &a].concat());
+    assert_eq!(sandbox.fatbin("list all").ok(), format!("{ONE}\n{TWO}\n{ONE}\n"));
+    let listed = sandbox.fatbin("list -H a b").ok();
     assert_eq!(listed, format!("a: {ONE}\nb: {TWO}\n"));
-    let message = refused(scene.fatbin(&format!("unbundle --target {ONE}=x all")), 2);
+    let message = refused(sandbox.fatbin(&format!("unbundle --target {ONE}=x all")), 2);
     let at = a.len() + 77;
     assert_eq!(
         message,
         format!("all: more data follows the first bundle at {at:#x}; use extract to extract all images")
     );
-    scene.file("tail", [&a[..], b"garbage"].concat());
-    let run = scene.fatbin("list tail");
+    sandbox.file("tail", [&a[..], b"garbage"].concat());
+    let run = sandbox.fatbin("list tail");
     assert_eq!((run.status, run.out), (2, format!("{ONE}\n")));
     assert_eq!(run.err, "fatbin: tail: not a bundle\n");
 }
 
 #[test]
 fn exits_with_1_when_there_is_nothing_to_list() {
-    let scene = scene();
+    let sandbox = sandbox();
     for nothing in ["one", "host", "empty"] {
-        let run = scene.fatbin(&format!("list {nothing}"));
+        let run = sandbox.fatbin(&format!("list {nothing}"));
         assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "", ""), "{nothing}");
     }
 }
 
 #[test]
 fn reports_each_mistake_in_a_new_bundle_on_one_line() {
-    let scene = scene();
-    scene.file("marked", format!("a\n// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
-    scene.file("begins-marked", format!("// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
-    scene.file("mach-o", b"\xcf\xfa\xed\xfe\x07\0\0\x01 and so on");
-    scene.fatbin(&format!("bundle --type o {} -o bundled", targets())).ok();
-    scene.file("b", "old");
+    let sandbox = sandbox();
+    sandbox.file("marked", format!("a\n// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
+    sandbox.file("begins-marked", format!("// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
+    sandbox.file("mach-o", b"\xcf\xfa\xed\xfe\x07\0\0\x01 and so on");
+    sandbox.fatbin(&format!("bundle --type o {} -o bundled", targets())).ok();
+    sandbox.file("b", "old");
     let shape = "expected <offload kind>-<triple>[-<target id>]";
     let cases = [
         (format!("--type bc --target {ONE}=one --target {ONE}=two"), format!("duplicate target {ONE}")),
@@ -269,8 +269,8 @@ fn reports_each_mistake_in_a_new_bundle_on_one_line() {
         ),
     ];
     for (arguments, message) in cases {
-        assert_eq!(refused(scene.fatbin(&format!("bundle {arguments} -o b")), 2), message, "{arguments}");
-        assert_eq!(scene.read("b"), b"old", "{arguments}");
+        assert_eq!(refused(sandbox.fatbin(&format!("bundle {arguments} -o b")), 2), message, "{arguments}");
+        assert_eq!(sandbox.read("b"), b"old", "{arguments}");
     }
     for usage in [
         "bundle --type q --target x=y -o b",
@@ -284,17 +284,17 @@ fn reports_each_mistake_in_a_new_bundle_on_one_line() {
         "unbundle b",
         "list",
     ] {
-        let run = scene.fatbin(usage);
+        let run = sandbox.fatbin(usage);
         assert!(run.status == 2 && run.out.is_empty() && !run.err.is_empty(), "{usage}: {}", run.err);
     }
 }
 
 #[test]
 fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
-    let scene = scene();
-    scene.fatbin(&format!("bundle --type bc {} -o good", targets())).ok();
-    scene.fatbin(&format!("bundle --type bc --compress {} -o packed", targets())).ok();
-    let good = scene.read("good");
+    let sandbox = sandbox();
+    sandbox.fatbin(&format!("bundle --type bc {} -o good", targets())).ok();
+    sandbox.fatbin(&format!("bundle --type bc --compress {} -o packed", targets())).ok();
+    let good = sandbox.read("good");
     let put = |at: usize, value: u64| {
         let mut bytes = good.clone();
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
@@ -303,15 +303,15 @@ fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
     let size = good.len() as u64;
     let second = 56 + HOST.len();
     let index_end = 32 + 3 * 24 + HOST.len() + ONE.len() + TWO.len();
-    let host_end = index_end + scene.read("host").len();
-    let mut wrong_hash = scene.read("packed");
+    let host_end = index_end + sandbox.read("host").len();
+    let mut wrong_hash = sandbox.read("packed");
     wrong_hash[24] ^= 1;
-    let mut lying = scene.read("packed");
+    let mut lying = sandbox.read("packed");
     lying[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
     let third = second + 24 + ONE.len();
     let mut path_in_id = good.clone();
     path_in_id[second + 24 + 6..second + 24 + 9].copy_from_slice(b"/..");
-    let packed_size = scene.read("packed").len() - 32;
+    let packed_size = sandbox.read("packed").len() - 32;
     let cases = [
         (
             "truncated",
@@ -361,8 +361,8 @@ fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
         ),
     ];
     for (name, bytes, message) in cases {
-        scene.file("bad", bytes).file("x1", "old").file("x2", "old");
-        let run = scene.fatbin(&format!("unbundle --target {ONE}=x1 --target {TWO}=x2 bad"));
+        sandbox.file("bad", bytes).file("x1", "old").file("x2", "old");
+        let run = sandbox.fatbin(&format!("unbundle --target {ONE}=x1 --target {TWO}=x2 bad"));
         let line = refused(run, 2);
         match name {
             "wrong hash" => {
@@ -370,32 +370,35 @@ fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
             }
             _ => assert_eq!(line, format!("bad: {message}"), "{name}"),
         }
-        assert_eq!((scene.read("x1"), scene.read("x2")), (b"old".to_vec(), b"old".to_vec()), "{name}");
+        assert_eq!((sandbox.read("x1"), sandbox.read("x2")), (b"old".to_vec(), b"old".to_vec()), "{name}");
     }
 }
 
 #[test]
 fn rejects_duplicate_ids_and_duplicate_outputs() {
-    let scene = scene();
+    let sandbox = sandbox();
     let bytes = bundle::write(&[(ONE, &b"1"[..]), (ONE, b"2")], 1).unwrap().to_vec();
-    scene.file("b", bytes);
-    assert_eq!(refused(scene.fatbin(&format!("unbundle --target {ONE}=x b")), 2), format!("b: duplicate entry {ONE}"));
-    scene.fatbin(&format!("bundle --type bc {} -o b", targets())).ok();
+    sandbox.file("b", bytes);
+    assert_eq!(
+        refused(sandbox.fatbin(&format!("unbundle --target {ONE}=x b")), 2),
+        format!("b: duplicate entry {ONE}")
+    );
+    sandbox.fatbin(&format!("bundle --type bc {} -o b", targets())).ok();
     let twice = format!("unbundle --target {ONE}=x --target {TWO}=./x b");
-    assert_eq!(refused(scene.fatbin(&twice), 2), "./x: duplicate output");
-    assert!(!scene.path("x").exists());
-    scene.file("x", "old");
-    std::fs::hard_link(scene.path("x"), scene.path("y")).unwrap();
+    assert_eq!(refused(sandbox.fatbin(&twice), 2), "./x: duplicate output");
+    assert!(!sandbox.path("x").exists());
+    sandbox.file("x", "old");
+    std::fs::hard_link(sandbox.path("x"), sandbox.path("y")).unwrap();
     let linked = format!("unbundle --target {ONE}=x --target {TWO}=y b");
-    assert_eq!(refused(scene.fatbin(&linked), 2), "y: duplicate output");
-    scene.fatbin(&format!("unbundle --target {ONE}=/dev/null --target {TWO}=/dev/null b")).ok();
+    assert_eq!(refused(sandbox.fatbin(&linked), 2), "y: duplicate output");
+    sandbox.fatbin(&format!("unbundle --target {ONE}=/dev/null --target {TWO}=/dev/null b")).ok();
 }
 
 #[test]
 fn rejects_a_type_that_the_bundle_does_not_have() {
-    let scene = scene();
-    scene.fatbin(&format!("bundle --type ii {} -o texts", targets())).ok();
-    scene.fatbin(&format!("bundle --type bc {} -o binary", targets())).ok();
+    let sandbox = sandbox();
+    sandbox.fatbin(&format!("bundle --type ii {} -o texts", targets())).ok();
+    sandbox.fatbin(&format!("bundle --type bc {} -o binary", targets())).ok();
     let cases = [
         ("bc", "texts", "texts: not a bundle of type bc (LLVM bitcode)"),
         ("ll", "texts", "texts: not a bundle of type ll (LLVM IR as text)"),
@@ -403,26 +406,26 @@ fn rejects_a_type_that_the_bundle_does_not_have() {
         ("bc", "host", "host: not a bundle of type bc (LLVM bitcode)"),
     ];
     for (file_type, input, message) in cases {
-        let run = scene.fatbin(&format!("unbundle --type {file_type} --target {HOST}=x {input}"));
+        let run = sandbox.fatbin(&format!("unbundle --type {file_type} --target {HOST}=x {input}"));
         assert_eq!(refused(run, 2), message);
     }
 }
 
 #[test]
 fn links_a_bundled_host_object_and_unbundles_the_original_bytes() {
-    let scene = Sandbox::new();
-    scene.file("host.c", fixture("host.c")).file("one", "code");
+    let sandbox = Sandbox::new();
+    sandbox.file("host.c", fixture("host.c")).file("one", "code");
     let cc = |line: &str| {
-        let run = crate::run(std::process::Command::new("cc").args(line.split(' ')).current_dir(scene.path(".")));
+        let run = crate::run(std::process::Command::new("cc").args(line.split(' ')).current_dir(sandbox.path(".")));
         run.ok();
     };
-    scene.file("main.c", "int main(void) { return 0; }\n");
+    sandbox.file("main.c", "int main(void) { return 0; }\n");
     cc("-c main.c -o main.o");
-    scene.fatbin(&format!("bundle --type o --target {HOST}=main.o --target {ONE}=one -o b.o")).ok();
+    sandbox.fatbin(&format!("bundle --type o --target {HOST}=main.o --target {ONE}=one -o b.o")).ok();
     cc("b.o -o program");
-    assert!(crate::run(&mut std::process::Command::new(scene.path("program"))).ok().is_empty());
-    let program = scene.read("program");
+    assert!(crate::run(&mut std::process::Command::new(sandbox.path("program"))).ok().is_empty());
+    let program = sandbox.read("program");
     assert!(!program.windows(MAGIC.len()).any(|window| window == MAGIC), "linkers leave the sections out");
-    scene.fatbin(&format!("unbundle --type o --target {HOST}=restored.o b.o")).ok();
-    assert!(scene.read("restored.o") == scene.read("main.o"));
+    sandbox.fatbin(&format!("unbundle --type o --target {HOST}=restored.o b.o")).ok();
+    assert!(sandbox.read("restored.o") == sandbox.read("main.o"));
 }

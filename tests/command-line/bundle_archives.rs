@@ -13,17 +13,17 @@ const ONE: &str = "hip-amdgcn-amd-amdhsa--gfx906";
 const TWO: &str = "hip-amdgcn-amd-amdhsa--gfx90a:xnack+";
 
 /// Returns files for a host, which is an object, and for two devices.
-fn scene() -> Sandbox {
-    let scene = Sandbox::new();
-    scene.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
-    scene.file("one", "code for one\n").file("two", [0, 1, 2, 0xff]);
-    scene
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-x86_64.so", "image").fatbin("wrap --kind openmp -o host image").ok();
+    sandbox.file("one", "code for one\n").file("two", [0, 1, 2, 0xff]);
+    sandbox
 }
 
-fn bundle(scene: &Sandbox, how: &str, output: &str) -> Vec<u8> {
+fn bundle(sandbox: &Sandbox, how: &str, output: &str) -> Vec<u8> {
     let targets = format!("--target {HOST}=host --target {ONE}=one --target {TWO}=two");
-    scene.fatbin(&format!("bundle {how} {targets} -o {output}")).ok();
-    scene.read(output)
+    sandbox.fatbin(&format!("bundle {how} {targets} -o {output}")).ok();
+    sandbox.read(output)
 }
 
 /// Returns an archive in GNU's format.
@@ -61,8 +61,8 @@ fn thin(members: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 /// Returns the names and contents of the members of an archive.
-fn members(scene: &Sandbox, name: &str) -> Vec<(String, Vec<u8>)> {
-    let bytes = scene.read(name);
+fn members(sandbox: &Sandbox, name: &str) -> Vec<(String, Vec<u8>)> {
+    let bytes = sandbox.read(name);
     let members = archive::members(View::new(&bytes)).expect("an archive").unwrap();
     let read = members.into_iter().map(|member| {
         let MemberContent::Here(view) = member.content else { panic!("an archive with its members inside") };
@@ -83,82 +83,82 @@ fn in_one(stem: &str) -> String {
 
 #[test]
 fn writes_an_archive_per_target_from_members_in_every_form() {
-    let scene = scene();
+    let sandbox = sandbox();
     let forms = [
-        ("binary.o", bundle(&scene, "--type bc", "b")),
-        ("object.o", bundle(&scene, "--type o", "b")),
-        ("text.s", bundle(&scene, "--type s", "b")),
-        ("zstd.o", bundle(&scene, "--type bc --compress", "b")),
-        ("zlib.o", bundle(&scene, "--type bc --compress=zlib --format-version 2", "b")),
-        ("text-zstd.s", bundle(&scene, "--type s --compress", "b")),
+        ("binary.o", bundle(&sandbox, "--type bc", "b")),
+        ("object.o", bundle(&sandbox, "--type o", "b")),
+        ("text.s", bundle(&sandbox, "--type s", "b")),
+        ("zstd.o", bundle(&sandbox, "--type bc --compress", "b")),
+        ("zlib.o", bundle(&sandbox, "--type bc --compress=zlib --format-version 2", "b")),
+        ("text-zstd.s", bundle(&sandbox, "--type s --compress", "b")),
         ("empty.o", Vec::new()),
         ("notes.txt", b"no bundle".to_vec()),
-        ("plain.o", scene.read("host")),
+        ("plain.o", sandbox.read("host")),
     ];
     let forms: Vec<(&str, &[u8])> = forms.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
     for (name, bytes) in &forms {
-        scene.file(name, bytes);
+        sandbox.file(name, bytes);
     }
     let stems = ["binary", "object", "text", "zstd", "zlib", "text-zstd"];
     for (dialect, bytes) in [("gnu", gnu(&forms)), ("bsd", bsd(&forms)), ("thin", thin(&forms))] {
-        scene.file("all.a", &bytes);
+        sandbox.file("all.a", &bytes);
         for options in ["", "--type a"] {
             let wanted = format!("--target {HOST}=h.a --target {ONE}=1.a --target {TWO}=2.a");
-            scene.fatbin(&format!("unbundle {options} {wanted} all.a")).ok();
+            sandbox.fatbin(&format!("unbundle {options} {wanted} all.a")).ok();
             let expected: Vec<_> = stems.iter().map(|stem| (in_one(stem), b"code for one\n".to_vec())).collect();
-            assert_eq!(members(&scene, "1.a"), expected, "{dialect}");
-            let names: Vec<String> = members(&scene, "2.a").into_iter().map(|(name, _)| name).collect();
+            assert_eq!(members(&sandbox, "1.a"), expected, "{dialect}");
+            let names: Vec<String> = members(&sandbox, "2.a").into_iter().map(|(name, _)| name).collect();
             let two = "hip-amdgcn-amd-amdhsa--gfx90a_xnack+";
             assert_eq!(names, stems.map(|stem| format!("{stem}-{two}{stem}.bc")));
-            assert!(members(&scene, "2.a").iter().all(|(_, bytes)| *bytes == [0, 1, 2, 0xff]));
-            let hosts = members(&scene, "h.a");
+            assert!(members(&sandbox, "2.a").iter().all(|(_, bytes)| *bytes == [0, 1, 2, 0xff]));
+            let hosts = members(&sandbox, "h.a");
             assert_eq!(hosts[2].0, format!("text-{HOST}text.s"));
-            assert!(hosts.len() == 6 && hosts.iter().all(|(_, bytes)| *bytes == scene.read("host")), "{dialect}");
-            let listed = scene.fatbin(&format!("list {options} all.a")).ok();
+            assert!(hosts.len() == 6 && hosts.iter().all(|(_, bytes)| *bytes == sandbox.read("host")), "{dialect}");
+            let listed = sandbox.fatbin(&format!("list {options} all.a")).ok();
             assert_eq!(listed, format!("{HOST}\n{ONE}\n{TWO}\n").repeat(6), "{dialect}");
         }
     }
-    let listed = scene.fatbin("list -H all.a").ok();
+    let listed = sandbox.fatbin("list -H all.a").ok();
     assert_eq!(listed.lines().nth(3), Some(format!("all.a!object.o: {HOST}").as_str()));
 }
 
 #[test]
 fn reads_members_with_several_bundles_back_to_back() {
-    let scene = scene();
-    let zstd = bundle(&scene, "--type bc --compress", "b");
-    let plain = bundle(&scene, "--type bc", "b");
-    scene.file("new", "newer code\n").fatbin(&format!("bundle --type bc --compress --target {ONE}=new -o b")).ok();
-    let other = scene.read("b");
+    let sandbox = sandbox();
+    let zstd = bundle(&sandbox, "--type bc --compress", "b");
+    let plain = bundle(&sandbox, "--type bc", "b");
+    sandbox.file("new", "newer code\n").fatbin(&format!("bundle --type bc --compress --target {ONE}=new -o b")).ok();
+    let other = sandbox.read("b");
     let several = [&zstd[..], &other, &[0; 100], &plain, &other, &[0; 7]].concat();
-    scene.file("several.a", gnu(&[("s.o", &several)]));
-    scene.fatbin(&format!("unbundle --target {ONE}=1.a --target {TWO}=2.a several.a")).ok();
+    sandbox.file("several.a", gnu(&[("s.o", &several)]));
+    sandbox.fatbin(&format!("unbundle --target {ONE}=1.a --target {TWO}=2.a several.a")).ok();
     let (old, new) = (b"code for one\n".to_vec(), b"newer code\n".to_vec());
     let expected: Vec<_> = [&old, &new, &old, &new].map(|code| (in_one("s"), code.clone())).to_vec();
-    assert_eq!(members(&scene, "1.a"), expected);
-    assert_eq!(members(&scene, "2.a").len(), 2);
-    assert_eq!(scene.fatbin("list several.a").ok().lines().count(), 8);
+    assert_eq!(members(&sandbox, "1.a"), expected);
+    assert_eq!(members(&sandbox, "2.a").len(), 2);
+    assert_eq!(sandbox.fatbin("list several.a").ok().lines().count(), 8);
 }
 
 #[test]
 fn extracts_members_with_the_same_name_in_order() {
-    let scene = scene();
-    let one = bundle(&scene, "--type bc", "b");
-    scene.file("one", "other\n");
-    let other = bundle(&scene, "--type o", "b");
-    scene.file("twice.a", gnu(&[("in/a.o", &one), ("a.o", &other)]));
-    scene.fatbin(&format!("unbundle --target {ONE}=1.a twice.a")).ok();
+    let sandbox = sandbox();
+    let one = bundle(&sandbox, "--type bc", "b");
+    sandbox.file("one", "other\n");
+    let other = bundle(&sandbox, "--type o", "b");
+    sandbox.file("twice.a", gnu(&[("in/a.o", &one), ("a.o", &other)]));
+    sandbox.fatbin(&format!("unbundle --target {ONE}=1.a twice.a")).ok();
     let expected = [(in_one("a"), b"code for one\n".to_vec()), (in_one("a"), b"other\n".to_vec())];
-    assert_eq!(members(&scene, "1.a"), expected);
+    assert_eq!(members(&sandbox, "1.a"), expected);
 }
 
 #[test]
 fn extracts_all_compatible_code_and_explains_the_choice() {
-    let scene = scene();
-    let a = bundle(&scene, "--type bc", "b");
-    scene.fatbin("bundle --type bc --target hipv4-amdgcn-amd-amdhsa--gfx90a=two -o b").ok();
-    scene.file("all.a", gnu(&[("a.o", &a), ("b.o", &scene.read("b"))]));
+    let sandbox = sandbox();
+    let a = bundle(&sandbox, "--type bc", "b");
+    sandbox.fatbin("bundle --type bc --target hipv4-amdgcn-amd-amdhsa--gfx90a=two -o b").ok();
+    sandbox.file("all.a", gnu(&[("a.o", &a), ("b.o", &sandbox.read("b"))]));
     let wanted = "hip-amdgcn-amd-amdhsa--gfx90a:sramecc-:xnack+";
-    let run = scene.fatbin(&format!("unbundle --explain --target {wanted}=x.a all.a"));
+    let run = sandbox.fatbin(&format!("unbundle --explain --target {wanted}=x.a all.a"));
     let expected = format!(
         "fatbin: all.a!a.o: {HOST} is incompatible with {wanted}: its offload kind is host, not hip\n\
          fatbin: all.a!a.o: {ONE} is incompatible with {wanted}: it is for gfx906, not for gfx90a\n\
@@ -166,77 +166,77 @@ fn extracts_all_compatible_code_and_explains_the_choice() {
          fatbin: all.a!b.o: hipv4-amdgcn-amd-amdhsa--gfx90a is compatible with {wanted}: compatible target IDs\n"
     );
     assert_eq!((run.status, run.err), (0, expected));
-    let names: Vec<String> = members(&scene, "x.a").into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = members(&sandbox, "x.a").into_iter().map(|(name, _)| name).collect();
     let expected =
         ["a-hip-amdgcn-amd-amdhsa--gfx90a_xnack+a.bc", "b-hipv4-amdgcn-amd-amdhsa--gfx90ab.bc"].map(str::to_owned);
     assert_eq!(names, expected);
 
     let openmp = "openmp-amdgcn-amd-amdhsa--gfx906";
-    assert_eq!(scene.fatbin(&format!("unbundle --target {openmp}=x.a all.a")).status, 1);
-    scene.fatbin(&format!("unbundle --hip-openmp-compatible --target {openmp}=x.a all.a")).ok();
-    assert_eq!(members(&scene, "x.a")[0].0, in_one("a"));
+    assert_eq!(sandbox.fatbin(&format!("unbundle --target {openmp}=x.a all.a")).status, 1);
+    sandbox.fatbin(&format!("unbundle --hip-openmp-compatible --target {openmp}=x.a all.a")).ok();
+    assert_eq!(members(&sandbox, "x.a")[0].0, in_one("a"));
 }
 
 #[test]
 fn reports_missing_targets_and_writes_no_archive_unless_allowed() {
-    let scene = scene();
-    let a = bundle(&scene, "--type bc", "b");
-    scene.file("all.a", gnu(&[("a.o", &a), ("b.o", &a)]));
+    let sandbox = sandbox();
+    let a = bundle(&sandbox, "--type bc", "b");
+    sandbox.file("all.a", gnu(&[("a.o", &a), ("b.o", &a)]));
     let (x, y) = ("hip-amdgcn-amd-amdhsa--gfx1100", "hip-amdgcn-amd-amdhsa--gfx1030");
     let wanted = format!("--target {ONE}=1.a --target {x}=x.a --target {y}=y.a");
-    let before = scene.names();
-    let message = refused(scene.fatbin(&format!("unbundle {wanted} all.a")), 1);
+    let before = sandbox.names();
+    let message = refused(sandbox.fatbin(&format!("unbundle {wanted} all.a")), 1);
     assert_eq!(message, format!("all.a: no entry for {y}, {x} (available: {ONE}, {TWO}, {HOST})"));
-    assert_eq!(scene.names(), before);
-    scene.fatbin(&format!("unbundle --allow-missing {wanted} all.a")).ok();
-    assert_eq!((scene.read("x.a"), scene.read("y.a")), (b"!<arch>\n".to_vec(), b"!<arch>\n".to_vec()));
-    assert_eq!(members(&scene, "1.a").len(), 2);
+    assert_eq!(sandbox.names(), before);
+    sandbox.fatbin(&format!("unbundle --allow-missing {wanted} all.a")).ok();
+    assert_eq!((sandbox.read("x.a"), sandbox.read("y.a")), (b"!<arch>\n".to_vec(), b"!<arch>\n".to_vec()));
+    assert_eq!(members(&sandbox, "1.a").len(), 2);
 
-    scene.file("none.a", b"!<arch>\n");
-    let message = refused(scene.fatbin(&format!("unbundle --target {ONE}=n.a none.a")), 1);
+    sandbox.file("none.a", b"!<arch>\n");
+    let message = refused(sandbox.fatbin(&format!("unbundle --target {ONE}=n.a none.a")), 1);
     assert_eq!(message, format!("none.a: no entry for {ONE} (available: none)"));
-    scene.fatbin(&format!("unbundle --allow-missing --target {ONE}=n.a none.a")).ok();
-    assert_eq!(scene.read("n.a"), b"!<arch>\n");
+    sandbox.fatbin(&format!("unbundle --allow-missing --target {ONE}=n.a none.a")).ok();
+    assert_eq!(sandbox.read("n.a"), b"!<arch>\n");
     for arguments in ["none.a", "--type a none.a", "--type a one", "--type o all.a"] {
-        let run = scene.fatbin(&format!("list {arguments}"));
+        let run = sandbox.fatbin(&format!("list {arguments}"));
         assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "", ""), "{arguments}");
     }
 }
 
 #[test]
 fn checks_for_conflicting_target_ids_on_request() {
-    let scene = scene();
+    let sandbox = sandbox();
     let open = "hip-amdgcn-amd-amdhsa--gfx90a";
     let two = |one: &str, other: &str| bundle::write(&[(one, &b"1"[..]), (other, b"2")], 1).unwrap().to_vec();
     let unbundle = format!("unbundle --check-input-archive --target {TWO}=x.a");
-    let a = bundle(&scene, "--type bc --compress", "b");
-    scene.file("bad.a", gnu(&[("a.o", &a), ("bad.o", &two(TWO, open))]));
-    let message = refused(scene.fatbin(&format!("{unbundle} bad.a")), 2);
+    let a = bundle(&sandbox, "--type bc --compress", "b");
+    sandbox.file("bad.a", gnu(&[("a.o", &a), ("bad.o", &two(TWO, open))]));
+    let message = refused(sandbox.fatbin(&format!("{unbundle} bad.a")), 2);
     let expected = "all entries for a processor must set the same features";
     assert_eq!(message, format!("bad.a!bad.o: conflicting entries {open} and {TWO}: {expected}"));
     // Without the check, all code is compatible.
-    scene.fatbin(&format!("unbundle --target {TWO}=x.a bad.a")).ok();
-    assert_eq!(members(&scene, "x.a").len(), 3);
+    sandbox.fatbin(&format!("unbundle --target {TWO}=x.a bad.a")).ok();
+    assert_eq!(members(&sandbox, "x.a").len(), 3);
     // IDs of two bundles do not share one, and two values of a feature do not conflict.
     let off = two(TWO, &format!("{open}:xnack-"));
-    scene.file("fine.a", gnu(&[("a.o", &a), ("off.o", &off), ("open.o", &two(ONE, open))]));
-    scene.fatbin(&format!("{unbundle} fine.a")).ok();
-    let message = refused(scene.fatbin(&format!("{unbundle} b")), 2);
+    sandbox.file("fine.a", gnu(&[("a.o", &a), ("off.o", &off), ("open.o", &two(ONE, open))]));
+    sandbox.fatbin(&format!("{unbundle} fine.a")).ok();
+    let message = refused(sandbox.fatbin(&format!("{unbundle} b")), 2);
     assert_eq!(message, "b: not a bundle of type a (archives of bundles)");
 }
 
 #[test]
 fn reports_a_damaged_archive_on_one_line_without_output() {
-    let scene = scene();
-    let plain = bundle(&scene, "--type bc", "b");
-    let zstd = bundle(&scene, "--type bc --compress", "b");
+    let sandbox = sandbox();
+    let plain = bundle(&sandbox, "--type bc", "b");
+    let zstd = bundle(&sandbox, "--type bc --compress", "b");
     let repeated = bundle::write(&[(ONE, &b"1"[..]), (ONE, b"2")], 1).unwrap().to_vec();
     let mut other_hash = zstd.clone();
     other_hash[24] ^= 1;
     let mut cut = gnu(&[("a.o", &plain)]);
     cut.truncate(cut.len() - 40);
     let with = |bytes: &[u8]| gnu(&[("a.o", &plain), ("x.o", bytes)]);
-    scene.file("old.a", "old");
+    sandbox.file("old.a", "old");
     let cases = [
         (cut, "x.a: archive member size at 0x44: "),
         (b"!<arch>\nnonsense".to_vec(), "x.a: archive at 0x0: "),
@@ -250,24 +250,24 @@ fn reports_a_damaged_archive_on_one_line_without_output() {
         (plain.clone(), "x.a: not a bundle of type a (archives of bundles)"),
     ];
     for (bytes, message) in cases {
-        scene.file("x.a", bytes);
-        let before = scene.names();
+        sandbox.file("x.a", bytes);
+        let before = sandbox.names();
         let run =
-            scene.fatbin(&format!("unbundle --type a --allow-missing --target {ONE}=old.a --target {TWO}=y.a x.a"));
+            sandbox.fatbin(&format!("unbundle --type a --allow-missing --target {ONE}=old.a --target {TWO}=y.a x.a"));
         let found = refused(run, 2);
         assert!(found.starts_with(message), "{found}, not {message}");
-        assert_eq!((scene.names(), scene.read("old.a")), (before, b"old".to_vec()));
+        assert_eq!((sandbox.names(), sandbox.read("old.a")), (before, b"old".to_vec()));
     }
 }
 
 #[test]
 fn accepts_an_archive_as_its_own_output_or_from_a_pipe() {
-    let scene = scene();
-    let a = bundle(&scene, "--type bc", "b");
-    scene.file("all.a", gnu(&[("a.o", &a)]));
+    let sandbox = sandbox();
+    let a = bundle(&sandbox, "--type bc", "b");
+    sandbox.file("all.a", gnu(&[("a.o", &a)]));
     let line = format!("{0} unbundle --target {ONE}=- - < all.a | cmp - 1.a", env!("CARGO_BIN_EXE_fatbin"));
-    scene.fatbin(&format!("unbundle --target {ONE}=1.a all.a")).ok();
-    crate::run(std::process::Command::new("sh").args(["-c", &line]).current_dir(scene.path("."))).ok();
-    scene.fatbin(&format!("unbundle --target {ONE}=all.a all.a")).ok();
-    assert_eq!(members(&scene, "all.a"), [(in_one("a"), b"code for one\n".to_vec())]);
+    sandbox.fatbin(&format!("unbundle --target {ONE}=1.a all.a")).ok();
+    crate::run(std::process::Command::new("sh").args(["-c", &line]).current_dir(sandbox.path("."))).ok();
+    sandbox.fatbin(&format!("unbundle --target {ONE}=all.a all.a")).ok();
+    assert_eq!(members(&sandbox, "all.a"), [(in_one("a"), b"code for one\n".to_vec())]);
 }

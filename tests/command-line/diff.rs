@@ -6,21 +6,21 @@ use crate::{Run, Sandbox, fixture};
 
 /// Returns a directory per build with a library that contains these images.
 fn builds(old: &[&[u8]], new: &[&[u8]]) -> Sandbox {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     for (folder, images) in [("old", old), ("new", new)] {
-        std::fs::create_dir(scene.path(folder)).unwrap();
-        library(&scene, &format!("{folder}/lib.so"), images);
+        std::fs::create_dir(sandbox.path(folder)).unwrap();
+        library(&sandbox, &format!("{folder}/lib.so"), images);
     }
-    scene
+    sandbox
 }
 
-fn library(scene: &Sandbox, path: &str, images: &[&[u8]]) {
+fn library(sandbox: &Sandbox, path: &str, images: &[&[u8]]) {
     let mut names = String::new();
     for (number, image) in images.iter().enumerate() {
-        scene.file(&format!("image-{number}"), image);
+        sandbox.file(&format!("image-{number}"), image);
         names += &format!(" image-{number}");
     }
-    scene.fatbin(&format!("wrap --kind openmp -o {path}{names}")).ok();
+    sandbox.fatbin(&format!("wrap --kind openmp -o {path}{names}")).ok();
 }
 
 fn gfx90a() -> Vec<u8> {
@@ -46,22 +46,22 @@ fn differs(run: Run) -> String {
 
 #[test]
 fn equal_builds_do_not_differ_by_name_or_form() {
-    let scene = builds(&[&gfx90a()], &[&gfx90a()]);
-    scene.fatbin("lock old -o old.lock").ok();
-    scene.fatbin("lock new/lib.so --code-only -o code.lock").ok();
-    std::fs::copy(scene.path("new/lib.so"), scene.path("another")).unwrap();
+    let sandbox = builds(&[&gfx90a()], &[&gfx90a()]);
+    sandbox.fatbin("lock old -o old.lock").ok();
+    sandbox.fatbin("lock new/lib.so --code-only -o code.lock").ok();
+    std::fs::copy(sandbox.path("new/lib.so"), sandbox.path("another")).unwrap();
     let sides =
         ["old new", "old/lib.so another", "old.lock new", "old.lock new/lib.so", "new old.lock", "old code.lock"];
     for sides in sides {
-        let out = scene.fatbin(&format!("diff {sides}")).ok();
+        let out = sandbox.fatbin(&format!("diff {sides}")).ok();
         assert!(out.starts_with("device code is identical\n"), "{sides}: {out}");
     }
 }
 
 #[test]
 fn distinguishes_an_added_arch_from_debug_information() {
-    let scene = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco"), &fixture("answer-sm_90.cubin")]);
-    let sizes = ["old", "new"].map(|it| scene.read(&format!("{it}/lib.so")).len() as i64);
+    let sandbox = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco"), &fixture("answer-sm_90.cubin")]);
+    let sizes = ["old", "new"].map(|it| sandbox.read(&format!("{it}/lib.so")).len() as i64);
     let (old, new, grown) = (sizes[0], sizes[1], sizes[1] - sizes[0]);
     let percent = 100.0 * grown as f64 / old as f64;
     let expected = format!(
@@ -76,29 +76,29 @@ lib.so: {old} -> {new} bytes (+{grown}, +{percent:.1} %)
   gfx90a  openmp  elf    3456  5216   +1760  only debug information or notes differ: none -> full
 "
     );
-    assert_eq!(differs(scene.fatbin("diff old new")), expected);
+    assert_eq!(differs(sandbox.fatbin("diff old new")), expected);
 }
 
 #[test]
 fn names_a_kernel_that_grew_from_files_and_from_locks() {
-    let scene = builds(&[&gfx90a(), &fixture("answer-sm_90.cubin")], &[&grown()]);
-    let out = differs(scene.fatbin("diff old new"));
-    let size = |it: &str| scene.read(&format!("{it}/lib.so")).len();
+    let sandbox = builds(&[&gfx90a(), &fixture("answer-sm_90.cubin")], &[&grown()]);
+    let out = differs(sandbox.fatbin("diff old new"));
+    let size = |it: &str| sandbox.read(&format!("{it}/lib.so")).len();
     let kernel =
         "  ARCH    OLD  NEW  CHANGE  DETAILS       KERNEL\n  gfx90a   32   96     +64  code differs  answer_kernel\n";
     assert!(out.ends_with(kernel), "{out}");
     assert!(out.contains("\n  archs removed: sm_90\n"), "{out}");
     assert!(out.contains("  sm_90   openmp  elf    3312     -   -3312  removed: 1 image, 1 kernel\n"), "{out}");
     assert!(out.contains(&format!("\nlib.so: {} -> {} bytes", size("old"), size("new"))), "{out}");
-    scene.fatbin("lock old -o old.lock").ok();
-    scene.fatbin("lock new/lib.so -o new.lock").ok();
-    let of_locks = differs(scene.fatbin("diff old.lock new.lock"));
+    sandbox.fatbin("lock old -o old.lock").ok();
+    sandbox.fatbin("lock new/lib.so -o new.lock").ok();
+    let of_locks = differs(sandbox.fatbin("diff old.lock new.lock"));
     assert_eq!(of_locks.replace("new/lib.so (was old/lib.so)", "lib.so"), out);
 }
 
 #[test]
 fn prints_one_row_for_a_kernel_that_grew_on_every_arch() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let lock = |extra: u64| {
         let mut text = "fatbin.lock/1\nfile a.so\n".to_owned();
         for arch in ["sm_80", "sm_90", "sm_100"] {
@@ -109,10 +109,10 @@ fn prints_one_row_for_a_kernel_that_grew_on_every_arch() {
         }
         text
     };
-    let out = differs(scene.file("a", lock(0)).file("b", lock(1)).fatbin("diff a b"));
+    let out = differs(sandbox.file("a", lock(0)).file("b", lock(1)).fatbin("diff a b"));
     let large = "sm_80, sm_90, sm_100  3000  3300    +300  registers 32 -> 32..33  large\n";
     assert!(out.contains(large), "{out}");
-    let all = differs(scene.fatbin("diff --all a b"));
+    let all = differs(sandbox.fatbin("diff --all a b"));
     assert!(all.contains("  sm_80, sm_90: code differs; sm_100: registers 32 -> 33  large\n"), "{all}");
     assert!(out.contains("  sm_80, sm_90, sm_100   300   303      +3  code differs "), "{out}");
     assert!(!out.contains("more kernel"), "20 kernels fit, whatever number of archs: {out}");
@@ -120,29 +120,29 @@ fn prints_one_row_for_a_kernel_that_grew_on_every_arch() {
 
 #[test]
 fn compares_only_code_with_code_only() {
-    let scene = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco")]);
-    differs(scene.fatbin("diff old new"));
-    scene.fatbin("diff --code-only old new").ok();
-    library(&scene, "new/lib.so", &[&grown()]);
-    differs(scene.fatbin("diff --code-only old new"));
+    let sandbox = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco")]);
+    differs(sandbox.fatbin("diff old new"));
+    sandbox.fatbin("diff --code-only old new").ok();
+    library(&sandbox, "new/lib.so", &[&grown()]);
+    differs(sandbox.fatbin("diff --code-only old new"));
 }
 
 #[test]
 fn reports_lost_compression_as_a_storage_difference() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
-    scene.fatbin("pack --compress -o old a").ok();
-    scene.fatbin("pack --format-version 3 -o new a").ok();
-    let out = differs(scene.fatbin("diff old new"));
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("pack --compress -o old a").ok();
+    sandbox.fatbin("pack --format-version 3 -o new a").ok();
+    let out = differs(sandbox.fatbin("diff old new"));
     assert!(out.contains("only storage differs, zstd -> uncompressed"), "{out}");
-    assert_eq!(scene.fatbin("diff --max-growth 5% old new").status, 1, "stored, it grew");
-    scene.fatbin("diff --code-only old new").ok();
+    assert_eq!(sandbox.fatbin("diff --max-growth 5% old new").status, 1, "stored, it grew");
+    sandbox.fatbin("diff --code-only old new").ok();
 }
 
 #[test]
 fn growth_limit_decides_the_exit_status() {
-    let scene = builds(&[&gfx90a()], &[&gfx90a(), &fixture("answer-sm_90.cubin")]);
-    let status = |limits: &str| scene.fatbin(&format!("diff old new {limits}")).status;
+    let sandbox = builds(&[&gfx90a()], &[&gfx90a(), &fixture("answer-sm_90.cubin")]);
+    let status = |limits: &str| sandbox.fatbin(&format!("diff old new {limits}")).status;
     let cases = [
         ("--max-growth 10M", 0),
         ("--max-growth 3456", 0),
@@ -158,20 +158,20 @@ fn growth_limit_decides_the_exit_status() {
     for (limits, expected) in cases {
         assert_eq!(status(limits), expected, "{limits}");
     }
-    let out = differs(scene.fatbin("diff --max-growth 5% old new"));
+    let out = differs(sandbox.fatbin("diff --max-growth 5% old new"));
     assert!(out.contains("  growth limit 5 %: EXCEEDED, +3312, +95.8 %\n"), "{out}");
-    let run = scene.fatbin("diff --max-growth gfx942=5% old new");
+    let run = sandbox.fatbin("diff --max-growth gfx942=5% old new");
     assert_eq!(run.err, "fatbin: no code for gfx942 in OLD or NEW; cannot check its growth\n");
-    scene.fatbin("lock --code-only old -o code.lock").ok();
-    let run = scene.fatbin("diff --max-growth 5% code.lock new");
+    sandbox.fatbin("lock --code-only old -o code.lock").ok();
+    let run = sandbox.fatbin("diff --max-growth 5% code.lock new");
     assert_eq!((run.status, run.out.as_str()), (2, ""));
     assert_eq!(run.err, "fatbin: OLD records no sizes; --max-growth needs them\n");
 }
 
 #[test]
 fn json_follows_its_schema() {
-    let scene = builds(&[&gfx90a()], &[&grown(), &fixture("answer-sm_90.cubin")]);
-    let run = scene.fatbin("diff --json --max-growth 5% old new");
+    let sandbox = builds(&[&gfx90a()], &[&grown(), &fixture("answer-sm_90.cubin")]);
+    let run = sandbox.fatbin("diff --json --max-growth 5% old new");
     assert_eq!(run.status, 1);
     let document: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!((&document["schema"], &document["equal"]), (&"fatbin.diff/1".into(), &false.into()));
@@ -189,19 +189,19 @@ fn json_follows_its_schema() {
 
 #[test]
 fn pairs_members_of_two_versions_of_a_wheel() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     for (version, image) in [("1.0", gfx90a()), ("1.1", grown())] {
         let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
         for folder in ["x", &format!("x-{version}.data/purelib")] {
             writer.start_file(format!("{folder}/x.hsaco"), zip::write::SimpleFileOptions::default()).unwrap();
             std::io::Write::write_all(&mut writer, &image).unwrap();
         }
-        scene.file(&format!("x-{version}-cp312-cp312-linux_x86_64.whl"), writer.finish().unwrap().into_inner());
+        sandbox.file(&format!("x-{version}-cp312-cp312-linux_x86_64.whl"), writer.finish().unwrap().into_inner());
     }
     let [old, new] = ["1.0", "1.1"].map(|version| format!("x-{version}-cp312-cp312-linux_x86_64.whl"));
-    scene.fatbin(&format!("lock {old} -o old.lock")).ok();
+    sandbox.fatbin(&format!("lock {old} -o old.lock")).ok();
     for old in [old.as_str(), "old.lock"] {
-        let out = differs(scene.fatbin(&format!("diff {old} {new}")));
+        let out = differs(sandbox.fatbin(&format!("diff {old} {new}")));
         assert_eq!(out.matches("  gfx90a   32   96     +64  code differs  answer_kernel\n").count(), 2, "{out}");
         assert!(!out.contains("added") && !out.contains("removed"), "{out}");
     }
@@ -209,8 +209,8 @@ fn pairs_members_of_two_versions_of_a_wheel() {
 
 #[test]
 fn reports_errors_apart_from_differences() {
-    let scene = builds(&[&gfx90a()], &[&gfx90a()]);
-    scene
+    let sandbox = builds(&[&gfx90a()], &[&gfx90a()]);
+    sandbox
         .file("text", "no code")
         .file("bad.lock", "fatbin.lock/1\nfile a size=x\n")
         .file("new.lock", "fatbin.lock/2\n");
@@ -221,22 +221,22 @@ fn reports_errors_apart_from_differences() {
         ("text text", "no device code to compare on either side"),
     ];
     for (sides, message) in cases {
-        let run = scene.fatbin(&format!("diff {sides}"));
+        let run = sandbox.fatbin(&format!("diff {sides}"));
         assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (2, "", format!("fatbin: {message}\n").as_str()));
     }
-    assert!(differs(scene.fatbin("diff text old/lib.so")).contains("archs added: gfx90a"));
+    assert!(differs(sandbox.fatbin("diff text old/lib.so")).contains("archs added: gfx90a"));
 }
 
 #[test]
 fn escapes_and_shortens_names_from_a_lock() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let long = "k".repeat(300);
     let lock = |size: u64| {
         let kernels = format!("  kernel \"\\u001b]0;x\" code_size={size}\n  kernel {long} code_size={size}\n");
         format!("fatbin.lock/1\nfile \"a\\nb\"\nimage sm_80 image=elf\n{kernels}")
     };
-    let out = differs(scene.file("a", lock(1)).file("b", lock(9)).fatbin("diff a b"));
+    let out = differs(sandbox.file("a", lock(1)).file("b", lock(9)).fatbin("diff a b"));
     assert!(out.chars().all(|c| c == '\n' || !c.is_control()), "{out:?}");
     assert!(out.lines().all(|line| line.chars().count() < 120), "{out}");
-    assert!(differs(scene.fatbin("diff --all a b")).contains(&long));
+    assert!(differs(sandbox.fatbin("diff --all a b")).contains(&long));
 }

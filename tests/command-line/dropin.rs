@@ -5,14 +5,14 @@ use std::process::Command;
 use crate::{Run, Sandbox};
 
 /// Runs the program under another name, with arguments separated by white space.
-pub fn called(scene: &Sandbox, name: &str, arguments: &str) -> Run {
-    let link = scene.path(name);
+pub fn called(sandbox: &Sandbox, name: &str, arguments: &str) -> Run {
+    let link = sandbox.path(name);
     if !link.exists() {
         std::fs::hard_link(env!("CARGO_BIN_EXE_fatbin"), &link)
             .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_fatbin"), &link).map(|_| ()))
             .unwrap();
     }
-    let mut run = crate::run(Command::new(&link).args(arguments.split_whitespace()).current_dir(scene.path(".")));
+    let mut run = crate::run(Command::new(&link).args(arguments.split_whitespace()).current_dir(sandbox.path(".")));
     // Messages begin with the path of the tool.
     run.err = run.err.replace(link.to_str().unwrap(), name);
     run
@@ -20,23 +20,25 @@ pub fn called(scene: &Sandbox, name: &str, arguments: &str) -> Run {
 
 #[test]
 fn clang_offload_wrapper_registers_each_target_id() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "gfx90a-binary.out").fixture("answer-gfx90a-xnack+.hsaco", "xnack-binary.out");
+    let sandbox = Sandbox::new();
+    sandbox
+        .fixture("answer-gfx90a.hsaco", "gfx90a-binary.out")
+        .fixture("answer-gfx90a-xnack+.hsaco", "xnack-binary.out");
     let documented = "-target x86_64-unknown-linux-gnu -o host-wrapper.o --offload-arch=gfx90a gfx90a-binary.out \
                       --offload-arch=gfx90a:xnack+ xnack-binary.out";
-    called(&scene, "clang-offload-wrapper", documented).ok();
+    called(&sandbox, "clang-offload-wrapper", documented).ok();
     let ours =
         "wrap --kind openmp --abi aomp --host x86_64-unknown-linux-gnu -o ours.o gfx90a-binary.out xnack-binary.out";
-    scene.fatbin(ours).ok();
-    assert_eq!(scene.read("host-wrapper.o"), scene.read("ours.o"));
-    let object = String::from_utf8_lossy(&scene.read("ours.o")).into_owned();
+    sandbox.fatbin(ours).ok();
+    assert_eq!(sandbox.read("host-wrapper.o"), sandbox.read("ours.o"));
+    let object = String::from_utf8_lossy(&sandbox.read("ours.o")).into_owned();
     assert!(object.contains("gfx90a\0gfx90a:xnack+\0"), "the list of target ids has no gaps");
 }
 
 #[test]
 fn version_suffix_selects_the_abi() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-x86_64.so", "a");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-x86_64.so", "a");
     let cases = [
         ("clang-offload-wrapper-10", "--target=x86_64-unknown-linux-gnu", "openmp", "llvm10"),
         ("clang-offload-wrapper-15", "--target x86_64-unknown-linux-gnu", "openmp", "llvm14"),
@@ -44,23 +46,25 @@ fn version_suffix_selects_the_abi() {
         ("x86_64-linux-gnu-llvm-offload-wrapper", "--kind=hip --triple=x86_64-unknown-linux-gnu", "hip", "llvm22"),
     ];
     for (name, arguments, kind, abi) in cases {
-        called(&scene, name, &format!("{arguments} -o theirs.o a")).ok();
-        scene.fatbin(&format!("wrap --kind {kind} --abi {abi} --raw --host x86_64-unknown-linux-gnu -o ours.o a")).ok();
-        assert_eq!(scene.read("theirs.o"), scene.read("ours.o"), "{name}");
+        called(&sandbox, name, &format!("{arguments} -o theirs.o a")).ok();
+        sandbox
+            .fatbin(&format!("wrap --kind {kind} --abi {abi} --raw --host x86_64-unknown-linux-gnu -o ours.o a"))
+            .ok();
+        assert_eq!(sandbox.read("theirs.o"), sandbox.read("ours.o"), "{name}");
     }
 }
 
 #[test]
 fn prints_help_version_and_errors_like_llvm() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b");
     let name = "llvm-offload-wrapper";
-    let help = called(&scene, name, "--help").ok();
+    let help = called(&sandbox, name, "--help").ok();
     assert!(
         help.contains("USAGE: llvm-offload-wrapper [options] Wrap input from <file>\n") && help.contains("    =hip "),
         "{help}"
     );
-    assert!(called(&scene, name, "-version").ok().starts_with("fatbin "));
+    assert!(called(&sandbox, name, "-version").ok().starts_with("fatbin "));
     let mistakes = [
         ("-o x a", "for the --kind option: must be specified at least once!"),
         ("--kind=foo -o x a", "for the --kind option: Cannot find option named 'foo'!"),
@@ -72,22 +76,22 @@ fn prints_help_version_and_errors_like_llvm() {
         ("--kind=openmp -triple=sparc-sun-solaris -o x a", "error: sparc-sun-solaris: "),
     ];
     for (arguments, message) in mistakes {
-        let run = called(&scene, name, arguments);
+        let run = called(&sandbox, name, arguments);
         assert_eq!(run.status, 1, "{arguments}");
         assert!(run.err.starts_with(&format!("{name}: {message}")), "{arguments}: {}", run.err);
-        assert!(!scene.path("x").exists());
+        assert!(!sandbox.path("x").exists());
     }
-    let run = called(&scene, "clang-offload-wrapper", "-o x --offload-arch=gfx90a a b");
+    let run = called(&sandbox, "clang-offload-wrapper", "-o x --offload-arch=gfx90a a b");
     assert_eq!(run.err, "clang-offload-wrapper: error: 1 --offload-arch for 2 inputs\n");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn help_survives_a_closed_pipe_and_a_full_disk() {
-    let scene = Sandbox::new();
-    called(&scene, "llvm-offload-binary", "--version").ok();
+    let sandbox = Sandbox::new();
+    called(&sandbox, "llvm-offload-binary", "--version").ok();
     let help = |to: std::process::Stdio| {
-        let mut command = Command::new(scene.path("llvm-offload-binary"));
+        let mut command = Command::new(sandbox.path("llvm-offload-binary"));
         let output = command.arg("--help").stdout(to).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
@@ -102,19 +106,19 @@ fn help_survives_a_closed_pipe_and_a_full_disk() {
 #[cfg(unix)]
 #[test]
 fn install_links_replaces_links_and_nothing_else() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     for _ in 0..2 {
-        let out = scene.fatbin("install-links tools/bin").ok();
+        let out = sandbox.fatbin("install-links tools/bin").ok();
         assert!(out.lines().any(|line| line == "tools/bin/llvm-offload-binary"), "{out}");
         for link in out.lines() {
-            let version = crate::run(Command::new(scene.path(link)).arg("--version")).ok();
+            let version = crate::run(Command::new(sandbox.path(link)).arg("--version")).ok();
             assert!(version.starts_with("fatbin "), "{link}: {version}");
         }
-        assert_eq!(std::fs::read_dir(scene.path("tools/bin")).unwrap().count(), out.lines().count());
+        assert_eq!(std::fs::read_dir(sandbox.path("tools/bin")).unwrap().count(), out.lines().count());
     }
-    std::fs::create_dir(scene.path("other")).unwrap();
-    scene.file("other/llvm-offload-wrapper", "a program");
-    let run = scene.fatbin("install-links other");
+    std::fs::create_dir(sandbox.path("other")).unwrap();
+    sandbox.file("other/llvm-offload-wrapper", "a program");
+    let run = sandbox.fatbin("install-links other");
     assert_eq!(run.err, "fatbin: other/llvm-offload-wrapper: already exists and is not a link; remove it first\n");
-    assert_eq!((run.status, std::fs::read_dir(scene.path("other")).unwrap().count()), (2, 1));
+    assert_eq!((run.status, std::fs::read_dir(sandbox.path("other")).unwrap().count()), (2, 1));
 }

@@ -4,66 +4,66 @@ use crate::Sandbox;
 
 #[test]
 fn extracts_unchanged_images_under_descriptive_names() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
-    let out = scene.fatbin("extract w.o -o out").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let out = sandbox.fatbin("extract w.o -o out").ok();
     let names = ["w.o.0-openmp-amdgcn-amd-amdhsa-gfx90a_xnack+.elf", "w.o.1-openmp-nvptx64-nvidia-cuda-sm_90.elf"];
     assert_eq!(out, names.map(|name| format!("out/{name}\n")).concat());
     for (name, image) in names.iter().zip(["a", "b"]) {
-        assert_eq!(scene.read(&format!("out/{name}")), scene.read(image));
+        assert_eq!(sandbox.read(&format!("out/{name}")), sandbox.read(image));
     }
 }
 
 #[test]
 fn separates_images_of_files_with_the_same_name() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     for folder in ["one", "two"] {
-        std::fs::create_dir(scene.path(folder)).unwrap();
+        std::fs::create_dir(sandbox.path(folder)).unwrap();
     }
-    scene.fixture("answer-gfx90a.hsaco", "a");
-    scene.fatbin("wrap --kind openmp -o one/w.o a").ok();
-    scene.fatbin("wrap --kind openmp -o two/w.o a").ok();
-    let out = scene.fatbin("extract one/w.o two/w.o -o out").ok();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("wrap --kind openmp -o one/w.o a").ok();
+    sandbox.fatbin("wrap --kind openmp -o two/w.o a").ok();
+    let out = sandbox.fatbin("extract one/w.o two/w.o -o out").ok();
     let name = "out/w.o.0-openmp-amdgcn-amd-amdhsa-gfx90a.elf";
     assert_eq!(out, format!("{name}\n{name}~2\n"));
 }
 
 #[test]
 fn exits_with_1_when_there_is_nothing_to_extract() {
-    let scene = Sandbox::new();
-    let run = scene.file("text", "nothing").fatbin("extract text -o out");
+    let sandbox = Sandbox::new();
+    let run = sandbox.file("text", "nothing").fatbin("extract text -o out");
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "", ""));
 }
 
 #[test]
 fn does_not_extract_the_host_entry_of_a_bundle() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let entries =
         [("host-x86_64-unknown-linux-gnu-", &b"\x7fELF host"[..]), ("hipv4-amdgcn-amd-amdhsa--gfx906", b"device code")];
-    scene.file("bundle", fatbin::format::bundle::write(&entries, 4096).unwrap().to_vec());
-    let table = scene.fatbin("scan bundle").ok();
+    sandbox.file("bundle", fatbin::format::bundle::write(&entries, 4096).unwrap().to_vec());
+    let table = sandbox.fatbin("scan bundle").ok();
     assert!(table.starts_with("bundle: raw, 8203 bytes, 1 device image\n"), "{table}");
     assert!(table.contains("host-object"), "{table}");
-    let out = scene.fatbin("extract bundle -o out").ok();
+    let out = sandbox.fatbin("extract bundle -o out").ok();
     assert_eq!(out, "out/bundle.0-hip-amdgcn-amd-amdhsa-gfx906.bin\n");
-    assert_eq!(scene.read(out.trim()), b"device code");
+    assert_eq!(sandbox.read(out.trim()), b"device code");
 }
 
 /// Returns images of three targets, one of them twice.
 fn packed() -> Sandbox {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "x");
-    scene.fixture("answer-sm_90.cubin", "b").fixture("answer-sm_80.ptx", "p");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "x");
+    sandbox.fixture("answer-sm_90.cubin", "b").fixture("answer-sm_80.ptx", "p");
     let images = ["a,kind=hip", "x,kind=hip,note=first", "b,kind=cuda", "p,kind=cuda,note=second", "a,kind=openmp"];
     let images = images.map(|image| format!("--image file={image} ")).concat();
-    scene.fatbin(&format!("pack -o out {images}")).ok();
-    scene
+    sandbox.fatbin(&format!("pack -o out {images}")).ok();
+    sandbox
 }
 
 #[test]
 fn each_filter_selects_matching_images() {
-    let scene = packed();
+    let sandbox = packed();
     let cases = [
         ("--kind cuda", vec!["out.2", "out.3"]),
         ("--kind hip --kind openmp", vec!["out.0", "out.1", "out.4"]),
@@ -78,7 +78,7 @@ fn each_filter_selects_matching_images() {
         ("--key note=first --key note=second", vec!["out.1", "out.3"]),
     ];
     for (selection, expected) in cases {
-        let out = scene.fatbin(&format!("extract out -o images {selection}")).ok();
+        let out = sandbox.fatbin(&format!("extract out -o images {selection}")).ok();
         let stems: Vec<&str> = out.lines().map(|line| &line["images/".len().."images/out.0".len()]).collect();
         assert_eq!(stems, expected, "{selection}");
     }
@@ -86,7 +86,7 @@ fn each_filter_selects_matching_images() {
 
 #[test]
 fn reports_filters_without_match_and_writes_nothing() {
-    let scene = packed();
+    let sandbox = packed();
     let available = "cuda nvptx64-nvidia-cuda sm_80, cuda nvptx64-nvidia-cuda sm_90, hip amdgcn-amd-amdhsa gfx90a, \
                  hip amdgcn-amd-amdhsa gfx90a:xnack+, openmp amdgcn-amd-amdhsa gfx90a";
     let cases = [
@@ -100,29 +100,29 @@ fn reports_filters_without_match_and_writes_nothing() {
         ("--kind sycl", "kind sycl"),
     ];
     for (selection, asked) in cases {
-        let run = scene.fatbin(&format!("extract out -o images {selection}"));
+        let run = sandbox.fatbin(&format!("extract out -o images {selection}"));
         assert_eq!((run.status, run.out.as_str()), (1, ""), "{selection}");
         assert_eq!(run.err, format!("fatbin: no image matches {asked}; available: {available}\n"));
-        assert!(!scene.path("images").exists());
+        assert!(!sandbox.path("images").exists());
     }
 }
 
 #[test]
 fn writes_one_image_to_a_named_file_or_names_the_candidates() {
-    let scene = packed();
-    scene.fatbin("extract out --arch sm_90 --to image").ok();
-    assert_eq!(scene.read("image"), scene.read("b"));
-    let run = scene.fatbin("extract out --arch gfx90a --to image");
+    let sandbox = packed();
+    sandbox.fatbin("extract out --arch sm_90 --to image").ok();
+    assert_eq!(sandbox.read("image"), sandbox.read("b"));
+    let run = sandbox.fatbin("extract out --arch gfx90a --to image");
     let message = "fatbin: image: more than one image matches: out hip amdgcn-amd-amdhsa gfx90a, \
                    out openmp amdgcn-amd-amdhsa gfx90a; select one of them, or write to a directory with -o\n";
     assert_eq!((run.status, run.err.as_str()), (2, message));
-    assert_eq!(scene.read("image"), scene.read("b"), "still what was there");
+    assert_eq!(sandbox.read("image"), sandbox.read("b"), "still what was there");
 }
 
 #[test]
 fn writes_a_library_per_target() {
-    let scene = packed();
-    let out = scene.fatbin("extract out --archive -o libraries").ok();
+    let sandbox = packed();
+    let out = sandbox.fatbin("extract out --archive -o libraries").ok();
     let names = [
         "cuda-nvptx64-nvidia-cuda-sm_80.a",
         "cuda-nvptx64-nvidia-cuda-sm_90.a",
@@ -131,41 +131,41 @@ fn writes_a_library_per_target() {
         "openmp-amdgcn-amd-amdhsa-gfx90a.a",
     ];
     assert_eq!(out, names.map(|name| format!("libraries/{name}\n")).concat());
-    let bytes = scene.read("libraries/cuda-nvptx64-nvidia-cuda-sm_90.a");
+    let bytes = sandbox.read("libraries/cuda-nvptx64-nvidia-cuda-sm_90.a");
     let members = fatbin::internals::archive::members(fatbin::bytes::View::new(&bytes)).unwrap().unwrap();
     let [member] = members.as_slice() else { panic!("{} members", members.len()) };
     let fatbin::internals::archive::MemberContent::Here(view) = member.content else { panic!("a thin archive") };
-    assert_eq!(view.data(), scene.read("b"));
+    assert_eq!(view.data(), sandbox.read("b"));
     // A linker finds the kernel in the symbol table.
     assert!(String::from_utf8_lossy(&bytes[..400]).contains("answer"), "no symbol");
 }
 
 #[test]
 fn names_images_of_library_members_after_the_library() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
-    scene.fatbin("wrap --kind openmp -o w.o a").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("wrap --kind openmp -o w.o a").ok();
     let mut library = std::io::Cursor::new(Vec::new());
-    let object = scene.read("w.o");
+    let object = sandbox.read("w.o");
     let members = [("text".to_owned(), &b"nothing"[..]), ("one.o".to_owned(), &object), ("one.o".to_owned(), &object)];
     fatbin::internals::archive::write(members.into_iter(), &mut library).unwrap();
-    scene.file("lib.a", library.into_inner());
-    let table = scene.fatbin("scan lib.a").ok();
+    sandbox.file("lib.a", library.into_inner());
+    let table = sandbox.fatbin("scan lib.a").ok();
     assert!(table.contains("lib.a!one.o: elf, ") && !table.contains("lib.a!text"), "{table}");
-    let out = scene.fatbin("extract lib.a -o images").ok();
+    let out = sandbox.fatbin("extract lib.a -o images").ok();
     let name = "images/lib.a_one.o.0-openmp-amdgcn-amd-amdhsa-gfx90a.elf";
     assert_eq!(out, format!("{name}\n{name}~2\n"));
-    assert_eq!(scene.read(name), scene.read("a"));
+    assert_eq!(sandbox.read(name), sandbox.read("a"));
 }
 
 #[test]
 fn extracts_other_files_when_one_is_damaged() {
-    let scene = packed();
-    scene.file("bad", [0x10, 0xff, 0x10, 0xad, 0x0a]);
-    let run = scene.fatbin("extract bad out -o images");
+    let sandbox = packed();
+    sandbox.file("bad", [0x10, 0xff, 0x10, 0xad, 0x0a]);
+    let run = sandbox.fatbin("extract bad out -o images");
     assert_eq!((run.status, run.out.lines().count()), (2, 5));
     assert_eq!(run.err, "fatbin: bad: offload binary version at 0x4: truncated: need 4 bytes, 1 available\n");
-    let run = scene.file("m.bc", b"BC\xc0\xde\0\0\0\0").fatbin("extract m.bc");
+    let run = sandbox.file("m.bc", b"BC\xc0\xde\0\0\0\0").fatbin("extract m.bc");
     assert_eq!(run.status, 2);
     assert!(run.err.starts_with("fatbin: m.bc: LLVM bitcode is not searched for embedded images;"), "{}", run.err);
 }

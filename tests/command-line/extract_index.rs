@@ -6,78 +6,78 @@ use crate::{Sandbox, run};
 
 /// Returns an object with two images.
 fn object() -> Sandbox {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
-    scene
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
+    sandbox
 }
 
 #[test]
 fn names_files_by_template_with_directories() {
-    let scene = object();
-    let out = scene.fatbin("extract w.o -o out --name {file}/{kind}:{arch}.{member}.{number}.{extension}").ok();
+    let sandbox = object();
+    let out = sandbox.fatbin("extract w.o -o out --name {file}/{kind}:{arch}.{member}.{number}.{extension}").ok();
     assert_eq!(out, "out/w.o/openmp_gfx90a_xnack+.0.elf\nout/w.o/openmp_sm_90.1.elf\n");
-    assert_eq!(scene.read("out/w.o/openmp_sm_90.1.elf"), scene.read("b"));
+    assert_eq!(sandbox.read("out/w.o/openmp_sm_90.1.elf"), sandbox.read("b"));
 }
 
 #[test]
 fn rejects_two_images_with_one_name() {
-    let scene = object();
-    let run = scene.fatbin("extract w.o -o out --name {file}.{EXTENSION}");
+    let sandbox = object();
+    let run = sandbox.fatbin("extract w.o -o out --name {file}.{EXTENSION}");
     assert_eq!(run.status, 2);
     let fields = "unknown field \"EXTENSION\"; available fields: file, member, name, number, kind, triple, arch, container, extension";
     assert!(run.err.contains(fields), "{}", run.err);
-    let run = scene.fatbin("extract w.o -o out --name {file}.{extension}");
+    let run = sandbox.fatbin("extract w.o -o out --name {file}.{extension}");
     let message =
         "fatbin: w.o image 0 and w.o image 1 would both be written to w.o.elf; add {number} or {file} to --name\n";
     assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
-    assert!(!scene.path("out").exists());
+    assert!(!sandbox.path("out").exists());
 }
 
 #[test]
 fn index_lists_source_target_and_hash_of_each_file() {
-    let scene = object();
-    let out = scene.fatbin("extract w.o -o out --index").ok();
+    let sandbox = object();
+    let out = sandbox.fatbin("extract w.o -o out --index").ok();
     assert_eq!(out.lines().last(), Some("out/index.json"));
-    let index: Value = serde_json::from_slice(&scene.read("out/index.json")).unwrap();
+    let index: Value = serde_json::from_slice(&sandbox.read("out/index.json")).unwrap();
     assert_eq!(index["schema"], "fatbin.extract/1");
     for (number, image) in ["a", "b"].into_iter().enumerate() {
         let entry = &index["images"][number];
         let file = format!("out/{}", entry["file"].as_str().unwrap());
-        assert_eq!(entry["size"], scene.read(image).len());
-        let sum = run(std::process::Command::new("sha256sum").arg(scene.path(&file))).ok();
+        assert_eq!(entry["size"], sandbox.read(image).len());
+        let sum = run(std::process::Command::new("sha256sum").arg(sandbox.path(&file))).ok();
         assert_eq!(entry["sha256"], sum.split_whitespace().next().unwrap());
         assert_eq!((&entry["source"]["path"], &entry["source"]["number"]), (&"w.o".into(), &number.into()));
         let address = entry["source"]["address"].as_str().unwrap();
-        scene.fatbin(&format!("extract {address} --to image")).ok();
-        assert_eq!(scene.read("image"), scene.read(image), "{address}");
+        sandbox.fatbin(&format!("extract {address} --to image")).ok();
+        assert_eq!(sandbox.read("image"), sandbox.read(image), "{address}");
     }
     assert_eq!(index["images"][1]["arch"], "sm_90");
 }
 
 #[test]
 fn address_of_a_compressed_image_is_that_of_its_container() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("pack --compress -o packed a").ok();
-    scene.fatbin("extract packed -o out --index").ok();
-    let index: Value = serde_json::from_slice(&scene.read("out/index.json")).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("pack --compress -o packed a").ok();
+    sandbox.fatbin("extract packed -o out --index").ok();
+    let index: Value = serde_json::from_slice(&sandbox.read("out/index.json")).unwrap();
     let source = &index["images"][0]["source"];
     assert_eq!((&source["address"], &source["codec"]), (&Value::Null, &"zstd".into()));
     let address = source["container_address"].as_str().unwrap();
-    scene.fatbin(&format!("extract {address} --to image")).ok();
-    assert_eq!(scene.read("image"), scene.read("a"));
+    sandbox.fatbin(&format!("extract {address} --to image")).ok();
+    assert_eq!(sandbox.read("image"), sandbox.read("a"));
 }
 
 #[test]
 fn scan_and_inspect_accept_addresses() {
-    let scene = object();
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
+    let sandbox = object();
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json w.o").ok()).unwrap();
     let address = document["files"][0]["containers"][1]["images"][0]["address"].as_str().unwrap();
-    let out = scene.fatbin(&format!("scan --json {address}")).ok();
+    let out = sandbox.fatbin(&format!("scan --json {address}")).ok();
     let again: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(again["files"][0]["path"], address);
     assert_eq!(again["files"][0]["containers"][0]["images"][0]["address"], address);
-    assert!(scene.fatbin(&format!("inspect {address}")).ok().contains("answer_kernel"));
+    assert!(sandbox.fatbin(&format!("inspect {address}")).ok().contains("answer_kernel"));
     for (address, why) in [
         (
             "memory://77#offset=1&size=2",
@@ -86,7 +86,7 @@ fn scan_and_inspect_accept_addresses() {
         ("file://w.o#offset=1&size=99999999", "offset 1 with size 99999999 is out of bounds ("),
         ("file://w.o#size=1", "invalid address, expected file://PATH#offset=N&size=M"),
     ] {
-        let run = scene.fatbin(&format!("scan {address}"));
+        let run = sandbox.fatbin(&format!("scan {address}"));
         assert_eq!(run.status, 2);
         assert!(run.err.starts_with(&format!("fatbin: {address}: {why}")), "{}", run.err);
     }
@@ -94,23 +94,23 @@ fn scan_and_inspect_accept_addresses() {
 
 #[test]
 fn addresses_round_trip_for_unusual_file_names() {
-    let scene = Sandbox::new();
-    std::fs::create_dir(scene.path("folder")).unwrap();
-    scene.fixture("answer-sm_90.cubin", "folder/a b#c%20?d&e.cubin");
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json folder").ok()).unwrap();
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("folder")).unwrap();
+    sandbox.fixture("answer-sm_90.cubin", "folder/a b#c%20?d&e.cubin");
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json folder").ok()).unwrap();
     let address = document["files"][0]["containers"][0]["images"][0]["address"].as_str().unwrap();
     assert!(address.starts_with("file://folder/a%20b%23c%2520%3Fd%26e.cubin#offset=0&size="), "{address}");
-    scene.fatbin(&format!("extract {address} --to image")).ok();
-    assert_eq!(scene.read("image"), crate::fixture("answer-sm_90.cubin"));
+    sandbox.fatbin(&format!("extract {address} --to image")).ok();
+    assert_eq!(sandbox.read("image"), crate::fixture("answer-sm_90.cubin"));
 }
 
 #[test]
 fn filters_by_kernel_and_container() {
-    let scene = object();
+    let sandbox = object();
     let ptx = ".version 8.1\n.target sm_90\n.address_size 64\n.entry _Z4morePi() { ret; }";
-    scene.file("more.ptx", ptx);
+    sandbox.file("more.ptx", ptx);
     let count =
-        |selection: &str| scene.fatbin(&format!("extract w.o more.ptx -o out {selection}")).ok().lines().count();
+        |selection: &str| sandbox.fatbin(&format!("extract w.o more.ptx -o out {selection}")).ok().lines().count();
     assert_eq!(count("--kernel answer"), 2);
     assert_eq!(count("--kernel ^answer_kernel$ --arch sm_90"), 1);
     assert_eq!(count("--kernel ^more\\(int"), 1);
@@ -118,24 +118,24 @@ fn filters_by_kernel_and_container() {
     assert_eq!(count("--kernel _Z4morePi --kernel answer_k"), 3);
     assert_eq!(count("--container offload-binary"), 2);
     assert_eq!(count("--container ptx"), 1);
-    let run = scene.fatbin("extract w.o -o other --kernel answer --kernel nothing");
+    let run = sandbox.fatbin("extract w.o -o other --kernel answer --kernel nothing");
     assert_eq!(run.status, 1);
     assert!(run.err.starts_with("fatbin: no image matches kernel nothing; available: openmp"), "{}", run.err);
-    assert!(!scene.path("other").exists());
-    let table = scene.fatbin("inspect w.o more.ptx --kernel more").ok();
+    assert!(!sandbox.path("other").exists());
+    let table = sandbox.fatbin("inspect w.o more.ptx --kernel more").ok();
     assert!(table.starts_with("more.ptx: image 0: ") && !table.contains("answer"), "{table}");
 }
 
 #[test]
 fn reports_images_that_cannot_be_searched_for_a_kernel() {
-    let scene = object();
-    scene.file("m.bc", b"BC\xc0\xde and so on");
-    scene.fatbin("pack -o p b --image file=m.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
-    let run = scene.fatbin("extract p -o out --kernel answer");
+    let sandbox = object();
+    sandbox.file("m.bc", b"BC\xc0\xde and so on");
+    sandbox.fatbin("pack -o p b --image file=m.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
+    let run = sandbox.fatbin("extract p -o out --kernel answer");
     assert_eq!((run.status, run.out.lines().count()), (0, 1));
     let front = "fatbin: warning: p: image 0: not inspected for kernels: LLVM bitcode";
     assert!(run.err.starts_with(front), "{}", run.err);
-    let run = scene.fatbin("inspect p --kernel answer");
+    let run = sandbox.fatbin("inspect p --kernel answer");
     assert!(run.status == 0 && run.err.starts_with(front) && run.out.contains("answer_kernel"), "{run:?}");
 }
 
@@ -143,7 +143,7 @@ fn reports_images_that_cannot_be_searched_for_a_kernel() {
 fn extracts_other_images_when_one_is_damaged() {
     use fatbin::bytes::View;
     use fatbin::format::cuda_fatbin::{FatbinImage, write};
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let (cubin, ptx) = (crate::fixture("answer-sm_90.cubin"), crate::fixture("answer-sm_80.ptx"));
     let members = [&cubin, &ptx].map(|image| FatbinImage::new(View::new(image), None).unwrap());
     let mut fatbin = write(&members).unwrap().to_vec();
@@ -151,29 +151,29 @@ fn extracts_other_images_when_one_is_damaged() {
     for (at, value) in [(16, 500_u64), (41, 0x20), (56, 9000)] {
         fatbin[16 + at..][..2].copy_from_slice(&value.to_le_bytes()[..2]);
     }
-    scene.file("a", fatbin).fixture("answer-gfx90a.hsaco", "b");
+    sandbox.file("a", fatbin).fixture("answer-gfx90a.hsaco", "b");
     for command in ["extract -o out --index", "extract -o libraries --archive", "inspect"] {
-        let run = scene.fatbin(&format!("{command} a b"));
+        let run = sandbox.fatbin(&format!("{command} a b"));
         assert_eq!((run.status, run.err.lines().count()), (2, 1), "{command}: {}", run.err);
         assert!(run.err.contains("cannot decompress: "), "{command}: {}", run.err);
         let lines = run.out.lines().filter(|line| line.contains("sm_80") || line.contains("gfx90a")).count();
         assert_eq!(lines, 2, "{command}: {}", run.out);
     }
-    assert_eq!(scene.read("out/a.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx").len(), ptx.len());
+    assert_eq!(sandbox.read("out/a.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx").len(), ptx.len());
 }
 
 #[test]
 fn extracts_other_files_of_a_directory_or_list_when_one_is_damaged() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("pack --compress -o one a").ok();
-    scene.fatbin("pack -o two b").ok();
-    std::fs::create_dir(scene.path("folder")).unwrap();
-    scene.file("folder/broken", [0x10, 0xff, 0x10, 0xad]).file("folder/one", scene.read("one"));
-    scene.file("folder/two", scene.read("two")).file("list", "one\nmissing\nfolder/broken\ntwo\n");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("pack --compress -o one a").ok();
+    sandbox.fatbin("pack -o two b").ok();
+    std::fs::create_dir(sandbox.path("folder")).unwrap();
+    sandbox.file("folder/broken", [0x10, 0xff, 0x10, 0xad]).file("folder/one", sandbox.read("one"));
+    sandbox.file("folder/two", sandbox.read("two")).file("list", "one\nmissing\nfolder/broken\ntwo\n");
     for (inputs, problems) in [("folder", 1), ("--files-from list", 2)] {
         for (command, count) in [("scan", 2), ("inspect", 2), ("extract -o out", 2)] {
-            let run = scene.fatbin(&format!("{command} {inputs}"));
+            let run = sandbox.fatbin(&format!("{command} {inputs}"));
             assert_eq!((run.status, run.err.lines().count()), (2, problems), "{command} {inputs}: {}", run.err);
             let lines = run.out.lines().filter(|line| line.contains("one") || line.contains("two")).count();
             assert_eq!(lines, count, "{command} {inputs}: {}", run.out);
@@ -185,12 +185,12 @@ fn extracts_other_files_of_a_directory_or_list_when_one_is_damaged() {
 #[test]
 fn reads_lists_in_any_encoding_and_continues_after_a_missing_list() {
     use std::os::unix::ffi::OsStrExt;
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let name = std::ffi::OsStr::from_bytes(b"a\xff");
-    std::fs::write(scene.path(".").join(name), crate::fixture("answer-sm_90.cubin")).unwrap();
-    let out = scene.file("list", b"a\xff\n").fatbin("scan --files-from list").ok();
+    std::fs::write(sandbox.path(".").join(name), crate::fixture("answer-sm_90.cubin")).unwrap();
+    let out = sandbox.file("list", b"a\xff\n").fatbin("scan --files-from list").ok();
     assert!(out.contains("1 device image"), "{out}");
-    let run = scene.fixture("answer-sm_90.cubin", "b").fatbin("scan b --files-from missing");
+    let run = sandbox.fixture("answer-sm_90.cubin", "b").fatbin("scan b --files-from missing");
     assert_eq!(
         (run.status, run.err.as_str()),
         (2, "fatbin: missing: cannot open: No such file or directory (os error 2)\n")
@@ -201,25 +201,25 @@ fn reads_lists_in_any_encoding_and_continues_after_a_missing_list() {
 #[cfg(unix)]
 #[test]
 fn extracts_more_files_than_may_be_open() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     for number in 0..100 {
-        scene.fixture("answer-sm_90.cubin", &format!("{number}.cubin"));
+        sandbox.fixture("answer-sm_90.cubin", &format!("{number}.cubin"));
     }
     let script = format!("ulimit -n 24; {} extract *.cubin -o out | wc -l", env!("CARGO_BIN_EXE_fatbin"));
-    let run = run(std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.path(".")));
+    let run = run(std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path(".")));
     assert_eq!((run.out.trim(), run.err.as_str()), ("100", ""));
 }
 
 #[test]
 fn rejects_a_file_that_changes_after_the_scan() {
     use fatbin::scan::{Options, Outcome, Scanner};
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_90.cubin", "a");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a");
     let mut outcomes = Vec::new();
-    Scanner::new(Options::default()).scan(&[scene.path("a")], &mut |_, outcome| outcomes.push(outcome));
+    Scanner::new(Options::default()).scan(&[sandbox.path("a")], &mut |_, outcome| outcomes.push(outcome));
     let [Outcome::Scanned(scanned)] = &outcomes[..] else { panic!("{outcomes:?}") };
     assert_eq!(scanned.open().unwrap().images().count(), 1);
-    scene.file("a", b"something else");
+    sandbox.file("a", b"something else");
     let error = scanned.open().err().unwrap().to_string();
     assert!(error.ends_with("a: changed since it was scanned"), "{error}");
 }

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use crate::Sandbox;
 
-fn document(scene: &Sandbox, arguments: &str) -> Value {
-    serde_json::from_str(&scene.fatbin(arguments).ok()).unwrap()
+fn document(sandbox: &Sandbox, arguments: &str) -> Value {
+    serde_json::from_str(&sandbox.fatbin(arguments).ok()).unwrap()
 }
 
 #[test]
 fn table_has_only_columns_with_values() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
     let table = "\
 w.o: image 0: openmp amdgcn-amd-amdhsa gfx90a elf, 1 kernel
   VGPRS  AGPRS  SGPRS  VSPILLS  SSPILLS  SCRATCH  SHARED  PARAMS  WAVE  THREADS  CODE  KERNEL
@@ -21,13 +21,13 @@ w.o: image 1: openmp nvptx64-nvidia-cuda sm_90 elf, 1 kernel
   REGS  SCRATCH  SHARED  CONST  PARAMS  WAVE  CODE  KERNEL
      8        0       0    536       8    32   256  answer_kernel
 ";
-    assert_eq!(scene.fatbin("inspect w.o").ok(), table);
+    assert_eq!(sandbox.fatbin("inspect w.o").ok(), table);
 }
 
 #[test]
 fn json_follows_its_schema() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_90.cubin", "a").file("text", "nothing here\n");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").file("text", "nothing here\n");
     let expected = json!({
         "schema": "fatbin.inspect/1",
         "files": [{
@@ -48,22 +48,22 @@ fn json_follows_its_schema() {
             "path": "text", "images": [], "errors": []
         }]
     });
-    assert_eq!(document(&scene, "inspect --json a text"), expected);
+    assert_eq!(document(&sandbox, "inspect --json a text"), expected);
 }
 
 #[test]
 fn matrix_shows_missing_kernels_by_arch() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let ptx = |entries: &str| format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}");
-    scene.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "g");
-    scene.file("b.ptx", ptx(".entry answer_kernel() { ret; } .entry _Z4morePi() { ret; }"));
+    sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "g");
+    sandbox.file("b.ptx", ptx(".entry answer_kernel() { ret; } .entry _Z4morePi() { ret; }"));
     let table = "\
 2 kernels, 3 archs, 1 kernel missing for some archs
   gfx90a  sm_90  sm_90 ptx  KERNEL
           -      yes        more(int*)
   yes     yes    yes        answer_kernel
 ";
-    assert_eq!(scene.fatbin("inspect --matrix a b.ptx g").ok(), table);
+    assert_eq!(sandbox.fatbin("inspect --matrix a b.ptx g").ok(), table);
     let expected = json!({
         "schema": "fatbin.inspect/1",
         "matrix": {
@@ -74,28 +74,28 @@ fn matrix_shows_missing_kernels_by_arch() {
             ]
         }
     });
-    assert_eq!(document(&scene, "inspect --matrix --json a b.ptx"), expected);
+    assert_eq!(document(&sandbox, "inspect --matrix --json a b.ptx"), expected);
 }
 
 #[test]
 fn filters_images_like_extract() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
-    let images = |arguments: &str| document(&scene, arguments)["files"][0]["images"].clone();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let images = |arguments: &str| document(&sandbox, arguments)["files"][0]["images"].clone();
     let chosen = images("inspect --json --arch sm_90 w.o");
     assert_eq!((chosen[0]["index"].as_u64(), chosen.as_array().unwrap().len()), (Some(1), 1));
-    let run = scene.fatbin("inspect --arch gfx942 w.o");
+    let run = sandbox.fatbin("inspect --arch gfx942 w.o");
     assert_eq!((run.status, run.out.as_str()), (1, ""));
     assert!(run.err.starts_with("fatbin: no image matches arch gfx942; available: "), "{}", run.err);
 }
 
 #[test]
 fn distinguishes_files_without_images_from_unreadable_files() {
-    let scene = Sandbox::new();
-    let run = scene.file("text", "nothing here\n").fatbin("inspect text");
+    let sandbox = Sandbox::new();
+    let run = sandbox.file("text", "nothing here\n").fatbin("inspect text");
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "text: no device images\n", ""));
-    let run = scene.fixture("answer-sm_90.cubin", "a").fatbin("inspect missing a");
+    let run = sandbox.fixture("answer-sm_90.cubin", "a").fatbin("inspect missing a");
     assert_eq!(run.status, 2);
     assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");
     assert!(run.out.starts_with("a: image 0: "), "the others are still listed: {}", run.out);
@@ -103,13 +103,13 @@ fn distinguishes_files_without_images_from_unreadable_files() {
 
 #[test]
 fn reports_damage_in_an_image_at_its_file_offset() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_90.cubin", "a").fatbin("wrap --kind openmp -o w.o a").ok();
-    let mut object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let mut object = sandbox.read("w.o");
     let image = object.windows(4).rposition(|bytes| bytes == b"\x7fELF").unwrap();
     // The first attribute of `.nv.info`.
     object[image + 0x3f8] = 0x77;
-    let run = scene.file("w.o", object).fatbin("inspect w.o");
+    let run = sandbox.file("w.o", object).fatbin("inspect w.o");
     let at = image + 0x3f8;
     assert_eq!(run.status, 2);
     assert_eq!(
@@ -121,19 +121,19 @@ fn reports_damage_in_an_image_at_its_file_offset() {
 
 #[test]
 fn inspects_images_in_compressed_containers() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "b");
-    scene.fatbin("pack --compress -o packed a b").ok();
-    let table = scene.fatbin("inspect packed").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "b");
+    sandbox.fatbin("pack --compress -o packed a b").ok();
+    let table = sandbox.fatbin("inspect packed").ok();
     assert_eq!(table.matches("answer_kernel").count(), 2, "{table}");
 }
 
 #[test]
 fn lists_bitcode_without_inspecting_it() {
-    let scene = Sandbox::new();
-    scene
+    let sandbox = Sandbox::new();
+    sandbox
         .file("a.bc", b"BC\xc0\xde and so on")
         .fatbin("pack -o p --image file=a.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a");
-    let out = scene.fatbin("inspect p").ok();
+    let out = sandbox.fatbin("inspect p").ok();
     assert!(out.contains("bitcode, not inspected: LLVM bitcode"), "{out}");
 }

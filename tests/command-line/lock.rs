@@ -11,13 +11,13 @@ fn without_hashes(lock: &[u8]) -> String {
 
 #[test]
 fn lock_has_a_line_per_file_image_and_kernel() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
-    assert_eq!(scene.fatbin("lock w.o -o gpu.lock").ok(), "");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
+    assert_eq!(sandbox.fatbin("lock w.o -o gpu.lock").ok(), "");
     let code = |line: &str| line.split(" code=").next().unwrap().to_owned() + "\n";
-    let lock: String = without_hashes(&scene.read("gpu.lock")).lines().map(code).collect();
-    let size = scene.read("w.o").len();
+    let lock: String = without_hashes(&sandbox.read("gpu.lock")).lines().map(code).collect();
+    let size = sandbox.read("w.o").len();
     let expected = format!(
         "\
 fatbin.lock/1
@@ -35,11 +35,11 @@ image sm_90 kind=openmp image=elf triple=nvptx64-nvidia-cuda in=offload-binary s
 
 #[test]
 fn records_decompressed_sizes_and_the_codec_of_the_container() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").file("host", "");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").file("host", "");
     let ids = "--target host-x86_64-unknown-linux-gnu=host --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
-    scene.fatbin(&format!("bundle --type bc --compress {ids} -o bundle")).ok();
-    let lock = without_hashes(scene.fatbin("lock bundle -o -").ok().as_bytes());
+    sandbox.fatbin(&format!("bundle --type bc --compress {ids} -o bundle")).ok();
+    let lock = without_hashes(sandbox.fatbin("lock bundle -o -").ok().as_bytes());
     let image = "image gfx90a kind=hip image=elf triple=amdgcn-amd-amdhsa in=ccob";
     assert!(lock.contains(&format!("{image} codec=zstd size=3456 debug=none code=")), "{lock}");
     assert!(lock.contains("  kernel answer_kernel "), "{lock}");
@@ -47,25 +47,25 @@ fn records_decompressed_sizes_and_the_codec_of_the_container() {
 
 #[test]
 fn lock_is_independent_of_file_and_image_order() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b").fixture("answer-sm_80.ptx", "c");
-    std::fs::create_dir(scene.path("lib")).unwrap();
-    scene.fatbin("pack -o lib/x --image file=a,kind=hip b").ok();
-    scene.fatbin("pack -o lib/y b c").ok();
-    let lock = |arguments: &str| scene.fatbin(&format!("lock {arguments} -o -")).ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b").fixture("answer-sm_80.ptx", "c");
+    std::fs::create_dir(sandbox.path("lib")).unwrap();
+    sandbox.fatbin("pack -o lib/x --image file=a,kind=hip b").ok();
+    sandbox.fatbin("pack -o lib/y b c").ok();
+    let lock = |arguments: &str| sandbox.fatbin(&format!("lock {arguments} -o -")).ok();
     assert_eq!(lock("lib/x lib/y"), lock("lib/y lib/x"));
     assert_eq!(lock("lib/x lib/y"), lock("lib"));
     let before = lock("lib/x");
-    scene.fatbin("pack -o lib/x b --image file=a,kind=hip").ok();
+    sandbox.fatbin("pack -o lib/x b --image file=a,kind=hip").ok();
     assert_eq!(before, lock("lib/x"));
 }
 
 #[test]
 fn code_only_lock_ignores_debug_information() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let lock = |name: &str, options: &str| {
-        scene.fixture(name, "a").fatbin("pack -o x --image file=a,kind=hip").ok();
-        scene.fatbin(&format!("lock {options} x -o -")).ok()
+        sandbox.fixture(name, "a").fatbin("pack -o x --image file=a,kind=hip").ok();
+        sandbox.fatbin(&format!("lock {options} x -o -")).ok()
     };
     let plain = lock("answer-gfx90a.hsaco", "--code-only").replace("debug=none", "debug=full");
     assert_eq!(plain, lock("answer-gfx90a-debug.hsaco", "--code-only"));
@@ -75,22 +75,22 @@ fn code_only_lock_ignores_debug_information() {
 
 #[test]
 fn does_not_write_an_incomplete_lock() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").file("cut", b"\x10\xff\x10\xad").file("text", "no code");
-    scene.file("gpu.lock", "old");
-    let run = scene.fatbin("lock a missing -o gpu.lock");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").file("cut", b"\x10\xff\x10\xad").file("text", "no code");
+    sandbox.file("gpu.lock", "old");
+    let run = sandbox.fatbin("lock a missing -o gpu.lock");
     assert_eq!((run.status, run.out.as_str()), (2, ""));
     assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");
-    assert_eq!(scene.fatbin("lock a cut -o gpu.lock").status, 2);
-    let run = scene.fatbin("lock text -o gpu.lock");
+    assert_eq!(sandbox.fatbin("lock a cut -o gpu.lock").status, 2);
+    let run = sandbox.fatbin("lock text -o gpu.lock");
     assert_eq!((run.status, run.err.as_str()), (1, "fatbin: no device images; gpu.lock was not written\n"));
-    assert_eq!(scene.read("gpu.lock"), b"old");
+    assert_eq!(sandbox.read("gpu.lock"), b"old");
 }
 
 #[test]
 fn lists_named_files_without_device_code() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").file("lib.so", "no code any more");
-    let lock = scene.fatbin("lock a lib.so -o -").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").file("lib.so", "no code any more");
+    let lock = sandbox.fatbin("lock a lib.so -o -").ok();
     assert!(lock.ends_with("\n\nfile lib.so size=16 stored=0\n"), "{lock}");
 }

@@ -3,8 +3,8 @@
 use crate::{Sandbox, fixture};
 
 /// Returns the row of each image that `scan` lists: kind, triple, arch, image kind.
-fn listed(scene: &Sandbox, file: &str) -> Vec<String> {
-    let json: serde_json::Value = serde_json::from_str(&scene.fatbin(&format!("scan --json {file}")).ok()).unwrap();
+fn listed(sandbox: &Sandbox, file: &str) -> Vec<String> {
+    let json: serde_json::Value = serde_json::from_str(&sandbox.fatbin(&format!("scan --json {file}")).ok()).unwrap();
     let containers = json["files"][0]["containers"].as_array().unwrap().iter();
     let images = containers.flat_map(|container| container["images"].as_array().unwrap().iter());
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
@@ -13,77 +13,77 @@ fn listed(scene: &Sandbox, file: &str) -> Vec<String> {
 
 #[test]
 fn reads_triple_and_arch_from_images() {
-    let scene = Sandbox::new();
-    scene
+    let sandbox = Sandbox::new();
+    sandbox
         .fixture("answer-gfx90a-xnack+.hsaco", "a")
         .fixture("answer-sm_90.cubin", "b")
         .fixture("answer-sm_80.ptx", "c");
     for version in 1..=3 {
-        scene.fatbin(&format!("pack --format-version {version} --image file=a,kind=hip -o out b c")).ok();
+        sandbox.fatbin(&format!("pack --format-version {version} --image file=a,kind=hip -o out b c")).ok();
         let expected = [
             "hip amdgcn-amd-amdhsa gfx90a:xnack+ elf",
             "- nvptx64-nvidia-cuda sm_90 elf",
             "- nvptx64-nvidia-cuda sm_80 ptx",
         ];
-        assert_eq!(listed(&scene, "out"), expected, "version {version}");
+        assert_eq!(listed(&sandbox, "out"), expected, "version {version}");
         for (arch, image) in [("gfx90a:xnack+", "a"), ("sm_90", "b"), ("sm_80", "c")] {
-            scene.fatbin(&format!("extract out --arch {arch} --to image")).ok();
-            assert_eq!(scene.read("image"), scene.read(image), "version {version}, {arch}");
+            sandbox.fatbin(&format!("extract out --arch {arch} --to image")).ok();
+            assert_eq!(sandbox.read("image"), sandbox.read(image), "version {version}, {arch}");
         }
     }
 }
 
 #[test]
 fn compressed_binary_is_smaller_and_extracts_the_same_images() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a.hsaco", "b");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a.hsaco", "b");
     for codec in ["", "=zstd", "=zlib", "=zstd --level 19"] {
-        scene.fatbin(&format!("pack --compress{codec} -o out a b")).ok();
-        assert!(scene.read("out").len() < scene.read("a").len(), "{codec}");
-        assert_eq!(listed(&scene, "out").len(), 2);
-        let out = scene.fatbin("extract out -o images").ok();
+        sandbox.fatbin(&format!("pack --compress{codec} -o out a b")).ok();
+        assert!(sandbox.read("out").len() < sandbox.read("a").len(), "{codec}");
+        assert_eq!(listed(&sandbox, "out").len(), 2);
+        let out = sandbox.fatbin("extract out -o images").ok();
         for path in out.lines() {
-            assert_eq!(scene.read(path), scene.read("a"), "{codec}");
+            assert_eq!(sandbox.read(path), sandbox.read("a"), "{codec}");
         }
     }
-    let table = scene.fatbin("scan out").ok();
+    let table = sandbox.fatbin("scan out").ok();
     let row = "  offload-binary  -        -     amdgcn-amd-amdhsa  gfx90a  elf         -  3456";
     assert!(table.lines().any(|line| line == row), "{table}");
 }
 
 #[test]
 fn keeps_user_metadata_in_order_and_joins_repeated_keys() {
-    let scene = Sandbox::new();
-    scene.file("a.bin", "one").file("b.bin", "two");
+    let sandbox = Sandbox::new();
+    sandbox.file("a.bin", "one").file("b.bin", "two");
     let image = "file=a.bin,triple=t,feature=x,file=b.bin,arch=,feature=y,note=hello";
-    scene.fatbin(&format!("pack -o out --image {image} --flags 0x10")).ok();
-    let json: serde_json::Value = serde_json::from_str(&scene.fatbin("scan --json out").ok()).unwrap();
+    sandbox.fatbin(&format!("pack -o out --image {image} --flags 0x10")).ok();
+    let json: serde_json::Value = serde_json::from_str(&sandbox.fatbin("scan --json out").ok()).unwrap();
     let image = &json["files"][0]["containers"][1]["images"][0];
     assert_eq!(image["strings"], serde_json::json!({ "feature": "x,y", "note": "hello" }));
     assert_eq!(image["unknown"], serde_json::json!([{ "field": "flags", "value": 16 }]));
-    assert!(scene.fatbin("scan out").ok().contains("unknown flags 0x10"));
+    assert!(sandbox.fatbin("scan out").ok().contains("unknown flags 0x10"));
 }
 
 #[test]
 fn packs_over_an_input_and_to_a_pipe() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
-    scene.fatbin("pack -o out a").ok();
-    scene.fatbin("pack -o a a").ok();
-    assert_eq!(scene.read("a"), scene.read("out"));
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("pack -o out a").ok();
+    sandbox.fatbin("pack -o a a").ok();
+    assert_eq!(sandbox.read("a"), sandbox.read("out"));
     let script = "$0 pack -o - out --image file=out,triple=nested | $0 extract - --to - | cmp - $1";
     let mut shell = std::process::Command::new("sh");
     let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
     let script = script.replace("-o - out --image", "-o - --image");
-    shell.args(["-c", &script, env!("CARGO_BIN_EXE_fatbin"), fixture]).current_dir(scene.path("."));
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_fatbin"), fixture]).current_dir(sandbox.path("."));
     assert_eq!(crate::run(&mut shell).ok(), "");
 }
 
 #[test]
 fn rejects_invalid_images_and_keeps_the_old_output() {
-    let scene = Sandbox::new();
-    scene.file("text", "text").file("empty", "").file("old", "old").fixture("answer-gfx90a.hsaco", "a");
-    scene.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]);
+    let sandbox = Sandbox::new();
+    sandbox.file("text", "text").file("empty", "").file("old", "old").fixture("answer-gfx90a.hsaco", "a");
+    sandbox.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]);
     let cases = [
         ("", "pack: no image given; pass IMAGE or --image file=IMAGE"),
         ("text", "text: no target triple in the header; specify --image file=text,triple=TRIPLE"),
@@ -102,8 +102,8 @@ fn rejects_invalid_images_and_keeps_the_old_output() {
         ("--compress=zlib --level 12 a", "pack: --level 12: invalid level; zlib has levels 1 to 9"),
     ];
     for (arguments, message) in cases {
-        let run = scene.fatbin(&format!("pack -o old {arguments}"));
+        let run = sandbox.fatbin(&format!("pack -o old {arguments}"));
         assert_eq!((run.status, run.out.as_str(), run.err), (2, "", format!("fatbin: {message}\n")), "{arguments}");
-        assert_eq!(scene.read("old"), b"old");
+        assert_eq!(sandbox.read("old"), b"old");
     }
 }

@@ -53,13 +53,13 @@ fn without_linker_numbers(text: &str) -> String {
     words.collect()
 }
 
-fn run_examples(scene: &Sandbox, page: &Path) -> usize {
+fn run_examples(sandbox: &Sandbox, page: &Path) -> usize {
     let program = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let examples = examples(&std::fs::read_to_string(page).unwrap());
     for Example { command, output } in &examples {
         let both = format!("{{ {command}\n}} 2>&1");
-        let run = crate::run(Command::new("sh").args(["-c", &both]).env("PATH", &path).current_dir(scene.path(".")));
+        let run = crate::run(Command::new("sh").args(["-c", &both]).env("PATH", &path).current_dir(sandbox.path(".")));
         let (found, expected) = (without_linker_numbers(&run.out), without_linker_numbers(output));
         assert_eq!(found, expected, "{}: $ {command}\n{}", page.display(), run.out);
     }
@@ -67,11 +67,11 @@ fn run_examples(scene: &Sandbox, page: &Path) -> usize {
 }
 
 fn sandbox() -> Sandbox {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     for name in SAMPLE_FILES {
-        scene.file(name, fixture(name));
+        sandbox.file(name, fixture(name));
     }
-    scene
+    sandbox
 }
 
 fn guide() -> PathBuf {

@@ -11,9 +11,9 @@ fn container(object: &[u8]) -> usize {
 
 #[test]
 fn table_has_a_row_per_image() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
-    let object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let object = sandbox.read("w.o");
     let (size, image) = (object.len(), container(&object) + 0x90);
     let table = format!(
         "\
@@ -22,16 +22,16 @@ w.o: elf, {size} bytes, 1 device image
   offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  gfx90a  elf    {image:#6x}  3456
 "
     );
-    assert_eq!(scene.fatbin("scan w.o").ok(), table);
+    assert_eq!(sandbox.fatbin("scan w.o").ok(), table);
 }
 
 #[test]
 fn json_follows_its_schema() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
-    let object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let object = sandbox.read("w.o");
     let (size, at) = (object.len(), container(&object));
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json w.o").ok()).unwrap();
     let expected = json!({
         "schema": "fatbin.scan/1",
         "files": [{
@@ -57,11 +57,11 @@ fn json_follows_its_schema() {
 
 #[test]
 fn walks_directories_in_name_order_and_prints_files_with_images() {
-    let scene = Sandbox::new();
-    std::fs::create_dir_all(scene.path("folder/b")).unwrap();
-    scene.fixture("answer-gfx90a.hsaco", "folder/b/image").fixture("answer-sm_80.ptx", "folder/c.ptx");
-    scene.file("folder/a.txt", "nothing").file("folder/d.bin", [0x10, 0xff, 0x10, 0xad]);
-    let run = scene.fatbin("scan folder");
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.path("folder/b")).unwrap();
+    sandbox.fixture("answer-gfx90a.hsaco", "folder/b/image").fixture("answer-sm_80.ptx", "folder/c.ptx");
+    sandbox.file("folder/a.txt", "nothing").file("folder/d.bin", [0x10, 0xff, 0x10, 0xad]);
+    let run = sandbox.fatbin("scan folder");
     let paths: Vec<&str> = run.out.lines().filter(|line| !line.starts_with(' ')).collect();
     let expected = [
         "folder/b/image: elf, 3456 bytes, 1 device image",
@@ -72,18 +72,18 @@ fn walks_directories_in_name_order_and_prints_files_with_images() {
     assert_eq!(run.err, "fatbin: folder/d.bin: offload binary version at 0x4: truncated: need 4 bytes, 0 available\n");
     assert_eq!(run.status, 2);
 
-    scene.file("list", "folder/c.ptx\n\nfolder/a.txt\n");
-    let lines = scene.fatbin("scan --files-from list --ndjson").ok();
+    sandbox.file("list", "folder/c.ptx\n\nfolder/a.txt\n");
+    let lines = sandbox.fatbin("scan --files-from list --ndjson").ok();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let paths: Vec<&str> = lines.iter().map(|line| line["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["folder/c.ptx", "folder/a.txt"]);
-    let out = scene.fatbin("extract folder/b folder/c.ptx -o out").ok();
+    let out = sandbox.fatbin("extract folder/b folder/c.ptx -o out").ok();
     assert_eq!(out.lines().count(), 2);
 }
 
 #[test]
 fn lists_every_member_of_a_wheel() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let archive = |files: &[(&str, Vec<u8>)]| {
         let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
         for (name, bytes) in files {
@@ -93,25 +93,25 @@ fn lists_every_member_of_a_wheel() {
         writer.finish().unwrap().into_inner()
     };
     let image = crate::fixture("answer-gfx90a.hsaco");
-    scene.file("a.whl", archive(&[("a/__init__.py", b"pass".to_vec()), ("a/lib/x.hsaco", image.clone())]));
-    scene.file("empty.whl", archive(&[("a/__init__.py", b"pass".to_vec())]));
-    let out = scene.fatbin("scan a.whl empty.whl").ok();
+    sandbox.file("a.whl", archive(&[("a/__init__.py", b"pass".to_vec()), ("a/lib/x.hsaco", image.clone())]));
+    sandbox.file("empty.whl", archive(&[("a/__init__.py", b"pass".to_vec())]));
+    let out = sandbox.fatbin("scan a.whl empty.whl").ok();
     assert!(out.starts_with("a.whl!a/lib/x.hsaco: elf, 3456 bytes, 1 device image\n"), "{out}");
     assert!(out.contains("\nempty.whl: archive, ") && !out.contains("__init__"), "{out}");
-    let run = scene.fatbin("scan --decompressed-limit 1K a.whl");
+    let run = sandbox.fatbin("scan --decompressed-limit 1K a.whl");
     assert_eq!(run.status, 2);
     assert!(
         run.err.contains("a.whl!a/lib/x.hsaco") && run.err.contains("exceeds the limit of 1024 bytes"),
         "{}",
         run.err
     );
-    scene.fatbin("extract a.whl --to image").ok();
-    assert_eq!(scene.read("image"), image);
+    sandbox.fatbin("extract a.whl --to image").ok();
+    assert_eq!(sandbox.read("image"), image);
 }
 
 #[test]
 fn lists_members_of_universal_static_libraries() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let image = crate::fixture("answer-gfx90a.hsaco");
     let header = format!("!<arch>\n{:<16}{:<24}{:<8}{:<10}`\n", "a.hsaco/", 0, 644, image.len());
     let library = [header.as_bytes(), &image].concat();
@@ -120,8 +120,8 @@ fn lists_members_of_universal_static_libraries() {
     let mut bytes = [0xcafe_babe_u32, 2].map(u32::to_be_bytes).concat();
     bytes.extend([0x0100_0007, 3, 64, size, 3, 0x0100_000c, 0, 64 + size, size, 3].map(u32::to_be_bytes).concat());
     bytes.resize(64, 0);
-    scene.file("libkernels.a", [bytes, library.clone(), library].concat());
-    let out = scene.fatbin("scan --ndjson libkernels.a").ok();
+    sandbox.file("libkernels.a", [bytes, library.clone(), library].concat());
+    let out = sandbox.fatbin("scan --ndjson libkernels.a").ok();
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let paths: Vec<&Value> = lines.iter().map(|line| &line["path"]).collect();
     assert_eq!(paths, ["libkernels.a!x86_64!a.hsaco", "libkernels.a!arm64!a.hsaco"]);
@@ -130,28 +130,28 @@ fn lists_members_of_universal_static_libraries() {
 
 #[test]
 fn hash_is_that_of_the_decompressed_image() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
-    scene.fatbin("pack -o plain a").ok();
-    scene.fatbin("pack --compress -o compressed a").ok();
-    let out = scene.fatbin("scan --json --hash a plain compressed").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("pack -o plain a").ok();
+    sandbox.fatbin("pack --compress -o compressed a").ok();
+    let out = sandbox.fatbin("scan --json --hash a plain compressed").ok();
     let document: Value = serde_json::from_str(&out).unwrap();
     let hash = |file: usize| document["files"][file]["containers"][0]["images"][0]["sha256"].clone();
     // sha256sum fixtures/answer-gfx90a.hsaco
-    let sum = crate::run(std::process::Command::new("sha256sum").arg(scene.path("a"))).ok();
+    let sum = crate::run(std::process::Command::new("sha256sum").arg(sandbox.path("a"))).ok();
     assert_eq!(hash(0), sum.split_whitespace().next().unwrap());
     assert_eq!((hash(1), hash(2)), (hash(0), hash(0)));
 }
 
 #[test]
 fn reports_skipped_and_unexplained_bytes() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
-    let object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let object = sandbox.read("w.o");
     let size = object.len() - 3456 - 0x90;
-    let out = scene.fatbin("scan --fast w.o").ok();
+    let out = sandbox.fatbin("scan --fast w.o").ok();
     assert!(out.ends_with(&format!("  not searched: {size} bytes that no header refers to\n")), "{out}");
-    let out = scene.fatbin("scan -v w.o").ok();
+    let out = sandbox.fatbin("scan -v w.o").ok();
     assert!(
         out.ends_with(
             "  .llvm.offloading: 3600 bytes = 3600 in containers + 0 padding + 0 unexplained\n  \
@@ -161,7 +161,7 @@ fn reports_skipped_and_unexplained_bytes() {
     );
     let mut broken = object.clone();
     broken[container(&object) + 4] = 99;
-    let out = scene.file("broken.o", broken).fatbin("scan broken.o").out;
+    let out = sandbox.file("broken.o", broken).fatbin("scan broken.o").out;
     assert!(
         out.ends_with("  .llvm.offloading: 3600 bytes = 0 in containers + 0 padding + 3600 unexplained\n"),
         "{out}"
@@ -170,22 +170,26 @@ fn reports_skipped_and_unexplained_bytes() {
 
 #[test]
 fn exits_with_1_when_nothing_is_found() {
-    let scene = Sandbox::new();
-    let run = scene.file("text", "nothing here\n").fatbin("scan text");
+    let sandbox = Sandbox::new();
+    let run = sandbox.file("text", "nothing here\n").fatbin("scan text");
     assert_eq!((run.status, run.err.as_str()), (1, ""));
     assert_eq!(run.out, "text: raw, 13 bytes, no device images\n");
 }
 
 #[test]
 fn exits_with_0_for_one_image_and_with_2_for_an_unreadable_file() {
-    let scene = Sandbox::new();
-    scene.file("text", "nothing here\n").fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
-    assert_eq!(scene.fatbin("scan text w.o").status, 0);
-    let run = scene.fatbin("scan text missing w.o");
+    let sandbox = Sandbox::new();
+    sandbox
+        .file("text", "nothing here\n")
+        .fixture("answer-gfx90a.hsaco", "a")
+        .fatbin("wrap --kind openmp -o w.o a")
+        .ok();
+    assert_eq!(sandbox.fatbin("scan text w.o").status, 0);
+    let run = sandbox.fatbin("scan text missing w.o");
     assert_eq!(run.status, 2);
     assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");
     assert!(run.out.contains("w.o: elf"), "the others are still listed");
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json missing w.o").out).unwrap();
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json missing w.o").out).unwrap();
     assert_eq!(document["files"][0]["path"], "missing");
     assert_eq!(
         document["files"][0]["errors"][0]["message"],
@@ -196,13 +200,13 @@ fn exits_with_0_for_one_image_and_with_2_for_an_unreadable_file() {
 
 #[test]
 fn reports_a_damaged_container_and_lists_the_rest() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
-    let mut object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let mut object = sandbox.read("w.o");
     let version = container(&object) + 4;
     object[version] = 99;
-    let run = scene.file("w.o", object).fatbin("scan w.o");
+    let run = sandbox.file("w.o", object).fatbin("scan w.o");
     assert_eq!(run.status, 2);
     assert_eq!(
         run.err,
@@ -213,32 +217,32 @@ fn reports_a_damaged_container_and_lists_the_rest() {
 
 #[test]
 fn searches_a_file_without_section_headers() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
-    let mut object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();
+    let mut object = sandbox.read("w.o");
     object[0x28..0x30].fill(0);
     object[0x3c..0x40].fill(0);
-    let table = scene.file("w.o", object).fatbin("scan w.o").ok();
+    let table = sandbox.file("w.o", object).fatbin("scan w.o").ok();
     assert!(table.contains("offload-binary  -        openmp  amdgcn-amd-amdhsa  gfx90a"), "{table}");
 }
 
 #[test]
 fn ignores_a_closed_pipe() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
     let fatbin = env!("CARGO_BIN_EXE_fatbin");
     let files = "a ".repeat(3000);
     let script = format!("{fatbin} scan {files} 2>err | head -n 1 >/dev/null");
-    run(std::process::Command::new("sh").args(["-c", &script]).current_dir(scene.path("."))).ok();
-    assert_eq!(scene.read("err"), b"");
+    run(std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path("."))).ok();
+    assert_eq!(sandbox.read("err"), b"");
 }
 
 #[test]
 fn reports_an_image_section_that_cannot_be_read() {
-    let scene = Sandbox::new();
-    scene.file("a", "HIPK and whatever a newer tool makes of it").fatbin("wrap --kind hip --raw -o w.o a").ok();
-    let run = scene.fatbin("scan w.o");
-    let at = scene.read("w.o").windows(4).position(|bytes| bytes == b"HIPK").unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.file("a", "HIPK and whatever a newer tool makes of it").fatbin("wrap --kind hip --raw -o w.o a").ok();
+    let run = sandbox.fatbin("scan w.o");
+    let at = sandbox.read("w.o").windows(4).position(|bytes| bytes == b"HIPK").unwrap();
     assert_eq!(run.status, 2);
     assert_eq!(
         run.err,
@@ -250,13 +254,13 @@ fn reports_an_image_section_that_cannot_be_read() {
 
 #[test]
 fn lists_an_image_without_a_container() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_80.ptx", "a").fatbin("wrap --kind openmp --raw -o w.o a").ok();
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_80.ptx", "a").fatbin("wrap --kind openmp --raw -o w.o a").ok();
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json w.o").ok()).unwrap();
     let container = &document["files"][0]["containers"][0];
     assert_eq!((container["type"].as_str(), container["images"][0]["arch"].as_str()), (Some("ptx"), Some("sm_80")));
-    scene.fatbin("extract w.o -o out").ok();
-    assert_eq!(scene.read("out/w.o.0-nvptx64-nvidia-cuda-sm_80.ptx"), scene.read("a"));
+    sandbox.fatbin("extract w.o -o out").ok();
+    assert_eq!(sandbox.read("out/w.o.0-nvptx64-nvidia-cuda-sm_80.ptx"), sandbox.read("a"));
 }
 
 #[test]
@@ -264,7 +268,7 @@ fn reads_compressed_bundles_and_reports_a_wrong_hash() {
     use fatbin::codec::{Codec, Compression};
     use fatbin::format::{bundle, ccob};
     use fatbin::internals::content::Content;
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let bundle = bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906:xnack+", &b"device code"[..])], 4096).unwrap();
     let compressed = |codec, version| {
         let mut stream = Vec::new();
@@ -274,25 +278,25 @@ fn reads_compressed_bundles_and_reports_a_wrong_hash() {
     };
     let one = compressed(Codec::Zstd, ccob::Version::Three);
     let two = compressed(Codec::Zlib, ccob::Version::Two);
-    scene.file("a", [&one[..], &[0; 100], &two].concat());
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json a").ok()).unwrap();
+    sandbox.file("a", [&one[..], &[0; 100], &two].concat());
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json a").ok()).unwrap();
     let containers = document["files"][0]["containers"].as_array().unwrap();
     let listed: Vec<_> = containers.iter().map(|it| (it["type"].as_str(), it["version"].as_u64())).collect();
     assert_eq!(listed, [(Some("ccob"), Some(3)), (Some("ccob"), Some(2))]);
     assert_eq!(containers[1]["images"][0]["arch"].as_str(), Some("gfx906:xnack+"));
-    let out = scene.fatbin("extract a -o out").ok();
-    assert_eq!(out.lines().map(|path| scene.read(path)).collect::<Vec<_>>(), [b"device code", b"device code"]);
+    let out = sandbox.fatbin("extract a -o out").ok();
+    assert_eq!(out.lines().map(|path| sandbox.read(path)).collect::<Vec<_>>(), [b"device code", b"device code"]);
 
     let mut wrong = one.clone();
     wrong[24] ^= 1;
-    let run = scene.file("wrong", wrong).fatbin("scan wrong");
+    let run = sandbox.file("wrong", wrong).fatbin("scan wrong");
     assert_eq!(run.status, 2);
     assert!(run.err.starts_with("fatbin: wrong: compressed bundle hash at 0x18: "), "{}", run.err);
 }
 
 #[test]
 fn flags_an_image_whose_container_states_another_processor() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let (any, fixed) = (crate::fixture("answer-gfx90a.hsaco"), crate::fixture("answer-gfx90a-xnack+.hsaco"));
     let entries = [
         ("hip-amdgcn-amd-amdhsa--gfx908", any.as_slice()),
@@ -300,13 +304,13 @@ fn flags_an_image_whose_container_states_another_processor() {
         ("hip-amdgcn-amd-amdhsa--gfx90a:xnack+", &fixed),
         ("hip-amdgcn-amd-amdhsa--gfx90a", &fixed),
     ];
-    scene.file("bundle", fatbin::format::bundle::write(&entries, 1).unwrap().to_vec());
-    let out = scene.fatbin("scan bundle").ok();
+    sandbox.file("bundle", fatbin::format::bundle::write(&entries, 1).unwrap().to_vec());
+    let out = sandbox.fatbin("scan bundle").ok();
     let flagged: Vec<&str> = out.lines().filter(|line| line.contains("own header")).collect();
     assert_eq!(flagged.len(), 2, "{out}");
     assert!(flagged[0].ends_with(": the container states gfx908, the image's own header gfx90a"), "{out}");
     assert!(flagged[1].ends_with(": the container states gfx90a, the image's own header gfx90a:xnack+"), "{out}");
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json bundle").ok()).unwrap();
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json bundle").ok()).unwrap();
     let images = &document["files"][0]["containers"][0]["images"];
     assert_eq!((&images[0]["own_arch"], &images[1]["own_arch"]), (&json!("gfx90a"), &Value::Null));
 }
@@ -318,39 +322,39 @@ fn place(object: &[u8], bytes: &[u8]) -> usize {
 
 #[test]
 fn lists_registration_structures() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
-    let object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
+    let object = sandbox.read("w.o");
     let (code, wrapper) = (place(&object, b"__CLANG_OFFLOAD_BUNDLE__"), place(&object, b"FPIH"));
-    let out = scene.fatbin("scan -v w.o").ok();
+    let out = sandbox.fatbin("scan -v w.o").ok();
     assert!(out.contains("  hip wrapper .hipFatBinSegment+0x0 points to bundle at .hip_fatbin+0x0\n"), "{out}");
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json --fast w.o").ok()).unwrap();
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json --fast w.o").ok()).unwrap();
     let expected = json!([{ "kind": "hip", "section": ".hipFatBinSegment", "offset": wrapper, "container": code }]);
     assert_eq!(document["files"][0]["wrappers"], expected);
     assert_eq!(document["files"][0]["unreferenced"], Value::Null);
 
     // A second, unregistered container.
     let bundle = fatbin::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1).unwrap().to_vec();
-    scene.file("more.o", [&object[..], &bundle].concat());
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json more.o").ok()).unwrap();
+    sandbox.file("more.o", [&object[..], &bundle].concat());
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json more.o").ok()).unwrap();
     assert_eq!(document["files"][0]["unreferenced"], json!([object.len()]));
-    let out = scene.fatbin("scan -v more.o").ok();
+    let out = sandbox.fatbin("scan -v more.o").ok();
     assert!(out.contains(&format!("  no wrapper points to bundle more.o+{:#x}\n", object.len())), "{out}");
 }
 
 #[test]
 fn identifies_files_split_by_rocm_kpack() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
-    let mut object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip --entry k=k -o w.o a").ok();
+    let mut object = sandbox.read("w.o");
     let (code, wrapper) = (place(&object, b"__CLANG_OFFLOAD_BUNDLE__"), place(&object, b"FPIH"));
     // It replaces the device code by zeros and writes the magic HIPK.
     object[code..code + 4096 + 3456].fill(0);
     object[wrapper..wrapper + 4].copy_from_slice(b"HIPK");
-    let run = scene.file("split.o", object).fatbin("scan split.o");
+    let run = sandbox.file("split.o", object).fatbin("scan split.o");
     assert_eq!((run.status, run.err.as_str()), (1, ""));
     let message = "  already split by rocm-kpack: the device code of 1 wrapper is in a separate archive\n";
     assert!(run.out.ends_with(message), "{}", run.out);
-    let document: Value = serde_json::from_str(&scene.fatbin("scan --json split.o").out).unwrap();
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json split.o").out).unwrap();
     assert_eq!(document["files"][0]["wrappers"][0]["split_by"], "rocm-kpack");
 }

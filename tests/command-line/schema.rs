@@ -21,8 +21,8 @@ fn closed(schema: &mut Value) {
     }
 }
 
-fn validator(scene: &Sandbox, command: &str) -> Validator {
-    let mut schema: Value = serde_json::from_str(&scene.fatbin(&format!("schema {command}")).ok()).unwrap();
+fn validator(sandbox: &Sandbox, command: &str) -> Validator {
+    let mut schema: Value = serde_json::from_str(&sandbox.fatbin(&format!("schema {command}")).ok()).unwrap();
     assert!(jsonschema::meta::is_valid(&schema), "{command}");
     closed(&mut schema);
     jsonschema::validator_for(&schema).unwrap()
@@ -35,57 +35,57 @@ fn check(validator: &Validator, document: &Value) {
 }
 
 /// Returns files of many kinds, including damaged and missing ones.
-fn scene() -> (Sandbox, &'static str) {
-    let scene = Sandbox::new();
+fn sandbox() -> (Sandbox, &'static str) {
+    let sandbox = Sandbox::new();
     for (fixture, name) in [
         ("answer-gfx90a-debug.hsaco", "a"),
         ("answer-sm_90-debug.cubin", "b"),
         ("answer-sm_80.ptx", "c.ptx"),
         ("answer-gfx90a.hsaco", "g"),
     ] {
-        scene.fixture(fixture, name);
+        sandbox.fixture(fixture, name);
     }
-    scene.fatbin("wrap --kind openmp -o openmp.o a b").ok();
-    scene.fatbin("wrap --kind hip -o hip.o g").ok();
-    scene.fatbin("wrap --kind cuda -o cuda.o b").ok();
-    scene.fatbin("pack --compress -o packed --image file=a,kind=hip,note=first b").ok();
-    scene.fatbin("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx908=g").ok();
-    scene.file("broken", [0x10, 0xff, 0x10, 0xad]).file("text", "nothing").file("m.bc", b"BC\xc0\xde and so on");
-    (scene, "openmp.o hip.o cuda.o packed bundle a c.ptx broken text m.bc missing")
+    sandbox.fatbin("wrap --kind openmp -o openmp.o a b").ok();
+    sandbox.fatbin("wrap --kind hip -o hip.o g").ok();
+    sandbox.fatbin("wrap --kind cuda -o cuda.o b").ok();
+    sandbox.fatbin("pack --compress -o packed --image file=a,kind=hip,note=first b").ok();
+    sandbox.fatbin("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx908=g").ok();
+    sandbox.file("broken", [0x10, 0xff, 0x10, 0xad]).file("text", "nothing").file("m.bc", b"BC\xc0\xde and so on");
+    (sandbox, "openmp.o hip.o cuda.o packed bundle a c.ptx broken text m.bc missing")
 }
 
 #[test]
 fn scan_json_follows_its_schema() {
-    let (scene, files) = scene();
-    let validator = validator(&scene, "scan");
+    let (sandbox, files) = sandbox();
+    let validator = validator(&sandbox, "scan");
     for options in ["", "--hash", "--fast"] {
         let document: Value =
-            serde_json::from_str(&scene.fatbin(&format!("scan --json {options} {files}")).out).unwrap();
+            serde_json::from_str(&sandbox.fatbin(&format!("scan --json {options} {files}")).out).unwrap();
         assert_eq!(document["files"].as_array().unwrap().len(), 11);
         check(&validator, &document);
     }
-    let mut document: Value = serde_json::from_str(&scene.fatbin("scan --json a").ok()).unwrap();
+    let mut document: Value = serde_json::from_str(&sandbox.fatbin("scan --json a").ok()).unwrap();
     document["files"][0]["surprise"] = 1.into();
     assert!(!validator.is_valid(&document), "the test would not see a field that is not documented");
 }
 
 #[test]
 fn inspect_json_follows_its_schema() {
-    let (scene, files) = scene();
-    let validator = validator(&scene, "inspect");
+    let (sandbox, files) = sandbox();
+    let validator = validator(&sandbox, "inspect");
     for options in ["", "--matrix"] {
-        let out = scene.fatbin(&format!("inspect --json {options} {files}")).out;
+        let out = sandbox.fatbin(&format!("inspect --json {options} {files}")).out;
         check(&validator, &serde_json::from_str(&out).unwrap());
     }
 }
 
 #[test]
 fn extract_index_follows_its_schema() {
-    let (scene, files) = scene();
-    let validator = validator(&scene, "extract");
+    let (sandbox, files) = sandbox();
+    let validator = validator(&sandbox, "extract");
     for options in ["", "--stored"] {
-        scene.fatbin(&format!("extract --index -o out {options} {files}"));
-        let index: Value = serde_json::from_slice(&scene.read("out/index.json")).unwrap();
+        sandbox.fatbin(&format!("extract --index -o out {options} {files}"));
+        let index: Value = serde_json::from_slice(&sandbox.read("out/index.json")).unwrap();
         assert!(index["images"].as_array().unwrap().len() > 6);
         check(&validator, &index);
     }
@@ -105,12 +105,12 @@ fn fields(document: &Value, into: &mut BTreeSet<String>) {
 
 #[test]
 fn select_json_follows_its_schema() {
-    let (scene, files) = scene();
-    scene.fixture("answer-x86_64.so", "h1").fixture("answer-x86_64.so", "h2");
-    scene.fatbin("wrap --kind openmp -o twice.o h1 h2").ok();
-    let (validator, mut seen) = (validator(&scene, "select"), BTreeSet::new());
+    let (sandbox, files) = sandbox();
+    sandbox.fixture("answer-x86_64.so", "h1").fixture("answer-x86_64.so", "h2");
+    sandbox.fatbin("wrap --kind openmp -o twice.o h1 h2").ok();
+    let (validator, mut seen) = (validator(&sandbox, "select"), BTreeSet::new());
     for device in ["gfx90a", "gfx908:xnack+:sramecc-", "sm_90", "sm_120", "x86_64", "spir64"] {
-        let out = scene.fatbin(&format!("select --json --device {device} {files} twice.o")).out;
+        let out = sandbox.fatbin(&format!("select --json --device {device} {files} twice.o")).out;
         let document = serde_json::from_str(&out).unwrap();
         check(&validator, &document);
         fields(&document, &mut seen);
@@ -120,18 +120,21 @@ fn select_json_follows_its_schema() {
 
 #[test]
 fn diff_json_follows_its_schema() {
-    let (scene, _) = scene();
+    let (sandbox, _) = sandbox();
     let lock = |code: u32, stored: &str| {
         let image = format!("image gfx90a kind=hip image=elf {stored}size=3456\n");
         format!(
             "fatbin.lock/1\nfile a.so size=9000 stored=3600\n{image}  kernel k code_size={code} scratch=8+ vgprs={code}\n"
         )
     };
-    scene.file("one", lock(32, "")).file("two", lock(64, "codec=zstd stored=900 ")).fixture("answer-gfx90a.hsaco", "c");
-    let (validator, mut seen) = (validator(&scene, "diff"), BTreeSet::new());
+    sandbox
+        .file("one", lock(32, ""))
+        .file("two", lock(64, "codec=zstd stored=900 "))
+        .fixture("answer-gfx90a.hsaco", "c");
+    let (validator, mut seen) = (validator(&sandbox, "diff"), BTreeSet::new());
     let limits = "--max-growth 5% --max-growth gfx90a=10M";
     for sides in ["one two", "openmp.o hip.o", "a c", "a a", "packed bundle", "cuda.o openmp.o"] {
-        let run = scene.fatbin(&format!("diff --json {} {sides}", if sides == "a c" { limits } else { "" }));
+        let run = sandbox.fatbin(&format!("diff --json {} {sides}", if sides == "a c" { limits } else { "" }));
         let document = serde_json::from_str(&run.out).unwrap_or_else(|_| panic!("{sides}: {}", run.err));
         check(&validator, &document);
         fields(&document, &mut seen);

@@ -12,43 +12,43 @@ const FLAGS: [(&str, u32); 4] = [("gfx906", 0x52f), ("gfx90a", 0x53f), ("gfx942"
 
 /// Returns a directory with `bundle`, which has these target IDs in order, each with code whose header agrees.
 fn bundle(ids: &[&str]) -> Sandbox {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let mut targets = String::new();
     for (number, id) in ids.iter().enumerate() {
         let processor = id.split(':').next().unwrap();
         let (_, flags) = FLAGS.iter().find(|(name, _)| *name == processor).unwrap();
         let mut code = crate::fixture(GPU);
         code[48..52].copy_from_slice(&flags.to_le_bytes());
-        scene.file(&format!("code{number}"), code);
+        sandbox.file(&format!("code{number}"), code);
         targets += &format!(" --target hipv4-amdgcn-amd-amdhsa--{id}=code{number}");
     }
-    scene.file("none", "");
-    scene.fatbin(&format!("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=none{targets}")).ok();
-    scene
+    sandbox.file("none", "");
+    sandbox.fatbin(&format!("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=none{targets}")).ok();
+    sandbox
 }
 
 /// Returns an object with a fat binary of a cubin for 9.0 and PTX for 8.0.
 fn fat_binary() -> Sandbox {
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_80.ptx", "b.ptx");
-    scene.fatbin("wrap --kind cuda --entry kernel=stub -o cuda.o a b.ptx").ok();
-    scene
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_80.ptx", "b.ptx");
+    sandbox.fatbin("wrap --kind cuda --entry kernel=stub -o cuda.o a b.ptx").ok();
+    sandbox
 }
 
-fn document(scene: &Sandbox, arguments: &str) -> Value {
-    serde_json::from_str(&scene.fatbin(&format!("select --json {arguments}")).out).unwrap()
+fn document(sandbox: &Sandbox, arguments: &str) -> Value {
+    serde_json::from_str(&sandbox.fatbin(&format!("select --json {arguments}")).out).unwrap()
 }
 
 /// Returns the first answer of the first choice and its image.
-fn answer(scene: &Sandbox, arguments: &str) -> (String, Option<u64>) {
-    let document = document(scene, arguments);
+fn answer(sandbox: &Sandbox, arguments: &str) -> (String, Option<u64>) {
+    let document = document(sandbox, arguments);
     let answer = &document["files"][0]["choices"][0]["answers"][0];
     (answer["answer"].as_str().unwrap().to_owned(), answer["chosen"].as_u64())
 }
 
 #[test]
 fn prints_the_selected_image_and_reasons_for_the_others() {
-    let scene = bundle(&["gfx90a:xnack+", "gfx90a:xnack-", "gfx942"]);
+    let sandbox = bundle(&["gfx90a:xnack+", "gfx90a:xnack-", "gfx942"]);
     let table = "\
 bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- selects image 1
   NUMBER  ARCH           IMAGE  VERDICT   REASON
@@ -57,12 +57,12 @@ bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- selects image 1
        2  gfx942         elf    rejected  it is for gfx942, not for gfx90a
 bundle: gfx90a:sramecc+:xnack-: 1 choice: 1 native
 ";
-    assert_eq!(scene.fatbin(&format!("select --device {DEVICE} bundle")).ok(), table);
+    assert_eq!(sandbox.fatbin(&format!("select --device {DEVICE} bundle")).ok(), table);
 }
 
 #[test]
 fn reports_compilation_from_ptx() {
-    let scene = fat_binary();
+    let sandbox = fat_binary();
     let cases = [
         ("sm_90", "native", Some(0), 0, "CUDA on sm_90 selects image 0"),
         ("sm_89", "jit-ptx", Some(1), 0, "CUDA on sm_89 selects image 1 (JIT from PTX)"),
@@ -70,28 +70,28 @@ fn reports_compilation_from_ptx() {
         ("sm_75", "nothing", None, 1, "CUDA on sm_75 selects nothing"),
     ];
     for (device, word, chosen, status, message) in cases {
-        let run = scene.fatbin(&format!("select --device {device} cuda.o"));
+        let run = sandbox.fatbin(&format!("select --device {device} cuda.o"));
         assert_eq!((run.status, run.err.as_str()), (status, ""));
         assert!(run.out.contains(message), "{}", run.out);
-        assert_eq!(answer(&scene, &format!("--device {device} cuda.o")), (word.to_owned(), chosen));
+        assert_eq!(answer(&sandbox, &format!("--device {device} cuda.o")), (word.to_owned(), chosen));
     }
 }
 
 #[test]
 fn falls_back_to_generic_code() {
-    let scene = bundle(&["gfx9-generic", "gfx906"]);
-    assert_eq!(answer(&scene, "--device gfx906:sramecc+:xnack- bundle"), ("native".to_owned(), Some(1)));
-    assert_eq!(answer(&scene, "--device gfx900:xnack- bundle"), ("generic".to_owned(), Some(0)));
-    assert_eq!(answer(&scene, "--device gfx90a:sramecc+:xnack- bundle"), ("nothing".to_owned(), None));
+    let sandbox = bundle(&["gfx9-generic", "gfx906"]);
+    assert_eq!(answer(&sandbox, "--device gfx906:sramecc+:xnack- bundle"), ("native".to_owned(), Some(1)));
+    assert_eq!(answer(&sandbox, "--device gfx900:xnack- bundle"), ("generic".to_owned(), Some(0)));
+    assert_eq!(answer(&sandbox, "--device gfx90a:sramecc+:xnack- bundle"), ("nothing".to_owned(), None));
 }
 
 #[test]
 fn reports_code_that_is_selected_but_cannot_be_loaded() {
-    let scene = bundle(&["gfx90a"]);
-    let mut bytes = scene.read("bundle");
+    let sandbox = bundle(&["gfx90a"]);
+    let mut bytes = sandbox.read("bundle");
     let id = bytes.windows(6).position(|bytes| bytes == b"gfx90a").unwrap();
     bytes[id..id + 6].copy_from_slice(b"gfx942");
-    let run = scene.file("bundle", bytes).fatbin("select --device gfx942:sramecc+:xnack- bundle");
+    let run = sandbox.file("bundle", bytes).fatbin("select --device gfx942:sramecc+:xnack- bundle");
     let message = "HIP selects it but cannot load it: it is for gfx90a, not for gfx942\n";
     assert_eq!(run.status, 1);
     assert!(run.out.contains(message), "{}", run.out);
@@ -99,19 +99,19 @@ fn reports_code_that_is_selected_but_cannot_be_loaded() {
 
 #[test]
 fn reads_ids_of_compressed_bundles() {
-    let scene = Sandbox::new();
-    scene.fixture(GPU, "code").file("none", "");
+    let sandbox = Sandbox::new();
+    sandbox.fixture(GPU, "code").file("none", "");
     let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=code";
-    scene.fatbin(&format!("bundle --type o --compress -o bundle {targets}")).ok();
-    let document = document(&scene, &format!("--device {DEVICE} bundle"));
+    sandbox.fatbin(&format!("bundle --type o --compress -o bundle {targets}")).ok();
+    let document = document(&sandbox, &format!("--device {DEVICE} bundle"));
     let choice = &document["files"][0]["choices"][0];
     assert_eq!((&choice["type"], &choice["answers"][0]["chosen"]), (&json!("ccob"), &json!(0)));
 }
 
 #[test]
 fn answers_for_each_setting_that_the_device_name_leaves_open() {
-    let scene = bundle(&["gfx90a:xnack+"]);
-    let run = scene.fatbin("select --device gfx90a:sramecc+ bundle");
+    let sandbox = bundle(&["gfx90a:xnack+"]);
+    let run = sandbox.fatbin("select --device gfx90a:sramecc+ bundle");
     assert_eq!(run.status, 1, "on one of the devices there is nothing");
     assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack+ selects image 0\n"), "{}", run.out);
     assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack- selects nothing\n"), "{}", run.out);
@@ -122,10 +122,10 @@ fn answers_for_each_setting_that_the_device_name_leaves_open() {
 
 #[test]
 fn prints_both_answers_where_releases_of_libomptarget_differ() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b").fixture(GPU, "c");
-    scene.fatbin("wrap --kind openmp -o w.o a b c").ok();
-    let out = scene.fatbin("select --device x86_64 w.o").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-x86_64.so", "a").fixture("answer-x86_64.so", "b").fixture(GPU, "c");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b c").ok();
+    let out = sandbox.fatbin("select --device x86_64 w.o").ok();
     assert!(out.contains("libomptarget on x86_64 selects image 0\n"), "{out}");
     assert!(
         out.contains("\n  libomptarget of LLVM 15 to 20 selects image 1: the last image that its plugin accepts\n")
@@ -133,20 +133,20 @@ fn prints_both_answers_where_releases_of_libomptarget_differ() {
     let expected = json!({
         "release": "LLVM 15 to 20", "order": "the last image that its plugin accepts", "answer": "native", "chosen": 1
     });
-    let document = document(&scene, "--device x86_64 w.o");
+    let document = document(&sandbox, "--device x86_64 w.o");
     assert_eq!(document["files"][0]["choices"][0]["answers"][0]["earlier"], expected);
 }
 
 #[test]
 fn json_follows_its_schema() {
-    let scene = fat_binary();
+    let sandbox = fat_binary();
     let image = |index, image, arch, offset, chosen, reason| {
         json!({
             "index": index, "kind": "cuda", "image": image, "triple": "nvptx64-nvidia-cuda", "arch": arch,
             "offset": offset, "chosen": chosen, "reason": reason
         })
     };
-    let mut found = document(&scene, "--device sm_100 cuda.o missing");
+    let mut found = document(&sandbox, "--device sm_100 cuda.o missing");
     let choice = found["files"][0]["choices"][0].clone();
     let images = choice["answers"][0]["images"].clone();
     let expected = json!({
@@ -174,9 +174,9 @@ fn json_follows_its_schema() {
 
 #[test]
 fn summarizes_an_application_with_a_line_per_file() {
-    let scene = fat_binary();
-    scene.fixture(GPU, "gpu").file("text", "nothing here\n");
-    let run = scene.fatbin("select --device sm_90 cuda.o gpu text");
+    let sandbox = fat_binary();
+    sandbox.fixture(GPU, "gpu").file("text", "nothing here\n");
+    let run = sandbox.fatbin("select --device sm_90 cuda.o gpu text");
     let lines: Vec<&str> = run.out.lines().rev().take(3).collect();
     let expected =
         ["text: no code for NVIDIA devices", "gpu: no code for NVIDIA devices", "cuda.o: sm_90: 1 choice: 1 native"];
@@ -185,26 +185,26 @@ fn summarizes_an_application_with_a_line_per_file() {
         (0, &expected[..]),
         "libraries without code for such devices are no failure"
     );
-    let run = scene.fatbin("select --device sm_90 gpu text");
+    let run = sandbox.fatbin("select --device sm_90 gpu text");
     assert_eq!(run.status, 1, "there is nothing at all");
 }
 
 #[test]
 fn rejects_unknown_devices_and_unreadable_files() {
-    let scene = fat_binary();
-    let run = scene.fatbin("select --device sm_90a cuda.o");
+    let sandbox = fat_binary();
+    let run = sandbox.fatbin("select --device sm_90a cuda.o");
     let message = "fatbin: --device sm_90a: devices have no suffix: sm_90a is code for device sm_90\n";
     assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
-    let run = scene.fatbin("select --device sm_90 missing cuda.o");
+    let run = sandbox.fatbin("select --device sm_90 missing cuda.o");
     assert_eq!(run.status, 2);
     assert!(run.out.contains("selects image 0"), "the others are still listed: {}", run.out);
 }
 
 #[test]
 fn groups_containers_with_the_same_answer() {
-    let scene = bundle(&["gfx90a", "gfx942"]);
-    let twice = [scene.read("bundle"), scene.read("bundle")].concat();
-    let out = scene.file("twice", twice).fatbin(&format!("select --device {DEVICE} twice")).ok();
+    let sandbox = bundle(&["gfx90a", "gfx942"]);
+    let twice = [sandbox.read("bundle"), sandbox.read("bundle")].concat();
+    let out = sandbox.file("twice", twice).fatbin(&format!("select --device {DEVICE} twice")).ok();
     assert!(out.contains("\n  and 1 more choice like this\n"), "{out}");
     assert!(out.ends_with("twice: gfx90a:sramecc+:xnack-: 2 choices: 2 native\n"), "{out}");
 }

@@ -6,26 +6,26 @@ use crate::Sandbox;
 
 #[test]
 fn completions_list_every_command_for_every_shell() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish"] {
-        let text = scene.fatbin(&format!("completions {shell}")).ok();
+        let text = sandbox.fatbin(&format!("completions {shell}")).ok();
         for command in ["wrap", "check", "install-links", "completions"] {
             assert!(text.contains(command), "{shell}: {command}");
         }
     }
-    assert_eq!(scene.fatbin("completions cmd").status, 2);
+    assert_eq!(sandbox.fatbin("completions cmd").status, 2);
 }
 
 #[test]
 fn bash_completes_a_command_and_its_options() {
-    let scene = Sandbox::new();
-    scene.file("completions", scene.fatbin("completions bash").ok());
+    let sandbox = Sandbox::new();
+    sandbox.file("completions", sandbox.fatbin("completions bash").ok());
     let complete = |words: &str| {
         let script = format!(
             ". ./completions; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
              _fatbin fatbin \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\""
         );
-        crate::run(Command::new("bash").args(["-c", &script]).current_dir(scene.directory.path())).ok()
+        crate::run(Command::new("bash").args(["-c", &script]).current_dir(sandbox.directory.path())).ok()
     };
     assert_eq!(complete("fatbin insp"), "inspect\n");
     assert_eq!(complete("fatbin scan --nd"), "--ndjson\n");
@@ -33,17 +33,17 @@ fn bash_completes_a_command_and_its_options() {
 
 #[test]
 fn writes_manual_pages_for_the_program_and_each_command() {
-    let scene = Sandbox::new();
-    scene.fatbin("man -o new/pages").ok();
-    let help = scene.fatbin("--help").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fatbin("man -o new/pages").ok();
+    let help = sandbox.fatbin("--help").ok();
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let commands: Vec<&str> = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
     assert!(commands.len() > 15, "{help}");
     for command in commands.iter().filter(|command| !["", "help"].contains(command)) {
-        let page = String::from_utf8(scene.read(&format!("new/pages/fatbin-{command}.1"))).unwrap();
+        let page = String::from_utf8(sandbox.read(&format!("new/pages/fatbin-{command}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS") && page.contains("Exit status:"), "{command}: {page}");
     }
-    let page = scene.read("new/pages/fatbin.1");
-    assert_eq!(page, scene.fatbin("man").ok().into_bytes());
-    assert!(scene.file("file", "").fatbin("man -o file/pages").err.starts_with("fatbin: file/pages: cannot create"));
+    let page = sandbox.read("new/pages/fatbin.1");
+    assert_eq!(page, sandbox.fatbin("man").ok().into_bytes());
+    assert!(sandbox.file("file", "").fatbin("man -o file/pages").err.starts_with("fatbin: file/pages: cannot create"));
 }

@@ -4,31 +4,31 @@ use crate::Sandbox;
 
 /// Returns an object with an image for another processor than its container states.
 fn contradicting() -> Sandbox {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let image = crate::fixture("answer-gfx90a.hsaco");
     let entries = [("hip-amdgcn-amd-amdhsa--gfx908", image.as_slice())];
-    scene.file("bundle", fatbin::format::bundle::write(&entries, 1).unwrap().to_vec());
-    scene
+    sandbox.file("bundle", fatbin::format::bundle::write(&entries, 1).unwrap().to_vec());
+    sandbox
 }
 
 #[test]
 fn colors_contradictions_and_only_on_request_in_a_pipe() {
-    let scene = contradicting();
-    let plain = scene.fatbin("scan bundle").ok();
+    let sandbox = contradicting();
+    let plain = sandbox.fatbin("scan bundle").ok();
     assert!(!plain.contains('\u{1b}'), "{plain}");
-    let colored = scene.fatbin("scan --color always bundle").ok();
+    let colored = sandbox.fatbin("scan --color always bundle").ok();
     assert!(colored.contains("\u{1b}[33mimage at 0x"), "{colored:?}");
-    let run = scene.fatbin("--color=always scan missing");
+    let run = sandbox.fatbin("--color=always scan missing");
     assert!(run.err.starts_with("\u{1b}[1m\u{1b}[31mfatbin:\u{1b}[0m missing: cannot open"), "{:?}", run.err);
-    assert_eq!(scene.fatbin("scan --color never bundle").ok(), plain);
+    assert_eq!(sandbox.fatbin("scan --color never bundle").ok(), plain);
 }
 
 #[test]
 fn does_not_wrap_tables_in_a_pipe() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     let long = "long_".repeat(60);
-    scene.file("a.ptx", format!(".version 8.1\n.target sm_90\n.address_size 64\n.entry {long}() {{ ret; }}"));
-    assert!(scene.fatbin("inspect a.ptx").ok().contains(&long));
+    sandbox.file("a.ptx", format!(".version 8.1\n.target sm_90\n.address_size 64\n.entry {long}() {{ ret; }}"));
+    assert!(sandbox.fatbin("inspect a.ptx").ok().contains(&long));
 }
 
 #[cfg(target_os = "linux")]
@@ -55,11 +55,11 @@ mod at_a_terminal {
     }
 
     /// Returns the output of a shell script on a terminal, with its control sequences.
-    fn shown(scene: &Sandbox, columns: u16, script: &str, variable: (&str, &str)) -> String {
+    fn shown(sandbox: &Sandbox, columns: u16, script: &str, variable: (&str, &str)) -> String {
         let (mut person, program) = terminal(columns);
         let script = script.replace("fatbin", env!("CARGO_BIN_EXE_fatbin"));
         let mut command = Command::new("sh");
-        command.args(["-c", &script]).current_dir(scene.path(".")).env("TERM", "xterm").env_remove("NO_COLOR");
+        command.args(["-c", &script]).current_dir(sandbox.path(".")).env("TERM", "xterm").env_remove("NO_COLOR");
         command.env(variable.0, variable.1).stdout(program.try_clone().unwrap()).stderr(program);
         let mut child = command.spawn().unwrap();
         // Close the program's end here: otherwise, reading never ends.
@@ -73,25 +73,25 @@ mod at_a_terminal {
 
     #[test]
     fn fits_tables_to_the_terminal_with_yellow_contradictions() {
-        let scene = contradicting();
-        let text = shown(&scene, 70, "fatbin scan bundle", ("A", "b"));
+        let sandbox = contradicting();
+        let text = shown(&sandbox, 70, "fatbin scan bundle", ("A", "b"));
         assert!(text.contains('…') && text.contains("\u{1b}[33mimage at 0x"), "{text}");
         let rows: Vec<&str> = text.lines().skip(1).take(2).collect();
         assert!(rows.iter().all(|row| row.chars().count() <= 70) && rows[1].ends_with("3456"), "{text}");
-        let wide = shown(&scene, 200, "fatbin scan bundle", ("NO_COLOR", "1"));
-        assert_eq!(wide, scene.fatbin("scan bundle").ok());
+        let wide = shown(&sandbox, 200, "fatbin scan bundle", ("NO_COLOR", "1"));
+        assert_eq!(wide, sandbox.fatbin("scan bundle").ok());
     }
 
     #[test]
     fn shows_a_progress_bar_and_removes_it() {
-        let scene = Sandbox::new();
-        scene.fixture("answer-gfx90a.hsaco", "a");
+        let sandbox = Sandbox::new();
+        sandbox.fixture("answer-gfx90a.hsaco", "a");
         let script = "(sleep 0.8; cat a) | fatbin scan - a a";
-        let text = shown(&scene, 80, &format!("{script} >table"), ("A", "b"));
+        let text = shown(&sandbox, 80, &format!("{script} >table"), ("A", "b"));
         assert!(text.contains("3/3 files") || text.contains("2/3 files") || text.contains("1/3 files"), "{text:?}");
         assert!(text.ends_with("\u{1b}[2K") || text.ends_with('\r'), "the line is cleared: {text:?}");
-        let text = shown(&scene, 80, &format!("({script}) 2>errors"), ("A", "b"));
+        let text = shown(&sandbox, 80, &format!("({script}) 2>errors"), ("A", "b"));
         assert!(text.starts_with("standard input: elf, "), "{text:?}");
-        assert_eq!(scene.read("errors"), b"");
+        assert_eq!(sandbox.read("errors"), b"");
     }
 }

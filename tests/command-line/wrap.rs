@@ -4,16 +4,16 @@ use crate::Sandbox;
 
 #[test]
 fn reads_unspecified_metadata_from_the_image() {
-    let scene = Sandbox::new();
+    let sandbox = Sandbox::new();
     for image in ["answer-x86_64.so", "answer-gfx90a-xnack+.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx"] {
-        scene.fixture(image, image);
+        sandbox.fixture(image, image);
     }
-    scene
+    sandbox
         .fatbin(
             "wrap --kind openmp -o w.o answer-x86_64.so answer-gfx90a-xnack+.hsaco answer-sm_90.cubin answer-sm_80.ptx",
         )
         .ok();
-    let columns: Vec<Vec<String>> = scene
+    let columns: Vec<Vec<String>> = sandbox
         .fatbin("scan w.o")
         .ok()
         .lines()
@@ -31,12 +31,12 @@ fn reads_unspecified_metadata_from_the_image() {
 
 #[test]
 fn specified_metadata_overrides_that_of_the_image() {
-    let scene = Sandbox::new();
-    scene
+    let sandbox = Sandbox::new();
+    sandbox
         .fixture("answer-gfx90a.hsaco", "a")
         .fatbin("wrap --kind openmp -o w.o --image file=a,arch=gfx90a:sramecc+")
         .ok();
-    assert!(scene.fatbin("scan w.o").ok().contains("gfx90a:sramecc+"));
+    assert!(sandbox.fatbin("scan w.o").ok().contains("gfx90a:sramecc+"));
 }
 
 #[test]
@@ -49,20 +49,20 @@ fn output_is_independent_of_paths() {
 
 #[test]
 fn embeds_a_file_of_offload_binaries_unchanged() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
-    scene.fatbin("wrap --kind openmp -o w.o a b").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
     // The section of an object is such a file: copy its contents.
-    let object = scene.read("w.o");
+    let object = sandbox.read("w.o");
     let start = object.windows(4).position(|w| w == [0x10, 0xff, 0x10, 0xad]).unwrap();
     let size = |at: usize| u64::from_le_bytes(object[at + 8..at + 16].try_into().unwrap()) as usize;
     let first = size(start);
     let end = start + first + size(start + first);
-    scene.file("packed", &object[start..end]);
-    scene.fatbin("wrap --kind openmp -o again.o packed").ok();
-    assert_eq!(scene.read("again.o"), object);
+    sandbox.file("packed", &object[start..end]);
+    sandbox.fatbin("wrap --kind openmp -o again.o packed").ok();
+    assert_eq!(sandbox.read("again.o"), object);
 
-    let run = scene.fatbin("wrap --kind openmp -o again.o --image file=packed,arch=gfx90a");
+    let run = sandbox.fatbin("wrap --kind openmp -o again.o --image file=packed,arch=gfx90a");
     assert_eq!(run.status, 2);
     let message = "packed: arch=gfx90a does not apply to a container, whose entries have their own; omit it";
     assert_eq!(run.err, format!("fatbin: {message}\n"));
@@ -70,49 +70,49 @@ fn embeds_a_file_of_offload_binaries_unchanged() {
 
 #[test]
 fn embeds_raw_bytes_that_scan_still_finds() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp --raw -o w.o a").ok();
-    let table = scene.fatbin("scan w.o").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp --raw -o w.o a").ok();
+    let table = sandbox.fatbin("scan w.o").ok();
     assert!(table.contains("device-elf"), "{table}");
-    scene.fatbin("extract w.o -o out").ok();
-    assert_eq!(scene.read("out/w.o.0-amdgcn-amd-amdhsa-gfx90a.elf"), scene.read("a"));
+    sandbox.fatbin("extract w.o -o out").ok();
+    assert_eq!(sandbox.read("out/w.o.0-amdgcn-amd-amdhsa-gfx90a.elf"), sandbox.read("a"));
 }
 
 #[test]
 fn requires_a_triple_for_unknown_content_unless_raw() {
-    let scene = Sandbox::new();
-    scene.file("a", "what is this");
-    let run = scene.fatbin("wrap --kind openmp -o w.o a");
+    let sandbox = Sandbox::new();
+    sandbox.file("a", "what is this");
+    let run = sandbox.fatbin("wrap --kind openmp -o w.o a");
     assert_eq!(run.status, 2);
     assert_eq!(run.err, "fatbin: a: no target triple in the header; specify --image file=a,triple=TRIPLE\n");
-    scene.fatbin("wrap --kind openmp -o w.o --image file=a,triple=spirv64-intel-unknown").ok();
-    scene.fatbin("wrap --kind openmp -o w.o --raw a").ok();
+    sandbox.fatbin("wrap --kind openmp -o w.o --image file=a,triple=spirv64-intel-unknown").ok();
+    sandbox.fatbin("wrap --kind openmp -o w.o --raw a").ok();
 }
 
 #[test]
 fn writes_an_object_to_a_device() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o /dev/null a").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o /dev/null a").ok();
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
 #[test]
 fn aligns_large_images_for_fast_copies() {
-    let scene = Sandbox::new();
-    scene.file("large", vec![1; 3 << 20]);
-    scene.fatbin("wrap --kind openmp -o w.o --image file=large,triple=amdgcn-amd-amdhsa").ok();
-    let object = scene.read("w.o");
+    let sandbox = Sandbox::new();
+    sandbox.file("large", vec![1; 3 << 20]);
+    sandbox.fatbin("wrap --kind openmp -o w.o --image file=large,triple=amdgcn-amd-amdhsa").ok();
+    let object = sandbox.read("w.o");
     let image = object.windows(16).position(|bytes| bytes == [1; 16]).unwrap();
     assert_eq!(image, 64 << 10);
     assert!(object.len() < (3 << 20) + (64 << 10) + 4096);
-    scene.fatbin("extract w.o -o out").ok();
-    assert_eq!(scene.read("out/w.o.0-openmp-amdgcn-amd-amdhsa.bin"), scene.read("large"));
+    sandbox.fatbin("extract w.o -o out").ok();
+    assert_eq!(sandbox.read("out/w.o.0-openmp-amdgcn-amd-amdhsa.bin"), sandbox.read("large"));
 }
 
 #[test]
 fn host_option_sets_the_machine_of_the_object() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
     // Machine numbers of the ELF specifications; IBM Z is big-endian.
     let hosts = [
         ("x86_64-unknown-linux-gnu", [62, 0]),
@@ -123,58 +123,58 @@ fn host_option_sets_the_machine_of_the_object() {
         ("loongarch64-unknown-linux-gnu", [2, 1]),
     ];
     for (host, machine) in hosts {
-        scene.fatbin(&format!("wrap --kind openmp -o w.o --host {host} a")).ok();
-        assert_eq!(scene.read("w.o")[18..20], machine, "{host}");
-        assert!(scene.fatbin("scan w.o").ok().contains("gfx90a"), "{host}");
+        sandbox.fatbin(&format!("wrap --kind openmp -o w.o --host {host} a")).ok();
+        assert_eq!(sandbox.read("w.o")[18..20], machine, "{host}");
+        assert!(sandbox.fatbin("scan w.o").ok().contains("gfx90a"), "{host}");
     }
 }
 
 #[test]
 fn rejects_unsupported_hosts() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
-    let run = scene.fatbin("wrap --kind openmp -o w.o --host mips64-unknown-linux-gnu a");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let run = sandbox.fatbin("wrap --kind openmp -o w.o --host mips64-unknown-linux-gnu a");
     assert_eq!(run.status, 2);
     assert_eq!(
         run.err,
         "fatbin: mips64-unknown-linux-gnu: unsupported host (available: x86_64, aarch64, riscv64, powerpc64le, s390x, \
          loongarch64 with linux, linux-gnu, linux-musl)\n"
     );
-    assert_eq!(scene.names(), ["a"]);
+    assert_eq!(sandbox.names(), ["a"]);
 }
 
 /// Returns kind, triple, arch and image kind of each row that `scan` prints.
-fn images(scene: &Sandbox, file: &str) -> Vec<Vec<String>> {
-    let table = scene.fatbin(&format!("scan {file}")).ok();
+fn images(sandbox: &Sandbox, file: &str) -> Vec<Vec<String>> {
+    let table = sandbox.fatbin(&format!("scan {file}")).ok();
     table.lines().skip(2).map(|line| line.split_whitespace().skip(2).take(4).map(str::to_owned).collect()).collect()
 }
 
 #[test]
 fn cuda_registers_one_fat_binary_of_cubins_and_ptx() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_90.cubin", "cubin").fixture("answer-sm_80.ptx", "ptx");
-    scene.fatbin("wrap --kind cuda -o w.o cubin ptx").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "cubin").fixture("answer-sm_80.ptx", "ptx");
+    sandbox.fatbin("wrap --kind cuda -o w.o cubin ptx").ok();
     let nvptx = "nvptx64-nvidia-cuda";
-    assert_eq!(images(&scene, "w.o"), [["cuda", nvptx, "sm_90", "elf"], ["cuda", nvptx, "sm_80", "ptx"]]);
-    scene.fatbin("extract w.o -o out").ok();
-    assert_eq!(scene.read("out/w.o.0-cuda-nvptx64-nvidia-cuda-sm_90.elf"), scene.read("cubin"));
-    assert_eq!(scene.read("out/w.o.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx"), scene.read("ptx"));
+    assert_eq!(images(&sandbox, "w.o"), [["cuda", nvptx, "sm_90", "elf"], ["cuda", nvptx, "sm_80", "ptx"]]);
+    sandbox.fatbin("extract w.o -o out").ok();
+    assert_eq!(sandbox.read("out/w.o.0-cuda-nvptx64-nvidia-cuda-sm_90.elf"), sandbox.read("cubin"));
+    assert_eq!(sandbox.read("out/w.o.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx"), sandbox.read("ptx"));
 }
 
 #[test]
 fn hip_registers_one_bundle_with_a_host_entry_and_aligned_code_objects() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
     // No two of them differ only in whether a feature is specified: runtimes could not choose between such images.
-    scene.fatbin("wrap --kind hip --host x86_64-unknown-linux-gnu -o w.o --image file=a,arch=gfx90a:xnack- b").ok();
+    sandbox.fatbin("wrap --kind hip --host x86_64-unknown-linux-gnu -o w.o --image file=a,arch=gfx90a:xnack- b").ok();
     let (host, amdgcn) = ("x86_64-unknown-linux-gnu", "amdgcn-amd-amdhsa");
     let expected = [
         ["host", host, "-", "empty"],
         ["hip", amdgcn, "gfx90a:xnack-", "elf"],
         ["hip", amdgcn, "gfx90a:xnack+", "elf"],
     ];
-    assert_eq!(images(&scene, "w.o"), expected);
-    let bundle = scene.read("w.o");
+    assert_eq!(images(&sandbox, "w.o"), expected);
+    let bundle = sandbox.read("w.o");
     let start = bundle.windows(24).position(|bytes| bytes == b"__CLANG_OFFLOAD_BUNDLE__").unwrap();
     assert_eq!(start % 4096, 0);
     assert_eq!(&bundle[start + 4096..start + 4100], b"\x7fELF");
@@ -182,28 +182,28 @@ fn hip_registers_one_bundle_with_a_host_entry_and_aligned_code_objects() {
 
 #[test]
 fn embeds_an_existing_fat_binary_unchanged() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     for (kind, image, magic) in [("hip", "a", &b"__CLANG_OFFLOAD_BUNDLE__"[..]), ("cuda", "b", b"\x50\xed\x55\xba")] {
-        scene.fatbin(&format!("wrap --kind {kind} -o w.o {image}")).ok();
-        let object = scene.read("w.o");
+        sandbox.fatbin(&format!("wrap --kind {kind} -o w.o {image}")).ok();
+        let object = sandbox.read("w.o");
         let start = object.windows(magic.len()).position(|bytes| bytes == magic).unwrap();
-        let document: serde_json::Value = serde_json::from_str(&scene.fatbin("scan --json w.o").ok()).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&sandbox.fatbin("scan --json w.o").ok()).unwrap();
         let size = document["files"][0]["containers"][0]["size"].as_u64().unwrap() as usize;
-        scene.file("fatbin", &object[start..start + size]);
-        scene.fatbin(&format!("wrap --kind {kind} -o again.o fatbin")).ok();
-        assert_eq!(scene.read("again.o"), object, "{kind}");
+        sandbox.file("fatbin", &object[start..start + size]);
+        sandbox.fatbin(&format!("wrap --kind {kind} -o again.o fatbin")).ok();
+        assert_eq!(sandbox.read("again.o"), object, "{kind}");
     }
 }
 
 #[test]
 fn rejects_images_that_contradict_the_options() {
-    let scene = Sandbox::new();
-    scene
+    let sandbox = Sandbox::new();
+    sandbox
         .fixture("answer-gfx90a.hsaco", "hsaco")
         .fixture("answer-sm_90.cubin", "cubin")
         .fixture("answer-sm_80.ptx", "ptx");
-    scene.fixture("answer-x86_64.so", "host.so").file("text", "hello");
+    sandbox.fixture("answer-x86_64.so", "host.so").file("text", "hello");
     let hip = "HIP takes AMD code objects, or one offload bundle";
     let cuda = "CUDA takes cubins and PTX, or one CUDA fat binary";
     let cases = [
@@ -225,54 +225,56 @@ fn rejects_images_that_contradict_the_options() {
         ("--kind openmp --match text hsaco", "text: not an object file: Could not read file magic".to_owned()),
     ];
     for (arguments, message) in cases {
-        let run = scene.fatbin(&format!("wrap -o w.o {arguments}"));
+        let run = sandbox.fatbin(&format!("wrap -o w.o {arguments}"));
         assert_eq!((run.status, run.err), (2, format!("fatbin: {message}\n")), "{arguments}");
-        assert!(!scene.path("w.o").exists());
+        assert!(!sandbox.path("w.o").exists());
     }
 }
 
 #[test]
 fn matches_objects_with_entries_written_by_fatbin() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
     for (abi, host) in [
         ("llvm17", "aarch64-unknown-linux-gnu"),
         ("llvm19", "riscv64-unknown-linux-gnu"),
         ("llvm20", "s390x-unknown-linux-gnu"),
         ("llvm22", "x86_64-unknown-linux-gnu"),
     ] {
-        scene.fatbin(&format!("wrap --kind openmp --abi {abi} --host {host} --entry k --entry l -o entries.o a")).ok();
-        let run = scene.fatbin("wrap --kind openmp --match entries.o -v -o w.o a");
+        sandbox
+            .fatbin(&format!("wrap --kind openmp --abi {abi} --host {host} --entry k --entry l -o entries.o a"))
+            .ok();
+        let run = sandbox.fatbin("wrap --kind openmp --match entries.o -v -o w.o a");
         assert_eq!((run.status, run.err), (0, format!("fatbin: w.o: ABI {abi}, host {host}\n")));
     }
-    let run = scene.fatbin("wrap --kind openmp --match entries.o --host aarch64-linux-gnu -o w.o a");
+    let run = sandbox.fatbin("wrap --kind openmp --match entries.o --host aarch64-linux-gnu -o w.o a");
     assert_eq!(run.err, "fatbin: entries.o: host is x86_64-unknown-linux-gnu, not aarch64-linux-gnu\n");
 }
 
 #[test]
 fn reads_entries_from_a_file() {
-    let scene = Sandbox::new();
-    scene
+    let sandbox = Sandbox::new();
+    sandbox
         .fixture("answer-gfx90a.hsaco", "a")
         .file("entries", "# kernels\nk1\n\nk2=host_k2\n# variables\nv,size=8,flags=0x10\n");
-    scene.fatbin("wrap --kind hip --entries entries -o file.o a").ok();
-    scene.fatbin("wrap --kind hip --entry k1 --entry k2=host_k2 --entry v,size=8,flags=16 -o options.o a").ok();
-    assert_eq!(scene.read("file.o"), scene.read("options.o"));
-    let run = scene.file("entries", "k1\nv,size=big\n").fatbin("wrap --kind hip --entries entries -o file.o a");
+    sandbox.fatbin("wrap --kind hip --entries entries -o file.o a").ok();
+    sandbox.fatbin("wrap --kind hip --entry k1 --entry k2=host_k2 --entry v,size=8,flags=16 -o options.o a").ok();
+    assert_eq!(sandbox.read("file.o"), sandbox.read("options.o"));
+    let run = sandbox.file("entries", "k1\nv,size=big\n").fatbin("wrap --kind hip --entries entries -o file.o a");
     assert_eq!(run.err, "fatbin: entries:2: size=big: not a number: invalid digit found in string\n");
 }
 
 #[test]
 fn places_images_in_large_sections_on_request() {
     use object::read::{Object, ObjectSection};
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
     for (when, expected) in
         [("always", ".lrodata.llvm.offloading"), ("never", ".llvm.offloading"), ("auto", ".llvm.offloading")]
     {
         let host = "--host x86_64-unknown-linux-gnu";
-        scene.fatbin(&format!("wrap --kind openmp {host} --large-images {when} -o w.o a")).ok();
-        let bytes = scene.read("w.o");
+        sandbox.fatbin(&format!("wrap --kind openmp {host} --large-images {when} -o w.o a")).ok();
+        let bytes = sandbox.read("w.o");
         let object = object::File::parse(&*bytes).unwrap();
         let section = object.section_by_name(expected).unwrap_or_else(|| panic!("{when}: no {expected}"));
         let object::SectionFlags::Elf { sh_flags, .. } = section.flags() else {
@@ -280,23 +282,23 @@ fn places_images_in_large_sections_on_request() {
         };
         // SHF_X86_64_LARGE
         assert_eq!(sh_flags.0 & 0x1000_0000 != 0, when == "always", "{when}");
-        assert_eq!(images(&scene, "w.o"), [["openmp", "amdgcn-amd-amdhsa", "gfx90a", "elf"]]);
+        assert_eq!(images(&sandbox, "w.o"), [["openmp", "amdgcn-amd-amdhsa", "gfx90a", "elf"]]);
     }
 }
 
 #[test]
 fn adds_producer_notes_to_images() {
     use object::read::{Object, ObjectSection};
-    let scene = Sandbox::new();
-    scene.fixture("answer-gfx90a.hsaco", "a").file("text", "no ELF file");
-    scene.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o w.o a").ok();
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").file("text", "no ELF file");
+    sandbox.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o w.o a").ok();
     // This generation stores images in .rodata without a container.
-    let bytes = scene.read("w.o");
+    let bytes = sandbox.read("w.o");
     let section = object::File::parse(&*bytes).unwrap().section_by_name(".rodata").unwrap().data().unwrap().to_vec();
     let image = object::File::parse(&*section).unwrap();
     let note = image.section_by_name(".note.openmp").unwrap().data().unwrap();
     assert!(note.windows(6).any(|text| text == b"fatbin"), "{note:?}");
-    let run = scene.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o x.o text");
+    let run = sandbox.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o x.o text");
     assert_eq!(run.status, 2);
     assert!(run.err.starts_with("fatbin: text: ELF header at 0x0: "), "{}", run.err);
 }

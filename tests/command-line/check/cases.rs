@@ -115,10 +115,10 @@ fn every_rule_has_a_case_that_does_not_pass() {
 
 #[test]
 fn every_rule_passes_fails_and_stays_undecided_as_expected() {
-    let scene = Sandbox::with_device_code();
+    let sandbox = Sandbox::with_device_code();
     let mut wrong = String::new();
     for (policy, files, status, parts) in CASES {
-        let run = scene.check(policy, files);
+        let run = sandbox.check(policy, files);
         let summary = run.out.lines().last().unwrap_or_default();
         let is_right = run.status == *status
             && parts.iter().all(|part| run.out.contains(part))

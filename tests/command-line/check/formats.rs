@@ -11,17 +11,17 @@ const POLICY: &str = "warn = ['only-archs']\n\
 /// A name with the closing delimiters of every report.
 const HOSTILE: &str = "a]]>\"'<script>&amp;|`x`](y)\u{1b}[31m\n## @all \u{fffe}";
 
-fn report(scene: &Sandbox, format: &str, files: &str) -> String {
-    let run = scene.check(POLICY, &format!("--format {format} {files}"));
+fn report(sandbox: &Sandbox, format: &str, files: &str) -> String {
+    let run = sandbox.check(POLICY, &format!("--format {format} {files}"));
     assert_eq!((run.status, run.err.as_str()), (2, ""), "{}", run.out);
     run.out
 }
 
 #[test]
 fn json_has_every_finding_and_every_evaluated_rule() {
-    let scene = Sandbox::with_device_code();
-    let document: Value = serde_json::from_str(&report(&scene, "json", "cuda.o v2.hipfb")).unwrap();
-    let schema: Value = serde_json::from_str(&scene.fatbin("schema check").ok()).unwrap();
+    let sandbox = Sandbox::with_device_code();
+    let document: Value = serde_json::from_str(&report(&sandbox, "json", "cuda.o v2.hipfb")).unwrap();
+    let schema: Value = serde_json::from_str(&sandbox.fatbin("schema check").ok()).unwrap();
     assert!(jsonschema::meta::is_valid(&schema));
     jsonschema::validate(&schema, &document).unwrap();
     assert_eq!((&document["schema"], &document["outcome"]), (&json!("fatbin.check/1"), &json!("undecided")));
@@ -40,8 +40,8 @@ fn json_has_every_finding_and_every_evaluated_rule() {
 
 #[test]
 fn junit_has_a_suite_per_file_and_a_case_per_rule() {
-    let scene = Sandbox::with_device_code();
-    let text = report(&scene, "junit", "cuda.o v2.hipfb");
+    let sandbox = Sandbox::with_device_code();
+    let text = report(&sandbox, "junit", "cuda.o v2.hipfb");
     let document = Document::parse(&text).unwrap();
     let suite = |name: &str| {
         document.descendants().find(|it| it.has_tag_name("testsuite") && it.attribute("name") == Some(name)).unwrap()
@@ -58,19 +58,19 @@ fn junit_has_a_suite_per_file_and_a_case_per_rule() {
 
 #[test]
 fn sarif_points_into_the_repository_and_keeps_its_fingerprints_when_offsets_change() {
-    let scene = Sandbox::with_device_code();
-    let results = |scene: &Sandbox| -> Value {
-        let document: Value = serde_json::from_str(&report(scene, "sarif", "cuda.o v2.hipfb")).unwrap();
+    let sandbox = Sandbox::with_device_code();
+    let results = |sandbox: &Sandbox| -> Value {
+        let document: Value = serde_json::from_str(&report(sandbox, "sarif", "cuda.o v2.hipfb")).unwrap();
         assert_eq!(document["version"], "2.1.0");
         document["runs"][0]["results"].clone()
     };
-    let before = results(&scene);
+    let before = results(&sandbox);
     assert_eq!((&before[0]["ruleId"], &before[0]["level"]), (&json!("required-archs"), &json!("error")));
     assert_eq!(before[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "cuda.o");
     assert_eq!((&before[1]["ruleId"], &before[1]["level"]), (&json!("only-archs"), &json!("warning")));
     // The same image after another one.
-    scene.fatbin("wrap --kind cuda -o cuda.o sm80.ptx sm90").ok();
-    let after = results(&scene);
+    sandbox.fatbin("wrap --kind cuda -o cuda.o sm80.ptx sm90").ok();
+    let after = results(&sandbox);
     let fingerprints = |results: &Value| -> Vec<Value> {
         let mut all: Vec<Value> =
             results.as_array().unwrap().iter().map(|it| it["partialFingerprints"].clone()).collect();
@@ -83,22 +83,22 @@ fn sarif_points_into_the_repository_and_keeps_its_fingerprints_when_offsets_chan
 
 #[test]
 fn cyclonedx_lists_files_and_their_images_with_hashes() {
-    let scene = Sandbox::with_device_code();
-    let document: Value = serde_json::from_str(&report(&scene, "cyclonedx", "cuda.o v2.hipfb")).unwrap();
+    let sandbox = Sandbox::with_device_code();
+    let document: Value = serde_json::from_str(&report(&sandbox, "cyclonedx", "cuda.o v2.hipfb")).unwrap();
     assert_eq!((&document["bomFormat"], &document["specVersion"]), (&json!("CycloneDX"), &json!("1.6")));
     let image = &document["components"][0]["components"][0];
     assert_eq!(
         (&document["components"][0]["name"], &image["name"]),
         (&json!("cuda.o"), &json!("nvptx64-nvidia-cuda sm_90 elf"))
     );
-    let sum = crate::run(std::process::Command::new("sha256sum").arg(scene.path("sm90"))).ok();
+    let sum = crate::run(std::process::Command::new("sha256sum").arg(sandbox.path("sm90"))).ok();
     assert_eq!(image["hashes"], json!([{ "alg": "SHA-256", "content": sum.split_whitespace().next().unwrap() }]));
 }
 
 #[test]
 fn undecided_rules_hide_no_violation_in_any_report() {
-    let scene = Sandbox::with_device_code();
-    let of = |format: &str| report(&scene, format, "cuda.o v2.hipfb");
+    let sandbox = Sandbox::with_device_code();
+    let of = |format: &str| report(&sandbox, format, "cuda.o v2.hipfb");
     assert!(of("human").ends_with("\n15 checks: 11 passed, 1 warned, 2 violated, 1 undecided\n"), "{}", of("human"));
     let markdown = of("markdown");
     let heading = "## Device code violates the policy, and not all of it could be evaluated\n\n15 checks: 11 passed, ";
@@ -119,10 +119,10 @@ fn undecided_rules_hide_no_violation_in_any_report() {
 
 #[test]
 fn escapes_names_in_every_report() {
-    let scene = Sandbox::with_device_code();
-    std::fs::create_dir(scene.path("dist")).unwrap();
-    scene.file(&format!("dist/{HOSTILE}"), scene.read("v2.hipfb"));
-    let text = report(&scene, "junit", "dist");
+    let sandbox = Sandbox::with_device_code();
+    std::fs::create_dir(sandbox.path("dist")).unwrap();
+    sandbox.file(&format!("dist/{HOSTILE}"), sandbox.read("v2.hipfb"));
+    let text = report(&sandbox, "junit", "dist");
     let document = Document::parse(&text).unwrap();
     let known = ["testsuites", "testsuite", "testcase", "failure", "error", "system-out"];
     assert!(
@@ -130,18 +130,18 @@ fn escapes_names_in_every_report() {
         "{text}"
     );
     for format in ["human", "markdown"] {
-        let text = report(&scene, format, "dist");
+        let text = report(&sandbox, format, "dist");
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert!(!text.contains("\n## @"), "{text}");
     }
-    let text = report(&scene, "markdown", "dist");
+    let text = report(&sandbox, "markdown", "dist");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| dist")).collect();
     assert!(!rows.is_empty() && rows.iter().all(|row| row.matches('|').count() == 5), "{text}");
     assert!(!text.contains("<script>") && !text.contains("@all") && !text.contains("](y)"), "{text}");
     for format in ["json", "sarif", "cyclonedx"] {
-        serde_json::from_str::<Value>(&report(&scene, format, "dist")).unwrap();
+        serde_json::from_str::<Value>(&report(&sandbox, format, "dist")).unwrap();
     }
-    let document: Value = serde_json::from_str(&report(&scene, "sarif", "dist")).unwrap();
+    let document: Value = serde_json::from_str(&report(&sandbox, "sarif", "dist")).unwrap();
     let uri = &document["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
     assert!(uri.as_str().unwrap().starts_with("dist/a%5D%5D%3E%22%27%3Cscript%3E%26amp%3B%7C%60x"), "{uri}");
 }

@@ -16,32 +16,32 @@ fn position(file: &[u8], bytes: &[u8]) -> usize {
 impl Sandbox {
     /// Returns a directory with files for every rule.
     fn with_device_code() -> Sandbox {
-        let scene = Sandbox::new();
-        scene.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
-        scene.fixture("answer-sm_90.cubin", "sm90").fixture("answer-sm_80.ptx", "sm80.ptx");
-        scene.fixture("answer-gfx90a-debug.hsaco", "debug").file("text", "nothing here\n");
-        scene.fatbin("wrap --kind openmp -o both.o amd sm90").ok();
-        scene.fatbin("wrap --kind cuda -o cuda.o sm90 sm80.ptx").ok();
-        scene.fatbin("wrap --kind hip -o hip.o amd").ok();
+        let sandbox = Sandbox::new();
+        sandbox.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
+        sandbox.fixture("answer-sm_90.cubin", "sm90").fixture("answer-sm_80.ptx", "sm80.ptx");
+        sandbox.fixture("answer-gfx90a-debug.hsaco", "debug").file("text", "nothing here\n");
+        sandbox.fatbin("wrap --kind openmp -o both.o amd sm90").ok();
+        sandbox.fatbin("wrap --kind cuda -o cuda.o sm90 sm80.ptx").ok();
+        sandbox.fatbin("wrap --kind hip -o hip.o amd").ok();
         let host = "--target host-x86_64-unknown-linux-gnu=/dev/null";
         let ids = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd";
-        scene.fatbin(&format!("bundle --type o {host} {ids} -o plain.hipfb")).ok();
+        sandbox.fatbin(&format!("bundle --type o {host} {ids} -o plain.hipfb")).ok();
         for version in [2, 3] {
             let arguments = format!("--compress --format-version {version} {host} {ids} -o v{version}.hipfb");
-            scene.fatbin(&format!("bundle --type o {arguments}")).ok();
+            sandbox.fatbin(&format!("bundle --type o {arguments}")).ok();
         }
         let two = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd --target hipv4-amdgcn-amd-amdhsa--gfx942=amd";
-        scene.fatbin(&format!("bundle --type o --compress {two} -o two.hipfb")).ok();
-        scene.fatbin("pack -o twice amd amd").ok();
-        scene.fatbin("pack -o with-debug debug").ok();
-        scene.file("bits.bc", b"BC\xc0\xde and so on").file("junk", "what is this");
-        scene.fatbin("pack -o bitcode --image file=bits.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
-        scene.fatbin("pack -o nameless --image file=junk,triple=nvptx64-nvidia-cuda sm90").ok();
+        sandbox.fatbin(&format!("bundle --type o --compress {two} -o two.hipfb")).ok();
+        sandbox.fatbin("pack -o twice amd amd").ok();
+        sandbox.fatbin("pack -o with-debug debug").ok();
+        sandbox.file("bits.bc", b"BC\xc0\xde and so on").file("junk", "what is this");
+        sandbox.fatbin("pack -o bitcode --image file=bits.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
+        sandbox.fatbin("pack -o nameless --image file=junk,triple=nvptx64-nvidia-cuda sm90").ok();
         let ptx =
             ".version 8.1\n.target sm_90\n.address_size 64\n.file 1 \"/home/me/kernel.cu\"\n.entry more() { ret; }\n";
-        scene.file("more.ptx", ptx).fatbin("wrap --kind cuda -o more.o sm90 more.ptx").ok();
-        scene.damaged();
-        scene
+        sandbox.file("more.ptx", ptx).fatbin("wrap --kind cuda -o more.o sm90 more.ptx").ok();
+        sandbox.damaged();
+        sandbox
     }
 
     /// Adds files with one defect each.

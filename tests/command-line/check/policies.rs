@@ -49,10 +49,10 @@ enum Refusal {
 
 #[test]
 fn reports_an_invalid_policy_with_line_and_column() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_90.cubin", "sm90");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "sm90");
     for (policy, message, _) in WRONG {
-        let run = scene.check(policy, "sm90");
+        let run = sandbox.check(policy, "sm90");
         assert_eq!((run.status, run.out.as_str()), (2, ""), "{policy}: {}", run.err);
         assert!(run.err.starts_with("fatbin: policy.toml:") && run.err.contains(message), "{policy}: {}", run.err);
         assert_eq!(run.err.lines().count(), 1, "{policy}: {}", run.err);
@@ -61,12 +61,12 @@ fn reports_an_invalid_policy_with_line_and_column() {
 
 #[test]
 fn rejects_missing_policies_and_policies_that_are_not_text() {
-    let scene = Sandbox::new();
-    scene.fixture("answer-sm_90.cubin", "sm90").file("bytes.toml", b"\xff\xfe");
-    let run = scene.fatbin("check --policy missing.toml sm90");
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "sm90").file("bytes.toml", b"\xff\xfe");
+    let run = sandbox.fatbin("check --policy missing.toml sm90");
     assert_eq!((run.status, run.out.as_str()), (2, ""));
     assert_eq!(run.err, "fatbin: missing.toml: cannot open: No such file or directory (os error 2)\n");
-    let run = scene.fatbin("check --policy bytes.toml sm90");
+    let run = sandbox.fatbin("check --policy bytes.toml sm90");
     assert_eq!(run.status, 2);
     assert!(run.err.starts_with("fatbin: bytes.toml: not UTF-8: "), "{}", run.err);
 }

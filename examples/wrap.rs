@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fatbin::host::Host;
+use fatbin::Host;
 use fatbin::{OffloadKind, WrapperBuilder};
 
 /// Writes an OpenMP host object for AArch64 with one image.

@@ -2,7 +2,7 @@
 //!
 //! The `match` over [`Host`] does not compile until it has an arm for every host.
 
-use fatbin::host::Host;
+use fatbin::Host;
 
 /// Tools and libraries that Debian 12 has for a host.
 pub struct DebianHost {

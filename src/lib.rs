@@ -49,7 +49,7 @@
 //! | `archive` | members of archives, as views | formats, paths |
 //! | [`target`] | offload kinds, triples, processors, bundle entry IDs | files |
 //! | [`mod@format`] | one directory per container: layout, reader, writer | paths, host files |
-//! | [`host`] | a host object as plain data, its emission as ELF, one file of code per machine | offload ABIs |
+//! | `host` | a host object as plain data, its emission as ELF, one file of code per machine | offload ABIs |
 //! | `rewrite` | host objects with sections added or removed, images with notes added | offload ABIs |
 //! | [`wrap`] | ABI generations as a table, one file per offload kind | machines, ELF |
 //! | [`inspect`] | contents of an image: kernels, resource usage, debug information | containers, files |
@@ -77,7 +77,7 @@ pub mod codec;
 mod content;
 pub mod error;
 pub mod format;
-pub mod host;
+mod host;
 #[cfg(feature = "inspect")]
 pub mod inspect;
 pub mod inventory;
@@ -111,6 +111,9 @@ pub mod internals {
     pub mod content {
         pub use crate::content::*;
     }
+    pub mod host {
+        pub use crate::host::*;
+    }
     pub mod rewrite {
         pub use crate::rewrite::*;
     }
@@ -119,6 +122,7 @@ pub mod internals {
 pub use bytes::View;
 pub use codec::{Codec, Limit};
 pub use error::{Error, Malformed, Result};
+pub use host::{Host, HostError};
 pub use inventory::{Container, File, Image};
 pub use io::{Access, Input};
 pub use scan::{ImageBytes, ImageRef, Scan};

@@ -39,7 +39,7 @@ enum Libc {
 }
 
 /// Every host of the library.
-pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::host::Host::ALL.into_iter().map(Host::new).collect());
+pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::Host::ALL.into_iter().map(Host::new).collect());
 
 /// Kind of program that contains the wrapper object.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ const NONE: [(&str, &str, &str, &str); 7] = [
 ];
 
 impl Host {
-    fn new(host: fatbin::host::Host) -> Self {
+    fn new(host: fatbin::Host) -> Self {
         let debian = debian(host);
         let libc = match debian.architecture {
             Some("amd64") => Libc::Native,

@@ -19,7 +19,7 @@ pub struct Kit {
 
 static KITS: [Mutex<Option<Arc<Kit>>>; HOST_COUNT] = [const { Mutex::new(None) }; HOST_COUNT];
 
-const HOST_COUNT: usize = fatbin::host::Host::ALL.len();
+const HOST_COUNT: usize = fatbin::Host::ALL.len();
 
 impl Kit {
     pub fn of(host: &Host) -> Result<Arc<Kit>> {

@@ -33,7 +33,7 @@ pub enum LargeImages {
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use fatbin::host::Host;
+/// use fatbin::Host;
 /// use fatbin::target::OffloadKind;
 /// use fatbin::wrap::WrapperBuilder;
 ///

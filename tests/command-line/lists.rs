@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use fatbin::Host;
 use fatbin::format::FORMATS;
-use fatbin::host::Host;
 use serde_json::Value;
 
 use crate::Sandbox;

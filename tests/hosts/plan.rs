@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use fatbin::host::{
+use fatbin::internals::content::Content;
+use fatbin::internals::host::{
     self, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, PlanSection,
     SectionKind, Step, SymbolAddress, SymbolId, Value, Width,
 };
-use fatbin::internals::content::Content;
 use fatbin::io::{Output, Sink};
 
 /// Writes the object that `plan` describes.

@@ -32,7 +32,7 @@ pub enum Linker {
 use Linker::{Bfd, Gold, Lld, Mold};
 
 /// Every host of the library.
-pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::host::Host::ALL.into_iter().map(Host::new).collect());
+pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::Host::ALL.into_iter().map(Host::new).collect());
 
 /// A tool that is not on this machine.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl fmt::Display for Missing {
 impl std::error::Error for Missing {}
 
 impl Host {
-    fn new(host: fatbin::host::Host) -> Self {
+    fn new(host: fatbin::Host) -> Self {
         let debian = debian(host);
         let linkers = Linker::ALL.into_iter().filter(|linker| debian.linkers.contains(&linker.name())).collect();
         Host {

@@ -200,3 +200,20 @@ fn nothing_points_to_a_guessed_address() {
         assert!(!std::fs::read_to_string(&file).unwrap().contains(guess), "{}: {guess}", file.display());
     }
 }
+
+/// The library on its own has at most this many dependencies.
+const MAX_DEPENDENCIES: usize = 25;
+
+#[test]
+fn library_without_features_has_few_dependencies() {
+    let arguments = ["tree", "--no-default-features", "--edges=normal", "--prefix=none", "--offline", "--locked"];
+    let output = std::process::Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let crates: std::collections::BTreeSet<&str> =
+        tree.lines().filter_map(|line| line.split(' ').next()).filter(|name| *name != "fatbin").collect();
+    assert!(crates.contains("object"), "{tree}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(crates.len() <= MAX_DEPENDENCIES, "{} dependencies: {crates:?}", crates.len());
+    for document in ["docs/guide/library.md", "CHANGELOG.md"] {
+        assert!(read(document).contains(&format!("{} dependencies", crates.len())), "{document}: {}", crates.len());
+    }
+}

@@ -90,7 +90,6 @@ pub mod ops;
 mod parallel;
 #[cfg(feature = "cli")]
 mod report;
-#[cfg_attr(not(feature = "files"), allow(dead_code, reason = "bundles of objects are written to files"))]
 mod rewrite;
 pub mod scan;
 pub mod select;
@@ -102,9 +101,9 @@ mod tidy;
 pub mod wrap;
 
 /// Modules without promises, for the tests and fuzz targets of this repository.
-#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod internals {
+    #[cfg(feature = "files")]
     pub mod archive {
         pub use crate::archive::*;
     }

@@ -60,7 +60,8 @@ container_types! {
 
 /// Properties of a type of container.
 #[derive(Debug, Clone, Copy)]
-pub struct Descriptor {
+#[cfg_attr(not(feature = "check"), allow(dead_code, reason = "some properties concern single features"))]
+pub(crate) struct Descriptor {
     /// Name in reports and on the command line.
     pub name: &'static str,
     /// Evidence by which a container of this type is recognized.
@@ -79,7 +80,7 @@ pub struct Descriptor {
 
 /// Evidence by which a container is recognized.
 #[derive(Debug, Clone, Copy)]
-pub enum Recognition {
+pub(crate) enum Recognition {
     /// Its first bytes, anywhere in a file.
     Magic(&'static [u8]),
     /// The name of the section that holds it.
@@ -90,7 +91,7 @@ pub enum Recognition {
 
 /// Runtimes with which host code registers containers by a wrapper structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RegisteringRuntime {
+pub(crate) enum RegisteringRuntime {
     /// NVIDIA's CUDA runtime.
     Cuda,
     /// AMD's HIP runtime.
@@ -99,7 +100,7 @@ pub enum RegisteringRuntime {
 
 /// Set of images from which a runtime selects one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelectionScope {
+pub(crate) enum SelectionScope {
     /// The images of one container.
     Container,
     /// The images of all such containers in the file, which are registered together: each offload binary in a program
@@ -109,7 +110,7 @@ pub enum SelectionScope {
 
 /// Treatment of a file by `fatbin wrap`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WrapInput {
+pub(crate) enum WrapInput {
     /// Each image in it is embedded, with the properties that the container states.
     EmbedEntries,
     /// Not accepted where single images are expected: it is a fat binary, whose images must be extracted first.
@@ -137,7 +138,7 @@ impl ContainerType {
     }
 
     /// Returns the properties of this type.
-    pub const fn descriptor(self) -> Descriptor {
+    pub(crate) const fn descriptor(self) -> Descriptor {
         match self {
             ContainerType::OffloadBinary => Descriptor {
                 name: "offload-binary",

@@ -2,18 +2,19 @@
 //!
 //! A format knows neither paths nor host files: a bundle in a section of an archive member is only a slice of a slice,
 //! and each reader can be tested and fuzzed alone. Adding a format takes a directory of its own and a variant of
-//! [`ContainerType`], whose [`Descriptor`] asks for everything else.
+//! [`ContainerType`], whose descriptor asks for everything else.
 
 pub mod bundle;
-pub mod bundle_file;
-pub mod bundle_section;
+#[cfg_attr(not(feature = "files"), allow(dead_code, reason = "bundle files are read by operations on files"))]
+pub(crate) mod bundle_file;
+pub(crate) mod bundle_section;
 pub mod ccob;
 mod container;
 mod container_type;
 pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
-pub mod fat_binary_wrapper;
+pub(crate) mod fat_binary_wrapper;
 mod group;
 mod image;
 mod image_kind;
@@ -22,10 +23,12 @@ mod recognize;
 mod stored_hash;
 
 pub use container::{Compressed, ContainerView, Contents};
-pub use container_type::{ContainerType, Descriptor, Recognition, RegisteringRuntime, SelectionScope, WrapInput};
+pub use container_type::ContainerType;
+pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
 pub use device_image::DeviceImage;
-pub use group::GroupCache;
-pub use image::{GroupPart, ImageView, UnknownValue, image_range, without_nul};
+pub(crate) use group::GroupCache;
+pub use image::{GroupPart, ImageView, UnknownValue};
+pub(crate) use image::{image_range, without_nul};
 pub use image_kind::ImageKind;
 pub use recognize::{
     FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, device_elf, not_a_container, of_magic,

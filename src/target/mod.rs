@@ -1,16 +1,16 @@
 //! Targets of images: offload kinds, triples, processors and bundle entry IDs. Values only; no files.
 
-pub mod amdgpu;
+pub(crate) mod amdgpu;
 mod bundle_entry_id;
 pub mod compatibility;
-pub mod device;
+pub(crate) mod device;
 mod kind;
 pub mod nvptx;
-pub mod processors;
+pub(crate) mod processors;
 pub mod runs_on;
 #[cfg(test)]
 mod runs_on_tests;
-pub mod target_id;
+pub(crate) mod target_id;
 pub mod triple;
 
 pub use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};

@@ -17,13 +17,16 @@ ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
              "--disable-background-networking", "--disable-component-update", "--disable-sync",
              "--disable-dev-shm-usage", "--hide-scrollbars"]
 
+# Longest wait for a page, in seconds.
+PATIENCE = 120
+
 
 class Browser:
     def __init__(self, driver, chromium, size=(1280, 900), dark=False):
         self.profile = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         port = next(int(line.split("port ")[1].strip(" .\n")) for line in self.process.stdout if "successfully on port" in line)
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         arguments = ARGUMENTS + [f"--user-data-dir={self.profile.name}", f"--window-size={size[0]},{size[1]}"]
         options = {"binary": chromium, "args": arguments}
         capabilities = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
@@ -73,11 +76,11 @@ class Browser:
         return self.post("/execute/sync", script=text, args=list(arguments))
 
     def until(self, text):
-        """Waits for what a function body returns to be true; ten seconds are too long."""
-        end = time.monotonic() + 10
+        """Waits until a function body returns true. The limit ends a hang: a busy machine may take long to draw a page."""
+        end = time.monotonic() + PATIENCE
         while not self.script(text):
             if time.monotonic() > end:
-                raise RuntimeError(f"still not so: {text}")
+                raise RuntimeError(f"not true after {PATIENCE} s: {text}")
             time.sleep(0.05)
 
     def find(self, selector):

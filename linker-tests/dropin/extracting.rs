@@ -359,16 +359,15 @@ fn damaged_objects_are_refused_alike(directory: &Path, pair: &Pair) -> Result<()
     for name in ["embedded.elf.o", "coff.o", "elf32-be.o", "library.so", "raw.a", "deep/thin.a"] {
         let whole = std::fs::read(directory.join(name))?;
         let sizes = (SMALLEST_HEADER..120).step_by(3).chain((120..whole.len()).step_by(whole.len() / 40));
-        let mut by_both = 0;
+        let mut count = 0;
         for size in sizes.filter(|&size| size < whole.len()) {
             std::fs::write(directory.join("damaged.bin"), &whole[..size])?;
             // The reference takes a member's size from its header, and reads an offload binary beyond the end of the file.
             let is_inside_binary = name == "raw.a" && size > FIRST_MEMBER;
             let refused = if is_inside_binary { refused_by_us(pair)? } else { are_refused_alike(pair, false)? };
-            by_both += usize::from(refused == Refused::ByBoth);
+            count += usize::from(refused != Refused::ByNone);
         }
-        let expected = if name == "raw.a" { 10 } else { 30 };
-        ensure!(by_both > expected, "{name}: only {by_both} prefixes were refused by both");
+        ensure!(count > 30, "{name}: only {count} prefixes were refused");
     }
     Ok(())
 }

@@ -34,7 +34,9 @@ pub fn file_names(
         nested: &job.found.nested,
         codec: if options.stored { job.found.nested.image.codec } else { None },
     });
-    named.map(|image| names.name(template, &image)).collect()
+    let default = NameTemplate::default();
+    let numbers = template.is_none();
+    named.map(|image| names.name(template.unwrap_or(&default), numbers, &image)).collect()
 }
 
 /// Names that are in use, each with the description of its image; compared without case, as some file systems do.
@@ -42,15 +44,20 @@ pub fn file_names(
 struct UsedNames(HashMap<String, String>);
 
 impl UsedNames {
-    /// Returns the name of an image. With a template of the user, two images of one name are an error; with the default,
-    /// which two files of one name can cause, the second image gets a number: `name~2`, `name~3`. No name has a tilde by
-    /// itself.
-    fn name(&mut self, template: Option<&NameTemplate>, image: &NamedImage<'_>) -> Result<PathBuf, ExtractError> {
-        let name = template.unwrap_or(&NameTemplate::default()).name(image);
-        match (self.insert(&name, image), template) {
-            (None, _) => Ok(name),
-            (Some(one), Some(_)) => Err(ExtractError::SameName { path: name, one, other: image.description() }),
-            (Some(_), None) => Ok(self.numbered(&name, image)),
+    /// Returns the name of an image. If two images have one name, the second gets a number with `numbers` (`name~2`,
+    /// `name~3`: two files of one name cause that with the default template), and is an error otherwise. No name has a tilde
+    /// by itself.
+    fn name(
+        &mut self,
+        template: &NameTemplate,
+        numbers: bool,
+        image: &NamedImage<'_>,
+    ) -> Result<PathBuf, ExtractError> {
+        let name = template.name(image);
+        match self.insert(&name, image) {
+            None => Ok(name),
+            Some(_) if numbers => Ok(self.numbered(&name, image)),
+            Some(one) => Err(ExtractError::SameName { path: name, one, other: image.description() }),
         }
     }
 
@@ -85,7 +92,13 @@ mod tests {
         names.0.extend(used.iter().map(|name| (name.to_string(), "the index".to_owned())));
         let mut name = |&(path, index, image): &(&str, usize, &Image)| {
             let nested = NestedImage { index, image, containers: Vec::new() };
-            names.name(template, &NamedImage { path, is_member: false, nested: &nested, codec: None })
+            let default = NameTemplate::default();
+            let template_or_default = template.unwrap_or(&default);
+            names.name(
+                template_or_default,
+                template.is_none(),
+                &NamedImage { path, is_member: false, nested: &nested, codec: None },
+            )
         };
         images.iter().map(&mut name).collect()
     }

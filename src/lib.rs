@@ -51,7 +51,8 @@
 //! | [`mod@format`] | one directory per container: layout, reader, writer | paths, host files |
 //! | `host` | a host object as plain data, its emission as ELF, one file of code per machine | offload ABIs |
 //! | `rewrite` | host objects with sections added or removed, images with notes added | offload ABIs |
-//! | [`wrap`] | ABI generations as a table, one file per offload kind | machines, ELF |
+//! | [`llvm`] | releases of LLVM as a table: wrapper ABI, offload binaries, behavior of the tools | files |
+//! | [`wrap`] | from images to the plan of a host object, one file per offload kind | machines, ELF |
 //! | [`inspect`] | contents of an image: kernels, resource usage, debug information | containers, files |
 //! | [`inventory`] | the result of a scan: file, container, image | printing |
 //! | [`select`] | the image that a runtime selects on a device, and why no other | files, printing |
@@ -83,6 +84,7 @@ pub mod inspect;
 pub mod inventory;
 #[allow(unsafe_code, reason = "memory maps; every unsafe block states why it is sound")]
 pub mod io;
+pub mod llvm;
 #[cfg(feature = "check")]
 pub mod lock;
 #[cfg(feature = "files")]

@@ -29,6 +29,8 @@ pub fn trials() -> Vec<Trial> {
 pub struct Pair {
     directory: PathBuf,
     name: &'static str,
+    /// Release of the tool.
+    release: &'static str,
 }
 
 /// Program of a pair.
@@ -105,7 +107,7 @@ impl fmt::Display for Call<'_> {
 impl Pair {
     /// Links both programs into `directory`; `tool` is the original.
     pub fn new(directory: &Path, name: &'static str, tool: &Path) -> Result<Pair> {
-        let pair = Pair { directory: directory.to_owned(), name };
+        let pair = Pair { directory: directory.to_owned(), name, release: "22" };
         for (side, program) in [(Side::Theirs, tool), (Side::Ours, Path::new(env!("CARGO_BIN_EXE_fatbin")))] {
             let link = pair.program(side);
             std::fs::create_dir_all(link.parent().unwrap_or(directory))?;
@@ -128,7 +130,12 @@ impl Pair {
         std::fs::create_dir(&run)?;
         (call.prepare)(&run)?;
         let mut command = Command::new(&program);
-        command.args(&call.arguments).current_dir(&run).env_remove("TERM").envs(call.variables.iter().copied());
+        command
+            .args(&call.arguments)
+            .current_dir(&run)
+            .env_remove("TERM")
+            .env("FATBIN_LLVM", self.release)
+            .envs(call.variables.iter().copied());
         command.stdin(call.stdin.map_or(Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?);
         let output = command.output().with_context(|| format!("{command:?}"))?;
         let plain = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*program.to_string_lossy(), self.name);

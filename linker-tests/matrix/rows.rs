@@ -62,7 +62,7 @@ const WRAPPER_15: Option<Reference> = Some(Reference::ClangOffloadWrapper("15"))
 const WRAPPER_22: Option<Reference> = Some(Reference::LlvmOffloadWrapper);
 
 #[rustfmt::skip]
-pub const ROWS: [Row; 35] = [
+pub const ROWS: [Row; 39] = [
     row("openmp", "llvm10", "openmp-old",  Old, OMP,  WRAPPER_14),
     row("openmp", "llvm11", "openmp-old",  Old, OMP,  WRAPPER_14),
     row("openmp", "llvm12", "openmp-old",  Old, OMP,  WRAPPER_14),
@@ -76,6 +76,7 @@ pub const ROWS: [Row; 35] = [
     row("openmp", "llvm20", "openmp-new",  New, OMP,  None),
     row("openmp", "llvm21", "openmp-new",  New, ALL,  WRAPPER_22),
     row("openmp", "llvm22", "openmp-new",  New, ALL,  WRAPPER_22),
+    row("openmp", "llvm23", "openmp-new",  New, ALL,  None),
     row("openmp", "main",   "openmp-new",  New, ALL,  None),
     row("openmp", "aomp",   "openmp-aomp", Old, OMP,  None),
     row("cuda",   "llvm15", "cuda-word",   Old, CUDA, None),
@@ -86,6 +87,7 @@ pub const ROWS: [Row; 35] = [
     row("cuda",   "llvm20", "cuda-new",    New, CUDA, None),
     row("cuda",   "llvm21", "cuda-new",    New, ALL,  WRAPPER_22),
     row("cuda",   "llvm22", "cuda-new",    New, ALL,  WRAPPER_22),
+    row("cuda",   "llvm23", "cuda-new",    New, ALL,  None),
     row("cuda",   "main",   "cuda-new",    New, ALL,  None),
     row("hip",    "llvm15", "hip-word",    Old, HIP,  None),
     row("hip",    "llvm16", "hip-word",    Old, HIP,  None),
@@ -95,8 +97,10 @@ pub const ROWS: [Row; 35] = [
     row("hip",    "llvm20", "hip-new",     New, HIP,  None),
     row("hip",    "llvm21", "hip-new",     New, ALL,  WRAPPER_22),
     row("hip",    "llvm22", "hip-new",     New, ALL,  WRAPPER_22),
+    row("hip",    "llvm23", "hip-new",     New, ALL,  None),
     row("hip",    "main",   "hip-new",     New, ALL,  None),
     row("sycl",   "llvm22", "sycl-22",     New, None, None),
+    row("sycl",   "llvm23", "sycl-main",   New, None, None),
     row("sycl",   "main",   "sycl-main",   New, None, None),
 ];
 

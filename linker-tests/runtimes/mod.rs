@@ -11,8 +11,9 @@ mod choosing;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use fatbin::llvm::Release;
+use fatbin::llvm::wrapper_abi::FlagRules;
 use fatbin::target::OffloadKind;
-use fatbin::wrap::abi::{FlagRules, Generation};
 use libtest_mimic::Trial;
 
 use crate::harness::step::Step;
@@ -110,17 +111,17 @@ pub fn hip_library(release: &str) -> Result<PathBuf> {
     Ok(library.ok_or_else(|| not_fetched(&name))?)
 }
 
-/// Runs a program with entries from the command line only, once for each ABI generation.
+/// Runs a program with entries from the command line only, once for each release.
 fn starts_and_ends(directory: &Path, kind: &str, linker: Linker, library: &Path) -> Result<()> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("linker-tests/runtimes/{kind}.c"));
     Step::new(directory, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(source).args(["-o", "host.o"]).run()?;
     let images = Images::write(directory)?;
     let offload_kind = if kind == "cuda" { OffloadKind::Cuda } else { OffloadKind::Hip };
-    for abi in Generation::supporting(offload_kind) {
+    for abi in Release::wrapping(offload_kind) {
         let mut step = wrap(directory).args(["--kind", kind, "--abi", abi, "--entry=answer_kernel=kernel_stub"]);
         step = step.args(["--entry=plain,size=16", "--entry=constant,size=16,flags=0x10"]);
         // HIP 5 crashes on a managed variable without a GPU, because it allocates at once, also with LLVM's object.
-        if kind == "cuda" && Generation::named(abi).is_some_and(|it| it.flags == FlagRules::BitsAndManaged) {
+        if kind == "cuda" && Release::named(abi).is_some_and(|it| it.wrapper.flags == FlagRules::BitsAndManaged) {
             step = step.arg("--entry=managed,size=16,flags=1,data=16,aux=managed_pointer");
         }
         if kind == "hip" {

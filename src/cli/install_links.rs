@@ -3,11 +3,17 @@
 use std::env::consts::EXE_SUFFIX;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use super::{Status, dropin};
+use super::Status;
+use super::dropin::{self, stand_in};
+use crate::llvm::Release;
+
+/// Text before the version in the output of clang's option `--version`.
+const CLANG_VERSION: &str = "clang version ";
 
 /// Create links to this program under the names of the LLVM tools it replaces
 ///
@@ -15,17 +21,33 @@ use super::{Status, dropin};
 /// tools. Existing links are replaced; any other file of such a name is an error and is left alone. The path of each link
 /// is printed. On Windows, copies take the place of links.
 ///
+/// The tools of each LLVM release differ in formats and rules. With --llvm or --for, the directory records the release in a
+/// file `fatbin-llvm`, and its links behave as the tools of that release. A version in the name of a link
+/// (clang-offload-bundler-19) and the environment variable FATBIN_LLVM win over that file.
+///
 /// Exit status: 0 if all links were created, 2 otherwise.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Directory for the links; created if missing
     #[arg(value_name = "DIR")]
     directory: PathBuf,
+
+    /// Release of LLVM that the links behave as, such as 19
+    #[arg(long, value_name = "RELEASE", value_parser = parse_release)]
+    llvm: Option<Release>,
+
+    /// Take the release from this compiler, such as clang-19 or hipcc
+    #[arg(long = "for", value_name = "COMPILER", conflicts_with = "llvm")]
+    compiler: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let directory = &arguments.directory;
+    let release = match &arguments.compiler {
+        Some(compiler) => Some(release_of(compiler)?),
+        None => arguments.llvm,
+    };
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     std::fs::create_dir_all(directory).with_context(|| format!("{}: cannot create", directory.display()))?;
     let links: Vec<PathBuf> = dropin::names().map(|name| link_path(directory, name, EXE_SUFFIX)).collect();
@@ -35,6 +57,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             bail!("{}: already exists and is not a link; remove it first", link.display());
         }
     }
+    record(directory, release)?;
     for link in &links {
         create(&program, link).with_context(|| format!("{}: cannot create", link.display()))?;
     }
@@ -43,6 +66,42 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         writeln!(out, "{}", link.display())?;
     }
     Ok(Status::Yes)
+}
+
+fn parse_release(text: &str) -> Result<Release, String> {
+    stand_in::parse(text)
+}
+
+/// Records the release of the links in a directory, or removes the record of an earlier call.
+fn record(directory: &Path, release: Option<Release>) -> Result<()> {
+    let file = directory.join(stand_in::RELEASE_FILE);
+    let written = match release {
+        Some(release) => std::fs::write(&file, format!("{}\n", release.name)),
+        None => match std::fs::remove_file(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        },
+    };
+    written.with_context(|| format!("{}: cannot write", file.display()))
+}
+
+/// Returns the release of LLVM that a compiler is built on, from the output of its option `--version`.
+fn release_of(compiler: &Path) -> Result<Release> {
+    let compiler_name = compiler.display();
+    let output =
+        Command::new(compiler).arg("--version").output().with_context(|| format!("{compiler_name}: cannot run"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = clang_version(&text).filter(|_| output.status.success());
+    version.map(Release::numbered).with_context(|| {
+        format!("{compiler_name} --version: expected \"clang version N\"; specify the release with --llvm")
+    })
+}
+
+/// Returns the major version in the line `clang version N`, which every vendor's clang prints. Apple counts its own releases.
+fn clang_version(text: &str) -> Option<u32> {
+    let line = text.lines().find(|line| line.contains(CLANG_VERSION) && !line.starts_with("Apple "))?;
+    let (_, version) = line.split_once(CLANG_VERSION)?;
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Returns the path under which a tool is found: Windows runs only files whose name ends in the suffix of executables.
@@ -84,6 +143,23 @@ fn link_or_copy(program: &Path, link: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_the_version_of_every_vendors_clang() {
+        let outputs = [
+            ("Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n", Some(14)),
+            ("clang version 22.1.8 (https://github.com/llvm/llvm-project)\n", Some(22)),
+            ("HIP version: 6.2.41134\nAMD clang version 18.0.0git (roc-6.2.4)\nTarget: x86_64\n", Some(18)),
+            ("Ubuntu clang version 19\n", Some(19)),
+            ("Apple clang version 17.0.0 (clang-1700.0.13.3)\n", None),
+            ("g++ (Debian 12.2.0-14) 12.2.0\n", None),
+            ("clang version unknown\n", None),
+            ("", None),
+        ];
+        for (text, version) in outputs {
+            assert_eq!(clang_version(text), version, "{text}");
+        }
+    }
 
     #[test]
     fn links_end_in_the_suffix_of_executables() {

@@ -10,9 +10,9 @@ use super::Status;
 use super::access;
 use super::image_argument::parse_image;
 use crate::host::Host;
+use crate::llvm::{RELEASES, Release};
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
-use crate::wrap::abi::{GENERATIONS, Generation};
 use crate::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride};
 
 /// Write a host object that registers device images when its program or library is loaded
@@ -104,7 +104,7 @@ fn host_help() -> String {
 }
 
 fn abi_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(std::iter::once("auto").chain(GENERATIONS.iter().map(|generation| generation.name)))
+    PossibleValuesParser::new(std::iter::once("auto").chain(RELEASES.iter().map(|release| release.name)))
 }
 
 /// Runs `fatbin wrap`.
@@ -134,7 +134,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
         Kind::Sycl => OffloadKind::Sycl,
     };
     Ok(WrapOptions {
-        abi: Generation::named(&arguments.abi),
+        release: Release::named(&arguments.abi),
         host: arguments.host,
         matching: arguments.matching,
         form: match (arguments.raw, arguments.offload_notes) {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::io::{Access, Input, Output, Sink};
+use crate::llvm::{NEWEST, Release};
 use crate::target::OffloadKind;
-use crate::wrap::abi::{Generation, NEWEST};
 use crate::wrap::{
     EmbeddedForm, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, matching,
 };
@@ -22,8 +22,8 @@ pub struct WrapOptions {
     pub images: Vec<ImageFile>,
     /// Triple of the host; by default that of `matching`, else the machine that this program was built for.
     pub host: Option<String>,
-    /// ABI generation; by default that of `matching`, else the newest release.
-    pub abi: Option<Generation>,
+    /// Release of LLVM whose runtime registers the images; by default that of `matching`, else the newest.
+    pub release: Option<Release>,
     /// Host object that the result will be linked with.
     pub matching: Option<PathBuf>,
     /// Form of the images, see [`WrapperBuilder::form`].
@@ -48,7 +48,7 @@ pub struct ImageFile {
 /// Properties of a written object, with the defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrapSummary {
-    /// Name of the ABI generation.
+    /// Name of the release.
     pub abi: &'static str,
     /// Triple of the host.
     pub host: String,
@@ -64,7 +64,7 @@ impl WrapOptions {
             access: Access::read(),
             images,
             host: None,
-            abi: None,
+            release: None,
             matching: None,
             form: EmbeddedForm::OffloadBinary,
             large: LargeImages::Auto,
@@ -100,7 +100,7 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     }
 
     let mut wrapper = WrapperBuilder::new(options.kind, host)?;
-    wrapper.abi = options.abi.or(matched.as_ref().map(|matched| matched.generation)).unwrap_or(NEWEST);
+    wrapper.release = options.release.or(matched.as_ref().map(|matched| matched.release)).unwrap_or(NEWEST);
     for (input, image) in inputs.iter().zip(&options.images) {
         let (path, view, target) = (input.path(), input.view(), image.target.clone());
         wrapper.images.push(SourceImage { path, view, target });
@@ -115,7 +115,7 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     let mut output = Output::create(&options.output)?;
     sink.write_to(&mut output)?;
     output.commit()?;
-    Ok(WrapSummary { abi: wrapper.abi.name, host: host.to_owned(), large })
+    Ok(WrapSummary { abi: wrapper.release.name, host: host.to_owned(), large })
 }
 
 /// Rejects an output that would replace an input.

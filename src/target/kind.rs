@@ -25,14 +25,14 @@ const KINDS: [(OffloadKind, &str, u16); 5] = [
     (OffloadKind::Host, "host", 0),
 ];
 
-/// Value of HIP before LLVM 21, when the kinds were counted instead of being bits (llvm-project pull request 135809). A
-/// container for both OpenMP and CUDA would have the same value now, but every image has a single kind.
-const HIP_BEFORE_LLVM_21: u16 = 3;
-
 /// Name of HIP in bundles since version 4 of code objects.
 const HIP_V4: &str = "hipv4";
 
 impl OffloadKind {
+    /// Value of HIP before LLVM 21, when the kinds were counted instead of being bits (llvm-project pull request 135809). A
+    /// container for both OpenMP and CUDA would have the same value now, but every image has a single kind.
+    pub const HIP_BEFORE_LLVM_21: u16 = 3;
+
     /// Returns the name that users write.
     pub fn name(self) -> &'static str {
         self.row().1
@@ -46,7 +46,7 @@ impl OffloadKind {
     /// Returns the kind for the value of an offload binary's field, as any release of LLVM writes it. `None` for 0 and for
     /// values that combine bits or are unknown: guessing one of several would hide the others.
     pub fn from_bit(bit: u16) -> Option<Self> {
-        if bit == HIP_BEFORE_LLVM_21 {
+        if bit == Self::HIP_BEFORE_LLVM_21 {
             return Some(OffloadKind::Hip);
         }
         KINDS.into_iter().find(|&(_, _, value)| value == bit && bit != 0).map(|(kind, ..)| kind)

@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 9] = [
     &["bytes", "content", "parallel"],
     &["codec", "io", "rewrite", "target"],
     &["archive", "format"],
-    &["host", "inspect", "inventory"],
+    &["host", "inspect", "inventory", "llvm"],
     &["wrap", "scan", "select", "survey"],
     &["check", "lock"],
     &["ops", "report"],

@@ -14,12 +14,12 @@
 //! | | | Data | 40 |
 //! | | | AuxAddr | 48 |
 
-use super::abi::{EntryLayout, Generation};
 use crate::content::Content;
 use crate::host::{
     Data, Definition, Field, LoadedField, Local, ObjectPlan, Part, PlanSection, SectionKind, SymbolAddress, Value,
     Width,
 };
+use crate::llvm::wrapper_abi::{EntryLayout, WrapperAbi};
 use crate::target::OffloadKind;
 
 /// An entry that the wrapper writes instead of a compiler.
@@ -31,7 +31,7 @@ pub struct OffloadEntry {
     pub host_symbol: String,
     /// Size in bytes; 0 for a kernel.
     pub size: u64,
-    /// Flags, whose meaning depends on the generation.
+    /// Flags, whose meaning depends on the release.
     pub flags: u32,
     /// Alignment of a managed variable, type of a surface or texture.
     pub data: u32,
@@ -49,25 +49,25 @@ pub struct Bounds {
 }
 
 /// Adds the entry section with the placeholder and with `entries`, and returns its bounds.
-pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, generation: &Generation, entries: &[OffloadEntry]) -> Bounds {
-    let names = names_section(plan, generation.entries, entries);
-    let name = generation.entry_section(kind);
+pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, abi: &WrapperAbi, entries: &[OffloadEntry]) -> Bounds {
+    let names = names_section(plan, abi.entries, entries);
+    let name = abi.entry_section(kind);
     let section = plan.next_section();
-    plan.symbol(generation.placeholder(kind), Definition::Data { section, offset: 0, size: 0 });
+    plan.symbol(abi.placeholder(kind), Definition::Data { section, offset: 0, size: 0 });
     let mut all = Vec::new();
-    let size = u64::from(generation.entries.size());
+    let size = u64::from(abi.entries.size());
     for (index, (entry, name)) in entries.iter().zip(names).enumerate() {
         let definition = Definition::Data { section, offset: size * index as u64, size };
-        plan.symbol(format!("{}{}", generation.entry_symbol(), entry.name), definition);
+        plan.symbol(format!("{}{}", abi.entry_symbol(), entry.name), definition);
         let host = plan.reference(&entry.host_symbol, Definition::Undefined);
-        let mut entry_fields = fields(generation.entries, kind, entry, Field::Pointer(host.start()), name);
-        if let (Some(aux), EntryLayout::New) = (&entry.aux_symbol, generation.entries) {
+        let mut entry_fields = fields(abi.entries, kind, entry, Field::Pointer(host.start()), name);
+        if let (Some(aux), EntryLayout::New) = (&entry.aux_symbol, abi.entries) {
             let aux = plan.reference(aux, Definition::Undefined);
             *entry_fields.last_mut().expect("AuxAddr is the last") = Field::Pointer(aux.start());
         }
         all.extend(entry_fields);
     }
-    let (section_kind, data) = match (entries, generation.retain) {
+    let (section_kind, data) = match (entries, abi.retain) {
         // Read-only, as LLVM makes it. Clang's own entries are read-only without -fPIC and writable with it, and mold 1.10
         // keeps one output section for each, of which the writable one gets __start_ and __stop_. A read-only placeholder
         // joins the entries or loses to them; a writable one would take the bounds away from read-only entries.

@@ -102,11 +102,11 @@ pub enum WrapError {
     /// The runtime of this release does not support the kind.
     #[error("--abi {abi}: {kind} is not supported (available for {kind}: {available})")]
     UnsupportedKind {
-        /// Name of the ABI generation.
+        /// Name of the release.
         abi: &'static str,
         /// Name of the offload kind.
         kind: &'static str,
-        /// Names of the generations that have the kind.
+        /// Names of the releases that have the kind.
         available: String,
     },
     /// Two entries have one name.
@@ -116,7 +116,7 @@ pub enum WrapError {
         name: String,
     },
     /// The host object was not compiled with offloading of this kind.
-    #[error("{}: no section of offload entries; specify the generation with --abi", path.display())]
+    #[error("{}: no section of offload entries; specify the release with --abi", path.display())]
     NoOffloadEntries {
         /// The host object.
         path: PathBuf,
@@ -136,7 +136,7 @@ pub enum WrapError {
         path: PathBuf,
     },
     /// No release writes offload entries of this size in this section.
-    #[error("{}: offload entries of {size} bytes in {section} match no release; specify the generation with --abi", path.display())]
+    #[error("{}: offload entries of {size} bytes in {section} match no release; specify the release with --abi", path.display())]
     UnknownEntries {
         /// The host object.
         path: PathBuf,

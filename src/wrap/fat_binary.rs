@@ -5,12 +5,12 @@
 //! Source: objects made by clang-linker-wrapper and llvm-offload-wrapper of LLVM 15 to 22; prototypes in
 //! `clang/lib/CodeGen/CGCUDANV.cpp`.
 
-use super::abi::{FlagRules, Generation, Unregister};
 use super::{Request, entries, registration};
 use crate::format::fat_binary_wrapper::{self, FatBinaryWrapper};
 use crate::host::{
     Call, Comparison, Data, Definition, Field, Local, ObjectPlan, Part, PlanSection, SectionKind, Step, SymbolId, Value,
 };
+use crate::llvm::wrapper_abi::{FlagRules, Unregister, WrapperAbi};
 use crate::target::OffloadKind;
 
 /// Names of the same things in CUDA and HIP.
@@ -51,8 +51,8 @@ const HIP: Names = Names {
 /// Adds fat binary, wrapper structure and functions for CUDA or HIP.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, priority: u16) {
     let names = if request.kind == OffloadKind::Cuda { &CUDA } else { &HIP };
-    let generation = request.generation;
-    let bounds = entries::section(plan, request.kind, &generation, &request.entries);
+    let abi = request.abi;
+    let bounds = entries::section(plan, request.kind, &abi, &request.entries);
 
     let content = request.images.pop().map(|image| image.content).unwrap_or_default();
     let section = plan.next_section();
@@ -88,8 +88,8 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
             element: Local::Entry,
             begin: bounds.begin,
             end: bounds.end,
-            size: generation.entries.size(),
-            body: register_entry(plan, names, request.kind, &generation),
+            size: abi.entries.size(),
+            body: register_entry(plan, names, request.kind, &abi),
         },
     ];
     if names.has_end {
@@ -104,18 +104,18 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
 
 /// Returns the steps for one entry: nothing for an entry of another kind, else the registration of a kernel or, depending on
 /// its flags, of a variable.
-fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: OffloadKind, generation: &Generation) -> Vec<Step> {
-    let layout = generation.entries;
+fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: OffloadKind, abi: &WrapperAbi) -> Vec<Step> {
+    let layout = abi.entries;
     let body = vec![
         Step::When {
             value: layout.size_field(),
             is: Comparison::Equal(0),
-            body: vec![register_function(plan, names, generation)],
+            body: vec![register_function(plan, names, abi)],
         },
         Step::When {
             value: layout.size_field(),
             is: Comparison::NotEqual(0),
-            body: register_variable(plan, names, generation),
+            body: register_variable(plan, names, abi),
         },
     ];
     match layout.kind() {
@@ -126,8 +126,8 @@ fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: OffloadKind, gener
 
 /// Returns the call that registers a kernel: `(handle, host address, device name twice, thread limit -1, five null pointers)
 /// -> int`.
-fn register_function(plan: &mut ObjectPlan, names: &Names, generation: &Generation) -> Step {
-    let layout = generation.entries;
+fn register_function(plan: &mut ObjectPlan, names: &Names, abi: &WrapperAbi) -> Step {
+    let layout = abi.entries;
     let mut arguments = vec![Value::Local(Local::Handle), layout.address(), layout.name(), layout.name()];
     arguments.push(Value::Integer(-1));
     arguments.extend([Value::Integer(0); 5]);
@@ -136,8 +136,8 @@ fn register_function(plan: &mut ObjectPlan, names: &Names, generation: &Generati
 
 /// Returns the steps for a variable by the type in its flags: 0 plain, 1 managed, 2 a surface, 3 a texture; others are
 /// ignored.
-fn register_variable(plan: &mut ObjectPlan, names: &Names, generation: &Generation) -> Vec<Step> {
-    let (layout, rules) = (generation.entries, generation.flags);
+fn register_variable(plan: &mut ObjectPlan, names: &Names, abi: &WrapperAbi) -> Vec<Step> {
+    let (layout, rules) = (abi.entries, abi.flags);
     let handle = Value::Local(Local::Handle);
     let (address, name, size, data) = (layout.address(), layout.name(), layout.size_field(), layout.data());
     let zero = Value::Integer(0);

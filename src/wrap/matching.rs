@@ -1,23 +1,24 @@
 //! Properties that a wrapper object must share with a host object, read from that host object.
 //!
 //! Clang leaves the offload entries in the host object: the section's name and the size of an entry determine the
-//! generation, the file header the machine. The user needs to specify neither.
+//! release, the file header the machine. The user needs to specify neither.
 
 use std::path::Path;
 
 use object::read::{Object, ObjectSection, ObjectSymbol};
 
-use super::abi::{ENTRY_SYMBOLS, EntryLayout, GENERATIONS, Generation};
 use super::error::WrapError;
 use crate::bytes::View;
 use crate::format::DeviceImage;
+use crate::llvm::wrapper_abi::{ENTRY_SYMBOLS, EntryLayout};
+use crate::llvm::{NEWEST, RELEASES, Release};
 use crate::target::OffloadKind;
 
 /// Properties of a host object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchedHost {
     /// Newest release that writes such entries.
-    pub generation: Generation,
+    pub release: Release,
     /// Triple of the machine.
     pub host: &'static str,
     /// Global symbols of the entries, in the order of the file.
@@ -42,16 +43,16 @@ pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, W
     let host = DeviceImage::identify(view).triple;
     let host = host.ok_or_else(|| WrapError::UnknownHostMachine { path: path.to_owned() })?;
     let entries = read_entries(&file, kind).ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
-    let Some(generation) = newest_release(kind, &entries) else {
+    let Some(release) = newest_release(kind, &entries) else {
         let (path, size) = (path.to_owned(), entries.size);
         return Err(WrapError::UnknownEntries { path, size, section: entries.section });
     };
-    Ok(MatchedHost { generation, host, entry_symbols: entries.symbols })
+    Ok(MatchedHost { release, host, entry_symbols: entries.symbols })
 }
 
-/// Reads the entries of a kind from the section that the newest generation has for them.
+/// Reads the entries of a kind from the section that the newest release has for them.
 fn read_entries(file: &object::File, kind: OffloadKind) -> Option<FoundEntries> {
-    let supporting = GENERATIONS.iter().rev().filter(|generation| generation.supports(kind));
+    let supporting = RELEASES.iter().rev().map(|release| release.wrapper).filter(|abi| abi.supports(kind));
     let section = supporting.map(|it| it.entry_section(kind)).find_map(|name| file.section_by_name(name))?;
     let mut entries = FoundEntries {
         section: section.name().unwrap_or_default().to_owned(),
@@ -75,13 +76,14 @@ fn read_entries(file: &object::File, kind: OffloadKind) -> Option<FoundEntries> 
 /// Returns the newest release that writes such entries. `main` and `aomp` are not releases, and nothing in the object distinguishes
 /// them from one. The names of symbols count only for old entries, whose layout several releases share under different
 /// names.
-fn newest_release(kind: OffloadKind, entries: &FoundEntries) -> Option<Generation> {
-    let is_match = |generation: &&Generation| {
-        generation.supports(kind)
-            && generation.entry_section(kind) == entries.section
-            && u64::from(generation.entries.size()) == entries.size
-            && (generation.entries == EntryLayout::New || entries.symbol_prefix == Some(generation.entry_symbol()))
+fn newest_release(kind: OffloadKind, entries: &FoundEntries) -> Option<Release> {
+    let is_match = |release: &&Release| {
+        let abi = release.wrapper;
+        abi.supports(kind)
+            && abi.entry_section(kind) == entries.section
+            && u64::from(abi.entries.size()) == entries.size
+            && (abi.entries == EntryLayout::New || entries.symbol_prefix == Some(abi.entry_symbol()))
     };
-    let releases = GENERATIONS.iter().filter(|generation| generation.release.is_some());
-    releases.filter(is_match).max_by_key(|generation| generation.release).copied()
+    let releases = RELEASES.iter().filter(|release| release.number.is_some_and(|number| Some(number) <= NEWEST.number));
+    releases.filter(is_match).max_by_key(|release| release.number).copied()
 }

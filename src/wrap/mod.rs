@@ -1,9 +1,8 @@
 //! Wrapping: from device images and an offload kind to a host object that registers them.
 //!
-//! [`abi`] is a table of the differences between LLVM releases; each offload kind has a file of its own. The plans that they
+//! [`crate::llvm`] has the differences between LLVM releases; each offload kind has a file of its own. The plans that they
 //! build are independent of machines and file formats of the host.
 
-pub mod abi;
 mod embedded;
 mod entries;
 mod error;
@@ -21,15 +20,15 @@ pub use error::{ImageError, WrapError};
 pub use wrapper::{LargeImages, WrapperBuilder};
 
 use crate::host::{Definition, ObjectPlan, SymbolId};
+use crate::llvm::wrapper_abi::WrapperAbi;
 use crate::target::OffloadKind;
-use abi::Generation;
 use embedded::EmbeddedImage;
 
 /// Images and entries to register.
 #[derive(Debug)]
 struct Request<'data> {
     kind: OffloadKind,
-    generation: Generation,
+    abi: WrapperAbi,
     /// One for CUDA and HIP, any number for the others.
     images: Vec<EmbeddedImage<'data>>,
     /// Entries for host programs that no offload compiler has compiled.
@@ -41,16 +40,16 @@ struct Request<'data> {
 }
 
 /// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None` if the
-/// generation does not support the kind.
+/// release does not support the kind.
 fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
-    let priority = request.generation.constructor_priority(request.kind)?;
-    let mut plan = ObjectPlan { source_name: request.generation.source_name, ..Default::default() };
+    let priority = request.abi.constructor_priority(request.kind)?;
+    let mut plan = ObjectPlan { source_name: request.abi.source_name, ..Default::default() };
     match request.kind {
         OffloadKind::OpenMp => openmp::add(&mut plan, request, priority),
         OffloadKind::Cuda | OffloadKind::Hip => fat_binary::add(&mut plan, request, priority),
         OffloadKind::Sycl => {
-            let abi = request.generation.sycl?;
-            sycl::add(&mut plan, request, abi, priority);
+            let interface = request.abi.sycl?;
+            sycl::add(&mut plan, request, interface, priority);
         }
         OffloadKind::Host => return None,
     }

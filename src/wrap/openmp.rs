@@ -13,7 +13,6 @@
 //! AMD's compiler of the time of LLVM 14 (`aomp`) also registers, for each image, a `__tgt_image_info` with its target id:
 //! version, number, count (i32 each), padding, target id, and a pointer that is always null; 32 bytes.
 
-use super::abi::{Generation, ImageSection};
 use super::embedded::EmbeddedImage;
 use super::{Request, entries, registration};
 use crate::content::Content;
@@ -21,6 +20,7 @@ use crate::format::offload_binary;
 use crate::host::{
     Data, Definition, Field, ObjectPlan, PlanSection, SectionKind, Step, SymbolAddress, SymbolId, Value,
 };
+use crate::llvm::wrapper_abi::{ImageSection, WrapperAbi};
 use crate::target::OffloadKind;
 
 /// Size of each of the three structures, in bytes.
@@ -31,36 +31,36 @@ const STRUCTURE_ALIGNMENT: u64 = 16;
 
 /// Adds images, structures and functions for OpenMP.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priority: u16) {
-    let generation = &request.generation;
-    let bounds = entries::section(plan, OffloadKind::OpenMp, generation, &request.entries);
+    let abi = &request.abi;
+    let bounds = entries::section(plan, OffloadKind::OpenMp, abi, &request.entries);
     let target_ids: Vec<String> = request.images.iter().map(|image| image.arch.clone()).collect();
-    let images = image_section(plan, request.images, generation, request.large);
+    let images = image_section(plan, request.images, abi, request.large);
     let keep = super::weak_references(plan, &request.keep);
-    let infos = if generation.image_info { target_ids.as_slice() } else { &[] };
+    let infos = if abi.image_info { target_ids.as_slice() } else { &[] };
     let (descriptor, infos) = structures(plan, &images, bounds, infos, keep);
 
     let register_lib = plan.symbol("__tgt_register_lib", Definition::Undefined);
     let unregister_lib = plan.symbol("__tgt_unregister_lib", Definition::Undefined);
     let mut register = Vec::new();
-    if generation.image_info {
+    if abi.image_info {
         let register_info = plan.symbol("__tgt_register_image_info", Definition::Undefined);
         register.extend(infos.into_iter().map(|info| Step::call(register_info, vec![Value::Address(info)])));
     }
     register.push(Step::call(register_lib, vec![Value::Address(descriptor)]));
     let unregister = vec![Step::call(unregister_lib, vec![Value::Address(descriptor)])];
     let names = (".omp_offloading.descriptor_reg", ".omp_offloading.descriptor_unreg");
-    registration::functions(plan, names, priority, generation.unregister, register, unregister);
+    registration::functions(plan, names, priority, abi.unregister, register, unregister);
 }
 
 /// Adds one section with all images; returns the bounds of each.
 fn image_section<'data>(
     plan: &mut ObjectPlan<'data>,
     images: Vec<EmbeddedImage<'data>>,
-    generation: &Generation,
+    abi: &WrapperAbi,
     large: bool,
 ) -> Vec<(SymbolAddress, SymbolAddress)> {
     // LLVM aligns `.rodata` arrays of 16 bytes and more to 16.
-    let (name, kind, alignment) = match generation.images {
+    let (name, kind, alignment) = match abi.images {
         ImageSection::Rodata => (".rodata", SectionKind::ReadOnly, 16),
         ImageSection::Offloading => (".llvm.offloading", SectionKind::Offloading, offload_binary::ALIGNMENT),
     };

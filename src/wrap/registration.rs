@@ -1,9 +1,9 @@
 //! The functions that run at start and end, and the sections that make them run.
 
-use super::abi::Unregister;
 use crate::host::{Data, Definition, Field, ObjectPlan, PlanSection, SectionKind, Step, SymbolId, Value};
+use crate::llvm::wrapper_abi::Unregister;
 
-/// Adds both functions: `register` runs as a constructor of this priority, `unregister` as the generation unregisters.
+/// Adds both functions: `register` runs as a constructor of this priority, `unregister` as the release unregisters.
 pub fn functions(
     plan: &mut ObjectPlan,
     names: (&str, &str),

@@ -16,7 +16,6 @@
 
 use std::ops::Range;
 
-use super::abi::{EntryLayout, SyclAbi, Unregister};
 use super::entries::{self, OffloadEntry};
 use super::{Request, registration};
 use crate::content::Content;
@@ -24,6 +23,7 @@ use crate::format::offload_binary;
 use crate::host::{
     Data, Definition, Field, ObjectPlan, PlanSection, SectionId, SectionKind, Step, SymbolAddress, SymbolId, Value,
 };
+use crate::llvm::wrapper_abi::{EntryLayout, SyclAbi, Unregister};
 use crate::target::OffloadKind;
 
 const IMAGE_SIZE: u64 = 80;
@@ -75,7 +75,7 @@ struct ImageDescriptor {
 }
 
 fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> Value {
-    let layout = request.generation.entries;
+    let layout = request.abi.entries;
     let (large, keep) = (request.large, super::weak_references(plan, &request.keep));
     let strings = plan.next_section();
     let offloading = SectionId(strings.0 + 1);

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::abi::{Generation, ImageSection, NEWEST};
 use super::embedded::{self, EmbeddedForm, EmbeddedImage, SourceImage, TargetOverride};
 use super::entries::OffloadEntry;
 use super::error::WrapError;
@@ -12,6 +11,8 @@ use super::{Request, plan};
 use crate::bytes::View;
 use crate::host::{self, Host, HostError, ObjectPlan};
 use crate::io::Sink;
+use crate::llvm::wrapper_abi::ImageSection;
+use crate::llvm::{NEWEST, Release};
 use crate::target::OffloadKind;
 
 /// Combined size of images from which [`LargeImages::Auto`] moves them, in bytes. Code reaches 2 GiB in either direction;
@@ -53,10 +54,10 @@ pub struct WrapperBuilder<'data> {
     host: Host,
     /// Images in the order in which the runtime sees them.
     pub images: Vec<SourceImage<'data>>,
-    /// ABI generation; by default the newest release.
-    pub abi: Generation,
+    /// Release of LLVM whose runtime registers the images; by default the newest.
+    pub release: Release,
     /// Form of OpenMP's and SYCL's images; for CUDA and HIP, anything but an offload binary means that the single input is
-    /// a fat binary whatever it looks like. Generations without offload binaries embed images unchanged.
+    /// a fat binary whatever it looks like. Releases without offload binaries embed images unchanged.
     pub form: EmbeddedForm,
     /// Placement of the images.
     pub large: LargeImages,
@@ -75,7 +76,7 @@ impl<'data> WrapperBuilder<'data> {
             host: Host::from_triple(&triple)?,
             triple,
             images: Vec::new(),
-            abi: NEWEST,
+            release: NEWEST,
             form: EmbeddedForm::OffloadBinary,
             large: LargeImages::Auto,
             entries: Vec::new(),
@@ -116,11 +117,11 @@ impl<'data> WrapperBuilder<'data> {
         if let Some(name) = duplicate(&self.entries) {
             return Err(WrapError::DuplicateEntry { name });
         }
-        let (kind, generation) = (self.kind, self.abi);
+        let (kind, abi) = (self.kind, self.release.wrapper);
         let (entries, keep) = (self.entries.clone(), self.keep.clone());
-        let plan = plan(Request { kind, generation, images, entries, keep, large }).ok_or_else(|| {
-            let available = Generation::supporting(kind).join(", ");
-            WrapError::UnsupportedKind { abi: generation.name, kind: kind.name(), available }
+        let plan = plan(Request { kind, abi, images, entries, keep, large }).ok_or_else(|| {
+            let available = Release::wrapping(kind).join(", ");
+            WrapError::UnsupportedKind { abi: self.release.name, kind: kind.name(), available }
         })?;
         Ok((plan, large))
     }
@@ -130,7 +131,7 @@ impl<'data> WrapperBuilder<'data> {
             let raw = self.form != EmbeddedForm::OffloadBinary;
             return Ok(vec![fat_binary(&self.images, self.kind, raw, &self.triple)?]);
         }
-        let form = match (self.form, self.abi.images) {
+        let form = match (self.form, self.release.wrapper.images) {
             (EmbeddedForm::OffloadBinary, ImageSection::Rodata) => EmbeddedForm::Raw,
             (form, _) => form,
         };

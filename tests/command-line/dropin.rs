@@ -54,6 +54,75 @@ fn version_suffix_selects_the_abi() {
     }
 }
 
+/// Offload kind in the first entry of a binary.
+fn offload_kind(sandbox: &Sandbox, path: &str) -> u16 {
+    let bytes = sandbox.read(path);
+    let entry = usize::from(bytes[16]);
+    u16::from_le_bytes([bytes[entry + 2], bytes[entry + 3]])
+}
+
+#[test]
+fn release_is_that_of_the_name_then_the_variable_then_the_directory() {
+    let sandbox = Sandbox::new();
+    sandbox.file("a.o", "x").fatbin("install-links --llvm 21 links").ok();
+    assert_eq!(sandbox.read("links/fatbin-llvm"), b"llvm21\n");
+    let name = |name: &str| sandbox.path("links").join(name);
+    std::fs::rename(name("clang-offload-packager"), name("packager")).unwrap();
+    for link in ["clang-offload-packager", "clang-offload-packager-20", "clang-offload-packager-22.1"] {
+        std::os::unix::fs::symlink("packager", name(link)).unwrap();
+    }
+    let cases = [
+        ("clang-offload-packager", None, 4),
+        ("clang-offload-packager", Some("20"), 3),
+        ("clang-offload-packager", Some(""), 4),
+        ("clang-offload-packager-20", Some("22"), 3),
+        ("clang-offload-packager-22.1", Some("llvm15"), 4),
+    ];
+    for (link, variable, kind) in cases {
+        let mut command = Command::new(name(link));
+        command.args(["-o", "out", "--image=file=a.o,triple=t,kind=hip"]).current_dir(sandbox.path("."));
+        match variable {
+            Some(value) => command.env("FATBIN_LLVM", value),
+            None => command.env_remove("FATBIN_LLVM"),
+        };
+        crate::run(&mut command).ok();
+        assert_eq!(offload_kind(&sandbox, "out"), kind, "{link}, {variable:?}");
+    }
+    // Without a release, the name is that of a tool which LLVM 20 called last with these numbers.
+    sandbox.fatbin("install-links links").ok();
+    assert!(!name("fatbin-llvm").exists());
+    let mut command = Command::new(name("clang-offload-packager"));
+    command.args(["-o", "out", "--image=file=a.o,triple=t,kind=hip"]).current_dir(sandbox.path("."));
+    crate::run(command.env_remove("FATBIN_LLVM")).ok();
+    assert_eq!(offload_kind(&sandbox, "out"), 3);
+
+    let run = crate::run(command.env("FATBIN_LLVM", "x"));
+    let message = "error: FATBIN_LLVM: unknown release of LLVM \"x\" (known: llvm10, ";
+    assert!(run.status == 1 && run.err.contains(message), "{}", run.err);
+    let run = sandbox.fatbin("install-links --llvm nineteen links");
+    assert!(run.status == 2 && run.err.contains("unknown release of LLVM \"nineteen\""), "{}", run.err);
+    let run = sandbox.fatbin("install-links --for ./a.o links");
+    assert!(run.status == 2 && run.err.starts_with("fatbin: ./a.o: cannot run"), "{}", run.err);
+}
+
+#[test]
+fn install_links_asks_a_compiler_for_its_release() {
+    let sandbox = Sandbox::new();
+    let compiler = |text: &str| {
+        // The shell writes the program: a file that this process has open for writing may be inherited by a child of
+        // another test, and cannot be run until that child calls exec.
+        let script = format!("#!/bin/sh\necho '{text}'\n");
+        let write = ["-c", "printf %s \"$0\" > clang && chmod +x clang", &script];
+        crate::run(Command::new("sh").args(write).current_dir(sandbox.path("."))).ok();
+        sandbox.fatbin("install-links --for ./clang links")
+    };
+    compiler("Debian clang version 16.0.6 (15~deb12u1)").ok();
+    assert_eq!(sandbox.read("links/fatbin-llvm"), b"llvm16\n");
+    let run = compiler("Apple clang version 17.0.0");
+    let message = "fatbin: ./clang --version: expected \"clang version N\"; specify the release with --llvm\n";
+    assert_eq!((run.status, run.err.as_str()), (2, message));
+}
+
 #[test]
 fn prints_help_version_and_errors_like_llvm() {
     let sandbox = Sandbox::new();

@@ -78,10 +78,14 @@ fn warns_of_the_deprecated_name_only() {
         ("clang-offload-packager", warning),
         ("x86_64-linux-gnu-clang-offload-packager", warning),
         ("clang-offload-packager-22", ""),
-        ("llvm-offload-binary-22", ""),
+        ("llvm-offload-binary", ""),
     ] {
+        sandbox.file("fatbin-llvm", "llvm22");
         let run = called(&sandbox, name, "-o out --image=file=one.o,triple=x");
         assert_eq!((run.status, run.err.as_str()), (0, expected), "{name}");
+        sandbox.file("fatbin-llvm", "llvm21");
+        let run = called(&sandbox, name, "-o out --image=file=one.o,triple=x");
+        assert_eq!((run.status, run.err.as_str()), (0, ""), "{name}");
     }
     // Neither does a command line that ends the parsing.
     assert!(called(&sandbox, "clang-offload-packager", "--help").ok().contains("clang-offload-packager [options]"));

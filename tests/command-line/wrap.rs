@@ -216,12 +216,12 @@ fn rejects_images_that_contradict_the_options() {
         (
             "--kind cuda --abi llvm14 cubin",
             "--abi llvm14: cuda is not supported (available for cuda: llvm15, llvm16, llvm17, llvm18, llvm19, llvm20, llvm21, \
-             llvm22, main)"
+             llvm22, llvm23, main)"
                 .to_owned(),
         ),
-        ("--kind sycl --abi llvm21 hsaco", "--abi llvm21: sycl is not supported (available for sycl: llvm22, main)".to_owned()),
+        ("--kind sycl --abi llvm21 hsaco", "--abi llvm21: sycl is not supported (available for sycl: llvm22, llvm23, main)".to_owned()),
         ("--kind openmp --entry k --entry k=other hsaco", "duplicate entry k".to_owned()),
-        ("--kind openmp --match hsaco hsaco", "hsaco: no section of offload entries; specify the generation with --abi".to_owned()),
+        ("--kind openmp --match hsaco hsaco", "hsaco: no section of offload entries; specify the release with --abi".to_owned()),
         ("--kind openmp --match text hsaco", "text: not an object file: Could not read file magic".to_owned()),
     ];
     for (arguments, message) in cases {

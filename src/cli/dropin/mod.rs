@@ -8,25 +8,30 @@ mod llvm_options;
 mod offload_bundler;
 mod offload_packager;
 mod offload_wrapper;
+pub mod stand_in;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
+
+use diagnostics::Diagnostics;
+use stand_in::StandIn;
 
 /// A tool that this program replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tool {
     ClangOffloadWrapper,
     LlvmOffloadWrapper,
-    OffloadPackager,
+    ClangOffloadPackager,
+    LlvmOffloadBinary,
     OffloadBundler,
 }
 
 const TOOLS: [(&str, Tool); 5] = [
     ("clang-offload-wrapper", Tool::ClangOffloadWrapper),
     ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper),
-    ("clang-offload-packager", Tool::OffloadPackager),
-    ("llvm-offload-binary", Tool::OffloadPackager),
+    ("clang-offload-packager", Tool::ClangOffloadPackager),
+    ("llvm-offload-binary", Tool::LlvmOffloadBinary),
     ("clang-offload-bundler", Tool::OffloadBundler),
 ];
 
@@ -38,24 +43,36 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Exit status of a failed run, that of LLVM's tools.
 const FAILED: u8 = 1;
 
-/// A tool and the release in the version suffix, as parsed from a program name.
+/// A tool and the major version in the suffix, as parsed from a program name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Called {
     tool: Tool,
-    release: Option<u32>,
+    suffix: Option<u32>,
 }
 
 /// Runs the tool that the program was called as. Returns `None` if the program's name is not that of a tool.
 pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let (program, arguments) = arguments.split_first()?;
     let called = Called::parse(Path::new(program).file_name()?)?;
-    let status = match called.tool {
-        Tool::ClangOffloadWrapper => offload_wrapper::clang(program, called.release, arguments),
-        Tool::LlvmOffloadWrapper => offload_wrapper::llvm(program, called.release, arguments),
-        Tool::OffloadPackager => offload_packager::run(program, arguments),
-        Tool::OffloadBundler => offload_bundler::run(program, arguments),
+    let status = match StandIn::determine(called.tool, program, called.suffix) {
+        Ok(stand_in) => called.tool.run(program, stand_in, arguments),
+        Err(message) => {
+            Diagnostics { program: Some(program), color: None }.error(&message);
+            FAILED
+        }
     };
     Some(ExitCode::from(status))
+}
+
+impl Tool {
+    fn run(self, program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
+        match self {
+            Tool::ClangOffloadWrapper => offload_wrapper::clang(program, stand_in, arguments),
+            Tool::LlvmOffloadWrapper => offload_wrapper::llvm(program, stand_in, arguments),
+            Tool::ClangOffloadPackager | Tool::LlvmOffloadBinary => offload_packager::run(program, stand_in, arguments),
+            Tool::OffloadBundler => offload_bundler::run(program, stand_in, arguments),
+        }
+    }
 }
 
 impl Called {
@@ -63,7 +80,7 @@ impl Called {
     fn parse(name: &OsStr) -> Option<Called> {
         let name = name.to_str()?;
         let name = name.strip_suffix(".exe").unwrap_or(name);
-        let (name, release) = match name.rsplit_once('-') {
+        let (name, suffix) = match name.rsplit_once('-') {
             Some((before, version)) if version.starts_with(|c: char| c.is_ascii_digit()) => {
                 (before, version.split('.').next().and_then(|major| major.parse().ok()))
             }
@@ -71,7 +88,7 @@ impl Called {
         };
         let named = |tool: &str| name == tool || name.strip_suffix(tool).is_some_and(|target| target.ends_with('-'));
         let (_, tool) = TOOLS.into_iter().find(|(tool, _)| named(tool))?;
-        Some(Called { tool, release })
+        Some(Called { tool, suffix })
     }
 }
 
@@ -87,13 +104,13 @@ mod tests {
             ("clang-offload-wrapper-14", ClangOffloadWrapper, Some(14)),
             ("llvm-offload-wrapper-22.1", LlvmOffloadWrapper, Some(22)),
             ("aarch64-linux-gnu-llvm-offload-wrapper", LlvmOffloadWrapper, None),
-            ("clang-offload-packager-22", OffloadPackager, Some(22)),
-            ("llvm-offload-binary", OffloadPackager, None),
+            ("clang-offload-packager-22", ClangOffloadPackager, Some(22)),
+            ("llvm-offload-binary", LlvmOffloadBinary, None),
             ("clang-offload-bundler-22", OffloadBundler, Some(22)),
             ("x86_64-w64-mingw32-clang-offload-wrapper-15.exe", ClangOffloadWrapper, Some(15)),
         ];
-        for (name, tool, release) in cases {
-            assert_eq!(Called::parse(OsStr::new(name)), Some(Called { tool, release }), "{name}");
+        for (name, tool, suffix) in cases {
+            assert_eq!(Called::parse(OsStr::new(name)), Some(Called { tool, suffix }), "{name}");
         }
         for name in ["fatbin", "offload-wrapper", "myclang-offload-wrapper", "clang-offload-wrapper-", "clang", ""] {
             assert_eq!(Called::parse(OsStr::new(name)), None, "{name}");

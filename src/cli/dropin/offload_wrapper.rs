@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print};
 use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, ValueType, parse};
+use super::stand_in::StandIn;
 use crate::cli::access;
+use crate::llvm::Release;
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
-use crate::wrap::abi::{Generation, NEWEST};
 use crate::wrap::{EmbeddedForm, TargetOverride};
 
 static CLANG: Tool = Tool {
@@ -63,24 +64,21 @@ const fn option(name: &'static str, value: ValueType, occurs: Occurs, help: &'st
 }
 
 /// Runs as clang-offload-wrapper.
-pub fn clang(program: &OsStr, release: Option<u32>, arguments: &[OsString]) -> u8 {
+pub fn clang(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
     run(program, &CLANG, arguments, |line| {
         let target_ids: Vec<String> = line.texts("offload-arch").map(|id| id.to_string_lossy().into_owned()).collect();
         if !target_ids.is_empty() && target_ids.len() != line.positional.len() {
             return Err(format!("{} --offload-arch for {} inputs", target_ids.len(), line.positional.len()));
         }
-        // The tool of LLVM 15 still writes the output of LLVM 14. Only AMD's compiler supports target IDs here.
-        let abi = match (target_ids.is_empty(), release) {
-            (false, _) => "aomp".to_owned(),
-            (true, Some(release @ 10..=13)) => format!("llvm{release}"),
-            (true, _) => "llvm14".to_owned(),
-        };
-        options(line, OffloadKind::OpenMp, &abi, line.text("target"), &target_ids)
+        // Only AMD's compiler supports target IDs here.
+        let amd = Release::named("aomp").filter(|_| !target_ids.is_empty());
+        let release = amd.unwrap_or_else(|| stand_in.release.of_clang_offload_wrapper());
+        options(line, OffloadKind::OpenMp, release, line.text("target"), &target_ids)
     })
 }
 
 /// Runs as llvm-offload-wrapper.
-pub fn llvm(program: &OsStr, release: Option<u32>, arguments: &[OsString]) -> u8 {
+pub fn llvm(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
     run(program, &LLVM, arguments, |line| {
         let kind = match line.text("kind").and_then(OsStr::to_str) {
             Some("cuda") => OffloadKind::Cuda,
@@ -90,8 +88,7 @@ pub fn llvm(program: &OsStr, release: Option<u32>, arguments: &[OsString]) -> u8
         if kind != OffloadKind::OpenMp && line.positional.len() > 1 {
             return Err("CUDA / HIP offloading uses a single fatbinary or offload bundle".to_owned());
         }
-        let abi = release.map(|release| format!("llvm{release}")).filter(|name| Generation::named(name).is_some());
-        options(line, kind, abi.as_deref().unwrap_or(NEWEST.name), line.text("triple"), &[])
+        options(line, kind, stand_in.release, line.text("triple"), &[])
     })
 }
 
@@ -121,7 +118,7 @@ fn run(
 fn options(
     line: &Line,
     kind: OffloadKind,
-    abi: &str,
+    release: Release,
     host: Option<&OsStr>,
     target_ids: &[String],
 ) -> Result<WrapOptions, String> {
@@ -131,7 +128,7 @@ fn options(
         ImageFile { path: path.into(), target }
     });
     Ok(WrapOptions {
-        abi: Generation::named(abi),
+        release: Some(release),
         host: host.map(|host| host.to_string_lossy().into_owned()),
         // The tools embed any file as it is.
         form: if line.flag("add-omp-offload-notes") { EmbeddedForm::RawWithNotes } else { EmbeddedForm::Raw },

@@ -47,6 +47,7 @@ use std::ffi::{OsStr, OsString};
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print, write_stderr};
 use super::llvm_options::{Line, LlvmOption, Occurs, Shown, Tool, ValueType, parse};
+use super::stand_in::StandIn;
 use environment::Settings;
 use request::Request;
 
@@ -126,7 +127,7 @@ const fn list(name: &'static str, value: ValueType, help: &'static str) -> LlvmO
 type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Runs as the tool.
-pub fn run(program: &OsStr, arguments: &[OsString]) -> u8 {
+pub fn run(program: &OsStr, _stand_in: StandIn, arguments: &[OsString]) -> u8 {
     let line = match parse(&TOOL, program, arguments) {
         Ok(line) => line,
         Err(stop) => return stop.print(),

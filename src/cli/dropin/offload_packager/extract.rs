@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::format::offload_binary::{OffloadBinaryEntry, image_kind_name};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::{Output, Sink};
+use crate::llvm::packager::PackagerRules;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
 /// The tool's name for standard input.
@@ -25,7 +26,13 @@ struct Found<'a> {
 }
 
 /// Extracts the binaries in `input` that match `images`.
-pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, diagnostics: Diagnostics) -> Result<()> {
+pub fn extract(
+    input: &Path,
+    images: &[ImageArgument],
+    rules: &PackagerRules,
+    into_archive: bool,
+    diagnostics: Diagnostics,
+) -> Result<()> {
     let parts = parts_with_binaries(input)?;
     let mut entries = Vec::new();
     for part in &parts {
@@ -33,7 +40,7 @@ pub fn extract(input: &Path, images: &[ImageArgument], into_archive: bool, diagn
     }
     for image in images {
         let found = entries.iter().map(|(part, entry)| Found { part, entry });
-        let found: Vec<Found> = found.filter(|found| matches(found.entry, image)).collect();
+        let found: Vec<Found> = found.filter(|found| matches(found.entry, image, rules)).collect();
         let Some(last) = found.last() else { continue };
         match image.file() {
             Some(file) if into_archive => library(&found, input, Path::new(file))?,
@@ -92,8 +99,8 @@ fn member_error(error: &Error, archive: &Path) -> String {
     }
 }
 
-fn matches(entry: &OffloadBinaryEntry, image: &ImageArgument) -> bool {
-    image.offload_kind().is_none_or(|kind| kind == entry.offload_kind)
+fn matches(entry: &OffloadBinaryEntry, image: &ImageArgument, rules: &PackagerRules) -> bool {
+    image.offload_kind(rules.kinds).is_none_or(|kind| kind == entry.offload_kind)
         && image.strings().all(|(key, value)| entry.string(key).unwrap_or_default() == value)
 }
 

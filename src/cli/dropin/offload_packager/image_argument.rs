@@ -2,6 +2,7 @@
 //! repeated key are joined with commas.
 
 use super::map_order;
+use crate::llvm::packager::KindNumbers;
 use crate::target::OffloadKind;
 
 /// Key of the path of an input or output file.
@@ -9,6 +10,9 @@ const FILE: &str = "file";
 
 /// Key of the offload kind.
 const KIND: &str = "kind";
+
+/// Key of the triple of an image.
+const TRIPLE: &str = "triple";
 
 /// Value of one `--image`.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,10 +56,16 @@ impl ImageArgument {
         self.value(FILE)
     }
 
-    /// Returns the offload kind as stored in a binary; an unknown kind is 0.
-    pub fn offload_kind(&self) -> Option<u16> {
+    /// Returns the triple of the images.
+    pub fn triple(&self) -> Option<&str> {
+        self.value(TRIPLE)
+    }
+
+    /// Returns the number of the offload kind in a binary; an unknown kind is 0.
+    pub fn offload_kind(&self, numbers: KindNumbers) -> Option<u16> {
         let kind = self.value(KIND)?;
-        Some(OffloadKind::from_name(kind).filter(|known| known.name() == kind).map_or(0, OffloadKind::bit))
+        let known = OffloadKind::from_name(kind).filter(|known| known.name() == kind);
+        Some(known.map_or(0, |kind| numbers.number(kind)))
     }
 
     /// Returns the keys and values that are stored or compared as strings.
@@ -87,7 +97,8 @@ mod tests {
         assert_eq!(strings(text), pairs([("arch", "gfx90a:xnack+"), ("triple", "x,y")]));
         let image = ImageArgument::parse(text);
         assert_eq!((image.files(), image.file()), (Some(vec!["a", "b"]), Some("a,b")));
-        assert_eq!(image.offload_kind(), Some(4));
+        assert_eq!(image.offload_kind(KindNumbers::Bits), Some(4));
+        assert_eq!(image.offload_kind(KindNumbers::Counted), Some(3));
     }
 
     #[test]
@@ -109,7 +120,7 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_zero() {
-        let kind = |text: &str| ImageArgument::parse(text).offload_kind();
+        let kind = |text: &str| ImageArgument::parse(text).offload_kind(KindNumbers::Bits);
         assert_eq!(kind("file=a"), None);
         for (name, value) in [("openmp", 1), ("cuda", 2), ("hip", 4), ("sycl", 8)] {
             assert_eq!(kind(&format!("kind={name}")), Some(value), "{name}");

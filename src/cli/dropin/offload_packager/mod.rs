@@ -1,5 +1,6 @@
-//! llvm-offload-binary, named clang-offload-packager until LLVM 21: packs device images into offload binaries and extracts
-//! them.
+//! clang-offload-packager, since LLVM 22 llvm-offload-binary: packs device images into offload binaries and extracts them.
+//!
+//! The differences between releases are columns of [`crate::llvm::RELEASES`].
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
@@ -20,6 +21,7 @@
 mod extract;
 mod image_argument;
 mod map_order;
+mod options;
 mod pack;
 
 use std::ffi::{OsStr, OsString};
@@ -29,62 +31,44 @@ use std::path::Path;
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, cause, print};
-use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, ValueType, parse};
+use super::llvm_options::{Line, parse};
+use super::stand_in::StandIn;
 use crate::cli::access;
 use crate::error::Error;
 use crate::io::{Input, Output};
 use image_argument::ImageArgument;
 
-static TOOL: Tool = Tool {
-    overview: "\
-A utility for bundling several object files into a single binary.
-The output binary can then be embedded into the host section table
-to create a fatbinary containing offloading code.
-",
-    category: "llvm-offload-binary options",
-    options: &[
-        option("archive", ValueType::Flag, "Write extracted files to a static archive"),
-        option(
-            "image",
-            ValueType::Text("<key>=<value>,..."),
-            "List of key and value arguments. Required keywords are 'file' and 'triple'.",
-        ),
-        option("o", ValueType::Text("file"), "Write output to <file>."),
-    ],
-    positional: Some(Positional { help: "Extract from <file>.", at_least: 0, at_most: Some(1) }),
-};
-
-const fn option(name: &'static str, value: ValueType, help: &'static str) -> LlvmOption {
-    LlvmOption { name, value, occurs: Occurs::Optional, shown: Shown::Always, help }
-}
-
-/// Name that LLVM 22 warns about.
-const DEPRECATED: &str = "clang-offload-packager";
+/// Name of which LLVM 22 and later warn.
+const OLD_NAME: &str = "clang-offload-packager";
 
 /// Result of an operation; the error is the tool's message.
 type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Runs as the tool.
-pub fn run(program: &OsStr, arguments: &[OsString]) -> u8 {
-    let line = match parse(&TOOL, program, arguments) {
+pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
+    let rules = stand_in.release.packager;
+    let tool = options::tool(&rules);
+    let line = match parse(tool, program, arguments) {
         Ok(line) => line,
         Err(stop) => return stop.print(),
     };
     let diagnostics = Diagnostics { program: Some(program), color: line.stated_flag("color") };
-    if stem(&Path::new(program).file_name().unwrap_or(program).to_string_lossy()).ends_with(DEPRECATED) {
-        let message = format!("'{DEPRECATED}' is deprecated. Use 'llvm-offload-binary' instead.");
+    if rules.warns_of_old_name
+        && stem(&Path::new(program).file_name().unwrap_or(program).to_string_lossy()).ends_with(OLD_NAME)
+    {
+        let message = format!("'{OLD_NAME}' is deprecated. Use 'llvm-offload-binary' instead.");
         Diagnostics { program: None, ..diagnostics }.warning(&message);
     }
     let some = |text: Option<&OsStr>| text.filter(|text| !text.is_empty()).map(OsStr::to_owned);
     let (output, input) = (some(line.text("o")), some(line.positional.first().map(OsString::as_os_str)));
     let done = match (line.flag("h"), output, input) {
-        (true, ..) | (_, None, None) => return print(&TOOL.short_help(program), 0),
+        (true, ..) | (_, None, None) => return print(&tool.short_help(program), 0),
         (_, Some(_), Some(_)) => Err("Packaging to an output file and extracting from an input file are mutually \
                                       exclusive."
             .to_owned()),
-        (_, Some(output), None) => images(&line).and_then(|images| pack::pack(&images, Path::new(&output))),
+        (_, Some(output), None) => images(&line).and_then(|images| pack::pack(&images, &rules, Path::new(&output))),
         (_, None, Some(input)) => images(&line)
-            .and_then(|images| extract::extract(Path::new(&input), &images, line.flag("archive"), diagnostics)),
+            .and_then(|images| extract::extract(Path::new(&input), &images, &rules, line.flag("archive"), diagnostics)),
     };
     match done {
         Ok(()) => 0,

@@ -1,0 +1,59 @@
+//! The command lines of the tool's releases.
+
+use crate::cli::dropin::llvm_options::{LlvmOption, Occurs, Positional, Shown, Tool, ValueType};
+use crate::llvm::packager::{Extraction, PackagerRules};
+
+const OVERVIEW: &str = "\
+A utility for bundling several object files into a single binary.
+The output binary can then be embedded into the host section table
+to create a fatbinary containing offloading code.
+";
+
+/// Title of the options in the help before LLVM 22.
+const PACKAGER_OPTIONS: &str = "clang-offload-packager options";
+
+static PACKS_ONLY: Tool = Tool {
+    overview: OVERVIEW,
+    category: PACKAGER_OPTIONS,
+    options: &[IMAGE, LlvmOption { occurs: Occurs::Required, ..OUTPUT }],
+    positional: None,
+};
+
+static EXTRACTS_FILES: Tool =
+    Tool { overview: OVERVIEW, category: PACKAGER_OPTIONS, options: &[IMAGE, OUTPUT], positional: INPUT };
+
+static EXTRACTS_ARCHIVES: Tool =
+    Tool { overview: OVERVIEW, category: PACKAGER_OPTIONS, options: &[ARCHIVE, IMAGE, OUTPUT], positional: INPUT };
+
+static OFFLOAD_BINARY: Tool = Tool {
+    overview: OVERVIEW,
+    category: "llvm-offload-binary options",
+    options: &[ARCHIVE, IMAGE, OUTPUT],
+    positional: INPUT,
+};
+
+const ARCHIVE: LlvmOption = option("archive", ValueType::Flag, "Write extracted files to a static archive");
+
+const IMAGE: LlvmOption = option(
+    "image",
+    ValueType::Text("<key>=<value>,..."),
+    "List of key and value arguments. Required keywords are 'file' and 'triple'.",
+);
+
+const OUTPUT: LlvmOption = option("o", ValueType::Text("file"), "Write output to <file>.");
+
+const INPUT: Option<Positional> = Some(Positional { help: "Extract from <file>.", at_least: 0, at_most: Some(1) });
+
+const fn option(name: &'static str, value: ValueType, help: &'static str) -> LlvmOption {
+    LlvmOption { name, value, occurs: Occurs::Optional, shown: Shown::Always, help }
+}
+
+/// Returns the command line of a release's tool.
+pub fn tool(rules: &PackagerRules) -> &'static Tool {
+    match (rules.extraction, rules.warns_of_old_name) {
+        (Extraction::Unsupported, _) => &PACKS_ONLY,
+        (Extraction::Files, _) => &EXTRACTS_FILES,
+        (Extraction::FilesAndArchives, false) => &EXTRACTS_ARCHIVES,
+        (Extraction::FilesAndArchives, true) => &OFFLOAD_BINARY,
+    }
+}

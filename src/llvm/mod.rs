@@ -1,0 +1,11 @@
+//! Releases of LLVM: one table of everything in which their tools differ.
+//!
+//! A release is a row of [`RELEASES`]. Code reads the columns of a row and never compares release numbers, so support for a
+//! release is a row and nothing else. [`wrapper_abi`] defines the columns that concern wrapper objects, [`packager`] those of
+//! offload binaries and the tool that packs them.
+
+pub mod packager;
+mod releases;
+pub mod wrapper_abi;
+
+pub use releases::{NEWEST, RELEASES, Release};

@@ -1,0 +1,273 @@
+//! The table of releases.
+
+use super::packager::{Extraction, KindNumbers, PackagerRules, RequiredKeys};
+use super::wrapper_abi::{EntryLayout, FlagRules, ImageSection, PlaceholderName, SyclAbi, Unregister, WrapperAbi};
+use crate::format::offload_binary::Version;
+use crate::target::OffloadKind;
+
+/// A release of LLVM, its main branch, or AMD's compiler before it used LLVM's wrapper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Major version of LLVM; `None` for a row that is not a release.
+    pub number: Option<u32>,
+    /// Wrapper objects.
+    pub wrapper: WrapperAbi,
+    /// The packager of offload binaries.
+    pub packager: PackagerRules,
+}
+
+/// LLVM 11 to 14, the tool clang-offload-wrapper; the other rows list their differences from an earlier one.
+const LLVM_14: Release = Release {
+    name: "llvm14",
+    number: Some(14),
+    wrapper: WrapperAbi {
+        entries: EntryLayout::Old,
+        one_entry_section: false,
+        placeholder: PlaceholderName::Entry,
+        retain: false,
+        source_name: "offload.wrapper.object",
+        images: ImageSection::Rodata,
+        openmp_priority: 1,
+        cuda_hip_priority: None,
+        unregister: Unregister::FiniArray(1),
+        flags: FlagRules::Word,
+        sycl: None,
+        image_info: false,
+    },
+    // The packager of LLVM 15; LLVM 14 has none.
+    packager: PackagerRules {
+        version: Version::One,
+        kinds: KindNumbers::Counted,
+        required_keys: RequiredKeys::FileAndTriple,
+        extraction: Extraction::Unsupported,
+        warns_of_old_name: false,
+    },
+};
+
+/// LLVM 15, the first release with clang-linker-wrapper and clang-offload-packager.
+const LLVM_15: Release = Release {
+    name: "llvm15",
+    number: Some(15),
+    wrapper: WrapperAbi {
+        source_name: "offload.wrapper.module",
+        images: ImageSection::Offloading,
+        cuda_hip_priority: Some(1),
+        ..LLVM_14.wrapper
+    },
+    ..LLVM_14
+};
+
+const LLVM_16: Release = Release {
+    name: "llvm16",
+    number: Some(16),
+    packager: PackagerRules { extraction: Extraction::Files, ..LLVM_15.packager },
+    ..LLVM_15
+};
+
+const LLVM_17: Release = Release {
+    name: "llvm17",
+    number: Some(17),
+    packager: PackagerRules { extraction: Extraction::FilesAndArchives, ..LLVM_16.packager },
+    ..LLVM_16
+};
+
+const LLVM_18: Release = Release {
+    name: "llvm18",
+    number: Some(18),
+    wrapper: WrapperAbi { placeholder: PlaceholderName::Section, flags: FlagRules::Bits, ..LLVM_17.wrapper },
+    ..LLVM_17
+};
+
+const LLVM_19: Release = Release {
+    name: "llvm19",
+    number: Some(19),
+    wrapper: WrapperAbi {
+        openmp_priority: 101,
+        cuda_hip_priority: Some(101),
+        unregister: Unregister::AtExit,
+        ..LLVM_18.wrapper
+    },
+    ..LLVM_18
+};
+
+const LLVM_20: Release = Release {
+    name: "llvm20",
+    number: Some(20),
+    wrapper: WrapperAbi { entries: EntryLayout::New, flags: FlagRules::BitsAndManaged, ..LLVM_19.wrapper },
+    ..LLVM_19
+};
+
+const LLVM_21: Release = Release {
+    name: "llvm21",
+    number: Some(21),
+    wrapper: WrapperAbi { one_entry_section: true, ..LLVM_20.wrapper },
+    packager: PackagerRules { kinds: KindNumbers::Bits, ..LLVM_20.packager },
+};
+
+const LLVM_22: Release = Release {
+    name: "llvm22",
+    number: Some(22),
+    wrapper: WrapperAbi { sycl: Some(SyclAbi::Descriptor), ..LLVM_21.wrapper },
+    packager: PackagerRules { required_keys: RequiredKeys::File, warns_of_old_name: true, ..LLVM_21.packager },
+};
+
+const LLVM_23: Release = Release {
+    name: "llvm23",
+    number: Some(23),
+    wrapper: WrapperAbi { sycl: Some(SyclAbi::OffloadBinaries), ..LLVM_22.wrapper },
+    packager: PackagerRules { version: Version::Two, ..LLVM_22.packager },
+};
+
+/// Every row: the releases, oldest first, then those that are not releases.
+pub const RELEASES: [Release; 16] = [
+    Release {
+        name: "llvm10",
+        number: Some(10),
+        wrapper: WrapperAbi { openmp_priority: 0, ..LLVM_14.wrapper },
+        ..LLVM_14
+    },
+    Release { name: "llvm11", number: Some(11), ..LLVM_14 },
+    Release { name: "llvm12", number: Some(12), ..LLVM_14 },
+    Release { name: "llvm13", number: Some(13), ..LLVM_14 },
+    LLVM_14,
+    LLVM_15,
+    LLVM_16,
+    LLVM_17,
+    LLVM_18,
+    LLVM_19,
+    LLVM_20,
+    LLVM_21,
+    LLVM_22,
+    LLVM_23,
+    Release { name: "main", number: None, wrapper: WrapperAbi { retain: true, ..LLVM_23.wrapper }, ..LLVM_23 },
+    Release { name: "aomp", number: None, wrapper: WrapperAbi { image_info: true, ..LLVM_14.wrapper }, ..LLVM_14 },
+];
+
+/// Release of whatever does not specify one: the newest whose tools every test compares with. LLVM 23 has no packages yet.
+pub const NEWEST: Release = LLVM_22;
+
+impl Release {
+    /// Returns the row with a name, `llvm19` or `main`.
+    pub fn named(name: &str) -> Option<Release> {
+        RELEASES.into_iter().find(|release| release.name == name)
+    }
+
+    /// Returns the release with a major version. Versions before the table's first behave as the first, and those after its
+    /// last as the main branch.
+    pub fn numbered(number: u32) -> Release {
+        let numbered = RELEASES.into_iter().find(|release| release.number.is_some_and(|known| known >= number));
+        numbered.or_else(|| Release::named("main")).expect("the table has a row for the main branch")
+    }
+
+    /// Parses the name or the version of a release: `llvm19`, `main`, `19` or `19.1.7`.
+    pub fn parse(text: &str) -> Option<Release> {
+        let major = || text.split('.').next()?.parse().ok().filter(|&major| major > 0);
+        Release::named(text).or_else(|| major().map(Release::numbered))
+    }
+
+    /// Returns the release whose wrapper objects the release's clang-offload-wrapper creates. That of LLVM 15, the last one,
+    /// still creates those of LLVM 14; its compiler uses clang-linker-wrapper by default.
+    pub fn of_clang_offload_wrapper(self) -> Release {
+        let is_after = |release: &Release| release.number.is_none_or(|number| Some(number) > LLVM_14.number);
+        if is_after(&self) { LLVM_14 } else { self }
+    }
+
+    /// Returns the names of the releases with a wrapper for a kind, oldest first.
+    pub fn wrapping(kind: OffloadKind) -> Vec<&'static str> {
+        let supporting = RELEASES.iter().filter(|release| release.wrapper.supports(kind));
+        supporting.map(|release| release.name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use OffloadKind::{Cuda, Hip, OpenMp, Sycl};
+
+    #[test]
+    fn uses_the_names_and_numbers_of_each_releases_tools() {
+        #[rustfmt::skip]
+        let rows = [
+            ("llvm10", "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(0)),
+            ("llvm14", "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(1)),
+            ("llvm17", "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(1)),
+            ("llvm18", "omp_offloading_entries", "__dummy.omp_offloading_entries", Some(1)),
+            ("llvm19", "omp_offloading_entries", "__dummy.omp_offloading_entries", Some(101)),
+            ("llvm20", "omp_offloading_entries", "__dummy.omp_offloading_entries", Some(101)),
+            ("llvm21", "llvm_offload_entries",   "__dummy.llvm_offload_entries",   Some(101)),
+            ("main",   "llvm_offload_entries",   "__dummy.llvm_offload_entries",   Some(101)),
+            ("aomp",   "omp_offloading_entries", "__dummy.omp_offloading.entry",   Some(1)),
+        ];
+        for (name, section, placeholder, priority) in rows {
+            let abi = Release::named(name).unwrap().wrapper;
+            assert_eq!(abi.entry_section(OpenMp), section, "{name}");
+            assert_eq!(abi.placeholder(OpenMp), placeholder, "{name}");
+            assert_eq!(abi.constructor_priority(OpenMp), priority, "{name}");
+        }
+        let llvm20 = Release::named("llvm20").unwrap().wrapper;
+        assert_eq!(llvm20.entry_section(Hip), "hip_offloading_entries");
+        assert_eq!(llvm20.placeholder(Cuda), "__dummy.cuda_offloading_entries");
+    }
+
+    #[test]
+    fn wraps_a_kind_from_its_first_release_on() {
+        assert_eq!(Release::wrapping(Cuda)[0], "llvm15");
+        assert!(!Release::wrapping(Hip).contains(&"aomp"));
+        assert_eq!(Release::wrapping(Sycl), ["llvm22", "llvm23", "main"]);
+        assert_eq!(Release::wrapping(OpenMp).len(), RELEASES.len());
+    }
+
+    #[test]
+    fn numbers_of_offload_kinds_changed_with_llvm_21() {
+        for (name, hip, sycl) in [("llvm15", 3, 0), ("llvm20", 3, 0), ("llvm21", 4, 8), ("main", 4, 8)] {
+            let kinds = Release::named(name).unwrap().packager.kinds;
+            assert_eq!([OpenMp, Cuda, Hip, Sycl].map(|kind| kinds.number(kind)), [1, 2, hip, sycl], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_release_is_named_after_its_version() {
+        for release in RELEASES {
+            let is_release = release.name.starts_with("llvm");
+            let name = release.number.map(|number| format!("llvm{number}"));
+            assert_eq!(name, is_release.then(|| release.name.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_version_outside_of_the_table_is_the_nearest_row() {
+        for (number, name) in
+            [(3, "llvm10"), (10, "llvm10"), (14, "llvm14"), (19, "llvm19"), (23, "llvm23"), (24, "main")]
+        {
+            assert_eq!(Release::numbered(number).name, name, "{number}");
+        }
+    }
+
+    #[test]
+    fn parses_names_and_versions() {
+        for (text, name) in
+            [("19", "llvm19"), ("llvm19", "llvm19"), ("19.1.7", "llvm19"), ("main", "main"), ("99", "main")]
+        {
+            assert_eq!(Release::parse(text).unwrap().name, name, "{text}");
+        }
+        for text in ["", "0", "-1", "llvm", "LLVM19", "19x", "clang-19", "auto"] {
+            assert_eq!(Release::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn clang_offload_wrapper_never_went_beyond_llvm_14() {
+        for (name, wrapper) in [("llvm12", "llvm12"), ("llvm15", "llvm14"), ("main", "llvm14")] {
+            assert_eq!(Release::named(name).unwrap().of_clang_offload_wrapper().name, wrapper, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (index, release) in RELEASES.iter().enumerate() {
+            assert!(RELEASES[..index].iter().all(|other| other.name != release.name), "{}", release.name);
+        }
+    }
+}

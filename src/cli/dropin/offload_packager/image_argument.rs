@@ -2,7 +2,7 @@
 //! repeated key are joined with commas.
 
 use super::map_order;
-use crate::llvm::packager::KindNumbers;
+use crate::llvm::KindNumbers;
 use crate::target::OffloadKind;
 
 /// Key of the path of an input or output file.

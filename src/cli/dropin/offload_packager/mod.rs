@@ -46,8 +46,9 @@ type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Runs as the tool.
 pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
-    let rules = stand_in.release.packager;
-    let tool = options::tool(&rules);
+    let release = &stand_in.release;
+    let rules = &release.packager;
+    let tool = options::tool(rules);
     let line = match parse(tool, program, arguments) {
         Ok(line) => line,
         Err(stop) => return stop.print(),
@@ -66,9 +67,10 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
         (_, Some(_), Some(_)) => Err("Packaging to an output file and extracting from an input file are mutually \
                                       exclusive."
             .to_owned()),
-        (_, Some(output), None) => images(&line).and_then(|images| pack::pack(&images, &rules, Path::new(&output))),
-        (_, None, Some(input)) => images(&line)
-            .and_then(|images| extract::extract(Path::new(&input), &images, &rules, line.flag("archive"), diagnostics)),
+        (_, Some(output), None) => images(&line).and_then(|images| pack::pack(&images, release, Path::new(&output))),
+        (_, None, Some(input)) => images(&line).and_then(|images| {
+            extract::extract(Path::new(&input), &images, release.kinds, line.flag("archive"), diagnostics)
+        }),
     };
     match done {
         Ok(()) => 0,

@@ -29,6 +29,7 @@
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`page`] | the page of `--html` in a browser |
+//! | [`fatbinary`] | containers that NVIDIA's fatbinary writes: LTO-IR, groups, suffixes of architectures |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
@@ -47,6 +48,7 @@ mod ci;
 mod debian;
 mod dropin;
 mod false_magics;
+mod fatbinary;
 mod harness;
 mod inspect;
 mod link_hygiene;
@@ -94,6 +96,7 @@ fn trials() -> Result<Vec<Trial>> {
         trials.extend(trial::of_case(case));
     }
     trials.extend(false_magics::trials());
+    trials.extend(fatbinary::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());

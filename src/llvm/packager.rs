@@ -13,6 +13,10 @@ pub struct PackagerRules {
     pub version: Version,
     /// Keys that `--image` requires.
     pub required_keys: RequiredKeys,
+    /// Files that one `--image` packs.
+    pub packed_files: PackedFiles,
+    /// Order of an image's strings.
+    pub string_order: StringOrder,
     /// Extraction from binaries.
     pub extraction: Extraction,
     /// True if the name clang-offload-packager causes a warning.
@@ -26,6 +30,27 @@ pub enum RequiredKeys {
     FileAndTriple,
     /// `file`.
     File,
+}
+
+/// Files that one `--image` packs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackedFiles {
+    /// One: several values of `file` are one name with commas.
+    One,
+    /// One per value of `file`.
+    PerValue,
+}
+
+/// Order of an image's strings, which is that of the hash maps that a release's tool stores the keys of `--image` in. Source:
+/// the output of the tools of LLVM 15, 16, 19 and 22 for thousands of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StringOrder {
+    /// A `StringMap` of all keys, from which one of the strings is filled.
+    StringMaps,
+    /// A `DenseMap` of all keys, from which a `StringMap` of the strings is filled.
+    DenseAndStringMap,
+    /// A `DenseMap` of all keys.
+    DenseMap,
 }
 
 /// Extraction of images by the packager.

@@ -1,7 +1,7 @@
 //! The table of releases.
 
 use super::kinds::KindNumbers;
-use super::packager::{Extraction, PackagerRules, RequiredKeys};
+use super::packager::{Extraction, PackagerRules, PackedFiles, RequiredKeys, StringOrder};
 use super::wrapper_abi::{EntryLayout, FlagRules, ImageSection, PlaceholderName, SyclAbi, Unregister, WrapperAbi};
 use crate::format::offload_binary::Version;
 use crate::target::OffloadKind;
@@ -44,6 +44,8 @@ const LLVM_14: Release = Release {
     packager: PackagerRules {
         version: Version::One,
         required_keys: RequiredKeys::FileAndTriple,
+        packed_files: PackedFiles::One,
+        string_order: StringOrder::StringMaps,
         extraction: Extraction::Unsupported,
         warns_of_old_name: false,
     },
@@ -65,14 +67,23 @@ const LLVM_15: Release = Release {
 const LLVM_16: Release = Release {
     name: "llvm16",
     number: Some(16),
-    packager: PackagerRules { extraction: Extraction::Files, ..LLVM_15.packager },
+    packager: PackagerRules {
+        extraction: Extraction::Files,
+        string_order: StringOrder::DenseAndStringMap,
+        ..LLVM_15.packager
+    },
     ..LLVM_15
 };
 
 const LLVM_17: Release = Release {
     name: "llvm17",
     number: Some(17),
-    packager: PackagerRules { extraction: Extraction::FilesAndArchives, ..LLVM_16.packager },
+    packager: PackagerRules {
+        extraction: Extraction::FilesAndArchives,
+        packed_files: PackedFiles::PerValue,
+        string_order: StringOrder::DenseMap,
+        ..LLVM_16.packager
+    },
     ..LLVM_16
 };
 

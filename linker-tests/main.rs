@@ -32,6 +32,7 @@
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes: LTO-IR, groups, suffixes of architectures |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
+//! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
 //! | [`ci`] | the GitHub action, the pre-commit hook and the CMake function |
 //! | [`windows`] | the program for Windows under Wine |
@@ -57,6 +58,7 @@ mod matrix;
 mod page;
 mod real_files;
 mod runtimes;
+mod truncated;
 mod upstream_bugs;
 mod versions;
 mod windows;
@@ -96,6 +98,7 @@ fn trials() -> Result<Vec<Trial>> {
         trials.extend(trial::of_case(case));
     }
     trials.extend(false_magics::trials());
+    trials.extend(truncated::trials());
     trials.extend(fatbinary::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());

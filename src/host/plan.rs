@@ -20,7 +20,7 @@ pub struct ObjectPlan<'data> {
 /// A section of data.
 #[derive(Debug)]
 pub struct PlanSection<'data> {
-    /// Name of the section.
+    /// Name of the section, without the priority of constructors and destructors.
     pub name: String,
     /// Treatment by the linker and the loader.
     pub kind: SectionKind,
@@ -72,10 +72,10 @@ pub enum SectionKind {
     Writable,
     /// Mapped read-only and marked as device images, `SHT_LLVM_OFFLOADING`.
     Offloading,
-    /// An array of functions that the loader calls.
-    Constructors,
-    /// An array of functions that are called when the program ends or the library is closed.
-    Destructors,
+    /// An array of functions that the loader calls, those of a low priority first.
+    Constructors(u16),
+    /// An array of functions that are called when the program ends or the library is closed, those of a low priority last.
+    Destructors(u16),
 }
 
 impl<'data> ObjectPlan<'data> {
@@ -102,6 +102,15 @@ impl<'data> ObjectPlan<'data> {
             Some(index) => SymbolId(index),
             None => self.symbol(name, definition),
         }
+    }
+
+    /// Adds steps to a function, whose symbol [`ObjectPlan::function`] returned.
+    ///
+    /// # Panics
+    /// If the symbol does not name a function of this plan.
+    pub fn append_steps(&mut self, function: SymbolId, steps: Vec<Step>) {
+        let Definition::Function(index) = self.symbols[function.0].definition else { panic!("not a function") };
+        self.functions[index].steps.extend(steps);
     }
 
     /// Adds a function and the symbol that names it.

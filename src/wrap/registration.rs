@@ -9,23 +9,24 @@ pub fn functions(
     names: (&str, &str),
     priority: u16,
     how: Unregister,
-    mut register: Vec<Step>,
+    register: Vec<Step>,
     unregister: Vec<Step>,
 ) {
+    // In the order of LLVM's objects.
+    let register = plan.function(names.0, register);
     let unregister = plan.function(names.1, unregister);
     if how == Unregister::AtExit {
         let at_exit = plan.symbol("atexit", Definition::Undefined);
-        register.push(Step::call(at_exit, vec![Value::Address(unregister.start())]));
+        plan.append_steps(register, vec![Step::call(at_exit, vec![Value::Address(unregister.start())])]);
     }
-    let register = plan.function(names.0, register);
-    array(plan, ".init_array", SectionKind::Constructors, priority, register);
+    array(plan, ".init_array", SectionKind::Constructors(priority), register);
     if let Unregister::FiniArray(priority) = how {
-        array(plan, ".fini_array", SectionKind::Destructors, priority, unregister);
+        array(plan, ".fini_array", SectionKind::Destructors(priority), unregister);
     }
 }
 
-/// Adds a section with one function; the linker sorts these sections by the number in their names.
-fn array(plan: &mut ObjectPlan, name: &str, kind: SectionKind, priority: u16, function: SymbolId) {
+/// Adds a section with one function.
+fn array(plan: &mut ObjectPlan, name: &str, kind: SectionKind, function: SymbolId) {
     let data = Data::Fields(vec![Field::Pointer(function.start())]);
-    plan.section(PlanSection::new(format!("{name}.{priority}"), kind, 8, data));
+    plan.section(PlanSection::new(name, kind, 8, data));
 }

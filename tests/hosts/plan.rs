@@ -175,7 +175,7 @@ impl Builder {
 
     fn constructor(&mut self, function: SymbolId) {
         let data = Data::Fields(vec![Field::Pointer(function.start())]);
-        self.section(".init_array.101", SectionKind::Constructors, 8, data);
+        self.section(".init_array", SectionKind::Constructors(101), 8, data);
     }
 
     /// Adds the section that the C programs read between `__start_judged` and `__stop_judged`.

@@ -130,10 +130,16 @@ impl<'plan> ObjectLayout<'plan> {
             SectionKind::Retained => (elf::SHT_PROGBITS, read_only | elf::SHF_GNU_RETAIN),
             SectionKind::Writable => (elf::SHT_PROGBITS, writable),
             SectionKind::Offloading => (offload_binary::SECTION_TYPE, read_only),
-            SectionKind::Constructors => (elf::SHT_INIT_ARRAY, writable),
-            SectionKind::Destructors => (elf::SHT_FINI_ARRAY, writable),
+            SectionKind::Constructors(_) => (elf::SHT_INIT_ARRAY, writable),
+            SectionKind::Destructors(_) => (elf::SHT_FINI_ARRAY, writable),
         };
-        let mut name = section.name.clone();
+        let mut name = match section.kind {
+            // The linker sorts these sections by the number in their names.
+            SectionKind::Constructors(priority) | SectionKind::Destructors(priority) => {
+                format!("{}.{priority}", section.name)
+            }
+            _ => section.name.clone(),
+        };
         if let (true, Some(large)) = (section.large, self.architecture.large_section) {
             // GNU ld recognizes the name, the other linkers the flag.
             name = format!(".lrodata{name}");

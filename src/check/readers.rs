@@ -63,8 +63,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::DeviceElf
         | ContainerType::Ptx
         | ContainerType::Bitcode
-        | ContainerType::SpirV
-        | ContainerType::LtoIr => &[],
+        | ContainerType::SpirV => &[],
     }
 }
 

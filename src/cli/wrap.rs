@@ -13,11 +13,11 @@ use crate::host::Host;
 use crate::llvm::{RELEASES, Release};
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
-use crate::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride};
+use crate::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
 
 /// Write a host object that registers device images when its program or library is loaded
 ///
-/// The object is ELF for Linux, ready for any system linker. Triple and processor of an image are read from its header.
+/// The object is ELF for Linux, ready for any system linker. An output named *.bc or *.ll is LLVM IR for a compiler. Triple and processor of an image are read from its header.
 /// OpenMP and SYCL take any number of images, each embedded inside an offload binary, so that `fatbin scan` and
 /// `llvm-objdump --offloading` can list it. CUDA and HIP take one fat binary, or images to build one from.
 ///
@@ -28,9 +28,13 @@ pub struct Arguments {
     #[arg(long)]
     kind: Kind,
 
-    /// Object to write
+    /// Object or LLVM IR to write
     #[arg(short, long, value_name = "OUT.o")]
     output: PathBuf,
+
+    /// Write an object, or LLVM IR as bitcode or text; auto takes OUT.bc for bitcode, OUT.ll for text
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    emit: Emit,
 
     #[arg(long, value_name = "TRIPLE", help = host_help())]
     host: Option<String>,
@@ -98,6 +102,14 @@ enum Large {
     Never,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Emit {
+    Auto,
+    Object,
+    Bitcode,
+    Text,
+}
+
 fn host_help() -> String {
     let hosts = Host::ALL.map(Host::name).join(", ");
     format!("Machine that the object is for, by default the one fatbin was built for (available: {hosts}, under Linux)")
@@ -148,6 +160,12 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
             Large::Never => LargeImages::Never,
         },
         entries,
+        format: match arguments.emit {
+            Emit::Auto => WrapperFormat::of_path(&arguments.output),
+            Emit::Object => WrapperFormat::Object,
+            Emit::Bitcode => WrapperFormat::Bitcode,
+            Emit::Text => WrapperFormat::Text,
+        },
         access: access::get(),
         ..WrapOptions::new(kind, images, arguments.output)
     })

@@ -39,8 +39,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         | ContainerType::DeviceElf
         | ContainerType::Ptx
         | ContainerType::Bitcode
-        | ContainerType::SpirV
-        | ContainerType::LtoIr => None,
+        | ContainerType::SpirV => None,
     }
 }
 
@@ -121,7 +120,6 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::Ptx => ContainerType::Ptx,
         ImageKind::Bitcode => ContainerType::Bitcode,
         ImageKind::SpirV => ContainerType::SpirV,
-        ImageKind::Nvvm => ContainerType::LtoIr,
         _ => return None,
     };
     let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);

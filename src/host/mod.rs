@@ -13,6 +13,7 @@ mod eh_frame;
 mod elf;
 mod error;
 mod hosts;
+mod ir;
 mod machines;
 mod plan;
 mod symbol;
@@ -21,5 +22,6 @@ pub use code::{Call, Comparison, Function, LoadedField, Local, Part, Step, Value
 pub use elf::emit;
 pub use error::HostError;
 pub use hosts::Host;
+pub use ir::{emit_bitcode, write_text};
 pub use plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 pub use symbol::{Definition, SectionId, Symbol, SymbolAddress, SymbolId};

@@ -201,6 +201,19 @@ fn without_temporary_path(error: io::Error) -> io::Error {
     }
 }
 
+/// For writers of text; their errors lack the path.
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.size += bytes.len() as u64;
+        self.file().write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

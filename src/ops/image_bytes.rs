@@ -6,7 +6,7 @@ use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Error, Malformed};
 use crate::format::ImageKind;
-use crate::inspect::{self, Inspection};
+use crate::inspect::Inspection;
 use crate::inventory::Image;
 use crate::scan::{ImageRef, Options};
 
@@ -14,16 +14,13 @@ use crate::scan::{ImageRef, Options};
 pub fn inspect_with(
     image: &ImageRef<'_>,
     options: Options,
-    read: impl FnOnce(ImageKind, View<'_>) -> Inspection,
+    inspect: impl FnOnce(ImageKind, View<'_>) -> Inspection,
 ) -> Inspection {
-    if image.image().is_scrambled() {
-        return Inspection::not_inspected(inspect::LTO_IR);
-    }
     if image.image().codec == Some(Codec::Opaque) {
-        return Inspection::not_inspected("compressed with an unknown codec");
+        return Inspection { not_inspected: Some("compressed with an unknown codec"), ..Inspection::default() };
     }
     match image.bytes(options.limit) {
-        Ok(bytes) => read(image.image().image_kind, bytes.view()),
+        Ok(bytes) => inspect(image.image().image_kind, bytes.view()),
         Err(problem) => Inspection { problems: vec![problem], ..Inspection::default() },
     }
 }

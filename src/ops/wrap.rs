@@ -1,5 +1,6 @@
 //! `wrap`: from files with device images to a file with a host object that registers them.
 
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -8,7 +9,8 @@ use crate::io::{Access, Input, Output, Sink};
 use crate::llvm::{NEWEST, Release};
 use crate::target::OffloadKind;
 use crate::wrap::{
-    EmbeddedForm, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, matching,
+    EmbeddedForm, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
+    matching,
 };
 
 /// Input files, output file and properties of an object to write.
@@ -34,6 +36,8 @@ pub struct WrapOptions {
     pub entries: Vec<OffloadEntry>,
     /// File to write.
     pub output: PathBuf,
+    /// Format of the output; by default that of its name.
+    pub format: WrapperFormat,
 }
 
 /// A file with an image, and the properties that the user specified.
@@ -69,12 +73,13 @@ impl WrapOptions {
             form: EmbeddedForm::OffloadBinary,
             large: LargeImages::Auto,
             entries: Vec::new(),
+            format: WrapperFormat::of_path(&output),
             output,
         }
     }
 }
 
-/// Writes the object. The kernel copies the images from file to file; this reads only their headers.
+/// Writes the object or the IR. The kernel copies the images from file to file; this reads only their headers.
 pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     let inputs: Vec<Input> =
         options.images.iter().map(|image| Input::open(&image.path, options.access)).collect::<Result<_>>()?;
@@ -107,15 +112,29 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     }
     wrapper.form = options.form;
     wrapper.large = options.large;
+    wrapper.format = options.format;
     wrapper.entries = options.entries.clone();
     wrapper.keep = matched.map(|matched| matched.entry_symbols).unwrap_or_default();
 
-    let mut sink = Sink::new(&inputs);
-    let large = wrapper.emit(&mut sink)?;
     let mut output = Output::create(&options.output)?;
-    sink.write_to(&mut output)?;
+    let large = write(&wrapper, &inputs, &mut output).map_err(|error| match error {
+        WrapError::Write(source) => Error::io(&options.output, "write")(source).into(),
+        error => error,
+    })?;
     output.commit()?;
     Ok(WrapSummary { abi: wrapper.release.name, host: host.to_owned(), large })
+}
+
+/// Writes the output, and returns whether the images are among the large sections.
+fn write(wrapper: &WrapperBuilder, inputs: &[Input], output: &mut Output) -> Result<bool, WrapError> {
+    if wrapper.format == WrapperFormat::Text {
+        wrapper.write_to(&mut BufWriter::new(output))?;
+        return Ok(false);
+    }
+    let mut sink = Sink::new(inputs);
+    let large = wrapper.emit(&mut sink)?;
+    sink.write_to(output)?;
+    Ok(large)
 }
 
 /// Rejects an output that would replace an input.

@@ -25,7 +25,6 @@ mod registrations;
 mod source;
 mod strict;
 mod structure;
-mod truncated;
 mod walk;
 mod wrappers;
 

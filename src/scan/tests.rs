@@ -61,8 +61,7 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         | ContainerType::DeviceElf
         | ContainerType::Ptx
         | ContainerType::Bitcode
-        | ContainerType::SpirV
-        | ContainerType::LtoIr => None,
+        | ContainerType::SpirV => None,
     }
 }
 

@@ -109,6 +109,9 @@ pub enum WrapError {
         /// Names of the releases that have the kind.
         available: String,
     },
+    /// The compiler of IR decides on sections.
+    #[error("--large-images always applies to objects, not to LLVM IR; omit it or use --emit object")]
+    LargeImagesInIr,
     /// Two entries have one name.
     #[error("duplicate entry {name}")]
     DuplicateEntry {

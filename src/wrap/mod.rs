@@ -17,7 +17,7 @@ mod wrapper;
 pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
 pub use entries::OffloadEntry;
 pub use error::{ImageError, WrapError};
-pub use wrapper::{LargeImages, WrapperBuilder};
+pub use wrapper::{LargeImages, WrapperBuilder, WrapperFormat};
 
 use crate::host::{Definition, ObjectPlan, SymbolId};
 use crate::llvm::wrapper_abi::WrapperAbi;
@@ -29,8 +29,6 @@ use embedded::EmbeddedImage;
 struct Request<'data> {
     kind: OffloadKind,
     abi: WrapperAbi,
-    /// Number of the kind in the offload entries.
-    kind_number: u16,
     /// One for CUDA and HIP, any number for the others.
     images: Vec<EmbeddedImage<'data>>,
     /// Entries for host programs that no offload compiler has compiled.

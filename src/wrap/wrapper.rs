@@ -1,5 +1,6 @@
 //! From images in memory or in mapped files to a host object.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
@@ -28,6 +29,28 @@ pub enum LargeImages {
     Always,
     /// Never among the large sections.
     Never,
+}
+
+/// Format of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrapperFormat {
+    /// An ELF object, ready to be linked.
+    Object,
+    /// LLVM IR as bitcode, which a compiler turns into an object.
+    Bitcode,
+    /// LLVM IR as text.
+    Text,
+}
+
+impl WrapperFormat {
+    /// Returns the format that a file of this name has: LLVM IR is compiled, and everything else is linked.
+    pub fn of_path(path: &Path) -> Self {
+        match path.extension().and_then(OsStr::to_str) {
+            Some("bc") => WrapperFormat::Bitcode,
+            Some("ll") => WrapperFormat::Text,
+            _ => WrapperFormat::Object,
+        }
+    }
 }
 
 /// Writes a host object that registers device images when its program or library is loaded.
@@ -59,8 +82,10 @@ pub struct WrapperBuilder<'data> {
     /// Form of OpenMP's and SYCL's images; for CUDA and HIP, anything but an offload binary means that the single input is
     /// a fat binary whatever it looks like. Releases without offload binaries embed images unchanged.
     pub form: EmbeddedForm,
-    /// Placement of the images.
+    /// Placement of the images in an object. A compiler places those of IR.
     pub large: LargeImages,
+    /// Format of the output.
+    pub format: WrapperFormat,
     /// Entries for host programs that no offload compiler has compiled.
     pub entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
@@ -79,6 +104,7 @@ impl<'data> WrapperBuilder<'data> {
             release: NEWEST,
             form: EmbeddedForm::OffloadBinary,
             large: LargeImages::Auto,
+            format: WrapperFormat::Object,
             entries: Vec::new(),
             keep: Vec::new(),
         })
@@ -91,36 +117,47 @@ impl<'data> WrapperBuilder<'data> {
         self
     }
 
-    /// Writes the object. Large images are written directly from the slices that were passed to [`WrapperBuilder::image`].
+    /// Writes the output. Large images are written directly from the slices that were passed to [`WrapperBuilder::image`].
     pub fn write_to(&self, output: &mut impl Write) -> Result<(), WrapError> {
+        if self.format == WrapperFormat::Text {
+            let (plan, _) = self.plan()?;
+            return Ok(host::write_text(&plan, &self.triple, output)?);
+        }
         let mut sink = Sink::new([]).with_slices(self.images.iter().map(|image| image.view.data()));
         self.emit(&mut sink)?;
         Ok(sink.copy_to(output)?)
     }
 
-    /// Emits the object into a sink, which refers to the images of its inputs instead of copying them. Returns whether the
-    /// images are among the large sections.
+    /// Emits the output into a sink, which refers to the images of its inputs instead of copying them, except in text. Returns
+    /// whether the images are among the large sections.
     pub(crate) fn emit(&self, sink: &mut Sink) -> Result<bool, WrapError> {
         let (plan, large) = self.plan()?;
-        host::emit(&plan, self.host, sink)?;
+        match self.format {
+            WrapperFormat::Object => host::emit(&plan, self.host, sink)?,
+            WrapperFormat::Bitcode => host::emit_bitcode(&plan, &self.triple, sink),
+            WrapperFormat::Text => host::write_text(&plan, &self.triple, sink)?,
+        }
         Ok(large)
     }
 
     fn plan(&self) -> Result<(ObjectPlan<'data>, bool), WrapError> {
         let images = self.embed()?;
         let size: u64 = images.iter().map(|image| image.content.size()).sum();
-        let large = match self.large {
-            LargeImages::Auto => size >= LARGE,
-            LargeImages::Always => true,
-            LargeImages::Never => false,
+        let large = match (self.large, self.format) {
+            (LargeImages::Always, WrapperFormat::Object) => true,
+            (LargeImages::Auto, WrapperFormat::Object) => size >= LARGE,
+            (LargeImages::Never, WrapperFormat::Object) => false,
+            (LargeImages::Always, WrapperFormat::Bitcode | WrapperFormat::Text) => {
+                return Err(WrapError::LargeImagesInIr);
+            }
+            (LargeImages::Auto | LargeImages::Never, WrapperFormat::Bitcode | WrapperFormat::Text) => false,
         };
         if let Some(name) = duplicate(&self.entries) {
             return Err(WrapError::DuplicateEntry { name });
         }
         let (kind, abi) = (self.kind, self.release.wrapper);
-        let kind_number = self.release.kinds.number(kind);
         let (entries, keep) = (self.entries.clone(), self.keep.clone());
-        let plan = plan(Request { kind, abi, kind_number, images, entries, keep, large }).ok_or_else(|| {
+        let plan = plan(Request { kind, abi, images, entries, keep, large }).ok_or_else(|| {
             let available = Release::wrapping(kind).join(", ");
             WrapError::UnsupportedKind { abi: self.release.name, kind: kind.name(), available }
         })?;

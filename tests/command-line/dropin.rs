@@ -54,6 +54,26 @@ fn version_suffix_selects_the_abi() {
     }
 }
 
+#[test]
+fn wrappers_write_llvm_ir_where_it_will_be_compiled() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-x86_64.so", "a");
+    let cases = [
+        ("clang-offload-wrapper-14", "-target x86_64-pc-linux-gnu", "openmp", "llvm14"),
+        ("llvm-offload-wrapper", "--kind=hip --triple=x86_64-pc-linux-gnu", "hip", "llvm22"),
+    ];
+    for (name, arguments, kind, abi) in cases {
+        for (suffix, beginning) in [("bc", "BC"), ("ll", "source_filename"), ("o", "\u{7f}ELF")] {
+            called(&sandbox, name, &format!("{arguments} -o theirs.{suffix} a")).ok();
+            let host = "--host x86_64-pc-linux-gnu";
+            sandbox.fatbin(&format!("wrap --kind {kind} --abi {abi} --raw {host} -o ours.{suffix} a")).ok();
+            let written = sandbox.read(&format!("theirs.{suffix}"));
+            assert!(written == sandbox.read(&format!("ours.{suffix}")), "{name}: {suffix}");
+            assert!(written.starts_with(beginning.as_bytes()), "{name}: {suffix}");
+        }
+    }
+}
+
 /// Offload kind in the first entry of a binary.
 fn offload_kind(sandbox: &Sandbox, path: &str) -> u16 {
     let bytes = sandbox.read(path);

@@ -75,7 +75,7 @@ fn embeds_raw_bytes_that_scan_still_finds() {
     let table = sandbox.fatbin("scan w.o").ok();
     assert!(table.contains("device-elf"), "{table}");
     sandbox.fatbin("extract w.o -o out").ok();
-    assert_eq!(sandbox.read("out/w.o.0-amdgcn-amd-amdhsa-gfx90a.hsaco"), sandbox.read("a"));
+    assert_eq!(sandbox.read("out/w.o.0-amdgcn-amd-amdhsa-gfx90a.elf"), sandbox.read("a"));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn cuda_registers_one_fat_binary_of_cubins_and_ptx() {
     let nvptx = "nvptx64-nvidia-cuda";
     assert_eq!(images(&sandbox, "w.o"), [["cuda", nvptx, "sm_90", "elf"], ["cuda", nvptx, "sm_80", "ptx"]]);
     sandbox.fatbin("extract w.o -o out").ok();
-    assert_eq!(sandbox.read("out/w.o.0-cuda-nvptx64-nvidia-cuda-sm_90.cubin"), sandbox.read("cubin"));
+    assert_eq!(sandbox.read("out/w.o.0-cuda-nvptx64-nvidia-cuda-sm_90.elf"), sandbox.read("cubin"));
     assert_eq!(sandbox.read("out/w.o.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx"), sandbox.read("ptx"));
 }
 
@@ -301,4 +301,36 @@ fn adds_producer_notes_to_images() {
     let run = sandbox.fatbin("wrap --kind openmp --abi llvm14 --offload-notes -o x.o text");
     assert_eq!(run.status, 2);
     assert!(run.err.starts_with("fatbin: text: ELF header at 0x0: "), "{}", run.err);
+}
+
+#[test]
+fn name_of_the_output_selects_the_format() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let beginnings: [(&str, &[u8]); 6] = [
+        ("-o w.o", b"\x7fELF"),
+        ("-o w.bc", b"BC\xc0\xde"),
+        ("-o w.ll", b"source_filename = \"offload.wrapper.module\"\ntarget triple = \"aarch64-linux-gnu\"\n"),
+        ("--emit bitcode -o w.o", b"BC\xc0\xde"),
+        ("--emit text -o w.bc", b"source_filename"),
+        ("--emit object -o w.ll", b"\x7fELF"),
+    ];
+    for (options, beginning) in beginnings {
+        sandbox.fatbin(&format!("wrap --kind openmp --host aarch64-linux-gnu {options} a")).ok();
+        let written = sandbox.read(options.split(' ').next_back().unwrap());
+        assert!(written.starts_with(beginning), "{options}: {:?}", String::from_utf8_lossy(&written[..40]));
+    }
+}
+
+#[test]
+fn llvm_ir_has_no_large_sections() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let run = sandbox.fatbin("wrap --kind openmp --large-images always -o w.bc a");
+    assert_eq!(run.status, 2);
+    assert_eq!(
+        run.err,
+        "fatbin: --large-images always applies to objects, not to LLVM IR; omit it or use --emit object\n"
+    );
+    assert!(!sandbox.path("w.bc").exists());
 }

@@ -1,7 +1,8 @@
 //! clang-offload-wrapper (LLVM 10 to 15, and AMD's variant) and llvm-offload-wrapper (since LLVM 21).
 //!
-//! The only divergence: the tools write LLVM IR, which must then be compiled; this program writes the resulting object. A
-//! build that passes the output on to `clang -c` or `llc` omits that step.
+//! The only divergence: the tools write LLVM bitcode, which must then be compiled. This program writes bitcode to a file named
+//! `*.bc`, as clang names it, and text to one named `*.ll`; elsewhere it writes the resulting object, and a build omits the
+//! step.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

@@ -22,6 +22,7 @@
 //! | [`matrix`] | requirements for every offload kind, ABI generation and host |
 //! | [`runtimes`] | releases of real runtimes with the generations that they accept |
 //! | [`link_hygiene`] | effects of the wrapper object on the rest of a program |
+//! | [`ir`] | LLVM IR of the wrappers, compiled by the compilers that call them |
 //! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, beside fatbin's |
 //! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
 //! | [`bundle_archives`] | archives of bundles, unbundled by both programs, and the output as input of device linkers |
@@ -29,10 +30,8 @@
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`page`] | the page of `--html` in a browser |
-//! | [`fatbinary`] | containers that NVIDIA's fatbinary writes: LTO-IR, groups, suffixes of architectures |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
-//! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
 //! | [`ci`] | the GitHub action, the pre-commit hook and the CMake function |
 //! | [`windows`] | the program for Windows under Wine |
@@ -49,16 +48,15 @@ mod ci;
 mod debian;
 mod dropin;
 mod false_magics;
-mod fatbinary;
 mod harness;
 mod inspect;
+mod ir;
 mod link_hygiene;
 mod linker_wrapper;
 mod matrix;
 mod page;
 mod real_files;
 mod runtimes;
-mod truncated;
 mod upstream_bugs;
 mod versions;
 mod windows;
@@ -98,8 +96,6 @@ fn trials() -> Result<Vec<Trial>> {
         trials.extend(trial::of_case(case));
     }
     trials.extend(false_magics::trials());
-    trials.extend(truncated::trials());
-    trials.extend(fatbinary::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());
@@ -109,6 +105,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
     trials.extend(page::trials());
+    trials.extend(ir::trials());
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
     trials.extend(real_files::trials());

@@ -6,6 +6,8 @@
 //! ([`cell`]). In half of the forms the offload entries come from `fatbin wrap --entry`, in the other half
 //! from a host program in C, and both must give the same log.
 //!
+//! Two more cells link objects that clang compiled from LLVM IR of `fatbin wrap` ([`compiled`]).
+//!
 //! Where a reference tool exists, it confirms the log: the trial links that tool's object too and requires the same log from it
 //! ([`reference`]). qemu emulates machines other than this one.
 //!
@@ -13,6 +15,7 @@
 //! Links that do not exist (a linker without the host) are listed with their reasons, see [`Host::lacks`].
 
 mod cell;
+mod compiled;
 mod host;
 pub mod images;
 mod kit;
@@ -29,6 +32,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing};
 use crate::harness::trial::{completion, fresh_directory};
 use cell::Cells;
+use compiled::Ir;
 use host::{HOSTS, Host, ProgramForm};
 use images::Images;
 use kit::Kit;
@@ -75,6 +79,10 @@ fn all_cells(row: &Row, host: &Host) -> Result<()> {
             };
             results.add(&format!("{} {}", linker.name(), form.name()), outcome);
         }
+    }
+    for ir in Ir::ALL {
+        results
+            .add(&format!("{} {}", ir.name(), ir.program_form().name()), compiled::check(&cells, ir, &images).into());
     }
     if let Some(reference) = row.reference {
         let outcome = match reference.lacks(host.name) {

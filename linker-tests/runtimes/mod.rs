@@ -21,7 +21,8 @@ use crate::harness::tools::{Linker, Missing, Tool, fetched, find_in, llvm_tool, 
 use crate::harness::trial::{completion, fresh_directory};
 use crate::matrix::images::Images;
 
-const HOST: &str = "x86_64-pc-linux-gnu";
+/// Host, which is also the target of the regions.
+pub const HOST: &str = "x86_64-pc-linux-gnu";
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -84,7 +85,7 @@ fn openmp(directory: &Path, release: &str, linker: Linker) -> Result<()> {
 }
 
 /// The newest libomptarget is installed; others would replace it and are fetched.
-fn openmp_library(release: &str, name: &str) -> Result<PathBuf> {
+pub fn openmp_library(release: &str, name: &str) -> Result<PathBuf> {
     let installed = PathBuf::from(format!("/usr/lib/llvm-{release}/lib"));
     let fetched = fetched(&format!("openmp-{release}")).join(format!("usr/lib/llvm-{release}/lib"));
     let found = find_in(&fetched, name).or_else(|| find_in(&installed, name).filter(|_| release == "22"));

@@ -2,11 +2,16 @@
 HTTP: what is needed of it takes no library."""
 
 import base64
+import contextlib
+import ctypes
 import http.client
 import json
+import os
+import signal
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of an element's reference, by the specification
 KEYS = {"Enter": "\ue007", "Backspace": "\ue003", "Tab": "\ue004", "Left": "\ue012", "Up": "\ue013",
@@ -20,18 +25,34 @@ ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
 # Longest wait for a page, in seconds.
 PATIENCE = 120
 
+PR_SET_CHILD_SUBREAPER = 36  # Source: linux/prctl.h
+
 
 class Browser:
     def __init__(self, driver, chromium, size=(1280, 900), dark=False):
-        self.profile = tempfile.TemporaryDirectory()
-        self.process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        port = next(int(line.split("port ")[1].strip(" .\n")) for line in self.process.stdout if "successfully on port" in line)
+        with contextlib.ExitStack() as stack:
+            self.start(stack, driver, chromium, size, dark)
+            # Without an error so far, everything ends with the object.
+            self.stack = stack.pop_all()
+
+    def start(self, stack, driver, chromium, size, dark):
+        profile = stack.enter_context(tempfile.TemporaryDirectory())
+        # Processes of the browser outlive it, and would write to the profile while it is removed: those without a parent
+        # become children of this process, which ends them.
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        stack.callback(end_children)
+        process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        stack.enter_context(process.stdout)
+        stack.callback(process.terminate)
+        port = next(int(line.split("port ")[1].strip(" .\n")) for line in process.stdout if "successfully on port" in line)
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        arguments = ARGUMENTS + [f"--user-data-dir={self.profile.name}", f"--window-size={size[0]},{size[1]}"]
+        arguments = ARGUMENTS + [f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"]
         options = {"binary": chromium, "args": arguments}
-        capabilities = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+        capabilities = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+                        "timeouts": {"script": PATIENCE * 1000}}
         session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
         self.session = "/session/" + session["sessionId"]
+        stack.callback(self.call, "DELETE", self.session)
         # Windows have a smallest width; what is emulated has not.
         self.devtools("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=False)
         # Without motion a click hits what it was aimed at.
@@ -45,14 +66,8 @@ class Browser:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        try:
-            self.call("DELETE", self.session)
-        finally:
-            self.process.terminate()
-            self.process.wait()
-            self.process.stdout.close()
-            self.profile.cleanup()
+    def __exit__(self, *error):
+        return self.stack.__exit__(*error)
 
     def call(self, method, path, body=None):
         content = None if body is None else json.dumps(body)
@@ -108,3 +123,15 @@ class Browser:
         """Every address that was asked for."""
         events = [json.loads(entry["message"])["message"] for entry in self.post("/se/log", type="performance")]
         return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+
+
+def end_children():
+    """Ends all processes below this one, and waits for them."""
+    while True:
+        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return

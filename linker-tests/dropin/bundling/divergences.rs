@@ -22,8 +22,8 @@ const WHOLE: &str = "there is one place for one file";
 const CRASH: &str = "the tool crashes";
 const GARBAGE: &str = "what is no bundle may be the host's, what is a broken one is not";
 
-/// The tool reads the memory after the file, with any result.
-const ANYHOW: End = (i32::MIN, "");
+/// The tool accesses memory that it does not own. The result differs from run to run, so it is not called.
+const UNDEFINED: End = (i32::MIN, "");
 
 const WOULD: &str = "warning: clang-offload-bundler of LLVM 22 would store 'h";
 
@@ -53,7 +53,7 @@ const ROWS: [Row; 31] = [
     ("-type=bc -unbundle -targets=HOST -input=../two -output=x", (0, ""), (1, "more data follows the first bundle"), LOSS),
     ("-type=bc -unbundle -targets=HOST,DEVICE -input=../cut -output=x -output=y -allow-missing-bundles", (0, ""), (1, "bundle entry"), GARBAGE),
     ("-type=bc -list -input=../cut", (0, ""), (1, "bundle entry"), GARBAGE),
-    ("-type=ii -unbundle -targets=HOST -input=../cut.text -output=x", ANYHOW, (1, "missing end marker of file"), GARBAGE),
+    ("-type=ii -unbundle -targets=HOST -input=../cut.text -output=x", UNDEFINED, (1, "missing end marker of file"), GARBAGE),
     ("-type=o -unbundle -targets=HOST -input=../coff.bundle -output=x", (1, "The end of the file was unexpectedly encountered"), (0, ""), "an empty file is a file"),
     ("-type=bc -unbundle -targets=HOST -input=../hash -output=x", (0, ""), (1, "compressed bundle hash at 0x18: hash mismatch: stored 0x"), "a hash is there to be compared"),
     ("-type=bc -unbundle -targets=HOST -input=../cut.compressed -output=x", (1, "Failed to decompress input"), (1, "compressed bundle total size"), "the error has its location"),
@@ -68,23 +68,21 @@ pub fn are_these(pair: &Pair) -> Result<()> {
         let line = spelled(line);
         let object = pair.directory.join("host.o");
         let call = Call { stdin: line.contains("-input=- ").then_some(&object), ..Call::line(&line) };
-        let both = pair.both(&call)?;
-        for (side, end, result) in [(Side::Theirs, theirs, &both.0), (Side::Ours, ours, &both.1)] {
-            let is_so =
-                is_end(result, end) && (result.status == 0 || result.left.is_empty() || matches!(side, Side::Theirs));
-            ensure!(is_so, "{side:?} should come to {end:?}\n{}", pair.difference(&call, &both.0, &both.1));
+        let own = pair.call(Side::Ours, &call)?;
+        let is_complete = own.status == 0 || own.left.is_empty();
+        ensure!(is_end(&own, ours) && is_complete, "{line}: expected {ours:?}, found {own:?}");
+        if theirs != UNDEFINED {
+            let other = pair.call(Side::Theirs, &call)?;
+            ensure!(is_end(&other, theirs), "{line}: expected {theirs:?} of the tool, found {other:?}");
+            // A row without a divergence must be removed.
+            ensure!(other != own, "{line}: both programs have the same result");
         }
-        // A row without a divergence must be removed.
-        ensure!(both.0 != both.1, "{line}: both come to the same");
     }
     calls_of_objcopy_are_the_same(pair)?;
     nothing_is_copied_for_want_of_a_bundle(pair)
 }
 
 fn is_end(result: &CallResult, (status, message): End) -> bool {
-    if (status, message) == ANYHOW {
-        return true;
-    }
     let is_printed = if message.is_empty() { result.err.is_empty() } else { result.err.contains(&spelled(message)) };
     result.status == status && is_printed
 }

@@ -62,6 +62,7 @@ mod versions;
 mod windows;
 mod wrappers;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -70,12 +71,12 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::{Arguments, Trial};
 
 use harness::directives::Case;
-use harness::{sweep, trial};
+use harness::{lock, sweep, trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    match trials() {
-        Ok(trials) => {
+    match exclusive_trials(&arguments) {
+        Ok((_lock, trials)) => {
             let start = SystemTime::now();
             let conclusion = libtest_mimic::run(&arguments, trials);
             sweep::after_libomptarget(start);
@@ -87,6 +88,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Returns the trials, with the lock without which they must not run.
+fn exclusive_trials(arguments: &Arguments) -> Result<(Option<File>, Vec<Trial>)> {
+    let lock = if arguments.list { None } else { Some(lock::wait_for_other_runs("linker-tests")?) };
+    Ok((lock, trials()?))
 }
 
 fn trials() -> Result<Vec<Trial>> {

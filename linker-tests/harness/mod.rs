@@ -1,7 +1,9 @@
 //! Everything that trials share: cases and their builds, commands, tools, and the outcome of a trial.
 
 pub mod build;
+pub mod command;
 pub mod directives;
+pub mod lock;
 pub mod step;
 pub mod sweep;
 pub mod tools;

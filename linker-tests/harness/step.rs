@@ -10,6 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context, Error, Result, anyhow};
 
+use super::command::command;
+
 /// A command to run.
 pub struct Step {
     command: Command,
@@ -25,7 +27,7 @@ pub struct Done {
 
 impl Step {
     pub fn new(directory: &Path, program: impl AsRef<OsStr>) -> Step {
-        let mut command = Command::new(&program);
+        let mut command = command(&program);
         command.current_dir(directory);
         Step { command, line: quoted(program.as_ref()), directory: directory.to_owned() }
     }

@@ -12,8 +12,12 @@
 //! The files of a trial stay in `target/tmp/hosts`. A trial without one of its tools is ignored and prints the Debian package
 //! of the tool ([`tools`]); with `FATBIN_STRICT=1` in the environment it fails instead.
 
+#[path = "../../linker-tests/harness/command.rs"]
+mod command;
 #[path = "../../linker-tests/debian.rs"]
 mod debian;
+#[path = "../../linker-tests/harness/lock.rs"]
+mod lock;
 mod plan;
 #[path = "../../linker-tests/harness/step.rs"]
 mod step;
@@ -57,7 +61,14 @@ impl ProgramKind {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    libtest_mimic::run(&arguments, HOSTS.iter().flat_map(trials).collect()).exit_code()
+    let lock = if arguments.list { Ok(None) } else { lock::wait_for_other_runs("hosts").map(Some) };
+    match lock {
+        Ok(_lock) => libtest_mimic::run(&arguments, HOSTS.iter().flat_map(trials).collect()).exit_code(),
+        Err(error) => {
+            eprintln!("hosts: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn trials(host: &'static Host) -> Vec<Trial> {

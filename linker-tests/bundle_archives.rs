@@ -6,11 +6,12 @@
 //! device code that the linker makes of both archives.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::command::command;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
@@ -111,9 +112,9 @@ fn names(directory: &Path, archive: &str) -> Result<String> {
 
 /// Runs both programs, with the outputs `ours-0.a`, `theirs-0.a` and so on.
 fn both(directory: &Path, bundler: &Path, archive: &str, ids: &[&str], flag: Option<&str>) -> Result<(Output, Output)> {
-    let mut ours = Command::new(env!("CARGO_BIN_EXE_fatbin"));
+    let mut ours = command(env!("CARGO_BIN_EXE_fatbin"));
     ours.current_dir(directory).arg("unbundle").arg(archive);
-    let mut theirs = Command::new(bundler);
+    let mut theirs = command(bundler);
     theirs.current_dir(directory).args(["-unbundle", "-type=a"]).arg(format!("-input={archive}"));
     theirs.arg(format!("-targets={}", ids.join(",")));
     for (index, id) in ids.iter().enumerate() {

@@ -2,11 +2,11 @@
 //! image; NVIDIA's tools contain their own.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::command::command;
 use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 use crate::harness::trial::completion;
 
@@ -39,7 +39,7 @@ fn holds_no_image(file: &Path, magics: &[&[u8]]) -> Result<()> {
         // Without the magic, the test would be meaningless.
         ensure!(contains(&bytes, magic), "{}: does not contain {magic:?}", file.display());
     }
-    let run = Command::new(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(file).output()?;
+    let run = command(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(file).output()?;
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     ensure!(run.status.code() == Some(1) && err.is_empty(), "{}: {out}{err}", run.status);
     Ok(())

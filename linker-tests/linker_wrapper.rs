@@ -8,14 +8,14 @@
 //! available; a script replaces them, because the contents of the fat binary do not matter here.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::command::command;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
-use crate::harness::tools::{Missing, Tool, llvm_tool};
+use crate::harness::tools::{Missing, Tool, llvm_tool, path_with};
 use crate::harness::trial::{completion, fresh_directory};
 
 /// Kind, its value in entries, and releases: those of the tool in Debian 12 before the release of the reference.
@@ -111,7 +111,7 @@ fn prints_the_same(kind: &str, bit: u32, release: &str) -> Result<()> {
 /// files that the wrapper has left by then are needed.
 fn drive(directory: &Path, kind: &str, release: &str) -> Result<()> {
     let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
-    let mut link = Command::new(&clang);
+    let mut link = command(&clang);
     link.current_dir(directory).args(["-save-temps=obj", "-o", "driver", "-nostdlib"]);
     if kind == "openmp" {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/cases/openmp/main.c");
@@ -126,9 +126,7 @@ fn drive(directory: &Path, kind: &str, release: &str) -> Result<()> {
             ensure_there(&lld, &format!("lld-{release}"))?;
             compile = compile.args(["-nogpulib", "-nogpuinc", "--offload-arch=gfx90a"]);
         } else {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            let path =
-                std::env::join_paths(std::iter::once(stand_ins(directory)?).chain(std::env::split_paths(&path)))?;
+            let path = path_with(&stand_ins(directory)?)?;
             compile = compile.args(["-nocudalib", "-nocudainc", "--no-cuda-version-check", "--offload-arch=sm_52"]);
             compile = compile.args(["-Xclang", "-target-sdk-version=11.8", "--cuda-path=cuda"]).env("PATH", &path);
             link.arg("--cuda-path=cuda").env("PATH", path);
@@ -147,25 +145,34 @@ fn ensure_there(path: &Path, package: &str) -> Result<()> {
 
 /// Creates replacements for CUDA's tools in `cuda`, which replaces a CUDA installation, and returns their directory.
 pub fn stand_ins(directory: &Path) -> Result<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
     let tools = directory.join("cuda/bin");
     for part in ["cuda/bin", "cuda/include", "cuda/nvvm/libdevice"] {
         std::fs::create_dir_all(directory.join(part))?;
     }
+    let cubin = fixture("answer-sm_90.cubin")?;
+    std::fs::write(directory.join("stand-in"), STAND_IN.replace("CUBIN", &format!("'{}'", cubin.display())))?;
     for name in ["ptxas", "nvlink", "fatbinary"] {
-        let cubin = fixture("answer-sm_90.cubin")?;
-        std::fs::write(tools.join(name), STAND_IN.replace("CUBIN", &format!("'{}'", cubin.display())))?;
-        std::fs::set_permissions(tools.join(name), std::fs::Permissions::from_mode(0o755))?;
+        // The kernel runs no file that a process has open for writing ("text file busy"), and a command that another trial is
+        // starting may share the files that this process has open. So another process writes the programs.
+        let install = Step::new(directory, "install").args(["-m", "755", "stand-in"]);
+        install.arg(tools.join(name)).run()?;
     }
     Ok(tools)
 }
 
-/// Returns the file in `directory` with the first of these endings that any file has.
+/// Returns the file in `directory` with the first of these endings that any file has. No other file may have that ending.
 fn one_of(directory: &Path, endings: &[&str]) -> Result<PathBuf> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         names.push(entry?.path());
     }
-    let with = |ending: &&str| names.iter().find(|path| path.to_string_lossy().ends_with(*ending)).cloned();
-    endings.iter().find_map(with).with_context(|| format!("{}: no file ends in {endings:?}", directory.display()))
+    for ending in endings {
+        let found: Vec<_> = names.iter().filter(|path| path.to_string_lossy().ends_with(ending)).collect();
+        match found[..] {
+            [] => {}
+            [path] => return Ok(path.clone()),
+            _ => bail!("several files end in {ending}: {found:?}"),
+        }
+    }
+    bail!("{}: no file ends in {endings:?}", directory.display())
 }

@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::command::command;
 use crate::harness::tools::{Missing, Tool};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -26,7 +27,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// Returns a command that runs a program for Windows in a directory.
 fn wine(directory: &Path, program: &Path) -> Result<Command> {
-    let mut command = Command::new(Tool::Wine.path()?);
+    let mut command = command(Tool::Wine.path()?);
     let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine");
     command.current_dir(directory).env("WINEPREFIX", prefix).env("WINEDEBUG", "-all").arg(program);
     Ok(command)

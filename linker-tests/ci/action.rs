@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use yaml_rust2::{Yaml, YamlLoader};
 
 use super::{Ended, end, project, root};
+use crate::harness::command::command;
 
 /// Result of a run.
 struct Job {
@@ -68,7 +68,7 @@ fn run_step(step: &Yaml, directory: &Path, values: &mut HashMap<String, String>)
     ensure!(step["shell"].as_str() == Some("bash"), "a composite action has to say its shell");
     let output = directory.join("output");
     std::fs::write(&output, "")?;
-    let mut command = Command::new("bash");
+    let mut command = command("bash");
     command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]).current_dir(directory);
     for (name, value) in step["env"].as_hash().into_iter().flatten() {
         let (name, value) = (name.as_str().context("a name")?, value.as_str().context("a value")?);

@@ -2,11 +2,11 @@
 //! changes.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Result, ensure};
 
 use super::{end, policy, root};
+use crate::harness::command::command;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
@@ -44,7 +44,7 @@ fn build(directory: &Path, generator: &str, program: &str) -> Result<()> {
         .arg(format!("-DMODULES={}", root().join("scripts/cmake").display()))
         .arg(format!("-DFATBIN_PROGRAM={fatbin}"))
         .run()?;
-    let build = || end(Command::new(&cmake).args(["--build", "build"]).current_dir(directory));
+    let build = || end(command(&cmake).args(["--build", "build"]).current_dir(directory));
     build()?.must_be(0, " passed")?;
     build()?.must_be(0, "")?;
     // Only the policy changes. The build runs twice: a failed build must not be up to date.

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
+use crate::harness::tools::path_with;
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
@@ -47,10 +48,7 @@ fn project(directory: &Path, arch: &str) -> Result<()> {
 
 /// Returns `PATH` with the directory of the program under test at the front.
 fn path_with_program() -> Result<std::ffi::OsString> {
-    let directory = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().context("the program is in a directory")?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let directories = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
-    Ok(std::env::join_paths(directories)?)
+    path_with(Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().context("the program is in a directory")?)
 }
 
 fn root() -> PathBuf {

@@ -14,8 +14,9 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use super::Side;
+use crate::harness::command::command;
 use crate::harness::step::{Done, Step};
-use crate::harness::tools::{Tool, llvm_tool};
+use crate::harness::tools::{Tool, llvm_tool, path_with};
 use crate::harness::trial::{completion, fresh_directory};
 use crate::linker_wrapper::{kernel, stand_ins};
 
@@ -198,12 +199,10 @@ impl Client {
 
     /// Returns a command in the directory, with CUDA's tools in its path if it needs them.
     fn command(&self, directory: &Path, program: &Path) -> Result<Command> {
-        let mut command = Command::new(program);
+        let mut command = command(program);
         command.current_dir(directory);
         if self.source == Source::Cuda {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            let path = std::iter::once(stand_ins(directory)?).chain(std::env::split_paths(&path));
-            command.env("PATH", std::env::join_paths(path)?);
+            command.env("PATH", path_with(&stand_ins(directory)?)?);
         }
         Ok(command)
     }

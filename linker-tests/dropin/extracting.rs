@@ -133,15 +133,13 @@ fn make_binaries(pair: &Pair, directory: &Path) -> Result<()> {
     )?;
     std::fs::copy(directory.join("in.bin"), directory.join("in.bin.o"))?;
     pack("nested.bin", "--image=file=../in.bin.o,triple=tN,arch=aN,kind=openmp --image=file=../one.o,triple=tN")?;
-    let fixture = |name: &str| fixture(name).map(|path| path.display().to_string());
+    for name in ["answer-sm_90.cubin", "answer-gfx90a.hsaco"] {
+        std::fs::copy(fixture(name)?, directory.join(name))?;
+    }
     pack(
         "real.bin",
-        &format!(
-            "--image=file={},triple=tA,arch=a1 --image=file={},triple=tN --image=file={},triple=tA",
-            fixture("answer-sm_90.cubin")?,
-            fixture("answer-gfx90a.hsaco")?,
-            fixture("answer-sm_90.cubin")?
-        ),
+        "--image=file=../answer-sm_90.cubin,triple=tA,arch=a1 --image=file=../answer-gfx90a.hsaco,triple=tN \
+         --image=file=../answer-sm_90.cubin,triple=tA",
     )?;
     pack("nothing.bin", "--image=file=../one.o")?;
     pack("none.bin", "--image=file")

@@ -15,10 +15,12 @@ use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
+
+use crate::harness::command::command;
 
 pub fn trials() -> Vec<Trial> {
     let all = [options::trials(), packing::trials(), extracting::trials(), bundling::trials(), clients::trials()];
@@ -129,11 +131,10 @@ impl Pair {
         }
         std::fs::create_dir(&run)?;
         (call.prepare)(&run)?;
-        let mut command = Command::new(&program);
+        let mut command = command(&program);
         command
             .args(&call.arguments)
             .current_dir(&run)
-            .env_remove("TERM")
             .env("FATBIN_LLVM", self.release)
             .envs(call.variables.iter().copied());
         command.stdin(call.stdin.map_or(Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?);

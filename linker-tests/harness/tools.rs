@@ -3,10 +3,14 @@
 //! A lookup returns the tool's path or the error [`Missing`], which decides at the end of the trial between "ignored" and
 //! "failed". Trials cannot forget the check, and each tool is defined in one place.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
+
+use super::trial::fresh_directory;
 
 /// Release of the reference tools. Compiler and runtime must be of one release: the layout of an offload entry differs
 /// between releases.
@@ -206,14 +210,24 @@ impl Linker {
     }
 }
 
-/// Returns a directory in which `linker` is named `ld`.
+/// Returns a directory in which `linker` is named `ld`. The link of an earlier run may lead elsewhere.
 fn directory_with_ld(linker: &Path) -> Result<PathBuf> {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wild");
-    std::fs::create_dir_all(&directory)?;
-    match std::os::unix::fs::symlink(linker, directory.join("ld")) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
-        _ => Ok(directory),
+    static DIRECTORY: Mutex<Option<PathBuf>> = Mutex::new(None);
+    // A trial that failed while it held the lock left the value unchanged.
+    let mut made = DIRECTORY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(directory) = &*made {
+        return Ok(directory.clone());
     }
+    let directory = fresh_directory("wild", "bin")?;
+    std::os::unix::fs::symlink(linker, directory.join("ld"))?;
+    Ok(made.insert(directory).clone())
+}
+
+/// Returns `PATH` with a directory at the front.
+pub fn path_with(directory: &Path) -> Result<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
+    Ok(std::env::join_paths(directories)?)
 }
 
 /// Finds a program in `PATH`.
@@ -257,12 +271,20 @@ fn file(directory: &Path, name: &str) -> Option<PathBuf> {
 
 /// Finds a file by its name, optionally followed by a version, in a directory or below it.
 pub fn find_in(directory: &Path, name: &str) -> Option<PathBuf> {
-    let directories = || std::fs::read_dir(directory).ok().into_iter().flatten().flatten().map(|entry| entry.path());
-    let below = || directories().filter(|path| path.is_dir()).find_map(|directory| find_in(&directory, name));
+    let directories = || entries(directory).into_iter().filter(|path| path.is_dir());
+    let below = || directories().find_map(|directory| find_in(&directory, name));
     file(directory, name).or_else(|| starting_with(directory, &format!("{name}."))).or_else(below)
 }
 
 fn starting_with(directory: &Path, prefix: &str) -> Option<PathBuf> {
-    let names = std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
-    names.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))).min()
+    let is_match = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+    entries(directory).into_iter().find(is_match)
+}
+
+/// Returns the paths in a directory, sorted: of several matches, the same one is found on every file system.
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).ok().into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }

@@ -5,11 +5,11 @@
 //! `matrix/rows` compares the two lists.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Result, ensure};
 
 use super::images::Images;
+use crate::harness::command::command;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Row {
@@ -164,7 +164,7 @@ impl Row {
 pub fn match_the_program(directory: &Path) -> Result<()> {
     let images = Images::write(directory)?;
     for (kind, abi) in [("openmp", "none"), ("cuda", "llvm10"), ("hip", "llvm10"), ("sycl", "llvm10")] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fatbin"));
+        let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
         command.args(["wrap", "--kind", kind, "--abi", abi, "-o"]).arg(directory.join("none.o")).args(images.of(kind));
         let message = String::from_utf8(command.output()?.stderr)?;
         let mut known: Vec<&str> = message.split([' ', ',', ':', ';', ']', ')', '\n']).collect();

@@ -112,8 +112,9 @@ fn write_bundle(directory: &Path, ids: &[&str]) -> Result<()> {
 /// Returns the result of `select` for the only bundle in a file.
 fn answer(directory: &Path, device: &str, file: &str) -> Result<Value> {
     // The exit status is 1 if no image is selected, which is a valid result.
-    let select = format!("{} select --json --device {device} {file} || [ $? = 1 ]", env!("CARGO_BIN_EXE_fatbin"));
-    let done = Step::new(directory, "sh").args(["-c", &select]).run()?;
+    let select = "\"$0\" select --json --device \"$1\" \"$2\" || [ $? = 1 ]";
+    let step = Step::new(directory, "sh").args(["-c", select, env!("CARGO_BIN_EXE_fatbin"), device, file]);
+    let done = step.run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let choices = document["files"][0]["choices"].as_array().context("choices")?;
     ensure!(choices.len() == 1 && choices[0]["answers"].as_array().is_some_and(|it| it.len() == 1), "{}", done.stdout);

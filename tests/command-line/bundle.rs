@@ -108,13 +108,11 @@ fn accepts_an_input_as_the_output() {
 fn reads_a_bundle_from_a_pipe_and_writes_one_to_a_pipe() {
     let sandbox = sandbox();
     let line = format!(
-        "{0} bundle --type bc {1} -o - | {0} unbundle --target {TWO}=- - | cmp - two && {0} bundle --type bc \
-         --compress {1} -o - | {0} list -",
-        env!("CARGO_BIN_EXE_fatbin"),
+        "fatbin bundle --type bc {0} -o - | fatbin unbundle --target {TWO}=- - | cmp - two && fatbin bundle --type bc \
+         --compress {0} -o - | fatbin list -",
         targets()
     );
-    let run = crate::run(std::process::Command::new("sh").args(["-c", &line]).current_dir(sandbox.path(".")));
-    assert_eq!(run.ok(), format!("{HOST}\n{ONE}\n{TWO}\n"));
+    assert_eq!(sandbox.shell(&line).ok(), format!("{HOST}\n{ONE}\n{TWO}\n"));
 }
 
 #[test]
@@ -416,14 +414,13 @@ fn links_a_bundled_host_object_and_unbundles_the_original_bytes() {
     let sandbox = Sandbox::new();
     sandbox.file("host.c", fixture("host.c")).file("one", "code");
     let cc = |line: &str| {
-        let run = crate::run(std::process::Command::new("cc").args(line.split(' ')).current_dir(sandbox.path(".")));
-        run.ok();
+        crate::run(sandbox.command("cc").args(line.split(' '))).ok();
     };
     sandbox.file("main.c", "int main(void) { return 0; }\n");
     cc("-c main.c -o main.o");
     sandbox.fatbin(&format!("bundle --type o --target {HOST}=main.o --target {ONE}=one -o b.o")).ok();
     cc("b.o -o program");
-    assert!(crate::run(&mut std::process::Command::new(sandbox.path("program"))).ok().is_empty());
+    assert!(crate::run(&mut sandbox.command(sandbox.path("program"))).ok().is_empty());
     let program = sandbox.read("program");
     assert!(!program.windows(MAGIC.len()).any(|window| window == MAGIC), "linkers leave the sections out");
     sandbox.fatbin(&format!("unbundle --type o --target {HOST}=restored.o b.o")).ok();

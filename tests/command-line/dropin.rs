@@ -1,18 +1,15 @@
 //! The program under the names of LLVM tools.
 
-use std::process::Command;
-
 use crate::{Run, Sandbox};
 
 /// Runs the program under another name, with arguments separated by white space.
 pub fn called(sandbox: &Sandbox, name: &str, arguments: &str) -> Run {
     let link = sandbox.path(name);
     if !link.exists() {
-        std::fs::hard_link(env!("CARGO_BIN_EXE_fatbin"), &link)
-            .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_fatbin"), &link).map(|_| ()))
-            .unwrap();
+        // Not a copy: a program that this process still has open, or a command that another test starts, cannot be run.
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), &link).unwrap();
     }
-    let mut run = crate::run(Command::new(&link).args(arguments.split_whitespace()).current_dir(sandbox.path(".")));
+    let mut run = crate::run(sandbox.command(&link).args(arguments.split_whitespace()));
     // Messages begin with the path of the tool.
     run.err = run.err.replace(link.to_str().unwrap(), name);
     run
@@ -99,21 +96,16 @@ fn release_is_that_of_the_name_then_the_variable_then_the_directory() {
         ("clang-offload-packager-22.1", Some("llvm15"), 4),
     ];
     for (link, variable, kind) in cases {
-        let mut command = Command::new(name(link));
-        command.args(["-o", "out", "--image=file=a.o,triple=t,kind=hip"]).current_dir(sandbox.path("."));
-        match variable {
-            Some(value) => command.env("FATBIN_LLVM", value),
-            None => command.env_remove("FATBIN_LLVM"),
-        };
-        crate::run(&mut command).ok();
+        let mut command = sandbox.command(name(link));
+        command.args(["-o", "out", "--image=file=a.o,triple=t,kind=hip"]);
+        crate::run(command.envs(variable.map(|value| ("FATBIN_LLVM", value)))).ok();
         assert_eq!(offload_kind(&sandbox, "out"), kind, "{link}, {variable:?}");
     }
     // Without a release, the name is that of a tool which LLVM 20 called last with these numbers.
     sandbox.fatbin("install-links links").ok();
     assert!(!name("fatbin-llvm").exists());
-    let mut command = Command::new(name("clang-offload-packager"));
-    command.args(["-o", "out", "--image=file=a.o,triple=t,kind=hip"]).current_dir(sandbox.path("."));
-    crate::run(command.env_remove("FATBIN_LLVM")).ok();
+    let mut command = sandbox.command(name("clang-offload-packager"));
+    crate::run(command.args(["-o", "out", "--image=file=a.o,triple=t,kind=hip"])).ok();
     assert_eq!(offload_kind(&sandbox, "out"), 3);
 
     let run = crate::run(command.env("FATBIN_LLVM", "x"));
@@ -133,7 +125,7 @@ fn install_links_asks_a_compiler_for_its_release() {
         // another test, and cannot be run until that child calls exec.
         let script = format!("#!/bin/sh\necho '{text}'\n");
         let write = ["-c", "printf %s \"$0\" > clang && chmod +x clang", &script];
-        crate::run(Command::new("sh").args(write).current_dir(sandbox.path("."))).ok();
+        crate::run(sandbox.command("sh").args(write)).ok();
         sandbox.fatbin("install-links --for ./clang links")
     };
     compiler("Debian clang version 16.0.6 (15~deb12u1)").ok();
@@ -180,7 +172,7 @@ fn help_survives_a_closed_pipe_and_a_full_disk() {
     let sandbox = Sandbox::new();
     called(&sandbox, "llvm-offload-binary", "--version").ok();
     let help = |to: std::process::Stdio| {
-        let mut command = Command::new(sandbox.path("llvm-offload-binary"));
+        let mut command = sandbox.command(sandbox.path("llvm-offload-binary"));
         let output = command.arg("--help").stdout(to).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
@@ -200,7 +192,7 @@ fn install_links_replaces_links_and_nothing_else() {
         let out = sandbox.fatbin("install-links tools/bin").ok();
         assert!(out.lines().any(|line| line == "tools/bin/llvm-offload-binary"), "{out}");
         for link in out.lines() {
-            let version = crate::run(Command::new(sandbox.path(link)).arg("--version")).ok();
+            let version = crate::run(sandbox.command(sandbox.path(link)).arg("--version")).ok();
             assert!(version.starts_with("fatbin "), "{link}: {version}");
         }
         assert_eq!(std::fs::read_dir(sandbox.path("tools/bin")).unwrap().count(), out.lines().count());

@@ -45,7 +45,7 @@ fn index_lists_source_target_and_hash_of_each_file() {
         let entry = &index["images"][number];
         let file = format!("out/{}", entry["file"].as_str().unwrap());
         assert_eq!(entry["size"], sandbox.read(image).len());
-        let sum = run(std::process::Command::new("sha256sum").arg(sandbox.path(&file))).ok();
+        let sum = run(sandbox.command("sha256sum").arg(sandbox.path(&file))).ok();
         assert_eq!(entry["sha256"], sum.split_whitespace().next().unwrap());
         assert_eq!((&entry["source"]["path"], &entry["source"]["number"]), (&"w.o".into(), &number.into()));
         let address = entry["source"]["address"].as_str().unwrap();
@@ -205,8 +205,7 @@ fn extracts_more_files_than_may_be_open() {
     for number in 0..100 {
         sandbox.fixture("answer-sm_90.cubin", &format!("{number}.cubin"));
     }
-    let script = format!("ulimit -n 24; {} extract *.cubin -o out | wc -l", env!("CARGO_BIN_EXE_fatbin"));
-    let run = run(std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path(".")));
+    let run = sandbox.shell("ulimit -n 24; fatbin extract *.cubin -o out | wc -l");
     assert_eq!((run.out.trim(), run.err.as_str()), ("100", ""));
 }
 

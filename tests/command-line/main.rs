@@ -4,6 +4,8 @@ mod bad_input;
 mod bundle;
 mod bundle_archives;
 mod check;
+#[path = "../../linker-tests/harness/command.rs"]
+mod command;
 mod diff;
 mod documents;
 mod dropin;
@@ -26,6 +28,7 @@ mod terminal;
 mod verify;
 mod wrap;
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -80,8 +83,19 @@ impl Sandbox {
 
     /// Runs `fatbin` in the directory with arguments separated by white space.
     fn fatbin(&self, arguments: &str) -> Run {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fatbin"));
-        run(command.args(arguments.split_whitespace()).current_dir(self.directory.path()))
+        run(self.command(env!("CARGO_BIN_EXE_fatbin")).args(arguments.split_whitespace()))
+    }
+
+    /// Runs a shell script in the directory, in which `fatbin` is the program.
+    fn shell(&self, script: &str) -> Run {
+        run(self.command("sh").args(["-c", script]).env("PATH", path_with_program()))
+    }
+
+    /// Returns a command in the directory.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = command::command(program);
+        command.current_dir(self.directory.path());
+        command
     }
 }
 
@@ -100,6 +114,13 @@ fn run(command: &mut Command) -> Run {
         out: String::from_utf8(stdout).unwrap(),
         err: String::from_utf8(stderr).unwrap(),
     }
+}
+
+/// Returns `PATH` with the directory of the program at the front.
+fn path_with_program() -> OsString {
+    let directory = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().unwrap().to_owned();
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::join_paths(std::iter::once(directory).chain(std::env::split_paths(&path))).unwrap()
 }
 
 fn fixture(name: &str) -> Vec<u8> {

@@ -71,12 +71,9 @@ fn packs_over_an_input_and_to_a_pipe() {
     sandbox.fatbin("pack -o out a").ok();
     sandbox.fatbin("pack -o a a").ok();
     assert_eq!(sandbox.read("a"), sandbox.read("out"));
-    let script = "$0 pack -o - out --image file=out,triple=nested | $0 extract - --to - | cmp - $1";
-    let mut shell = std::process::Command::new("sh");
-    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
-    let script = script.replace("-o - out --image", "-o - --image");
-    shell.args(["-c", &script, env!("CARGO_BIN_EXE_fatbin"), fixture]).current_dir(sandbox.path("."));
-    assert_eq!(crate::run(&mut shell).ok(), "");
+    sandbox.fixture("answer-gfx90a.hsaco", "image");
+    let script = "fatbin pack -o - --image file=out,triple=nested | fatbin extract - --to - | cmp - image";
+    assert_eq!(sandbox.shell(script).ok(), "");
 }
 
 #[test]

@@ -4,7 +4,6 @@
 //! "Sample files" in `docs/guide/README.md`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::{Sandbox, fixture};
 
@@ -54,12 +53,9 @@ fn without_linker_numbers(text: &str) -> String {
 }
 
 fn run_examples(sandbox: &Sandbox, page: &Path) -> usize {
-    let program = Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let examples = examples(&std::fs::read_to_string(page).unwrap());
     for Example { command, output } in &examples {
-        let both = format!("{{ {command}\n}} 2>&1");
-        let run = crate::run(Command::new("sh").args(["-c", &both]).env("PATH", &path).current_dir(sandbox.path(".")));
+        let run = sandbox.shell(&format!("{{ {command}\n}} 2>&1"));
         let (found, expected) = (without_linker_numbers(&run.out), without_linker_numbers(output));
         assert_eq!(found, expected, "{}: $ {command}\n{}", page.display(), run.out);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Sandbox, run};
+use crate::Sandbox;
 
 /// Returns the offset of the first offload binary of an object.
 fn container(object: &[u8]) -> usize {
@@ -138,7 +138,7 @@ fn hash_is_that_of_the_decompressed_image() {
     let document: Value = serde_json::from_str(&out).unwrap();
     let hash = |file: usize| document["files"][file]["containers"][0]["images"][0]["sha256"].clone();
     // sha256sum fixtures/answer-gfx90a.hsaco
-    let sum = crate::run(std::process::Command::new("sha256sum").arg(sandbox.path("a"))).ok();
+    let sum = crate::run(sandbox.command("sha256sum").arg("a")).ok();
     assert_eq!(hash(0), sum.split_whitespace().next().unwrap());
     assert_eq!((hash(1), hash(2)), (hash(0), hash(0)));
 }
@@ -230,10 +230,8 @@ fn searches_a_file_without_section_headers() {
 fn ignores_a_closed_pipe() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a");
-    let fatbin = env!("CARGO_BIN_EXE_fatbin");
     let files = "a ".repeat(3000);
-    let script = format!("{fatbin} scan {files} 2>err | head -n 1 >/dev/null");
-    run(std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path("."))).ok();
+    sandbox.shell(&format!("fatbin scan {files} 2>err | head -n 1 >/dev/null")).ok();
     assert_eq!(sandbox.read("err"), b"");
 }
 

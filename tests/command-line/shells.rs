@@ -1,7 +1,5 @@
 //! `fatbin completions` and `fatbin man`: files for packages of the program.
 
-use std::process::Command;
-
 use crate::Sandbox;
 
 #[test]
@@ -25,7 +23,7 @@ fn bash_completes_a_command_and_its_options() {
             ". ./completions; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
              _fatbin fatbin \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\""
         );
-        crate::run(Command::new("bash").args(["-c", &script]).current_dir(sandbox.directory.path())).ok()
+        crate::run(sandbox.command("bash").args(["-c", &script])).ok()
     };
     assert_eq!(complete("fatbin insp"), "inspect\n");
     assert_eq!(complete("fatbin scan --nd"), "--ndjson\n");

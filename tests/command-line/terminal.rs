@@ -33,13 +33,11 @@ fn does_not_wrap_tables_in_a_pipe() {
 
 #[cfg(target_os = "linux")]
 mod at_a_terminal {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
     use std::fs::File;
     use std::io::Read;
     use std::os::fd::OwnedFd;
-    use std::process::Command;
-
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    use rustix::termios::{Winsize, tcsetwinsize};
 
     use super::{Sandbox, contradicting};
 
@@ -57,9 +55,8 @@ mod at_a_terminal {
     /// Returns the output of a shell script on a terminal, with its control sequences.
     fn shown(sandbox: &Sandbox, columns: u16, script: &str, variable: (&str, &str)) -> String {
         let (mut person, program) = terminal(columns);
-        let script = script.replace("fatbin", env!("CARGO_BIN_EXE_fatbin"));
-        let mut command = Command::new("sh");
-        command.args(["-c", &script]).current_dir(sandbox.path(".")).env("TERM", "xterm").env_remove("NO_COLOR");
+        let mut command = sandbox.command("sh");
+        command.args(["-c", script]).env("PATH", crate::path_with_program()).env("TERM", "xterm");
         command.env(variable.0, variable.1).stdout(program.try_clone().unwrap()).stderr(program);
         let mut child = command.spawn().unwrap();
         // Close the program's end here: otherwise, reading never ends.
@@ -85,8 +82,9 @@ mod at_a_terminal {
     #[test]
     fn shows_a_progress_bar_and_removes_it() {
         let sandbox = Sandbox::new();
-        sandbox.fixture("answer-gfx90a.hsaco", "a");
-        let script = "(sleep 0.8; cat a) | fatbin scan - a a";
+        sandbox.fixture("answer-gfx90a.hsaco", "a").file("zeros", vec![0; 1 << 20]);
+        // A pipe holds less than the zeros: when `sleep` starts, fatbin is reading and counts the time until the bar appears.
+        let script = "(cat a zeros; sleep 0.8) | fatbin scan - a a";
         let text = shown(&sandbox, 80, &format!("{script} >table"), ("A", "b"));
         assert!(text.contains("3/3 files") || text.contains("2/3 files") || text.contains("1/3 files"), "{text:?}");
         assert!(text.ends_with("\u{1b}[2K") || text.ends_with('\r'), "the line is cleared: {text:?}");

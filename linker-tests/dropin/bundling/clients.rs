@@ -6,7 +6,6 @@
 //! objects with a layout by llvm-objcopy by their sections.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
@@ -14,6 +13,7 @@ use object::{Object, ObjectSection};
 
 use super::same::What;
 use crate::dropin::Side;
+use crate::harness::command::command;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -100,7 +100,7 @@ fn prepare(directory: &Path, side: Side) -> Result<PathBuf> {
 
 /// Compiles in the directory, and checks the calls of the bundler.
 fn compile(directory: &Path, line: &str, calls: &[&str]) -> Result<()> {
-    let mut command = Command::new(Tool::Clang.path()?);
+    let mut command = command(Tool::Clang.path()?);
     command.current_dir(directory).args(["-v", "-Btools", "--no-offload-new-driver"]);
     if !line.starts_with("--hip-link") {
         command.args(["-x", if line.starts_with("-c kernel.hipi") { "hip-cpp-output" } else { "hip" }]);

@@ -91,7 +91,7 @@ fn cyclonedx_lists_files_and_their_images_with_hashes() {
         (&document["components"][0]["name"], &image["name"]),
         (&json!("cuda.o"), &json!("nvptx64-nvidia-cuda sm_90 elf"))
     );
-    let sum = crate::run(std::process::Command::new("sha256sum").arg(sandbox.path("sm90"))).ok();
+    let sum = crate::run(sandbox.command("sha256sum").arg("sm90")).ok();
     assert_eq!(image["hashes"], json!([{ "alg": "SHA-256", "content": sum.split_whitespace().next().unwrap() }]));
 }
 

@@ -118,13 +118,15 @@ impl Cell<'_> {
         if theirs.status != 0 {
             return Ok(false);
         }
-        for (side, result) in [(Side::Theirs, &theirs), (Side::Ours, &ours)] {
+        // Equal bundles are unbundled once.
+        let sides = [(Side::Theirs, &theirs), (Side::Ours, &ours)];
+        let different = if theirs.left == ours.left { &sides[1..] } else { &sides[..] };
+        for (side, result) in different {
             let Some(DirectoryEntry::File { bytes, .. }) = result.left.get("bundle") else {
                 anyhow::bail!("{line}: no bundle")
             };
-            std::fs::write(pair.directory.join(format!("{side:?}.bundle")), bytes)?;
-        }
-        for bundle in ["Theirs.bundle", "Ours.bundle"] {
+            let bundle = &format!("{side:?}.bundle");
+            std::fs::write(pair.directory.join(bundle), bytes)?;
             let verbose = if line.contains("-verbose") { " -verbose" } else { "" };
             let list = format!("-type={file_type} -list -input=../{bundle}{verbose}");
             let (listed, _) = same::calls(pair, &Call::line(&list))?;

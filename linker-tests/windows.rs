@@ -3,8 +3,9 @@
 //! `scripts/windows` builds it. The trials may be left out even in strict mode: the build includes Rust's standard library
 //! and takes minutes.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
@@ -25,12 +26,14 @@ pub fn trials() -> Vec<Trial> {
     })]
 }
 
-/// Returns a command that runs a program for Windows in a directory.
-fn wine(directory: &Path, program: &Path) -> Result<Command> {
+/// Runs a program for Windows in a directory. Its output goes to files: services of Wine outlive it and keep pipes open.
+fn wine(directory: &Path, program: &Path, arguments: &[&str]) -> Result<Output> {
     let mut command = command(Tool::Wine.path()?);
     let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine");
-    command.current_dir(directory).env("WINEPREFIX", prefix).env("WINEDEBUG", "-all").arg(program);
-    Ok(command)
+    command.current_dir(directory).env("WINEPREFIX", prefix).env("WINEDEBUG", "-all").arg(program).args(arguments);
+    let [stdout, stderr] = ["stdout", "stderr"].map(|name| directory.join(name));
+    command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
+    Ok(Output { status: command.status()?, stdout: std::fs::read(stdout)?, stderr: std::fs::read(stderr)? })
 }
 
 fn fatbin() -> Result<PathBuf> {
@@ -42,7 +45,7 @@ fn fatbin() -> Result<PathBuf> {
 /// Every printed path exists, can be run, and is replaced by a second call; a file of another kind is left alone.
 fn installs_executables(directory: &Path) -> Result<()> {
     let program = fatbin()?;
-    let install = || -> Result<Output> { Ok(wine(directory, &program)?.args(["install-links", "tools"]).output()?) };
+    let install = || wine(directory, &program, &["install-links", "tools"]);
     let tools = directory.join("tools");
     for _ in 0..2 {
         let run = install()?;
@@ -56,7 +59,7 @@ fn installs_executables(directory: &Path) -> Result<()> {
         ensure!(std::fs::read_dir(&tools)?.count() == printed.lines().count(), "other files than were printed");
     }
     std::fs::copy(Path::new(BUILD).join(LIBRARY), tools.join(LIBRARY)).context(LIBRARY)?;
-    let version = wine(directory, &tools.join("llvm-offload-binary.exe"))?.arg("--version").output()?;
+    let version = wine(directory, &tools.join("llvm-offload-binary.exe"), &["--version"])?;
     ensure!(version.stdout.starts_with(b"fatbin "), "{version:?}");
 
     std::fs::write(tools.join("llvm-offload-wrapper.exe"), "another program")?;

@@ -11,7 +11,7 @@ pub fn extract(path: &Path, arch: &str, directory: &Path) -> Result<usize, Box<d
     let scan = Scan::new(&input)?;
     let mut count = 0;
     for image in scan.images().filter(|image| image.image().arch.as_deref() == Some(arch)) {
-        let extension = image.image().image_kind.extension();
+        let extension = image.image().extension();
         let bytes = image.bytes(Limit::default()).map_err(|error| error.in_file(path))?;
         std::fs::write(directory.join(format!("{}.{extension}", image.index())), &*bytes)?;
         count += 1;

@@ -30,8 +30,10 @@
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`page`] | the page of `--html` in a browser |
+//! | [`fatbinary`] | containers that NVIDIA's fatbinary writes: LTO-IR, groups, suffixes of architectures |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
+//! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
 //! | [`ci`] | the GitHub action, the pre-commit hook and the CMake function |
 //! | [`windows`] | the program for Windows under Wine |
@@ -48,6 +50,7 @@ mod ci;
 mod debian;
 mod dropin;
 mod false_magics;
+mod fatbinary;
 mod harness;
 mod inspect;
 mod ir;
@@ -57,6 +60,7 @@ mod matrix;
 mod page;
 mod real_files;
 mod runtimes;
+mod truncated;
 mod upstream_bugs;
 mod versions;
 mod windows;
@@ -103,6 +107,8 @@ fn trials() -> Result<Vec<Trial>> {
         trials.extend(trial::of_case(case));
     }
     trials.extend(false_magics::trials());
+    trials.extend(truncated::trials());
+    trials.extend(fatbinary::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());

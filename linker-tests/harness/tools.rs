@@ -38,6 +38,7 @@ pub enum Tool {
     Dwarfdump,
     Cxxfilt,
     Ptxas,
+    Fatbinary,
     Cuobjdump,
     Chromium,
     Chromedriver,
@@ -108,6 +109,7 @@ impl Tool {
             Tool::Dwarfdump => llvm_program("llvm-dwarfdump"),
             Tool::Cxxfilt => llvm_program("llvm-cxxfilt"),
             Tool::Ptxas => file(&fetched("cuda-tools"), "ptxas"),
+            Tool::Fatbinary => file(&fetched("cuda-tools"), "fatbinary"),
             Tool::Cuobjdump => file(&fetched("cuda-tools"), "cuobjdump"),
             Tool::Chromium => in_path("chromium"),
             Tool::Chromedriver => in_path("chromedriver"),
@@ -131,6 +133,7 @@ impl Tool {
             }
             Tool::Wine => return Missing::optional("wine", "scripts/windows installs it"),
             Tool::Ptxas => return not_fetched("ptxas"),
+            Tool::Fatbinary => return not_fetched("fatbinary"),
             Tool::Cuobjdump => return not_fetched("cuobjdump"),
             Tool::Cc => ("cc", "gcc"),
             Tool::Bfd => ("ld.bfd", "binutils"),

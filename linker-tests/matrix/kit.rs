@@ -123,7 +123,7 @@ fn source(name: &str) -> PathBuf {
 }
 
 fn entry_flags(row: &Row) -> Vec<String> {
-    let mut flags = vec!["-DENTRIES".to_owned(), format!("-DKIND={}", row.kind_bit())];
+    let mut flags = vec!["-DENTRIES".to_owned(), format!("-DKIND={}", row.kind_number())];
     flags.extend(row.section.map(|section| format!("-DSECTION={section}")));
     if row.layout == Layout::Old {
         flags.push("-DOLD_ENTRIES".to_owned());

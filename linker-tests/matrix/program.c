@@ -3,7 +3,7 @@
  * Each symbol holds its own name, by which the judge identifies it. With ENTRIES the offload entries are here, as a compiler
  * would write them; without it they come from `fatbin wrap --entry`, and the judge must print the same for both:
  *
- *     -DENTRIES -DSECTION=name -DKIND=1|2|4 [-DOLD_ENTRIES]
+ *     -DENTRIES -DSECTION=name -DKIND=1|2|3|4 [-DOLD_ENTRIES]
  *
  * rows.rs repeats the list of entries as options.
  */

@@ -135,18 +135,20 @@ impl Row {
     /// Returns the judge for this row.
     pub fn judge(&self) -> &'static str {
         match (self.kind, self.abi, self.layout) {
-            ("sycl", "main", _) => "sycl-main",
+            ("sycl", "llvm23" | "main", _) => "sycl-main",
             (_, _, Layout::Old) => "old",
             (_, _, Layout::New) => "new",
         }
     }
 
     /// Returns the kind as an entry records it.
-    pub fn kind_bit(&self) -> u32 {
-        match self.kind {
-            "openmp" => 1,
-            "cuda" => 2,
-            "hip" => 4,
+    pub fn kind_number(&self) -> u32 {
+        match (self.kind, self.abi) {
+            ("openmp", _) => 1,
+            ("cuda", _) => 2,
+            // Kinds are bits since LLVM 21.
+            ("hip", "llvm20") => 3,
+            ("hip", _) => 4,
             _ => 8,
         }
     }

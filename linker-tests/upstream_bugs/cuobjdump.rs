@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use super::{CUOBJDUMP, LINUX, WINDOWS, bytes_of, cubin, fails_with, object, ours, ours_extracts, trial};
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
-use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
+use crate::harness::tools::Tool;
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -29,9 +29,8 @@ pub fn fat_binary(directory: &Path, name: &str, cubin: &Path) -> Result<()> {
 }
 
 fn fat_binary_for(directory: &Path, name: &str, sm: &str, cubin: &Path) -> Result<()> {
-    let tool = find_in(&fetched("cuda-tools"), "fatbinary").ok_or_else(|| not_fetched("fatbinary"))?;
     let image = format!("--image3=kind=elf,sm={sm},file={}", cubin.display());
-    Step::new(directory, tool).args(["-64", &format!("--create={name}"), &image]).run()?;
+    Step::new(directory, Tool::Fatbinary.path()?).args(["-64", &format!("--create={name}"), &image]).run()?;
     Ok(())
 }
 

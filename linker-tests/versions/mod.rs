@@ -5,6 +5,8 @@
 //!
 //! The value of the offload kind HIP is 3 before LLVM 21 and 4 since. The packagers of both sides write files for `fatbin`.
 
+use std::path::Path;
+
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
@@ -29,7 +31,8 @@ pub fn trials() -> Vec<Trial> {
         let name = format!("versions/hip-kind-of-{release}");
         Trial::ignorable_test(name, move || completion(finds_hip(release, value)))
     };
-    CASES.into_iter().map(trial).chain(HIP_KINDS.into_iter().map(kind)).collect()
+    let both = Trial::ignorable_test("versions/hip-kinds-in-one-file", || completion(finds_both_numbers_of_hip()));
+    CASES.into_iter().map(trial).chain(HIP_KINDS.into_iter().map(kind)).chain([both]).collect()
 }
 
 /// Releases of clang-offload-packager, and the value that they write for HIP.
@@ -37,6 +40,9 @@ const HIP_KINDS: [(u32, u8); 4] = [(15, 3), (16, 3), (19, 3), (22, 4)];
 
 /// Offset of the offload kind in a file with a single offload binary: the header, and the image kind before it.
 const OFFLOAD_KIND: usize = 32 + 2;
+
+/// First release whose packager extracts images.
+const EXTRACTS: u32 = 16;
 
 /// Packs an image for HIP with the packager of a release, and extracts it by its kind.
 fn finds_hip(release: u32, value: u8) -> Result<()> {
@@ -53,6 +59,53 @@ fn finds_hip(release: u32, value: u8) -> Result<()> {
     ensure!(listed.stdout.contains("  hip   "), "{}", listed.error("not listed as HIP"));
     fatbin(&["extract", "packed", "--kind", "hip", "--to", "image"])?;
     ensure!(std::fs::read(directory.join("image"))? == std::fs::read(&gpu)?, "the image differs");
+    Ok(())
+}
+
+/// Reads one file with binaries from before and after the change: fatbin finds both images, and the packager of a release
+/// those of its own number, whether the tool or the drop-in.
+fn finds_both_numbers_of_hip() -> Result<()> {
+    let directory = fresh_directory("versions", "hip-kinds-in-one-file")?;
+    let mut packed = Vec::new();
+    for (release, value) in HIP_KINDS {
+        let name = format!("clang-offload-packager-{release}");
+        let tool = in_path(&name).ok_or_else(|| Missing::new(&name, &format!("clang-tools-{release}")))?;
+        let drop_in = directory.join(&name);
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), &drop_in)?;
+        std::fs::write(directory.join("image.o"), format!("of LLVM {release}"))?;
+        let pack = |program: &Path, output: &str| {
+            let image = format!("--image=file=image.o,triple=amdgcn-amd-amdhsa,arch=gfx{release},kind=hip");
+            Step::new(&directory, program).args(["-o", output, &image]).run()
+        };
+        pack(&tool, "tool.bin")?;
+        pack(&drop_in, "drop-in.bin")?;
+        let [binary, other] = ["tool.bin", "drop-in.bin"].map(|name| std::fs::read(directory.join(name)));
+        let binary = binary?;
+        ensure!(binary[OFFLOAD_KIND] == value && other?[OFFLOAD_KIND] == value, "{release}: another kind than {value}");
+        packed.extend(binary);
+    }
+    std::fs::write(directory.join("packed"), packed)?;
+    let fatbin = |arguments: &[&str]| Step::new(&directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run();
+    let listed = fatbin(&["scan", "packed"])?;
+    ensure!(listed.stdout.matches(" hip ").count() == HIP_KINDS.len(), "{}", listed.error("not all are HIP"));
+    fatbin(&["extract", "packed", "--kind", "hip", "-o", "images"])?;
+    ensure!(std::fs::read_dir(directory.join("images"))?.count() == HIP_KINDS.len(), "not all images are extracted");
+    for (release, value) in HIP_KINDS.into_iter().filter(|(release, _)| *release >= EXTRACTS) {
+        let name = format!("clang-offload-packager-{release}");
+        let tool = in_path(&name).ok_or_else(|| Missing::new(&name, &format!("clang-tools-{release}")))?;
+        for (side, program) in [("tool", tool), ("drop-in", directory.join(&name))] {
+            for (other, number) in HIP_KINDS {
+                let output = format!("{side}-{release}-{other}");
+                let image = format!("--image=file={output},arch=gfx{other},kind=hip");
+                Step::new(&directory, &program).args(["packed", &image]).run()?;
+                let (found, expected) = (directory.join(&output).exists(), number == value);
+                ensure!(
+                    found == expected,
+                    "{side} of {release}: image of {other} found: {found}, expected: {expected}"
+                );
+            }
+        }
+    }
     Ok(())
 }
 

@@ -63,7 +63,8 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::DeviceElf
         | ContainerType::Ptx
         | ContainerType::Bitcode
-        | ContainerType::SpirV => &[],
+        | ContainerType::SpirV
+        | ContainerType::LtoIr => &[],
     }
 }
 

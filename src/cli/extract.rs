@@ -105,6 +105,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for error in result.refused {
         status = status.and(status::report(&error.into()));
     }
+    for error in result.skipped {
+        status::warn(&error.into());
+    }
     for error in result.unknown {
         status::warn(&error.into());
     }

@@ -1,6 +1,6 @@
 //! `fatbin inspect`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -11,9 +11,10 @@ use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
 use super::{Status, status, terminal};
+use crate::format::ImageKind;
 use crate::inventory::File;
 use crate::ops;
-use crate::report;
+use crate::report::{self, Screen};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 use crate::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage, KernelMatrix};
 
@@ -53,7 +54,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let (scanned, order, mut status) = scan_inputs(&arguments.inputs, options)?;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
-    let mut written = Ok(());
+    let mut tables = Tables { out: &mut out, screen: &screen, lto_ir: None, written: Ok(()) };
     let is_table = !arguments.json && !arguments.matrix && arguments.html.is_none();
     let mut images: Vec<Vec<InspectedImage<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
     let incomplete = ops::inspect(&scanned, &arguments.filter.filter(), options, &mut |found, inspection| {
@@ -65,11 +66,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         if !is_table {
             images[found.file].push(inspected);
-        } else if written.is_ok() {
-            written = out.write_all(report::inspection_table(path, &inspected, &screen).as_bytes());
+        } else {
+            tables.add(path, &inspected);
         }
     })?;
-    written?;
+    tables.finish()?;
     for error in incomplete.failed {
         status = status.and(status::report(&error.into()));
     }
@@ -92,6 +93,45 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(status)
+}
+
+/// Writes a table for each image. LTO-IR has none, and one line for all images of a file.
+struct Tables<'a, W> {
+    out: &'a mut W,
+    screen: &'a Screen,
+    /// File with LTO-IR, and the number of such images so far.
+    lto_ir: Option<(String, usize)>,
+    written: io::Result<()>,
+}
+
+impl<W: Write> Tables<'_, W> {
+    fn add(&mut self, path: &str, inspected: &InspectedImage<'_>) {
+        if self.lto_ir.as_ref().is_some_and(|(file, _)| file != path) {
+            self.end_file();
+        }
+        if inspected.image.image_kind == ImageKind::Nvvm {
+            self.lto_ir.get_or_insert((path.to_owned(), 0)).1 += 1;
+        } else {
+            self.write(&report::inspection_table(path, inspected, self.screen));
+        }
+    }
+
+    fn end_file(&mut self) {
+        if let Some((path, count)) = self.lto_ir.take() {
+            self.write(&report::lto_ir_line(&path, count));
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.written.is_ok() {
+            self.written = self.out.write_all(text.as_bytes());
+        }
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.end_file();
+        self.written
+    }
 }
 
 /// Scans all inputs, reports those that cannot be read, and returns the scanned files with the place of each input.

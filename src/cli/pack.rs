@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use super::Status;
 use super::access;
 use super::compression::CompressionArguments;
 use crate::format::offload_binary::Version;
 use crate::io::Input;
+use crate::llvm::{KindNumbers, NEWEST, RELEASES, Release};
 use crate::ops::{self, PackInput, PackOptions};
 use crate::target::OffloadKind;
 
@@ -34,6 +36,12 @@ pub struct Arguments {
     #[arg(value_name = "IMAGE")]
     images: Vec<PathBuf>,
 
+    /// Release of LLVM whose tools read the output
+    ///
+    /// It determines the format version and the numbers of offload kinds: HIP is 3 up to LLVM 20, and 4 since.
+    #[arg(long, value_name = "ABI", value_parser = release_names(), default_value = NEWEST.name)]
+    abi: String,
+
     /// Format version; LLVM up to 22 reads version 1
     #[arg(long, value_name = "N", value_parser = parse_version)]
     format_version: Option<Version>,
@@ -49,8 +57,9 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let compression = arguments.compression.compression("pack")?;
+    let release = Release::named(&arguments.abi).unwrap_or(NEWEST);
     let version = match (arguments.format_version, compression) {
-        (None, None) => Version::One,
+        (None, None) => release.packager.version,
         (None | Some(Version::Three), _) => Version::Three,
         (Some(version), None) => version,
         (Some(version), Some(_)) => {
@@ -59,7 +68,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let mut images = Vec::new();
     for text in &arguments.described {
-        let described = Described::parse(text).with_context(|| format!("--image {text}"))?;
+        let described = Described::parse(text, release.kinds).with_context(|| format!("--image {text}"))?;
         for file in described.files {
             let mut image = PackInput::read(Input::open(file, access::get())?, described.strings.clone(), version)?;
             image.offload_kind = described.offload_kind;
@@ -81,13 +90,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 #[derive(Debug, PartialEq, Eq)]
 struct Described {
     files: Vec<PathBuf>,
-    /// See [`OffloadKind::bit`].
+    /// Number of the offload kind.
     offload_kind: u16,
     strings: Vec<(String, String)>,
 }
 
 impl Described {
-    fn parse(text: &str) -> Result<Described> {
+    fn parse(text: &str, kinds: KindNumbers) -> Result<Described> {
         let mut described = Described { files: Vec::new(), offload_kind: 0, strings: Vec::new() };
         for part in text.split(',') {
             let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
@@ -99,7 +108,7 @@ impl Described {
                 }
                 "kind" => {
                     ensure!(described.offload_kind == 0, "duplicate key kind");
-                    described.offload_kind = offload_kind(value)?;
+                    described.offload_kind = offload_kind(value, kinds)?;
                 }
                 _ => described.add(key, value),
             }
@@ -117,12 +126,20 @@ impl Described {
     }
 }
 
-fn offload_kind(name: &str) -> Result<u16> {
+fn offload_kind(name: &str, kinds: KindNumbers) -> Result<u16> {
     match OffloadKind::from_name(name) {
         _ if name == "none" => Ok(0),
-        Some(kind) if kind.name() == name && kind != OffloadKind::Host => Ok(kind.bit()),
+        Some(kind) if kind.name() == name && kind != OffloadKind::Host => {
+            let number = kinds.number(kind);
+            ensure!(number != 0, "kind {name}: not supported before LLVM 21; raise --abi");
+            Ok(number)
+        }
         _ => bail!("unknown kind {name:?} (available: openmp, cuda, hip, sycl, none)"),
     }
+}
+
+fn release_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(RELEASES.iter().map(|release| release.name))
 }
 
 fn parse_version(text: &str) -> Result<Version> {
@@ -144,7 +161,9 @@ mod tests {
 
     #[test]
     fn parses_files_kind_and_strings_in_order() {
-        let described = Described::parse("file=a.o,triple=t,kind=hip,feature=+x,file=b.o,feature=-y,note=").unwrap();
+        let described =
+            Described::parse("file=a.o,triple=t,kind=hip,feature=+x,file=b.o,feature=-y,note=", KindNumbers::Bits)
+                .unwrap();
         let strings = [("triple", "t"), ("feature", "+x,-y"), ("note", "")];
         let strings = strings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         assert_eq!(described, Described { files: vec!["a.o".into(), "b.o".into()], offload_kind: 4, strings });
@@ -162,7 +181,7 @@ mod tests {
             ("file=a,kind=hip,kind=cuda", "duplicate key kind"),
         ];
         for (text, message) in cases {
-            assert_eq!(Described::parse(text).unwrap_err().to_string(), message, "{text}");
+            assert_eq!(Described::parse(text, KindNumbers::Bits).unwrap_err().to_string(), message, "{text}");
         }
     }
 }

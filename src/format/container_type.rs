@@ -56,6 +56,8 @@ container_types! {
     Bitcode,
     /// SPIR-V without a container, at a place where containers are expected.
     SpirV,
+    /// LTO-IR without a container, at a place where containers are expected.
+    LtoIr,
 }
 
 /// Properties of a type of container.
@@ -182,6 +184,7 @@ impl ContainerType {
             ContainerType::Ptx => bare_image("ptx", ImageKind::Ptx),
             ContainerType::Bitcode => bare_image("bitcode", ImageKind::Bitcode),
             ContainerType::SpirV => bare_image("spirv", ImageKind::SpirV),
+            ContainerType::LtoIr => bare_image("ltoir", ImageKind::Nvvm),
         }
     }
 }

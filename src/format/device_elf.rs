@@ -5,10 +5,11 @@
 
 use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
+use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
 use crate::target::{amdgpu, triple};
 
@@ -63,7 +64,19 @@ fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: Vie
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
     let compat = sections.iter().find(|section| section.sh_type(endian) == SHT_NV_COMPAT);
     let compat = compat.and_then(|section| section.data(endian, view.data()).ok());
-    nvptx::Cubin { abi_version: header.e_ident().abi_version, e_flags: header.e_flags(endian).0, compat }
+    let mut notes = sections.iter().filter_map(|section| section.notes(endian, view.data()).ok().flatten());
+    let command_arch = notes.find_map(|notes| command_arch(notes, endian));
+    nvptx::Cubin { abi_version: header.e_ident().abi_version, e_flags: header.e_flags(endian).0, compat, command_arch }
+}
+
+/// Returns the architecture in the command line of the tool that wrote a cubin last, whose note is the first.
+fn command_arch(mut notes: NoteIterator<'_, FileHeader64<Endianness>>, endian: Endianness) -> Option<nvptx::Arch> {
+    while let Ok(Some(note)) = notes.next() {
+        if note.n_type(endian).0 == cuda_tool_note::NOTE_TYPE {
+            return CudaToolNote(View::new(note.desc())).arch();
+        }
+    }
+    None
 }
 
 /// First bytes of ELF files for devices: magic, class and byte order (System V ABI, ELF identification).

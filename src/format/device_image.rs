@@ -1,19 +1,20 @@
 //! Identification of a device image: its kind, and the triple and processor in its own header.
 
-use super::device_elf;
 use super::{ContainerType, ImageKind};
+use super::{device_elf, lto_ir};
 use crate::bytes::View;
 use crate::target::{nvptx, triple};
 
 /// First bytes of the kinds that are not containers; those of containers are in [`ContainerType::descriptor`]. Bitcode has
 /// a second form with a wrapper header (LLVM, Bitcode file format); SPIR-V is a sequence of words in either byte order
 /// (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 5] = [
+const MAGICS: [(&[u8], ImageKind); 6] = [
     (b"\x7fELF", ImageKind::Elf),
     (b"BC\xc0\xde", ImageKind::Bitcode),
     (b"\xde\xc0\x17\x0b", ImageKind::Bitcode),
     (b"\x03\x02\x23\x07", ImageKind::SpirV),
     (b"\x07\x23\x02\x03", ImageKind::SpirV),
+    (&lto_ir::MAGIC, ImageKind::Nvvm),
 ];
 
 /// Properties of an image according to its own bytes.
@@ -46,6 +47,10 @@ impl DeviceImage {
             ImageKind::Ptx => {
                 image.triple = Some(triple::NVPTX64);
                 image.arch = nvptx::Ptx::read(view.data()).map(|ptx| ptx.target.to_owned());
+            }
+            ImageKind::Nvvm => {
+                image.triple = Some(triple::NVPTX64);
+                image.arch = lto_ir::LtoIr::read(view).arch.map(|arch| arch.to_string());
             }
             _ => {}
         }

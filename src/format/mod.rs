@@ -18,6 +18,7 @@ pub(crate) mod fat_binary_wrapper;
 mod group;
 mod image;
 mod image_kind;
+mod lto_ir;
 pub mod offload_binary;
 mod recognize;
 mod stored_hash;

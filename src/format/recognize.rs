@@ -39,7 +39,8 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         | ContainerType::DeviceElf
         | ContainerType::Ptx
         | ContainerType::Bitcode
-        | ContainerType::SpirV => None,
+        | ContainerType::SpirV
+        | ContainerType::LtoIr => None,
     }
 }
 
@@ -120,6 +121,7 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::Ptx => ContainerType::Ptx,
         ImageKind::Bitcode => ContainerType::Bitcode,
         ImageKind::SpirV => ContainerType::SpirV,
+        ImageKind::Nvvm => ContainerType::LtoIr,
         _ => return None,
     };
     let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);

@@ -33,6 +33,9 @@ use crate::format::ImageKind;
 use elf::Elf;
 use kernel::LocatedKernel;
 
+/// Reason why LTO-IR is not inspected.
+pub(crate) const LTO_IR: &str = "LTO-IR, compiled to machine code at link time";
+
 /// Contents of one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inspection {
@@ -47,7 +50,7 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    fn not_inspected(reason: &'static str) -> Self {
+    pub(crate) fn not_inspected(reason: &'static str) -> Self {
         Inspection { not_inspected: Some(reason), ..Default::default() }
     }
 
@@ -66,7 +69,7 @@ pub fn inspect(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Inspectio
         ImageKind::Ptx => ptx::inspect(view),
         ImageKind::SpirV => spirv::inspect(view),
         ImageKind::Bitcode => Inspection::not_inspected("LLVM bitcode, compiled to machine code at link time"),
-        ImageKind::Nvvm => Inspection::not_inspected("NVVM, compiled to machine code at link time"),
+        ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
         ImageKind::Empty => Inspection::not_inspected("empty image"),
         ImageKind::HostObject => Inspection::not_inspected("host code"),
         ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {

@@ -10,8 +10,10 @@ pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
     let own = DeviceImage::identify(image.view).arch.filter(|_| is_plain)?;
     let stated = image.arch.as_ref()?;
     let agree = match (nvptx::Arch::parse(stated), nvptx::Arch::parse(&own)) {
-        // Headers of cubins cannot state every suffix.
-        (Some(stated), Some(own)) => stated.number == own.number && (own.suffix.is_none() || own == stated),
+        // Not every cubin states its suffix, and not every container the suffix of a family.
+        (Some(stated), Some(own)) => {
+            stated.number == own.number && (own.suffix != Some(nvptx::Suffix::Specific) || own == stated)
+        }
         // A container may restrict what the code leaves open.
         _ => compatibility::serves(&own, stated).is_ok(),
     };

@@ -152,6 +152,17 @@ pub struct Image {
     pub(crate) stored: StoredBytes,
 }
 
+/// Extensions for ELF files, by the architecture in the triple: those of ptxas, of AMD's compilers, and of Intel's, whose
+/// device code is ELF only once it is compiled for a GPU.
+const ELF_EXTENSIONS: [(&str, &str); 6] = [
+    ("nvptx", "cubin"),
+    ("nvptx64", "cubin"),
+    ("amdgcn", "hsaco"),
+    ("spir64", "zebin"),
+    ("spir64_gen", "zebin"),
+    ("spirv64", "zebin"),
+];
+
 /// Place of the stored bytes of an image, for reading them again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StoredBytes {
@@ -217,6 +228,21 @@ impl Image {
     /// Returns whether it is an image for a device, and not the host entry of a bundle.
     pub fn is_device_image(&self) -> bool {
         self.kind != Some(OffloadKind::Host)
+    }
+
+    /// Returns whether it is LTO-IR whose bytes NVIDIA's tools have scrambled: intact, but unreadable for all others.
+    pub fn is_scrambled(&self) -> bool {
+        self.image_kind == ImageKind::Nvvm && self.codec == Some(Codec::Opaque)
+    }
+
+    /// Returns the extension that the tools for this kind of image use in file names.
+    pub fn extension(&self) -> &'static str {
+        let architecture = self.triple.as_deref().and_then(|triple| triple.split('-').next()).unwrap_or_default();
+        let of_elf = ELF_EXTENSIONS.iter().find(|(name, _)| *name == architecture);
+        match (self.image_kind, of_elf) {
+            (ImageKind::Elf, Some((_, extension))) => extension,
+            (kind, _) => kind.extension(),
+        }
     }
 
     /// Decompressed size in bytes, if it is known.

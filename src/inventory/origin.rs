@@ -9,6 +9,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::format::{ImageKind, ImageView};
+use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx;
 
 /// Origin of an image; properties that it does not state are absent.
@@ -69,14 +70,10 @@ struct Elf<'data> {
 /// Prefix that lld writes before its name there.
 const LINKER: &str = "Linker: ";
 
-/// Types of the notes in `.note.nv.tkinfo` and `.note.nv.cuinfo`; their layout was derived from cubins of ptxas 13.5.
-const TOOL: elf::NoteType = elf::NoteType(2000);
+/// Types of the notes in `.note.nv.tkinfo` and `.note.nv.cuinfo`. The layout of the second was derived from cubins of ptxas
+/// 13.5.
+const TOOL: elf::NoteType = elf::NoteType(cuda_tool_note::NOTE_TYPE);
 const TOOLKIT: elf::NoteType = elf::NoteType(1000);
-
-/// Fields of the first: words of a version and of offsets into the strings that follow, the third and fourth of the
-/// tool's name and version.
-const TOOL_NAME: u64 = 8;
-const TOOL_STRINGS: u64 = 24;
 
 /// Field of the second: the toolkit's number after two numbers of 16 bits, 135 for 13.5.
 const TOOLKIT_NUMBER: u64 = 4;
@@ -110,7 +107,7 @@ impl Elf<'_> {
                 let bytes = View::new(note.desc());
                 match note.n_type(endian) {
                     TOOL => {
-                        if let Some(tool) = tool(bytes) {
+                        if let Some(tool) = tool(CudaToolNote(bytes)) {
                             return Some(tool);
                         }
                     }
@@ -123,13 +120,8 @@ impl Elf<'_> {
     }
 }
 
-fn tool(note: View<'_>) -> Option<String> {
-    let text = |field| {
-        let offset = u64::from(note.u32("tool", field).ok()?).checked_add(TOOL_STRINGS)?;
-        note.c_string("tool", field, offset).ok().filter(|text| !text.is_empty())
-    };
-    let (name, version) = (text(TOOL_NAME)?, text(TOOL_NAME + 4)?);
-    Some(readable(format!("{name}, {version}").as_bytes()))
+fn tool(note: CudaToolNote<'_>) -> Option<String> {
+    Some(readable(format!("{}, {}", note.name()?, note.version()?).as_bytes()))
 }
 
 /// Comments at the start of PTX that name the tool, or precede its name: of nvcc, of LLVM.

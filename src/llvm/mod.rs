@@ -4,8 +4,10 @@
 //! release is a row and nothing else. [`wrapper_abi`] defines the columns that concern wrapper objects, [`packager`] those of
 //! offload binaries and the tool that packs them.
 
+mod kinds;
 pub mod packager;
 mod releases;
 pub mod wrapper_abi;
 
+pub use kinds::KindNumbers;
 pub use releases::{NEWEST, RELEASES, Release};

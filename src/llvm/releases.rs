@@ -1,6 +1,7 @@
 //! The table of releases.
 
-use super::packager::{Extraction, KindNumbers, PackagerRules, RequiredKeys};
+use super::kinds::KindNumbers;
+use super::packager::{Extraction, PackagerRules, PackedFiles, RequiredKeys, StringOrder};
 use super::wrapper_abi::{EntryLayout, FlagRules, ImageSection, PlaceholderName, SyclAbi, Unregister, WrapperAbi};
 use crate::format::offload_binary::Version;
 use crate::target::OffloadKind;
@@ -12,6 +13,8 @@ pub struct Release {
     pub name: &'static str,
     /// Major version of LLVM; `None` for a row that is not a release.
     pub number: Option<u32>,
+    /// Numbers of the offload kinds.
+    pub kinds: KindNumbers,
     /// Wrapper objects.
     pub wrapper: WrapperAbi,
     /// The packager of offload binaries.
@@ -22,6 +25,7 @@ pub struct Release {
 const LLVM_14: Release = Release {
     name: "llvm14",
     number: Some(14),
+    kinds: KindNumbers::Counted,
     wrapper: WrapperAbi {
         entries: EntryLayout::Old,
         one_entry_section: false,
@@ -39,8 +43,9 @@ const LLVM_14: Release = Release {
     // The packager of LLVM 15; LLVM 14 has none.
     packager: PackagerRules {
         version: Version::One,
-        kinds: KindNumbers::Counted,
         required_keys: RequiredKeys::FileAndTriple,
+        packed_files: PackedFiles::One,
+        string_order: StringOrder::StringMaps,
         extraction: Extraction::Unsupported,
         warns_of_old_name: false,
     },
@@ -62,14 +67,23 @@ const LLVM_15: Release = Release {
 const LLVM_16: Release = Release {
     name: "llvm16",
     number: Some(16),
-    packager: PackagerRules { extraction: Extraction::Files, ..LLVM_15.packager },
+    packager: PackagerRules {
+        extraction: Extraction::Files,
+        string_order: StringOrder::DenseAndStringMap,
+        ..LLVM_15.packager
+    },
     ..LLVM_15
 };
 
 const LLVM_17: Release = Release {
     name: "llvm17",
     number: Some(17),
-    packager: PackagerRules { extraction: Extraction::FilesAndArchives, ..LLVM_16.packager },
+    packager: PackagerRules {
+        extraction: Extraction::FilesAndArchives,
+        packed_files: PackedFiles::PerValue,
+        string_order: StringOrder::DenseMap,
+        ..LLVM_16.packager
+    },
     ..LLVM_16
 };
 
@@ -102,8 +116,9 @@ const LLVM_20: Release = Release {
 const LLVM_21: Release = Release {
     name: "llvm21",
     number: Some(21),
+    kinds: KindNumbers::Bits,
     wrapper: WrapperAbi { one_entry_section: true, ..LLVM_20.wrapper },
-    packager: PackagerRules { kinds: KindNumbers::Bits, ..LLVM_20.packager },
+    ..LLVM_20
 };
 
 const LLVM_22: Release = Release {
@@ -111,6 +126,7 @@ const LLVM_22: Release = Release {
     number: Some(22),
     wrapper: WrapperAbi { sycl: Some(SyclAbi::Descriptor), ..LLVM_21.wrapper },
     packager: PackagerRules { required_keys: RequiredKeys::File, warns_of_old_name: true, ..LLVM_21.packager },
+    ..LLVM_21
 };
 
 const LLVM_23: Release = Release {
@@ -118,6 +134,7 @@ const LLVM_23: Release = Release {
     number: Some(23),
     wrapper: WrapperAbi { sycl: Some(SyclAbi::OffloadBinaries), ..LLVM_22.wrapper },
     packager: PackagerRules { version: Version::Two, ..LLVM_22.packager },
+    ..LLVM_22
 };
 
 /// Every row: the releases, oldest first, then those that are not releases.
@@ -222,7 +239,7 @@ mod tests {
     #[test]
     fn numbers_of_offload_kinds_changed_with_llvm_21() {
         for (name, hip, sycl) in [("llvm15", 3, 0), ("llvm20", 3, 0), ("llvm21", 4, 8), ("main", 4, 8)] {
-            let kinds = Release::named(name).unwrap().packager.kinds;
+            let kinds = Release::named(name).unwrap().kinds;
             assert_eq!([OpenMp, Cuda, Hip, Sycl].map(|kind| kinds.number(kind)), [1, 2, hip, sycl], "{name}");
         }
     }

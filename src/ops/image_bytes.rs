@@ -6,7 +6,7 @@ use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Error, Malformed};
 use crate::format::ImageKind;
-use crate::inspect::Inspection;
+use crate::inspect::{self, Inspection};
 use crate::inventory::Image;
 use crate::scan::{ImageRef, Options};
 
@@ -14,13 +14,16 @@ use crate::scan::{ImageRef, Options};
 pub fn inspect_with(
     image: &ImageRef<'_>,
     options: Options,
-    inspect: impl FnOnce(ImageKind, View<'_>) -> Inspection,
+    read: impl FnOnce(ImageKind, View<'_>) -> Inspection,
 ) -> Inspection {
+    if image.image().is_scrambled() {
+        return Inspection::not_inspected(inspect::LTO_IR);
+    }
     if image.image().codec == Some(Codec::Opaque) {
-        return Inspection { not_inspected: Some("compressed with an unknown codec"), ..Inspection::default() };
+        return Inspection::not_inspected("compressed with an unknown codec");
     }
     match image.bytes(options.limit) {
-        Ok(bytes) => inspect(image.image().image_kind, bytes.view()),
+        Ok(bytes) => read(image.image().image_kind, bytes.view()),
         Err(problem) => Inspection { problems: vec![problem], ..Inspection::default() },
     }
 }

@@ -14,7 +14,7 @@ mod verdict;
 
 pub use difference::{Differences, differences_json, differences_table};
 pub use extraction::{ExtractedImage, Index};
-pub use inspection::{inspection_json, inspection_table, matrix_json, matrix_table, without_images};
+pub use inspection::{inspection_json, inspection_table, lto_ir_line, matrix_json, matrix_table, without_images};
 pub use json::{json, json_line};
 pub use page::write_page;
 pub use schemas::SCHEMAS;

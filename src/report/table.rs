@@ -150,15 +150,19 @@ pub fn verified_text(file: &File, problems: usize) -> String {
         0 => "no device images".to_owned(),
         count => counted(count, "device image"),
     };
+    let count = |kind| file.device_images().filter(|image| image.image_kind == kind).count();
     // Only the size that the container states can be checked for these.
-    let unknown = file.device_images().filter(|image| image.image_kind == ImageKind::Unknown).count();
-    let result = match (problems, unknown) {
-        (0, 0) if file.device_images().next().is_some() => format!("{images}, intact"),
-        (0, 0) => images,
-        (0, unknown) => format!("{images}, no damage found, {unknown} of unknown format"),
-        (problems, _) => format!("{images}, {}", counted(problems, "problem")),
-    };
-    format!("{}: {result}\n", printable(&file.path))
+    let unread = [(ImageKind::Unknown, "of unknown format"), (ImageKind::Nvvm, "LTO-IR, not inspected")];
+    let unread = unread.map(|(kind, reason)| (count(kind), reason)).into_iter().filter(|(count, _)| *count > 0);
+    let mut parts = vec![images];
+    match problems {
+        0 if file.device_images().next().is_none() => {}
+        0 if unread.clone().next().is_none() => parts.push("intact".to_owned()),
+        0 => parts.push("no damage found".to_owned()),
+        problems => parts.push(counted(problems, "problem")),
+    }
+    parts.extend(unread.map(|(count, reason)| format!("{count} {reason}")));
+    format!("{}: {}\n", printable(&file.path), parts.join(", "))
 }
 
 #[cfg(test)]

@@ -14,12 +14,10 @@ pub fn find(source: &dyn Source, options: Options, cache: Option<&DecompressedCa
     let mut findings = Findings::new(source, options, cache);
     // Text near the beginning of such a file does not make it a device image.
     let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
-    if !is_host {
-        match format::bare_device_file(view) {
-            Some(Ok(image)) => findings.add(&image, None),
-            Some(Err(error)) => findings.errors.push(error),
-            None => {}
-        }
+    match if is_host { None } else { format::bare_device_file(view) } {
+        Some(Ok(image)) => findings.add(&image, None),
+        Some(Err(error)) => findings.errors.push(error),
+        None => findings.errors.extend(structure.defect.clone()),
     }
     for section in &structure.sections {
         let padding = walk::walk(section, &structure.images, &mut findings);

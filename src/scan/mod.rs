@@ -25,6 +25,7 @@ mod registrations;
 mod source;
 mod strict;
 mod structure;
+mod truncated;
 mod walk;
 mod wrappers;
 

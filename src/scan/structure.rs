@@ -8,8 +8,9 @@ use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 use object::read::{File, FileKind, Object, ObjectSection};
 
 use super::pointers::Pointers;
-use super::{image_table, wrappers};
+use super::{image_table, truncated, wrappers};
 use crate::bytes::View;
+use crate::error::Malformed;
 use crate::format::fat_binary_wrapper::{CUDA, HIP};
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
 use crate::inventory::{FileFormat, SectionRef};
@@ -41,6 +42,8 @@ pub struct Structure<'data> {
     pub wrappers: Vec<wrappers::StoredWrapper<'data>>,
     /// Images of image tables: sizes by offsets.
     pub images: BTreeMap<u64, u64>,
+    /// Defect of a host file that ends before its section headers.
+    pub defect: Option<Malformed>,
     /// Name and range of every section, to report the section of a container.
     names: Vec<(&'data str, Range<u64>)>,
 }
@@ -56,7 +59,9 @@ pub struct Section<'data> {
 /// Reads the headers of a host file. Any other file, and a file with unreadable headers, has no sections and is searched by
 /// magic, so a damaged header hides nothing.
 pub fn read(view: View<'_>) -> Structure<'_> {
-    let format = match FileKind::parse(view.data()) {
+    let kind = FileKind::parse(view.data());
+    let defect = kind.ok().and_then(|kind| truncated::defect(kind, view));
+    let format = match kind {
         Ok(FileKind::Elf32 | FileKind::Elf64) => FileFormat::Elf,
         Ok(FileKind::Coff | FileKind::CoffBig) => FileFormat::Coff,
         Ok(FileKind::Pe32 | FileKind::Pe64) => FileFormat::Pe,
@@ -65,7 +70,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         _ if DeviceImage::identify(view).image_kind == ImageKind::Bitcode => FileFormat::Bitcode,
         _ => FileFormat::Raw,
     };
-    let mut structure = Structure::new(format);
+    let mut structure = Structure { defect, ..Structure::new(format) };
     let Ok(file) = File::parse(view.data()) else {
         structure.format = if format == FileFormat::Coff { FileFormat::Raw } else { format };
         // Containers by themselves, as tools write them before they are embedded.
@@ -140,7 +145,8 @@ impl Section<'_> {
 
 impl<'data> Structure<'data> {
     fn new(format: FileFormat) -> Self {
-        Structure { format, sections: Vec::new(), wrappers: Vec::new(), images: BTreeMap::new(), names: Vec::new() }
+        let (sections, wrappers, images, names) = (Vec::new(), Vec::new(), BTreeMap::new(), Vec::new());
+        Structure { format, sections, wrappers, images, defect: None, names }
     }
 
     /// Adds the sections, wrappers and image tables of a host file, which is all of `view`.

@@ -61,7 +61,8 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         | ContainerType::DeviceElf
         | ContainerType::Ptx
         | ContainerType::Bitcode
-        | ContainerType::SpirV => None,
+        | ContainerType::SpirV
+        | ContainerType::LtoIr => None,
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod amdgpu;
 mod bundle_entry_id;
 pub mod compatibility;
+pub(crate) mod cuda_tool_note;
 pub(crate) mod device;
 mod kind;
 pub mod nvptx;

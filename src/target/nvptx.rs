@@ -158,6 +158,8 @@ pub struct Cubin<'data> {
     pub e_flags: u32,
     /// Section `.nv.compat`: attributes of the code that a device must match.
     pub compat: Option<&'data [u8]>,
+    /// Architecture in the command line of the tool that wrote the cubin, which CUDA 12.8 and later store in a note.
+    pub command_arch: Option<Arch>,
 }
 
 /// First architecture with a suffix. In `e_flags`, 0x800 stands for `a` from there on; ptxas of CUDA 8 and 9 sets the same
@@ -167,9 +169,8 @@ const FIRST_SPECIFIC: u32 = 90;
 impl<'data> Cubin<'data> {
     /// Returns the architecture; `None` for an unknown ABI version.
     ///
-    /// No cubin records the suffix `f`: cubins for `sm_100` and for `sm_100f` are equal except for the command line
-    /// that ptxas stores. Cubins of ABI version 8 from CUDA 12 do not have the attribute for `a` either. For these,
-    /// only the container states the suffix.
+    /// Only the command line records the suffix `f`: cubins for `sm_100` and for `sm_100f` are equal otherwise. In cubins of
+    /// ABI version 8 from CUDA 12 the same holds for `a`.
     pub fn arch(&self) -> Option<Arch> {
         let (number, specific) = match self.abi_version {
             ..=7 => {
@@ -179,7 +180,9 @@ impl<'data> Cubin<'data> {
             8 => (self.e_flags >> 8 & 0xff, self.compat.is_some_and(is_specific)),
             _ => return None,
         };
-        Some(Arch { number, suffix: specific.then_some(Suffix::Specific) })
+        let command = self.command_arch.filter(|arch| arch.number == number);
+        let suffix = specific.then_some(Suffix::Specific).or(command.and_then(|arch| arch.suffix));
+        Some(Arch { number, suffix })
     }
 
     /// Returns whether the code is also stored as Mercury, in sections `.nv.merc.*`, to be finished by the driver.
@@ -293,11 +296,11 @@ mod tests {
             (8, 0x600_7802, "sm_120"),
         ];
         for (abi_version, e_flags, arch) in read {
-            let cubin = Cubin { abi_version, e_flags, compat: None };
+            let cubin = Cubin { abi_version, e_flags, compat: None, command_arch: None };
             assert_eq!(cubin.arch().unwrap().to_string(), arch);
             assert_eq!(cubin.has_mercury(), abi_version == 8 && arch.len() == 6, "{arch}");
         }
-        assert_eq!(Cubin { abi_version: 9, e_flags: 0, compat: None }.arch(), None);
+        assert_eq!(Cubin { abi_version: 9, e_flags: 0, compat: None, command_arch: None }.arch(), None);
     }
 
     #[test]
@@ -317,8 +320,17 @@ mod tests {
             (b"\x04\x0b\xff\xff\x02\x09\x01\0", "sm_90"),
         ];
         for (compat, arch) in read {
-            let cubin = Cubin { abi_version: 8, e_flags: 0x600_5a04, compat: Some(compat) };
+            let cubin = Cubin { abi_version: 8, e_flags: 0x600_5a04, compat: Some(compat), command_arch: None };
             assert_eq!(cubin.arch().unwrap().to_string(), arch, "{compat:x?}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_states_the_suffix_that_the_header_cannot() {
+        let cases = [("sm_100f", "sm_100f"), ("sm_100a", "sm_100a"), ("sm_100", "sm_100"), ("sm_90a", "sm_100")];
+        for (command, arch) in cases {
+            let cubin = Cubin { abi_version: 8, e_flags: 0x600_6402, compat: None, command_arch: Arch::parse(command) };
+            assert_eq!(cubin.arch().unwrap().to_string(), arch, "{command}");
         }
     }
 

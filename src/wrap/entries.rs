@@ -49,7 +49,13 @@ pub struct Bounds {
 }
 
 /// Adds the entry section with the placeholder and with `entries`, and returns its bounds.
-pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, abi: &WrapperAbi, entries: &[OffloadEntry]) -> Bounds {
+pub fn section(
+    plan: &mut ObjectPlan,
+    kind: OffloadKind,
+    kind_number: u16,
+    abi: &WrapperAbi,
+    entries: &[OffloadEntry],
+) -> Bounds {
     let names = names_section(plan, abi.entries, entries);
     let name = abi.entry_section(kind);
     let section = plan.next_section();
@@ -60,7 +66,7 @@ pub fn section(plan: &mut ObjectPlan, kind: OffloadKind, abi: &WrapperAbi, entri
         let definition = Definition::Data { section, offset: size * index as u64, size };
         plan.symbol(format!("{}{}", abi.entry_symbol(), entry.name), definition);
         let host = plan.reference(&entry.host_symbol, Definition::Undefined);
-        let mut entry_fields = fields(abi.entries, kind, entry, Field::Pointer(host.start()), name);
+        let mut entry_fields = fields(abi.entries, kind_number, entry, Field::Pointer(host.start()), name);
         if let (Some(aux), EntryLayout::New) = (&entry.aux_symbol, abi.entries) {
             let aux = plan.reference(aux, Definition::Undefined);
             *entry_fields.last_mut().expect("AuxAddr is the last") = Field::Pointer(aux.start());
@@ -107,18 +113,12 @@ fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadE
 }
 
 /// Returns the fields of one entry, in order.
-pub fn fields(
-    layout: EntryLayout,
-    kind: OffloadKind,
-    entry: &OffloadEntry,
-    address: Field,
-    name: SymbolAddress,
-) -> Vec<Field> {
+pub fn fields(layout: EntryLayout, kind: u16, entry: &OffloadEntry, address: Field, name: SymbolAddress) -> Vec<Field> {
     let (name, size, flags) = (Field::Pointer(name), Field::U64(entry.size), Field::U32(entry.flags));
     match layout {
         EntryLayout::Old => vec![address, name, size, flags, Field::U32(entry.data)],
         EntryLayout::New => {
-            let (reserved, version, kind) = (Field::U64(0), Field::U16(1), Field::U16(kind.bit()));
+            let (reserved, version, kind) = (Field::U64(0), Field::U16(1), Field::U16(kind));
             let (data, aux_address) = (Field::U64(entry.data.into()), Field::U64(0));
             vec![reserved, version, kind, flags, address, name, size, data, aux_address]
         }

@@ -52,7 +52,7 @@ const HIP: Names = Names {
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, priority: u16) {
     let names = if request.kind == OffloadKind::Cuda { &CUDA } else { &HIP };
     let abi = request.abi;
-    let bounds = entries::section(plan, request.kind, &abi, &request.entries);
+    let bounds = entries::section(plan, request.kind, request.kind_number, &abi, &request.entries);
 
     let content = request.images.pop().map(|image| image.content).unwrap_or_default();
     let section = plan.next_section();
@@ -89,7 +89,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
             begin: bounds.begin,
             end: bounds.end,
             size: abi.entries.size(),
-            body: register_entry(plan, names, request.kind, &abi),
+            body: register_entry(plan, names, request.kind_number, &abi),
         },
     ];
     if names.has_end {
@@ -104,7 +104,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
 
 /// Returns the steps for one entry: nothing for an entry of another kind, else the registration of a kernel or, depending on
 /// its flags, of a variable.
-fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: OffloadKind, abi: &WrapperAbi) -> Vec<Step> {
+fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: u16, abi: &WrapperAbi) -> Vec<Step> {
     let layout = abi.entries;
     let body = vec![
         Step::When {
@@ -119,7 +119,7 @@ fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: OffloadKind, abi: 
         },
     ];
     match layout.kind() {
-        Some(value) => vec![Step::When { value, is: Comparison::Equal(kind.bit().into()), body }],
+        Some(value) => vec![Step::When { value, is: Comparison::Equal(kind.into()), body }],
         None => body,
     }
 }

@@ -29,6 +29,8 @@ use embedded::EmbeddedImage;
 struct Request<'data> {
     kind: OffloadKind,
     abi: WrapperAbi,
+    /// Number of the kind in the offload entries.
+    kind_number: u16,
     /// One for CUDA and HIP, any number for the others.
     images: Vec<EmbeddedImage<'data>>,
     /// Entries for host programs that no offload compiler has compiled.

@@ -32,7 +32,7 @@ const STRUCTURE_ALIGNMENT: u64 = 16;
 /// Adds images, structures and functions for OpenMP.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priority: u16) {
     let abi = &request.abi;
-    let bounds = entries::section(plan, OffloadKind::OpenMp, abi, &request.entries);
+    let bounds = entries::section(plan, OffloadKind::OpenMp, request.kind_number, abi, &request.entries);
     let target_ids: Vec<String> = request.images.iter().map(|image| image.arch.clone()).collect();
     let images = image_section(plan, request.images, abi, request.large);
     let keep = super::weak_references(plan, &request.keep);

@@ -132,7 +132,7 @@ fn structures(
     let (padding, null) = (Field::U32(0), Field::U64(0));
     let mut fields = Vec::new();
     for &name in entry_names {
-        fields.extend(entries::fields(layout, OffloadKind::Sycl, &OffloadEntry::default(), null, name));
+        fields.extend(entries::fields(layout, OffloadKind::Sycl.bit(), &OffloadEntry::default(), null, name));
     }
     for image in images {
         let (version, kind) = (Field::U16(3), Field::U8(OffloadKind::Sycl.bit() as u8));

@@ -156,8 +156,9 @@ impl<'data> WrapperBuilder<'data> {
             return Err(WrapError::DuplicateEntry { name });
         }
         let (kind, abi) = (self.kind, self.release.wrapper);
+        let kind_number = self.release.kinds.number(kind);
         let (entries, keep) = (self.entries.clone(), self.keep.clone());
-        let plan = plan(Request { kind, abi, images, entries, keep, large }).ok_or_else(|| {
+        let plan = plan(Request { kind, abi, kind_number, images, entries, keep, large }).ok_or_else(|| {
             let available = Release::wrapping(kind).join(", ");
             WrapError::UnsupportedKind { abi: self.release.name, kind: kind.name(), available }
         })?;

@@ -8,7 +8,7 @@ fn extracts_unchanged_images_under_descriptive_names() {
     sandbox.fixture("answer-gfx90a-xnack+.hsaco", "a").fixture("answer-sm_90.cubin", "b");
     sandbox.fatbin("wrap --kind openmp -o w.o a b").ok();
     let out = sandbox.fatbin("extract w.o -o out").ok();
-    let names = ["w.o.0-openmp-amdgcn-amd-amdhsa-gfx90a_xnack+.elf", "w.o.1-openmp-nvptx64-nvidia-cuda-sm_90.elf"];
+    let names = ["w.o.0-openmp-amdgcn-amd-amdhsa-gfx90a_xnack+.hsaco", "w.o.1-openmp-nvptx64-nvidia-cuda-sm_90.cubin"];
     assert_eq!(out, names.map(|name| format!("out/{name}\n")).concat());
     for (name, image) in names.iter().zip(["a", "b"]) {
         assert_eq!(sandbox.read(&format!("out/{name}")), sandbox.read(image));
@@ -25,7 +25,7 @@ fn separates_images_of_files_with_the_same_name() {
     sandbox.fatbin("wrap --kind openmp -o one/w.o a").ok();
     sandbox.fatbin("wrap --kind openmp -o two/w.o a").ok();
     let out = sandbox.fatbin("extract one/w.o two/w.o -o out").ok();
-    let name = "out/w.o.0-openmp-amdgcn-amd-amdhsa-gfx90a.elf";
+    let name = "out/w.o.0-openmp-amdgcn-amd-amdhsa-gfx90a.hsaco";
     assert_eq!(out, format!("{name}\n{name}~2\n"));
 }
 
@@ -153,7 +153,7 @@ fn names_images_of_library_members_after_the_library() {
     let table = sandbox.fatbin("scan lib.a").ok();
     assert!(table.contains("lib.a!one.o: elf, ") && !table.contains("lib.a!text"), "{table}");
     let out = sandbox.fatbin("extract lib.a -o images").ok();
-    let name = "images/lib.a_one.o.0-openmp-amdgcn-amd-amdhsa-gfx90a.elf";
+    let name = "images/lib.a_one.o.0-openmp-amdgcn-amd-amdhsa-gfx90a.hsaco";
     assert_eq!(out, format!("{name}\n{name}~2\n"));
     assert_eq!(sandbox.read(name), sandbox.read("a"));
 }

@@ -16,8 +16,8 @@ fn object() -> Sandbox {
 fn names_files_by_template_with_directories() {
     let sandbox = object();
     let out = sandbox.fatbin("extract w.o -o out --name {file}/{kind}:{arch}.{member}.{number}.{extension}").ok();
-    assert_eq!(out, "out/w.o/openmp_gfx90a_xnack+.0.elf\nout/w.o/openmp_sm_90.1.elf\n");
-    assert_eq!(sandbox.read("out/w.o/openmp_sm_90.1.elf"), sandbox.read("b"));
+    assert_eq!(out, "out/w.o/openmp_gfx90a_xnack+.0.hsaco\nout/w.o/openmp_sm_90.1.cubin\n");
+    assert_eq!(sandbox.read("out/w.o/openmp_sm_90.1.cubin"), sandbox.read("b"));
 }
 
 #[test]
@@ -27,9 +27,9 @@ fn rejects_two_images_with_one_name() {
     assert_eq!(run.status, 2);
     let fields = "unknown field \"EXTENSION\"; available fields: file, member, name, number, kind, triple, arch, container, extension";
     assert!(run.err.contains(fields), "{}", run.err);
-    let run = sandbox.fatbin("extract w.o -o out --name {file}.{extension}");
+    let run = sandbox.fatbin("extract w.o -o out --name {file}.image");
     let message =
-        "fatbin: w.o image 0 and w.o image 1 would both be written to w.o.elf; add {number} or {file} to --name\n";
+        "fatbin: w.o image 0 and w.o image 1 would both be written to w.o.image; add {number} or {file} to --name\n";
     assert_eq!((run.status, run.err.as_str(), run.out.as_str()), (2, message, ""));
     assert!(!sandbox.path("out").exists());
 }

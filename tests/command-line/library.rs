@@ -52,7 +52,7 @@ fn scan_counts_the_images_below_a_directory() {
 fn extract_writes_the_images_of_an_arch() {
     let (sandbox, path) = sandbox();
     assert_eq!(extract::extract(path.as_ref(), "sm_90", &sandbox.path(".")).unwrap(), 1);
-    assert_eq!(sandbox.read("1.elf"), sandbox.read("b"));
+    assert_eq!(sandbox.read("1.cubin"), sandbox.read("b"));
 }
 
 #[test]

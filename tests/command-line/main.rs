@@ -15,6 +15,7 @@ mod inspect;
 mod library;
 mod lists;
 mod lock;
+mod lto_ir;
 mod pack;
 mod packager;
 mod page;

@@ -104,3 +104,20 @@ fn rejects_invalid_images_and_keeps_the_old_output() {
         assert_eq!(sandbox.read("old"), b"old");
     }
 }
+
+#[test]
+fn release_determines_kind_numbers_and_format_version() {
+    let sandbox = Sandbox::new();
+    sandbox.file("a.o", "x");
+    // Offload kind, format version.
+    for (abi, expected) in [("llvm16", (3, 1)), ("llvm20", (3, 1)), ("llvm21", (4, 1)), ("llvm23", (4, 2))] {
+        sandbox.fatbin(&format!("pack --abi {abi} --image file=a.o,triple=t,kind=hip -o out")).ok();
+        let bytes = sandbox.read("out");
+        let entry = usize::from(bytes[16]);
+        assert_eq!((u16::from_le_bytes([bytes[entry + 2], bytes[entry + 3]]), bytes[4]), expected, "{abi}");
+        assert!(sandbox.fatbin("scan out").ok().contains("hip"), "{abi}");
+    }
+    let run = sandbox.fatbin("pack --abi llvm20 --image file=a.o,triple=t,kind=sycl -o out");
+    let message = "kind sycl: not supported before LLVM 21; raise --abi\n";
+    assert!(run.status == 2 && run.err.ends_with(message), "{}", run.err);
+}

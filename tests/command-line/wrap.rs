@@ -75,7 +75,7 @@ fn embeds_raw_bytes_that_scan_still_finds() {
     let table = sandbox.fatbin("scan w.o").ok();
     assert!(table.contains("device-elf"), "{table}");
     sandbox.fatbin("extract w.o -o out").ok();
-    assert_eq!(sandbox.read("out/w.o.0-amdgcn-amd-amdhsa-gfx90a.elf"), sandbox.read("a"));
+    assert_eq!(sandbox.read("out/w.o.0-amdgcn-amd-amdhsa-gfx90a.hsaco"), sandbox.read("a"));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn cuda_registers_one_fat_binary_of_cubins_and_ptx() {
     let nvptx = "nvptx64-nvidia-cuda";
     assert_eq!(images(&sandbox, "w.o"), [["cuda", nvptx, "sm_90", "elf"], ["cuda", nvptx, "sm_80", "ptx"]]);
     sandbox.fatbin("extract w.o -o out").ok();
-    assert_eq!(sandbox.read("out/w.o.0-cuda-nvptx64-nvidia-cuda-sm_90.elf"), sandbox.read("cubin"));
+    assert_eq!(sandbox.read("out/w.o.0-cuda-nvptx64-nvidia-cuda-sm_90.cubin"), sandbox.read("cubin"));
     assert_eq!(sandbox.read("out/w.o.1-cuda-nvptx64-nvidia-cuda-sm_80.ptx"), sandbox.read("ptx"));
 }
 

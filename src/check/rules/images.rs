@@ -54,9 +54,14 @@ fn check_intact(image: &ImageFacts<'_>, findings: &mut RuleFindings) {
         }
         None => findings.add(undecided("not inspected").image(image)),
     }
-    if image.codec == Some(Codec::Opaque) {
+    if has_unknown_codec(image) {
         findings.add(undecided(UNKNOWN_CODEC).image(image));
     }
+}
+
+/// Returns whether the codec is unknown. Scrambled LTO-IR is intact, and compressed with a known one.
+fn has_unknown_codec(image: &ImageFacts<'_>) -> bool {
+    image.codec == Some(Codec::Opaque) && !image.image.is_scrambled()
 }
 
 /// Returns whether bytes differ from those that were stored. Other causes may be formats that this version does not know.
@@ -121,7 +126,7 @@ pub fn compression(facts: &FileFacts<'_>, requirements: &Requirements, findings:
     let Some(compressed) = requirements.compressed else { return };
     let images: Vec<&ImageFacts<'_>> = non_empty_images(facts).collect();
     let wrong: Vec<&&ImageFacts<'_>> = images.iter().filter(|image| image.codec.is_some() != compressed).collect();
-    let unknown = images.iter().find(|image| image.codec == Some(Codec::Opaque));
+    let unknown = images.iter().find(|image| has_unknown_codec(image));
     if !wrong.is_empty() {
         let size = Size(wrong.iter().map(|image| image.stored.1).fold(0, u64::saturating_add));
         let state = if compressed { "not compressed" } else { "compressed" };

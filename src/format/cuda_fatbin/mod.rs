@@ -15,7 +15,7 @@
 //! or redundant blanks: fatbinary removes them, while every byte of an image is kept here. Two options of fatbinary
 //! have no counterpart: the identifier (`--ident`) and the command line for ptxas (`--cmdline`), both empty by default;
 //! nor does the flag for debugging (`-g`). The architecture, which fatbinary requires as an option, is read from the
-//! image, except for the suffix that a cubin cannot state, see [`FatbinImage::new`]. The host is Linux.
+//! image, except for a suffix that the cubin does not state, see [`FatbinImage::new`]. The host is Linux.
 
 mod raw;
 mod read;

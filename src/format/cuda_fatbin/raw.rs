@@ -7,6 +7,9 @@ use crate::target::nvptx::{Arch, Suffix};
 
 pub use crate::format::container_type::CUDA_FATBIN_MAGIC as MAGIC;
 
+/// Alignment of everything in the container, in bytes.
+pub const ALIGNMENT: u64 = 8;
+
 /// The only known version.
 pub const VERSION: u16 = 1;
 
@@ -16,7 +19,7 @@ pub mod kind {
     pub const PTX: u16 = 1;
     /// A cubin.
     pub const ELF: u16 = 2;
-    /// Intermediate representation for link-time optimization.
+    /// LTO-IR, intermediate representation for link-time optimization.
     pub const NVVM: u16 = 8;
     /// Several images compressed as one (`fatbinary --concat`); a table of them follows the entry's header.
     pub const GROUP: u16 = 0x100;
@@ -36,7 +39,7 @@ pub mod flag {
     pub const LZ4: u64 = 0x2000;
     /// The payload is a Zstandard stream.
     pub const ZSTD: u64 = 0x8000;
-    /// Seen with NVVM: a payload that is neither LZ4 nor Zstandard.
+    /// The payload is LTO-IR that fatbinary has scrambled after compressing it.
     pub const OPAQUE: u64 = 0x1_0000;
     /// The architecture has the suffix `a`.
     pub const SPECIFIC: u64 = 0x10_0000;
@@ -108,7 +111,8 @@ pub struct EntryHeader {
     pub name_size: u32,
     /// +40: see [`flag`].
     pub flags: u64,
-    /// +48: 0; for NVVM a number of unknown meaning.
+    /// +48: 0; for scrambled LTO-IR a word of the LTO-IR, from the offset that the LTO-IR states at +16: +40, or +44 for
+    /// architecture-specific code (fatbinary 13.5).
     pub reserved: u64,
     /// +56: decompressed size of a compressed payload, otherwise 0.
     pub full_size: u64,
@@ -191,10 +195,11 @@ impl EntryHeader {
 /// Table of a group's images, which follows the group's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupTable {
-    /// +0: number of images. A header for each follows the table's own eight bytes; its header size is the offset of
-    /// the image in the group's decompressed payload, its payload size the size of the image there.
+    /// +0: number of images. A row for each follows the table's own eight bytes: an entry's header, identifier and option
+    /// block, each padded to 8 bytes. The header size of a row is the offset of the image in the group's decompressed
+    /// payload, its payload size the size of the image there. A row does not state its own size.
     pub count: u32,
-    /// +4: size of the table in bytes, these eight included.
+    /// +4: size of the table in bytes, these eight and all rows included.
     pub size: u32,
 }
 

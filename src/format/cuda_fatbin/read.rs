@@ -1,6 +1,6 @@
 //! Reading: the entries are walked by their sizes, each of which must fit into the size of the container.
 
-use super::raw::{EntryHeader, GroupTable, Header, OptionBlock, kind};
+use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, OptionBlock, kind};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
@@ -88,32 +88,62 @@ impl<'data> FatbinEntry<'data> {
 /// Reads the images of a group: headers in a table, bytes in the group's decompressed payload.
 fn group<'data>(view: View<'data>, group: &FatbinEntry<'data>) -> Result<Vec<FatbinEntry<'data>>, Malformed> {
     let table = GroupTable::read(view, EntryHeader::SIZE)?;
-    let (size, count) = (u64::from(table.size), u64::from(table.count));
-    if size != GroupTable::SIZE + count * EntryHeader::SIZE {
-        let cause = Cause::Unexpected { value: size, expected: "8 plus 64 per image" };
-        return Err(view.malformed("CUDA fatbin group table size", EntryHeader::SIZE + 4, cause));
-    }
     let prefix = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;
-    prefix.part("CUDA fatbin group table size", EntryHeader::SIZE + 4, EntryHeader::SIZE, size)?;
-    let whole = if group.codec == Codec::None { group.image.size() } else { group.header.full_size };
+    let (stated_at, size) = (EntryHeader::SIZE + 4, u64::from(table.size));
+    let table_view = prefix.part("CUDA fatbin group table size", stated_at, EntryHeader::SIZE, size)?;
+    let mut rows = table_view.from(GroupTable::SIZE);
     let mut entries = Vec::new();
-    for at in (0..count).map(|index| EntryHeader::SIZE + GroupTable::SIZE + index * EntryHeader::SIZE) {
-        let header = EntryHeader::read(view.from(at))?;
-        let (offset, size) = (u64::from(header.header_size), header.stored_size);
-        if offset.checked_add(size).is_none_or(|end| end > whole) {
-            return Err(view.malformed(
-                "CUDA fatbin group offset",
-                at + 4,
-                Cause::OutOfBounds { offset, size, limit: whole },
-            ));
-        }
-        let (image, part) = match group.codec {
-            Codec::None => (group.image.part("CUDA fatbin group offset", at + 4, offset, size)?, None),
-            _ => (group.image, Some(GroupPart { offset, whole })),
-        };
-        entries.push(FatbinEntry { header, image, part, ..*group });
+    for _ in 0..table.count {
+        let (entry, next) = group_row(rows, group)?;
+        entries.push(entry);
+        rows = next;
+    }
+    if rows.size() != 0 {
+        let cause = Cause::Unexpected { value: size, expected: "8 and the sizes of the rows" };
+        return Err(prefix.malformed("CUDA fatbin group table size", stated_at, cause));
     }
     Ok(entries)
+}
+
+/// Reads the row at the view's start; also returns the view after it.
+fn group_row<'data>(
+    row: View<'data>,
+    group: &FatbinEntry<'data>,
+) -> Result<(FatbinEntry<'data>, View<'data>), Malformed> {
+    let header = EntryHeader::read(row)?;
+    let row_size = EntryHeader::SIZE.max(identifier_end(&header)).max(options_end(row, &header)?);
+    let prefix = row.part("CUDA fatbin group row", 0, 0, row_size)?;
+    let (identifier, options) = (identifier(prefix, &header)?, options(prefix, &header)?);
+    let whole = if group.codec == Codec::None { group.image.size() } else { group.header.full_size };
+    let (offset, size) = (u64::from(header.header_size), header.stored_size);
+    if offset.checked_add(size).is_none_or(|end| end > whole) {
+        return Err(row.malformed("CUDA fatbin group offset", 4, Cause::OutOfBounds { offset, size, limit: whole }));
+    }
+    let (image, part) = match group.codec {
+        Codec::None => (group.image.part("CUDA fatbin group offset", 4, offset, size)?, None),
+        _ => (group.image, Some(GroupPart { offset, whole })),
+    };
+    Ok((FatbinEntry { header, codec: group.codec, part, identifier, options, image }, row.from(row_size)))
+}
+
+/// Returns the end of the identifier and its padding; 0 if there is none.
+fn identifier_end(header: &EntryHeader) -> u64 {
+    if header.name_offset == 0 { 0 } else { u64::from(header.name_offset) + padded_size(header.name_size) }
+}
+
+/// Returns the end of the option block and its padding; 0 if there is none.
+fn options_end(row: View<'_>, header: &EntryHeader) -> Result<u64, Malformed> {
+    let at = u64::from(header.options_offset);
+    if at == 0 {
+        return Ok(0);
+    }
+    let block = OptionBlock::read(row, at)?;
+    Ok(at + OptionBlock::SIZE + padded_size(block.size))
+}
+
+/// Returns the number of bytes that a string of this size takes with its NUL and padding.
+fn padded_size(size: u32) -> u64 {
+    (u64::from(size) + 1).next_multiple_of(ALIGNMENT)
 }
 
 fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {

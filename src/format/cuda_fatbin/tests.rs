@@ -179,25 +179,63 @@ fn unknown_entries_are_reported_and_do_not_hide_others() {
     }
 }
 
-/// Returns the output of `fatbinary --concat --compress-all` 13.5 for two cubins: one stream, and a table of its
-/// contents.
-fn group(images: &[&[u8]]) -> Vec<u8> {
-    let whole = images.concat();
+/// An image of a group, as its row in the table describes it.
+struct GroupImage {
+    image: &'static [u8],
+    arch_number: u32,
+    identifier: &'static [u8],
+    attributes: &'static [u8],
+}
+
+impl GroupImage {
+    const fn new(image: &'static [u8], arch_number: u32) -> Self {
+        GroupImage { image, arch_number, identifier: b"", attributes: b"" }
+    }
+
+    /// Writes the row of an image at `offset`.
+    fn write(&self, offset: usize, table: &mut Vec<u8>) {
+        let end = |at: usize, size: usize| if size == 0 { at } else { (at + size + 1).next_multiple_of(8) };
+        let options_offset = end(64, self.identifier.len());
+        let given = |offset: usize, value: &[u8]| if value.is_empty() { 0 } else { offset as u32 };
+        let header = EntryHeader {
+            header_size: offset as u32,
+            stored_size: self.image.len() as u64,
+            options_offset: given(options_offset, self.attributes),
+            code_version: (1, 8),
+            arch_number: self.arch_number,
+            name_offset: given(64, self.identifier),
+            name_size: self.identifier.len() as u32,
+            ..plain(kind::ELF, 0x11, 8)
+        };
+        let start = table.len();
+        header.write(table);
+        table.extend(self.identifier);
+        table.resize(start + options_offset, 0);
+        if !self.attributes.is_empty() {
+            table.extend((options_offset as u32 + 8).to_le_bytes());
+            table.extend((self.attributes.len() as u32).to_le_bytes());
+            table.push(0);
+            table.extend(self.attributes);
+            table.resize(start + end(options_offset + 8, self.attributes.len()), 0);
+        }
+    }
+}
+
+/// Returns a container in the form of `fatbinary --concat --compress-all` 13.5: one stream, and a table of its contents.
+fn group(images: &[GroupImage]) -> Vec<u8> {
+    let whole: Vec<u8> = images.iter().flat_map(|image| image.image).copied().collect();
     let size = whole.len() as u64;
     let stream = compress([&whole[..]].into_iter(), size, Compression::new(Codec::Zstd), Vec::new()).unwrap();
-    let mut table = Vec::new();
-    table.extend((images.len() as u32).to_le_bytes());
-    table.extend((8 + 64 * images.len() as u32).to_le_bytes());
+    let mut rows = Vec::new();
     let mut offset = 0;
-    for (index, image) in images.iter().enumerate() {
-        let arch_number = 90 + index as u32;
-        let stored_size = image.len() as u64;
-        EntryHeader { header_size: offset, stored_size, arch_number, ..plain(kind::ELF, 0, 8) }.write(&mut table);
-        offset += image.len() as u32;
+    for image in images {
+        image.write(offset, &mut rows);
+        offset += image.image.len();
     }
+    let table = [(images.len() as u32).to_le_bytes(), (8 + rows.len() as u32).to_le_bytes()].concat();
     let payload = [stream.clone(), vec![0; stream.len().next_multiple_of(8) - stream.len()]].concat();
     let header = EntryHeader {
-        header_size: 64 + table.len() as u32,
+        header_size: 64 + (table.len() + rows.len()) as u32,
         stored_size: payload.len() as u64,
         compressed_size: stream.len() as u32,
         full_size: size,
@@ -208,12 +246,18 @@ fn group(images: &[&[u8]]) -> Vec<u8> {
     let mut bytes = Vec::new();
     Header { version: 1, size: u64::from(header.header_size) + header.stored_size }.write(&mut bytes);
     header.write(&mut bytes);
-    [bytes, table, payload].concat()
+    [bytes, table, rows, payload].concat()
 }
+
+const TWO: [GroupImage; 2] = [GroupImage::new(b"the first image", 90), GroupImage::new(b"and the second", 91)];
+
+/// Attributes of a cubin for `sm_100`, as ptxas 13.5 writes them.
+const ATTRIBUTES: &[u8] = b"\x02\x09\0\0\x02\x0c\0\0\x02\x02\x01\0\x03\x0d\x01\x01\x03\x07\x01\x01\x02\x03\0\0\
+    \x04\x0b\x08\0\x09\0\0\0\0\0\0\0\x03\x0e\x40\x04";
 
 #[test]
 fn reads_images_that_are_compressed_as_one() {
-    let bytes = group(&[b"the first image", b"and the second"]);
+    let bytes = group(&TWO);
     let found = images(&bytes);
     let listed: Vec<_> = found.iter().map(|image| (image.arch.as_deref(), image.codec, image.full_size)).collect();
     assert_eq!(listed, [(Some("sm_90"), Some(Codec::Zstd), Some(15)), (Some("sm_91"), Some(Codec::Zstd), Some(14))]);
@@ -222,15 +266,55 @@ fn reads_images_that_are_compressed_as_one() {
 }
 
 #[test]
+fn rows_of_a_group_have_identifiers_and_options() {
+    let first = GroupImage { identifier: b"hello.cu", ..GroupImage::new(b"the first image", 90) };
+    let second = GroupImage { attributes: ATTRIBUTES, ..GroupImage::new(b"and the second", 100) };
+    let third = GroupImage { identifier: b"a.cu", attributes: &ATTRIBUTES[..7], ..GroupImage::new(b"third", 103) };
+    // In the output of fatbinary 13.5, the identifier takes 16 bytes and the options of such a cubin 56.
+    let mut row = Vec::new();
+    first.write(0, &mut row);
+    assert_eq!(row.len(), 64 + 16);
+    second.write(0, &mut row);
+    assert_eq!(row.len(), 64 + 16 + 64 + 56);
+    let bytes = group(&[first, second, third]);
+    let entries = CudaFatbin::read(View::new(&bytes)).unwrap().entries;
+    let text = |view: Option<View<'_>>| view.map(|view| view.data().to_vec());
+    let read: Vec<_> = entries.iter().map(|entry| (text(entry.identifier), text(entry.options))).collect();
+    let expected = [
+        (Some(b"hello.cu".to_vec()), None),
+        (None, Some(ATTRIBUTES.to_vec())),
+        (Some(b"a.cu".to_vec()), Some(ATTRIBUTES[..7].to_vec())),
+    ];
+    assert_eq!(read, expected);
+    let found = images(&bytes);
+    let archs: Vec<_> = found.iter().map(|image| image.arch.as_deref().unwrap()).collect();
+    assert_eq!(archs, ["sm_90", "sm_100", "sm_103"]);
+    assert_eq!(*found[2].bytes(Limit::default()).unwrap(), *b"third");
+}
+
+#[test]
 fn a_group_with_an_invalid_table_is_one_opaque_image() {
-    let good = group(&[b"the first image", b"and the second"]);
-    // Count and size of the table; offset and size of its first image.
-    for (at, value) in [(80, 3), (80, u32::MAX), (84, 0), (84, u32::MAX), (92, 30), (92, u32::MAX), (96, 16 << 20)] {
+    let row = GroupImage { identifier: b"a.cu", attributes: ATTRIBUTES, ..GroupImage::new(b"and the second", 100) };
+    let good = group(&[GroupImage::new(b"the first image", 90), row]);
+    assert_eq!(images(&good).len(), 2);
+    let (first, second) = (88, 88 + 64);
+    let options = second + 64 + 8;
+    #[rustfmt::skip]
+    let defects = [
+        ("one row more", 80, 3), ("one row less", 80, 1), ("no row", 80, 0), ("many rows", 80, u32::MAX),
+        ("size 0", 84, 0), ("a row cut", 84, 192), ("bytes after the rows", 84, 208), ("endless table", 84, u32::MAX),
+        ("marker", first, 2), ("offset outside", first + 4, 30), ("offset wraps", first + 4, u32::MAX),
+        ("size outside", first + 8, 16 << 20), ("first row with an identifier", first + 32, 64),
+        ("identifier outside", second + 32, u32::MAX), ("long identifier", second + 36, 200),
+        ("options outside", second + 20, 300), ("options wrap", second + 20, u32::MAX),
+        ("option string outside", options, 300), ("long options", options + 4, 48), ("endless options", options + 4, u32::MAX),
+    ];
+    for (name, at, value) in defects {
         let mut bytes = good.clone();
         put(&mut bytes, at, u64::from(value), 4);
         let found = images(&bytes);
-        assert_eq!((found.len(), found[0].codec), (1, Some(Codec::Opaque)), "{value} at {at}");
-        assert_eq!(found[0].arch, None);
+        assert_eq!((found.len(), found[0].codec), (1, Some(Codec::Opaque)), "{name}");
+        assert_eq!(found[0].arch, None, "{name}");
         found[0].bytes(Limit::default()).unwrap_err();
     }
 }

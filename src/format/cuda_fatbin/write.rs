@@ -1,15 +1,12 @@
 //! Writing: images as they are, each with the properties in its own header. The module's documentation lists the
 //! differences from fatbinary.
 
-use super::raw::{EntryHeader, Header, OptionBlock, VERSION, flag, kind};
+use super::raw::{ALIGNMENT, EntryHeader, Header, OptionBlock, VERSION, flag, kind};
 use crate::bytes::{View, align_up};
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::target::nvptx::{Arch, Ptx, Suffix};
-
-/// Alignment of everything in the container, in bytes.
-const ALIGNMENT: u64 = 8;
 
 /// Offsets of two fields of an ELF header (System V ABI).
 const EI_ABIVERSION: u64 = 8;
@@ -30,8 +27,7 @@ pub struct FatbinImage<'data> {
 
 impl<'data> FatbinImage<'data> {
     /// Creates a member for this image. `suffix` is the suffix of a cubin's architecture if the user specifies it;
-    /// otherwise it is read from the image, which can state `a` but not `f` (see
-    /// [`crate::target::nvptx::Cubin::arch`]).
+    /// otherwise it is read from the image, see [`crate::target::nvptx::Cubin::arch`].
     pub fn new(image: View<'data>, suffix: Option<Suffix>) -> Result<Self, Malformed> {
         let mut member = if image.starts_with(b"\x7fELF") {
             FatbinImage::of_cubin(image)?

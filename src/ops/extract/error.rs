@@ -23,6 +23,14 @@ pub enum ExtractError {
         /// Offset of the image in the file.
         offset: u64,
     },
+    /// LTO-IR whose bytes NVIDIA's tools have scrambled.
+    #[error("{}: LTO-IR not extracted: scrambled (images: {images}); use --stored to extract the raw bytes", path.display())]
+    Scrambled {
+        /// The file.
+        path: PathBuf,
+        /// Number of such images in it.
+        images: usize,
+    },
     /// A template gives two images the same name.
     #[error("{one} and {other} would both be written to {}; add {{number}} or {{file}} to --name", path.display())]
     SameName {

@@ -1,5 +1,6 @@
 //! The images to extract, and the reading of one.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{ExtractError, ExtractOptions};
@@ -17,25 +18,28 @@ pub struct ExtractJob<'a> {
 }
 
 impl<'a> ExtractJob<'a> {
-    /// Creates the jobs for `images`. An image with an unknown codec is added to `refused` unless its raw bytes are asked for.
+    /// Creates the jobs for `images`. An image with an unknown codec is added to `refused` unless its raw bytes are asked for;
+    /// the numbers of scrambled images are returned, by the indices of their files.
     pub fn plan(
         files: &'a [ScannedFile],
         images: Vec<FoundImage<'a>>,
         options: &ExtractOptions,
         refused: &mut Vec<ExtractError>,
-    ) -> Vec<Self> {
-        let mut jobs = Vec::new();
+    ) -> (Vec<Self>, BTreeMap<usize, usize>) {
+        let (mut jobs, mut scrambled) = (Vec::new(), BTreeMap::new());
         for found in images {
             let scanned = &files[found.file];
             let image = found.nested.image;
-            if image.codec == Some(Codec::Opaque) && !options.stored {
+            if image.is_scrambled() && !options.stored {
+                *scrambled.entry(found.file).or_default() += 1;
+            } else if image.codec == Some(Codec::Opaque) && !options.stored {
                 let (path, offset) = (PathBuf::from(&scanned.file().path), image.offset.unwrap_or_default());
                 refused.push(ExtractError::UnknownCodec { path, offset });
             } else {
                 jobs.push(ExtractJob { scanned, found });
             }
         }
-        jobs
+        (jobs, scrambled)
     }
 
     /// Reads the image as the options ask for it.

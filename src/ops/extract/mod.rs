@@ -77,6 +77,8 @@ pub struct ExtractResult {
     pub images: usize,
     /// Errors of those that were not.
     pub refused: Vec<ExtractError>,
+    /// Scrambled LTO-IR, of which only the raw bytes can be extracted: one message per file.
+    pub skipped: Vec<ExtractError>,
     /// Images that the filter may accept.
     pub unknown: Vec<FilterError>,
 }
@@ -102,7 +104,13 @@ pub fn extract(
 ) -> Result<ExtractResult, ExtractError> {
     let FilterResult { images, failed, unknown } = filter::apply(&options.filter, files, options.scan)?;
     let mut refused: Vec<ExtractError> = failed.into_iter().map(ExtractError::from).collect();
-    let jobs = ExtractJob::plan(files, images, options, &mut refused);
+    let (jobs, scrambled) = ExtractJob::plan(files, images, options, &mut refused);
+    let path = |file: usize| PathBuf::from(&files[file].file().path);
+    let skipped = scrambled.into_iter().map(|(file, images)| ExtractError::Scrambled { path: path(file), images });
+    let mut skipped: Vec<ExtractError> = skipped.collect();
+    if jobs.is_empty() && matches!(options.destination, Destination::File(_)) {
+        refused.append(&mut skipped);
+    }
     let images = jobs.len() + refused.len();
     observer.start(total_size(&jobs));
     if !jobs.is_empty() {
@@ -118,7 +126,7 @@ pub fn extract(
             }
         }
     }
-    Ok(ExtractResult { images, refused, unknown })
+    Ok(ExtractResult { images, refused, skipped, unknown })
 }
 
 /// Number of images that a message lists.

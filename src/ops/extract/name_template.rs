@@ -51,9 +51,9 @@ const FIELDS: [Field; 9] = [
     field("container", "type of the container: offload-binary, cuda-fatbin, ...", |it| {
         Some(it.nested.containers.last()?.container_type.name().to_owned())
     }),
-    field("extension", "elf, ptx, bc, spv, ..., followed by the codec with --stored", |it| {
+    field("extension", "cubin, hsaco, ptx, spv, bc, ..., followed by the codec with --stored", |it| {
         let codec = it.codec.filter(|&codec| codec != Codec::None).map(|codec| format!(".{}", codec.name()));
-        Some(it.nested.image.image_kind.extension().to_owned() + &codec.unwrap_or_default())
+        Some(it.nested.image.extension().to_owned() + &codec.unwrap_or_default())
     }),
 ];
 
@@ -172,7 +172,7 @@ mod tests {
     fn the_default_name_describes_the_image() {
         let image = image("amdgcn-amd-amdhsa", "gfx90a:sramecc+:xnack-");
         let name = name(NameTemplate::DEFAULT, "/lib/librocrand.so.1", &image);
-        assert_eq!(name, "librocrand.so.1.3-hip-amdgcn-amd-amdhsa-gfx90a_sramecc+_xnack-.elf");
+        assert_eq!(name, "librocrand.so.1.3-hip-amdgcn-amd-amdhsa-gfx90a_sramecc+_xnack-.hsaco");
     }
 
     #[test]

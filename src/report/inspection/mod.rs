@@ -6,4 +6,4 @@ mod table;
 
 pub use json::{inspection_json, matrix_json};
 pub use matrix::matrix_table;
-pub use table::{inspection_table, without_images};
+pub use table::{inspection_table, lto_ir_line, without_images};

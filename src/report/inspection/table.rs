@@ -34,6 +34,11 @@ pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Scr
     text + &compilers(&inspection.debug)
 }
 
+/// Returns the line for the LTO-IR in the file `path`.
+pub fn lto_ir_line(path: &str, count: usize) -> String {
+    format!("{}: {} of LTO-IR, not inspected\n", printable(path), counted(count, "image"))
+}
+
 /// Returns a line for each file without device images.
 pub fn without_images<'a>(files: impl Iterator<Item = &'a File>) -> String {
     let empty = files.filter(|file| file.failure.is_none() && file.device_images().next().is_none());

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::format::offload_binary::{OffloadBinaryEntry, image_kind_name};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::{Output, Sink};
-use crate::llvm::packager::PackagerRules;
+use crate::llvm::KindNumbers;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
 /// The tool's name for standard input.
@@ -29,7 +29,7 @@ struct Found<'a> {
 pub fn extract(
     input: &Path,
     images: &[ImageArgument],
-    rules: &PackagerRules,
+    kinds: KindNumbers,
     into_archive: bool,
     diagnostics: Diagnostics,
 ) -> Result<()> {
@@ -40,7 +40,7 @@ pub fn extract(
     }
     for image in images {
         let found = entries.iter().map(|(part, entry)| Found { part, entry });
-        let found: Vec<Found> = found.filter(|found| matches(found.entry, image, rules)).collect();
+        let found: Vec<Found> = found.filter(|found| matches(found.entry, image, kinds)).collect();
         let Some(last) = found.last() else { continue };
         match image.file() {
             Some(file) if into_archive => library(&found, input, Path::new(file))?,
@@ -99,8 +99,8 @@ fn member_error(error: &Error, archive: &Path) -> String {
     }
 }
 
-fn matches(entry: &OffloadBinaryEntry, image: &ImageArgument, rules: &PackagerRules) -> bool {
-    image.offload_kind(rules.kinds).is_none_or(|kind| kind == entry.offload_kind)
+fn matches(entry: &OffloadBinaryEntry, image: &ImageArgument, kinds: KindNumbers) -> bool {
+    image.offload_kind(kinds).is_none_or(|kind| kind == entry.offload_kind)
         && image.strings().all(|(key, value)| entry.string(key).unwrap_or_default() == value)
 }
 

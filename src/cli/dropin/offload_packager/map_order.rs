@@ -1,10 +1,13 @@
-//! The order in which llvm-offload-binary stores the strings of an image.
+//! The order in which a packager stores the strings of an image.
 //!
-//! The tool stores the arguments of `--image` in a hash map and iterates over its buckets. Every compilation with clang's new
+//! The tool stores the arguments of `--image` in hash maps and iterates over their buckets. Every compilation with clang's new
 //! driver uses the tool, so with any other order an object compiled with this program would differ from one compiled
-//! without it, and builds would not be reproducible. The map is therefore reimplemented here: 64 buckets, doubled when three
-//! quarters are full, quadratic probing, and LLVM's hash, which is CityHash with a fixed seed. Source: the output of
-//! llvm-offload-binary 22.1.8; `llvm/ADT/Hashing.h`, `llvm/ADT/DenseMap.h`.
+//! without it, and builds would not be reproducible. The maps are therefore reimplemented here. Both double their buckets when
+//! three quarters are full, and probe quadratically.
+//!
+//! `DenseMap` has 64 buckets and LLVM's hash, which is CityHash with a fixed seed. Source: the output of llvm-offload-binary
+//! 22.1.8; `llvm/ADT/Hashing.h`, `llvm/ADT/DenseMap.h`. `StringMap` until LLVM 16 has 16 buckets and Bernstein's hash. Source:
+//! the output of clang-offload-packager 15.0.6 and 16.0.6; `llvm/lib/Support/StringMap.cpp`, `llvm/Support/DJB.h`.
 
 /// Seed of LLVM's release builds.
 const SEED: u64 = 0xff51_afd7_ed55_8ccd;
@@ -13,41 +16,74 @@ const SEED: u64 = 0xff51_afd7_ed55_8ccd;
 const K: [u64; 4] = [0xc3a5_c85c_97cb_3127, 0xb492_b66f_be98_f273, 0x9ae1_6a3b_2f90_404f, 0xc949_d7c7_509e_6557];
 const MUL: u64 = 0x9ddf_ea08_eb38_2d69;
 
-/// Minimum number of buckets of a map that is not empty.
-const BUCKETS: usize = 64;
+/// Minimum number of buckets of maps that are not empty.
+const DENSE_MAP_BUCKETS: usize = 64;
+const STRING_MAP_BUCKETS: usize = 16;
 
 /// Maximum number of hashed bytes of a key. The hash of longer keys differs from LLVM's, which affects only their order.
 const LONGEST: usize = 64;
 
-/// Returns the indices of `keys`, which are distinct, in the map's iteration order after the keys were inserted in the given
-/// order.
-pub fn order(keys: &[&[u8]]) -> Vec<usize> {
-    let mut buckets: Vec<Option<usize>> = vec![None; BUCKETS];
+/// Returns the indices of `keys`, which are distinct, in the iteration order of a `DenseMap` after the keys were inserted in
+/// the given order.
+pub fn dense_map_order(keys: &[&[u8]]) -> Vec<usize> {
+    let mut map = Map::new(DENSE_MAP_BUCKETS, city_hash);
     for (index, key) in keys.iter().enumerate() {
-        if (index + 1) * 4 >= buckets.len() * 3 {
-            let mut larger = vec![None; buckets.len() * 2];
-            for old in buckets.into_iter().flatten() {
-                put(&mut larger, old, keys[old]);
-            }
-            buckets = larger;
+        if (index + 1) * 4 >= map.buckets.len() * 3 {
+            map.grow(keys);
         }
-        put(&mut buckets, index, key);
+        map.insert(index, key);
     }
-    buckets.into_iter().flatten().collect()
+    map.buckets.into_iter().flatten().collect()
 }
 
-fn put(buckets: &mut [Option<usize>], index: usize, key: &[u8]) {
-    let mask = buckets.len() - 1;
-    let mut at = hash(key) as usize & mask;
-    let mut step = 1;
-    while buckets[at].is_some() {
-        at = (at + step) & mask;
-        step += 1;
+/// Returns the same for a `StringMap`.
+pub fn string_map_order(keys: &[&[u8]]) -> Vec<usize> {
+    let mut map = Map::new(STRING_MAP_BUCKETS, bernstein_hash);
+    for (index, key) in keys.iter().enumerate() {
+        map.insert(index, key);
+        if (index + 1) * 4 > map.buckets.len() * 3 {
+            map.grow(keys);
+        }
     }
-    buckets[at] = Some(index);
+    map.buckets.into_iter().flatten().collect()
 }
 
-fn hash(key: &[u8]) -> u32 {
+/// A hash map of the indices of keys.
+struct Map {
+    buckets: Vec<Option<usize>>,
+    hash: fn(&[u8]) -> u32,
+}
+
+impl Map {
+    fn new(buckets: usize, hash: fn(&[u8]) -> u32) -> Map {
+        Map { buckets: vec![None; buckets], hash }
+    }
+
+    fn insert(&mut self, index: usize, key: &[u8]) {
+        let mask = self.buckets.len() - 1;
+        let mut at = (self.hash)(key) as usize & mask;
+        let mut step = 1;
+        while self.buckets[at].is_some() {
+            at = (at + step) & mask;
+            step += 1;
+        }
+        self.buckets[at] = Some(index);
+    }
+
+    fn grow(&mut self, keys: &[&[u8]]) {
+        let mut larger = Map::new(self.buckets.len() * 2, self.hash);
+        for &index in self.buckets.iter().flatten() {
+            larger.insert(index, keys[index]);
+        }
+        *self = larger;
+    }
+}
+
+fn bernstein_hash(key: &[u8]) -> u32 {
+    key.iter().fold(0, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)))
+}
+
+fn city_hash(key: &[u8]) -> u32 {
     let key = &key[..key.len().min(LONGEST)];
     let size = key.len() as u64;
     // Words at an offset from the start, and from the end.
@@ -110,7 +146,7 @@ mod tests {
     /// Returns the order in which keys that follow `file` in an argument are stored.
     fn stored(keys: &[&str]) -> Vec<usize> {
         let all: Vec<&[u8]> = std::iter::once("file").chain(keys.iter().copied()).map(str::as_bytes).collect();
-        order(&all).into_iter().filter_map(|index| index.checked_sub(1)).collect()
+        dense_map_order(&all).into_iter().filter_map(|index| index.checked_sub(1)).collect()
     }
 
     #[test]

@@ -36,6 +36,7 @@ use super::stand_in::StandIn;
 use crate::cli::access;
 use crate::error::Error;
 use crate::io::{Input, Output};
+use crate::llvm::packager::PackagerRules;
 use image_argument::ImageArgument;
 
 /// Name of which LLVM 22 and later warn.
@@ -46,8 +47,9 @@ type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Runs as the tool.
 pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
-    let rules = stand_in.release.packager;
-    let tool = options::tool(&rules);
+    let release = &stand_in.release;
+    let rules = &release.packager;
+    let tool = options::tool(rules);
     let line = match parse(tool, program, arguments) {
         Ok(line) => line,
         Err(stop) => return stop.print(),
@@ -66,9 +68,12 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
         (_, Some(_), Some(_)) => Err("Packaging to an output file and extracting from an input file are mutually \
                                       exclusive."
             .to_owned()),
-        (_, Some(output), None) => images(&line).and_then(|images| pack::pack(&images, &rules, Path::new(&output))),
-        (_, None, Some(input)) => images(&line)
-            .and_then(|images| extract::extract(Path::new(&input), &images, &rules, line.flag("archive"), diagnostics)),
+        (_, Some(output), None) => {
+            images(&line, rules).and_then(|images| pack::pack(&images, release, Path::new(&output)))
+        }
+        (_, None, Some(input)) => images(&line, rules).and_then(|images| {
+            extract::extract(Path::new(&input), &images, release.kinds, line.flag("archive"), diagnostics)
+        }),
     };
     match done {
         Ok(()) => 0,
@@ -79,10 +84,10 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
     }
 }
 
-fn images(line: &Line) -> Result<Vec<ImageArgument>> {
+fn images(line: &Line, rules: &PackagerRules) -> Result<Vec<ImageArgument>> {
     let texts = line.texts("image");
     let text = |text: &OsStr| text.to_str().map(str::to_owned).ok_or_else(|| format!("{text:?} is not UTF-8"));
-    texts.map(|image| text(image).map(|image| ImageArgument::parse(&image))).collect()
+    texts.map(|image| text(image).map(|image| ImageArgument::parse(&image, rules))).collect()
 }
 
 /// Returns a name up to its last dot, like LLVM's `stem`.

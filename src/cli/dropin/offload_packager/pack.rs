@@ -7,33 +7,34 @@ use super::{Result, create, format_error, open};
 use crate::format::offload_binary::{self, image_kind};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::Output;
-use crate::llvm::packager::{PackagerRules, RequiredKeys};
+use crate::llvm::packager::RequiredKeys;
+use crate::llvm::{KindNumbers, Release};
 use crate::ops::{PackInput, PackOptions, pack_into};
 
 /// Packs the files of `images` into `output`.
-pub fn pack(images: &[ImageArgument], rules: &PackagerRules, output: &Path) -> Result<()> {
+pub fn pack(images: &[ImageArgument], release: &Release, output: &Path) -> Result<()> {
     let mut packed = Vec::new();
     for image in images {
-        let required = match rules.required_keys {
+        let required = match release.packager.required_keys {
             RequiredKeys::FileAndTriple if image.triple().is_none() => None,
             RequiredKeys::FileAndTriple | RequiredKeys::File => image.files(),
         };
-        for file in required.ok_or_else(|| missing_key(rules.required_keys))? {
-            packed.push(read(Path::new(file), image, rules)?);
+        for file in required.ok_or_else(|| missing_key(release.packager.required_keys))? {
+            packed.push(read(Path::new(file), image, release.kinds)?);
         }
     }
-    let options = PackOptions { version: rules.version, compression: None, output: output.to_owned() };
+    let options = PackOptions { version: release.packager.version, compression: None, output: output.to_owned() };
     let begin = || if output == Path::new("-") { Output::create(output) } else { create(output) };
     begin().and_then(|begun| pack_into(begun, &packed, &options)).map_err(|error| format_error(&error))
 }
 
 /// Reads an image. Its kind is determined by its name, except for bitcode, which clang names `.o` with link-time
 /// optimization.
-fn read(file: &Path, image: &ImageArgument, rules: &PackagerRules) -> Result<PackInput> {
+fn read(file: &Path, image: &ImageArgument, kinds: KindNumbers) -> Result<PackInput> {
     let input = open(file).map_err(|error| format_error(&error))?;
     let is_bitcode = DeviceImage::identify(input.view()).image_kind == ImageKind::Bitcode;
     let image_kind = if is_bitcode { image_kind::BITCODE } else { offload_binary::image_kind_of_file(file) };
-    let offload_kind = image.offload_kind(rules.kinds).unwrap_or(0);
+    let offload_kind = image.offload_kind(kinds).unwrap_or(0);
     let strings = image.strings().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     Ok(PackInput { input, image_kind, offload_kind, flags: 0, strings })
 }

@@ -1,0 +1,100 @@
+//! LTO-IR: NVIDIA's intermediate representation for link-time optimization, the output of `nvcc -dlto -ltoir` and of NVRTC.
+//!
+//! Layout: magic `ED 43 4E 7F`, versions, a list of properties, and a body that no public tool reads. All integers are
+//! little-endian. Source: NVIDIA publishes nothing. Derived from the output of nvcc 13.5 and of NVRTC 12.8 and 13.5 for
+//! twelve architectures. [`super::cuda_fatbin`] describes entries of fat binaries that hold such files.
+
+use crate::bytes::View;
+use crate::target::nvptx::{Arch, Suffix};
+
+/// First bytes of a file.
+pub const MAGIC: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
+
+/// +12: offset of the properties, pairs of a number and a value of 16 bits each.
+const PROPERTIES_OFFSET: u64 = 12;
+
+/// +16: offset of a word that depends on the code alone, and that fatbinary copies into the entry of a scrambled file.
+const WORD_OFFSET: u64 = 16;
+
+/// Property: the number of the architecture times ten, 900 for `sm_90`.
+const ARCH: u16 = 1;
+
+/// Property: 1 for architecture-specific code, absent otherwise. None marks the suffix `f`: the files for `sm_100` and
+/// `sm_100f` are equal.
+const SPECIFIC: u16 = 0x20;
+
+/// Property that ends the list.
+const END: u16 = 99;
+
+/// Maximum number of properties that are read; files have three or four.
+const MAX_PROPERTIES: u64 = 64;
+
+/// Properties that a file states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LtoIr {
+    /// Architecture of the code.
+    pub arch: Option<Arch>,
+    /// Word that fatbinary copies, see [`super::cuda_fatbin::EntryHeader::reserved`].
+    pub word: Option<u32>,
+}
+
+impl LtoIr {
+    /// Reads the properties of a file that begins with [`MAGIC`]. A damaged list has no architecture.
+    pub fn read(view: View<'_>) -> Self {
+        let word = view.u32("LTO-IR word offset", WORD_OFFSET).ok();
+        let word = word.and_then(|offset| view.u32("LTO-IR word", offset.into()).ok());
+        LtoIr { arch: arch(view), word }
+    }
+}
+
+fn arch(view: View<'_>) -> Option<Arch> {
+    let start = u64::from(view.u16("LTO-IR properties offset", PROPERTIES_OFFSET).ok()?);
+    let (mut number, mut suffix) = (None, None);
+    for at in (0..MAX_PROPERTIES).map(|index| start + index * 4) {
+        match (view.u16("LTO-IR property", at).ok()?, view.u16("LTO-IR property", at + 2).ok()?) {
+            (END, _) => return Some(Arch { number: number?, suffix }),
+            (ARCH, value) if value % 10 == 0 => number = Some(u32::from(value) / 10).filter(|&number| number != 0),
+            (SPECIFIC, 1) => suffix = Some(Suffix::Specific),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// First bytes of the output of nvcc 13.5 for `sm_90`, and of NVRTC 12.8 for `sm_100a`.
+    const PLAIN: &[u8] =
+        b"\xedCN\x7f\x01C\x02\x83\x03\x02\x07\0\x18\0\x01\0\x28\0\0\0\x2c\0\0\0\x01\0\x84\x03\x02\0\x02\0\
+        c\0\0\0\0\0\0\0\x09\x87s\x07S\x88\xd7\x5b";
+    const SPECIFIC: &[u8] = b"\xedCN\x7f\x01@\x02Y\x03\x02\x14\0\x18\0\x01\0,\0\0\x000\0\0\0\x01\0\xe8\x03\x02\0\x02\0\
+        \x20\0\x01\0c\0\0\0\0\0\0\x005\x01Uq^p\xb2\xcb";
+
+    fn read(bytes: &[u8]) -> (Option<String>, Option<u32>) {
+        let LtoIr { arch, word } = LtoIr::read(View::new(bytes));
+        (arch.map(|arch| arch.to_string()), word)
+    }
+
+    #[test]
+    fn reads_architecture_and_word() {
+        assert_eq!(read(PLAIN), (Some("sm_90".to_owned()), Some(0x0773_8709)));
+        assert_eq!(read(SPECIFIC), (Some("sm_100a".to_owned()), Some(0x7155_0135)));
+    }
+
+    #[test]
+    fn a_damaged_list_has_no_architecture() {
+        // Offset of the list, number of the first property, its value, number of the last property.
+        for (at, value) in [(12, 0xffff_u16), (12, 0x2c), (24, 7), (26, 901), (26, 0), (32, 98)] {
+            let mut bytes = PLAIN.to_vec();
+            bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+            assert_eq!(read(&bytes).0, None, "{value} at {at}");
+        }
+        for end in 4..36 {
+            assert_eq!(read(&PLAIN[..end]).0, None, "{end}");
+        }
+        assert_eq!(read(&PLAIN[..47]), (Some("sm_90".to_owned()), Some(0x0773_8709)));
+        assert_eq!(read(&PLAIN[..43]), (Some("sm_90".to_owned()), None));
+    }
+}

@@ -1,17 +1,14 @@
 //! Demangling of kernel names.
 //!
-//! HIP and CUDA compilers mangle names by the Itanium C++ ABI, and Rust's compiler has a scheme of its own. Libraries read
-//! both. A mangled name refers to parts of itself, so a short name can expand without bound; the output is limited.
+//! HIP and CUDA compilers mangle names by the Itanium C++ ABI, and Rust's compiler has a scheme of its own. A mangled name
+//! refers to parts of itself, so a short name can expand without bound; the output is limited.
+
+mod itanium;
 
 use std::fmt::{self, Write};
 
-use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
-
 /// Maximum length of a demangled name, in bytes. Kernels of template libraries have some thousands.
 const MAX_NAME_LENGTH: usize = 1 << 16;
-
-/// Maximum nesting of a name, in parsing and in writing.
-const MAX_DEPTH: u32 = 160;
 
 /// Returns the demangled name; `None` if the name is not mangled or its scheme is unknown.
 pub fn demangle(name: &str) -> Option<String> {
@@ -25,17 +22,21 @@ fn rust(name: &str) -> Option<String> {
 }
 
 fn cpp(name: &str) -> Option<String> {
-    if !name.starts_with("_Z") {
-        return None;
-    }
-    let options = ParseOptions::default().recursion_limit(MAX_DEPTH);
-    let symbol = Symbol::new_with_options(name.as_bytes(), &options).ok()?;
-    let options = DemangleOptions::default().recursion_limit(MAX_DEPTH);
-    let text = format_bounded(|text| symbol.structured_demangle(text, &options))?;
-    // The library writes a comma before an empty pack of arguments; real kernels of Kokkos have them.
-    let text = text.replace(", >", ">");
+    let text = itanium::demangle(mangled_part(name))?;
     // SYCL kernels are named after a type. Only the type is of interest.
     Some(text.strip_prefix(TYPE_NAME_PREFIX).map(str::to_owned).unwrap_or(text))
+}
+
+/// Returns the mangled name in the name of a static function, which nvcc makes unique by the name of its file.
+///
+/// Source: names by nvcc 13.5: `__nv_static_`, the length of the file's identifier, and the identifier, each with a `_`.
+fn mangled_part(name: &str) -> &str {
+    let own = || {
+        let rest = name.strip_prefix("__nv_static_")?;
+        let (size, rest) = rest.split_once('_')?;
+        rest.get(size.parse().ok()?..)?.strip_prefix('_')
+    };
+    own().unwrap_or(name)
 }
 
 /// Prefix of demangled names that begin with `_ZTS`.
@@ -72,7 +73,6 @@ mod tests {
             ("_ZN1a5spillILi3EEEvPf", "void a::spill<3>(float*)"),
             ("_ZN3cub11EmptyKernelIvEEvv", "void cub::EmptyKernel<void>()"),
             ("_ZTS20kDequantizeBlockwiseIfLi512ELi4ELi0EE", "kDequantizeBlockwise<float, 512, 4, 0>"),
-            ("_Z1fIiJEEvv", "void f<int>()"),
             ("_RNvC6kernel4main", "kernel::main"),
             ("_ZN6kernel4main17h0123456789abcdefE", "kernel::main"),
         ];
@@ -84,23 +84,18 @@ mod tests {
         }
     }
 
-    /// A function of nested pairs, each of two copies of the previous pair: every step doubles the text but not the name.
-    fn doubling(steps: u32) -> String {
-        let pair = |before: u32| format!("S_IS{0}_S{0}_E", base36(before));
-        format!("_Z1f4pairIiiE{}", (0..steps).map(pair).collect::<String>())
-    }
-
+    /// Names by nvcc 13.5 with `-rdc=true`; the identifier of the file may hold a mangled name itself.
     #[test]
-    fn does_not_demangle_a_name_that_expands_without_bound() {
-        let two = "f(pair<int, int>, pair<pair<int, int>, pair<int, int> >)";
-        assert_eq!(demangle(&doubling(1)).as_deref(), Some(two));
-        assert_eq!(demangle(&doubling(9)).unwrap().matches("int").count(), 2 * 1023);
-        assert_eq!(demangle(&doubling(60)), None);
-    }
-
-    fn base36(number: u32) -> String {
-        let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-        let high = if number / 36 > 0 { base36(number / 36) } else { String::new() };
-        format!("{high}{}", digits[(number % 36) as usize] as char)
+    fn demangles_static_functions_of_nvcc() {
+        let names = [
+            ("__nv_static_29__16_CUDA_HOG_cpp1_ii_04c76ffe__ZSt8__ioinit", Some("std::__ioinit")),
+            ("__nv_static_25__ec6bcd19_4_k_cu__Z3lamPi__Z2stIiJEEvPT_DpT0_", Some("void st<int>(int*)")),
+            ("__nv_static_27__14_coords_cpp1_ii_7126c51d_const_param", None),
+            ("__nv_static_99__14_coords_cpp1_ii_7126c51d__Z1fv", None),
+            ("__nv_static_", None),
+        ];
+        for (name, expected) in names {
+            assert_eq!(demangle(name).as_deref(), expected, "{name}");
+        }
     }
 }

@@ -171,6 +171,16 @@ pub enum Error {
         /// The problem and its place.
         malformed: Malformed,
     },
+    /// A decompressed image with bytes that violate their format.
+    #[error("{}, image {number} decompressed: {malformed}", path.display())]
+    MalformedImage {
+        /// The file.
+        path: PathBuf,
+        /// Index of the image in the file.
+        number: usize,
+        /// The problem and its place in the decompressed image.
+        malformed: Malformed,
+    },
     /// A file that was truncated while it was copied.
     #[error("{}: truncated while it was being copied: {missing} bytes missing", path.display())]
     Shrunk {

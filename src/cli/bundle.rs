@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::access;
 use super::compression::CompressionArguments;
+use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
 use crate::format::bundle::{FILE_TYPES, FileType};
@@ -77,11 +78,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if arguments.verbose {
         let path = options.output.display();
         for file in &files {
-            eprintln!("fatbin: {path}: {}: {} bytes", file.id, file.input.size());
+            print_detail(format_args!("{path}: {}: {} bytes", file.id, file.input.size()));
         }
-        eprintln!("fatbin: {path}: {} bytes", bundled.size);
+        print_detail(format_args!("{path}: {} bytes", bundled.size));
         if let Some(compressed) = &bundled.compressed {
-            eprintln!("fatbin: {path}: {}", figures::line(compressed));
+            print_detail(format_args!("{path}: {}", figures::line(compressed)));
         }
     }
     Ok(Status::Yes)

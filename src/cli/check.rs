@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
+use super::Status;
 use super::access;
 use super::inputs::InputArguments;
 use super::limit::LimitArgument;
-use super::{Status, status};
+use super::problems::{ProblemArguments, Problems};
 use crate::check::{self, CheckedFile, Policy, Verdict};
 use crate::io::Input;
 use crate::ops::{self, Checker};
@@ -42,6 +43,9 @@ pub struct Arguments {
     html: Option<PathBuf>,
 
     #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
     limit: LimitArgument,
 
     #[command(flatten)]
@@ -67,7 +71,8 @@ enum Format {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let inputs = arguments.inputs.with_listed()?;
     let options = arguments.limit.options();
-    let Some(path) = arguments.policy else { return init(&inputs, options) };
+    let problems = arguments.problems.problems();
+    let Some(path) = arguments.policy else { return init(&inputs, options, &problems) };
     let policy = read_policy(&path)?;
     let format = arguments.format;
     let options = Options { hash: format == Format::Cyclonedx, ..options };
@@ -75,9 +80,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let checker = Checker::new(&policy, options).inspect_all(arguments.html.is_some());
     let mut files: Vec<CheckedFile> = Vec::new();
     let scanner = access::scanner(checker.scan_options()).with_cache(CacheBudget::default());
-    inputs.scan_and(&scanner, &|input, outcome| checker.analyze(input, outcome), &mut |(file, error)| {
+    inputs.scan_and(&scanner, &problems, &|input, outcome| checker.analyze(input, outcome), &mut |(file, error)| {
         if let Some(error) = error {
-            status::report(&error.into());
+            problems.report(error);
         }
         files.push(file);
     })?;
@@ -107,14 +112,14 @@ fn status_of(verdict: &Verdict) -> Status {
     }
 }
 
-fn init(inputs: &InputArguments, options: Options) -> Result<Status> {
+fn init(inputs: &InputArguments, options: Options, problems: &Problems) -> Result<Status> {
     let wanted = AnalysisOptions { inspection: true, build_paths: true, ..AnalysisOptions::default() };
     let scanner = access::scanner(options).with_cache(CacheBudget::default());
     let analyze = |_, outcome| ops::analyze_outcome(outcome, options, &|_| wanted);
     let mut files: Vec<AnalyzedFile> = Vec::new();
-    inputs.scan_and(&scanner, &analyze, &mut |(file, error)| {
+    inputs.scan_and(&scanner, problems, &analyze, &mut |(file, error)| {
         if let Some(error) = error {
-            status::report(&error.into());
+            problems.report(error);
         }
         files.push(file);
     })?;

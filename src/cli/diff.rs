@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::limit::{LimitArgument, parse_size};
 use super::locking::side;
+use super::problems::ProblemArguments;
 use super::{Status, terminal};
 use crate::lock::{self, Budget, GrowthLimit};
 use crate::report::{self, Differences};
@@ -48,13 +49,17 @@ pub struct Arguments {
     all: bool,
 
     #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
     limit: LimitArgument,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = arguments.limit.options();
-    let (old, old_status) = side(&arguments.old, options)?;
-    let (new, new_status) = side(&arguments.new, options)?;
+    let problems = arguments.problems.problems();
+    let (old, old_status) = side(&arguments.old, options, &problems)?;
+    let (new, new_status) = side(&arguments.new, options, &problems)?;
     // Two builds without device code are not equal builds, but a wrong argument.
     ensure!(old.images().chain(new.images()).next().is_some(), "no device code to compare on either side");
     let comparison = lock::compare(&old, &new, arguments.code_only);

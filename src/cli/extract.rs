@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
+use super::Status;
 use super::access;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
+use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
-use super::{Status, status};
 use crate::error::Error;
 use crate::inventory::FileFormat;
 use crate::io::Output;
@@ -61,6 +62,9 @@ pub struct Arguments {
     stored: bool,
 
     #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
     limit: LimitArgument,
 
     #[command(flatten)]
@@ -78,7 +82,8 @@ fn name_help() -> String {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let scan = arguments.limit.options();
-    let (files, mut status) = scan_inputs(&arguments.inputs, scan)?;
+    let problems = arguments.problems.problems();
+    let (files, mut status) = scan_inputs(&arguments.inputs, scan, &problems)?;
     let options = ExtractOptions {
         filter: arguments.filter.filter(),
         destination: arguments.destination(),
@@ -103,32 +108,36 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let result = result?;
     indexed?;
     for error in result.refused {
-        status = status.and(status::report(&error.into()));
+        status = status.and(problems.report(error));
     }
     for error in result.skipped {
-        status::warn(&error.into());
+        problems.warn(error);
     }
     for error in result.unknown {
-        status::warn(&error.into());
+        problems.warn(error);
     }
     Ok(status)
 }
 
 /// Scans all inputs, and reports those that cannot be read.
-fn scan_inputs(inputs: &InputArguments, options: scan::Options) -> Result<(Vec<ScannedFile>, Status)> {
+fn scan_inputs(
+    inputs: &InputArguments,
+    options: scan::Options,
+    problems: &Problems,
+) -> Result<(Vec<ScannedFile>, Status)> {
     let scanner = access::scanner(options).with_cache(CacheBudget::default());
     let (mut files, mut status) = (Vec::new(), Status::No);
-    inputs.scan(&scanner, &mut |outcome| {
+    inputs.scan(&scanner, problems, &mut |outcome| {
         status = status.and(match outcome {
             Outcome::Scanned(scanned) if is_bitcode(&scanned) => {
-                status::report(&Error::Bitcode { path: scanned.into_file().path.into() }.into())
+                problems.report(Error::Bitcode { path: scanned.into_file().path.into() })
             }
             Outcome::Scanned(scanned) => {
                 let status = found(scanned.file());
                 files.push(scanned);
                 status
             }
-            Outcome::Unreadable { error, .. } => status::report(&error.into()),
+            Outcome::Unreadable { error, .. } => problems.report(error),
             Outcome::Empty(_) => Status::No,
         });
     })?;

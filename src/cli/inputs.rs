@@ -7,8 +7,9 @@ use anyhow::Result;
 use clap::Args;
 
 use super::access;
+use super::problems::Problems;
 use super::progress::Progress;
-use super::status::{self, Status};
+use super::status::Status;
 use crate::error::Error;
 use crate::inventory::File;
 use crate::io::{Input, STANDARD_INPUT};
@@ -35,8 +36,8 @@ fn line_to_path(line: &[u8]) -> PathBuf {
 
 impl InputArguments {
     /// Scans all inputs and calls `take` with each outcome, in order. Errors in a file are reported just before.
-    pub fn scan(&self, scanner: &Scanner, take: &mut dyn FnMut(Outcome)) -> Result<()> {
-        self.scan_and(scanner, &|_, outcome| outcome, take)
+    pub fn scan(&self, scanner: &Scanner, problems: &Problems, take: &mut dyn FnMut(Outcome)) -> Result<()> {
+        self.scan_and(scanner, problems, &|_, outcome| outcome, take)
     }
 
     /// Like [`InputArguments::scan`], with `work` on the index of the input and its outcome, which runs in parallel for
@@ -44,6 +45,7 @@ impl InputArguments {
     pub fn scan_and<R: Send>(
         &self,
         scanner: &Scanner,
+        problems: &Problems,
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         take: &mut dyn FnMut(R),
     ) -> Result<()> {
@@ -58,17 +60,20 @@ impl InputArguments {
         let total = inputs.iter().map(InputPath::size).sum();
         let progress = Mutex::new(Progress::of_files(total, inputs.len()));
         let locked = || progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let work = |index, outcome| (scan_errors(&outcome), work(index, outcome));
+        let work = |index, outcome: Outcome| (outcome.path().to_owned(), scan_errors(&outcome), work(index, outcome));
         scanner.scan_inputs(&inputs, &work, &|input| locked().file_done(input.size()), &mut |batch| {
             locked().suspend(|| {
-                for (errors, result) in batch {
+                for (path, errors, result) in batch {
+                    problems.start_file(&path);
                     for error in errors {
-                        status::report(&error.into());
+                        problems.report(error);
                     }
                     take(result);
                 }
             });
         });
+        drop(progress);
+        problems.flush();
         Ok(())
     }
 

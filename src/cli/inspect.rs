@@ -10,7 +10,8 @@ use super::access;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
-use super::{Status, status, terminal};
+use super::problems::{ProblemArguments, Problems};
+use super::{Status, terminal};
 use crate::format::ImageKind;
 use crate::inventory::File;
 use crate::ops;
@@ -43,6 +44,9 @@ pub struct Arguments {
     filter: FilterArguments,
 
     #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
     limit: LimitArgument,
 
     #[command(flatten)]
@@ -51,7 +55,8 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = arguments.limit.options();
-    let (scanned, order, mut status) = scan_inputs(&arguments.inputs, options)?;
+    let problems = arguments.problems.problems();
+    let (scanned, order, mut status) = scan_inputs(&arguments.inputs, options, &problems)?;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut tables = Tables { out: &mut out, screen: &screen, lto_ir: None, written: Ok(()) };
@@ -59,10 +64,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut images: Vec<Vec<InspectedImage<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
     let incomplete = ops::inspect(&scanned, &arguments.filter.filter(), options, &mut |found, inspection| {
         let path = &scanned[found.file].file().path;
+        problems.start_file(path);
         let inspected = InspectedImage { number: found.nested.index, image: found.nested.image, inspection };
         for problem in &inspected.inspection.problems {
             let error = ops::image_error(path, inspected.number, inspected.image, problem.clone());
-            status = status.and(status::report(&error.into()));
+            status = status.and(problems.report(error));
         }
         if !is_table {
             images[found.file].push(inspected);
@@ -72,10 +78,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     tables.finish()?;
     for error in incomplete.failed {
-        status = status.and(status::report(&error.into()));
+        status = status.and(problems.report(error));
     }
     for error in incomplete.unknown {
-        status::warn(&error.into());
+        problems.warn(error);
     }
     let mut images = images.into_iter();
     if let Some(path) = &arguments.html {
@@ -84,13 +90,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return Ok(status);
     }
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
-    let text = match (arguments.matrix, arguments.json) {
-        (true, true) => report::matrix_json(&KernelMatrix::from_files(&files)),
-        (true, false) => report::matrix_table(&KernelMatrix::from_files(&files), &screen),
-        (false, true) => report::inspection_json(&files),
-        (false, false) => report::without_images(files.iter().map(|it| it.file)),
-    };
-    out.write_all(text.as_bytes())?;
+    out.write_all(arguments.text(&files, &screen).as_bytes())?;
     out.flush()?;
     Ok(status)
 }
@@ -134,11 +134,27 @@ impl<W: Write> Tables<'_, W> {
     }
 }
 
+impl Arguments {
+    /// Returns the text about all files. Tables of images are already printed.
+    fn text(&self, files: &[InspectedFile<'_>], screen: &Screen) -> String {
+        match (self.matrix, self.json) {
+            (true, true) => report::matrix_json(&KernelMatrix::from_files(files)),
+            (true, false) => report::matrix_table(&KernelMatrix::from_files(files), screen),
+            (false, true) => report::inspection_json(files),
+            (false, false) => report::without_images(files.iter().map(|it| it.file)),
+        }
+    }
+}
+
 /// Scans all inputs, reports those that cannot be read, and returns the scanned files with the place of each input.
-fn scan_inputs(inputs: &InputArguments, options: Options) -> Result<(Vec<ScannedFile>, Vec<Place>, Status)> {
+fn scan_inputs(
+    inputs: &InputArguments,
+    options: Options,
+    problems: &Problems,
+) -> Result<(Vec<ScannedFile>, Vec<Place>, Status)> {
     let scanner = access::scanner(options).with_cache(CacheBudget::default());
     let (mut scanned, mut order, mut status) = (Vec::new(), Vec::new(), Status::No);
-    inputs.scan(&scanner, &mut |outcome| {
+    inputs.scan(&scanner, problems, &mut |outcome| {
         order.push(match outcome {
             Outcome::Scanned(file) => {
                 status = status.and(found(file.file()));
@@ -148,7 +164,7 @@ fn scan_inputs(inputs: &InputArguments, options: Options) -> Result<(Vec<Scanned
             other => {
                 let (file, error) = other.into_file();
                 if let Some(error) = error {
-                    status = status.and(status::report(&error.into()));
+                    status = status.and(problems.report(error));
                 }
                 Place::Empty(file)
             }

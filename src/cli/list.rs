@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
+use super::Status;
 use super::access;
 use super::bundle::{DETECTED, parse_type, types_help};
 use super::limit::LimitArgument;
-use super::{Status, status};
+use super::problems::ProblemArguments;
 use crate::format::bundle::FileType;
 use crate::io::Input;
 use crate::ops;
@@ -30,6 +31,9 @@ pub struct Arguments {
     with_filename: bool,
 
     #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
     limit: LimitArgument,
 
     /// Bundles or archives of bundles; `-` reads standard input
@@ -39,9 +43,9 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let mut status = Status::No;
+    let (mut status, problems) = (Status::No, arguments.problems.problems());
     for path in &arguments.inputs {
-        status = status.and(list(path, &arguments).unwrap_or_else(|error| status::report(&error)));
+        status = status.and(list(path, &arguments).unwrap_or_else(|error| problems.report(error)));
     }
     Ok(status)
 }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use clap::Args;
 
+use super::Status;
 use super::inputs::InputArguments;
 use super::limit::LimitArgument;
 use super::locking::lock_of;
-use super::{Status, status};
+use super::problems::ProblemArguments;
 use crate::io::Output;
 use crate::lock;
 
@@ -31,6 +32,9 @@ pub struct Arguments {
     code_only: bool,
 
     #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
     limit: LimitArgument,
 
     #[command(flatten)]
@@ -38,10 +42,11 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let (mut lock, status) = lock_of(&arguments.inputs, arguments.limit.options())?;
+    let problems = arguments.problems.problems();
+    let (mut lock, status) = lock_of(&arguments.inputs, arguments.limit.options(), &problems)?;
     if status != Status::Yes {
         if status == Status::No {
-            status::report(&anyhow!("no device images; {} was not written", arguments.output.display()));
+            problems.report(anyhow!("no device images; {} was not written", arguments.output.display()));
         }
         return Ok(status);
     }

@@ -4,24 +4,25 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::Status;
 use super::access;
 use super::inputs::InputArguments;
-use super::{Status, status};
+use super::problems::Problems;
 use crate::io::Input;
 use crate::lock::{self, Lock};
 use crate::ops::{LockBuilder, RecordedFile};
 use crate::scan::{CacheBudget, Options};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors.
-pub fn lock_of(inputs: &InputArguments, options: Options) -> Result<(Lock, Status)> {
+pub fn lock_of(inputs: &InputArguments, options: Options, problems: &Problems) -> Result<(Lock, Status)> {
     let builder = LockBuilder::new(options);
     let (mut files, mut status) = (Vec::new(), Status::No);
     let scanner = access::scanner(builder.scan_options()).with_cache(CacheBudget::default());
-    inputs.scan_and(&scanner, &|_, outcome| builder.record(outcome), &mut |recorded| {
+    inputs.scan_and(&scanner, problems, &|_, outcome| builder.record(outcome), &mut |recorded| {
         status = status.and(status_of(&recorded));
         files.extend(recorded.file);
         for error in recorded.errors {
-            status = status.and(status::report(&error.into()));
+            status = status.and(problems.report(error));
         }
     })?;
     Ok((Lock::new(files), status))
@@ -40,11 +41,11 @@ fn status_of(recorded: &RecordedFile) -> Status {
 
 /// Returns one side of a comparison: the lock in the file `path`, or a lock of its device code. The paths of the latter are
 /// relative to `path`, so that two directories can be compared.
-pub fn side(path: &Path, options: Options) -> Result<(Lock, Status)> {
+pub fn side(path: &Path, options: Options, problems: &Problems) -> Result<(Lock, Status)> {
     if let Some(lock) = written_lock(path)? {
         return Ok((lock, Status::Yes));
     }
-    let (mut lock, status) = lock_of(&InputArguments::single(path.to_owned()), options)?;
+    let (mut lock, status) = lock_of(&InputArguments::single(path.to_owned()), options, problems)?;
     let named = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     for file in &mut lock.files {
         if let Some(below) = file.path.strip_prefix(&named).map(|rest| rest.trim_start_matches(['/', '!']))

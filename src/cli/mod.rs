@@ -20,6 +20,7 @@ mod lock;
 mod locking;
 mod man;
 mod pack;
+mod problems;
 mod progress;
 mod scan;
 mod schema;
@@ -35,6 +36,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::Access;
+use problems::Problems;
 use status::Status;
 
 #[derive(Parser)]
@@ -100,6 +102,6 @@ pub fn run(access: Access) -> ExitCode {
         Command::Man(arguments) => man::run(arguments, Arguments::command()),
         Command::InstallLinks(arguments) => install_links::run(arguments),
     };
-    let status = result.unwrap_or_else(|error| status::report(&error));
+    let status = result.unwrap_or_else(|error| Problems::default().report(error));
     ExitCode::from(status as u8)
 }

@@ -8,7 +8,8 @@ use clap::Args;
 use super::access;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
-use super::{Status, status, terminal};
+use super::problems::Problems;
+use super::{Status, terminal};
 use crate::report;
 use crate::scan::Options;
 
@@ -35,7 +36,7 @@ pub struct Arguments {
     #[arg(long)]
     fast: bool,
 
-    /// Also print section contents, image locations and registrations
+    /// Also print section contents, image locations and registrations, and every problem
     #[arg(short, long)]
     verbose: bool,
 
@@ -49,15 +50,15 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..arguments.limit.options() };
-    let mut status = Status::No;
+    let (mut status, problems) = (Status::No, Problems::new(arguments.verbose));
     let mut files = Vec::new();
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
-    arguments.inputs.scan(&access::scanner(options), &mut |outcome| {
+    arguments.inputs.scan(&access::scanner(options), &problems, &mut |outcome| {
         let (file, error) = outcome.into_file();
         if let Some(error) = error {
-            status = status.and(status::report(&error.into()));
+            status = status.and(problems.report(error));
         }
         status = status.and(found(&file));
         if written.is_err() {

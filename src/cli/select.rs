@@ -8,7 +8,8 @@ use clap::Args;
 use super::access;
 use super::inputs::InputArguments;
 use super::limit::LimitArgument;
-use super::{Status, status, terminal};
+use super::problems::ProblemArguments;
+use super::{Status, terminal};
 use crate::report;
 use crate::select::{AnsweredFile, AnsweredSet};
 use crate::target::Device;
@@ -32,6 +33,9 @@ pub struct Arguments {
     json: bool,
 
     #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
     limit: LimitArgument,
 
     #[command(flatten)]
@@ -41,13 +45,14 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let name = &arguments.device;
     let devices = Device::parse(name).map_err(|error| anyhow!("--device {name}: {error}"))?;
+    let problems = arguments.problems.problems();
     let mut is_trouble = false;
     let mut files = Vec::new();
-    arguments.inputs.scan(&access::scanner(arguments.limit.options()), &mut |outcome| {
+    arguments.inputs.scan(&access::scanner(arguments.limit.options()), &problems, &mut |outcome| {
         let (file, error) = outcome.into_file();
         is_trouble |= !file.errors.is_empty() || error.is_some();
         if let Some(error) = error {
-            status::report(&error.into());
+            problems.report(error);
         }
         files.push(file);
     })?;

@@ -8,6 +8,7 @@ use clap::Args;
 use super::access;
 use super::bundle::{DETECTED, parse_target, parse_type, types_help};
 use super::limit::LimitArgument;
+use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
 use crate::format::bundle::FileType;
@@ -90,21 +91,21 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if arguments.explain {
             let path = path.display();
             match verdict {
-                Ok(fit) => eprintln!("fatbin: {path}: {id} is compatible with {wanted}: {}", describe(*fit)),
-                Err(reason) => eprintln!("fatbin: {path}: {id} is incompatible with {wanted}: {reason}"),
+                Ok(fit) => print_detail(format_args!("{path}: {id} is compatible with {wanted}: {}", describe(*fit))),
+                Err(reason) => print_detail(format_args!("{path}: {id} is incompatible with {wanted}: {reason}")),
             }
         }
     };
     let figures = ops::unbundle(&input, &options, &mut explain, &mut |bytes| progress.advance(bytes))?;
     drop(progress);
     if arguments.verbose {
-        eprintln!("fatbin: {path}: {} bytes", input.size());
+        print_detail(format_args!("{path}: {} bytes", input.size()));
         if let Some(figures) = &figures {
-            eprintln!("fatbin: {path}: {}", figures::line(figures));
+            print_detail(format_args!("{path}: {}", figures::line(figures)));
         }
         for target in &options.targets {
             let size = std::fs::metadata(&target.output).map(|metadata| metadata.len()).unwrap_or_default();
-            eprintln!("fatbin: {}: {}: {size} bytes", target.output.display(), target.id);
+            print_detail(format_args!("{}: {}: {size} bytes", target.output.display(), target.id));
         }
     }
     Ok(Status::Yes)

@@ -8,7 +8,8 @@ use clap::Args;
 use super::access;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArgument;
-use super::{Status, status, terminal};
+use super::problems::ProblemArguments;
+use super::{Status, terminal};
 use crate::inventory::File;
 use crate::ops::{self, VerifyError};
 use crate::report;
@@ -22,6 +23,9 @@ use crate::scan::{CacheBudget, Options, Outcome};
 /// Exit status: 0 if all images are intact, 1 if there are none, 2 if something is damaged or cannot be read.
 #[derive(Args)]
 pub struct Arguments {
+    #[command(flatten)]
+    problems: ProblemArguments,
+
     #[command(flatten)]
     limit: LimitArgument,
 
@@ -39,19 +43,24 @@ struct Verified {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = arguments.limit.options();
     let scanner = access::scanner(options).with_cache(CacheBudget::default());
-    let mut status = Status::No;
+    let (mut status, problems) = (Status::No, arguments.problems.problems());
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
-    arguments.inputs.scan_and(&scanner, &|_, outcome| verify(outcome, options), &mut |Verified { file, wrong }| {
-        status = status.and(found(&file));
-        if file.failure.is_none() && written.is_ok() {
-            written = out.write_all(report::verified_text(&file, file.errors.len() + wrong.len()).as_bytes());
-        }
-        for error in wrong {
-            status = status.and(status::report(&error.into()));
-        }
-    })?;
+    arguments.inputs.scan_and(
+        &scanner,
+        &problems,
+        &|_, outcome| verify(outcome, options),
+        &mut |Verified { file, wrong }| {
+            status = status.and(found(&file));
+            if file.failure.is_none() && written.is_ok() {
+                written = out.write_all(report::verified_text(&file, file.errors.len() + wrong.len()).as_bytes());
+            }
+            for error in wrong {
+                status = status.and(problems.report(error));
+            }
+        },
+    )?;
     written?;
     out.flush()?;
     Ok(status)

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::Status;
 use super::access;
 use super::image_argument::parse_image;
+use super::problems::print_detail;
 use crate::host::Host;
 use crate::llvm::{RELEASES, Release};
 use crate::ops::{self, ImageFile, WrapOptions};
@@ -126,7 +127,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let summary = ops::wrap(&options)?;
     if verbose {
         let place = if summary.large { ", images among the large sections" } else { "" };
-        eprintln!("fatbin: {}: ABI {}, host {}{place}", options.output.display(), summary.abi, summary.host);
+        print_detail(format_args!("{}: ABI {}, host {}{place}", options.output.display(), summary.abi, summary.host));
     }
     Ok(Status::Yes)
 }

@@ -31,6 +31,10 @@ pub fn inspect_with(
 /// Returns the error for a problem inside an image. Offsets are those of the file if the image is stored there as it is.
 pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed) -> Error {
     let is_plain = image.offset.is_some() && image.full_size.is_none();
-    let path = if is_plain { path.to_owned() } else { format!("{path}, image {number} decompressed") };
-    problem.in_file(Path::new(&path))
+    let path = Path::new(path);
+    if is_plain {
+        problem.in_file(path)
+    } else {
+        Error::MalformedImage { path: path.to_owned(), number, malformed: problem }
+    }
 }

@@ -82,6 +82,14 @@ impl Outcome {
         Outcome::Unreadable { path: path.to_string_lossy().into_owned(), error }
     }
 
+    /// Returns the name of the file.
+    pub fn path(&self) -> &str {
+        match self {
+            Outcome::Scanned(scanned) => &scanned.file().path,
+            Outcome::Unreadable { path, .. } | Outcome::Empty(File { path, .. }) => path,
+        }
+    }
+
     /// Returns the inventory, and the error if the file could not be read.
     pub fn into_file(self) -> (File, Option<Error>) {
         match self {

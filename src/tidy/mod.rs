@@ -103,3 +103,17 @@ fn tests_run_commands_in_a_fixed_environment() {
         assert!(is_harness || lines.next().is_none(), "{}: use harness/command.rs", file.path.display());
     }
 }
+
+/// Problems are counted where they are printed, so a command does not print one by itself.
+#[test]
+fn standard_error_is_written_in_one_place() {
+    let writers = ["cli/dropin/diagnostics", "cli/problems", "cli/progress"];
+    let mut found = Vec::new();
+    for file in source_files() {
+        if file.top_module() != "tidy" && ["stderr()", "eprint"].iter().any(|text| file.text.contains(text)) {
+            found.push(file.module.join("/"));
+        }
+    }
+    found.sort();
+    assert_eq!(found, writers, "print errors through `cli::problems::Problems`");
+}

@@ -19,6 +19,7 @@ mod lto_ir;
 mod pack;
 mod packager;
 mod page;
+mod problems;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod readme;
 mod scan;

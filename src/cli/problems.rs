@@ -1,0 +1,233 @@
+//! Problems and warnings on standard error, one line each.
+//!
+//! A problem with one image of a file is often one with thousands of them. Messages about a file that differ only in their
+//! places are one line, with the first place and a count. They are printed when the messages about the file are
+//! complete, in the order of the first of each. All output on standard error that is not a progress bar is written here.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anstyle::AnsiColor;
+use clap::Args;
+
+use super::Status;
+use crate::error::Error;
+use crate::ops::extract::ExtractError;
+use crate::ops::filter::FilterError;
+use crate::ops::{BundleError, VerifyError};
+
+/// Maximum number of different messages about one file, each of which is held in memory.
+const MAX_GROUPS: usize = 100;
+
+/// Option of commands that report problems of several images.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ProblemArguments {
+    /// Print every problem, also those that differ only in their places
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl ProblemArguments {
+    /// Returns the log of the command's problems.
+    pub fn problems(self) -> Problems {
+        Problems::new(self.verbose)
+    }
+}
+
+/// Log of problems and warnings. Messages about the last file are printed at the latest when it is dropped.
+#[derive(Debug, Default)]
+pub struct Problems {
+    is_verbose: bool,
+    file: RefCell<FileProblems>,
+}
+
+/// Messages about one file, or about the members of one archive.
+#[derive(Debug, Default)]
+struct FileProblems {
+    path: PathBuf,
+    groups: Vec<Group>,
+    /// Indices of groups.
+    known: HashMap<(Severity, String), usize>,
+    /// Number of messages that belong to none of the groups.
+    omitted: usize,
+}
+
+/// Messages that differ only in their places.
+#[derive(Debug)]
+struct Group {
+    severity: Severity,
+    first: String,
+    more: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Severity {
+    Error,
+    Warning,
+}
+
+/// A file, and the problem with it apart from its place.
+struct Subject<'a> {
+    path: &'a Path,
+    problem: String,
+}
+
+impl Problems {
+    /// Creates a log, which prints each message by itself if it is verbose.
+    pub fn new(is_verbose: bool) -> Problems {
+        Problems { is_verbose, file: RefCell::default() }
+    }
+
+    /// Reports an error and returns the exit status that it causes.
+    pub fn report(&self, error: impl Into<anyhow::Error>) -> Status {
+        let error = error.into();
+        // The reader closed the pipe, as `head` does: not an error.
+        let closed = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        if !closed {
+            self.add(Severity::Error, &error);
+        }
+        let is_no_match = matches!(error.downcast_ref(), Some(BundleError::MissingTargets { .. }))
+            || matches!(error.downcast_ref(), Some(FilterError::NoMatch { .. }))
+            || matches!(error.downcast_ref(), Some(ExtractError::Filter(FilterError::NoMatch { .. })));
+        if is_no_match { Status::No } else { Status::Trouble }
+    }
+
+    /// Reports a warning.
+    pub fn warn(&self, error: impl Into<anyhow::Error>) {
+        self.add(Severity::Warning, &error.into());
+    }
+
+    /// Prints the messages about the file before `path`, if that is another file.
+    pub fn start_file(&self, path: &str) {
+        if !self.file.borrow().covers(Path::new(path)) {
+            self.flush();
+        }
+    }
+
+    /// Prints the messages that are held back.
+    pub fn flush(&self) {
+        self.file.take().print();
+    }
+
+    fn add(&self, severity: Severity, error: &anyhow::Error) {
+        let message = format!("{error:#}");
+        let Some(Subject { path, problem }) = Subject::of(error).filter(|_| !self.is_verbose) else {
+            self.flush();
+            return print(severity, &message);
+        };
+        if !self.file.borrow().covers(path) {
+            self.flush();
+            self.file.borrow_mut().path = archive(path).to_owned();
+        }
+        self.file.borrow_mut().add(severity, problem, message);
+    }
+}
+
+impl Drop for Problems {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl FileProblems {
+    fn covers(&self, path: &Path) -> bool {
+        self.path == path || self.path == archive(path)
+    }
+
+    fn add(&mut self, severity: Severity, problem: String, message: String) {
+        let count = self.groups.len();
+        match self.known.get(&(severity, problem.clone())) {
+            Some(&group) => self.groups[group].more += 1,
+            None if count == MAX_GROUPS => self.omitted += 1,
+            None => {
+                self.known.insert((severity, problem), count);
+                self.groups.push(Group { severity, first: message, more: 0 });
+            }
+        }
+    }
+
+    fn print(self) {
+        for Group { severity, first, more } in self.groups {
+            match more {
+                0 => print(severity, &first),
+                more => print(severity, &format!("{first} (and {more} more like it; use -v to print all)")),
+            }
+        }
+        if self.omitted > 0 {
+            let path = self.path.display();
+            print(Severity::Error, &format!("{path}: {} more problems; use -v to print all", self.omitted));
+        }
+    }
+}
+
+/// Returns the archive of a member `ARCHIVE!MEMBER`, and the path itself for a file.
+fn archive(path: &Path) -> &Path {
+    match path.to_str().and_then(|text| text.split_once('!')) {
+        Some((archive, _)) if !path.exists() => Path::new(archive),
+        _ => path,
+    }
+}
+
+impl<'a> Subject<'a> {
+    /// Returns the subject of an error about one of several places in a file; `None` for other errors.
+    fn of(error: &'a anyhow::Error) -> Option<Self> {
+        let subject = |path: &'a PathBuf, problem: String| Some(Subject { path, problem });
+        if let Some(VerifyError::Image { path, why, .. }) = error.downcast_ref() {
+            return subject(path, why.clone());
+        }
+        if let Some(ExtractError::UnknownCodec { path, .. }) = error.downcast_ref() {
+            return subject(path, "unknown codec".to_owned());
+        }
+        if let Some(FilterError::KernelsUnknown { path, why, .. }) = filter_error(error) {
+            return subject(path, (*why).to_owned());
+        }
+        match input_error(error)? {
+            Error::Malformed { path, malformed } | Error::MalformedImage { path, malformed, .. } => {
+                subject(path, format!("{}: {}", malformed.field, malformed.cause))
+            }
+            Error::UnreadableMember { path, why } => subject(path, why.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn filter_error(error: &anyhow::Error) -> Option<&FilterError> {
+    match error.downcast_ref() {
+        Some(ExtractError::Filter(error)) => Some(error),
+        _ => error.downcast_ref(),
+    }
+}
+
+fn input_error(error: &anyhow::Error) -> Option<&Error> {
+    match (error.downcast_ref(), error.downcast_ref(), filter_error(error)) {
+        (Some(VerifyError::Input(error)), ..) => Some(error),
+        (_, Some(ExtractError::File(error)), _) => Some(error),
+        (.., Some(FilterError::Input(error))) => Some(error),
+        _ => error.downcast_ref(),
+    }
+}
+
+/// Prints a line about what a command did, for `--verbose` and `--explain`.
+pub fn print_detail(detail: fmt::Arguments<'_>) {
+    print_line("fatbin:", &detail.to_string());
+}
+
+fn print(severity: Severity, message: &str) {
+    let (color, prefix) = match severity {
+        Severity::Error => (AnsiColor::Red, "fatbin:"),
+        Severity::Warning => (AnsiColor::Yellow, "fatbin: warning:"),
+    };
+    let style = color.on_default().bold();
+    print_line(&format!("{style}{prefix}{style:#}"), message);
+}
+
+/// Prints a line. Colors are left out if standard error is not a terminal.
+fn print_line(prefix: &str, message: &str) {
+    // Names in a message may contain line breaks; the message is one line.
+    let message = message.replace(|c: char| c.is_control(), "?");
+    // If standard error is closed, the exit status still reports the problem.
+    let _ = writeln!(anstream::stderr(), "{prefix} {message}");
+}

@@ -33,6 +33,7 @@
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes: LTO-IR, groups, suffixes of architectures |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
+//! | [`triples`] | triples of bitcode and SPIR-V |
 //! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
 //! | [`ci`] | the GitHub action, the pre-commit hook and the CMake function |
@@ -60,6 +61,7 @@ mod matrix;
 mod page;
 mod real_files;
 mod runtimes;
+mod triples;
 mod truncated;
 mod upstream_bugs;
 mod versions;
@@ -108,6 +110,7 @@ fn trials() -> Result<Vec<Trial>> {
     }
     trials.extend(false_magics::trials());
     trials.extend(truncated::trials());
+    trials.extend(triples::trials());
     trials.extend(fatbinary::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());

@@ -1,7 +1,9 @@
 //! Identification of a device image: its kind, and the triple and processor in its own header.
 
+use std::borrow::Cow;
+
 use super::{ContainerType, ImageKind};
-use super::{device_elf, lto_ir};
+use super::{bitcode, device_elf, lto_ir};
 use crate::bytes::View;
 use crate::target::{nvptx, triple};
 
@@ -10,8 +12,8 @@ use crate::target::{nvptx, triple};
 /// (SPIR-V specification, section Magic Number).
 const MAGICS: [(&[u8], ImageKind); 6] = [
     (b"\x7fELF", ImageKind::Elf),
-    (b"BC\xc0\xde", ImageKind::Bitcode),
-    (b"\xde\xc0\x17\x0b", ImageKind::Bitcode),
+    (&bitcode::MAGIC, ImageKind::Bitcode),
+    (&bitcode::WRAPPER_MAGIC, ImageKind::Bitcode),
     (b"\x03\x02\x23\x07", ImageKind::SpirV),
     (b"\x07\x23\x02\x03", ImageKind::SpirV),
     (&lto_ir::MAGIC, ImageKind::Nvvm),
@@ -23,7 +25,7 @@ pub struct DeviceImage {
     /// Kind of the image.
     pub image_kind: ImageKind,
     /// Triple; `None` where the image does not state it.
-    pub triple: Option<&'static str>,
+    pub triple: Option<Cow<'static, str>>,
     /// Processor with features or suffix; `None` where the image does not state it.
     pub arch: Option<String>,
     /// Size according to its own headers, in bytes; `None` where they do not state it.
@@ -39,19 +41,20 @@ impl DeviceImage {
         match image_kind {
             ImageKind::Elf => {
                 if let Ok(elf) = device_elf::read(view) {
-                    image.triple = elf.triple;
+                    image.triple = elf.triple.map(Cow::Borrowed);
                     image.arch = elf.arch;
                     image.own_size = Some(elf.size);
                 }
             }
             ImageKind::Ptx => {
-                image.triple = Some(triple::NVPTX64);
+                image.triple = Some(Cow::Borrowed(triple::NVPTX64));
                 image.arch = nvptx::Ptx::read(view.data()).map(|ptx| ptx.target.to_owned());
             }
             ImageKind::Nvvm => {
-                image.triple = Some(triple::NVPTX64);
+                image.triple = Some(Cow::Borrowed(triple::NVPTX64));
                 image.arch = lto_ir::LtoIr::read(view).arch.map(|arch| arch.to_string());
             }
+            ImageKind::Bitcode => image.triple = bitcode::triple(view).map(Cow::Owned),
             _ => {}
         }
         image
@@ -92,7 +95,7 @@ mod tests {
         for (file, kind, triple, arch) in cases {
             let image = identify(file);
             assert_eq!(image.image_kind, kind, "{file}");
-            assert_eq!(image.triple, Some(triple), "{file}");
+            assert_eq!(image.triple.as_deref(), Some(triple), "{file}");
             assert_eq!(image.arch.as_deref(), arch, "{file}");
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{DeviceImage, ImageKind};
+use super::{DeviceImage, ImageKind, spirv};
 use crate::bytes::View;
 use crate::codec::{self, Codec, Limit};
 use crate::error::Malformed;
@@ -60,11 +60,12 @@ impl<'data> ImageView<'data> {
     /// count as absent.
     pub(super) fn new(view: View<'data>, kind: Option<OffloadKind>, triple: Option<&str>, arch: Option<&str>) -> Self {
         let own = DeviceImage::identify(view);
+        let implied = || spirv::triple(view).filter(|_| own.image_kind == ImageKind::SpirV).map(str::to_owned);
         let stated = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         ImageView {
             kind,
             image_kind: own.image_kind,
-            triple: stated(triple).or(own.triple.map(str::to_owned)),
+            triple: stated(triple).or(own.triple.map(Cow::into_owned)).or_else(implied),
             arch: stated(arch).or(own.arch),
             id: None,
             strings: Vec::new(),

@@ -11,9 +11,7 @@ use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
-
-const MAGIC: u32 = 0x0723_0203;
-const HEADER_WORDS: usize = 5;
+use crate::format::spirv::{HEADER_WORDS, MAGIC};
 
 /// Opcodes.
 const OP_STRING: u16 = 7;

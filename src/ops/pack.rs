@@ -69,7 +69,7 @@ impl PackInput {
         }
         if target.triple.is_none() {
             let triple = own.triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
-            strings.push(("triple".to_owned(), triple.to_owned()));
+            strings.push(("triple".to_owned(), triple.into_owned()));
         }
         Ok(PackInput { input, image_kind, offload_kind: 0, flags: 0, strings })
     }
@@ -78,7 +78,7 @@ impl PackInput {
 /// Returns the image kind by content or, where that does not determine it, by file name extension, as LLVM's tools do.
 fn image_kind_of(own: &DeviceImage, path: &Path, version: Version) -> u16 {
     match own.image_kind {
-        ImageKind::Elf if own.triple == Some(triple::NVPTX64) => image_kind::CUBIN,
+        ImageKind::Elf if own.triple.as_deref() == Some(triple::NVPTX64) => image_kind::CUBIN,
         ImageKind::SpirV if version > Version::One => image_kind::SPIRV,
         kind => match offload_binary::image_kind_of(kind) {
             image_kind::NONE => offload_binary::image_kind_of_file(path),

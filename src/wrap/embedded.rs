@@ -102,7 +102,7 @@ fn embed_image<'data>(
         format::check_elf(view).map_err(|malformed| malformed.in_file(path))?;
     }
     source.target.check_against(&own, path)?;
-    let triple = source.target.triple.as_deref().or(own.triple);
+    let triple = source.target.triple.as_deref().or(own.triple.as_deref());
     let arch = source.target.arch.as_deref().or(own.arch.as_deref()).unwrap_or_default();
     let image_kind = offload_binary::image_kind_of(own.image_kind);
     let (content, image) = match form {

@@ -61,8 +61,8 @@ fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str
     if own.image_kind == ImageKind::Elf {
         format::check_elf(view).map_err(|malformed| malformed.in_file(path))?;
     }
-    let found = source.target.triple.as_deref().or(own.triple);
-    if found != Some(triple) || own.triple.is_some_and(|own| own != triple) {
+    let found = source.target.triple.as_deref().or(own.triple.as_deref());
+    if found != Some(triple) || own.triple.as_deref().is_some_and(|own| own != triple) {
         let found = describe(own.image_kind, found);
         let remedy = match kind {
             OffloadKind::Cuda => "CUDA takes cubins and PTX, or one CUDA fat binary",

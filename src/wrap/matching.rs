@@ -3,6 +3,7 @@
 //! Clang leaves the offload entries in the host object: the section's name and the size of an entry determine the
 //! release, the file header the machine. The user needs to specify neither.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use object::read::{Object, ObjectSection, ObjectSymbol};
@@ -40,7 +41,11 @@ struct FoundEntries {
 pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, WrapError> {
     let file = object::File::parse(view.data())
         .map_err(|source| WrapError::UnreadableHostObject { path: path.to_owned(), source })?;
-    let host = DeviceImage::identify(view).triple;
+    let host = match DeviceImage::identify(view).triple {
+        Some(Cow::Borrowed(host)) => Some(host),
+        // Bitcode, which the parser above rejects.
+        Some(Cow::Owned(_)) | None => None,
+    };
     let host = host.ok_or_else(|| WrapError::UnknownHostMachine { path: path.to_owned() })?;
     let entries = read_entries(&file, kind).ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
     let Some(release) = newest_release(kind, &entries) else {

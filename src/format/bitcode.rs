@@ -1,0 +1,274 @@
+//! The triple of LLVM bitcode.
+//!
+//! Bitcode is a stream of bits, in a wrapper or not: blocks, which state their size, and in the module's block records, one of
+//! which is the triple. LLVM writes it before all others that depend on abbreviations (`ModuleBitcodeWriter`), so other blocks
+//! are skipped, and a stream with an abbreviation before the triple is read as one without it. Source: LLVM Bitcode File
+//! Format; output of clang 14 to 22.
+
+use crate::bytes::View;
+
+/// First bytes of a stream.
+pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
+
+/// First bytes of a stream in a wrapper.
+pub const WRAPPER_MAGIC: [u8; 4] = [0xde, 0xc0, 0x17, 0x0b];
+
+/// Fields of the wrapper: offset and size of the stream.
+const WRAPPER_OFFSET: u64 = 8;
+const WRAPPER_SIZE: u64 = 12;
+
+/// Abbreviation IDs with a fixed meaning.
+const END_BLOCK: u64 = 0;
+const ENTER_SUBBLOCK: u64 = 1;
+const UNABBREV_RECORD: u64 = 3;
+
+/// Width of abbreviation IDs outside of blocks, in bits.
+const OUTER_WIDTH: u32 = 2;
+
+const MODULE_BLOCK: u64 = 8;
+
+/// Code of the record in the module's block.
+const TRIPLE: u64 = 2;
+
+/// Maximum length of a triple, in bytes.
+const MAX_TRIPLE_SIZE: u64 = 256;
+
+/// Maximum number of fields that are read. The triple is within the first hundred; a hostile file has no end.
+const MAX_FIELDS: u32 = 1 << 16;
+
+/// Returns the triple of the first module; `None` if it has none, and for a damaged stream.
+pub fn triple(view: View<'_>) -> Option<String> {
+    let stream = match view.starts_with(&WRAPPER_MAGIC) {
+        true => {
+            let [offset, size] = [WRAPPER_OFFSET, WRAPPER_SIZE].map(|at| view.u32("bitcode wrapper", at).ok());
+            view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into()).ok()?
+        }
+        false => view,
+    };
+    let data = stream.data().strip_prefix(&MAGIC)?;
+    let mut bits = Bits { data, at: 0, fields_left: MAX_FIELDS };
+    loop {
+        if bits.fixed(OUTER_WIDTH)? != ENTER_SUBBLOCK {
+            return None;
+        }
+        let block = bits.enter_block()?;
+        if block.id == MODULE_BLOCK {
+            return bits.module_triple(block.width);
+        }
+        bits.skip_words(block.words)?;
+    }
+}
+
+/// A block, of which the header has been read.
+struct Block {
+    id: u64,
+    /// Width of abbreviation IDs in it, in bits.
+    width: u32,
+    /// Size of the rest in words of 32 bits.
+    words: u64,
+}
+
+/// A reader of bits, from the lowest of each byte on.
+struct Bits<'data> {
+    data: &'data [u8],
+    at: u64,
+    fields_left: u32,
+}
+
+impl Bits<'_> {
+    /// Reads records of the module's block up to the triple.
+    fn module_triple(&mut self, width: u32) -> Option<String> {
+        loop {
+            match self.fixed(width)? {
+                ENTER_SUBBLOCK => {
+                    let block = self.enter_block()?;
+                    self.skip_words(block.words)?;
+                }
+                UNABBREV_RECORD => {
+                    let (code, count) = (self.variable(6)?, self.variable(6)?);
+                    if code == TRIPLE {
+                        return self.text(count);
+                    }
+                    for _ in 0..count {
+                        self.variable(6)?;
+                    }
+                }
+                // An abbreviation, or its definition.
+                END_BLOCK.. => return None,
+            }
+        }
+    }
+
+    /// Reads the operands of a record as characters.
+    fn text(&mut self, count: u64) -> Option<String> {
+        if count == 0 || count > MAX_TRIPLE_SIZE {
+            return None;
+        }
+        let characters = (0..count).map(|_| self.variable(6).and_then(|value| u8::try_from(value).ok()));
+        let characters = characters.map(|byte| byte.filter(u8::is_ascii_graphic).map(char::from));
+        characters.collect()
+    }
+
+    fn enter_block(&mut self) -> Option<Block> {
+        let (id, width) = (self.variable(8)?, u32::try_from(self.variable(4)?).ok()?);
+        self.at = self.at.next_multiple_of(32);
+        Some(Block { id, width, words: self.fixed(32)? })
+    }
+
+    fn skip_words(&mut self, words: u64) -> Option<()> {
+        self.at = self.at.checked_add(words.checked_mul(32)?)?;
+        Some(())
+    }
+
+    /// Reads an integer in groups of `width` bits, the highest of which states that another follows.
+    fn variable(&mut self, width: u32) -> Option<u64> {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let group = self.fixed(width)?;
+            let more = 1 << (width - 1);
+            value |= (group & (more - 1)).checked_shl(shift)?;
+            if group & more == 0 {
+                return Some(value);
+            }
+            shift += width - 1;
+        }
+    }
+
+    /// Reads an integer of `width` bits, at most 32.
+    fn fixed(&mut self, width: u32) -> Option<u64> {
+        self.fields_left = self.fields_left.checked_sub(1)?;
+        if !(1..=32).contains(&width) {
+            return None;
+        }
+        let first = usize::try_from(self.at / 8).ok()?;
+        let shift = (self.at % 8) as u32;
+        let bytes = self.data.get(first..first + (shift + width).div_ceil(8) as usize)?;
+        let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        self.at += u64::from(width);
+        Some(value >> shift & ((1 << width) - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes bits as LLVM does.
+    #[derive(Default)]
+    struct Writer(Vec<bool>);
+
+    impl Writer {
+        fn fixed(&mut self, value: u64, width: u32) {
+            self.0.extend((0..width).map(|bit| value >> bit & 1 == 1));
+        }
+
+        fn variable(&mut self, mut value: u64, width: u32) {
+            let more = 1 << (width - 1);
+            while value >= more {
+                self.fixed(value & (more - 1) | more, width);
+                value >>= width - 1;
+            }
+            self.fixed(value, width);
+        }
+
+        fn enter(&mut self, width: u32, id: u64, new_width: u64, words: u64) {
+            self.fixed(ENTER_SUBBLOCK, width);
+            self.variable(id, 8);
+            self.variable(new_width, 4);
+            self.0.resize(self.0.len().next_multiple_of(32), false);
+            self.fixed(words, 32);
+        }
+
+        fn record(&mut self, code: u64, operands: &[u64]) {
+            self.fixed(UNABBREV_RECORD, 3);
+            self.variable(code, 6);
+            self.variable(operands.len() as u64, 6);
+            for &operand in operands {
+                self.variable(operand, 6);
+            }
+        }
+
+        fn bytes(mut self) -> Vec<u8> {
+            self.0.resize(self.0.len().next_multiple_of(32), false);
+            let byte = |bits: &[bool]| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+            MAGIC.into_iter().chain(self.0.chunks(8).map(byte)).collect()
+        }
+    }
+
+    /// A module with this triple, after an identification block, a version and blocks.
+    fn module(triple: &str) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.enter(OUTER_WIDTH, 13, 5, 2);
+        writer.fixed(u64::MAX, 64);
+        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3, 1000);
+        writer.record(1, &[2]);
+        for _ in 0..3 {
+            writer.enter(3, 17, 4, 1);
+            writer.fixed(u64::MAX, 32);
+        }
+        writer.record(TRIPLE, &triple.bytes().map(u64::from).collect::<Vec<_>>());
+        writer.record(3, &[1 << 40, 7]);
+        writer.bytes()
+    }
+
+    fn read(bytes: &[u8]) -> Option<String> {
+        triple(View::new(bytes))
+    }
+
+    fn wrapped(bytes: &[u8]) -> Vec<u8> {
+        let fields = [0, 20, bytes.len() as u32, 7].map(u32::to_le_bytes).concat();
+        [&WRAPPER_MAGIC[..], &fields, bytes, b"behind it"].concat()
+    }
+
+    #[test]
+    fn reads_the_triple_with_and_without_a_wrapper() {
+        for name in ["amdgcn-amd-amdhsa", "nvptx64-nvidia-cuda", "x"] {
+            assert_eq!(read(&module(name)).as_deref(), Some(name));
+            assert_eq!(read(&wrapped(&module(name))).as_deref(), Some(name));
+        }
+    }
+
+    #[test]
+    fn a_module_without_a_printable_triple_has_none() {
+        for name in ["", "amd\0gcn", "amd gcn", "amd\u{e9}", &"x".repeat(257)] {
+            assert_eq!(read(&module(name)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn truncated_and_damaged_streams_have_none_or_one() {
+        let good = module("amdgcn-amd-amdhsa");
+        let end = (0..good.len()).find(|&end| read(&good[..end]).is_some()).unwrap();
+        assert!(end > 60 && end < good.len());
+        let wrapped = wrapped(&good);
+        for at in 0..good.len() {
+            assert_eq!(read(&good[..at]).is_some(), at >= end);
+            read(&wrapped[..at]);
+            for value in [0, 0xff, good[at] ^ 1] {
+                let mut bytes = good.clone();
+                bytes[at] = value;
+                read(&bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn an_abbreviation_before_the_triple_ends_the_search() {
+        let mut writer = Writer::default();
+        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3, 1000);
+        writer.fixed(4, 3);
+        writer.record(TRIPLE, &[120]);
+        assert_eq!(read(&writer.bytes()), None);
+    }
+
+    #[test]
+    fn an_endless_module_is_read_for_a_while_only() {
+        let mut writer = Writer::default();
+        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3, 1000);
+        for _ in 0..MAX_FIELDS / 3 {
+            writer.record(1, &[]);
+        }
+        writer.record(TRIPLE, &[120]);
+        assert_eq!(read(&writer.bytes()), None);
+    }
+}

@@ -24,8 +24,8 @@ const ROWS: [(&str, &[&str]); 4] = [
     ("sycl", &["llvm22", "main"]),
 ];
 
-/// Names of entries that text must quote, or that LLVM would interpret.
-const NAMES: [&str; 8] = [
+/// Names of entries that text must quote, that LLVM would interpret, or that the wrapper has too.
+const NAMES: [&str; 11] = [
     "plain",
     "llvm.used",
     "llvm.memcpy.p0i8",
@@ -34,6 +34,9 @@ const NAMES: [&str; 8] = [
     "Größe",
     "\u{1}verbatim",
     "a$b@V_1",
+    "atexit",
+    ".omp_offloading.descriptor",
+    "__hipRegisterVar",
 ];
 
 pub fn trials() -> Vec<Trial> {

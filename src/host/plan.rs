@@ -96,12 +96,15 @@ impl<'data> ObjectPlan<'data> {
         SymbolId(self.symbols.len() - 1)
     }
 
-    /// Returns the symbol of a name, and adds it if it is missing.
+    /// Returns the undefined symbol of a name, and adds it if it is missing. Of two definitions it has the stronger one.
     pub fn reference(&mut self, name: &str, definition: Definition) -> SymbolId {
-        match self.symbols.iter().position(|symbol| symbol.name == name) {
-            Some(index) => SymbolId(index),
-            None => self.symbol(name, definition),
+        let is_same = |symbol: &Symbol| symbol.name == name && symbol.definition.strength().is_some();
+        let Some(index) = self.symbols.iter().position(is_same) else { return self.symbol(name, definition) };
+        let symbol = &mut self.symbols[index];
+        if definition.strength() > symbol.definition.strength() {
+            symbol.definition = definition;
         }
+        SymbolId(index)
     }
 
     /// Adds steps to a function, whose symbol [`ObjectPlan::function`] returned.

@@ -49,6 +49,18 @@ pub enum Definition {
     Function(usize),
 }
 
+impl Definition {
+    /// Rank among the definitions of an undefined symbol; `None` for one that the plan defines.
+    pub fn strength(self) -> Option<u8> {
+        match self {
+            Definition::UndefinedWeak => Some(0),
+            Definition::Undefined => Some(1),
+            Definition::UndefinedHidden => Some(2),
+            Definition::Data { .. } | Definition::Function(_) => None,
+        }
+    }
+}
+
 impl SymbolId {
     /// Returns the address of the symbol itself.
     pub fn start(self) -> SymbolAddress {

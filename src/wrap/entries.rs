@@ -84,8 +84,8 @@ pub fn section(
     };
     plan.section(PlanSection::new(name, section_kind, 8, data));
     Bounds {
-        begin: plan.symbol(format!("__start_{name}"), Definition::UndefinedHidden).start(),
-        end: plan.symbol(format!("__stop_{name}"), Definition::UndefinedHidden).start(),
+        begin: plan.reference(&format!("__start_{name}"), Definition::UndefinedHidden).start(),
+        end: plan.reference(&format!("__stop_{name}"), Definition::UndefinedHidden).start(),
     }
 }
 

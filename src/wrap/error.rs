@@ -118,6 +118,12 @@ pub enum WrapError {
         /// Name of both.
         name: String,
     },
+    /// A name has a byte that ends it in symbol tables.
+    #[error("invalid name {name:?} in an entry: contains a NUL byte")]
+    NulInName {
+        /// The name.
+        name: String,
+    },
     /// The host object was not compiled with offloading of this kind.
     #[error("{}: no section of offload entries; specify the release with --abi", path.display())]
     NoOffloadEntries {

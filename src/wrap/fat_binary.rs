@@ -75,7 +75,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     let handle = plan.symbol(format!(".{}.binary_handle", names.local), definition).start();
     plan.section(PlanSection::new(".bss", SectionKind::Writable, 8, Data::Zero(8)));
 
-    let mut function = |name: &str| plan.symbol(format!("{}{name}", names.runtime), Definition::Undefined);
+    let mut function = |name: &str| plan.reference(&format!("{}{name}", names.runtime), Definition::Undefined);
     let (register_binary, unregister_binary) = (function("RegisterFatBinary"), function("UnregisterFatBinary"));
     let mut register = vec![
         Step::Call(Call {
@@ -93,7 +93,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
         },
     ];
     if names.has_end {
-        let end = plan.symbol(format!("{}RegisterFatBinaryEnd", names.runtime), Definition::Undefined);
+        let end = plan.reference(&format!("{}RegisterFatBinaryEnd", names.runtime), Definition::Undefined);
         register.push(Step::call(end, vec![Value::Local(Local::Handle)]));
     }
     let unregister = vec![Step::call(unregister_binary, vec![Value::Variable(handle)])];

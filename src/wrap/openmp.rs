@@ -39,11 +39,11 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priorit
     let infos = if abi.image_info { target_ids.as_slice() } else { &[] };
     let (descriptor, infos) = structures(plan, &images, bounds, infos, keep);
 
-    let register_lib = plan.symbol("__tgt_register_lib", Definition::Undefined);
-    let unregister_lib = plan.symbol("__tgt_unregister_lib", Definition::Undefined);
+    let register_lib = plan.reference("__tgt_register_lib", Definition::Undefined);
+    let unregister_lib = plan.reference("__tgt_unregister_lib", Definition::Undefined);
     let mut register = Vec::new();
     if abi.image_info {
-        let register_info = plan.symbol("__tgt_register_image_info", Definition::Undefined);
+        let register_info = plan.reference("__tgt_register_image_info", Definition::Undefined);
         register.extend(infos.into_iter().map(|info| Step::call(register_info, vec![Value::Address(info)])));
     }
     register.push(Step::call(register_lib, vec![Value::Address(descriptor)]));

@@ -16,7 +16,7 @@ pub fn functions(
     let register = plan.function(names.0, register);
     let unregister = plan.function(names.1, unregister);
     if how == Unregister::AtExit {
-        let at_exit = plan.symbol("atexit", Definition::Undefined);
+        let at_exit = plan.reference("atexit", Definition::Undefined);
         plan.append_steps(register, vec![Step::call(at_exit, vec![Value::Address(unregister.start())])]);
     }
     array(plan, ".init_array", SectionKind::Constructors(priority), register);

@@ -35,8 +35,8 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, abi: Sy
         SyclAbi::Descriptor => (vec![descriptor(plan, request)], Unregister::FiniArray(1)),
         SyclAbi::OffloadBinaries => (offload_binaries(plan, request), Unregister::AtExit),
     };
-    let register_lib = plan.symbol("__sycl_register_lib", Definition::Undefined);
-    let unregister_lib = plan.symbol("__sycl_unregister_lib", Definition::Undefined);
+    let register_lib = plan.reference("__sycl_register_lib", Definition::Undefined);
+    let unregister_lib = plan.reference("__sycl_unregister_lib", Definition::Undefined);
     let names = ("sycl.descriptor_reg", "sycl.descriptor_unreg");
     let register = vec![Step::call(register_lib, arguments.clone())];
     registration::functions(plan, names, priority, unregister, register, vec![Step::call(unregister_lib, arguments)]);

@@ -155,6 +155,13 @@ impl<'data> WrapperBuilder<'data> {
         if let Some(name) = duplicate(&self.entries) {
             return Err(WrapError::DuplicateEntry { name });
         }
+        let mut names = self
+            .entries
+            .iter()
+            .flat_map(|entry| [Some(&entry.name), Some(&entry.host_symbol), entry.aux_symbol.as_ref()]);
+        if let Some(name) = names.find_map(|name| name.filter(|name| name.contains('\0'))) {
+            return Err(WrapError::NulInName { name: name.clone() });
+        }
         let (kind, abi) = (self.kind, self.release.wrapper);
         let kind_number = self.release.kinds.number(kind);
         let (entries, keep) = (self.entries.clone(), self.keep.clone());

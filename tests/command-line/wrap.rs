@@ -334,3 +334,17 @@ fn llvm_ir_has_no_large_sections() {
     );
     assert!(!sandbox.path("w.bc").exists());
 }
+
+#[test]
+fn rejects_a_name_with_a_nul_byte() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").file("entries", b"good\nbad\0name\n");
+    for output in ["w.o", "w.bc", "w.ll"] {
+        let run = sandbox.fatbin(&format!("wrap --kind hip --entries entries -o {output} a"));
+        assert_eq!(
+            (run.status, run.err.as_str()),
+            (2, "fatbin: invalid name \"bad\\0name\" in an entry: contains a NUL byte\n")
+        );
+        assert!(!sandbox.path(output).exists());
+    }
+}

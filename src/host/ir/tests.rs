@@ -274,3 +274,21 @@ fn constructors_call_with_pointers_and_numbers() {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
 }
+
+#[test]
+fn a_function_that_is_called_may_be_an_entry_too() {
+    let mut plan = plan_of_bytes("image", b"x");
+    let section = plan.next_section();
+    plan.symbol("callee", Definition::Data { section, offset: 0, size: 8 });
+    let entry = plan.reference("callee", Definition::UndefinedWeak);
+    let fields = Data::Fields(vec![Field::Pointer(entry.start())]);
+    plan.section(PlanSection::new("entries", SectionKind::Writable, 8, fields));
+    let callee = plan.reference("callee", Definition::Undefined);
+    plan.function("register", vec![Step::call(callee, vec![])]);
+    let text = text(&plan);
+    assert!(
+        text.contains("@callee.1 = internal constant <{ i8* }> <{ i8* bitcast (void ()* @callee to i8*) }>"),
+        "{text}"
+    );
+    assert!(text.contains("\ndeclare void @callee()\n") && text.contains("  call void @callee()\n"), "{text}");
+}

@@ -4,6 +4,8 @@
 //! This is the only module that accesses files, and the only one with `unsafe` in it. It knows no format.
 
 #[cfg(feature = "files")]
+mod existing;
+#[cfg(feature = "files")]
 mod file_uri;
 mod input;
 #[cfg(feature = "files")]

@@ -2,6 +2,8 @@
 //!
 //! An output is written to a temporary file in the same directory, which is renamed when it is complete. A failure, a full
 //! disk or a signal leaves an existing file as it was, and never a half-written one in its place.
+//!
+//! [`Output::update`] is for outputs that other programs truncate and write in place.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use super::existing::{Existing, reserve};
 use crate::error::{Error, Result};
 use crate::io::Input;
 
@@ -19,6 +22,8 @@ use crate::io::Input;
 pub struct Output {
     path: PathBuf,
     target: OutputTarget,
+    /// File that keeps its mode, owner and hard links.
+    existing: Option<Existing>,
     /// Number of bytes written so far.
     size: u64,
 }
@@ -48,11 +53,25 @@ impl Output {
             Ok(metadata) if metadata.is_dir() => Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
             Ok(metadata) if !metadata.is_file() => {
                 let file = File::options().write(true).open(path).map_err(Error::io(path, "write"))?;
-                Ok(Output { path: path.to_owned(), target: OutputTarget::Special(file), size: 0 })
+                Ok(Output { path: path.to_owned(), target: OutputTarget::Special(file), existing: None, size: 0 })
             }
             Ok(_) => Self::temporary(&path.canonicalize().map_err(Error::io(path, "write"))?),
             Err(_) => Self::temporary(path),
         }
+    }
+
+    /// Creates an output like [`Self::create`]. An existing file keeps its mode, owner and hard links, and must be
+    /// writable; its directory need not be. Only a file with several hard links, or of another owner, is written in place,
+    /// when the output is complete.
+    pub fn update(path: &Path) -> Result<Output> {
+        if path == Path::new("-") || !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+            return Self::create(path);
+        }
+        let existing = Existing::open(path).map_err(Error::io(path, "write"))?;
+        let path = path.canonicalize().map_err(Error::io(path, "write"))?;
+        let elsewhere = std::env::temp_dir().join(path.file_name().unwrap_or_default());
+        let output = Self::temporary(&path).or_else(|_| Self::temporary(&elsewhere))?;
+        Ok(Output { path, existing: Some(existing), ..output })
     }
 
     /// Creates an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is
@@ -71,7 +90,7 @@ impl Output {
         #[cfg(windows)]
         let file = std::os::windows::io::AsHandle::as_handle(&stdout).try_clone_to_owned();
         let file = File::from(file.map_err(Error::io(&path, "open"))?);
-        Ok(Output { path, target: OutputTarget::Special(file), size: 0 })
+        Ok(Output { path, target: OutputTarget::Special(file), existing: None, size: 0 })
     }
 
     fn temporary(path: &Path) -> Result<Output> {
@@ -88,7 +107,7 @@ impl Output {
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
         let file = builder.tempfile_in(directory).map_err(without_temporary_path).map_err(Error::io(path, "create"))?;
-        Ok(Output { path: path.to_owned(), target: OutputTarget::Temporary(file), size: 0 })
+        Ok(Output { path: path.to_owned(), target: OutputTarget::Temporary(file), existing: None, size: 0 })
     }
 
     /// Directory for temporary files that are needed to write this output.
@@ -102,19 +121,10 @@ impl Output {
     /// Reserves disk space for an output of `size` bytes. A full file system is then reported before minutes of copying,
     /// and blocks are allocated only once: replacing a 300 MB file on ext4 took half as long.
     pub fn reserve(&mut self, size: u64) -> Result<()> {
-        #[cfg(target_os = "linux")]
-        if let (OutputTarget::Temporary(file), 1..) = (&self.target, size) {
-            use rustix::fs::{FallocateFlags, fallocate};
-            use rustix::io::Errno;
-            // Any other error only means that the file system does not support the call.
-            if let Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) =
-                fallocate(file.as_file(), FallocateFlags::empty(), 0, size)
-            {
-                return Err(Error::io(&self.path, "write")(error.into()));
-            }
+        match &self.target {
+            OutputTarget::Temporary(file) => reserve(file.as_file(), size).map_err(Error::io(&self.path, "write")),
+            OutputTarget::Special(_) => Ok(()),
         }
-        let _ = size;
-        Ok(())
     }
 
     /// Writes bytes that are in memory.
@@ -176,11 +186,14 @@ impl Output {
 
     /// Completes the output and gives it its final name.
     pub fn commit(self) -> Result<()> {
-        match self.target {
-            OutputTarget::Temporary(file) => {
+        match (self.target, self.existing) {
+            (OutputTarget::Temporary(file), Some(existing)) => {
+                existing.replace(file, &self.path).map_err(Error::io(&self.path, "write"))?;
+            }
+            (OutputTarget::Temporary(file), None) => {
                 file.persist(&self.path).map_err(|error| Error::io(&self.path, "replace")(error.error))?;
             }
-            OutputTarget::Special(mut file) => file.flush().map_err(Error::io(&self.path, "write"))?,
+            (OutputTarget::Special(mut file), _) => file.flush().map_err(Error::io(&self.path, "write"))?,
         }
         Ok(())
     }
@@ -327,5 +340,60 @@ mod tests {
         output.write(b"gone").unwrap();
         output.commit().unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_updated_file_keeps_its_mode_and_hard_links() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let directory = tempfile::tempdir().unwrap();
+        let [path, link] = ["out", "link"].map(|name| directory.path().join(name));
+        for old in ["old", "old, and much longer than the new one"] {
+            for is_linked in [false, true] {
+                let _ = std::fs::remove_file(&link);
+                std::fs::write(&path, old).unwrap();
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+                if is_linked {
+                    std::fs::hard_link(&path, &link).unwrap();
+                }
+                let mut output = Output::update(&path).unwrap();
+                output.write(b"new bytes").unwrap();
+                assert_eq!(std::fs::read(&path).unwrap(), old.as_bytes());
+                output.commit().unwrap();
+                assert_eq!(std::fs::read(&path).unwrap(), b"new bytes");
+                assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o640);
+                assert_eq!(link.exists(), is_linked);
+                if is_linked {
+                    assert_eq!(std::fs::read(&link).unwrap(), b"new bytes");
+                }
+                assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1 + usize::from(is_linked));
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_replaced_file_loses_its_hard_links() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, link] = ["out", "link"].map(|name| directory.path().join(name));
+        std::fs::write(&path, "old").unwrap();
+        std::fs::hard_link(&path, &link).unwrap();
+        let mut output = Output::create(&path).unwrap();
+        output.write(b"new").unwrap();
+        output.commit().unwrap();
+        assert_eq!(std::fs::read(&link).unwrap(), b"old");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_update_that_is_dropped_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        std::fs::write(&path, "old").unwrap();
+        let mut output = Output::update(&path).unwrap();
+        output.write(b"half").unwrap();
+        drop(output);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

@@ -116,7 +116,7 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     wrapper.entries = options.entries.clone();
     wrapper.keep = matched.map(|matched| matched.entry_symbols).unwrap_or_default();
 
-    let mut output = Output::create(&options.output)?;
+    let mut output = Output::update(&options.output)?;
     let large = write(&wrapper, &inputs, &mut output).map_err(|error| match error {
         WrapError::Write(source) => Error::io(&options.output, "write")(source).into(),
         error => error,

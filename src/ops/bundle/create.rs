@@ -89,7 +89,8 @@ pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn Fn
     if let (Some(host), Some(_)) = (host, options.compression) {
         return Err(BundleError::CompressedObject { path: files[host].input.path().to_owned() });
     }
-    let output = Output::create(&options.output)?;
+    // Tools that add sections replace the object; the others truncate it.
+    let output = if host.is_some() { Output::create(&options.output)? } else { Output::update(&options.output)? };
     match options.compression {
         None => write_plain(files, &content, output, moved),
         Some((how, version)) => write_compressed(&content, how, version, output, &options.output, moved),

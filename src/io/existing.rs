@@ -1,0 +1,69 @@
+//! An existing file that gets the bytes of a complete output and keeps its mode, owner and hard links.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Seek};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+/// A file that is open for writing and unchanged until [`Existing::replace`].
+#[derive(Debug)]
+pub struct Existing {
+    file: File,
+    metadata: Metadata,
+}
+
+impl Existing {
+    /// Opens a file, which fails where the user may not write to it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::options().write(true).open(path)?;
+        let metadata = file.metadata()?;
+        Ok(Existing { file, metadata })
+    }
+
+    /// Replaces the bytes by those of a temporary file. That file gets the mode and is renamed, which is atomic, unless
+    /// a new file would lose hard links or the owner: then its bytes are copied, after space for them is reserved.
+    pub fn replace(mut self, mut temporary: NamedTempFile, path: &Path) -> io::Result<()> {
+        let (new, directory) = (temporary.as_file().metadata()?, path.parent());
+        if temporary.path().parent() == directory && may_be_renamed(&self.metadata, &new) {
+            temporary.as_file().set_permissions(self.metadata.permissions())?;
+            return temporary.persist(path).map(drop).map_err(|error| error.error);
+        }
+        reserve(&self.file, new.len())?;
+        temporary.as_file_mut().rewind()?;
+        io::copy(temporary.as_file_mut(), &mut self.file)?;
+        self.file.set_len(new.len())
+    }
+}
+
+#[cfg(unix)]
+fn may_be_renamed(old: &Metadata, new: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    old.nlink() == 1 && (old.uid(), old.gid()) == (new.uid(), new.gid())
+}
+
+#[cfg(not(unix))]
+fn may_be_renamed(_old: &Metadata, _new: &Metadata) -> bool {
+    true
+}
+
+/// Reserves disk space for a file of `size` bytes, without changing its size.
+#[cfg(target_os = "linux")]
+pub fn reserve(file: &File, size: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    if size == 0 {
+        return Ok(());
+    }
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, size) {
+        // Any other error only means that the file system does not support the call.
+        Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Other systems have no such call.
+#[cfg(not(target_os = "linux"))]
+pub fn reserve(_file: &File, _size: u64) -> io::Result<()> {
+    Ok(())
+}

@@ -31,8 +31,8 @@ pub fn trials() -> Vec<Trial> {
 pub struct Pair {
     directory: PathBuf,
     name: &'static str,
-    /// Release of the tool.
-    release: &'static str,
+    /// Release as which the drop-in behaves; `None` if nothing specifies it.
+    release: Option<&'static str>,
 }
 
 /// Program of a pair.
@@ -109,13 +109,18 @@ impl fmt::Display for Call<'_> {
 impl Pair {
     /// Links both programs into `directory`; `tool` is the original.
     pub fn new(directory: &Path, name: &'static str, tool: &Path) -> Result<Pair> {
-        let pair = Pair { directory: directory.to_owned(), name, release: "22" };
+        let pair = Pair { directory: directory.to_owned(), name, release: Some("22") };
         for (side, program) in [(Side::Theirs, tool), (Side::Ours, Path::new(env!("CARGO_BIN_EXE_fatbin")))] {
             let link = pair.program(side);
             std::fs::create_dir_all(link.parent().unwrap_or(directory))?;
             std::os::unix::fs::symlink(program, link)?;
         }
         Ok(pair)
+    }
+
+    /// Makes the drop-in behave as a release, or as its name specifies.
+    pub fn of_release(self, release: Option<&'static str>) -> Pair {
+        Pair { release, ..self }
     }
 
     fn program(&self, side: Side) -> PathBuf {
@@ -135,7 +140,7 @@ impl Pair {
         command
             .args(&call.arguments)
             .current_dir(&run)
-            .env("FATBIN_LLVM", self.release)
+            .env("FATBIN_LLVM", self.release.unwrap_or_default())
             .envs(call.variables.iter().copied());
         command.stdin(call.stdin.map_or(Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?);
         let output = command.output().with_context(|| format!("{command:?}"))?;

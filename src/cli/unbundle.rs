@@ -72,13 +72,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut targets = Vec::new();
     for (id, output) in arguments.targets {
         ensure!(BundleEntryId::parse(&id).is_some(), "--target: {}", BundleEntryId::invalid(&id));
-        targets.push(RequestedTarget { id, output });
+        targets.push(RequestedTarget { id, fallback: None, output });
     }
     let options = UnbundleOptions {
         file_type: arguments.file_type,
         targets,
         allow_missing: arguments.allow_missing,
         rules: KindRules { hip_openmp: arguments.hip_openmp_compatible },
+        only_first: false,
         limit: arguments.limit.options().limit,
     };
     let input = Input::open_any(&arguments.input, access::get())?;

@@ -1,9 +1,10 @@
 //! The table of releases.
 
+use super::bundler::{BundlerRules, CompressionRules, FileOptions, IdForm};
 use super::kinds::KindNumbers;
 use super::packager::{Extraction, PackagerRules, PackedFiles, RequiredKeys, StringOrder};
 use super::wrapper_abi::{EntryLayout, FlagRules, ImageSection, PlaceholderName, SyclAbi, Unregister, WrapperAbi};
-use crate::format::offload_binary::Version;
+use crate::format::{ccob, offload_binary::Version};
 use crate::target::OffloadKind;
 
 /// A release of LLVM, its main branch, or AMD's compiler before it used LLVM's wrapper.
@@ -19,6 +20,8 @@ pub struct Release {
     pub wrapper: WrapperAbi,
     /// The packager of offload binaries.
     pub packager: PackagerRules,
+    /// The bundler of files for several targets.
+    pub bundler: BundlerRules,
 }
 
 /// LLVM 11 to 14, the tool clang-offload-wrapper; the other rows list their differences from an earlier one.
@@ -49,6 +52,15 @@ const LLVM_14: Release = Release {
         extraction: Extraction::Unsupported,
         warns_of_old_name: false,
     },
+    bundler: BundlerRules {
+        ids: IdForm::AsWritten,
+        file_options: FileOptions::Lists,
+        has_hipi: false,
+        has_hip_openmp: false,
+        rejects_conflicts: false,
+        has_archive_check: false,
+        compression: None,
+    },
 };
 
 /// LLVM 15, the first release with clang-linker-wrapper and clang-offload-packager.
@@ -61,6 +73,7 @@ const LLVM_15: Release = Release {
         cuda_hip_priority: Some(1),
         ..LLVM_14.wrapper
     },
+    bundler: BundlerRules { file_options: FileOptions::Repeated, has_hip_openmp: true, ..LLVM_14.bundler },
     ..LLVM_14
 };
 
@@ -72,6 +85,7 @@ const LLVM_16: Release = Release {
         string_order: StringOrder::DenseAndStringMap,
         ..LLVM_15.packager
     },
+    bundler: BundlerRules { has_hipi: true, rejects_conflicts: true, ..LLVM_15.bundler },
     ..LLVM_15
 };
 
@@ -84,6 +98,7 @@ const LLVM_17: Release = Release {
         string_order: StringOrder::DenseMap,
         ..LLVM_16.packager
     },
+    bundler: BundlerRules { ids: IdForm::Completed, ..LLVM_16.bundler },
     ..LLVM_16
 };
 
@@ -91,8 +106,25 @@ const LLVM_18: Release = Release {
     name: "llvm18",
     number: Some(18),
     wrapper: WrapperAbi { placeholder: PlaceholderName::Section, flags: FlagRules::Bits, ..LLVM_17.wrapper },
+    bundler: BundlerRules { has_archive_check: true, compression: Some(COMPRESSION_18), ..LLVM_17.bundler },
     ..LLVM_17
 };
+
+/// LLVM 18 uses zstd's default level, the later ones their own.
+const COMPRESSION_18: CompressionRules = CompressionRules {
+    version: ccob::Version::One,
+    level: 5,
+    has_levels: false,
+    has_versions: false,
+    smallest_file: 20,
+};
+
+const COMPRESSION_19: CompressionRules =
+    CompressionRules { version: ccob::Version::Two, level: 3, has_levels: true, ..COMPRESSION_18 };
+
+const COMPRESSION_20: CompressionRules = CompressionRules { has_versions: true, ..COMPRESSION_19 };
+
+const COMPRESSION_21: CompressionRules = CompressionRules { smallest_file: 8, ..COMPRESSION_20 };
 
 const LLVM_19: Release = Release {
     name: "llvm19",
@@ -103,6 +135,7 @@ const LLVM_19: Release = Release {
         unregister: Unregister::AtExit,
         ..LLVM_18.wrapper
     },
+    bundler: BundlerRules { compression: Some(COMPRESSION_19), ..LLVM_18.bundler },
     ..LLVM_18
 };
 
@@ -110,6 +143,7 @@ const LLVM_20: Release = Release {
     name: "llvm20",
     number: Some(20),
     wrapper: WrapperAbi { entries: EntryLayout::New, flags: FlagRules::BitsAndManaged, ..LLVM_19.wrapper },
+    bundler: BundlerRules { compression: Some(COMPRESSION_20), ..LLVM_19.bundler },
     ..LLVM_19
 };
 
@@ -118,6 +152,7 @@ const LLVM_21: Release = Release {
     number: Some(21),
     kinds: KindNumbers::Bits,
     wrapper: WrapperAbi { one_entry_section: true, ..LLVM_20.wrapper },
+    bundler: BundlerRules { ids: IdForm::FourParts, compression: Some(COMPRESSION_21), ..LLVM_20.bundler },
     ..LLVM_20
 };
 
@@ -126,6 +161,10 @@ const LLVM_22: Release = Release {
     number: Some(22),
     wrapper: WrapperAbi { sycl: Some(SyclAbi::Descriptor), ..LLVM_21.wrapper },
     packager: PackagerRules { required_keys: RequiredKeys::File, warns_of_old_name: true, ..LLVM_21.packager },
+    bundler: BundlerRules {
+        compression: Some(CompressionRules { version: ccob::Version::Three, ..COMPRESSION_21 }),
+        ..LLVM_21.bundler
+    },
     ..LLVM_21
 };
 

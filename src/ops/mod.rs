@@ -23,9 +23,9 @@ mod wrap;
 #[cfg(feature = "inspect")]
 pub use analyze::{analyze_outcome, survey};
 pub use bundle::{
-    BundleError, BundleInput, BundleOptions, BundleSummary, CompressionStats, Explain, RequestedTarget,
-    UnbundleOptions, bundle, check_archive, check_composition, decompression_stats, list, member_decompression_stats,
-    unbundle,
+    BundleError, BundleInput, BundleOptions, BundleSummary, CompressionStats, Explain, FollowingData, RequestedTarget,
+    UnbundleOptions, bundle, check_archive, check_composition, decompression_stats, following_data, list,
+    member_decompression_stats, unbundle,
 };
 #[cfg(feature = "check")]
 pub use check::{CheckedPaths, Checker, check_paths};

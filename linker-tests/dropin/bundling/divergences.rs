@@ -28,7 +28,7 @@ const UNDEFINED: End = (i32::MIN, "");
 const WOULD: &str = "warning: clang-offload-bundler of LLVM 22 would store 'h";
 
 #[rustfmt::skip]
-const ROWS: [Row; 31] = [
+const ROWS: [Row; 32] = [
     ("-type=bc -targets=hip-amdgcn-amd-amdhsa--fiji -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
     ("-type=ii -targets=hip-amdgcn-amd-amdhsa--gfx940 -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
     ("-type=ii -targets=hip-amdgcn-amd-amdhsa--gfx99 -input=../text -output=x", (0, ""), (0, WOULD), LOSS),
@@ -41,7 +41,6 @@ const ROWS: [Row; 31] = [
     ("-type=bc -targets=HOST -input=../text -output=x -bundle-align=0", UNDEFINED, (1, "--bundle-align option: must be at least 1!"), CRASH),
     ("-type=o -targets=DEVICE,hip-amdgcn-amd-amdhsa--gfx90a -input=../host.o -input=../text -output=x", UNDEFINED, (0, ""), CRASH),
     ("-type=ii -targets=HOST -input=../marker -output=x", (0, ""), (1, "contains an end marker of text bundles"), LOSS),
-    ("-type=o -targets=HOST,DEVICE -input=../host.o -input=../text -output=x -compress", (0, ""), (0, "warning: -compress: a bundle of objects is an object, and is not compressed"), "else one would wait for it in vain"),
     ("-type=o -targets=HOST,DEVICE -input=../object.bundle -input=../text -output=x", (0, ""), (1, "already a bundle"), LOSS),
     ("-type=o -targets=HOST,DEVICE -input=../mach.o -input=../text -output=x", (1, "'llvm-objcopy' tool failed"), (1, "is Mach-O; only ELF and COFF objects can be rewritten"), "llvm-objcopy is not called"),
     ("-type=o -targets=HOST,DEVICE -input=- -input=../text -output=x", (1, "'llvm-objcopy' tool failed"), (0, ""), "llvm-objcopy is not called"),
@@ -50,7 +49,9 @@ const ROWS: [Row; 31] = [
     ("-type=bc -unbundle -targets=HOST,DEVICE -input=../bundle -output=no/x -output=y", (1, "'no/x': No such file"), (1, "'no/x': No such file"), "outputs appear all or not at all"),
     ("-type=bc -unbundle -targets=HOST,DEVICE -input=../bundle -output=x -output=x", (0, ""), (1, "x: duplicate output"), WHOLE),
     ("-type=ii -unbundle -targets=DEVICE -input=../twice -output=x", (0, ""), (1, "duplicate entry DEVICE"), WHOLE),
-    ("-type=bc -unbundle -targets=HOST -input=../two -output=x", (0, ""), (1, "more data follows the first bundle"), LOSS),
+    ("-type=bc -unbundle -targets=HOST -input=../two -output=x", (0, ""), (0, "warning: ../two: 1 bundle follows the first bundle at 0x"), LOSS),
+    ("-type=bc -unbundle -targets=HOST -input=../two.compressed -output=x", (1, "Failed to decompress input"), (0, "../two.compressed: 1 bundle follows the first bundle at 0x"), "its size is in the header"),
+    ("-type=bc -list -input=../two.compressed", (1, "Failed to decompress input"), (0, ""), "its size is in the header"),
     ("-type=bc -unbundle -targets=HOST,DEVICE -input=../cut -output=x -output=y -allow-missing-bundles", (0, ""), (1, "bundle entry"), GARBAGE),
     ("-type=bc -list -input=../cut", (0, ""), (1, "bundle entry"), GARBAGE),
     ("-type=ii -unbundle -targets=HOST -input=../cut.text -output=x", UNDEFINED, (1, "missing end marker of file"), GARBAGE),
@@ -113,6 +114,7 @@ fn prepare(pair: &Pair) -> Result<()> {
     write("cut", &bundle[..100])?;
     write("cut.text", &text[..text.len() - 80])?;
     write("two", &[&bundle[..], &bundle[..]].concat())?;
+    write("two.compressed", &[&compressed[..], &[0; 100], &compressed[..]].concat())?;
     write("cut.compressed", &compressed[..compressed.len() - 9])?;
     compressed[25] ^= 1;
     write("hash", &compressed)

@@ -14,7 +14,10 @@
 mod archives;
 mod clients;
 mod divergences;
+mod dumps;
 mod grid;
+mod outputs;
+mod releases;
 mod same;
 
 use std::path::Path;
@@ -22,7 +25,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use super::{Call, DirectoryEntry, Pair};
+use super::{Call, DirectoryEntry, Pair, Side};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -32,10 +35,14 @@ pub fn trials() -> Vec<Trial> {
         vec![trial("mistakes", reports_errors_like_the_tool), trial("divergences", divergences::are_these)];
     trials.push(trial("compatibility", matches_targets_like_the_tool));
     trials.push(trial("archives", archives::are_unbundled_like_the_tool));
+    trials.push(trial("dumps", dumps::give_their_first_bundle));
+    trials.push(trial("outputs", outputs::keep_their_mode_and_hard_links));
+    trials.push(trial("dropped", finds_dropped_processors_again));
     trials.extend(
         grid::TYPES.iter().map(|kind| trial(kind.name, move |pair| grid::is_bundled_like_the_tool(pair, kind))),
     );
     trials.extend(clients::trials());
+    trials.extend(releases::trials());
     trials
 }
 
@@ -188,6 +195,38 @@ fn reports_errors_like_the_tool(pair: &Pair) -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Names of which the tool stores only the triple.
+const DROPPED: [&str; 6] = [
+    "hip-amdgcn-amd-amdhsa--gfx940",
+    "hip-amdgcn-amd-amdhsa--fiji",
+    "hip-amdgcn-amd-amdhsa-gfx906",
+    "hip-amdgcn-amd-amdhsa--",
+    "hip-nvptx64-nvidia-cuda--sm_100f",
+    "hip-amdgcn-amd-amdhsa--gfx9999:xnack+",
+];
+
+/// Names that the tool stores completely, which must not find the others.
+const KEPT: [&str; 2] = ["hip-amdgcn-amd-amdhsa--gfx906", "hip-amdgcn-amd-amdhsa--gfx803"];
+
+fn finds_dropped_processors_again(pair: &Pair) -> Result<()> {
+    let mut found = 0;
+    for stored in DROPPED {
+        let line = format!("-type=bc -targets={stored} -input=../text -output=x");
+        let theirs = pair.call(Side::Theirs, &Call::line(&line))?;
+        let Some(DirectoryEntry::File { bytes, .. }) = theirs.left.get("x") else { anyhow::bail!("{line}") };
+        std::fs::write(pair.directory.join("bundle"), bytes)?;
+        for requested in DROPPED.iter().chain(&KEPT) {
+            let line = format!("-type=bc -unbundle -targets={requested} -input=../bundle -output=x");
+            let (theirs, ours) = pair.both(&Call::line(&line))?;
+            let is_same = (theirs.status, &theirs.left) == (ours.status, &ours.left);
+            ensure!(is_same, "{stored}: {}", pair.difference(&Call::line(&line), &theirs, &ours));
+            found += u32::from(ours.status == 0);
+        }
+    }
+    ensure!(found > 2 * DROPPED.len() as u32, "only {found} of the targets were found");
     Ok(())
 }
 

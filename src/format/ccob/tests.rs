@@ -32,17 +32,11 @@ fn compressed(bytes: &[u8], codec: Codec, version: Version) -> Vec<u8> {
     [written.header, stream].concat()
 }
 
-/// Writes version 1, which is not written any more: the header of another version without the total size.
-fn version_1(bytes: &[u8], codec: Codec) -> Vec<u8> {
-    let two = compressed(bytes, codec, Version::Two);
-    [&b"CCOB\x01\0"[..], &two[6..8], &two[12..]].concat()
-}
-
 /// Writes a bundle in every version and codec.
 fn all_encodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut ways = Vec::new();
     for codec in [Codec::Zstd, Codec::Zlib] {
-        ways.push(version_1(bytes, codec));
+        ways.push(compressed(bytes, codec, Version::One));
         ways.extend([Version::Two, Version::Three].map(|version| compressed(bytes, codec, version)));
     }
     ways

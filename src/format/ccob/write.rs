@@ -35,9 +35,8 @@ pub enum CompressError {
 }
 
 /// Compresses a bundle; the stream is written to `to`. A second thread computes the hash. `progress` is called
-/// repeatedly with the number of bytes compressed since the last call.
-///
-/// # Panics Panics for version 1, which must not be written any more because it does not state where a bundle ends.
+/// repeatedly with the number of bytes compressed since the last call. Version 1 does not state where a bundle ends and is
+/// only for readers of LLVM 18.
 pub fn compress(
     content: &Content,
     how: Compression,
@@ -45,7 +44,6 @@ pub fn compress(
     to: impl Write,
     progress: &mut dyn FnMut(u64),
 ) -> Result<CcobOutput, CompressError> {
-    assert_ne!(version, Version::One);
     let fits =
         |size| if size <= version.largest_size() { Ok(size) } else { Err(CompressError::TooLarge { size, version }) };
     let full_size = fits(content.size())?;
@@ -58,7 +56,8 @@ pub fn compress(
         result.map(|_| hash)
     })?;
     let stored_size = to.size();
-    let total_size = Some(fits(version.header_size() + stored_size)?);
+    let total_size = fits(version.header_size() + stored_size)?;
+    let total_size = (version != Version::One).then_some(total_size);
     let header = Header { version, codec: how.codec, total_size, full_size, hash }.to_bytes();
     Ok(CcobOutput { header, stored_size, hash })
 }

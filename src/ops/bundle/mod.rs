@@ -3,6 +3,7 @@
 mod create;
 mod error;
 mod extract;
+mod following;
 mod list;
 mod members;
 mod stats;
@@ -10,5 +11,6 @@ mod stats;
 pub use create::{BundleInput, BundleOptions, BundleSummary, bundle, check_composition};
 pub use error::BundleError;
 pub use extract::{Explain, RequestedTarget, UnbundleOptions, check_archive, unbundle};
+pub use following::{FollowingData, following_data};
 pub use list::list;
 pub use stats::{CompressionStats, decompression_stats, member_decompression_stats};

@@ -30,19 +30,19 @@ pub use parse::parse;
 
 /// Description and options of a tool.
 #[derive(Debug)]
-pub struct Tool {
+pub struct Tool<'a> {
     /// First text of the help, with the tool's line breaks.
     pub overview: &'static str,
     /// Heading of the tool's own options in its help.
     pub category: &'static str,
     /// The tool's own options, in any order: the help sorts them.
-    pub options: &'static [LlvmOption],
+    pub options: &'a [LlvmOption],
     /// Arguments without an option; `None` if the tool accepts none.
     pub positional: Option<Positional>,
 }
 
 /// An option of a tool.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct LlvmOption {
     /// Name without dashes.
     pub name: &'static str,
@@ -97,6 +97,8 @@ pub enum Occurs {
     Required,
     /// Any number of times, each with a comma-separated list of values.
     CommaSeparated,
+    /// At least once, each with a comma-separated list of values.
+    RequiredCommaSeparated,
 }
 
 /// Visibility of an option in the help.
@@ -247,13 +249,13 @@ impl Stop {
     }
 }
 
-impl Tool {
+impl<'a> Tool<'a> {
     /// Returns the tool's own options and those of every tool.
-    fn all_options(&self) -> impl Iterator<Item = &'static LlvmOption> {
+    fn all_options(&self) -> impl Iterator<Item = &'a LlvmOption> + use<'a> {
         self.options.iter().chain(&GENERIC)
     }
 
-    fn option(&self, name: &[u8]) -> Option<&'static LlvmOption> {
+    fn option(&self, name: &[u8]) -> Option<&'a LlvmOption> {
         self.all_options().find(|option| option.name.as_bytes() == name)
     }
 

@@ -33,7 +33,7 @@ pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Lin
 }
 
 struct Parser<'a> {
-    tool: &'a Tool,
+    tool: &'a Tool<'a>,
     /// Path that the tool was called by.
     program: String,
     /// Last part of the path.
@@ -46,9 +46,9 @@ struct Parser<'a> {
 }
 
 /// An option in an argument, with its value if there is one after `=`.
-type Met<'a> = (&'static LlvmOption, Option<&'a [u8]>);
+type Met<'a, 'word> = (&'a LlvmOption, Option<&'word [u8]>);
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     fn parse(mut self, arguments: &[Vec<u8>]) -> Result<Line, Stop> {
         let mut arguments = arguments.iter().map(Vec::as_slice);
         let mut only_positional = false;
@@ -83,7 +83,7 @@ impl Parser<'_> {
     }
 
     /// Returns the option whose full name a word is.
-    fn whole<'word>(&self, word: &'word [u8]) -> Option<Met<'word>> {
+    fn whole<'word>(&self, word: &'word [u8]) -> Option<Met<'a, 'word>> {
         let (name, value) = match word.iter().position(|&byte| byte == b'=') {
             Some(at) => (&word[..at], Some(&word[at + 1..])),
             None => (word, None),
@@ -93,7 +93,7 @@ impl Parser<'_> {
 
     /// Returns the last option of a group of single letters, and switches those before it on. `word` becomes the rest of the
     /// group, for which a suggestion is made if the result is `None`.
-    fn in_group<'word>(&mut self, word: &mut &'word [u8]) -> Option<Met<'word>> {
+    fn in_group<'word>(&mut self, word: &mut &'word [u8]) -> Option<Met<'a, 'word>> {
         if word.len() == 1 {
             return None;
         }
@@ -119,7 +119,7 @@ impl Parser<'_> {
     /// ends the parsing.
     fn provide<'line>(
         &mut self,
-        option: &'static LlvmOption,
+        option: &LlvmOption,
         value: Option<&'line [u8]>,
         rest: &mut impl Iterator<Item = &'line [u8]>,
     ) -> Option<ExitAction> {
@@ -137,7 +137,7 @@ impl Parser<'_> {
         };
         match value {
             None => self.refuse(option, "requires a value!"),
-            Some(value) if option.occurs == Occurs::CommaSeparated => {
+            Some(value) if option.is_comma_separated() => {
                 for part in value.split(|&byte| byte == b',') {
                     if !self.occur(option, part) {
                         break;
@@ -152,7 +152,7 @@ impl Parser<'_> {
     }
 
     /// Records an option with its value, and returns whether the value is valid.
-    fn occur(&mut self, option: &'static LlvmOption, value: &[u8]) -> bool {
+    fn occur(&mut self, option: &LlvmOption, value: &[u8]) -> bool {
         self.met.push(option.name);
         match values::read(option.value, value) {
             Ok(given) => {
@@ -195,7 +195,7 @@ impl Parser<'_> {
     }
 
     fn check_required(&mut self) {
-        let is_missing = |option: &&LlvmOption| option.occurs == Occurs::Required && !self.met.contains(&option.name);
+        let is_missing = |option: &&LlvmOption| option.is_required() && !self.met.contains(&option.name);
         let mut missing: Vec<_> = self.tool.options.iter().filter(is_missing).collect();
         missing.sort_by_key(|option| nearest::place(option.name));
         for option in missing {
@@ -229,6 +229,14 @@ impl Parser<'_> {
 }
 
 impl LlvmOption {
+    fn is_comma_separated(&self) -> bool {
+        matches!(self.occurs, Occurs::CommaSeparated | Occurs::RequiredCommaSeparated)
+    }
+
+    fn is_required(&self) -> bool {
+        matches!(self.occurs, Occurs::Required | Occurs::RequiredCommaSeparated)
+    }
+
     fn requires_value(&self) -> bool {
         !matches!(self.value, ValueType::Flag | ValueType::Immediately(_))
     }

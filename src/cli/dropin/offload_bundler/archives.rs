@@ -12,7 +12,9 @@ pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, t
             ops::check_archive(input, options.limit)?;
         }
         if settings.verbose {
-            ops::member_decompression_stats(input, &mut |size, figures| verbose::print(size, &figures))?;
+            ops::member_decompression_stats(input, &mut |size, figures| {
+                verbose::print(size, &figures, settings.smallest_file)
+            })?;
         }
         ops::unbundle(input, options, trace, &mut |_| ()).map(drop)
     };

@@ -1,6 +1,6 @@
 //! Settings from the command line and, for options that are not given, from the environment.
 //!
-//! Source: the behavior of clang-offload-bundler 22.1.8 under these variables. Warnings about them begin without a program
+//! Source: the behavior of clang-offload-bundler 19.1.7 and 22.1.8 under these variables. Warnings about them begin without a program
 //! name.
 
 use std::ffi::OsString;
@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use super::Line;
 use crate::codec::{Codec, Compression};
 use crate::format::ccob;
+use crate::llvm::bundler::CompressionRules;
 
 /// Settings of a run, apart from its files and targets.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Settings {
     pub dry_run: bool,
     /// `-verbose`: print sizes and compression figures.
     pub verbose: bool,
+    /// Size of the smallest file about which anything is printed, in bytes.
+    pub smallest_file: u64,
     /// `-debug-only=CodeObjectCompatibility`: print each comparison of an entry with a target.
     pub trace: bool,
     /// Compression of the bundle, if any.
@@ -33,16 +36,22 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings, and returns them with the warnings about invalid variables.
-    pub fn read(line: &Line, variable: impl Fn(&str) -> Option<OsString>) -> (Self, String) {
-        let ignored = variable("OFFLOAD_BUNDLER_IGNORE_ENV_VAR").is_some_and(|value| value == "1");
+    /// Reads the settings, and returns them with the warnings about invalid variables. A release without compression reads no
+    /// variables.
+    pub fn read(
+        line: &Line,
+        rules: Option<CompressionRules>,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> (Self, String) {
+        let ignored = rules.is_none() || variable("OFFLOAD_BUNDLER_IGNORE_ENV_VAR").is_some_and(|value| value == "1");
+        let rules = rules.unwrap_or(UNUSED);
         let variable = |name: &str| variable(name).filter(|_| !ignored).map(|it| it.to_string_lossy().into_owned());
         let flag = |option: &str, name: &str| {
             line.stated_flag(option).unwrap_or_else(|| variable(name).is_some_and(|value| value == "1"))
         };
         let mut warnings = String::new();
-        let mut compression = Compression::new(Codec::Zstd);
-        if let Some(value) = variable("OFFLOAD_BUNDLER_COMPRESSION_LEVEL") {
+        let mut compression = Compression { codec: Codec::Zstd, level: rules.level };
+        if let Some(value) = variable("OFFLOAD_BUNDLER_COMPRESSION_LEVEL").filter(|_| rules.has_levels) {
             match value.parse().ok().filter(|_| !value.starts_with('+')) {
                 Some(level) => compression.level = level,
                 None => warnings += &invalid("OFFLOAD_BUNDLER_COMPRESSION_LEVEL", &value, "Ignoring it"),
@@ -51,18 +60,19 @@ impl Settings {
         if let Some(level) = line.number("compression-level") {
             compression.level = i32::try_from(level).expect("the option's value is a C int");
         }
-        let mut version = ccob::Version::Three;
-        if let Some(value) = variable("COMPRESSED_BUNDLE_FORMAT_VERSION") {
+        let mut version = rules.version;
+        if let Some(value) = variable("COMPRESSED_BUNDLE_FORMAT_VERSION").filter(|_| rules.has_versions) {
+            let default = format!("Using default version {}", version.number());
             let number: Option<u16> = value.parse().ok().filter(|_| !value.starts_with('+'));
             let otherwise = match number {
-                Some(2 | 3) => None,
-                Some(_) => Some("Valid values are 2 or 3. Using default version 3"),
-                None => Some("Using default version 3"),
+                Some(2) => Ok(ccob::Version::Two),
+                Some(3) => Ok(ccob::Version::Three),
+                Some(_) => Err(format!("Valid values are 2 or 3. {default}")),
+                None => Err(default),
             };
             match otherwise {
-                Some(otherwise) => warnings += &invalid("COMPRESSED_BUNDLE_FORMAT_VERSION", &value, otherwise),
-                None if number == Some(2) => version = ccob::Version::Two,
-                None => {}
+                Ok(stated) => version = stated,
+                Err(otherwise) => warnings += &invalid("COMPRESSED_BUNDLE_FORMAT_VERSION", &value, &otherwise),
             }
         }
         let settings = Settings {
@@ -72,6 +82,7 @@ impl Settings {
             check_archive: line.flag("check-input-archive"),
             dry_run: line.flag("###"),
             verbose: flag("verbose", "OFFLOAD_BUNDLER_VERBOSE"),
+            smallest_file: rules.smallest_file,
             trace: line.texts("debug-only").any(|name| name == "CodeObjectCompatibility"),
             compression: flag("compress", "OFFLOAD_BUNDLER_COMPRESS").then_some(compression),
             version,
@@ -79,6 +90,15 @@ impl Settings {
         (settings, warnings)
     }
 }
+
+/// Values for releases without compression.
+const UNUSED: CompressionRules = CompressionRules {
+    version: ccob::Version::One,
+    level: 0,
+    has_levels: false,
+    has_versions: false,
+    smallest_file: 0,
+};
 
 fn invalid(name: &str, value: &str, otherwise: &str) -> String {
     format!("Warning: Invalid value for {name}: {value}. {otherwise}.\n")
@@ -88,14 +108,47 @@ fn invalid(name: &str, value: &str, otherwise: &str) -> String {
 mod tests {
     use std::ffi::OsStr;
 
+    use super::super::options;
     use super::*;
-    use crate::cli::dropin::llvm_options::parse;
+    use crate::cli::dropin::llvm_options::{Tool, parse};
+    use crate::llvm::Release;
+
+    fn read_as(release: u32, arguments: &[&str], variables: &[(&str, &str)]) -> (Settings, String) {
+        let rules = Release::numbered(release).bundler;
+        let options = options::options(&rules);
+        let tool = Tool { overview: "", category: "", options: &options, positional: None };
+        let files = ["-type=o", "-inputs=in"];
+        let arguments: Vec<OsString> = files.iter().chain(arguments).map(OsString::from).collect();
+        let line = parse(&tool, OsStr::new("tool"), &arguments).unwrap();
+        let value = |name: &str| variables.iter().find(|it| it.0 == name).map(|it| OsString::from(it.1));
+        Settings::read(&line, rules.compression, value)
+    }
 
     fn read(arguments: &[&str], variables: &[(&str, &str)]) -> (Settings, String) {
-        let arguments: Vec<OsString> = ["-type=o"].iter().chain(arguments).map(OsString::from).collect();
-        let line = parse(&super::super::TOOL, OsStr::new("tool"), &arguments).unwrap();
-        let value = |name: &str| variables.iter().find(|it| it.0 == name).map(|it| OsString::from(it.1));
-        Settings::read(&line, value)
+        read_as(22, arguments, variables)
+    }
+
+    #[test]
+    fn a_release_compresses_in_its_own_form_and_reads_its_own_variables() {
+        use ccob::Version::{One, Three, Two};
+        let variables = [
+            ("OFFLOAD_BUNDLER_COMPRESS", "1"),
+            ("OFFLOAD_BUNDLER_COMPRESSION_LEVEL", "7"),
+            ("COMPRESSED_BUNDLE_FORMAT_VERSION", "3"),
+            ("OFFLOAD_BUNDLER_VERBOSE", "1"),
+        ];
+        let defaults = [(14, None), (17, None), (18, Some((One, 5))), (19, Some((Two, 7))), (20, Some((Three, 7)))];
+        for (release, expected) in defaults {
+            let (settings, warnings) = read_as(release, &[], &variables);
+            let compression = settings.compression.map(|compression| (settings.version, compression.level));
+            assert_eq!((compression, settings.verbose), (expected, expected.is_some()), "{release}");
+            assert_eq!(warnings, "", "{release}");
+        }
+        for (release, version) in [(18, One), (19, Two), (20, Two), (21, Two), (22, Three), (23, Three)] {
+            assert_eq!(read_as(release, &["-compress"], &[]).0.version, version, "{release}");
+        }
+        let (_, warnings) = read_as(21, &[], &[("COMPRESSED_BUNDLE_FORMAT_VERSION", "1")]);
+        assert!(warnings.ends_with("Valid values are 2 or 3. Using default version 2.\n"), "{warnings}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 
 use super::targets::{self, Target};
-use super::{Diagnostics, Line, Result};
+use super::{Diagnostics, Line, Result, StandIn};
+use crate::llvm::bundler::{BundlerRules, FileOptions};
 
 /// An action with its files and targets.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub struct Request {
     pub action: BundlerAction,
     /// Name of the file type; it is checked after the inputs are opened.
     pub file_type: String,
+    /// True if `hipi` is a file type.
+    pub has_hipi: bool,
     /// Input files.
     pub inputs: Vec<OsString>,
     /// Output files.
@@ -33,9 +36,10 @@ pub enum BundlerAction {
 
 impl Request {
     /// Reads a request from a command line.
-    pub fn read(line: &Line, diagnostics: Diagnostics) -> Result<Request> {
-        let inputs = files(line, ["input", "inputs"], diagnostics)?;
-        let outputs = files(line, ["output", "outputs"], diagnostics)?;
+    pub fn read(line: &Line, stand_in: &StandIn, diagnostics: Diagnostics) -> Result<Request> {
+        let rules = &stand_in.release.bundler;
+        let inputs = files(line, ["input", "inputs"], rules, diagnostics)?;
+        let outputs = files(line, ["output", "outputs"], rules, diagnostics)?;
         let utf8 = |text: &OsStr| text.to_str().map(str::to_owned).ok_or_else(|| format!("{text:?} is not UTF-8"));
         let file_type = utf8(line.text("type").unwrap_or_default())?;
         let names = line.texts("targets").map(utf8).collect::<Result<Vec<String>>>()?;
@@ -49,13 +53,13 @@ impl Request {
         let refusal = match action {
             BundlerAction::List => counts.of_list(unbundle),
             _ => archive_check(line.flag("check-input-archive"), unbundle, &file_type)
-                .or_else(|| counts.of_files())
+                .or_else(|| counts.of_files(rules.file_options))
                 .or_else(|| if unbundle { counts.of_unbundle() } else { counts.of_bundle(&file_type) }),
         };
         if let Some(message) = refusal {
             return Err(message.to_owned());
         }
-        let targets = targets::read(&names)?;
+        let targets = targets::read(&names, stand_in)?;
         let hosts = targets.iter().filter(|target| target.is_host).count();
         // HIP bundles device code only.
         let is_hip = targets.iter().all(|target| target.id.starts_with("hip"));
@@ -63,21 +67,28 @@ impl Request {
         if action != BundlerAction::List && !permitted.contains(&hosts) {
             return Err(format!("expecting exactly one host target but got {hosts}"));
         }
-        Ok(Request { action, file_type, inputs, outputs, targets })
+        Ok(Request { action, file_type, has_hipi: rules.has_hipi, inputs, outputs, targets })
     }
 }
 
-/// Returns the files of a repeatable option, or of the deprecated option that lists them all.
-fn files(line: &Line, [option, old]: [&str; 2], diagnostics: Diagnostics) -> Result<Vec<OsString>> {
+/// Returns the files of a repeatable option, or of the option that lists them all, which is deprecated if the release has
+/// both.
+fn files(
+    line: &Line,
+    [option, old]: [&str; 2],
+    rules: &BundlerRules,
+    diagnostics: Diagnostics,
+) -> Result<Vec<OsString>> {
     let all = |option: &str| -> Vec<OsString> { line.texts(option).map(OsStr::to_owned).collect() };
     let (files, deprecated) = (all(option), all(old));
     match (files.is_empty(), deprecated.is_empty()) {
         (false, false) => Err(format!("-{old} and -{option} cannot be used together, use only -{option} instead")),
-        (true, false) => {
+        (true, false) if rules.file_options == FileOptions::Repeated => {
             diagnostics.warning(&format!("-{old} is deprecated, use -{option} instead"));
             Ok(deprecated)
         }
-        _ => Ok(files),
+        (true, false) => Ok(deprecated),
+        (_, true) => Ok(files),
     }
 }
 
@@ -109,9 +120,13 @@ impl Counts {
         first(wrong)
     }
 
-    fn of_files(&self) -> Option<&'static str> {
+    fn of_files(&self, options: FileOptions) -> Option<&'static str> {
+        let no_output = match options {
+            FileOptions::Lists => "for the --outputs option: must be specified at least once!",
+            FileOptions::Repeated => "no output file specified!",
+        };
         first([
-            (self.outputs == 0, "no output file specified!"),
+            (self.outputs == 0, no_output),
             (self.targets == 0, "for the --targets option: must be specified at least once!"),
         ])
     }

@@ -1,5 +1,6 @@
 //! Execution of requests, by the operations of fatbin's own commands.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::environment::Settings;
@@ -9,7 +10,7 @@ use crate::cli::access;
 use crate::codec::Limit;
 use crate::format::bundle::{BundleForm, FileType};
 use crate::io::Input;
-use crate::ops::{self, BundleError, BundleInput, BundleOptions, RequestedTarget, UnbundleOptions};
+use crate::ops::{self, BundleError, BundleInput, BundleOptions, FollowingData, RequestedTarget, UnbundleOptions};
 use crate::rewrite;
 use crate::target::compatibility::KindRules;
 
@@ -19,6 +20,7 @@ pub fn run(request: &Request, settings: &Settings, diagnostics: Diagnostics) -> 
         request.inputs.iter().map(|path| Input::open_any(path, access::get()).map_err(|error| errors::format(&error)));
     let mut inputs = inputs.collect::<Result<Vec<Input>>>()?;
     let file_type = FileType::named(&request.file_type)
+        .filter(|file_type| request.has_hipi || file_type.name != "hipi")
         .ok_or_else(|| format!("'{}': invalid file type specified", request.file_type))?;
     let runner = Runner { request, settings, diagnostics, file_type };
     match request.action {
@@ -53,9 +55,7 @@ impl Runner<'_> {
             write_stderr(&objcopy::adding(&files, host, &output));
             return Ok(());
         }
-        if host.is_some() && settings.compression.is_some() {
-            self.diagnostics.warning("-compress: a bundle of objects is an object, and is not compressed");
-        }
+        // A bundle of objects is an object, and stays uncompressed.
         let compression = settings.compression.filter(|_| host.is_none());
         let files = targets.iter().zip(inputs).map(|(target, input)| BundleInput { id: target.id.clone(), input });
         let options = BundleOptions {
@@ -73,10 +73,6 @@ impl Runner<'_> {
     }
 
     fn unbundle(&self, input: &Input) -> Result<()> {
-        let is_archive = self.file_type.form == BundleForm::Archive;
-        if !is_archive {
-            self.print_figures(input)?;
-        }
         let (targets, settings) = (&self.request.targets, self.settings);
         let dry_run = settings.dry_run && self.is_object(input);
         if dry_run && targets.iter().any(|target| target.is_host) {
@@ -84,13 +80,17 @@ impl Runner<'_> {
         }
         // llvm-objcopy would write the host's object.
         let wanted = targets.iter().zip(&self.request.outputs).filter(|(target, _)| !(dry_run && target.is_host));
+        let requested = wanted.map(|(target, path)| RequestedTarget {
+            id: target.id.clone(),
+            fallback: target.tool_id.clone(),
+            output: path.into(),
+        });
         let options = UnbundleOptions {
             file_type: Some(self.file_type),
-            targets: wanted
-                .map(|(target, path)| RequestedTarget { id: target.id.clone(), output: path.into() })
-                .collect(),
+            targets: requested.collect(),
             allow_missing: settings.allow_missing,
             rules: KindRules { hip_openmp: settings.hip_openmp },
+            only_first: true,
             limit: Limit::default(),
         };
         let mut trace = |_: &Path, found: &str, requested: &str, verdict: &_| {
@@ -98,21 +98,29 @@ impl Runner<'_> {
                 write_stderr(&compatibility_trace::line(found, requested, verdict));
             }
         };
-        if is_archive {
+        if self.file_type.form == BundleForm::Archive {
             return archives::unbundle(input, &options, settings, &mut trace);
         }
+        self.print_figures(input)?;
         ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
             BundleError::MissingTargets { missing, .. } => not_found(missing.iter().map(String::as_str).collect()),
             BundleError::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
             other => errors::format_bundle_error(&other),
         })?;
+        if let Some(following) = ops::following_data(input, Some(self.file_type), Limit::default()) {
+            self.diagnostics.warning(&ignored(input.path(), following));
+        }
         Ok(())
     }
 
     fn list(&self, input: &Input) -> Result<String> {
         self.print_figures(input)?;
-        let mut ids = String::new();
-        let list = |_: &Path, id: &str| ids += &format!("{id}\n");
+        let (mut ids, mut listed) = (String::new(), HashSet::new());
+        let list = |_: &Path, id: &str| {
+            if listed.insert(id.to_owned()) {
+                ids += &format!("{id}\n");
+            }
+        };
         // The type of an input that is called an archive is detected from its content.
         let file_type = Some(self.file_type).filter(|file_type| file_type.form != BundleForm::Archive);
         ops::list(input, file_type, Limit::default(), list).map_err(|error| errors::format_bundle_error(&error))?;
@@ -122,10 +130,8 @@ impl Runner<'_> {
     /// Prints what `-verbose` reports about an input, before the input is processed.
     fn print_figures(&self, input: &Input) -> Result<()> {
         if self.settings.verbose {
-            verbose::print(
-                input.size(),
-                &ops::decompression_stats(input).map_err(|error| errors::format_bundle_error(&error))?,
-            );
+            let figures = ops::decompression_stats(input).map_err(|error| errors::format_bundle_error(&error))?;
+            verbose::print(input.size(), &figures, self.settings.smallest_file);
         }
         Ok(())
     }
@@ -134,6 +140,17 @@ impl Runner<'_> {
     fn is_object(&self, input: &Input) -> bool {
         self.file_type.form == BundleForm::Object && rewrite::object_format(input.view()).is_some()
     }
+}
+
+/// Returns the warning about data after the first bundle.
+fn ignored(path: &Path, following: FollowingData) -> String {
+    let what = match following.bundles {
+        0 => "other data follows".to_owned(),
+        1 => "1 bundle follows".to_owned(),
+        bundles => format!("{bundles} bundles follow"),
+    };
+    let (path, offset) = (path.display(), following.offset);
+    format!("{path}: {what} the first bundle at {offset:#x}; use fatbin extract to extract all images")
 }
 
 /// Returns the message about missing targets, listed in English.

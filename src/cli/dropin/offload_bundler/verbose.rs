@@ -8,12 +8,10 @@ use crate::ops::CompressionStats;
 /// Line about a bundle that is not compressed.
 const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
 
-/// Minimum size of a file about which anything is printed, in bytes.
-const SHORTEST: u64 = 8;
-
-/// Prints the figures of the compressed bundles in a file of this size.
-pub fn print(size: u64, figures: &[CompressionStats]) {
-    if figures.is_empty() && size >= SHORTEST {
+/// Prints the figures of the compressed bundles in a file of this size. Nothing is printed about a file smaller than
+/// `smallest`.
+pub fn print(size: u64, figures: &[CompressionStats], smallest: u64) {
+    if figures.is_empty() && size >= smallest {
         write_stderr(UNCOMPRESSED);
     }
     for figures in figures {
@@ -23,9 +21,11 @@ pub fn print(size: u64, figures: &[CompressionStats]) {
 
 /// Returns the figures of a bundle that was compressed.
 pub fn compressed(figures: &CompressionStats) -> String {
-    let lines = [
-        format!("Compressed bundle format version: {}", figures.version),
-        format!("Total file size (including headers): {} bytes", with_commas(total_size(figures))),
+    let mut lines = vec![format!("Compressed bundle format version: {}", figures.version)];
+    if figures.version >= 2 {
+        lines.push(format!("Total file size (including headers): {} bytes", with_commas(total_size(figures))));
+    }
+    lines.extend([
         format!("Compression method used: {}", figures.codec.name()),
         format!("Compression level: {}", figures.level.unwrap_or_default()),
         format!("Binary size before compression: {} bytes", with_commas(figures.full_size)),
@@ -33,7 +33,7 @@ pub fn compressed(figures: &CompressionStats) -> String {
         rates(figures),
         format!("Compression speed: {:.2} MB/s", speed(figures)),
         format!("Truncated MD5 hash: {:#016x}\n", figures.hash),
-    ];
+    ]);
     lines.join("\n")
 }
 

@@ -49,7 +49,7 @@ const fn option(name: &'static str, value: ValueType, help: &'static str) -> Llv
 }
 
 /// Returns the command line of a release's tool.
-pub fn tool(rules: &PackagerRules) -> &'static Tool {
+pub fn tool(rules: &PackagerRules) -> &'static Tool<'static> {
     match (rules.extraction, rules.warns_of_old_name) {
         (Extraction::Unsupported, _) => &PACKS_ONLY,
         (Extraction::Files, _) => &EXTRACTS_FILES,

@@ -23,6 +23,7 @@ use crate::format::bundle_file::{BundleFile, FileEntry, Location, extract_host};
 use crate::io::{Input, Output, Sink};
 use crate::ops::bundle::error::{BundleError, Result};
 use crate::ops::bundle::members::{BundleMember, each_member};
+use crate::target::compatibility::Fit;
 use crate::target::{BundleEntryId, compatibility};
 
 /// Rejects an archive that contains a bundle with target IDs that exclude each other, because code for both would be
@@ -170,9 +171,16 @@ impl Collection<'_> {
         for entry in &bundle.entries {
             let mut targets = Vec::new();
             for (index, target) in self.options.targets.iter().enumerate() {
-                let verdict = serves(&entry.id, &target.id, self.options.rules);
-                explain(&member.path, &entry.id, &target.id, &verdict);
-                if verdict.is_ok() {
+                let mut fit = |id: &str| {
+                    let verdict = serves(&entry.id, id, self.options.rules);
+                    explain(&member.path, &entry.id, id, &verdict);
+                    verdict.ok()
+                };
+                let is_served = match (fit(&target.id), &target.fallback) {
+                    (None, Some(fallback)) => fit(fallback) == Some(Fit::Exact),
+                    (found, _) => found.is_some(),
+                };
+                if is_served {
                     targets.push(index);
                 }
             }

@@ -29,6 +29,8 @@ pub struct UnbundleOptions {
     pub allow_missing: bool,
     /// Rules for the equivalence of offload kinds.
     pub rules: KindRules,
+    /// Ignores data after the first bundle of a file that is not an archive, instead of failing.
+    pub only_first: bool,
     /// Limit on the size of decompressed bytes.
     pub limit: Limit,
 }
@@ -38,6 +40,8 @@ pub struct UnbundleOptions {
 pub struct RequestedTarget {
     /// Requested ID.
     pub id: String,
+    /// Exact ID of the entry where none serves the requested one: the ID under which another tool stores the target.
+    pub fallback: Option<String>,
     /// File to write.
     pub output: PathBuf,
 }

@@ -12,7 +12,7 @@ use crate::format::ccob::Ccob;
 use crate::io::{Input, Output, Sink};
 use crate::ops::bundle::CompressionStats;
 use crate::ops::bundle::error::{BundleError, Result};
-use crate::target::compatibility::Fit;
+use crate::target::compatibility::{Fit, KindRules};
 use crate::target::{BundleEntryId, OffloadKind};
 
 /// Extracts files from a bundle. All outputs appear, or none.
@@ -31,20 +31,20 @@ pub fn unbundle_file(
             Err(fail(BundleFileError::NotABundle))
         };
     };
-    if let Some(offset) = bundle.next_at {
+    if let Some(offset) = bundle.next_at.filter(|_| !options.only_first) {
         return Err(BundleError::SeveralBundles { path: input.path().to_owned(), offset });
     }
     let selected = select_entries(input, &bundle, options, explain)?;
     let mut outputs = Vec::new();
     for target in &options.targets {
-        outputs.push(Output::create(&target.output)?);
+        outputs.push(Output::update(&target.output)?);
     }
     let stats = write(input, &bundle, &selected, &mut outputs, moved)?;
     commit_all(outputs)?;
     Ok(stats)
 }
 
-/// Returns the entry that serves each target best, the first of those that serve it equally.
+/// Returns the entry that serves each target best.
 fn select_entries<'a, 'data>(
     input: &Input,
     bundle: &'a BundleFile<'data>,
@@ -55,26 +55,43 @@ fn select_entries<'a, 'data>(
     let mut selected = Vec::new();
     let mut missing = Vec::new();
     for target in &options.targets {
-        let mut best: Option<(Fit, &FileEntry)> = None;
-        for entry in &bundle.entries {
-            let verdict = serves(&entry.id, &target.id, options.rules);
-            explain(input.path(), &entry.id, &target.id, &verdict);
-            if let Ok(fit) = verdict
-                && best.is_none_or(|(best, _)| fit < best)
-            {
-                best = Some((fit, entry));
-            }
-        }
-        if best.is_none() {
+        let mut best = |id| best_entry(input, bundle, id, options.rules, explain);
+        let exact = |(fit, entry)| (fit == Fit::Exact).then_some(entry);
+        let entry = match (best(&target.id), &target.fallback) {
+            (None, Some(fallback)) => best(fallback).and_then(exact),
+            (found, _) => found.map(|(_, entry)| entry),
+        };
+        if entry.is_none() {
             missing.push(target.id.clone());
         }
-        selected.push(best.map(|(_, entry)| entry));
+        selected.push(entry);
     }
     if !missing.is_empty() && !options.allow_missing {
         let available = bundle.entries.iter().map(|entry| entry.id.clone()).collect();
         return Err(BundleError::MissingTargets { path: input.path().to_owned(), missing, available });
     }
     Ok(selected)
+}
+
+/// Returns the entry that serves an ID best, the first of those that serve it equally.
+fn best_entry<'a, 'data>(
+    input: &Input,
+    bundle: &'a BundleFile<'data>,
+    id: &str,
+    rules: KindRules,
+    explain: &mut Explain,
+) -> Option<(Fit, &'a FileEntry<'data>)> {
+    let mut best: Option<(Fit, &FileEntry)> = None;
+    for entry in &bundle.entries {
+        let verdict = serves(&entry.id, id, rules);
+        explain(input.path(), &entry.id, id, &verdict);
+        if let Ok(fit) = verdict
+            && best.is_none_or(|(best, _)| fit < best)
+        {
+            best = Some((fit, entry));
+        }
+    }
+    best
 }
 
 fn write(
@@ -130,7 +147,7 @@ fn write_stream(
 fn write_as_host(input: &Input, options: &UnbundleOptions) -> Result<()> {
     let mut outputs = Vec::new();
     for target in &options.targets {
-        let mut output = Output::create(&target.output)?;
+        let mut output = Output::update(&target.output)?;
         if BundleEntryId::parse(&target.id).is_some_and(|id| id.kind == OffloadKind::Host) {
             let mut sink = Sink::new([input]);
             sink.push(input.view().data());

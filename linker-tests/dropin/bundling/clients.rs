@@ -15,7 +15,7 @@ use super::same::What;
 use crate::dropin::Side;
 use crate::harness::command::command;
 use crate::harness::step::{Done, Step};
-use crate::harness::tools::Tool;
+use crate::harness::tools::{Tool, fetched, find_in, llvm_tool, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 use crate::linker_wrapper::kernel;
 use crate::runtimes::{directories_of, hip_library};
@@ -58,6 +58,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("from-preprocessed", preprocessed_is_compiled));
     trials.push(trial("device-link", relocatable_code_is_linked));
     trials.push(trial("registration", the_runtime_registers_it));
+    trials.push(trial("hipcc", hipcc_compiles_and_links));
     trials
 }
 
@@ -156,14 +157,19 @@ fn relocatable_code_is_linked(directory: &Path) -> Result<()> {
         // The runtime is missing; none of its functions is called.
         let line = "--hip-link -no-hip-rt -fgpu-rdc kernel.o -o out -Wl,--unresolved-symbols=ignore-all";
         compile(&directory, line, &["-type=o"; 3])?;
-        let program = std::fs::read(directory.join("out"))?;
-        let program = object::File::parse(program.as_slice())?;
-        let section = program.section_by_name(".hip_fatbin").context("no .hip_fatbin")?;
-        bundles.push(section.data()?.to_vec());
+        bundles.push(device_code(&directory.join("out"))?);
     }
     ensure!(bundles[0] == bundles[1], "{}: not the same device code", directory.display());
     ensure!(bundles[0].starts_with(b"__CLANG_OFFLOAD_BUNDLE__"), "{}: no bundle", directory.display());
     Ok(())
+}
+
+/// Returns the bundle in a program.
+fn device_code(program: &Path) -> Result<Vec<u8>> {
+    let program = std::fs::read(program)?;
+    let program = object::File::parse(program.as_slice())?;
+    let section = program.section_by_name(".hip_fatbin").context("no .hip_fatbin")?;
+    Ok(section.data()?.to_vec())
 }
 
 /// Runs a program with such an object: it registers, receives an answer from the runtime, and exits.
@@ -182,4 +188,72 @@ fn the_runtime_registers_it(directory: &Path) -> Result<()> {
     let done = program.run()?;
     ensure!(done.stdout == "runs\n", "{}", done.error("expected: runs"));
     Ok(())
+}
+
+/// Calls of hipcc, with the number of calls of the bundler, and the file that each makes.
+const HIPCC_CALLS: [(&str, usize, &str); 6] = [
+    ("-c kernel.hip -o object.o", 1, "object.o"),
+    ("--genco kernel.hip -o code.hsaco", 1, "code.hsaco"),
+    ("-E kernel.hip -o kernel.cui", 1, "kernel.cui"),
+    ("-S -emit-llvm kernel.hip -o kernel.ll", 1, "kernel.ll"),
+    ("-c -fgpu-rdc kernel.hip -o relocatable.o", 1, "relocatable.o"),
+    ("-fgpu-rdc relocatable.o main.o -o program -Wl,--allow-shlib-undefined", LINK_CALLS, "program"),
+];
+
+/// Calls of the bundler for a device link.
+const LINK_CALLS: usize = 7;
+
+/// Calls Debian's hipcc with the bundler of its clang, with the drop-in as that release, and with one of no particular release.
+fn hipcc_compiles_and_links(directory: &Path) -> Result<()> {
+    let bundler = llvm_tool("clang-offload-bundler", "15", "clang-tools-15")?;
+    let fatbin = Path::new(env!("CARGO_BIN_EXE_fatbin"));
+    let theirs = run_hipcc(&directory.join("theirs"), &bundler, "")?;
+    let ours = run_hipcc(&directory.join("ours"), fatbin, "15")?;
+    for (_, _, name) in HIPCC_CALLS {
+        let paths = [&theirs, &ours].map(|directory| directory.join(name));
+        let is_same = if name == "program" {
+            device_code(&paths[0])? == device_code(&paths[1])?
+        } else {
+            let [theirs, ours] = paths.map(std::fs::read);
+            let (theirs, ours) = (theirs?, ours?);
+            theirs == ours || What::of(&theirs)? == What::of(&ours)?
+        };
+        ensure!(is_same, "{}: {name} is not the same", directory.display());
+    }
+    run_hipcc(&directory.join("any-release"), fatbin, "").map(drop)
+}
+
+/// Compiles in a directory with a bundler, links, and runs the program. Returns the directory.
+fn run_hipcc(directory: &Path, bundler: &Path, release: &str) -> Result<PathBuf> {
+    let library = hip_library("5")?;
+    let hipcc = find_in(&fetched("hipcc").join("usr/bin"), "hipcc").ok_or_else(|| not_fetched("hipcc"))?;
+    let clang = llvm_tool("clang++", "15", "clang-15")?;
+    for part in ["tools", "rocm/bin", "rocm/lib"] {
+        std::fs::create_dir_all(directory.join(part))?;
+    }
+    std::fs::write(directory.join("rocm/bin/.hipVersion"), "HIP_VERSION_MAJOR=5\nHIP_VERSION_MINOR=2\n")?;
+    std::os::unix::fs::symlink(bundler, directory.join("tools/clang-offload-bundler"))?;
+    std::os::unix::fs::symlink(&library, directory.join("rocm/lib/libamdhip64.so"))?;
+    std::fs::write(directory.join("kernel.hip"), kernel("hip").replace("int main()", "int unused()"))?;
+    let main = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/runtimes/hip.c");
+    Step::new(directory, Tool::Cc.path()?).args(["-O1", "-fPIE", "-c"]).arg(main).args(["-o", "main.o"]).run()?;
+    for (line, calls, _) in HIPCC_CALLS {
+        let mut command = command(&hipcc);
+        command.current_dir(directory).env("HIP_CLANG_PATH", clang.parent().context("no directory")?);
+        // hipcc splits absolute paths at spaces.
+        command.env("ROCM_PATH", "rocm").env("HIP_LIB_PATH", "rocm/lib");
+        command.env("HIP_PLATFORM", "amd").env("FATBIN_LLVM", release);
+        command.args(["-v", "-Btools", "-fPIE", "--offload-arch=gfx906", "--offload-arch=gfx90a"]);
+        command.args(["-nogpulib", "-nogpuinc", "-cuid=same"]).args(line.split(' '));
+        let output = command.output().with_context(|| format!("{command:?}"))?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{command:?} failed: {}\n{stderr}", output.status);
+        let called = stderr.matches("\"tools/clang-offload-bundler\" ").count();
+        ensure!(called == calls, "{command:?} should call the bundler {calls} times, not {called}:\n{stderr}");
+        ensure!(!stderr.contains("clang-offload-bundler: "), "{command:?}: {stderr}");
+    }
+    let program = Step::new(directory, directory.join("program"));
+    let done = program.env("LD_LIBRARY_PATH", directories_of(&[&library])).run()?;
+    ensure!(done.stdout == "runs\n", "{}", done.error("expected: runs"));
+    Ok(directory.to_owned())
 }

@@ -3,11 +3,11 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::command::command;
 use crate::harness::tools::{fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -37,8 +37,8 @@ fn library(name: &str, package: &str, stem: &str) -> Result<()> {
         OpenOptions::new().write(true).open(&path)?.set_len(cut)?;
         let available = cut.saturating_sub(offset);
         let message = format!("section headers at {offset:#x}: truncated: need {needed} bytes, {available} available");
-        for command in ["scan", "verify"] {
-            reports(&directory, command, &message).with_context(|| format!("cut to {cut} bytes"))?;
+        for subcommand in ["scan", "verify"] {
+            reports(&directory, subcommand, &message).with_context(|| format!("cut to {cut} bytes"))?;
         }
     }
     OpenOptions::new().write(true).open(&path)?.set_len(63)?;
@@ -46,11 +46,11 @@ fn library(name: &str, package: &str, stem: &str) -> Result<()> {
 }
 
 /// Checks that a command ends with status 2 and prints this message once. Containers that were cut are further errors.
-fn reports(directory: &Path, command: &str, message: &str) -> Result<()> {
-    let run = Command::new(env!("CARGO_BIN_EXE_fatbin")).args([command, "lib.so"]).current_dir(directory).output()?;
+fn reports(directory: &Path, subcommand: &str, message: &str) -> Result<()> {
+    let run = command(env!("CARGO_BIN_EXE_fatbin")).args([subcommand, "lib.so"]).current_dir(directory).output()?;
     let error = String::from_utf8_lossy(&run.stderr);
     let line = format!("fatbin: lib.so: {message}");
     let count = error.lines().filter(|&found| found == line).count();
-    ensure!(run.status.code() == Some(2) && count == 1, "fatbin {command}: {}\n{error}expected: {line}", run.status);
+    ensure!(run.status.code() == Some(2) && count == 1, "fatbin {subcommand}: {}\n{error}expected: {line}", run.status);
     Ok(())
 }

@@ -38,12 +38,11 @@ const MAX_FIELDS: u32 = 1 << 16;
 
 /// Returns the triple of the first module; `None` if it has none, and for a damaged stream.
 pub fn triple(view: View<'_>) -> Option<String> {
-    let stream = match view.starts_with(&WRAPPER_MAGIC) {
-        true => {
-            let [offset, size] = [WRAPPER_OFFSET, WRAPPER_SIZE].map(|at| view.u32("bitcode wrapper", at).ok());
-            view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into()).ok()?
-        }
-        false => view,
+    let stream = if view.starts_with(&WRAPPER_MAGIC) {
+        let [offset, size] = [WRAPPER_OFFSET, WRAPPER_SIZE].map(|at| view.u32("bitcode wrapper", at).ok());
+        view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into()).ok()?
+    } else {
+        view
     };
     let data = stream.data().strip_prefix(&MAGIC)?;
     let mut bits = Bits { data, at: 0, fields_left: MAX_FIELDS };

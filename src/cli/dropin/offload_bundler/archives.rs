@@ -13,7 +13,7 @@ pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, t
         }
         if settings.verbose {
             ops::member_decompression_stats(input, &mut |size, figures| {
-                verbose::print(size, &figures, settings.smallest_file)
+                verbose::print(size, &figures, settings.smallest_file);
             })?;
         }
         ops::unbundle(input, options, trace, &mut |_| ()).map(drop)

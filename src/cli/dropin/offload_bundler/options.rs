@@ -11,9 +11,12 @@ pub const OVERVIEW: &str = concat!(
     "this tool if -unbundle is provided.\n",
 );
 
+/// Test of whether a release has an option.
+type Condition = fn(&BundlerRules) -> bool;
+
 /// Options, and the condition under which a release has them.
 #[rustfmt::skip]
-const OPTIONS: [(LlvmOption, fn(&BundlerRules) -> bool); 20] = [
+const OPTIONS: [(LlvmOption, Condition); 20] = [
     (list("inputs", Occurs::RequiredCommaSeparated, "[<input file>,...]"), has_lists),
     (list("outputs", Occurs::CommaSeparated, "[<output file>,...]"), has_lists),
     (option("input", STRING, "Input file. Can be specified multiple times for multiple input files."), repeats_files),

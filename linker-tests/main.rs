@@ -25,6 +25,7 @@
 //! | [`ir`] | LLVM IR of the wrappers, compiled by the compilers that call them |
 //! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, beside fatbin's |
 //! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
+//! | [`drivers`] | command lines of every clang with the original tools and with the drop-ins |
 //! | [`bundle_archives`] | archives of bundles, unbundled by both programs, and the output as input of device linkers |
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
@@ -49,6 +50,7 @@ mod bundle_archives;
 mod check;
 mod ci;
 mod debian;
+mod drivers;
 mod dropin;
 mod false_magics;
 mod fatbinary;
@@ -117,6 +119,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(runtimes::trials());
     trials.extend(link_hygiene::trials());
     trials.extend(dropin::trials());
+    trials.extend(drivers::trials());
     trials.extend(versions::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());

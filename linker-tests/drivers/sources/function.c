@@ -1,0 +1,3 @@
+#pragma omp declare target
+int d(int x) { return x + 40; }
+#pragma omp end declare target

@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result};
 
 use super::table::{Line, Tool};
 use crate::dropin::Side;
+use crate::harness::command::command;
 use crate::harness::step::Step;
 use crate::harness::tools::{self, Missing, fetched, llvm_tool, not_fetched};
 use crate::linker_wrapper::stand_ins;
@@ -181,10 +182,10 @@ impl Session {
         let mut words = line.split_whitespace();
         let program = words.next().context("a command has a program")?;
         let mut command = match program {
-            "clang" => Command::new(&self.clang),
-            "bundler" => Command::new(self.directory.join(LINKS).join(Tool::Bundler.name(self.release))),
-            _ if program.starts_with("./") => Command::new(self.directory.join(program)),
-            _ => Command::new(program),
+            "clang" => command(&self.clang),
+            "bundler" => command(self.directory.join(LINKS).join(Tool::Bundler.name(self.release))),
+            _ if program.starts_with("./") => command(self.directory.join(program)),
+            _ => command(program),
         };
         if program == "clang" {
             command.arg(format!("-B{LINKS}"));
@@ -192,7 +193,7 @@ impl Session {
         let log = self.temporary.join("commands");
         let path = format!("{}/{CUDA}/bin:/usr/bin:/bin", self.directory.display());
         command.args(words).current_dir(&self.directory).stdin(Stdio::null());
-        command.env_clear().env("PATH", path).env("LC_ALL", "C").env("TMPDIR", &self.temporary);
+        command.env("PATH", path).env("TMPDIR", &self.temporary);
         command.env("LD_LIBRARY_PATH", self.directory.join(LIBRARIES)).env("OMP_TARGET_OFFLOAD", "MANDATORY");
         command.env("CC_PRINT_OPTIONS", "1").env("CC_PRINT_OPTIONS_FILE", &log);
         let output = match command.output() {

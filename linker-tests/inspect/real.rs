@@ -59,7 +59,7 @@ fn largest(directory: &Path, file: &'static str, arch: &str) -> Result<()> {
     let mut images = Vec::new();
     for entry in std::fs::read_dir(directory.join("images"))? {
         let entry = entry?;
-        if entry.path().extension().is_some_and(|extension| extension == "elf") {
+        if entry.path().extension().is_some_and(|extension| extension == "cubin" || extension == "hsaco") {
             images.push((entry.metadata()?.len(), entry.path()));
         }
     }

@@ -49,7 +49,7 @@
 //! | `archive` | members of archives, as views | formats, paths |
 //! | [`target`] | offload kinds, triples, processors, bundle entry IDs | files |
 //! | [`mod@format`] | one directory per container: layout, reader, writer | paths, host files |
-//! | `host` | a host object as plain data, its emission as ELF, one file of code per machine | offload ABIs |
+//! | `host` | a host object as plain data, its emission as ELF and LLVM IR, one file of code per machine | offload ABIs |
 //! | `rewrite` | host objects with sections added or removed, images with notes added | offload ABIs |
 //! | [`llvm`] | releases of LLVM as a table: wrapper ABI, offload binaries, behavior of the tools | files |
 //! | [`wrap`] | from images to the plan of a host object, one file per offload kind | machines, ELF |

@@ -59,7 +59,8 @@ fn contents(bytes: &[u8], without_bundles: bool) -> Result<(Vec<Section>, Vec<St
     let mut sections = Vec::new();
     for section in object.sections() {
         let name = section.name()?;
-        if !ORDERED_SECTIONS.contains(&name) && !(without_bundles && name.starts_with(BUNDLE_SECTION)) {
+        let is_of_bundle = without_bundles && name.starts_with(BUNDLE_SECTION);
+        if !is_of_bundle && !ORDERED_SECTIONS.contains(&name) {
             sections.push((name.to_owned(), section.address(), section.flags(), section.data()?.to_vec()));
         }
     }

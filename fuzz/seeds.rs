@@ -9,7 +9,7 @@ use std::{env, fs, io};
 use fatbin::bytes::View;
 use fatbin::codec::{Codec, Compression};
 use fatbin::format::ccob::{self, Version};
-use fatbin::format::{DeviceImage, bundle, cuda_fatbin, offload_binary};
+use fatbin::format::{DeviceImage, ImageKind, bundle, cuda_fatbin, offload_binary};
 use fatbin::internals::content::Content;
 use fatbin::internals::rewrite::{NewSection, with_sections};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
@@ -81,7 +81,8 @@ fn main() -> io::Result<()> {
 
         // Host objects with a pointer to a container, and the container in Mach-O files.
         let kind = if arch.starts_with("sm_") { OffloadKind::Cuda } else { OffloadKind::Hip };
-        if !arch.is_empty() {
+        // No runtime takes LTO-IR.
+        if !arch.is_empty() && image.image_kind != ImageKind::Nvvm {
             let object = directory.join("scan").join(format!("{name}.wrapper.o"));
             let images = vec![ImageFile { path: path.clone(), target: TargetOverride::default() }];
             wrap(&WrapOptions::new(kind, images, object)).map_err(io::Error::other)?;

@@ -5,14 +5,14 @@
 //!
 //! The value of the offload kind HIP is 3 before LLVM 21 and 4 since. The packagers of both sides write files for `fatbin`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
-use crate::harness::tools::{Missing, in_path};
+use crate::harness::tools::{Missing, in_path, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
 
 /// Name, arguments of `fatbin pack`, and the expected version.
@@ -44,10 +44,16 @@ const OFFLOAD_KIND: usize = 32 + 2;
 /// First release whose packager extracts images.
 const EXTRACTS: u32 = 16;
 
+/// Name of the packager in the releases of [`HIP_KINDS`].
+const PACKAGER: &str = "clang-offload-packager";
+
+fn packager(release: u32) -> Result<PathBuf> {
+    llvm_tool(PACKAGER, &release.to_string(), &format!("clang-tools-{release}"))
+}
+
 /// Packs an image for HIP with the packager of a release, and extracts it by its kind.
 fn finds_hip(release: u32, value: u8) -> Result<()> {
-    let name = format!("clang-offload-packager-{release}");
-    let packager = in_path(&name).ok_or_else(|| Missing::new(&name, &format!("clang-tools-{release}")))?;
+    let packager = packager(release)?;
     let directory = fresh_directory("versions", &format!("hip-kind-of-{release}"))?;
     let gpu = fixture("answer-gfx90a.hsaco")?;
     let image = format!("--image=file={},triple=amdgcn-amd-amdhsa,arch=gfx90a,kind=hip", gpu.display());
@@ -66,19 +72,18 @@ fn finds_hip(release: u32, value: u8) -> Result<()> {
 /// those of its own number, whether the tool or the drop-in.
 fn finds_both_numbers_of_hip() -> Result<()> {
     let directory = fresh_directory("versions", "hip-kinds-in-one-file")?;
+    let drop_in = |release: u32| directory.join(format!("{PACKAGER}-{release}"));
     let mut packed = Vec::new();
     for (release, value) in HIP_KINDS {
-        let name = format!("clang-offload-packager-{release}");
-        let tool = in_path(&name).ok_or_else(|| Missing::new(&name, &format!("clang-tools-{release}")))?;
-        let drop_in = directory.join(&name);
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), &drop_in)?;
+        let tool = packager(release)?;
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), drop_in(release))?;
         std::fs::write(directory.join("image.o"), format!("of LLVM {release}"))?;
         let pack = |program: &Path, output: &str| {
             let image = format!("--image=file=image.o,triple=amdgcn-amd-amdhsa,arch=gfx{release},kind=hip");
             Step::new(&directory, program).args(["-o", output, &image]).run()
         };
         pack(&tool, "tool.bin")?;
-        pack(&drop_in, "drop-in.bin")?;
+        pack(&drop_in(release), "drop-in.bin")?;
         let [binary, other] = ["tool.bin", "drop-in.bin"].map(|name| std::fs::read(directory.join(name)));
         let binary = binary?;
         ensure!(binary[OFFLOAD_KIND] == value && other?[OFFLOAD_KIND] == value, "{release}: another kind than {value}");
@@ -91,9 +96,7 @@ fn finds_both_numbers_of_hip() -> Result<()> {
     fatbin(&["extract", "packed", "--kind", "hip", "-o", "images"])?;
     ensure!(std::fs::read_dir(directory.join("images"))?.count() == HIP_KINDS.len(), "not all images are extracted");
     for (release, value) in HIP_KINDS.into_iter().filter(|(release, _)| *release >= EXTRACTS) {
-        let name = format!("clang-offload-packager-{release}");
-        let tool = in_path(&name).ok_or_else(|| Missing::new(&name, &format!("clang-tools-{release}")))?;
-        for (side, program) in [("tool", tool), ("drop-in", directory.join(&name))] {
+        for (side, program) in [("tool", packager(release)?), ("drop-in", drop_in(release))] {
             for (other, number) in HIP_KINDS {
                 let output = format!("{side}-{release}-{other}");
                 let image = format!("--image=file={output},arch=gfx{other},kind=hip");

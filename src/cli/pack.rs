@@ -11,7 +11,7 @@ use super::access;
 use super::compression::CompressionArguments;
 use crate::format::offload_binary::Version;
 use crate::io::Input;
-use crate::llvm::{KindNumbers, NEWEST, RELEASES, Release};
+use crate::llvm::{KindNumbers, NEWEST, Release};
 use crate::ops::{self, PackInput, PackOptions};
 use crate::target::OffloadKind;
 
@@ -139,7 +139,7 @@ fn offload_kind(name: &str, kinds: KindNumbers) -> Result<u16> {
 }
 
 fn release_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(RELEASES.iter().map(|release| release.name))
+    PossibleValuesParser::new(Release::names())
 }
 
 fn parse_version(text: &str) -> Result<Version> {

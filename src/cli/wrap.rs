@@ -11,7 +11,7 @@ use super::access;
 use super::image_argument::parse_image;
 use super::problems::print_detail;
 use crate::host::Host;
-use crate::llvm::{RELEASES, Release};
+use crate::llvm::Release;
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
 use crate::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
@@ -117,7 +117,7 @@ fn host_help() -> String {
 }
 
 fn abi_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(std::iter::once("auto").chain(RELEASES.iter().map(|release| release.name)))
+    PossibleValuesParser::new(std::iter::once("auto").chain(Release::names()))
 }
 
 /// Runs `fatbin wrap`.

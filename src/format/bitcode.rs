@@ -17,15 +17,20 @@ pub const WRAPPER_MAGIC: [u8; 4] = [0xde, 0xc0, 0x17, 0x0b];
 const WRAPPER_OFFSET: u64 = 8;
 const WRAPPER_SIZE: u64 = 12;
 
-/// Abbreviation IDs with a fixed meaning.
-const END_BLOCK: u64 = 0;
-const ENTER_SUBBLOCK: u64 = 1;
-const UNABBREV_RECORD: u64 = 3;
+/// Abbreviation IDs that every block has.
+pub const END_BLOCK: u64 = 0;
+pub const ENTER_SUBBLOCK: u64 = 1;
+pub const DEFINE_ABBREV: u64 = 2;
+pub const UNABBREV_RECORD: u64 = 3;
 
 /// Width of abbreviation IDs outside of blocks, in bits.
-const OUTER_WIDTH: u32 = 2;
+pub const OUTER_WIDTH: u32 = 2;
 
-const MODULE_BLOCK: u64 = 8;
+/// Width of a chunk of the variable-width numbers in records, in bits.
+pub const VBR: u32 = 6;
+
+/// ID of the module's block.
+pub const MODULE_BLOCK: u64 = 8;
 
 /// Code of the record in the module's block.
 const TRIPLE: u64 = 2;
@@ -84,12 +89,12 @@ impl Bits<'_> {
                     self.skip_words(block.words)?;
                 }
                 UNABBREV_RECORD => {
-                    let (code, count) = (self.variable(6)?, self.variable(6)?);
+                    let (code, count) = (self.variable(VBR)?, self.variable(VBR)?);
                     if code == TRIPLE {
                         return self.text(count);
                     }
                     for _ in 0..count {
-                        self.variable(6)?;
+                        self.variable(VBR)?;
                     }
                 }
                 // An abbreviation, or its definition.
@@ -103,7 +108,7 @@ impl Bits<'_> {
         if count == 0 || count > MAX_TRIPLE_SIZE {
             return None;
         }
-        let characters = (0..count).map(|_| self.variable(6).and_then(|value| u8::try_from(value).ok()));
+        let characters = (0..count).map(|_| self.variable(VBR).and_then(|value| u8::try_from(value).ok()));
         let characters = characters.map(|byte| byte.filter(u8::is_ascii_graphic).map(char::from));
         characters.collect()
     }
@@ -180,10 +185,10 @@ mod tests {
 
         fn record(&mut self, code: u64, operands: &[u64]) {
             self.fixed(UNABBREV_RECORD, 3);
-            self.variable(code, 6);
-            self.variable(operands.len() as u64, 6);
+            self.variable(code, VBR);
+            self.variable(operands.len() as u64, VBR);
             for &operand in operands {
-                self.variable(operand, 6);
+                self.variable(operand, VBR);
             }
         }
 

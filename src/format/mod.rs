@@ -4,7 +4,7 @@
 //! and each reader can be tested and fuzzed alone. Adding a format takes a directory of its own and a variant of
 //! [`ContainerType`], whose descriptor asks for everything else.
 
-mod bitcode;
+pub(crate) mod bitcode;
 pub mod bundle;
 #[cfg_attr(not(feature = "files"), allow(dead_code, reason = "bundle files are read by operations on files"))]
 pub(crate) mod bundle_file;

@@ -19,8 +19,8 @@ pub struct PackagerRules {
     pub string_order: StringOrder,
     /// Extraction from binaries.
     pub extraction: Extraction,
-    /// True if the name clang-offload-packager causes a warning.
-    pub warns_of_old_name: bool,
+    /// True if the tool is llvm-offload-binary, and its old name causes a warning.
+    pub is_renamed: bool,
 }
 
 /// Keys that every `--image` must have.

@@ -50,7 +50,7 @@ const LLVM_14: Release = Release {
         packed_files: PackedFiles::One,
         string_order: StringOrder::StringMaps,
         extraction: Extraction::Unsupported,
-        warns_of_old_name: false,
+        is_renamed: false,
     },
     bundler: BundlerRules {
         ids: IdForm::AsWritten,
@@ -160,7 +160,7 @@ const LLVM_22: Release = Release {
     name: "llvm22",
     number: Some(22),
     wrapper: WrapperAbi { sycl: Some(SyclAbi::Descriptor), ..LLVM_21.wrapper },
-    packager: PackagerRules { required_keys: RequiredKeys::File, warns_of_old_name: true, ..LLVM_21.packager },
+    packager: PackagerRules { required_keys: RequiredKeys::File, is_renamed: true, ..LLVM_21.packager },
     bundler: BundlerRules {
         compression: Some(CompressionRules { version: ccob::Version::Three, ..COMPRESSION_21 }),
         ..LLVM_21.bundler
@@ -205,6 +205,11 @@ pub const RELEASES: [Release; 16] = [
 pub const NEWEST: Release = LLVM_22;
 
 impl Release {
+    /// Returns the names of all rows, oldest first.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        RELEASES.iter().map(|release| release.name)
+    }
+
     /// Returns the row with a name, `llvm19` or `main`.
     pub fn named(name: &str) -> Option<Release> {
         RELEASES.into_iter().find(|release| release.name == name)
@@ -226,8 +231,8 @@ impl Release {
     /// Returns the release whose wrapper objects the release's clang-offload-wrapper creates. That of LLVM 15, the last one,
     /// still creates those of LLVM 14; its compiler uses clang-linker-wrapper by default.
     pub fn of_clang_offload_wrapper(self) -> Release {
-        let is_after = |release: &Release| release.number.is_none_or(|number| Some(number) > LLVM_14.number);
-        if is_after(&self) { LLVM_14 } else { self }
+        let is_its_own = self.number.is_some_and(|number| Some(number) <= LLVM_14.number);
+        if is_its_own { self } else { LLVM_14 }
     }
 
     /// Returns the names of the releases with a wrapper for a kind, oldest first.

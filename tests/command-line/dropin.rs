@@ -72,7 +72,7 @@ fn wrappers_write_llvm_ir_where_it_will_be_compiled() {
 }
 
 /// Offload kind in the first entry of a binary.
-fn offload_kind(sandbox: &Sandbox, path: &str) -> u16 {
+pub fn offload_kind(sandbox: &Sandbox, path: &str) -> u16 {
     let bytes = sandbox.read(path);
     let entry = usize::from(bytes[16]);
     u16::from_le_bytes([bytes[entry + 2], bytes[entry + 3]])

@@ -1,5 +1,6 @@
 //! `fatbin pack`: metadata of images, and round trips.
 
+use crate::dropin::offload_kind;
 use crate::{Sandbox, fixture};
 
 /// Returns the row of each image that `scan` lists: kind, triple, arch, image kind.
@@ -112,9 +113,7 @@ fn release_determines_kind_numbers_and_format_version() {
     // Offload kind, format version.
     for (abi, expected) in [("llvm16", (3, 1)), ("llvm20", (3, 1)), ("llvm21", (4, 1)), ("llvm23", (4, 2))] {
         sandbox.fatbin(&format!("pack --abi {abi} --image file=a.o,triple=t,kind=hip -o out")).ok();
-        let bytes = sandbox.read("out");
-        let entry = usize::from(bytes[16]);
-        assert_eq!((u16::from_le_bytes([bytes[entry + 2], bytes[entry + 3]]), bytes[4]), expected, "{abi}");
+        assert_eq!((offload_kind(&sandbox, "out"), sandbox.read("out")[4]), expected, "{abi}");
         assert!(sandbox.fatbin("scan out").ok().contains("hip"), "{abi}");
     }
     let run = sandbox.fatbin("pack --abi llvm20 --image file=a.o,triple=t,kind=sycl -o out");

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Tool;
-use crate::llvm::{NEWEST, RELEASES, Release};
+use crate::llvm::{NEWEST, Release};
 
 /// Environment variable with a release.
 const VARIABLE: &str = "FATBIN_LLVM";
@@ -46,7 +46,7 @@ impl StandIn {
 /// Parses a release that a user specifies.
 pub fn parse(text: &str) -> Result<Release, String> {
     Release::parse(text).ok_or_else(|| {
-        let known: Vec<&str> = RELEASES.iter().map(|release| release.name).collect();
+        let known: Vec<&str> = Release::names().collect();
         format!("unknown release of LLVM {text:?} (known: {})", known.join(", "))
     })
 }

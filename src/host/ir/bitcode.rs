@@ -12,13 +12,10 @@ use super::module::{
     BinaryOperation, BlockLabel, ConstantForm, Conversion, Instruction, IrConstant, IrFunction, IrModule, IrType,
     IrValue, Linkage, Predicate, TypeId,
 };
+use crate::format::bitcode::{MAGIC, MODULE_BLOCK};
 use crate::host::plan::{Data, ObjectPlan};
 
-/// `BC`, and the magic of LLVM.
-const MAGIC: [u8; 4] = [b'B', b'C', 0xc0, 0xde];
-
-/// Blocks.
-const MODULE_BLOCK: u64 = 8;
+/// IDs of the blocks besides the module's.
 const CONSTANTS_BLOCK: u64 = 11;
 const FUNCTION_BLOCK: u64 = 12;
 const IDENTIFICATION_BLOCK: u64 = 13;

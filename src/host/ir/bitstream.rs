@@ -4,22 +4,11 @@
 
 use std::borrow::Cow;
 
+use crate::format::bitcode::{DEFINE_ABBREV, END_BLOCK, ENTER_SUBBLOCK, OUTER_WIDTH, UNABBREV_RECORD, VBR};
 use crate::io::Sink;
-
-/// Abbreviation IDs that every block has.
-const END_BLOCK: u64 = 0;
-const ENTER_SUBBLOCK: u64 = 1;
-const DEFINE_ABBREV: u64 = 2;
-const UNABBREV_RECORD: u64 = 3;
 
 /// Abbreviation ID of [`BitWriter::define_bytes`], the only one that a block defines.
 const BYTES_ABBREV: u64 = 4;
-
-/// Width of abbreviation IDs outside of all blocks, in bits.
-const OUTER_WIDTH: u32 = 2;
-
-/// Width of a chunk of most variable-width numbers, in bits.
-const VBR: u32 = 6;
 
 /// Form of the bytes in the record of [`BitWriter::define_bytes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -55,7 +55,7 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
         Err(stop) => return stop.print(),
     };
     let diagnostics = Diagnostics { program: Some(program), color: line.stated_flag("color") };
-    if rules.warns_of_old_name
+    if rules.is_renamed
         && stem(&Path::new(program).file_name().unwrap_or(program).to_string_lossy()).ends_with(OLD_NAME)
     {
         let message = format!("'{OLD_NAME}' is deprecated. Use 'llvm-offload-binary' instead.");

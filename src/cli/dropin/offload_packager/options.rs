@@ -50,7 +50,7 @@ const fn option(name: &'static str, value: ValueType, help: &'static str) -> Llv
 
 /// Returns the command line of a release's tool.
 pub fn tool(rules: &PackagerRules) -> &'static Tool<'static> {
-    match (rules.extraction, rules.warns_of_old_name) {
+    match (rules.extraction, rules.is_renamed) {
         (Extraction::Unsupported, _) => &PACKS_ONLY,
         (Extraction::Files, _) => &EXTRACTS_FILES,
         (Extraction::FilesAndArchives, false) => &EXTRACTS_ARCHIVES,

@@ -1,4 +1,4 @@
-//! Names as compilers write them, and names that nobody wrote.
+//! Names as compilers write them, and names that no compiler writes.
 
 use super::demangle;
 

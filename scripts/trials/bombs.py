@@ -1,0 +1,284 @@
+"""Inputs that ask for far more work or memory than their size suggests, one function each.
+
+Sizes are those at which an unbounded reader takes seconds or gigabytes.
+"""
+
+import zipfile
+
+from trials import layout
+from trials.layout import AMD, GFX90A, HOST, NVIDIA, X86_64, Section, pack, symbol
+
+# Functions by the name of the file, with the command that suffers.
+BOMBS = {}
+
+
+def bomb(name, *command):
+    def register(make):
+        BOMBS[name] = (list(command), make)
+        return make
+    return register
+
+
+def nested(wrap, content, depth):
+    for _ in range(depth):
+        content = wrap(content)
+    return content
+
+
+# Names.
+
+@bomb("name-time.ptx", "verify")
+def name_time(_):
+    """Substitutions that a backtracking demangler tries in every combination."""
+    return layout.ptx(b".entry _Z1f" + b"ISt" * 29 + b"I(){}\n")
+
+
+@bomb("name-memory.ptx", "inspect")
+def name_memory(_):
+    """A name that doubles with every constructor."""
+    return layout.ptx(b".entry _Z1f" + b"StIPC1" * 24 + b"(){}\n")
+
+
+@bomb("name-depth.ptx", "inspect")
+def name_depth(_):
+    """A pointer to a pointer, 200,000 times."""
+    return layout.ptx(b".entry _Z1f" + b"P" * 200_000 + b"i(){}\n")
+
+
+# Decompression.
+
+@bomb("lz4-88-bytes.fatbin", "verify")
+def lz4(_):
+    """88 bytes that state 4 GiB."""
+    entry = layout.fatbin_entry(2, 8, 8, layout.FATBIN_FLAGS | layout.LZ4, 0xFFFFFFFF)
+    return layout.fatbin([entry + b"\x10a" + bytes(6)])
+
+
+@bomb("debug-9x.hsaco", "inspect")
+def debug_sections(_):
+    """Nine debug sections that share one compressed stream."""
+    size = 400 << 20
+    shared = pack("IIQQ", 1, 0, size, 1) + b"\x78\xda" + layout.deflated(size)
+    names = [b"abbrev", b"addr", b"info", b"line", b"line_str", b"str", b"str_offsets", b"ranges", b"rnglists"]
+    sections = [Section(b".debug_" + name, shared, flags=0x800, shares=bool(number)) for number, name in enumerate(names)]
+    return layout.elf(AMD, sections)
+
+
+@bomb("ccob-zeros", "verify")
+def ccob_zeros(_):
+    """A stream of 1 GiB of zeros in 100 kB."""
+    size, block = 1 << 30, layout.ZSTD_BLOCK
+    blocks = layout.zstd_block(1, block, b"\0", 0) * (size // block - 1) + layout.zstd_block(1, block, b"\0", 1)
+    stream = b"\x28\xb5\x2f\xfd\xe0" + pack("Q", size) + blocks
+    return layout.ccob_header(3, 1, size, len(stream)) + stream
+
+
+@bomb("ccob-v1-zlib", "scan")
+def streams_in_streams_zlib(_):
+    """Compressed bundles of version 1, each of which continues as the next one."""
+    header = layout.ccob_header(1, 0, 0xFFFFFFFF, 0) + b"\x78\x01"
+    stored = b"\0" + pack("HH", len(header), len(header) ^ 0xFFFF)
+    count = 10_000
+    return (header + stored) * (count - 1) + header + layout.deflated(1 << 28) + bytes(4)
+
+
+@bomb("ccob-v1-zstd", "scan")
+def streams_in_streams_zstd(_):
+    """The same with Zstandard and a tail of empty blocks."""
+    header = layout.ccob_header(1, 1, 0x7FFFFFFF, 0) + b"\x28\xb5\x2f\xfd\0\x50"
+    count = 20_000
+    return (header + (len(header) << 3).to_bytes(3, "little")) * (count - 1) + header + bytes(3_000_000)
+
+
+@bomb("ccob-empty.so", "scan")
+def empty_streams(_):
+    """40,000 compressed bundles without content."""
+    return layout.elf((62, 3, 0, 0, 0), [Section(b".hip_fatbin", layout.ccob(b"") * 40_000, flags=2)])
+
+
+# Nesting.
+
+@bomb("thin.a", "scan")
+def thin(_):
+    """A thin archive that lists itself 40 times."""
+    return b"!<thin>\n" + layout.ar_member(b"thin.a/", 1) * 40
+
+
+@bomb("group.fatbin", "scan")
+def groups(fixtures):
+    """Groups of 100 images that are the whole payload, three deep."""
+    cubin = (fixtures / "answer-sm_90.cubin").read_bytes()
+    wrap = lambda payload: layout.fatbin([layout.fatbin_group(payload, [(0, len(payload))] * 100)])
+    return nested(wrap, cubin, 3)
+
+
+@bomb("zip-nest.zip", "scan")
+def zip_nest(fixtures):
+    """Zip files of 40 members that share their bytes, four deep."""
+    return nested(lambda data: layout.zip_aliases(data, 40), (fixtures / "answer-sm_90.cubin").read_bytes(), 4)
+
+
+@bomb("zip-deflate.zip", "scan")
+def zip_deflate(_):
+    """10,000 members that share a stream of 100 MB of zeros."""
+    size = 100_000_000
+    return layout.zip_aliases(layout.deflated(size), 10_000, 8, size, 0)
+
+
+@bomb("ccob-nested", "scan")
+def ccob_nested(_):
+    """Compressed bundles of 300 compressed bundles, three deep."""
+    content = layout.ccob(layout.bundle([(HOST, b""), (GFX90A, bytes(1 << 20))]), method="zlib")
+    targets = [b"hip-amdgcn-amd-amdhsa--gfx%x" % (0x1000 + number) for number in range(300)]
+    return nested(lambda data: layout.ccob(layout.bundle([(target, data) for target in targets]), method="zlib"), content, 2)
+
+
+@bomb("1200-members.zip", "scan")
+def many_members(fixtures):
+    """1,200 deflated members, more than there are descriptors."""
+    cubin = (fixtures / "answer-sm_90.cubin").read_bytes()
+    return layout.zip_file([(f"m{number}", cubin) for number in range(1200)], zipfile.ZIP_DEFLATED)
+
+
+# Shared text and notes.
+
+@bomb("amd-notes.hsaco", "inspect")
+def amd_notes(_):
+    """5,000 sections that share one note with 10,000 kernels."""
+    kernels = 10_000
+    metadata = b"\x81\xaeamdhsa.kernels\xdd" + kernels.to_bytes(4, "big") + b"\x81\xa5.name\xa0" * kernels
+    shared = layout.note(b"AMDGPU\0", 32, metadata)
+    return layout.elf(AMD, [Section(b".note", shared, 7, 2, alignment=4, shares=bool(number)) for number in range(5000)])
+
+
+def cubin(symbols, name_size, parameters=0):
+    name = b"k" * name_size
+    sections = [
+        Section(b".text.k", bytes(16), 1, 6), Section(b".strtab", b"\0" + name + b"\0", 3),
+        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x12, 0x10, 1, 0, 16) * symbols, 2, 0, 2, 1, 24)]
+    if parameters:
+        parameter = b"\x04\x17\x0c\0" + pack("III", 0, 0, 0x10 << 14)
+        sections.append(Section(b".nv.info." + name, parameter * parameters, 0x70000000))
+    return layout.elf(NVIDIA, sections)
+
+
+@bomb("cubin-names.cubin", "inspect")
+def cubin_names(_):
+    """8,000 kernels that share a name of 1 MB."""
+    return cubin(8000, 1_000_000)
+
+
+@bomb("cubin-params.cubin", "inspect")
+def cubin_parameters(_):
+    """20,000 kernels that share 6,500 parameters."""
+    return cubin(20_000, 4, 6500)
+
+
+def wrappers(count, name_size):
+    wrapper = pack("IIQQ", 0x466243B1, 1, 0, 0)
+    relocations = b"".join(pack("QQq", 24 * number + 8, (1 << 32) | 1, 0) for number in range(count))
+    return layout.elf(X86_64, [
+        Section(b".nvFatBinSegment", wrapper * count, 1, 2), Section(b".strtab", b"\0" + b"x" * name_size + b"\0", 3),
+        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x10, 0, 0, 0, 0), 2, 0, 2, 1, 24),
+        Section(b".rela.nvFatBinSegment", relocations, 4, 0, 3, 1, 24)])
+
+
+@bomb("wrapper-symbol.o", "scan")
+def wrapper_symbol(_):
+    """8,000 wrappers that refer to a symbol with a name of 1 MB."""
+    return wrappers(8000, 1_000_000)
+
+
+@bomb("wrappers.o", "scan", "-v")
+def many_wrappers(_):
+    """60,000 wrappers."""
+    return wrappers(60_000, 1)
+
+
+@bomb("ar-names.a", "scan")
+def archive_names(_):
+    """20,000 empty members that share a name of 1 MB."""
+    names = layout.aligned(b"x" * 1_000_000 + b"/\n", 2)
+    return b"!<arch>\n" + layout.ar_member(b"//", len(names), names) + layout.ar_member(b"/0", 0) * 20_000
+
+
+@bomb("offload-strings", "scan")
+def offload_strings(_):
+    """100 offload binaries with 1,024 keys that share a text of 32 kB."""
+    count, size = 1024, 32_000
+    text = 72 + 16 * count
+    total = text + size + 1 + -(text + size + 1) % 8
+    header = b"\x10\xff\x10\xad" + pack("IQQQ", 1, total, 32, 40) + pack("HHIQQQQ", 1, 2, 0, 72, count, total, 0)
+    return layout.aligned(header + pack("QQ", text + size, text) * count + b"a" * size + b"\0", 8) * 100
+
+
+@bomb("ptx-file.ptx", "inspect")
+def ptx_file(_):
+    """20,000 kernels in a file with a path of 500 kB."""
+    kernels = b"".join(b".entry k%d(){.loc 1 1 1;}" % number for number in range(20_000))
+    return layout.ptx(b'.file 1 "' + b"p" * 500_000 + b'"\n' + kernels)
+
+
+@bomb("spirv-file.spv", "inspect")
+def spirv_file(_):
+    """20,000 entry points in a file with a path of 259 kB."""
+    return layout.spirv([(7, pack("I", 9) + b"p" * 259_000 + b"\0"), *[(15, pack("II", 6, 1) + b"k\0\0\0")] * 20_000,
+                         (8, pack("III", 9, 7, 1))])
+
+
+# Quadratic readers.
+
+@bomb("offload-headers", "scan")
+def offload_headers(_):
+    """4,000 offload binaries that end at the same offset and share their strings."""
+    count, size, strings = 4000, 1_000_000, 8064
+    entry = 32 * count
+    pairs = entry + 40
+    text = pairs + 16 * strings
+    end = text + size + 1
+    headers = b"".join(b"\x10\xff\x10\xad" + pack("IQQQ", 1, end - 32 * number, entry - 32 * number, 40)
+                       for number in range(count))
+    return (headers + pack("HHIQQQQ", 1, 2, 0, pairs, 64, 0, 1 << 40) + pack("QQ", text, text) * strings
+            + b"a" * size + b"\0")
+
+
+@bomb("cuda-headers", "scan")
+def cuda_headers(_):
+    """20,000 CUDA fat binaries, each of which contains all that follow."""
+    count = 20_000
+    tail = layout.fatbin_entry() * 60_000 + b"\xff" * 64
+    size = 80 * count + len(tail)
+    headers = [layout.fatbin([], size - 80 * number - 16) + layout.fatbin_entry(263, 16 if number < count - 1 else 0)
+               for number in range(count)]
+    return b"".join(headers) + tail
+
+
+@bomb("relocations.o", "scan")
+def relocations(_):
+    """20,000 sections that share 40,000 relocations."""
+    shared = pack("QQq", 8, (1 << 32) | 1, 0) * 40_000
+    sections = [Section(b".rela", shared, 4, 0, 20_003, 20_001, 24, shares=bool(number)) for number in range(20_000)]
+    return layout.elf(X86_64, [
+        *sections, Section(b".nvFatBinSegment", bytes(24), 1, 2), Section(b".strtab", b"\0x\0", 3),
+        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x10, 0, 0, 0, 0), 2, 0, 20_002, 1, 24)])
+
+
+@bomb("ptx-calls.ptx", "inspect")
+def ptx_calls(_):
+    """20,000 kernels that call the first of 20,000 functions, each of which calls the next."""
+    functions = b"".join(b".func f%d(){f%d;}" % (number, number + 1) for number in range(20_000))
+    return layout.ptx(functions + b"".join(b".entry k%d(){f0;}" % number for number in range(20_000)))
+
+
+# Policies.
+
+@bomb("alternatives.toml", "check", "--policy", "FILE", "IMAGE")
+def alternatives(_):
+    """126 alternatives inside each other."""
+    return b'must-hold = ["' + b"{a," * 126 + b"b" + b"}" * 126 + b'"]\n'
+
+
+@bomb("pattern.toml", "check", "--policy", "FILE", "IMAGE")
+def pattern(_):
+    """A pattern of 300,000 characters."""
+    return b'must-hold = ["' + b"*a?{b,c}" * 37_500 + b'"]\n'

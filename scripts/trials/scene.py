@@ -1,0 +1,87 @@
+"""A directory for one trial, with the files that commands take, and the reasons why it fails."""
+
+import shutil
+
+from trials import seeds
+from trials.limits import Environment, Limits, crashes, excesses, raw_text, run, temporaries
+from trials.tally import Failure, Tally, command_line
+
+MIB = 1 << 20
+TARGET = "triple=amdgcn-amd-amdhsa,arch=gfx90a"
+# Commands that write a file OUTPUT of a large image IMAGE.
+WRITERS = {
+    "wrap": ["wrap", "--kind", "openmp", "-o", "OUTPUT", f"--image=file=IMAGE,{TARGET}"],
+    "pack": ["pack", "-o", "OUTPUT", f"--image=file=IMAGE,kind=hip,{TARGET}"],
+    "bundle": ["bundle", "--type", "bc", "-o", "OUTPUT", f"{seeds.HOST}/dev/null", f"{seeds.TARGET}IMAGE"],
+    "unbundle": ["unbundle", f"{seeds.TARGET}OUTPUT", "BUNDLE"],
+    "extract": ["extract", "--to", "OUTPUT", "BUNDLE"],
+}
+# Commands that print.
+PRINTERS = [
+    ["scan", "BUNDLE"], ["scan", "--json", "BUNDLE"], ["scan", "--ndjson", "BUNDLE"], ["inspect", "SMALL"],
+    ["inspect", "--json", "SMALL"], ["verify", "SMALL"], ["list", "BUNDLE"], ["select", "--device", "gfx90a", "SMALL"],
+    ["check", "--init", "SMALL"], ["check", "--policy", "POLICY", "SMALL"], ["lock", "-o", "-", "SMALL"],
+    ["diff", "SMALL", "BUNDLE"], ["pack", "-o", "-", "SMALL"], ["extract", "--to", "-", "BUNDLE"],
+    ["extract", "-o", "out", "BUNDLE"], ["schema", "policy"], ["man"], ["completions", "bash"],
+]
+# Commands that print images, not text.
+IMAGES_PRINTED = ["pack", "extract"]
+
+
+class Scene:
+    """Files of one trial. Reasons of failures are collected instead of raised, so that one trial shows all of them."""
+
+    def __init__(self, setting, name, directory, image_size):
+        self.setting, self.name, self.directory = setting, name, directory
+        self.tally = Tally()
+        self.files = {
+            "OUTPUT": directory / "output", "IMAGE": directory / "image", "BUNDLE": directory / "bundle",
+            "POLICY": setting.scratch / "policy", "SMALL": setting.fixtures / seeds.HSACO,
+        }
+        self.image_size = image_size
+        self.write_image(b"A")
+        self.succeed("bundle", self.files["BUNDLE"])
+
+    def write_image(self, byte):
+        """Writes the image in place, so that a process that has opened it sees the new bytes."""
+        mode = "r+b" if self.files["IMAGE"].exists() else "wb"
+        with open(self.files["IMAGE"], mode) as file:
+            for _ in range(0, self.image_size, MIB):
+                file.write(byte * MIB)
+                file.flush()
+            file.truncate(self.image_size)
+
+    def words(self, words, output=None):
+        files = {**self.files, "OUTPUT": output or self.files["OUTPUT"]}
+        for name, path in files.items():
+            words = [word.replace(name, str(path)) for word in words]
+        return [self.setting.program, *words]
+
+    def succeed(self, writer, output):
+        """Runs a writer without any fault."""
+        outcome = run(self.words(WRITERS[writer], output), environment=Environment(str(self.directory)))
+        if outcome.status != 0:
+            raise RuntimeError(f"{command_line(outcome.command)}: {outcome.errors.decode(errors='replace')}")
+        return outcome
+
+    def run(self, words, limits=Limits(), **surroundings):
+        """Runs a command under a fault."""
+        self.tally.runs += 1
+        self.tally.inputs += 1
+        return run(self.words(words), limits, Environment(str(self.directory), **surroundings))
+
+    def fail(self, outcome, *reasons):
+        if reasons:
+            self.tally.failures.append(Failure(f"{self.name}: {outcome.command[1]}", command_line(outcome.command), list(reasons)))
+
+    def judge(self, outcome, statuses=(0, 1, 2), limits=Limits()):
+        """Checks everything that holds for any end: status, limits, text, temporary files."""
+        if outcome.command[1] in IMAGES_PRINTED:
+            outcome.output = b""
+        found = crashes(outcome) or excesses(outcome, limits) + raw_text(outcome)
+        if not found and outcome.status not in statuses:
+            found.append(f"exit status {outcome.status}")
+        left = temporaries(self.directory)
+        self.fail(outcome, *found, *left)
+        for path in self.directory.rglob(".fatbin-*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,0 +1,147 @@
+"""Valid inputs of every format: written by fatbin from the fixtures, or, where it writes no such format, by layout.py."""
+
+import gzip
+import subprocess
+import zipfile
+from dataclasses import dataclass
+
+from trials import layout
+
+HSACO, CUBIN, PTX, LTO_IR = "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "answer-sm_90.ltoir"
+IMAGES = [HSACO, "answer-gfx90a-debug.hsaco", CUBIN, "answer-sm_90-debug.cubin", PTX, LTO_IR]
+TARGET = f"--target={layout.GFX90A.decode()}="
+HOST = f"--target={layout.HOST.decode()}="
+
+# Numbers of a format: in binary fields, in text of any length, or in columns of text.
+BINARY, TEXT, COLUMNS = "binary", "text", "columns"
+# A thin archive without its member, and a bundle of source files.
+WITHOUT_IMAGES = {"thin.a", "bundle-text"}
+# Use of an input: any command, the policy of a check, or one side of a comparison.
+FILE, POLICY, LOCK = "file", "policy", "lock"
+
+
+@dataclass(frozen=True)
+class Seed:
+    name: str
+    data: bytes
+    numbers: str = BINARY
+    use: str = FILE
+
+
+class Workshop:
+    """Makes seeds in a directory."""
+
+    def __init__(self, program, fixtures, directory):
+        self.program, self.fixtures, self.directory = program, fixtures, directory
+        self.seeds = {}
+
+    def read(self, fixture):
+        return (self.fixtures / fixture).read_bytes()
+
+    def add(self, name, data, numbers=BINARY, use=FILE):
+        self.seeds[name] = Seed(name, data, numbers, use)
+        return data
+
+    def write(self, name, *command, numbers=BINARY, use=FILE):
+        """Adds the output of fatbin; a word OUTPUT of the command is replaced by its path."""
+        path = self.directory / name
+        printed = self.run([str(path) if word == "OUTPUT" else word for word in command])
+        return self.add(name, path.read_bytes() if "OUTPUT" in command else printed, numbers, use)
+
+    def run(self, words):
+        done = subprocess.run([self.program, *words], cwd=self.fixtures, stdin=subprocess.DEVNULL, capture_output=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.decode(errors='replace')}")
+        return done.stdout
+
+    def verify(self):
+        """Checks that every seed is intact: a mutant of a damaged one shows little."""
+        paths = []
+        for seed in self.seeds.values():
+            if seed.use == FILE and seed.name not in WITHOUT_IMAGES:
+                paths.append(self.directory / seed.name)
+                paths[-1].write_bytes(seed.data)
+        for line in self.run(["verify", *paths]).decode().splitlines():
+            if "no device images" in line:
+                raise RuntimeError(line)
+
+
+def make(program, fixtures, directory):
+    """Returns all seeds by name."""
+    shop = Workshop(program, fixtures, directory)
+    images(shop)
+    offload_binaries(shop)
+    bundled = bundles(shop)
+    cuda_fatbins(shop)
+    hosts(shop, bundled)
+    archives(shop, bundled)
+    records(shop)
+    shop.verify()
+    return shop.seeds
+
+
+def images(shop):
+    for name in IMAGES:
+        shop.add(name, shop.read(name), TEXT if name == PTX else BINARY)
+    source = layout.aligned(b"kernel.cl\0", 4)
+    shop.add("module.spv", layout.spirv([
+        (17, layout.pack("I", 6)), (14, layout.pack("II", 2, 2)), (15, layout.pack("II", 6, 1) + b"kernel\0\0"),
+        (7, layout.pack("I", 9) + source), (5, layout.pack("I", 1) + b"kernel\0\0"), (8, layout.pack("III", 9, 7, 1))]))
+
+
+def offload_binaries(shop):
+    image = f"--image=file={HSACO},kind=hip"
+    for version in [1, 2, 3]:
+        shop.write(f"offload-binary-{version}", "pack", f"--format-version={version}", "-o", "OUTPUT", image)
+    for codec in ["zstd", "zlib"]:
+        shop.write(f"offload-binary-{codec}", "pack", f"--compress={codec}", "-o", "OUTPUT", image)
+
+
+def bundles(shop):
+    both = [f"{HOST}/dev/null", f"{TARGET}{HSACO}"]
+    bundled = shop.write("bundle", "bundle", "--type=bc", "-o", "OUTPUT", *both)
+    shop.write("bundle-text", "bundle", "--type=ii", "-o", "OUTPUT", f"{HOST}answer.c", f"{TARGET}runtime.c", numbers=TEXT)
+    for codec in ["zstd", "zlib"]:
+        for version in [2, 3]:
+            shop.write(f"ccob-{version}-{codec}", "bundle", "--type=bc", f"--compress={codec}",
+                       f"--format-version={version}", "-o", "OUTPUT", *both)
+        shop.add(f"ccob-1-{codec}", layout.ccob(bundled, 1, codec))
+    return bundled
+
+
+def cuda_fatbins(shop):
+    cubin, ptx = shop.read(CUBIN), shop.read(PTX)
+    shop.add("cuda-fatbin", layout.fatbin([layout.fatbin_image(cubin), layout.fatbin_image(ptx, kind=1, arch=80)]))
+    for codec in ["lz4", "zstd"]:
+        shop.add(f"cuda-fatbin-{codec}", layout.fatbin([layout.fatbin_image(cubin, codec)]))
+    rows = [(0, len(cubin)), (0, len(cubin))]
+    shop.add("cuda-fatbin-group", layout.fatbin([layout.fatbin_group(cubin, rows)]))
+
+
+def hosts(shop, bundled):
+    for kind, image in [("openmp", HSACO), ("cuda", CUBIN), ("hip", HSACO), ("sycl", CUBIN)]:
+        shop.write(f"wrapped-{kind}.o", "wrap", f"--kind={kind}", "-o", "OUTPUT", image)
+    for host in ["aarch64", "s390x"]:
+        shop.write(f"wrapped-{host}.o", "wrap", f"--host={host}-linux-gnu", "--kind=hip", "-o", "OUTPUT", HSACO)
+    shop.write("wrapped.bc", "wrap", "--kind=openmp", "--emit=bitcode", "-o", "OUTPUT", HSACO)
+    shop.write("bundle.o", "bundle", "--type=o", "-o", "OUTPUT", f"{HOST}answer-x86_64.so", f"{TARGET}{HSACO}")
+    macho = shop.add("mach-o.o", layout.mach_o(bundled))
+    shop.add("universal", layout.universal(macho))
+    shop.add("pe.exe", layout.pe(bundled))
+
+
+def archives(shop, bundled):
+    member = [("member.o", bundled)]
+    shop.add("archive.a", layout.ar([(b"member.o", bundled)]), COLUMNS)
+    shop.add("thin.a", layout.ar([], b"!<thin>\n") + layout.ar_member(b"member.o/", len(bundled)), COLUMNS)
+    shop.add("stored.zip", layout.zip_file(member))
+    shop.add("deflated.zip", layout.zip_file(member, zipfile.ZIP_DEFLATED))
+    packed = shop.add("archive.tar", layout.tar_file(member), COLUMNS)
+    shop.add("archive.tar.gz", gzip.compress(packed, mtime=0))
+    shop.add("archive.tar.zst", layout.zstd_frame(packed))
+    shop.add("archive-in-zip.zip", layout.zip_file([("archive.tar", packed)], zipfile.ZIP_DEFLATED))
+
+
+def records(shop):
+    shop.write("lock", "lock", "-o", "OUTPUT", HSACO, CUBIN, PTX, numbers=TEXT, use=LOCK)
+    shop.write("policy", "check", "--init", HSACO, CUBIN, numbers=TEXT, use=POLICY)

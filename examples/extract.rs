@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use fatbin::{Access, Input, Limit, Scan};
+use fatbin::{Access, Input, Scan};
 
 /// Writes the images of `path` for `arch` into `directory`, and returns how many there are.
 pub fn extract(path: &Path, arch: &str, directory: &Path) -> Result<usize, Box<dyn Error>> {
@@ -12,7 +12,7 @@ pub fn extract(path: &Path, arch: &str, directory: &Path) -> Result<usize, Box<d
     let mut count = 0;
     for image in scan.images().filter(|image| image.image().arch.as_deref() == Some(arch)) {
         let extension = image.image().extension();
-        let bytes = image.bytes(Limit::default()).map_err(|error| error.in_file(path))?;
+        let bytes = image.bytes().map_err(|error| error.in_file(path))?;
         std::fs::write(directory.join(format!("{}.{extension}", image.index())), &*bytes)?;
         count += 1;
     }

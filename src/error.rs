@@ -91,13 +91,27 @@ pub enum Cause {
         /// The first bytes, in hexadecimal.
         first: String,
     },
-    /// Compressed bytes whose stated size exceeds the limit.
-    #[error("decompressed size of {size} bytes exceeds the limit of {limit}")]
+    /// Compressed bytes whose size exceeds the limit on all decompressed bytes of the input.
+    #[error(
+        "decompressed size of {size} bytes exceeds the limit for this file ({left} of {limit} bytes left); use --decompressed-limit to raise it"
+    )]
     OverLimit {
-        /// The stated size in bytes.
+        /// The size in bytes.
         size: u64,
+        /// Number of bytes that may still be decompressed.
+        left: u64,
         /// The limit in bytes.
         limit: u64,
+    },
+    /// Contents that take more of a resource than is allowed for the size of the input.
+    #[error("exceeds the limit of {limit} {unit} for this file; use {option} to raise it")]
+    OverBudget {
+        /// The limit.
+        limit: u64,
+        /// Unit of the limit.
+        unit: &'static str,
+        /// Option that raises the limit.
+        option: &'static str,
     },
     /// Memory for the decompressed bytes could not be allocated.
     #[error("cannot allocate {size} bytes")]

@@ -5,13 +5,13 @@
 //! `fatbin` is a command line around it.
 //!
 //! ```
-//! use fatbin::{Access, Input, Limit, Scan};
+//! use fatbin::{Access, Input, Scan};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
 //! let input = Input::open(path, Access::read())?;
 //! for image in Scan::new(&input)?.images() {
-//!     let bytes = image.bytes(Limit::default())?;
+//!     let bytes = image.bytes()?;
 //!     println!("image {} for {:?}: {} bytes", image.index(), image.image().arch, bytes.len());
 //! }
 //! # Ok(())
@@ -120,8 +120,8 @@ pub mod internals {
     }
 }
 
-pub use bytes::View;
-pub use codec::{Codec, Limit};
+pub use bytes::{Budget, Limits, View};
+pub use codec::Codec;
 pub use error::{Error, Malformed, Result};
 pub use host::{Host, HostError};
 pub use inventory::{Container, File, Image};

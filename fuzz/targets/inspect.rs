@@ -2,20 +2,17 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::codec::Limit;
+use fatbin::bytes::{Budget, Limits, View};
 use fatbin::format::{DeviceImage, ImageKind};
 use fatbin::inspect::inspect;
 use libfuzzer_sys::fuzz_target;
 
-/// Limit for compressed sections; those of a fuzzer are small.
-const LIMIT: Limit = Limit(1 << 24);
-
 fuzz_target!(|data: &[u8]| {
-    let view = View::new(data);
+    let budget = Budget::new(Limits { decompressed: Some(1 << 24), factor: 1 }, data.len() as u64);
+    let view = View::with_budget(data, &budget);
     let own = DeviceImage::identify(view).image_kind;
     for kind in [own, ImageKind::Ptx, ImageKind::SpirV] {
-        let inspection = inspect(kind, view, LIMIT);
+        let inspection = inspect(kind, view);
         for problem in &inspection.problems {
             assert!(problem.offset <= data.len() as u64, "a problem beyond the end of the image: {problem}");
         }

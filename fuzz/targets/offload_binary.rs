@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::codec::{Codec, Compression, Limit};
+use fatbin::bytes::{Budget, Limits, View};
+use fatbin::codec::{Codec, Compression};
 use fatbin::format::offload_binary::{
     OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, Version, compress, container, write,
 };
@@ -12,13 +12,14 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
 
-    let Ok(binary) = OffloadBinary::read(View::new(data)) else { return };
+    let limit = 1 << 20;
+    let budget = Budget::new(Limits { decompressed: Some(limit), factor: 1 }, data.len() as u64);
+    let Ok(binary) = OffloadBinary::read(View::with_budget(data, &budget)) else { return };
     match &binary.contents {
         OffloadBinaryContents::Compressed(compressed) => {
-            let limit = Limit(1 << 20);
-            if let Ok(decompressed) = compressed.decompress(limit) {
+            if let Ok(decompressed) = compressed.decompress() {
                 assert_eq!(decompressed.len() as u64, compressed.full_size + compressed.prefix.len() as u64);
-                assert!(compressed.full_size <= limit.0);
+                assert!(compressed.full_size <= limit);
             }
         }
         OffloadBinaryContents::Entries(_) => check_written(&binary),
@@ -55,7 +56,7 @@ fn check_written(binary: &OffloadBinary) {
         let stored = [header, stream, padding].concat();
         let stored = OffloadBinary::read(View::new(&stored)).expect("a written binary can be read");
         let OffloadBinaryContents::Compressed(compressed) = stored.contents else { panic!("compressed") };
-        assert_eq!(compressed.decompress(Limit::default()).expect("a compressed binary can be decompressed"), bytes);
+        assert_eq!(compressed.decompress().expect("a compressed binary can be decompressed"), bytes);
     }
 }
 

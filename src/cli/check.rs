@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::Status;
 use super::access;
 use super::inputs::InputArguments;
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use crate::check::{self, CheckedFile, Policy, Verdict};
 use crate::io::Input;
@@ -46,7 +46,7 @@ pub struct Arguments {
     problems: ProblemArguments,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     #[command(flatten)]
     inputs: InputArguments,
@@ -70,16 +70,15 @@ enum Format {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let inputs = arguments.inputs.with_listed()?;
-    let options = arguments.limit.options();
     let problems = arguments.problems.problems();
-    let Some(path) = arguments.policy else { return init(&inputs, options, &problems) };
+    let Some(path) = arguments.policy else { return init(&inputs, &arguments.limits, &problems) };
     let policy = read_policy(&path)?;
     let format = arguments.format;
-    let options = Options { hash: format == Format::Cyclonedx, ..options };
+    let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(arguments.html.is_some());
     let mut files: Vec<CheckedFile> = Vec::new();
-    let scanner = access::scanner(checker.scan_options()).with_cache(CacheBudget::default());
+    let scanner = arguments.limits.scanner(checker.scan_options()).with_cache(CacheBudget::default());
     inputs.scan_and(&scanner, &problems, &|input, outcome| checker.analyze(input, outcome), &mut |(file, error)| {
         if let Some(error) = error {
             problems.report(error);
@@ -112,10 +111,10 @@ fn status_of(verdict: &Verdict) -> Status {
     }
 }
 
-fn init(inputs: &InputArguments, options: Options, problems: &Problems) -> Result<Status> {
+fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -> Result<Status> {
     let wanted = AnalysisOptions { inspection: true, build_paths: true, ..AnalysisOptions::default() };
-    let scanner = access::scanner(options).with_cache(CacheBudget::default());
-    let analyze = |_, outcome| ops::analyze_outcome(outcome, options, &|_| wanted);
+    let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let analyze = |_, outcome| ops::analyze_outcome(outcome, &|_| wanted);
     let mut files: Vec<AnalyzedFile> = Vec::new();
     inputs.scan_and(&scanner, problems, &analyze, &mut |(file, error)| {
         if let Some(error) = error {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use super::limit::{LimitArgument, parse_size};
+use super::limit::{LimitArguments, parse_size};
 use super::locking::side;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
@@ -52,14 +52,13 @@ pub struct Arguments {
     problems: ProblemArguments,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = arguments.limit.options();
     let problems = arguments.problems.problems();
-    let (old, old_status) = side(&arguments.old, options, &problems)?;
-    let (new, new_status) = side(&arguments.new, options, &problems)?;
+    let (old, old_status) = side(&arguments.old, &arguments.limits, &problems)?;
+    let (new, new_status) = side(&arguments.new, &arguments.limits, &problems)?;
     // Two builds without device code are not equal builds, but a wrong argument.
     ensure!(old.images().chain(new.images()).next().is_some(), "no device code to compare on either side");
     let comparison = lock::compare(&old, &new, arguments.code_only);

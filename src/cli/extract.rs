@@ -7,10 +7,9 @@ use anyhow::Result;
 use clap::Args;
 
 use super::Status;
-use super::access;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
 use crate::error::Error;
@@ -65,7 +64,7 @@ pub struct Arguments {
     problems: ProblemArguments,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     #[command(flatten)]
     inputs: InputArguments,
@@ -81,16 +80,14 @@ fn name_help() -> String {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let scan = arguments.limit.options();
     let problems = arguments.problems.problems();
-    let (files, mut status) = scan_inputs(&arguments.inputs, scan, &problems)?;
+    let (files, mut status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
     let options = ExtractOptions {
         filter: arguments.filter.filter(),
         destination: arguments.destination(),
         names: arguments.name,
         index: arguments.index.then_some(INDEX),
         stored: arguments.stored,
-        scan,
     };
     let mut recorder =
         Recorder { directory: &arguments.output, paths: Vec::new(), index: Index::default(), progress: None };
@@ -122,10 +119,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 /// Scans all inputs, and reports those that cannot be read.
 fn scan_inputs(
     inputs: &InputArguments,
-    options: scan::Options,
+    limits: &LimitArguments,
     problems: &Problems,
 ) -> Result<(Vec<ScannedFile>, Status)> {
-    let scanner = access::scanner(options).with_cache(CacheBudget::default());
+    let scanner = limits.scanner(scan::Options::default()).with_cache(CacheBudget::default());
     let (mut files, mut status) = (Vec::new(), Status::No);
     inputs.scan(&scanner, problems, &mut |outcome| {
         status = status.and(match outcome {

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::access;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
 use crate::format::ImageKind;
@@ -47,22 +46,21 @@ pub struct Arguments {
     problems: ProblemArguments,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     #[command(flatten)]
     inputs: InputArguments,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = arguments.limit.options();
     let problems = arguments.problems.problems();
-    let (scanned, order, mut status) = scan_inputs(&arguments.inputs, options, &problems)?;
+    let (scanned, order, mut status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut tables = Tables { out: &mut out, screen: &screen, lto_ir: None, written: Ok(()) };
     let is_table = !arguments.json && !arguments.matrix && arguments.html.is_none();
     let mut images: Vec<Vec<InspectedImage<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
-    let incomplete = ops::inspect(&scanned, &arguments.filter.filter(), options, &mut |found, inspection| {
+    let incomplete = ops::inspect(&scanned, &arguments.filter.filter(), &mut |found, inspection| {
         let path = &scanned[found.file].file().path;
         problems.start_file(path);
         let inspected = InspectedImage { number: found.nested.index, image: found.nested.image, inspection };
@@ -149,10 +147,10 @@ impl Arguments {
 /// Scans all inputs, reports those that cannot be read, and returns the scanned files with the place of each input.
 fn scan_inputs(
     inputs: &InputArguments,
-    options: Options,
+    limits: &LimitArguments,
     problems: &Problems,
 ) -> Result<(Vec<ScannedFile>, Vec<Place>, Status)> {
-    let scanner = access::scanner(options).with_cache(CacheBudget::default());
+    let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
     let (mut scanned, mut order, mut status) = (Vec::new(), Vec::new(), Status::No);
     inputs.scan(&scanner, problems, &mut |outcome| {
         order.push(match outcome {

@@ -1,24 +1,33 @@
-//! The option `--decompressed-limit SIZE` of all commands that decompress.
+//! The limits on the resources for each input file, which all commands that read device code have.
 
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::codec::Limit;
-use crate::scan;
+use super::access;
+use crate::bytes::Limits;
+use crate::scan::{Options, Scanner};
 
-/// Option for the maximum size of decompressed data.
+/// Options for the limits.
 #[derive(Debug, Args)]
-pub struct LimitArgument {
-    /// Maximum decompressed size of a container; suffixes K, M, G [default: 4G]
+pub struct LimitArguments {
+    /// Limit on decompressed bytes per input file; suffixes K, M, G [default: 64M + 256 times its size]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     decompressed_limit: Option<u64>,
+
+    /// Raise all limits on work and memory per input file by a factor
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    limit_factor: u32,
 }
 
-impl LimitArgument {
-    /// Returns options for a scan that applies the limit.
-    pub fn options(&self) -> scan::Options {
-        let limit = self.decompressed_limit.map(Limit).unwrap_or_default();
-        scan::Options { limit, ..Default::default() }
+impl LimitArguments {
+    /// Returns the limits.
+    pub fn limits(&self) -> Limits {
+        Limits { decompressed: self.decompressed_limit, factor: self.limit_factor }
+    }
+
+    /// Creates a scanner that applies the limits.
+    pub fn scanner(&self, options: Options) -> Scanner {
+        access::scanner(options).with_limits(self.limits())
     }
 }
 

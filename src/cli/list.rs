@@ -9,7 +9,7 @@ use clap::Args;
 use super::Status;
 use super::access;
 use super::bundle::{DETECTED, parse_type, types_help};
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use crate::format::bundle::FileType;
 use crate::io::Input;
@@ -34,7 +34,7 @@ pub struct Arguments {
     problems: ProblemArguments,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     /// Bundles or archives of bundles; `-` reads standard input
     #[arg(value_name = "INPUT", required = true)]
@@ -53,7 +53,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
     let input = Input::open_any(path, access::get())?;
     let mut lines = String::new();
-    let listed = ops::list(&input, arguments.file_type, arguments.limit.options().limit, |path, id| {
+    let listed = ops::list(&input, arguments.file_type, |path, id| {
         if arguments.with_filename {
             lines += &format!("{}: ", path.display());
         }

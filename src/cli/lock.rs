@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Status;
 use super::inputs::InputArguments;
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::locking::lock_of;
 use super::problems::ProblemArguments;
 use crate::io::Output;
@@ -35,7 +35,7 @@ pub struct Arguments {
     problems: ProblemArguments,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     #[command(flatten)]
     inputs: InputArguments,
@@ -43,7 +43,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
-    let (mut lock, status) = lock_of(&arguments.inputs, arguments.limit.options(), &problems)?;
+    let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems)?;
     if status != Status::Yes {
         if status == Status::No {
             problems.report(anyhow!("no device images; {} was not written", arguments.output.display()));

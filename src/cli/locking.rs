@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use super::Status;
 use super::access;
 use super::inputs::InputArguments;
+use super::limit::LimitArguments;
 use super::problems::Problems;
 use crate::io::Input;
 use crate::lock::{self, Lock};
@@ -14,10 +15,10 @@ use crate::ops::{LockBuilder, RecordedFile};
 use crate::scan::{CacheBudget, Options};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors.
-pub fn lock_of(inputs: &InputArguments, options: Options, problems: &Problems) -> Result<(Lock, Status)> {
-    let builder = LockBuilder::new(options);
+pub fn lock_of(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
+    let builder = LockBuilder::new(Options::default());
     let (mut files, mut status) = (Vec::new(), Status::No);
-    let scanner = access::scanner(builder.scan_options()).with_cache(CacheBudget::default());
+    let scanner = limits.scanner(builder.scan_options()).with_cache(CacheBudget::default());
     inputs.scan_and(&scanner, problems, &|_, outcome| builder.record(outcome), &mut |recorded| {
         status = status.and(status_of(&recorded));
         files.extend(recorded.file);
@@ -41,11 +42,11 @@ fn status_of(recorded: &RecordedFile) -> Status {
 
 /// Returns one side of a comparison: the lock in the file `path`, or a lock of its device code. The paths of the latter are
 /// relative to `path`, so that two directories can be compared.
-pub fn side(path: &Path, options: Options, problems: &Problems) -> Result<(Lock, Status)> {
+pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
     if let Some(lock) = written_lock(path)? {
         return Ok((lock, Status::Yes));
     }
-    let (mut lock, status) = lock_of(&InputArguments::single(path.to_owned()), options, problems)?;
+    let (mut lock, status) = lock_of(&InputArguments::single(path.to_owned()), limits, problems)?;
     let named = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     for file in &mut lock.files {
         if let Some(below) = file.path.strip_prefix(&named).map(|rest| rest.trim_start_matches(['/', '!']))

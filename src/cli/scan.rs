@@ -5,9 +5,8 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::access;
 use super::inputs::{InputArguments, found};
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::problems::Problems;
 use super::{Status, terminal};
 use crate::report;
@@ -41,7 +40,7 @@ pub struct Arguments {
     verbose: bool,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     #[command(flatten)]
     inputs: InputArguments,
@@ -49,13 +48,13 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..arguments.limit.options() };
+    let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..Options::default() };
     let (mut status, problems) = (Status::No, Problems::new(arguments.verbose));
     let mut files = Vec::new();
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
-    arguments.inputs.scan(&access::scanner(options), &problems, &mut |outcome| {
+    arguments.inputs.scan(&arguments.limits.scanner(options), &problems, &mut |outcome| {
         let (file, error) = outcome.into_file();
         if let Some(error) = error {
             status = status.and(problems.report(error));

@@ -5,12 +5,12 @@ use std::io::Write;
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use super::access;
 use super::inputs::InputArguments;
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
 use crate::report;
+use crate::scan::Options;
 use crate::select::{AnsweredFile, AnsweredSet};
 use crate::target::Device;
 
@@ -36,7 +36,7 @@ pub struct Arguments {
     problems: ProblemArguments,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     #[command(flatten)]
     inputs: InputArguments,
@@ -48,7 +48,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let mut is_trouble = false;
     let mut files = Vec::new();
-    arguments.inputs.scan(&access::scanner(arguments.limit.options()), &problems, &mut |outcome| {
+    arguments.inputs.scan(&arguments.limits.scanner(Options::default()), &problems, &mut |outcome| {
         let (file, error) = outcome.into_file();
         is_trouble |= !file.errors.is_empty() || error.is_some();
         if let Some(error) = error {

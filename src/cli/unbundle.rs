@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::access;
 use super::bundle::{DETECTED, parse_target, parse_type, types_help};
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
@@ -60,7 +60,7 @@ pub struct Arguments {
     verbose: bool,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     /// Bundle or archive of bundles; `-` reads standard input
     #[arg(value_name = "INPUT")]
@@ -80,13 +80,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         allow_missing: arguments.allow_missing,
         rules: KindRules { hip_openmp: arguments.hip_openmp_compatible },
         only_first: false,
-        limit: arguments.limit.options().limit,
     };
     let input = Input::open_any(&arguments.input, access::get())?;
     let path = input.path().display();
     let mut progress = Progress::new(input.size());
     if arguments.check_input_archive {
-        ops::check_archive(&input, options.limit)?;
+        ops::check_archive(&input)?;
     }
     let mut explain = |path: &Path, id: &str, wanted: &str, verdict: &Result<Fit, _>| {
         if arguments.explain {

@@ -5,9 +5,8 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::access;
 use super::inputs::{InputArguments, found};
-use super::limit::LimitArgument;
+use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
 use crate::inventory::File;
@@ -27,7 +26,7 @@ pub struct Arguments {
     problems: ProblemArguments,
 
     #[command(flatten)]
-    limit: LimitArgument,
+    limits: LimitArguments,
 
     #[command(flatten)]
     inputs: InputArguments,
@@ -41,8 +40,7 @@ struct Verified {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = arguments.limit.options();
-    let scanner = access::scanner(options).with_cache(CacheBudget::default());
+    let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
     let (mut status, problems) = (Status::No, arguments.problems.problems());
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
@@ -50,7 +48,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     arguments.inputs.scan_and(
         &scanner,
         &problems,
-        &|_, outcome| verify(outcome, options),
+        &|_, outcome| verify(outcome),
         &mut |Verified { file, wrong }| {
             status = status.and(found(&file));
             if file.failure.is_none() && written.is_ok() {
@@ -66,14 +64,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(status)
 }
 
-fn verify(outcome: Outcome, options: Options) -> Verified {
+fn verify(outcome: Outcome) -> Verified {
     match outcome {
         Outcome::Unreadable { path, error } => {
             Verified { file: File::unreadable(path, error.to_string()), wrong: vec![error.into()] }
         }
         Outcome::Empty(file) => Verified { file, wrong: Vec::new() },
         Outcome::Scanned(scanned) => {
-            let wrong = ops::verify(&scanned, options).unwrap_or_else(|error| vec![error.into()]);
+            let wrong = ops::verify(&scanned).unwrap_or_else(|error| vec![error.into()]);
             Verified { file: scanned.into_file(), wrong }
         }
     }

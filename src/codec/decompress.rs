@@ -7,46 +7,38 @@ use flate2::{Decompress, FlushDecompress, Status};
 use zstd::zstd_safe;
 
 use super::Codec;
-use crate::bytes::View;
+use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
-
-/// Limit on the size of decompressed bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit(pub u64);
-
-impl Default for Limit {
-    /// 4 GiB: more than any image seen, and less than the memory of a machine that handles such files.
-    fn default() -> Self {
-        Limit(4 << 30)
-    }
-}
 
 /// `--long=31`, the largest window that a frame may request. Decompressing everything in one call needs no window of
 /// its own; reading the first bytes of a stream does.
 pub(super) const LARGEST_WINDOW_LOG: u32 = 31;
 
-/// Decompresses `stored` to the `full_size` bytes that its container states.
-pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64, limit: Limit) -> Result<Vec<u8>, Malformed> {
+/// Decompresses `stored` to the `full_size` bytes that its container states, and charges them to the budget of the view.
+pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64) -> Result<Vec<u8>, Malformed> {
     let mut full = Vec::new();
-    decompress_into(&mut full, codec, stored, full_size, limit)?;
+    decompress_into(&mut full, codec, stored, full_size)?;
     Ok(full)
 }
 
 /// Like [`decompress`], into a buffer that may have been used before; its previous contents are lost. New memory is
 /// mapped into a process page by page, which takes as long as decompressing LZ4 (libnvjpeg.so.12, 175 images: 7,400
 /// page faults, 1,000 with one buffer).
-pub fn decompress_into(
-    full: &mut Vec<u8>,
-    codec: Codec,
-    stored: View<'_>,
-    full_size: u64,
-    limit: Limit,
-) -> Result<(), Malformed> {
-    let malformed = |cause| stored.malformed(field(codec), 0, cause);
-    if full_size > limit.0 {
-        return Err(malformed(Cause::OverLimit { size: full_size, limit: limit.0 }));
-    }
+pub fn decompress_into(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malformed> {
+    charge(codec, stored, full_size)?;
+    decompress_charged(full, codec, stored, full_size)
+}
+
+/// Charges the bytes to which `stored` decompresses, unless no stream of its length can reach this size.
+pub fn charge(codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malformed> {
     check_ratio(codec, stored, full_size)?;
+    let decompressed = if codec == Codec::None { 0 } else { full_size };
+    stored.charge(field(codec), Resource::Decompressed, decompressed)
+}
+
+/// Like [`decompress_into`], for a stream whose bytes are charged already.
+pub fn decompress_charged(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malformed> {
+    let malformed = |cause| stored.malformed(field(codec), 0, cause);
     // zlib is too rare to optimize.
     if codec == Codec::Zlib || (full.capacity() as u64) < full_size {
         *full = Vec::new();
@@ -87,6 +79,7 @@ pub fn decompress_start(codec: Codec, stored: View<'_>, size: usize) -> Result<V
         Codec::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(stored.data())),
         Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
     };
+    stored.charge(field(codec), Resource::Decompressed, size as u64)?;
     let mut start = Vec::new();
     match stream.take(size as u64).read_to_end(&mut start) {
         Err(error) if start.is_empty() => Err(malformed(Cause::Compressed(error.to_string()))),
@@ -96,12 +89,14 @@ pub fn decompress_start(codec: Codec, stored: View<'_>, size: usize) -> Result<V
 
 /// Returns the largest number of bytes to which one byte of a stream can decompress. A block of zstd has at least four
 /// bytes and decompresses to at most 128 KiB (RFC 8878); deflate repeats at most 258 bytes for each quarter of a byte
-/// (RFC 1951).
+/// (RFC 1951); a sequence of LZ4 adds at most 255 bytes for each byte of its length (LZ4 Block Format Description).
 fn most_per_byte(codec: Codec) -> u64 {
     match codec {
         Codec::Zstd => (128 << 10) / 4,
         Codec::Zlib => 258 * 4,
-        Codec::None | Codec::Lz4 | Codec::Opaque => u64::MAX,
+        Codec::Lz4 => 255,
+        Codec::None => 1,
+        Codec::Opaque => u64::MAX,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Storage of bytes in containers: uncompressed, or compressed by one of the codecs that offload tools use.
 //!
 //! Compressed bytes come from untrusted files. Callers therefore pass the decompressed size that the container states,
-//! and no more than that is produced: a stream that yields more is an error, and so is one that yields less. A stated
-//! size above the [`Limit`] is rejected without decompressing.
+//! and no more than that is produced: a stream that yields more is an error, and so is one that yields less. The stated
+//! size is charged to the budget of the input before anything is decompressed.
 
 mod compress;
 mod decompress;
@@ -10,7 +10,7 @@ pub mod md5;
 mod stream;
 
 pub use compress::{Compression, Counted, compress};
-pub use decompress::{Limit, decompress, decompress_into, decompress_start};
+pub use decompress::{charge, decompress, decompress_charged, decompress_into, decompress_start};
 pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, stream_size};
 
 /// Codec of stored bytes; the names are those of `fatbin scan --json`.

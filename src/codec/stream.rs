@@ -7,8 +7,8 @@ use flate2::bufread::ZlibDecoder;
 use zstd::zstd_safe;
 
 use super::Codec;
-use super::decompress::{LARGEST_WINDOW_LOG, check_ratio, field};
-use crate::bytes::View;
+use super::decompress::{LARGEST_WINDOW_LOG, charge, field};
+use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 
 /// A stream that is decompressed as it is read. It needs as much memory as the codec's window, however large the output
@@ -53,7 +53,7 @@ impl<'data> Stream<'data> {
     /// Opens a stream that decompresses to `full_size` bytes.
     pub fn new(codec: Codec, stored: View<'data>, full_size: u64) -> Result<Self, Malformed> {
         let malformed = |cause| stored.malformed(field(codec), 0, cause);
-        check_ratio(codec, stored, full_size)?;
+        charge(codec, stored, full_size)?;
         let broken = |error: std::io::Error| malformed(Cause::Compressed(error.to_string()));
         let decoder = match codec {
             Codec::None => Decoder::Plain(stored.data()),
@@ -117,6 +117,9 @@ pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Magic numbers of zstd frames that decoders skip (RFC 8878).
 const ZSTD_SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
 
+/// Size of the header of a block, in bytes (RFC 8878).
+const ZSTD_BLOCK_HEADER: u64 = 3;
+
 /// Returns an error unless the bytes begin like a stream of this codec. The check covers a few bits, to reject
 /// coincidences without reading on.
 pub fn check_start(codec: Codec, stored: View<'_>) -> Result<(), Malformed> {
@@ -148,8 +151,12 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
             let mut size = 0;
             loop {
                 let rest = stored.from(size);
-                let frame = zstd_safe::find_frame_compressed_size(rest.data())
-                    .map_err(|code| malformed(Cause::Compressed(zstd_safe::get_error_name(code).to_owned())))?;
+                let frame = zstd_safe::find_frame_compressed_size(rest.data());
+                // The walk takes a step for each block, which has a header of three bytes.
+                let walked = frame.unwrap_or(rest.data().len()) as u64;
+                rest.charge(field(codec), Resource::Work, walked / ZSTD_BLOCK_HEADER + 1)?;
+                let frame =
+                    frame.map_err(|code| malformed(Cause::Compressed(zstd_safe::get_error_name(code).to_owned())))?;
                 size += frame as u64;
                 if rest.u32(field(codec), 0)? == u32::from_le_bytes(ZSTD_MAGIC) {
                     return Ok(size);
@@ -157,6 +164,7 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
             }
         }
         Codec::Zlib => {
+            charge(codec, stored, full_size)?;
             let mut decoder = ZlibDecoder::new(stored.data());
             let size = std::io::copy(&mut (&mut decoder).take(full_size.saturating_add(1)), &mut std::io::sink())
                 .map_err(|error| malformed(Cause::Compressed(error.to_string())))?;

@@ -1,8 +1,8 @@
 //! Round trips, and streams that differ from what their container states.
 
 use super::*;
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::bytes::{Budget, Limits, View};
+use crate::error::{Cause, Malformed};
 
 const CODECS: [Codec; 2] = [Codec::Zstd, Codec::Zlib];
 
@@ -22,7 +22,7 @@ fn compressed_bytes_round_trip() {
         for size in [0, 1, 999, 300_000] {
             let bytes = sample(size);
             let stored = compressed(&bytes, codec);
-            assert_eq!(decompress(codec, View::new(&stored), size as u64, Limit::default()).unwrap(), bytes);
+            assert_eq!(decompress(codec, View::new(&stored), size as u64).unwrap(), bytes);
         }
     }
 }
@@ -32,11 +32,15 @@ fn decompression_stops_at_the_stated_size() {
     for codec in CODECS {
         let stored = compressed(&sample(100_000), codec);
         for stated in [0, 1, 99_999, 100_001] {
-            let error = decompress(codec, View::new(&stored), stated, Limit::default()).unwrap_err();
+            let error = decompress(codec, View::new(&stored), stated).unwrap_err();
             assert!(!error.to_string().is_empty(), "{codec:?} {stated}");
         }
-        let error = decompress(codec, View::new(&stored), 100_000, Limit(99_999)).unwrap_err();
-        assert!(error.to_string().ends_with("decompressed size of 100000 bytes exceeds the limit of 99999"), "{error}");
+        let budget = Budget::new(Limits { decompressed: Some(199_999), factor: 1 }, 0);
+        let view = View::with_budget(&stored, &budget);
+        decompress(codec, view, 100_000).unwrap();
+        let error = decompress(codec, view, 100_000).unwrap_err();
+        let cause = Cause::OverLimit { size: 100_000, left: 99_999, limit: 199_999 };
+        assert_eq!(error.cause, cause);
     }
 }
 
@@ -45,13 +49,13 @@ const LZ4: [u8; 16] = *b"\x58abcde\x05\x00\x70vwxyz!!";
 
 #[test]
 fn an_lz4_block_is_decompressed_to_its_stated_size() {
-    let full = decompress(Codec::Lz4, View::new(&LZ4), 24, Limit::default()).unwrap();
+    let full = decompress(Codec::Lz4, View::new(&LZ4), 24).unwrap();
     assert_eq!(full, b"abcdeabcdeabcdeabvwxyz!!");
     for stated in [0, 4, 23, 25, 1000] {
-        decompress(Codec::Lz4, View::new(&LZ4), stated, Limit::default()).unwrap_err();
+        decompress(Codec::Lz4, View::new(&LZ4), stated).unwrap_err();
     }
     for end in 0..LZ4.len() {
-        decompress(Codec::Lz4, View::new(&LZ4[..end]), 24, Limit::default()).unwrap_err();
+        decompress(Codec::Lz4, View::new(&LZ4[..end]), 24).unwrap_err();
     }
 }
 
@@ -60,19 +64,19 @@ fn rejects_an_impossible_size_before_allocating() {
     for (codec, most) in [(Codec::Zstd, 32768), (Codec::Zlib, 1032)] {
         let stored = compressed(&sample(10), codec);
         let size = stored.len() as u64 * most;
-        let error = decompress(codec, View::new(&stored), size + 1, Limit(u64::MAX)).unwrap_err();
+        let error = decompress(codec, View::new(&stored), size + 1).unwrap_err();
         assert!(error.to_string().ends_with(&format!("{} bytes cannot give {}", stored.len(), size + 1)), "{error}");
-        let error = decompress(codec, View::new(&stored), size, Limit(u64::MAX)).unwrap_err();
+        let error = decompress(codec, View::new(&stored), size).unwrap_err();
         assert!(!error.to_string().contains("cannot give"), "{error}");
         // The largest possible size is less than that.
         let zeros = compressed(&vec![0; 10_000_000], codec);
-        assert!(decompress(codec, View::new(&zeros), 10_000_000, Limit::default()).is_ok());
+        assert!(decompress(codec, View::new(&zeros), 10_000_000).is_ok());
     }
 }
 
 #[test]
 fn a_size_beyond_memory_is_an_error_and_not_an_abort() {
-    let error = decompress(Codec::None, View::new(b"plain"), u64::MAX >> 1, Limit(u64::MAX)).unwrap_err();
+    let error = decompress(Codec::Opaque, View::new(b"stored"), u64::MAX >> 1).unwrap_err();
     assert!(error.to_string().contains("cannot allocate"), "{error}");
 }
 
@@ -82,12 +86,12 @@ fn truncated_and_damaged_streams_are_errors_or_have_the_stated_size() {
         let bytes = sample(2000);
         let stored = compressed(&bytes, codec);
         for end in 0..stored.len() {
-            decompress(codec, View::new(&stored[..end]), 2000, Limit::default()).unwrap_err();
+            decompress(codec, View::new(&stored[..end]), 2000).unwrap_err();
         }
         for at in 0..stored.len() {
             let mut flipped = stored.clone();
             flipped[at] ^= 0x55;
-            if let Ok(full) = decompress(codec, View::new(&flipped), 2000, Limit::default()) {
+            if let Ok(full) = decompress(codec, View::new(&flipped), 2000) {
                 assert_eq!(full.len(), 2000);
             }
         }

@@ -10,7 +10,6 @@ use memchr::memmem;
 
 use super::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
 use crate::bytes::View;
-use crate::codec::Limit;
 use crate::error::{Error, Malformed};
 use crate::format::ccob::{self, Ccob};
 use crate::io::Input;
@@ -75,8 +74,6 @@ pub struct BundleReader<'data> {
     pub input: Option<&'data Input>,
     /// The expected type.
     pub file_type: Option<FileType>,
-    /// Limit on the size of decompressed bytes.
-    pub limit: Limit,
 }
 
 impl FileEntry<'_> {
@@ -91,8 +88,8 @@ impl FileEntry<'_> {
 
 impl<'data> BundleReader<'data> {
     /// Creates a reader of a whole file.
-    pub fn of_input(input: &'data Input, file_type: Option<FileType>, limit: Limit) -> Self {
-        BundleReader { view: input.view(), input: Some(input), file_type, limit }
+    pub fn of_input(input: &'data Input, file_type: Option<FileType>) -> Self {
+        BundleReader { view: input.view(), input: Some(input), file_type }
     }
 
     /// Reads the bundle at the start of the view; `None` where it is not a bundle. Malformed bundles are errors.
@@ -142,8 +139,8 @@ impl<'data> BundleReader<'data> {
             let entries = index(&ccob)?;
             return Ok(BundleFile { entries, ccob: Some(ccob), next_at });
         }
-        let decompressed = ccob.decompress(self.limit)?;
-        let inner = BundleReader { view: View::new(&decompressed), input: None, ..*self };
+        let decompressed = ccob.decompress()?;
+        let inner = BundleReader { view: ccob.view.derived(&decompressed), input: None, ..*self };
         let Some((entries, _)) = inner.plain(inner.view)? else { return Err(BundleFileError::NotABundle) };
         let mut kept = Vec::new();
         for FileEntry { id, location } in entries {
@@ -208,7 +205,7 @@ fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<FileEntry<'data>>, Malformed> 
     let mut size = FIRST_START;
     loop {
         let start = ccob.start(size)?;
-        match BundleIndex::read(View::new(&start), ccob.full_size) {
+        match BundleIndex::read(ccob.view.derived(&start), ccob.full_size) {
             Ok(index) => {
                 let entries = index.entries.into_iter();
                 return Ok(entries

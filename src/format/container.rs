@@ -3,7 +3,7 @@
 use super::stored_hash::StoredHash;
 use super::{ContainerType, ImageView};
 use crate::bytes::View;
-use crate::codec::{self, Codec, Limit};
+use crate::codec::{self, Codec};
 use crate::error::Malformed;
 
 /// A container and its images, borrowed from the file.
@@ -55,8 +55,20 @@ pub struct Compressed<'data> {
 
 impl Compressed<'_> {
     /// Decompresses the container and verifies its hash.
-    pub fn decompress(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
-        let full = codec::decompress(self.codec, self.stored, self.full_size, limit)?;
+    pub fn decompress(&self) -> Result<Vec<u8>, Malformed> {
+        self.charge()?;
+        self.decompress_charged()
+    }
+
+    /// Charges the decompressed bytes to the budget of the view.
+    pub fn charge(&self) -> Result<(), Malformed> {
+        codec::charge(self.codec, self.stored, self.full_size)
+    }
+
+    /// Like [`Self::decompress`], after [`Self::charge`].
+    pub fn decompress_charged(&self) -> Result<Vec<u8>, Malformed> {
+        let mut full = Vec::new();
+        codec::decompress_charged(&mut full, self.codec, self.stored, self.full_size)?;
         if let Some(hash) = self.hash {
             hash.verify(&full)?;
         }
@@ -65,8 +77,8 @@ impl Compressed<'_> {
 
     /// Like [`Self::decompress`], without verifying the hash: an earlier call did, and hashing takes four times as long
     /// as decompressing.
-    pub fn decompress_unverified(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
-        codec::decompress(self.codec, self.stored, self.full_size, limit).map(|full| self.with_prefix(full))
+    pub fn decompress_unverified(&self) -> Result<Vec<u8>, Malformed> {
+        codec::decompress(self.codec, self.stored, self.full_size).map(|full| self.with_prefix(full))
     }
 
     fn with_prefix(&self, full: Vec<u8>) -> Vec<u8> {

@@ -7,7 +7,7 @@ use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-use crate::bytes::View;
+use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
@@ -65,15 +65,20 @@ fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: Vie
     let compat = sections.iter().find(|section| section.sh_type(endian) == SHT_NV_COMPAT);
     let compat = compat.and_then(|section| section.data(endian, view.data()).ok());
     let mut notes = sections.iter().filter_map(|section| section.notes(endian, view.data()).ok().flatten());
-    let command_arch = notes.find_map(|notes| command_arch(notes, endian));
+    let command_arch = notes.find_map(|notes| command_arch(view, notes, endian));
     nvptx::Cubin { abi_version: header.e_ident().abi_version, e_flags: header.e_flags(endian).0, compat, command_arch }
 }
 
 /// Returns the architecture in the command line of the tool that wrote a cubin last, whose note is the first.
-fn command_arch(mut notes: NoteIterator<'_, FileHeader64<Endianness>>, endian: Endianness) -> Option<nvptx::Arch> {
+fn command_arch(
+    view: View<'_>,
+    mut notes: NoteIterator<'_, FileHeader64<Endianness>>,
+    endian: Endianness,
+) -> Option<nvptx::Arch> {
     while let Ok(Some(note)) = notes.next() {
+        view.charge("ELF note", Resource::Work, 1).ok()?;
         if note.n_type(endian).0 == cuda_tool_note::NOTE_TYPE {
-            return CudaToolNote(View::new(note.desc())).arch();
+            return CudaToolNote(view.derived(note.desc())).arch();
         }
     }
     None
@@ -115,6 +120,7 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     let segments = segments.map_err(|error| malformed("ELF program header offset", E_PHOFF, error))?;
     let sections = header.section_headers(endian, view.data());
     let sections = sections.map_err(|error| malformed("ELF section header offset", E_SHOFF, error))?;
+    view.charge("ELF section header offset", Resource::Work, (segments.len() + sections.len()) as u64)?;
     let mut ends = vec![
         HEADER_SIZE,
         segments_end(segments.len() as u64)?,

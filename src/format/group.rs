@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ImageView;
 use crate::bytes::View;
-use crate::codec::{Codec, Limit};
+use crate::codec::Codec;
 use crate::error::Malformed;
 
 /// The most recently decompressed bytes: an image, or all images of a group. The images of a group follow each other,
@@ -29,19 +29,19 @@ impl<'data> GroupCache<'data> {
     }
 
     /// Returns the bytes of an image, like [`ImageView::bytes`]. All images passed to one cache must be of one container.
-    pub fn bytes<'a>(&'a mut self, image: &ImageView<'data>, limit: Limit) -> Result<Cow<'a, [u8]>, Malformed> {
+    pub fn bytes<'a>(&'a mut self, image: &ImageView<'data>) -> Result<Cow<'a, [u8]>, Malformed> {
         if matches!(image.codec, None | Some(Codec::None)) {
-            return image.bytes(limit);
+            return image.bytes();
         }
         if image.part.is_none() {
             self.stream = None;
-            image.decompress_into(&mut self.full, limit)?;
+            image.decompress_into(&mut self.full)?;
             return Ok(Cow::Borrowed(&self.full[image.own_range(&self.full)?]));
         }
         // No two streams of a container begin at one offset.
         if self.stream.is_none_or(|view| (view.start(), view.size()) != (image.view.start(), image.view.size())) {
             self.stream = None;
-            image.decompress_into(&mut self.full, limit)?;
+            image.decompress_into(&mut self.full)?;
             self.stream = Some(image.view);
             self.decompressions += 1;
         }
@@ -68,11 +68,11 @@ mod tests {
         let mut group = GroupCache::default();
         for (offset, size) in [(0, 11), (13, 12), (0, 11)] {
             let image = image(offset, size);
-            let own = image.bytes(Limit::default()).unwrap();
+            let own = image.bytes().unwrap();
             assert_eq!(&*own, &payload[offset as usize..][..size as usize]);
-            assert_eq!(group.bytes(&image, Limit::default()).unwrap(), own);
+            assert_eq!(group.bytes(&image).unwrap(), own);
         }
         assert_eq!(group.decompressions, 1);
-        assert!(group.bytes(&image(20, 6), Limit::default()).is_err());
+        assert!(group.bytes(&image(20, 6)).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{DeviceImage, ImageKind, spirv};
 use crate::bytes::View;
-use crate::codec::{self, Codec, Limit};
+use crate::codec::{self, Codec};
 use crate::error::Malformed;
 use crate::target::OffloadKind;
 
@@ -79,12 +79,12 @@ impl<'data> ImageView<'data> {
 
     /// Returns the bytes of the image, decompressed if it is stored compressed. An ELF file ends where its own headers
     /// end, and PTX before the NUL that terminates it in memory; bytes that follow belong to the container.
-    pub fn bytes(&self, limit: Limit) -> Result<Cow<'data, [u8]>, Malformed> {
+    pub fn bytes(&self) -> Result<Cow<'data, [u8]>, Malformed> {
         if matches!(self.codec, None | Some(Codec::None)) {
             return Ok(Cow::Borrowed(self.view.data()));
         }
         let mut full = Vec::new();
-        self.decompress_into(&mut full, limit)?;
+        self.decompress_into(&mut full)?;
         let own = self.own_range(&full)?;
         full.truncate(own.end);
         full.drain(..own.start);
@@ -92,23 +92,23 @@ impl<'data> ImageView<'data> {
     }
 
     /// Decompresses the stored bytes, including other images that are compressed together with this one.
-    pub(super) fn decompress_into(&self, full: &mut Vec<u8>, limit: Limit) -> Result<(), Malformed> {
+    pub(super) fn decompress_into(&self, full: &mut Vec<u8>) -> Result<(), Malformed> {
         let whole = self.part.map_or(self.full_size.unwrap_or_default(), |part| part.whole);
-        codec::decompress_into(full, self.codec.unwrap_or(Codec::None), self.view, whole, limit)
+        codec::decompress_into(full, self.codec.unwrap_or(Codec::None), self.view, whole)
     }
 
     /// Returns the range of the image in these bytes.
     pub(super) fn own_range(&self, full: &[u8]) -> Result<Range<usize>, Malformed> {
         let offset = self.part.map_or(0, |part| part.offset);
-        image_range(self.image_kind, full, offset, self.full_size.unwrap_or_default())
+        image_range(self.image_kind, self.view.derived(full), offset, self.full_size.unwrap_or_default())
             .map_err(|error| self.view.malformed(error.field, 0, error.cause))
     }
 }
 
 /// Returns the range of an image in a decompressed stream, in which the container states `offset` and `size`. An ELF file
 /// ends where its headers state, and PTX before the NULs that end it in memory.
-pub fn image_range(kind: ImageKind, stream: &[u8], offset: u64, size: u64) -> Result<Range<usize>, Malformed> {
-    let own = View::new(stream).part("image in a group", 0, offset, size)?;
+pub fn image_range(kind: ImageKind, stream: View<'_>, offset: u64, size: u64) -> Result<Range<usize>, Malformed> {
+    let own = stream.part("image in a group", 0, offset, size)?;
     let own_size = match kind {
         ImageKind::Ptx => without_nul(own.data()),
         // The headers of a truncated file state more than there is.

@@ -8,8 +8,7 @@ use regex::bytes::Regex;
 
 use super::debug;
 use super::elf::Elf;
-use crate::bytes::View;
-use crate::codec::Limit;
+use crate::bytes::{Resource, View};
 use crate::error::Malformed;
 use crate::format::ImageKind;
 
@@ -30,34 +29,34 @@ const SYSTEM_DIRECTORIES: [&str; 9] =
 /// Exceptions to [`SYSTEM_DIRECTORIES`]: directories below them that hold sources.
 const BUILD_DIRECTORIES: [&str; 2] = ["/usr/src/", "/usr/local/src/"];
 
-/// Maximum number of paths, as a bound for hostile images.
-const MAX_PATHS: usize = 1000;
+/// Number of bytes that are searched in a step of work.
+const BYTES_PER_STEP: u64 = 16;
 
-/// Returns the paths in an image, sorted and without duplicates. Includes paths in compressed debug sections, which may
-/// decompress to `limit` bytes.
-pub fn build_paths(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Result<Vec<String>, Malformed> {
+/// Returns the paths in an image, sorted and without duplicates. Includes paths in compressed debug sections.
+pub fn build_paths(image_kind: ImageKind, view: View<'_>) -> Result<Vec<String>, Malformed> {
     let mut paths = BTreeSet::new();
-    add(view.data(), &mut paths);
+    add(view, &mut paths)?;
     if let (ImageKind::Elf, Ok(elf)) = (image_kind, Elf::read(view)) {
-        debug::for_each_compressed(&elf, limit, &mut |section| add(section, &mut paths))?;
+        debug::for_each_compressed(&elf, &mut |section| add(section, &mut paths))?;
     }
     Ok(paths.into_iter().collect())
 }
 
 /// Adds the paths in these bytes.
-fn add(bytes: &[u8], paths: &mut BTreeSet<String>) {
-    let mut at = 0;
-    while paths.len() < MAX_PATHS
-        && let Some(captures) = PATH.captures_at(bytes, at)
-    {
+fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
+    let (bytes, mut at) = (view.data(), 0);
+    view.charge("build paths", Resource::Work, bytes.len() as u64 / BYTES_PER_STEP)?;
+    while let Some(captures) = PATH.captures_at(bytes, at) {
         let path = captures.get(1).expect("group of every match");
         // The delimiter at the end of one path may begin the next.
         at = path.end();
         let text = String::from_utf8_lossy(path.as_bytes()).into_owned();
-        if !is_system_path(&text) {
+        if !is_system_path(&text) && !paths.contains(&text) {
+            view.charge("build paths", Resource::Memory, (size_of::<String>() + text.len()) as u64)?;
             paths.insert(text);
         }
     }
+    Ok(())
 }
 
 fn is_system_path(path: &str) -> bool {
@@ -68,9 +67,10 @@ fn is_system_path(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::{Budget, Limits};
 
     fn paths(bytes: &[u8]) -> Vec<String> {
-        build_paths(ImageKind::Unknown, View::new(bytes), Limit::default()).unwrap()
+        build_paths(ImageKind::Unknown, View::new(bytes)).unwrap()
     }
 
     #[test]
@@ -123,7 +123,10 @@ mod tests {
     fn finds_paths_in_compressed_debug_sections_within_the_limit() {
         let strings = b"\0/home/me/src/kernel.cu\0".repeat(40);
         let file = with_compressed_section(&strings);
-        let found = |limit| build_paths(ImageKind::Elf, View::new(&file), Limit(limit));
+        let found = |limit| {
+            let budget = Budget::new(Limits { decompressed: Some(limit), factor: 1 }, 0);
+            build_paths(ImageKind::Elf, View::with_budget(&file, &budget))
+        };
         assert!(paths(&file).iter().all(|path| !path.contains("/home/me")), "strings are compressed");
         assert!(found(1 << 20).unwrap().contains(&"/home/me/src/kernel.cu".to_owned()));
         assert!(found(100).is_err(), "an unread section is an error");

@@ -5,7 +5,8 @@ use object::{Object, ObjectSection, SectionFlags};
 use sha2::{Digest, Sha256};
 
 use super::elf::Elf;
-use crate::bytes::View;
+use crate::bytes::{Resource, View};
+use crate::error::Malformed;
 use crate::format::ImageKind;
 
 /// Sections that describe how an image was built, or that change with debug information. In cubins these include
@@ -27,21 +28,22 @@ const SKIPPED_SECTIONS: [&str; 14] = [
     ".shstrtab",
 ];
 
-/// Returns the hash of the code and data of an image, or of all its bytes if its format is unknown.
-pub fn code_hash(image_kind: ImageKind, view: View<'_>) -> [u8; 32] {
+/// Returns the hash of the code and data of an image, or of all its bytes if its format is unknown. Sections may overlap, so
+/// that hashing them exceeds the budget.
+pub fn code_hash(image_kind: ImageKind, view: View<'_>) -> Result<[u8; 32], Malformed> {
     let mut hash = Sha256::new();
     match image_kind {
         ImageKind::Elf => match Elf::read(view) {
-            Ok(elf) => sections(&elf, &mut hash),
+            Ok(elf) => sections(&elf, &mut hash)?,
             Err(_) => hash.update(view.data()),
         },
         ImageKind::Ptx => instructions(view.data(), &mut hash),
         _ => hash.update(view.data()),
     }
-    hash.finalize().into()
+    Ok(hash.finalize().into())
 }
 
-fn sections(elf: &Elf<'_>, hash: &mut Sha256) {
+fn sections(elf: &Elf<'_>, hash: &mut Sha256) -> Result<(), Malformed> {
     hash.update(elf.machine().0.to_le_bytes());
     for section in elf.file.sections() {
         let name = section.name_bytes().unwrap_or_default();
@@ -52,9 +54,14 @@ fn sections(elf: &Elf<'_>, hash: &mut Sha256) {
         hash.update(name);
         hash.update(sh_flags.0.to_le_bytes());
         hash.update(section.size().to_le_bytes());
+        bytes.charge("section", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
         hash.update(bytes.data());
     }
+    Ok(())
 }
+
+/// Number of bytes that are hashed in a step of work.
+const BYTES_PER_STEP: u64 = 16;
 
 /// Hashes the lines of PTX, without comments and source locations.
 fn instructions(text: &[u8], hash: &mut Sha256) {
@@ -75,7 +82,7 @@ mod tests {
     use super::*;
 
     fn hash(image_kind: ImageKind, bytes: &[u8]) -> [u8; 32] {
-        code_hash(image_kind, View::new(bytes))
+        code_hash(image_kind, View::new(bytes)).unwrap()
     }
 
     #[test]

@@ -12,7 +12,7 @@ use object::read::elf::{
 };
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
-use crate::bytes::View;
+use crate::bytes::{Resource, View, text_work};
 use crate::error::{Cause, Malformed};
 
 /// An ELF file whose tables have been read.
@@ -48,7 +48,9 @@ impl<'data> Elf<'data> {
         let file = ElfFile64::<Endianness>::parse(view.data()).map_err(malformed)?;
         let mut by_name = HashMap::new();
         for section in file.sections() {
-            if let Ok(name) = section.name() {
+            let name = section.name();
+            charge_name(view, name.as_ref().map_or(0, |name| name.len()))?;
+            if let Ok(name) = name {
                 by_name.entry(name).or_insert(section.index());
             }
         }
@@ -86,15 +88,22 @@ impl<'data> Elf<'data> {
         Some((header.sh_info(self.file.endian()) >> 24) as u8)
     }
 
-    /// Returns all functions in the order of the symbol table, or of the dynamic symbol table of a stripped file.
+    /// Returns all functions in the order of the symbol table, or of the dynamic symbol table of a stripped file, as far as
+    /// the budget allows.
     pub fn functions(&self) -> Vec<ElfFunction<'data>> {
         let of = |symbols: &mut dyn Iterator<Item = ElfSymbol64<'data, '_, Endianness>>| -> Vec<_> {
-            symbols.filter_map(|symbol| self.function(&symbol)).collect()
+            let charged = |symbol: &ElfSymbol64<'data, '_, Endianness>| self.charge_symbol(symbol).is_ok();
+            symbols.take_while(charged).filter_map(|symbol| self.function(&symbol)).collect()
         };
         match of(&mut self.file.symbols()) {
             functions if functions.is_empty() => of(&mut self.file.dynamic_symbols()),
             functions => functions,
         }
+    }
+
+    /// Charges the name of a symbol. Any number of symbols may share a name of any length.
+    pub fn charge_symbol<'a>(&self, symbol: &impl ObjectSymbol<'a>) -> Result<(), Malformed> {
+        charge_name(self.view, symbol.name_bytes().map_or(0, <[u8]>::len))
     }
 
     fn function(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> Option<ElfFunction<'data>> {
@@ -132,7 +141,9 @@ impl<'data> Elf<'data> {
         let mut notes = Vec::new();
         let mut read = |mut found: NoteIterator<'data, FileHeader64<Endianness>>| {
             // Notes after an invalid note cannot be found.
-            while let Ok(Some(note)) = found.next() {
+            while let Ok(Some(note)) = found.next()
+                && self.view.charge("ELF note", Resource::Work, 1).is_ok()
+            {
                 notes.push((note.name(), note.n_type(endian).0, self.view_of(note.desc())));
             }
         };
@@ -157,6 +168,11 @@ impl<'data> Elf<'data> {
     /// Returns the view of bytes that are borrowed from this file.
     fn view_of(&self, bytes: &'data [u8]) -> View<'data> {
         let start = bytes.as_ptr().addr().wrapping_sub(self.view.data().as_ptr().addr());
-        self.view.part("ELF note", 0, start as u64, bytes.len() as u64).unwrap_or(View::new(bytes))
+        self.view.part("ELF note", 0, start as u64, bytes.len() as u64).unwrap_or(self.view.derived(bytes))
     }
+}
+
+/// Charges reading a name. It is compared and hashed as well.
+fn charge_name(view: View<'_>, length: usize) -> Result<(), Malformed> {
+    view.charge("ELF file", Resource::Work, text_work(length).saturating_mul(2))
 }

@@ -26,9 +26,8 @@ pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 
 use object::elf as constants;
 
-use crate::bytes::View;
-use crate::codec::Limit;
-use crate::error::Malformed;
+use crate::bytes::{Budget, Resource, View};
+use crate::error::{Cause, Malformed};
 use crate::format::ImageKind;
 use elf::Elf;
 use kernel::LocatedKernel;
@@ -54,18 +53,32 @@ impl Inspection {
         Inspection { not_inspected: Some(reason), ..Default::default() }
     }
 
-    /// Creates an inspection and demangles the names of the kernels.
-    fn from_kernels(found: Vec<LocatedKernel>, debug: DebugInfo, problems: Vec<Malformed>) -> Self {
-        let named = |found: LocatedKernel| Kernel { demangled: demangle::demangle(&found.kernel.name), ..found.kernel };
-        Inspection { kernels: found.into_iter().map(named).collect(), debug, not_inspected: None, problems }
+    /// Creates an inspection and demangles the names of the kernels. An exhausted budget is a problem, and leaves kernels out.
+    fn from_kernels(view: View<'_>, found: Vec<LocatedKernel>, debug: DebugInfo, mut problems: Vec<Malformed>) -> Self {
+        let mut kernels = Vec::new();
+        for LocatedKernel { kernel, .. } in found {
+            let demangled = demangle::demangle(&kernel.name);
+            let size = demangled.as_ref().map_or(0, String::len) as u64;
+            if view.charge(KERNEL, Resource::Memory, size).is_err() {
+                break;
+            }
+            kernels.push(Kernel { demangled, ..kernel });
+        }
+        let is_reported =
+            problems.iter().any(|it| matches!(it.cause, Cause::OverBudget { .. } | Cause::OverLimit { .. }));
+        if let Some(cause) = view.budget().and_then(Budget::exhaustion)
+            && !is_reported
+        {
+            problems.push(view.malformed("image", 0, cause));
+        }
+        Inspection { kernels, debug, not_inspected: None, problems }
     }
 }
 
-/// Inspects a decompressed image of kind `image_kind`, which is all of `view`. `limit` applies to each compressed section
-/// in it.
-pub fn inspect(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Inspection {
+/// Inspects a decompressed image of kind `image_kind`, which is all of `view`.
+pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
-        ImageKind::Elf => elf_image(view, Some(limit)),
+        ImageKind::Elf => elf_image(view, Parts::All),
         ImageKind::Ptx => ptx::inspect(view),
         ImageKind::SpirV => spirv::inspect(view),
         ImageKind::Bitcode => Inspection::not_inspected("LLVM bitcode, compiled to machine code at link time"),
@@ -82,13 +95,20 @@ pub fn inspect(image_kind: ImageKind, view: View<'_>, limit: Limit) -> Inspectio
 /// Inspects an image like [`inspect`] but skips debug information, which may be a hundred times the size of the kernels.
 pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
-        ImageKind::Elf => elf_image(view, None),
-        _ => inspect(image_kind, view, Limit::default()),
+        ImageKind::Elf => elf_image(view, Parts::Kernels),
+        _ => inspect(image_kind, view),
     }
 }
 
-/// Inspects an ELF image. Reads debug information if `limit` is given.
-fn elf_image(view: View<'_>, limit: Option<Limit>) -> Inspection {
+/// Parts of an image to inspect.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    Kernels,
+    /// Kernels and debug information.
+    All,
+}
+
+fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
     let elf = match Elf::read(view) {
         Ok(elf) => elf,
         Err(problem) => return Inspection { problems: vec![problem], ..Default::default() },
@@ -100,8 +120,11 @@ fn elf_image(view: View<'_>, limit: Option<Limit>) -> Inspection {
         constants::EM_CUDA => cubin::kernels(&elf, &mut problems),
         _ => host_kernels(&elf),
     };
-    let debug = limit.map(|limit| debug::read(&elf, &mut found, limit, &mut problems)).unwrap_or_default();
-    Inspection { not_inspected, ..Inspection::from_kernels(found, debug, problems) }
+    let debug = match parts {
+        Parts::All => debug::read(&elf, &mut found, &mut problems),
+        Parts::Kernels => DebugInfo::default(),
+    };
+    Inspection { not_inspected, ..Inspection::from_kernels(view, found, debug, problems) }
 }
 
 /// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries in
@@ -116,7 +139,17 @@ fn host_kernels(elf: &Elf<'_>) -> Vec<LocatedKernel> {
         kernel: Kernel { name: symbol.name.to_owned(), code_size: Some(symbol.size), ..Default::default() },
         entry: Some(symbol.entry),
     };
-    elf.functions().into_iter().filter(is_kernel).map(kernel).collect()
+    let charged = |symbol: &elf::ElfFunction<'_>| charge_kernel(elf.view, symbol.name.len(), 0).is_ok();
+    elf.functions().into_iter().filter(is_kernel).take_while(charged).map(kernel).collect()
+}
+
+/// Name of kernels in errors.
+const KERNEL: &str = "kernel";
+
+/// Charges a kernel that is kept, with texts of this length in total.
+fn charge_kernel(view: View<'_>, texts: usize, parameters: usize) -> Result<(), Malformed> {
+    let size = size_of::<LocatedKernel>() + texts + parameters * size_of::<kernel::Parameter>();
+    view.charge(KERNEL, Resource::Memory, size as u64)
 }
 
 #[cfg(test)]

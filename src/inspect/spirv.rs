@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use super::Inspection;
 use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
+use super::{Inspection, charge_kernel};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::format::spirv::{HEADER_WORDS, MAGIC};
@@ -37,16 +37,19 @@ pub fn inspect(view: View<'_>) -> Inspection {
     let mut module = SpirvModule::default();
     let problem = module.read(view).err();
     let SpirvModule { entries, functions, modes, strings, level, .. } = module;
-    let found = entries.into_iter().map(|(function, name)| {
+    let found = entries.into_iter().map_while(|(function, name)| {
         let place = functions.get(&function).and_then(|&(file, line)| Some((strings.get(&file)?, line)));
+        // Any number of kernels may refer to one file name.
+        charge_kernel(view, name.len() + place.map_or(0, |(file, _)| file.len()), 0).ok()?;
         let source = place.map(|(file, line)| SourceLine { file: file.clone(), line: line.into() });
         let ExecutionModes { required_threads, wave_size } = modes.get(&function).copied().unwrap_or_default();
-        LocatedKernel {
+        Some(LocatedKernel {
             kernel: Kernel { name, required_threads, wave_size, source, ..Default::default() },
             entry: None,
-        }
+        })
     });
-    Inspection::from_kernels(found.collect(), DebugInfo { level, units: Vec::new() }, problem.into_iter().collect())
+    let found = found.collect();
+    Inspection::from_kernels(view, found, DebugInfo { level, units: Vec::new() }, problem.into_iter().collect())
 }
 
 #[derive(Default)]
@@ -183,6 +186,7 @@ mod tests {
         };
         let fill = Kernel { name: "fill".to_owned(), ..Default::default() };
         let expected = Inspection::from_kernels(
+            View::new(&[]),
             [saxpy, fill].map(|kernel| LocatedKernel { kernel, entry: None }).into(),
             DebugInfo { level: DebugLevel::Lines, units: Vec::new() },
             Vec::new(),

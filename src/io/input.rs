@@ -10,7 +10,7 @@ use memmap2::Mmap;
 #[cfg(feature = "files")]
 use memmap2::MmapOptions;
 
-use crate::bytes::View;
+use crate::bytes::{Budget, Limits, View};
 use crate::error::{Error, Result};
 
 /// Number of bytes that [`Input::blocks`] holds in memory. Reading a file through one buffer of this size that stays in
@@ -75,6 +75,7 @@ pub struct Input {
     bytes: Bytes,
     is_on_disk: bool,
     access: Access,
+    budget: Budget,
 }
 
 #[derive(Debug)]
@@ -120,7 +121,7 @@ impl Input {
             #[cfg(feature = "map")]
             AccessKind::Map => Bytes::Mapped(map(&file).map_err(Error::io(&path, "map"))?),
         };
-        Ok(Input { path, file, bytes, is_on_disk: true, access })
+        Ok(Input::new(path, file, bytes, true, access))
     }
 
     /// Opens `path`, which may be anything but a directory: the contents of devices and pipes go through a temporary file.
@@ -158,7 +159,27 @@ impl Input {
         let mut file = tempfile::tempfile_in(directory).map_err(Error::io(path, "create a temporary file"))?;
         write(&mut file).map_err(Error::io(path, "write to a temporary file"))?;
         let bytes = Bytes::Mapped(map(&file).map_err(Error::io(path, "map"))?);
-        Ok(Input { path: path.to_owned(), file, bytes, is_on_disk: false, access })
+        Ok(Input::new(path.to_owned(), file, bytes, false, access))
+    }
+
+    fn new(path: PathBuf, file: File, bytes: Bytes, is_on_disk: bool, access: Access) -> Input {
+        let budget = Budget::new(Limits::default(), bytes.len() as u64);
+        Input { path, file, bytes, is_on_disk, access, budget }
+    }
+
+    /// Applies these limits to reading the input.
+    pub fn with_limits(self, limits: Limits) -> Input {
+        Input { budget: Budget::new(limits, self.size()), ..self }
+    }
+
+    /// Charges reading the input to the budget of the input that contains it.
+    pub fn with_budget(self, budget: Budget) -> Input {
+        Input { budget, ..self }
+    }
+
+    /// Budget for reading the input.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// The path as the user gave it.
@@ -183,7 +204,7 @@ impl Input {
 
     /// A view of all bytes.
     pub fn view(&self) -> View<'_> {
-        View::new(&self.bytes)
+        View::with_budget(&self.bytes, &self.budget)
     }
 
     /// Size in bytes.

@@ -6,14 +6,14 @@ use super::image_bytes::inspect_with;
 use crate::error::{Error, Result};
 use crate::inspect;
 use crate::inventory::File;
-use crate::scan::{ImageRef, Options, Outcome, ScannedFile};
+use crate::scan::{ImageRef, Outcome, ScannedFile};
 use crate::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};
 
-/// Analyzes the device images of a file that was scanned with these options.
-pub fn survey(scanned: ScannedFile, options: Options, wanted: AnalysisOptions) -> Result<AnalyzedFile> {
+/// Analyzes the device images of a file.
+pub fn survey(scanned: ScannedFile, wanted: AnalysisOptions) -> Result<AnalyzedFile> {
     let analyses = if wanted.any() {
         let scan = scanned.open()?;
-        scan.images().map(|image| analyze_image(&image, options, wanted)).collect()
+        scan.images().map(|image| analyze_image(&image, wanted)).collect()
     } else {
         vec![ImageAnalysis::default(); scanned.file().device_images().count()]
     };
@@ -22,16 +22,12 @@ pub fn survey(scanned: ScannedFile, options: Options, wanted: AnalysisOptions) -
 
 /// Analyzes the outcome of scanning a file. `wanted` returns what to analyze in a file with this path. A file that cannot be
 /// read has no images, and its error is returned.
-pub fn analyze_outcome(
-    outcome: Outcome,
-    options: Options,
-    wanted: &dyn Fn(&str) -> AnalysisOptions,
-) -> (AnalyzedFile, Option<Error>) {
+pub fn analyze_outcome(outcome: Outcome, wanted: &dyn Fn(&str) -> AnalysisOptions) -> (AnalyzedFile, Option<Error>) {
     let without_images = |file| AnalyzedFile { file, analyses: Vec::new() };
     match outcome {
         Outcome::Scanned(scanned) => {
             let path = scanned.file().path.clone();
-            match survey(scanned, options, wanted(&path)) {
+            match survey(scanned, wanted(&path)) {
                 Ok(analyzed) => (analyzed, None),
                 Err(error) => (without_images(File::unreadable(path, error.to_string())), Some(error)),
             }
@@ -43,22 +39,22 @@ pub fn analyze_outcome(
     }
 }
 
-fn analyze_image(image: &ImageRef<'_>, options: Options, wanted: AnalysisOptions) -> ImageAnalysis {
+fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis {
     let mut inside = ImageAnalysis::default();
     if wanted.inspection {
-        let inspection = inspect_with(image, options, |kind, view| inspect::inspect(kind, view, options.limit));
+        let inspection = inspect_with(image, inspect::inspect);
         inside.inspection = Some(inspection);
     }
     if (wanted.code_hash || wanted.build_paths)
         // The inspection reports bytes that cannot be read.
-        && let Ok(bytes) = image.bytes(options.limit)
+        && let Ok(bytes) = image.bytes()
     {
         let kind = image.image().image_kind;
         if wanted.code_hash {
-            inside.code_hash = Some(inspect::code_hash(kind, bytes.view()));
+            inside.code_hash = inspect::code_hash(kind, bytes.view()).ok();
         }
         if wanted.build_paths {
-            inside.build_paths = inspect::build_paths(kind, bytes.view(), options.limit).ok();
+            inside.build_paths = inspect::build_paths(kind, bytes.view()).ok();
         }
     }
     inside

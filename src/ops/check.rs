@@ -45,7 +45,7 @@ impl<'p> Checker<'p> {
     /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the file
     /// cannot be read.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
-        let (survey, error) = analyze_outcome(outcome, self.options, &|path| {
+        let (survey, error) = analyze_outcome(outcome, &|path| {
             let required = self.policy.analysis_options(path);
             AnalysisOptions { inspection: required.inspection || self.inspects_all, ..required }
         });

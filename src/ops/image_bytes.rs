@@ -8,21 +8,17 @@ use crate::error::{Error, Malformed};
 use crate::format::ImageKind;
 use crate::inspect::{self, Inspection};
 use crate::inventory::Image;
-use crate::scan::{ImageRef, Options};
+use crate::scan::ImageRef;
 
 /// Returns what `inspect` finds in an image. An image that cannot be decompressed has a problem instead of kernels.
-pub fn inspect_with(
-    image: &ImageRef<'_>,
-    options: Options,
-    read: impl FnOnce(ImageKind, View<'_>) -> Inspection,
-) -> Inspection {
+pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>) -> Inspection) -> Inspection {
     if image.image().is_scrambled() {
         return Inspection::not_inspected(inspect::LTO_IR);
     }
     if image.image().codec == Some(Codec::Opaque) {
         return Inspection::not_inspected("compressed with an unknown codec");
     }
-    match image.bytes(options.limit) {
+    match image.bytes() {
         Ok(bytes) => read(image.image().image_kind, bytes.view()),
         Err(problem) => Inspection { problems: vec![problem], ..Inspection::default() },
     }

@@ -5,7 +5,7 @@
 use super::filter::{self, FilterError, FilterResult, FoundImage, ImageFilter};
 use super::image_bytes::inspect_with;
 use crate::inspect::{self, Inspection};
-use crate::scan::{Options, ScannedFile};
+use crate::scan::ScannedFile;
 
 /// Images that could not be inspected.
 #[derive(Debug, Default)]
@@ -21,10 +21,9 @@ pub struct Incomplete {
 pub fn inspect<'a>(
     files: &'a [ScannedFile],
     filter: &ImageFilter,
-    options: Options,
     take: &mut dyn FnMut(&FoundImage<'a>, Inspection),
 ) -> Result<Incomplete, FilterError> {
-    let FilterResult { images, mut failed, unknown } = filter::apply(filter, files, options)?;
+    let FilterResult { images, mut failed, unknown } = filter::apply(filter, files)?;
     for images in filter::by_file(&images) {
         let scan = match files[images[0].file].open() {
             Ok(scan) => scan,
@@ -36,7 +35,7 @@ pub fn inspect<'a>(
         let reader = scan.reader();
         for found in images {
             let image = reader.image(found.nested.clone());
-            take(found, inspect_with(&image, options, |kind, view| inspect::inspect(kind, view, options.limit)));
+            take(found, inspect_with(&image, inspect::inspect));
         }
     }
     Ok(Incomplete { failed, unknown })

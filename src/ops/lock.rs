@@ -53,7 +53,7 @@ impl LockBuilder {
 
     fn record_scanned(&self, scanned: ScannedFile) -> Result<RecordedFile> {
         let wanted = AnalysisOptions { inspection: true, code_hash: true, build_paths: false };
-        let analyzed = survey(scanned, self.options, wanted)?;
+        let analyzed = survey(scanned, wanted)?;
         let mut errors = Vec::new();
         for (number, (image, inside)) in analyzed.images().enumerate() {
             for problem in inside.inspection.iter().flat_map(|inspection| &inspection.problems) {

@@ -8,7 +8,7 @@ use crate::error::{Error, Malformed, Result};
 use crate::format::{self, ImageKind};
 use crate::inspect;
 use crate::inventory::Image;
-use crate::scan::{ImageRef, Options, ScannedFile};
+use crate::scan::{ImageRef, ScannedFile};
 
 /// A defect of a device image.
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +29,9 @@ pub enum VerifyError {
     },
 }
 
-/// Returns the defects of the device images in a file that was scanned with these options. Defects of containers, stored
+/// Returns the defects of the device images in a file. Defects of containers, stored
 /// hashes among them, are errors of the scan.
-pub fn verify(scanned: &ScannedFile, options: Options) -> Result<Vec<VerifyError>> {
+pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     let mut defects = Vec::new();
     if scanned.file().device_images().next().is_none() {
         return Ok(defects);
@@ -48,7 +48,7 @@ pub fn verify(scanned: &ScannedFile, options: Options) -> Result<Vec<VerifyError
             defects.push(defect("compressed with an unknown codec".to_owned()));
             continue;
         }
-        for problem in problems(&image, options) {
+        for problem in problems(&image) {
             defects.push(image_error(path, image.index(), image.image(), problem).into());
         }
     }
@@ -63,14 +63,14 @@ fn contradiction(image: &Image) -> Option<String> {
 }
 
 /// Returns the problems in the bytes of an image.
-fn problems(image: &ImageRef<'_>, options: Options) -> Vec<Malformed> {
-    let bytes = match image.bytes(options.limit) {
+fn problems(image: &ImageRef<'_>) -> Vec<Malformed> {
+    let bytes = match image.bytes() {
         Ok(bytes) => bytes,
         Err(problem) => return vec![problem],
     };
     let (kind, view) = (image.image().image_kind, bytes.view());
     match format::check_elf(view) {
         Err(truncated) if kind == ImageKind::Elf => vec![truncated],
-        _ => inspect::inspect(kind, view, options.limit).problems,
+        _ => inspect::inspect(kind, view).problems,
     }
 }

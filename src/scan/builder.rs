@@ -5,14 +5,11 @@ use sha2::{Digest, Sha256};
 
 use super::Options;
 use super::cache::DecompressedCache;
-use crate::bytes::View;
+use crate::bytes::{MAX_NESTING, Resource, View};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
 use crate::inventory::{Container, Image, SectionRef, StoredBytes, contradicting_arch, origin, stored_origin};
-
-/// Maximum depth of containers in containers that are read. Real files have three levels.
-const MAX_DEPTH: usize = 8;
 
 /// Records containers.
 pub struct InventoryBuilder<'a> {
@@ -44,9 +41,18 @@ impl<'a> Place<'a> {
 }
 
 impl InventoryBuilder<'_> {
-    /// Records a container of the file.
-    pub fn container(&mut self, container: &format::ContainerView<'_>, section: Option<&SectionRef>) -> Container {
-        self.record(container, Place { section, stream: None, depth: 0 })
+    /// Records a container of the file; `None` if that exceeds the budget.
+    pub fn container(
+        &mut self,
+        container: &format::ContainerView<'_>,
+        section: Option<&SectionRef>,
+    ) -> Option<Container> {
+        let place = Place { section, stream: None, depth: 0 };
+        if let Err(error) = charge_container(container, section) {
+            self.error(error, place);
+            return None;
+        }
+        Some(self.record(container, place))
     }
 
     fn record(&mut self, container: &format::ContainerView<'_>, place: Place<'_>) -> Container {
@@ -71,11 +77,11 @@ impl InventoryBuilder<'_> {
 
     /// Records the images of a compressed container at `start`.
     fn compressed(&mut self, compressed: &format::Compressed<'_>, start: u64, place: Place<'_>) -> Vec<Image> {
-        let decompressed = self.prefetched.take().unwrap_or_else(|| compressed.decompress(self.options.limit));
+        let decompressed = self.prefetched.take().unwrap_or_else(|| compressed.decompress());
         match decompressed {
             Ok(bytes) => {
                 let stream = place.stream.or(Some(compressed.stored.start()));
-                let images = self.decompressed(&bytes, place.deeper(stream));
+                let images = self.decompressed(compressed.stored.derived(&bytes), place.deeper(stream));
                 // Containers inside another have offsets of their own.
                 if place.stream.is_none()
                     && let Some(cache) = self.cache
@@ -89,9 +95,8 @@ impl InventoryBuilder<'_> {
         }
     }
 
-    /// Records the images of the container in `bytes`.
-    fn decompressed(&mut self, bytes: &[u8], place: Place<'_>) -> Vec<Image> {
-        let view = View::new(bytes);
+    /// Records the images of the container in decompressed bytes.
+    fn decompressed(&mut self, view: View<'_>, place: Place<'_>) -> Vec<Image> {
         let error = match format::read(view) {
             Some(Ok(format::ContainerView { contents: Contents::Images(images), .. })) => {
                 return self.images(&images, place);
@@ -105,7 +110,14 @@ impl InventoryBuilder<'_> {
 
     fn images(&mut self, images: &[format::ImageView<'_>], place: Place<'_>) -> Vec<Image> {
         let mut group = GroupCache::with_buffer(std::mem::take(&mut self.buffer));
-        let recorded = images.iter().map(|image| self.image(image, &mut group, place)).collect();
+        let mut recorded = Vec::new();
+        for image in images {
+            if let Err(error) = charge_image(image) {
+                self.error(error, place);
+                break;
+            }
+            recorded.push(self.image(image, &mut group, place));
+        }
         self.buffer = group.into_buffer();
         recorded
     }
@@ -153,10 +165,15 @@ impl InventoryBuilder<'_> {
     ) {
         let mut from = stored_origin(image);
         if self.options.hashes_images() {
-            match group.bytes(image, self.options.limit) {
+            match group.bytes(image) {
                 Ok(bytes) => {
+                    if let Err(error) = image.view.charge("image", Resource::Work, bytes.len() as u64 / BYTES_PER_STEP)
+                    {
+                        self.error(error, place);
+                        return;
+                    }
                     recorded.sha256 = sha256(&bytes);
-                    from = origin(image.image_kind, View::new(&bytes));
+                    from = origin(image.image_kind, image.view.derived(&bytes));
                 }
                 // The codec states that these bytes cannot be read.
                 Err(_) if image.codec == Some(Codec::Opaque) => {}
@@ -173,10 +190,14 @@ impl InventoryBuilder<'_> {
     fn inner_containers(&mut self, image: View<'_>, place: Place<'_>) -> Vec<Container> {
         let mut containers = Vec::new();
         let mut rest = image;
-        while place.depth < MAX_DEPTH
+        while place.depth < MAX_NESTING
             && let Some(format) = format::of_magic(rest)
             && let Ok(container) = (format.read)(rest)
         {
+            if let Err(error) = charge_container(&container, place.section) {
+                self.error(error, place);
+                break;
+            }
             containers.push(self.record(&container, place));
             rest = rest.from(container.view.size());
             let padding = rest.data().iter().take_while(|&&byte| byte == 0).count();
@@ -191,6 +212,24 @@ impl InventoryBuilder<'_> {
         self.errors.push(Malformed { offset: place.stream.unwrap_or(error.offset), ..error });
         Vec::new()
     }
+}
+
+/// Number of bytes that are hashed in a step of work.
+const BYTES_PER_STEP: u64 = 64;
+
+/// Charges the record of an image. A container may state any number of images for the same bytes.
+fn charge_image(image: &format::ImageView<'_>) -> Result<(), Malformed> {
+    let texts = image.strings.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+    let named = [image.triple.as_deref(), image.arch.as_deref(), image.id];
+    let texts = texts + named.into_iter().flatten().map(str::len).sum::<usize>();
+    let pairs = image.strings.len() * size_of::<(String, String)>();
+    image.view.charge("image", Resource::Memory, (size_of::<Image>() + pairs + texts) as u64)
+}
+
+/// Charges the record of a container.
+fn charge_container(container: &format::ContainerView<'_>, section: Option<&SectionRef>) -> Result<(), Malformed> {
+    let name = section.map_or(0, |section| section.name.len());
+    container.view.charge("container", Resource::Memory, (size_of::<Container>() + name) as u64)
 }
 
 /// Returns the SHA-256 of an image, if the feature for it is enabled.

@@ -3,15 +3,16 @@
 use super::cache::DecompressedCache;
 use super::findings::Findings;
 use super::{Options, Source, magic, registrations, structure, walk};
+use crate::bytes::View;
 use crate::error::Result;
 use crate::format;
 use crate::inventory::{File, FileFormat};
 
-/// Lists every container in `source`. Containers that are decompressed on the way are put into `cache`.
-pub fn find(source: &dyn Source, options: Options, cache: Option<&DecompressedCache>) -> Result<File> {
-    let view = source.view();
+/// Lists every container in `source`, of which `view` is all bytes. Containers that are decompressed on the way are put into
+/// `cache`.
+pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option<&DecompressedCache>) -> Result<File> {
     let structure = structure::read(view);
-    let mut findings = Findings::new(source, options, cache);
+    let mut findings = Findings::new(source, view, options, cache);
     // Text near the beginning of such a file does not make it a device image.
     let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
     match if is_host { None } else { format::bare_device_file(view) } {
@@ -31,7 +32,7 @@ pub fn find(source: &dyn Source, options: Options, cache: Option<&DecompressedCa
         if options.structure_only {
             unsearched += range.end - range.start;
         } else {
-            magic::search(source, range, &structure, &mut findings)?;
+            magic::search(source, view, range, &structure, &mut findings)?;
         }
     }
     let file = findings.into_file(source.name(), structure.format, view.size());

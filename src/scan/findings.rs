@@ -7,8 +7,8 @@ use super::builder::InventoryBuilder;
 use super::cache::DecompressedCache;
 use super::prefetch::Prefetch;
 use super::source::{RELEASE_INTERVAL, Source};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::bytes::{Budget, View};
+use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents};
 use crate::inventory::{Container, File, FileFormat, Section, SectionRef};
 
@@ -20,6 +20,8 @@ pub struct Findings<'a> {
     /// Options of the scan.
     pub options: Options,
     source: &'a dyn Source,
+    /// All bytes of the source.
+    view: View<'a>,
     cache: Option<&'a DecompressedCache>,
     /// Containers that were decompressed in advance.
     pub prefetch: Prefetch,
@@ -36,10 +38,11 @@ pub struct Findings<'a> {
 
 impl<'a> Findings<'a> {
     /// Creates findings without containers.
-    pub fn new(source: &'a dyn Source, options: Options, cache: Option<&'a DecompressedCache>) -> Self {
+    pub fn new(source: &'a dyn Source, view: View<'a>, options: Options, cache: Option<&'a DecompressedCache>) -> Self {
         Findings {
             options,
             source,
+            view,
             cache,
             prefetch: Prefetch::default(),
             errors: Vec::new(),
@@ -59,7 +62,7 @@ impl<'a> Findings<'a> {
             cache: self.cache,
             buffer: std::mem::take(&mut self.buffer),
         };
-        self.containers.push(builder.container(container, section));
+        self.containers.extend(builder.container(container, section));
         self.buffer = builder.buffer;
         let places = match &container.contents {
             Contents::Images(images) if !self.options.hashes_images() => 1 + images.len() as u64,
@@ -103,15 +106,37 @@ impl<'a> Findings<'a> {
         ranges
     }
 
+    /// Reports an exhausted budget once, however many readers have met it: some of them only recognize containers, and pass
+    /// over what they cannot read.
+    fn add_exhaustion(&mut self) {
+        let mut is_reported = false;
+        self.errors.retain(|error| {
+            let is_repeated = is_reported && matches!(error.cause, Cause::OverBudget { .. });
+            is_reported |= matches!(error.cause, Cause::OverBudget { .. });
+            !is_repeated
+        });
+        if let Some(cause) = self.view.budget().and_then(Budget::exhaustion)
+            && !self
+                .errors
+                .iter()
+                .any(|error| matches!(error.cause, Cause::OverBudget { .. } | Cause::OverLimit { .. }))
+        {
+            self.errors.push(self.view.malformed("file", 0, cause));
+        }
+    }
+
     /// Returns the inventory of the file, sorted by offset.
     pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
         self.errors.sort_by_key(|error| error.offset);
         // A section and a wrapper may both lead to the same invalid container.
         self.errors.dedup();
+        self.add_exhaustion();
         for section in &mut self.sections {
             let range = section.offset..section.offset + section.size;
-            let inside = self.containers.iter().filter(|it| it.offset.is_some_and(|offset| range.contains(&offset)));
+            let [first, last] =
+                [range.start, range.end].map(|end| self.containers.partition_point(|it| it.offset < Some(end)));
+            let inside = self.containers[first..last].iter();
             // A container that the search has found after a damaged one may extend beyond the section.
             let inside = inside.map(|it| it.size.min(range.end - it.offset.unwrap_or(range.end)));
             section.in_containers = inside.sum();

@@ -15,7 +15,7 @@ use crate::inventory::{FileFormat, WrapperKind, WrapperTarget};
 use crate::io::{Input, MAPPED};
 use crate::target::OffloadKind;
 
-const STRUCTURE_ONLY: Options = Options { limit: Limit(1 << 20), structure_only: true, hash: false };
+const STRUCTURE_ONLY: Options = Options { structure_only: true, hash: false };
 
 fn bundle() -> Vec<u8> {
     bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906", &b"device code"[..])], 1).unwrap().to_vec()
@@ -169,13 +169,6 @@ fn reports_a_broken_container_of_a_section_and_a_wrapper_once() {
 }
 
 #[test]
-fn limits_the_number_of_wrappers() {
-    let mut host = Host::elf();
-    host.section("", ".hipFatBinSegment", &wrapper(b"FPIH").repeat(wrappers::MAX_WRAPPERS + 10));
-    assert_eq!(host.scan().wrappers.len(), wrappers::MAX_WRAPPERS);
-}
-
-#[test]
 fn walks_sections_of_mach_o_files_of_every_byte_order_and_size() {
     let machines = [
         (Architecture::X86_64, Endianness::Little),
@@ -298,7 +291,7 @@ fn reads_the_bytes_of_images_of_a_table_again() {
     host.points(table, 0, images, 0).points(table, 16, images, SPIRV.len() as u64);
     let bytes = host.0.write().unwrap();
     let scan = Scan::with_options(View::new(&bytes), STRUCTURE_ONLY, None).unwrap();
-    let seen: Vec<_> = scan.images().map(|image| image.bytes(STRUCTURE_ONLY.limit).unwrap().to_vec()).collect();
+    let seen: Vec<_> = scan.images().map(|image| image.bytes().unwrap().to_vec()).collect();
     assert_eq!(seen, [SPIRV, b"native code"]);
 }
 

@@ -10,9 +10,6 @@ use super::pointers::{PointerTarget, Pointers};
 /// Section of the table.
 pub const SECTION: &str = ".tgtimg";
 
-/// Maximum number of images that are read. No real file has more; the bound is for hostile ones.
-pub const MAX_IMAGES: usize = 1 << 16;
-
 /// Reads the table in this range of the host file, and returns the offset and size of each image; offsets are those of the
 /// file, in which the host file starts at `base`. Images outside the file are left out.
 pub fn read<'a>(range: Range<u64>, base: u64, pointers: &'a Pointers) -> impl Iterator<Item = (u64, u64)> + 'a {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::source::{RELEASE_INTERVAL, Source};
 use super::{Options, find};
-use crate::bytes::View;
-use crate::codec::{self, Codec, Limit};
+use crate::bytes::{Budget, Limits, View};
+use crate::codec::{self, Codec};
 use crate::error::{Malformed, Result};
 use crate::format::{self, Contents};
 use crate::inventory::{Container, File, Image, NestedImage};
@@ -22,14 +22,13 @@ use crate::inventory::{Container, File, Image, NestedImage};
 ///
 /// ```
 /// # fn main() -> fatbin::error::Result<()> {
-/// use fatbin::codec::Limit;
 /// use fatbin::scan::Scan;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
 /// let input = fatbin::io::Input::open(path, fatbin::io::Access::read())?;
 /// let scan = Scan::new(&input)?;
 /// for image in scan.images() {
-///     let bytes = image.bytes(Limit::default()).map_err(|error| error.in_file(input.path()))?;
+///     let bytes = image.bytes().map_err(|error| error.in_file(input.path()))?;
 ///     println!("{} {:?} {} bytes", image.index(), image.image().arch, bytes.len());
 /// }
 /// # Ok(())
@@ -40,6 +39,8 @@ pub struct Scan<S> {
     source: S,
     file: Arc<File>,
     cache: Arc<DecompressedCache>,
+    /// Budget for a source that has none of its own.
+    budget: Budget,
 }
 
 impl<S: Source> Scan<S> {
@@ -52,14 +53,22 @@ impl<S: Source> Scan<S> {
     /// allows; without one nothing is kept.
     pub fn with_options(source: S, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
         let cache = DecompressedCache::new(budget.cloned().unwrap_or(CacheBudget::new(0)));
-        let file = find::find(&source, options, budget.map(|_| &cache))?;
-        Ok(Scan { source, file: Arc::new(file), cache: Arc::new(cache) })
+        let own_budget = budget_of(&source);
+        let view = source.view().or_budget(&own_budget);
+        let file = find::find(&source, view, options, budget.map(|_| &cache))?;
+        Ok(Scan { source, file: Arc::new(file), cache: Arc::new(cache), budget: own_budget })
     }
 
     /// Puts a scan together again from its parts.
     #[cfg(feature = "files")]
     pub(super) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
-        Scan { source, file, cache }
+        let budget = budget_of(&source);
+        Scan { source, file, cache, budget }
+    }
+
+    /// All bytes of the source, with a budget.
+    fn view(&self) -> View<'_> {
+        self.source.view().or_budget(&self.budget)
     }
 
     /// Takes a scan apart.
@@ -93,11 +102,18 @@ impl<S: Source> Scan<S> {
     pub fn reader(&self) -> ImageReader<'_> {
         ImageReader(Rc::new(Reader {
             source: &self.source,
+            view: self.view(),
             cache: &self.cache,
             streams: RefCell::default(),
             unreleased: Cell::new(0),
         }))
     }
+}
+
+/// Returns the budget of a source, or one for its size.
+pub(super) fn budget_of(source: &dyn Source) -> Budget {
+    let view = source.view();
+    view.budget().cloned().unwrap_or_else(|| Budget::new(Limits::default(), view.size()))
 }
 
 /// Reads images of one file.
@@ -136,13 +152,13 @@ impl<'scan> ImageRef<'scan> {
 
     /// Returns the image, decompressed if it is stored compressed. A decompressed ELF file ends where its headers state,
     /// and PTX before the NUL that ends it in memory; anything after that belongs to the container.
-    pub fn bytes(&self, limit: Limit) -> Result<ImageBytes<'scan>, Malformed> {
-        self.reader.bytes(&self.nested, limit)
+    pub fn bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
+        self.reader.bytes(&self.nested)
     }
 
     /// Returns the image as it is stored in the innermost container.
-    pub fn stored_bytes(&self, limit: Limit) -> Result<ImageBytes<'scan>, Malformed> {
-        self.reader.stored_bytes(&self.nested, limit)
+    pub fn stored_bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
+        self.reader.stored_bytes(&self.nested)
     }
 }
 
@@ -153,7 +169,8 @@ pub struct ImageBytes<'scan>(Place<'scan>);
 #[derive(Debug, Clone)]
 enum Place<'scan> {
     Input(View<'scan>),
-    Stream(Rc<Vec<u8>>, Range<usize>),
+    /// A range of a stream, and a view of the file for its budget.
+    Stream(Rc<Vec<u8>>, Range<usize>, View<'scan>),
 }
 
 impl ImageBytes<'_> {
@@ -162,7 +179,7 @@ impl ImageBytes<'_> {
     pub fn view(&self) -> View<'_> {
         match &self.0 {
             Place::Input(view) => *view,
-            Place::Stream(..) => View::new(self),
+            Place::Stream(.., file) => file.derived(self),
         }
     }
 }
@@ -173,7 +190,7 @@ impl Deref for ImageBytes<'_> {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Place::Input(view) => view.data(),
-            Place::Stream(bytes, range) => &bytes[range.clone()],
+            Place::Stream(bytes, range, _) => &bytes[range.clone()],
         }
     }
 }
@@ -182,23 +199,23 @@ impl Deref for ImageBytes<'_> {
 #[derive(Clone)]
 enum Space<'scan> {
     File(View<'scan>),
-    Stream(Rc<Vec<u8>>),
+    Stream(Rc<Vec<u8>>, View<'scan>),
 }
 
 impl<'scan> Space<'scan> {
     fn view(&self) -> View<'_> {
         match self {
             Space::File(view) => *view,
-            Space::Stream(bytes) => View::new(bytes),
+            Space::Stream(bytes, file) => file.derived(bytes),
         }
     }
 
     fn part(&self, field: &'static str, start: u64, size: u64) -> Result<ImageBytes<'scan>, Malformed> {
         let part = match self {
             Space::File(view) => Place::Input(view.part(field, start, start, size)?),
-            Space::Stream(bytes) => {
-                View::new(bytes).part(field, start, start, size)?;
-                Place::Stream(Rc::clone(bytes), start as usize..(start + size) as usize)
+            Space::Stream(bytes, file) => {
+                file.derived(bytes).part(field, start, start, size)?;
+                Place::Stream(Rc::clone(bytes), start as usize..(start + size) as usize, *file)
             }
         };
         Ok(ImageBytes(part))
@@ -215,6 +232,8 @@ struct StreamId {
 /// State of one or several [`ImageRef`]s.
 struct Reader<'scan> {
     source: &'scan dyn Source,
+    /// All bytes of the source.
+    view: View<'scan>,
     cache: &'scan DecompressedCache,
     /// The streams around the image that was read last, each inside the one before.
     streams: RefCell<Vec<(StreamId, Rc<Vec<u8>>)>>,
@@ -229,9 +248,9 @@ impl std::fmt::Debug for Reader<'_> {
 }
 
 impl<'scan> Reader<'scan> {
-    fn bytes(&self, nested: &NestedImage<'scan>, limit: Limit) -> Result<ImageBytes<'scan>, Malformed> {
+    fn bytes(&self, nested: &NestedImage<'scan>) -> Result<ImageBytes<'scan>, Malformed> {
         let image = nested.image;
-        let stored = self.stored_bytes(nested, limit)?;
+        let stored = self.stored_bytes(nested)?;
         if matches!(image.codec, None | Some(Codec::None)) {
             return Ok(stored);
         }
@@ -240,15 +259,15 @@ impl<'scan> Reader<'scan> {
         let id = StreamId { start: image.stored.start, size: image.stored.size };
         let depth = compressed_containers(nested).count();
         let full = self.stream(depth, id, |full| {
-            codec::decompress_into(full, image.codec.unwrap_or(Codec::None), stored.view(), whole, limit)
+            codec::decompress_into(full, image.codec.unwrap_or(Codec::None), stored.view(), whole)
         })?;
-        let range = format::image_range(image.image_kind, &full, offset, full_size);
+        let range = format::image_range(image.image_kind, stored.view().derived(&full), offset, full_size);
         let range = range.map_err(|error| stored.view().malformed(error.field, 0, error.cause))?;
-        Ok(ImageBytes(Place::Stream(full, range)))
+        Ok(ImageBytes(Place::Stream(full, range, self.view)))
     }
 
-    fn stored_bytes(&self, nested: &NestedImage<'scan>, limit: Limit) -> Result<ImageBytes<'scan>, Malformed> {
-        let mut space = Space::File(self.source.view());
+    fn stored_bytes(&self, nested: &NestedImage<'scan>) -> Result<ImageBytes<'scan>, Malformed> {
+        let mut space = Space::File(self.view);
         for (depth, container) in compressed_containers(nested).enumerate() {
             let id = StreamId { start: container.start, size: container.size };
             let decompressed = self.stream(depth, id, |bytes| {
@@ -256,11 +275,11 @@ impl<'scan> Reader<'scan> {
                 let cached = if depth == 0 { self.cache.take(container.start) } else { None };
                 *bytes = match cached {
                     Some(cached) => cached,
-                    None => decompress(container, &space, limit)?,
+                    None => decompress(container, &space)?,
                 };
                 Ok(())
             })?;
-            space = Space::Stream(decompressed);
+            space = Space::Stream(decompressed, self.view);
         }
         let stored = nested.image.stored;
         self.count(stored.size);
@@ -306,11 +325,11 @@ fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterator<It
 }
 
 /// Decompresses a container whose hash the scan has verified.
-fn decompress(container: &Container, space: &Space<'_>, limit: Limit) -> Result<Vec<u8>, Malformed> {
+fn decompress(container: &Container, space: &Space<'_>) -> Result<Vec<u8>, Malformed> {
     let view = space.view().part("container", container.start, container.start, container.size)?;
     match format::read(view) {
         Some(Ok(format::ContainerView { contents: Contents::Compressed(compressed), .. })) => {
-            compressed.decompress_unverified(limit)
+            compressed.decompress_unverified()
         }
         Some(Err(error)) => Err(error),
         _ => Err(format::not_a_container("container", view)),

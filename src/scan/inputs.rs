@@ -11,14 +11,10 @@ use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
 use super::source::Source;
 use crate::archive::{self, MemberContent};
-use crate::bytes::View;
-use crate::codec::Limit;
-use crate::error::{Cause, Error, Result};
+use crate::bytes::{Budget, Limits, MAX_NESTING, Resource, View};
+use crate::error::{Cause, Error, Malformed, Result};
 use crate::inventory::{DiskLocation, File};
 use crate::io::{Access, FileUri, Input};
-
-/// Maximum depth of archives in archives that are opened. A file that contains itself would never end.
-const MAX_DEPTH: usize = 4;
 
 /// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
 #[derive(Debug, Clone)]
@@ -61,8 +57,8 @@ impl InputSlice {
         let file = match metadata {
             Some(metadata) => {
                 let modified = metadata.modified().ok();
-                let (path, access) = (input.path().to_owned(), input.access());
-                ClosedFile::DiskLocation { path, size: metadata.len(), modified, access }
+                let (path, access, budget) = (input.path().to_owned(), input.access(), input.budget().clone());
+                ClosedFile::DiskLocation { path, size: metadata.len(), modified, access, budget }
             }
             None => ClosedFile::Open(input),
         };
@@ -86,6 +82,7 @@ enum ClosedFile {
         size: u64,
         modified: Option<SystemTime>,
         access: Access,
+        budget: Budget,
     },
     /// A file without a name, which closing would delete.
     Open(Arc<Input>),
@@ -94,8 +91,8 @@ enum ClosedFile {
 impl ClosedInput {
     fn open(&self) -> Result<InputSlice> {
         let input = match &self.file {
-            ClosedFile::DiskLocation { path, size, modified, access } => {
-                let input = Input::open_file(path.clone(), *access)?;
+            ClosedFile::DiskLocation { path, size, modified, access, budget } => {
+                let input = Input::open_file(path.clone(), *access)?.with_budget(budget.clone());
                 let now = input.file().metadata().map_err(Error::io(path, "read"))?;
                 if now.len() != *size || input.size() != *size || now.modified().ok() != *modified {
                     return Err(Error::Changed { path: path.clone() });
@@ -150,9 +147,9 @@ impl Source for InputSlice {
     }
 
     fn view(&self) -> View<'_> {
-        let data = self.input.view().data();
+        let whole = self.input.view();
         // The range came from a view of the same mapping.
-        View::new(&data[self.range.start as usize..self.range.end as usize])
+        whole.derived(&whole.data()[self.range.start as usize..self.range.end as usize])
     }
 
     fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
@@ -183,8 +180,8 @@ pub enum Archives {
 pub struct OpenOptions {
     /// The archives whose members are inputs.
     pub archives: Archives,
-    /// Largest decompressed size of a member.
-    pub limit: Limit,
+    /// Limits on the resources for each file, with all of its members.
+    pub limits: Limits,
     /// Access to files.
     pub access: Access,
 }
@@ -194,35 +191,40 @@ pub struct OpenOptions {
 /// files, which exist as long as their slices.
 pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
     let Some(uri) = FileUri::parse(path).transpose()? else {
-        expand_input(Input::open(path, options.access)?, path, options, take);
+        expand_input(Input::open(path, options.access)?.with_limits(options.limits), path, options, take);
         return Ok(());
     };
     let name = path.to_string_lossy().into_owned();
-    let whole = InputSlice::whole(name.clone(), Input::open_file(uri.path.clone(), options.access)?);
+    let whole = InputSlice::whole(
+        name.clone(),
+        Input::open_file(uri.path.clone(), options.access)?.with_limits(options.limits),
+    );
     let slice = match uri.range {
         Some((offset, size)) => whole.cut(name, offset, size)?,
         None => whole,
     };
-    Expansion { options, take }.expand(slice, &uri.path, 0);
+    Expansion { options, take, is_exhausted: false }.expand(slice, &uri.path, 0);
     Ok(())
 }
 
 /// Like [`each_input`], for a file that is open. Members of a thin archive are looked up relative to `path`.
 pub fn expand_input(input: Input, path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) {
     let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
-    Expansion { options, take }.expand(slice, path, 0);
+    Expansion { options, take, is_exhausted: false }.expand(slice, path, 0);
 }
 
 /// The opening of archives in archives.
 struct Expansion<'a> {
     options: OpenOptions,
     take: &'a mut dyn FnMut(Result<InputSlice>),
+    /// The budget of the file does not allow to open more members.
+    is_exhausted: bool,
 }
 
 impl Expansion<'_> {
     fn expand(&mut self, slice: InputSlice, path: &Path, depth: usize) {
         let is_opened = |format: &&archive::ArchiveFormat| {
-            depth < MAX_DEPTH && (self.options.archives == Archives::All || format.is_library())
+            depth < MAX_NESTING && (self.options.archives == Archives::All || format.is_library())
         };
         let Some(format) = archive::ArchiveFormat::of(slice.view()).filter(is_opened) else {
             return (self.take)(Ok(slice));
@@ -230,6 +232,16 @@ impl Expansion<'_> {
         match (format.members)(slice.view()) {
             Ok(members) => {
                 for member in members {
+                    if let Err(exhausted) =
+                        charge(slice.view(), &member).map_err(|it| it.in_file(Path::new(&slice.path)))
+                        && !self.is_exhausted
+                    {
+                        self.is_exhausted = true;
+                        (self.take)(Err(exhausted));
+                    }
+                    if self.is_exhausted {
+                        return;
+                    }
                     self.member(&slice, member, path, depth);
                 }
             }
@@ -250,14 +262,18 @@ impl Expansion<'_> {
             MemberContent::Elsewhere(relative) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);
                 let input = Input::open_file(path.clone(), self.options.access);
-                input.map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
+                let budget = archive.input.budget().clone();
+                input
+                    .map(|input| input.with_budget(budget))
+                    .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
             }
             MemberContent::Packed(unpack) => {
-                let limit = self.options.limit.0;
                 let access = self.options.access;
+                let budget = archive.input.budget();
                 let input = Input::from_temp_file(Path::new(&name), &std::env::temp_dir(), access, |file| {
-                    unpack(&mut Limited { to: file, limit, left: limit })
+                    unpack(&mut Charging { to: file, budget })
                 });
+                let input = input.map(|input| input.with_budget(budget.clone()));
                 input.map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path.to_owned()))
             }
             MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
@@ -269,19 +285,29 @@ impl Expansion<'_> {
     }
 }
 
-/// A writer that fails beyond a limit: the stated size of a compressed member can be wrong.
-struct Limited<W> {
-    to: W,
-    limit: u64,
-    left: u64,
+/// Charges a member of an archive and its name. Several members may have the same bytes and the same name.
+fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malformed> {
+    let name = member.name.as_ref().map_or(0, String::len) as u64;
+    archive.charge("archive member", Resource::Members, 1)?;
+    archive.charge("archive member", Resource::Memory, name)?;
+    // What does not state its size is charged as it is unpacked. After that was too much, nothing else is unpacked.
+    let is_packed = matches!(member.content, MemberContent::Packed(_));
+    match archive.budget().filter(|budget| is_packed && budget.is_exhausted(Resource::Decompressed)) {
+        Some(budget) => Err(archive.malformed("archive member", 0, budget.over_limit(Resource::Decompressed))),
+        None => Ok(()),
+    }
 }
 
-impl<W: Write> Write for Limited<W> {
+/// A writer that charges decompressed bytes: the stated size of a compressed member can be wrong.
+struct Charging<'a, W> {
+    to: W,
+    budget: &'a Budget,
+}
+
+impl<W: Write> Write for Charging<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let size = bytes.len() as u64;
-        let left = self.left.checked_sub(size);
-        self.left = left
-            .ok_or_else(|| io::Error::other(format!("decompressed size exceeds the limit of {} bytes", self.limit)))?;
+        let charged = self.budget.charge(Resource::Decompressed, bytes.len() as u64);
+        charged.map_err(|_| io::Error::other(self.budget.over_limit(Resource::Decompressed).to_string()))?;
         self.to.write_all(bytes)?;
         Ok(bytes.len())
     }

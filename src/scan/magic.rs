@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aho_corasick::packed::Searcher;
 use aho_corasick::{AhoCorasick, Input, Span};
@@ -9,6 +10,7 @@ use aho_corasick::{AhoCorasick, Input, Span};
 use super::findings::Findings;
 use super::source::Source;
 use super::structure::Structure;
+use crate::bytes::{Budget, Resource, View};
 use crate::error::Result;
 use crate::format::FORMATS;
 use crate::parallel::{map_parallel, processors};
@@ -46,19 +48,43 @@ const PART_SIZE: u64 = 4 << 20;
 
 /// Adds every container in `range` of the source. A magic without a valid container is not an error: any large file has
 /// some.
-pub fn search(source: &dyn Source, range: Range<u64>, structure: &Structure, findings: &mut Findings) -> Result<()> {
+pub fn search(
+    source: &dyn Source,
+    view: View<'_>,
+    range: Range<u64>,
+    structure: &Structure,
+    findings: &mut Findings,
+) -> Result<()> {
     let starts: Vec<u64> = range.clone().step_by(PART_SIZE as usize).collect();
-    let view = source.view();
-    let mut outcome = Ok(());
+    let budget = view.budget();
+    if view.charge("file", Resource::Work, (range.end - range.start) / BYTES_PER_STEP).is_err() {
+        return Ok(());
+    }
+    let (mut outcome, is_exhausted) = (Ok(()), AtomicBool::new(false));
     // End of the last container.
     let mut next = range.start;
-    map_parallel(&starts, processors(), |&start| hits(source, start, range.end), &mut |hits: Result<Hits>| {
-        let (hits, rejected) = match hits {
+    let search_part = |&start: &u64| {
+        if is_exhausted.load(Ordering::Relaxed) {
+            return Ok(Hits::default());
+        }
+        hits(source, view, start, range.end)
+    };
+    map_parallel(&starts, processors(), search_part, &mut |hits: Result<Hits>| {
+        let Hits { containers, rejected, used } = match hits {
             Ok(hits) => hits,
             Err(error) => return outcome = Err(error),
         };
+        if let (Some(budget), Some(used)) = (budget, used)
+            && budget.charge_part(&used).is_err()
+        {
+            // Deterministic: parts are charged in their order, and later ones are not used.
+            is_exhausted.store(true, Ordering::Relaxed);
+        }
+        if is_exhausted.load(Ordering::Relaxed) {
+            return;
+        }
         findings.count_reads(rejected);
-        for (row, offset) in hits {
+        for (row, offset) in containers {
             if offset < next || outcome.is_err() {
                 continue;
             }
@@ -71,30 +97,42 @@ pub fn search(source: &dyn Source, range: Range<u64>, structure: &Structure, fin
     outcome
 }
 
-/// Rows of [`FORMATS`] and offsets of containers, and the number of magics without one.
-type Hits = (Vec<(usize, u64)>, u64);
+/// Number of bytes that are searched in a step of work.
+const BYTES_PER_STEP: u64 = 64;
+
+/// Containers in a part of a file.
+#[derive(Default)]
+struct Hits {
+    /// Rows of [`FORMATS`] and offsets of containers.
+    containers: Vec<(usize, u64)>,
+    /// Number of magics without a container.
+    rejected: u64,
+    /// Budget of the part.
+    used: Option<Budget>,
+}
 
 /// Returns the containers that start in the part at `start`, including those inside others.
-fn hits(source: &dyn Source, start: u64, end_of_range: u64) -> Result<Hits> {
+fn hits(source: &dyn Source, view: View<'_>, start: u64, end_of_range: u64) -> Result<Hits> {
     let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or(1);
-    let view = source.view();
     let end = (start + PART_SIZE).min(end_of_range);
     // A magic may begin in this part and end in the next.
     let range = start..(end + longest as u64 - 1).min(end_of_range);
-    let (mut hits, mut rejected, mut next) = (Vec::new(), 0, start);
+    let used = view.budget().map(Budget::part);
+    let part = used.as_ref().map_or(view, |budget| view.charging(budget));
+    let (mut containers, mut rejected, mut next) = (Vec::new(), 0, start);
     source.blocks(range, longest - 1, &mut |block_offset, block| {
         while let Some((row, at)) = SEARCHER.find(block, next.saturating_sub(block_offset) as usize) {
             let offset = block_offset + at as u64;
             if offset >= end {
                 break;
             }
-            match (FORMATS[row].read)(view.from(offset)) {
-                Ok(_) => hits.push((row, offset)),
+            match (FORMATS[row].read)(part.from(offset)) {
+                Ok(_) => containers.push((row, offset)),
                 Err(_) => rejected += 1,
             }
             // Only one byte further, because magics can overlap: the bundle's ends with the bytes that it begins with.
             next = offset + 1;
         }
     })?;
-    Ok((hits, rejected))
+    Ok(Hits { containers, rejected, used })
 }

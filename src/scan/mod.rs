@@ -34,7 +34,6 @@ mod host_tests;
 #[cfg(all(test, feature = "cli"))]
 mod tests;
 
-use crate::codec::Limit;
 use crate::error::Result;
 use crate::inventory::File;
 
@@ -50,8 +49,6 @@ pub use strict::offload_binaries;
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Largest decompressed size of a container.
-    pub limit: Limit,
     /// Skips the search by magic: containers that no header leads to are not found.
     pub structure_only: bool,
     /// Hashes every image, which reads all of its bytes.
@@ -71,5 +68,6 @@ impl Options {
 
 /// Lists every container in `source`.
 pub fn scan(source: &dyn Source, options: Options) -> Result<File> {
-    find::find(source, options, None)
+    let budget = images::budget_of(source);
+    find::find(source, source.view().or_budget(&budget), options, None)
 }

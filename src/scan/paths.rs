@@ -9,6 +9,7 @@ use walkdir::WalkDir;
 use super::Options;
 use super::cache::CacheBudget;
 use super::inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
+use crate::bytes::Limits;
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
 use crate::io::Access;
@@ -104,6 +105,7 @@ impl Outcome {
 #[derive(Debug, Clone, Default)]
 pub struct Scanner {
     options: Options,
+    limits: Limits,
     access: Access,
     budget: Option<CacheBudget>,
 }
@@ -111,7 +113,12 @@ pub struct Scanner {
 impl Scanner {
     /// Creates a scanner for inventories that reads files into memory.
     pub fn new(options: Options) -> Self {
-        Scanner { options, access: Access::read(), budget: None }
+        Scanner { options, limits: Limits::default(), access: Access::read(), budget: None }
+    }
+
+    /// Applies these limits to each file.
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Scanner { limits, ..self }
     }
 
     /// Accesses files like this.
@@ -162,7 +169,7 @@ impl Scanner {
 
     fn scan_input(&self, input: &InputPath) -> Vec<Outcome> {
         let path = &input.path;
-        let options = OpenOptions { archives: Archives::All, limit: self.options.limit, access: self.access };
+        let options = OpenOptions { archives: Archives::All, limits: self.limits, access: self.access };
         let mut outcomes = Vec::new();
         let opened = each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice)) {
             Ok(Outcome::Scanned(scanned)) => {

@@ -13,10 +13,8 @@ use object::read::{
 };
 use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 
-use crate::bytes::View;
-
-/// Maximum number of relocations that are kept; a bound for hostile files, far above the number in real wrappers and tables.
-const MAX_RELOCATIONS: usize = 1 << 18;
+use crate::bytes::{Resource, View, text_work};
+use crate::error::Malformed;
 
 /// Destination of a pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,15 +56,23 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
             let Some((offset, size)) = section.file_range() else { continue };
             loaded.push((section.address(), (offset, size)));
             if file.kind() == ObjectKind::Relocatable {
-                for (at, relocation) in section.relocations().filter(|(at, _)| *at < size) {
+                for (at, relocation) in section.relocations() {
+                    // A hostile file may have many sections with the same relocations.
+                    if pointers.charge().is_err() {
+                        break;
+                    }
+                    if at >= size {
+                        continue;
+                    }
                     pointers.add(offset + at, &relocation, |index| file.symbol_by_index(index).ok());
                 }
             }
         }
         let loaded = AddressMap::new(loaded);
-        // A hostile file may have many sections with the same relocations.
-        let limit = usize::try_from(view.size()).unwrap_or(usize::MAX);
-        for (address, relocation) in file.dynamic_relocations().into_iter().flatten().take(limit) {
+        for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            if pointers.charge().is_err() {
+                break;
+            }
             if let Some(place) = loaded.offset(address) {
                 pointers.add(place, &relocation, |index| file.dynamic_symbol_table()?.symbol_by_index(index).ok());
             }
@@ -124,15 +130,17 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         Some(if self.file.is_little_endian() { bytes.rev().fold(0, append) } else { bytes.fold(0, append) })
     }
 
+    /// Charges a relocation.
+    fn charge(&self) -> Result<(), Malformed> {
+        self.view.charge("relocation", Resource::Work, 1)
+    }
+
     fn add<S: ObjectSymbol<'data>>(
         &mut self,
         place: u64,
         relocation: &Relocation,
         symbol: impl FnOnce(SymbolIndex) -> Option<S>,
     ) {
-        if self.relocated.len() == MAX_RELOCATIONS {
-            return;
-        }
         let stored = if relocation.has_implicit_addend() { self.word(place).unwrap_or_default() } else { 0 };
         let addend = stored.wrapping_add_signed(relocation.addend());
         let is_pointer = relocation.kind() == RelocationKind::Absolute;
@@ -150,12 +158,17 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
             },
             _ => return,
         };
-        self.relocated.insert(place, target);
+        let size = size_of::<(u64, PointerTarget<'_>)>() as u64;
+        if self.view.charge("relocation", Resource::Memory, size).is_ok() {
+            self.relocated.insert(place, target);
+        }
     }
 
     fn symbol_target(&self, symbol: &impl ObjectSymbol<'data>, addend: u64) -> PointerTarget<'data> {
         if symbol.is_undefined() || symbol.is_common() {
-            return symbol.name().map_or(PointerTarget::Nothing, PointerTarget::Symbol);
+            let name = symbol.name().ok();
+            let name = name.filter(|name| self.view.charge("symbol", Resource::Work, text_work(name.len())).is_ok());
+            return name.map_or(PointerTarget::Nothing, PointerTarget::Symbol);
         }
         if self.file.kind() != ObjectKind::Relocatable {
             return self.loaded_at(symbol.address().wrapping_add(addend));

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use crate::bytes::View;
-use crate::codec::Limit;
 use crate::error::Malformed;
 use crate::format::{self, Compressed, Contents};
 use crate::parallel::{map_parallel, processors};
@@ -18,41 +17,49 @@ const MAX_BATCH: u64 = 64 << 20;
 /// Minimum decompressed size of a batch. For less, threads cost more than they gain.
 const MIN_BATCH: u64 = 256 << 10;
 
-/// Decompressed containers that have not been used yet, by the offsets of their streams.
+/// Decompressed containers that have not been used yet.
 #[derive(Default)]
-pub struct Prefetch(BTreeMap<u64, Result<Vec<u8>, Malformed>>);
+pub struct Prefetch {
+    /// Results by the offsets of the streams.
+    decompressed: BTreeMap<u64, Result<Vec<u8>, Malformed>>,
+    /// End of the containers that were considered for a batch, and are too small for one.
+    considered: u64,
+}
 
 impl Prefetch {
     /// Decompresses the container at the start of `rest`, the rest of a section, together with those that follow. A
     /// container that no other follows is left to the caller.
-    pub fn fill(&mut self, name: Option<&str>, contents: &Contents<'_>, rest: View<'_>, limit: Limit) {
+    pub fn fill(&mut self, name: Option<&str>, contents: &Contents<'_>, rest: View<'_>) {
         let Contents::Compressed(first) = contents else { return };
-        if self.0.contains_key(&first.stored.start()) {
+        if self.decompressed.contains_key(&first.stored.start()) || rest.start() < self.considered {
             return;
         }
-        self.0.clear();
-        let batch = batch(name, rest, limit);
+        self.decompressed.clear();
+        let batch = batch(name, rest);
         let size: u64 = batch.iter().map(|it| it.full_size).sum();
+        self.considered = batch.last().map_or(0, |last| last.stored.start());
         if batch.len() < 2 || size < MIN_BATCH {
             return;
         }
+        // Charged in the order of the file, and not by the threads.
+        let charged: Vec<&Compressed> = batch.iter().take_while(|it| it.charge().is_ok()).collect();
         let mut decompressed = Vec::new();
-        map_parallel(&batch, processors(), |it| it.decompress(limit), &mut |result| decompressed.push(result));
-        self.0 = batch.iter().map(|it| it.stored.start()).zip(decompressed).collect();
+        map_parallel(&charged, processors(), |it| it.decompress_charged(), &mut |result| decompressed.push(result));
+        self.decompressed = charged.iter().map(|it| it.stored.start()).zip(decompressed).collect();
     }
 
     /// Removes and returns the result for this container, if it was decompressed.
     pub fn take(&mut self, contents: &Contents<'_>) -> Option<Result<Vec<u8>, Malformed>> {
         match contents {
-            Contents::Compressed(compressed) => self.0.remove(&compressed.stored.start()),
+            Contents::Compressed(compressed) => self.decompressed.remove(&compressed.stored.start()),
             Contents::Images(_) => None,
         }
     }
 }
 
 /// The compressed containers at the start of `rest` that are decompressed together.
-fn batch<'data>(name: Option<&'data str>, mut rest: View<'data>, limit: Limit) -> Vec<Compressed<'data>> {
-    let (mut batch, mut left) = (Vec::new(), MAX_BATCH.min(limit.0));
+fn batch<'data>(name: Option<&'data str>, mut rest: View<'data>) -> Vec<Compressed<'data>> {
+    let (mut batch, mut left) = (Vec::new(), MAX_BATCH);
     while let Some(Ok(container)) = format::read_in_section(name, rest)
         && let Contents::Compressed(compressed) = container.contents
         && compressed.full_size <= left
@@ -69,6 +76,7 @@ fn batch<'data>(name: Option<&'data str>, mut rest: View<'data>, limit: Limit) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::{Budget, Limits};
     use crate::codec::{Codec, Compression};
     use crate::content::Content;
     use crate::error::Cause;
@@ -90,8 +98,8 @@ mod tests {
         let (mut prefetch, mut rest) = (Prefetch::default(), View::new(&section));
         for (index, stored) in containers.iter().enumerate() {
             let contents = format::read(rest).unwrap().unwrap().contents;
-            prefetch.fill(None, &contents, rest, Limit::default());
-            assert_eq!(prefetch.0.len(), containers.len() - index, "decompressed once");
+            prefetch.fill(None, &contents, rest);
+            assert_eq!(prefetch.decompressed.len(), containers.len() - index, "decompressed once");
             match prefetch.take(&contents).unwrap() {
                 Ok(bytes) => assert_eq!((bytes, index == 2), (fulls[index].clone(), false)),
                 Err(error) => assert!(index == 2 && matches!(error.cause, Cause::HashMismatch { .. }), "{error}"),
@@ -101,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn single_containers_and_batches_over_the_limit_are_left_to_the_caller() {
-        let (one, _) = container(&vec![1; 300_000]);
-        let two = [&one[..], &one].concat();
-        for (section, limit) in [(&one, Limit::default()), (&two, Limit(500_000))] {
-            let (mut prefetch, view) = (Prefetch::default(), View::new(section));
+    fn single_and_small_containers_and_those_over_the_limit_are_left_to_the_caller() {
+        let ((one, _), (small, _)) = (container(&vec![1; 300_000]), container(&[1; 1000]));
+        for (section, limit) in [(one.clone(), None), (small.repeat(3), None), (one.repeat(2), Some(200_000))] {
+            let budget = Budget::new(Limits { decompressed: limit, factor: 1 }, 0);
+            let (mut prefetch, view) = (Prefetch::default(), View::with_budget(&section, &budget));
             let contents = format::read(view).unwrap().unwrap().contents;
-            prefetch.fill(None, &contents, view, limit);
+            prefetch.fill(None, &contents, view);
             assert!(prefetch.take(&contents).is_none());
         }
     }

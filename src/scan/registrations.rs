@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::Findings;
 use super::pointers::PointerTarget;
 use super::structure::Structure;
-use crate::bytes::View;
+use crate::bytes::{Resource, View};
 use crate::format;
 use crate::inventory::{Wrapper, WrapperTarget};
 
@@ -18,6 +18,12 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
     let mut tried = BTreeMap::new();
     let mut wrappers = Vec::new();
     for found in &structure.wrappers {
+        let name = if let PointerTarget::Symbol(name) = found.target { name.len() } else { 0 };
+        let size = size_of::<Wrapper>() + found.section.name.len() + name;
+        if let Err(error) = view.charge("wrapper", Resource::Memory, size as u64) {
+            findings.errors.push(error);
+            break;
+        }
         let target = match found.target {
             PointerTarget::Nothing => WrapperTarget::Nothing,
             PointerTarget::Symbol(name) => WrapperTarget::Symbol(name.to_owned()),

@@ -9,7 +9,7 @@ use object::read::{File, FileKind, Object, ObjectSection};
 
 use super::pointers::Pointers;
 use super::{image_table, truncated, wrappers};
-use crate::bytes::View;
+use crate::bytes::{Resource, View, text_work};
 use crate::error::Malformed;
 use crate::format::fat_binary_wrapper::{CUDA, HIP};
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
@@ -44,7 +44,7 @@ pub struct Structure<'data> {
     pub images: BTreeMap<u64, u64>,
     /// Defect of a host file that ends before its section headers.
     pub defect: Option<Malformed>,
-    /// Name and range of every section, to report the section of a container.
+    /// Name and range of every section in the order of the file, to report the section of a container.
     names: Vec<(&'data str, Range<u64>)>,
 }
 
@@ -80,7 +80,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         return structure;
     };
     structure.add(&file, view);
-    structure.sections = without_overlaps(structure.sections, Section::range);
+    structure.sort();
     structure
 }
 
@@ -106,7 +106,7 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
             structure.add(&file, slice);
         }
     }
-    structure.sections = without_overlaps(structure.sections, Section::range);
+    structure.sort();
     structure
 }
 
@@ -124,17 +124,9 @@ fn without_overlaps<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -
     sections
 }
 
-/// Maximum length of a section name that is kept, in bytes; each container in the section has a copy.
-const MAX_NAME_SIZE: usize = 1 << 10;
-
 /// Returns the name of a section, or an empty string if it cannot be read.
 fn name<'data>(section: &object::Section<'data, '_>) -> &'data str {
-    section
-        .name_bytes()
-        .ok()
-        .filter(|name| name.len() <= MAX_NAME_SIZE)
-        .and_then(|name| std::str::from_utf8(name).ok())
-        .unwrap_or_default()
+    section.name_bytes().ok().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
 impl Section<'_> {
@@ -157,15 +149,18 @@ impl<'data> Structure<'data> {
             let Some((offset, size)) = section.file_range() else { continue };
             let Ok(bytes) = view.part("section", 0, offset, size) else { continue };
             let name = name(&section);
+            if view.charge("section", Resource::Work, text_work(name.len())).is_err() {
+                break;
+            }
             let has_type = matches!(section.flags(), SectionFlags::Elf { sh_type: offload_binary::SECTION_TYPE, .. });
             if has_type
-                || self.has_name(&section, &SECTIONS, &MACH_O_SECTIONS)
+                || self.has_name(&section, name, &SECTIONS, &MACH_O_SECTIONS)
                 || bundle_section::entry_id(name).is_some()
             {
                 self.sections.push(Section { name: Some(name), view: bytes });
             }
             self.names.push((name, bytes.start()..bytes.start() + size));
-            if self.has_name(&section, &wrappers::SECTIONS, &wrappers::MACH_O_SECTIONS) {
+            if self.has_name(&section, name, &wrappers::SECTIONS, &wrappers::MACH_O_SECTIONS) {
                 wrapper_sections.push((section, offset..offset + size));
             } else if name == image_table::SECTION {
                 tables.push((section, offset..offset + size));
@@ -179,18 +174,29 @@ impl<'data> Structure<'data> {
         let pointers = Pointers::read(file, view, wrapper_sections.iter().chain(&tables).map(|(section, _)| section));
         for (section, range) in wrapper_sections {
             let place = SectionRef { name: name(&section).to_owned(), offset: view.start() + range.start };
-            let left = wrappers::MAX_WRAPPERS - self.wrappers.len();
-            self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers).take(left));
+            self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers));
         }
         for (_, range) in tables {
-            let left = image_table::MAX_IMAGES.saturating_sub(self.images.len());
-            self.images.extend(image_table::read(range, view.start(), &pointers).take(left));
+            self.images.extend(image_table::read(range, view.start(), &pointers));
         }
     }
 
+    /// Sorts what was added by offset.
+    fn sort(&mut self) {
+        self.sections = without_overlaps(std::mem::take(&mut self.sections), Section::range);
+        // An empty section before another at the same offset holds nothing.
+        self.names.retain(|(_, range)| !range.is_empty());
+        self.names.sort_by_key(|(_, range)| range.start);
+    }
+
     /// Returns whether a section has one of these names, which PE files truncate.
-    fn has_name(&self, section: &object::Section<'data, '_>, names: &[&str], mach_o: &[(&str, &str)]) -> bool {
-        let name = name(section);
+    fn has_name(
+        &self,
+        section: &object::Section<'data, '_>,
+        name: &str,
+        names: &[&str],
+        mach_o: &[(&str, &str)],
+    ) -> bool {
         match self.format {
             FileFormat::Pe => {
                 names.iter().any(|known| known[..PE_NAME_SIZE.min(known.len())] == *name || *known == name)
@@ -205,7 +211,8 @@ impl<'data> Structure<'data> {
 
     /// Returns the section that holds this byte of the file.
     pub fn section_at(&self, offset: u64) -> Option<SectionRef> {
-        let (name, range) = self.names.iter().find(|(_, range)| range.contains(&offset))?;
+        let after = self.names.partition_point(|(_, range)| range.start <= offset);
+        let (name, range) = self.names.get(after.checked_sub(1)?).filter(|(_, range)| range.contains(&offset))?;
         Some(SectionRef { name: (*name).to_owned(), offset: range.start })
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::bytes::View;
+use crate::bytes::{Budget, Limits, View};
 use crate::codec::{Codec, Compression};
 use crate::content::Content;
 use crate::format::offload_binary::Version;
@@ -131,7 +131,7 @@ fn compressed_images_have_no_offsets_and_can_be_read_again() {
     assert_eq!(images, [(None, None, Some(11)), (None, None, Some(6))]);
 
     let scan = Scan::new(View::new(&bytes)).unwrap();
-    let read = |image: ImageRef<'_>| image.bytes(Limit::default()).unwrap().to_vec();
+    let read = |image: ImageRef<'_>| image.bytes().unwrap().to_vec();
     assert_eq!(scan.images().map(read).collect::<Vec<_>>(), [b"first image".to_vec(), b"nested".to_vec()]);
     // In any order, and one without the other.
     assert_eq!(scan.images().skip(1).map(read).collect::<Vec<_>>(), [b"nested"]);
@@ -159,7 +159,7 @@ fn a_decompressed_container_is_kept_within_the_budget_until_its_images_are_read(
             cache.put(0, bundle(b"other"));
         }
         let scan = Scan::from_parts(source, file, cache);
-        let read = || scan.images().map(|image| image.bytes(Limit::default()).unwrap().to_vec()).collect::<Vec<_>>();
+        let read = || scan.images().map(|image| image.bytes().unwrap().to_vec()).collect::<Vec<_>>();
         assert_eq!(read(), if is_kept { [b"other"] } else { [b"image"] });
         assert_eq!(read(), [b"image"]);
     }
@@ -170,7 +170,7 @@ fn images_of_one_stream_are_decompressed_once() {
     let bytes = [ccob_of(&bundle(b"one")), ccob_of(&bundle(b"two"))].concat();
     let scan = Scan::with_options(View::new(&bytes), Options::default(), None).unwrap();
     let images: Vec<ImageRef<'_>> = scan.images().collect();
-    let read = |index: usize| images[index].bytes(Limit::default()).unwrap();
+    let read = |index: usize| images[index].bytes().unwrap();
     let (one, again) = (read(0), read(0));
     assert_eq!((&*one, one.as_ptr()), (&b"one"[..], again.as_ptr()));
     // Bytes that are held stay as they are when another image is read.
@@ -182,7 +182,7 @@ fn errors_in_an_image_state_its_offset_in_the_file() {
     let bytes = [b"odd".as_slice(), &offload_binary(b"an image")].concat();
     let scan = Scan::new(View::new(&bytes)).unwrap();
     let image = scan.images().next().unwrap();
-    let (bytes, stored) = (image.bytes(Limit::default()).unwrap(), image.stored_bytes(Limit::default()).unwrap());
+    let (bytes, stored) = (image.bytes().unwrap(), image.stored_bytes().unwrap());
     assert_eq!((&*bytes, bytes.view()), (&b"an image"[..], stored.view()));
     assert_eq!(Some(bytes.view().start()), image.image().offset);
 }
@@ -208,9 +208,10 @@ fn reports_containers_that_cannot_be_decompressed_at_the_invalid_field() {
     let file = scanned(&no_bundle);
     assert_eq!(file.errors[0].offset, 32, "errors in decompressed bytes have the offset of their stream");
 
-    let options = Options { limit: Limit(10), ..Options::default() };
-    let file = scan(&View::new(&good), options).unwrap();
-    assert!(file.errors[0].to_string().contains("exceeds the limit of 10"), "{}", file.errors[0]);
+    let budget = Budget::new(Limits { decompressed: Some(10), factor: 1 }, 0);
+    let file = scan(&View::with_budget(&good, &budget), Options::default()).unwrap();
+    let error = file.errors[0].to_string();
+    assert!(error.contains("exceeds the limit for this file (10 of 10 bytes left)"), "{error}");
 }
 
 /// A COFF object for x86-64 with one section, whose long name is in the string table (PE format, section table).
@@ -280,7 +281,7 @@ fn members_of_archives_are_separate_files() {
 
     let listed = |path: &Path| -> Vec<_> {
         let mut parts = Vec::new();
-        let options = OpenOptions { archives: Archives::All, limit: Limit::default(), access: MAPPED };
+        let options = OpenOptions { archives: Archives::All, limits: Limits::default(), access: MAPPED };
         each_input(path, options, &mut |part| parts.push(part)).unwrap();
         parts
             .into_iter()

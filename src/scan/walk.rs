@@ -34,7 +34,7 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
         }
         match format::read_in_section(name, first_image(rest, &images)) {
             Some(Ok(container)) => {
-                findings.prefetch.fill(name, &container.contents, rest, findings.options.limit);
+                findings.prefetch.fill(name, &container.contents, rest);
                 findings.add(&container, place.as_ref());
                 // No reader accepts a container of size 0, so the walk always advances.
                 rest = rest.from(container.view.size());

@@ -18,9 +18,6 @@ pub const MACH_O_SECTIONS: [(&str, &str); 2] = [CUDA.mach_o_section, HIP.mach_o_
 const MAGICS: [(u32, WrapperKind); 3] =
     [(CUDA.magic, WrapperKind::Cuda), (HIP.magic, WrapperKind::Hip), (HIP_KPACK_MAGIC, WrapperKind::HipSplitByKpack)];
 
-/// Maximum number of wrappers that are read. Real files have some thousands; the bound is for hostile ones.
-pub const MAX_WRAPPERS: usize = 1 << 16;
-
 /// A wrapper as it is stored in the file.
 pub struct StoredWrapper<'data> {
     /// Runtime that it is passed to.

@@ -60,7 +60,7 @@ fn wrap_writes_an_object_that_scan_reads() {
     let (sandbox, mut object) = (sandbox().0, Vec::new());
     wrap::wrap("a", &sandbox.read("a"), &mut object).unwrap();
     let scan = Scan::new(View::new(&object)).unwrap();
-    let images: Vec<_> = scan.images().map(|image| image.bytes(fatbin::Limit::default()).unwrap().to_vec()).collect();
+    let images: Vec<_> = scan.images().map(|image| image.bytes().unwrap().to_vec()).collect();
     assert_eq!(images, [sandbox.read("a")]);
 }
 

@@ -101,7 +101,7 @@ fn lists_every_member_of_a_wheel() {
     let run = sandbox.fatbin("scan --decompressed-limit 1K a.whl");
     assert_eq!(run.status, 2);
     assert!(
-        run.err.contains("a.whl!a/lib/x.hsaco") && run.err.contains("exceeds the limit of 1024 bytes"),
+        run.err.contains("a.whl!a/lib/x.hsaco") && run.err.contains("exceeds the limit of 1024 decompressed bytes"),
         "{}",
         run.err
     );

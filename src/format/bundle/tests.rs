@@ -96,8 +96,8 @@ fn errors_state_field_offset_and_value() {
     let good = sample(1);
     #[rustfmt::skip]
     let defects: [(&str, usize, u64, &str); 5] = [
-        ("no entry",        24, 0, "bundle entry count at 0x18: invalid value 0x0, expected 1 to 4096"),
-        ("absurd count",    24, 1 << 40, "bundle entry count at 0x18: invalid value 0x10000000000, expected 1 to 4096"),
+        ("no entry",        24, 0, "bundle entry count at 0x18: invalid value 0x0, expected at least 1"),
+        ("absurd count",    24, 1 << 40, "bundle entry count at 0x18: offset 32 with size 26388279066624 is out of bounds (233 bytes available)"),
         ("one entry more",  24, 4, "bundle entry id length at 0xdb: offset 227 with size 2338053640979571823 is out of bounds (233 bytes available)"),
         ("offset wraps",    32, u64::MAX, "bundle entry offset at 0x20: offset 18446744073709551615 with size 0 is out of bounds (233 bytes available)"),
         ("id too long",     48, 1 << 63, "bundle entry id length at 0x30: offset 56 with size 9223372036854775808 is out of bounds (233 bytes available)"),

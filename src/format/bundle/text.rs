@@ -20,7 +20,7 @@
 use memchr::memmem;
 
 use super::raw::MAGIC;
-use super::read::{BundleEntry, MOST_ENTRIES};
+use super::read::BundleEntry;
 use crate::bytes::View;
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
@@ -98,7 +98,7 @@ fn between<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<Bu
             return Err(view.malformed("text bundle", start.start, cause));
         };
         // If an editor removed the empty line of an empty file, the markers share a newline.
-        entries.push(entry(view, start, start.end, end.start.max(start.end), &entries)?);
+        entries.push(entry(view, start, start.end, end.start.max(start.end))?);
     }
     Ok(entries)
 }
@@ -109,7 +109,7 @@ fn before<'data>(view: View<'data>, markers: &[Marker<'data>]) -> Result<Vec<Bun
     let mut start = 0;
     for marker in markers {
         // In the proposal, the newline before a marker belongs to the file's last line.
-        entries.push(entry(view, marker, start, marker.line.max(start), &entries)?);
+        entries.push(entry(view, marker, start, marker.line.max(start))?);
         start = marker.end;
     }
     Ok(entries)
@@ -120,15 +120,10 @@ fn entry<'data>(
     marker: &Marker<'data>,
     start: u64,
     end: u64,
-    others: &[BundleEntry],
 ) -> Result<BundleEntry<'data>, Malformed> {
     let id = BundleEntryId::parse(marker.id).ok_or_else(|| {
         view.malformed("bundle entry id", marker.id_at, Cause::BundleEntryId { id: marker.id.to_owned() })
     })?;
-    if others.len() as u64 == MOST_ENTRIES {
-        let cause = Cause::Unexpected { value: MOST_ENTRIES + 1, expected: "at most 4096" };
-        return Err(view.malformed("number of text bundle entries", marker.start, cause));
-    }
     let code_object = view.part("text bundle", marker.start, start, end - start)?;
     Ok(BundleEntry { text: marker.id, id, code_object })
 }

@@ -125,10 +125,3 @@ fn errors_state_invalid_ids() {
         "bundle entry id at 0x26: invalid bundle entry ID \"host-x/../y-z-\", expected <offload kind>-<triple>[-<target id>]"
     );
 }
-
-#[test]
-fn rejects_too_many_entries() {
-    let entries = vec![(HOST, &b""[..]); 4097];
-    let error = parse(&write(&entries, "//").to_vec()).unwrap_err().to_string();
-    assert!(error.starts_with("number of text bundle entries at "), "{error}");
-}

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use super::raw::{Header, TOTAL_SIZE_OFFSET, Version};
 use crate::bytes::View;
 use crate::codec::md5::Md5;
-use crate::codec::{self, Codec, Limit, Stream};
+use crate::codec::{self, Codec, Stream};
 use crate::error::{Cause, Malformed};
 use crate::format::stored_hash::{StoredHash, first_bytes};
 
@@ -75,8 +75,8 @@ impl<'data> Ccob<'data> {
     }
 
     /// Decompresses and verifies the bundle.
-    pub fn decompress(&self, limit: Limit) -> Result<Vec<u8>, Malformed> {
-        let full = codec::decompress(self.codec, self.stored, self.full_size, limit)?;
+    pub fn decompress(&self) -> Result<Vec<u8>, Malformed> {
+        let full = codec::decompress(self.codec, self.stored, self.full_size)?;
         self.hash.verify(&full)?;
         Ok(full)
     }

@@ -6,9 +6,6 @@ use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{DeviceImage, GroupPart, without_nul};
 
-/// Maximum number of entries, a bound for hostile files: more than any tool writes into one container.
-const MOST_ENTRIES: usize = 1 << 16;
-
 /// A checked container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaFatbin<'data> {
@@ -46,10 +43,6 @@ impl<'data> CudaFatbin<'data> {
         let view = view.part("CUDA fatbin size", 8, 0, Header::SIZE + header.size)?;
         let mut entries = Vec::new();
         while rest.size() > 0 {
-            if entries.len() >= MOST_ENTRIES {
-                let cause = Cause::Unexpected { value: header.size, expected: "the size of at most 65536 entries" };
-                return Err(view.malformed("CUDA fatbin size", 8, cause));
-            }
             let (entry, next) = FatbinEntry::read(rest)?;
             match entry.header.kind {
                 // A group with an invalid table is one image of unknown content.

@@ -2,7 +2,7 @@
 
 use super::raw::Header;
 use super::*;
-use crate::codec::{Codec, Compression, Limit, compress};
+use crate::codec::{Codec, Compression, compress};
 use crate::target::nvptx::Suffix;
 
 const PTX: &[u8] = b".version 8.8\n.target sm_100f\n.address_size 64\n";
@@ -261,7 +261,7 @@ fn reads_images_that_are_compressed_as_one() {
     let found = images(&bytes);
     let listed: Vec<_> = found.iter().map(|image| (image.arch.as_deref(), image.codec, image.full_size)).collect();
     assert_eq!(listed, [(Some("sm_90"), Some(Codec::Zstd), Some(15)), (Some("sm_91"), Some(Codec::Zstd), Some(14))]);
-    let contents: Vec<_> = found.iter().map(|image| image.bytes(Limit::default()).unwrap().into_owned()).collect();
+    let contents: Vec<_> = found.iter().map(|image| image.bytes().unwrap().into_owned()).collect();
     assert_eq!(contents, [b"the first image".to_vec(), b"and the second".to_vec()]);
 }
 
@@ -289,7 +289,7 @@ fn rows_of_a_group_have_identifiers_and_options() {
     let found = images(&bytes);
     let archs: Vec<_> = found.iter().map(|image| image.arch.as_deref().unwrap()).collect();
     assert_eq!(archs, ["sm_90", "sm_100", "sm_103"]);
-    assert_eq!(*found[2].bytes(Limit::default()).unwrap(), *b"third");
+    assert_eq!(*found[2].bytes().unwrap(), *b"third");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_group_with_an_invalid_table_is_one_opaque_image() {
         let found = images(&bytes);
         assert_eq!((found.len(), found[0].codec), (1, Some(Codec::Opaque)), "{name}");
         assert_eq!(found[0].arch, None, "{name}");
-        found[0].bytes(Limit::default()).unwrap_err();
+        found[0].bytes().unwrap_err();
     }
 }
 

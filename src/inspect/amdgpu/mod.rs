@@ -11,13 +11,18 @@ use std::collections::{HashMap, HashSet};
 
 use object::{Object, ObjectSymbol};
 
+use super::charge_kernel;
 use super::elf::{Elf, ElfFunction};
 use super::kernel::{Kernel, LocatedKernel};
+use crate::bytes::Resource;
 use crate::error::{Cause, Malformed};
 
 /// Note types and their owners.
 const NT_AMDGPU_METADATA: (&[u8], u32) = (b"AMDGPU", 32);
 const NT_AMD_HSA_METADATA: (&[u8], u32) = (b"AMD", 10);
+
+/// Name of the metadata note in errors.
+const METADATA: &str = "NT_AMDGPU_METADATA";
 
 /// Suffix of the symbol of a kernel descriptor, after the name of the kernel.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
@@ -36,25 +41,33 @@ pub fn kernels(
             *not_inspected = Some(VERSION_2);
         }
         if (owner, note_type) == NT_AMDGPU_METADATA {
-            match metadata::kernels(description.data()) {
+            // Hostile files have any number of headers for one note.
+            let size = metadata::memory_of(description.size());
+            let found = description.charge(METADATA, Resource::Memory, size).and_then(|()| {
+                metadata::kernels(description.data())
+                    .map_err(|error| description.malformed(METADATA, 0, Cause::Described(error.to_string())))
+            });
+            match found {
                 Ok(found) => kernels.extend(found),
-                Err(error) => {
-                    let cause = Cause::Described(error.to_string());
-                    problems.push(description.malformed("NT_AMDGPU_METADATA", 0, cause));
-                }
+                Err(problem) => problems.push(problem),
             }
         }
     }
     if kernels.is_empty() {
         kernels = described_kernels(elf, problems);
     }
+    let is_allowed = |kernel: &Kernel| {
+        let texts = kernel.parameters.iter().filter_map(|it| it.name.as_ref()).map(String::len).sum::<usize>();
+        charge_kernel(elf.view, kernel.name.len() + texts, kernel.parameters.len()).is_ok()
+    };
+    let kernels = kernels.into_iter().take_while(is_allowed);
     let functions: HashMap<&str, ElfFunction<'_>> = elf.functions().into_iter().map(|it| (it.name, it)).collect();
     let located = |kernel: Kernel| {
         let function = functions.get(kernel.name.as_str());
         let code_size = function.map(|function| function.size);
         LocatedKernel { entry: function.map(|function| function.entry), kernel: Kernel { code_size, ..kernel } }
     };
-    kernels.into_iter().map(located).collect()
+    kernels.map(located).collect()
 }
 
 /// Returns the kernels with a descriptor, with the sizes in it.
@@ -62,6 +75,9 @@ fn described_kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Kernel
     let mut kernels = Vec::new();
     let mut known = HashSet::new();
     for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()).filter(ObjectSymbol::is_definition) {
+        if elf.charge_symbol(&symbol).is_err() {
+            break;
+        }
         let Some(name) = symbol.name().ok().and_then(|name| name.strip_suffix(DESCRIPTOR_SUFFIX)) else { continue };
         if !known.insert(name) {
             continue;

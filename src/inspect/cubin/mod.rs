@@ -14,8 +14,10 @@ use std::collections::HashMap;
 
 use object::{Object, ObjectSection};
 
+use super::charge_kernel;
 use super::elf::{Elf, ElfFunction};
 use super::kernel::{ConstantBank, Kernel, LocatedKernel, Parameter};
+use crate::bytes::Resource;
 use crate::error::Malformed;
 
 /// Bit of `st_other` of a function symbol: the function is an entry, which the host can launch. cuobjdump prints it as
@@ -46,6 +48,10 @@ pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKerne
     let banks = constant_banks(elf);
     let mut kernels = Vec::new();
     for function in elf.functions().into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
+        // Any number of symbols may share a name of any length, and with it the attributes.
+        if charge_kernel(elf.view, function.name.len(), 0).is_err() {
+            break;
+        }
         let function_info = function_info.get(&function.number).copied().unwrap_or_default();
         let mut kernel = kernel_of(elf, &function, function_info);
         kernel.constant_banks = banks.get(function.name).cloned().unwrap_or_default();
@@ -107,10 +113,12 @@ fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel,
             info::EIATTR_CBANK_PARAM_SIZE => kernel.parameter_size = Some(attribute.half.into()),
             info::EIATTR_KPARAM_INFO => {
                 let [_, place, layout] = attribute.words()?;
+                charge_parameter(elf)?;
                 kernel.parameters.extend(parameter(place, layout >> 18));
             }
             info::EIATTR_KPARAM_INFO_V2 => {
                 let [_, place, layout] = attribute.words()?;
+                charge_parameter(elf)?;
                 kernel.parameters.extend(parameter(place, layout & 0xffff));
             }
             _ => {}
@@ -119,6 +127,11 @@ fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel,
     });
     // The section lists them from the last to the first.
     kernel.parameters.sort_by_key(|parameter| parameter.offset);
+}
+
+/// Charges a parameter that is kept.
+fn charge_parameter(elf: &Elf<'_>) -> Result<(), Malformed> {
+    elf.view.charge("NVIDIA attribute", Resource::Memory, size_of::<Parameter>() as u64)
 }
 
 /// Decodes a parameter. `place` has an ordinal number and the offset. Textures are passed in another way and have no offset.

@@ -33,7 +33,7 @@ impl Lines {
         unit: Option<&Unit<'_>>,
         program: IncompleteLineProgram<Reader<'_>>,
         sources: &mut KernelSources,
-        budget: &mut ParseBudget,
+        budget: ParseBudget<'_>,
     ) -> Result<(), DwarfError> {
         let header = program.header();
         budget.charge(header.header_length())?;
@@ -51,7 +51,7 @@ impl Lines {
         &mut self,
         dwarf: &Dwarf<'_>,
         sources: &mut KernelSources,
-        budget: &mut ParseBudget,
+        budget: ParseBudget<'_>,
     ) -> Result<(), DwarfError> {
         let size = dwarf.debug_line.reader().len();
         let mut offset = 0;
@@ -73,7 +73,7 @@ fn rows(
     unit: Option<&Unit<'_>>,
     program: IncompleteLineProgram<Reader<'_>>,
     sources: &mut KernelSources,
-    budget: &mut ParseBudget,
+    budget: ParseBudget<'_>,
 ) -> Result<(), DwarfError> {
     let mut rows = program.rows();
     let mut kernel = None;
@@ -102,10 +102,10 @@ pub fn file_name(
     unit: Option<&Unit<'_>>,
     header: &LineProgramHeader<Reader<'_>>,
     index: u64,
-    budget: &mut ParseBudget,
+    budget: ParseBudget<'_>,
 ) -> Result<Option<String>, DwarfError> {
     let Some(file) = header.file(index) else { return Ok(None) };
-    let mut string = |value| -> Result<String, DwarfError> {
+    let string = |value| -> Result<String, DwarfError> {
         let reader = match unit {
             Some(unit) => dwarf.attr_string(unit, value)?,
             None => dwarf.attr_line_string(value)?,
@@ -113,7 +113,7 @@ pub fn file_name(
         text(&reader, budget)
     };
     let mut path = string(file.path_name())?;
-    let directory = file.directory(header).map(&mut string).transpose()?;
+    let directory = file.directory(header).map(string).transpose()?;
     let unit_directory = unit.and_then(|unit| unit.comp_dir.clone());
     let unit_directory = unit_directory.map(|directory| text(&directory, budget)).transpose()?;
     for directory in directory.into_iter().chain(unit_directory) {

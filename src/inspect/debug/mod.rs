@@ -18,7 +18,6 @@ use gimli::{DwarfSections, SectionId};
 
 use super::elf::Elf;
 use super::kernel::{LocatedKernel, SourceLine};
-use crate::codec::Limit;
 use crate::error::{Cause, Malformed};
 use budget::{DwarfError, ParseBudget};
 use sections::DebugSection;
@@ -108,12 +107,12 @@ const READ: [SectionId; 9] = [
 ];
 
 /// Reads the debug information of a file and sets the source line of each kernel.
-pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], limit: Limit, problems: &mut Vec<Malformed>) -> DebugInfo {
+pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], problems: &mut Vec<Malformed>) -> DebugInfo {
     let mut load = |id| {
         if !READ.contains(&id) {
             return DebugSection::default();
         }
-        sections::load(elf, id, limit).unwrap_or_else(|problem| {
+        sections::load(elf, id).unwrap_or_else(|problem| {
             problems.push(problem);
             DebugSection::default()
         })
@@ -122,9 +121,9 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], limit: Limit, problems
     let mut dwarf = sections.borrow(|section| section.reader(sections::endian(elf)));
     let mut sources = KernelSources::new(kernels.iter().filter_map(|found| found.entry));
     let mut debug = DebugInfo::default();
-    let mut budget = ParseBudget::new(elf.view.size());
-    let read = units::read(&mut dwarf, &mut debug, &mut sources, &mut budget);
-    problems.extend(read.err().map(|error| malformed(elf, &error)));
+    let budget = ParseBudget(elf.view);
+    let read = units::read(&mut dwarf, &mut debug, &mut sources, budget);
+    problems.extend(read.err().map(|error| malformed(elf, error)));
     for found in kernels {
         found.kernel.source = found.entry.and_then(|entry| sources.known.get(&entry).cloned().flatten());
     }
@@ -133,7 +132,11 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], limit: Limit, problems
 
 /// Converts an error of `gimli`, which does not know files, to an error about the section that refers to all others. A section
 /// with an offset beyond the end of the file is a problem of its own.
-fn malformed(elf: &Elf<'_>, error: &DwarfError) -> Malformed {
+fn malformed(elf: &Elf<'_>, error: DwarfError) -> Malformed {
+    let error = match error {
+        DwarfError::Malformed(error) => error,
+        DwarfError::BudgetExhausted(malformed) => return malformed,
+    };
     let stored = |name: &&str| elf.bytes(&elf.section(name)?).ok();
     let section = [".debug_info", ".debug_line"].iter().find_map(stored);
     section.unwrap_or(elf.view).malformed("debug information", 0, Cause::Described(error.to_string()))

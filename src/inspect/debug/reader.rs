@@ -11,7 +11,7 @@ pub type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
 pub type Unit<'a> = gimli::Unit<Reader<'a>>;
 
 /// Reads a string of the file.
-pub fn text(reader: &Reader<'_>, budget: &mut ParseBudget) -> Result<String, DwarfError> {
-    budget.charge(reader.len())?;
+pub fn text(reader: &Reader<'_>, budget: ParseBudget<'_>) -> Result<String, DwarfError> {
+    budget.charge_text(reader.len())?;
     Ok(reader.to_string_lossy()?.into_owned())
 }

@@ -11,7 +11,8 @@ use object::elf;
 use object::read::elf::ElfSection64;
 use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFlags, RelocationTarget};
 
-use crate::codec::{self, Codec, Limit};
+use crate::bytes::{Resource, View};
+use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
 use crate::inspect::elf::Elf;
 
@@ -73,23 +74,23 @@ impl<'data> DebugSection<'data> {
 }
 
 /// Loads a section; empty if the file does not have it.
-pub fn load<'data>(elf: &Elf<'data>, id: SectionId, limit: Limit) -> Result<DebugSection<'data>, Malformed> {
+pub fn load<'data>(elf: &Elf<'data>, id: SectionId) -> Result<DebugSection<'data>, Malformed> {
     // Sections in GNU's old compressed format have a name of their own.
     let old_name = id.name().replacen(".debug_", ".zdebug_", 1);
     let Some(section) = elf.section(id.name()).or_else(|| elf.section(&old_name)) else {
         return Ok(DebugSection::default());
     };
-    Ok(DebugSection { bytes: bytes(elf, &section, limit)?, relocations: relocations(elf, &section) })
+    Ok(DebugSection { bytes: bytes(elf, &section)?, relocations: relocations(elf, &section) })
 }
 
-/// Calls `visit` with the decompressed bytes of each compressed section. `limit` applies to all of them together, because a
-/// hostile file may have any number of headers for one section.
-pub fn for_each_compressed(elf: &Elf<'_>, limit: Limit, visit: &mut dyn FnMut(&[u8])) -> Result<(), Malformed> {
-    let mut left = limit;
+/// Calls `visit` with the decompressed bytes of each compressed section.
+pub fn for_each_compressed(
+    elf: &Elf<'_>,
+    visit: &mut dyn FnMut(View<'_>) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
     for section in elf.file.sections() {
-        if let Cow::Owned(decompressed) = bytes(elf, &section, left)? {
-            left = Limit(left.0 - decompressed.len() as u64);
-            visit(&decompressed);
+        if let Cow::Owned(decompressed) = bytes(elf, &section)? {
+            visit(elf.view.derived(&decompressed))?;
         }
     }
     Ok(())
@@ -98,7 +99,6 @@ pub fn for_each_compressed(elf: &Elf<'_>, limit: Limit, visit: &mut dyn FnMut(&[
 fn bytes<'data>(
     elf: &Elf<'data>,
     section: &ElfSection64<'data, '_, Endianness>,
-    limit: Limit,
 ) -> Result<Cow<'data, [u8]>, Malformed> {
     let stored = elf.bytes(section)?;
     let host_file = |error: object::Error| stored.malformed("debug section", 0, Cause::ObjectFile(error));
@@ -110,11 +110,12 @@ fn bytes<'data>(
         _ => return Err(stored.malformed("debug section", 0, Cause::UnsupportedCodec { codec: "unknown" })),
     };
     let stream = elf.view.part("compressed debug section", 0, range.offset, range.compressed_size)?;
-    codec::decompress(codec, stream, range.uncompressed_size, limit).map(Cow::Owned)
+    codec::decompress(codec, stream, range.uncompressed_size).map(Cow::Owned)
 }
 
 fn relocations(elf: &Elf<'_>, section: &ElfSection64<'_, '_, Endianness>) -> Relocations {
     let machine = elf.machine();
+    let charged = section.relocations().take_while(|_| elf.view.charge("relocation", Resource::Work, 1).is_ok());
     let one = |(offset, relocation): (u64, object::Relocation)| {
         let RelocationFlags::Elf { r_type, .. } = relocation.flags() else { return None };
         let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
@@ -123,7 +124,7 @@ fn relocations(elf: &Elf<'_>, section: &ElfSection64<'_, '_, Endianness>) -> Rel
         let adds = relocation.has_implicit_addend();
         Some((usize::try_from(offset).ok()?, Relocated { value, adds }))
     };
-    Relocations(section.relocations().filter_map(one).collect())
+    Relocations(charged.filter_map(one).collect())
 }
 
 /// Returns the byte order as `gimli`'s type.

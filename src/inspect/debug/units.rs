@@ -15,7 +15,7 @@ pub fn read(
     dwarf: &mut Dwarf<'_>,
     debug: &mut DebugInfo,
     sources: &mut KernelSources,
-    budget: &mut ParseBudget,
+    budget: ParseBudget<'_>,
 ) -> Result<(), DwarfError> {
     charge_abbreviations(dwarf, budget)?;
     dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
@@ -40,7 +40,7 @@ pub fn read(
 
 /// Charges the cost of all abbreviation tables in advance. `gimli` parses each table from the offset in a unit to its end, so
 /// overlapping tables cost more than the bytes of the section.
-fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: &mut ParseBudget) -> Result<(), DwarfError> {
+fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<(), DwarfError> {
     let mut known = HashSet::new();
     let mut headers = dwarf.units();
     while let Some(header) = headers.next()? {
@@ -69,14 +69,14 @@ fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: &mut ParseBudget) -> Result<(
     Ok(())
 }
 
-fn compile_unit(dwarf: &Dwarf<'_>, unit: &Unit<'_>, budget: &mut ParseBudget) -> Result<CompileUnit, DwarfError> {
+fn compile_unit(dwarf: &Dwarf<'_>, unit: &Unit<'_>, budget: ParseBudget<'_>) -> Result<CompileUnit, DwarfError> {
     let mut entries = unit.entries();
     let producer = match entries.next_dfs()? {
         Some(root) => root.attr_value(gimli::DW_AT_producer),
         None => None,
     };
     let producer = producer.and_then(|value| dwarf.attr_string(unit, value).ok());
-    let mut text = |reader: Option<&Reader<'_>>| -> Result<Option<String>, DwarfError> {
+    let text = |reader: Option<&Reader<'_>>| -> Result<Option<String>, DwarfError> {
         let text = reader.map(|reader| text(reader, budget)).transpose()?;
         Ok(text.filter(|text| !text.is_empty()))
     };
@@ -94,7 +94,7 @@ fn functions<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
     sources: &mut KernelSources,
-    budget: &mut ParseBudget,
+    budget: ParseBudget<'_>,
 ) -> Result<bool, DwarfError> {
     let mut is_full = false;
     let mut entries = unit.entries();
@@ -126,7 +126,7 @@ fn declaration<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
     entry: &DebuggingInformationEntry<Reader<'a>>,
-    budget: &mut ParseBudget,
+    budget: ParseBudget<'_>,
 ) -> Result<Option<SourceLine>, DwarfError> {
     let mut entry = entry.clone();
     for _ in 0..MAX_REFERENCES {
@@ -154,6 +154,7 @@ mod tests {
     use gimli::{DwarfSections, RunTimeEndian, SectionId};
 
     use super::*;
+    use crate::bytes::{Budget, Limits, View};
     use crate::inspect::debug::sections::DebugSection;
 
     /// Reads these sections with the budget of a small file.
@@ -161,9 +162,10 @@ mod tests {
         let section = |id| sections.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, bytes)| bytes);
         let Ok(loaded) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(DebugSection::of(section(id))));
         let mut dwarf = loaded.borrow(|section| section.reader(RunTimeEndian::Little));
+        let budget = Budget::new(Limits::default(), 0);
         let mut debug = DebugInfo::default();
         let mut sources = KernelSources::new([0].into_iter());
-        (read(&mut dwarf, &mut debug, &mut sources, &mut ParseBudget::new(0)), debug)
+        (read(&mut dwarf, &mut debug, &mut sources, ParseBudget(View::with_budget(&[], &budget))), debug)
     }
 
     /// A unit of version 4 with one entry of the first abbreviation.
@@ -175,11 +177,11 @@ mod tests {
     #[test]
     fn stops_at_overlapping_abbreviation_tables() {
         // Abbreviations for compile units without attributes, and for each a unit whose table begins there.
-        let count = 2000_u32;
+        let count = 3000_u32;
         let table: Vec<u8> = (0..count).flat_map(|_| [1, 0x11, 0, 0, 0]).chain([0]).collect();
         let units: Vec<u8> = (0..count).flat_map(|number| unit(number * 5, &[1])).collect();
         let (result, debug) = read_sections(&[(SectionId::DebugAbbrev, &table), (SectionId::DebugInfo, &units)]);
-        assert!(matches!(result, Err(DwarfError::BudgetExhausted)));
+        assert!(matches!(result, Err(DwarfError::BudgetExhausted(_))));
         assert!(debug.units.is_empty());
         let one = [(SectionId::DebugAbbrev, &[1, 0x11, 0, 0, 0, 0][..]), (SectionId::DebugInfo, &unit(0, &[1]))];
         let (result, debug) = read_sections(&one);
@@ -211,6 +213,6 @@ mod tests {
             "{:?}",
             result.err().map(|error| error.to_string())
         );
-        assert!(matches!(read_units(1000).0, Err(DwarfError::BudgetExhausted)));
+        assert!(matches!(read_units(2000).0, Err(DwarfError::BudgetExhausted(_))));
     }
 }

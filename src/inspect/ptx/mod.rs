@@ -9,16 +9,20 @@ mod variable;
 
 use std::collections::{HashMap, HashSet};
 
-use super::Inspection;
 use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
-use crate::bytes::View;
+use super::{Inspection, charge_kernel};
+use crate::bytes::{Resource, View};
+use crate::error::Malformed;
 use function::PtxFunction;
 use lexer::{Lexer, Token};
 use variable::{Tokens, Variable, place};
 
 /// Number of threads in lockstep; PTX defines it as `WARP_SZ`, with value 32.
 const WARP_SIZE: u64 = 32;
+
+/// Steps of work for looking up a name among the functions and variables.
+const NAME_WORK: u64 = 4;
 
 /// Inspects PTX text.
 pub fn inspect(view: View<'_>) -> Inspection {
@@ -31,9 +35,10 @@ pub fn inspect(view: View<'_>) -> Inspection {
     } else {
         DebugLevel::None
     };
-    let kernels = module.functions.iter().filter(|function| function.is_entry).map(|function| module.kernel(function));
+    let entries = module.functions.iter().filter(|function| function.is_entry);
+    let kernels = entries.map_while(|function| module.kernel(view, function).ok());
     let found = kernels.map(|kernel| LocatedKernel { kernel, entry: None }).collect();
-    Inspection::from_kernels(found, DebugInfo { level, units: Vec::new() }, Vec::new())
+    Inspection::from_kernels(view, found, DebugInfo { level, units: Vec::new() }, Vec::new())
 }
 
 /// Declarations in a PTX module.
@@ -91,14 +96,16 @@ impl<'text> PtxModule<'text> {
         }
     }
 
-    fn kernel(&self, function: &PtxFunction<'text>) -> Kernel {
+    fn kernel(&self, view: View<'_>, function: &PtxFunction<'text>) -> Result<Kernel, Malformed> {
         let (parameters, parameter_size) = function.parameters();
         let located = function.location.and_then(|(file, line)| Some((self.files.get(&file)?, line)));
         let product = |dimensions: [u64; 3]| dimensions.iter().try_fold(1_u64, |all, &one| all.checked_mul(one));
-        Kernel {
+        let texts = function.name.len() + located.map_or(0, |(file, _)| file.len());
+        charge_kernel(view, texts, parameters.len())?;
+        Ok(Kernel {
             name: function.name.to_owned(),
             max_registers: function.max_registers,
-            shared: Some(self.shared_of(function)),
+            shared: Some(self.shared_of(view, function)?),
             parameters,
             parameter_size: Some(parameter_size),
             wave_size: Some(WARP_SIZE),
@@ -107,14 +114,16 @@ impl<'text> PtxModule<'text> {
             min_blocks: function.min_blocks,
             source: located.map(|(file, line)| SourceLine { file: (*file).to_owned(), line }),
             ..Default::default()
-        }
+        })
     }
 
     /// Returns the size of the shared memory of a kernel and of all functions that it calls, counting each variable once.
     /// ptxas lays the variables out in the order of their declarations, followed by dynamic shared memory.
-    fn shared_of(&self, kernel: &PtxFunction<'text>) -> u64 {
+    fn shared_of(&self, view: View<'_>, kernel: &PtxFunction<'text>) -> Result<u64, Malformed> {
         let (mut open, mut seen, mut used) = (vec![kernel], HashSet::from([kernel.name]), Vec::new());
         while let Some(function) = open.pop() {
+            let names = function.names.len() + function.shared.len();
+            view.charge("PTX function", Resource::Work, NAME_WORK * names as u64 + 1)?;
             used.extend(&function.shared);
             for name in function.names.iter().filter(|name| seen.insert(name)) {
                 open.extend(self.by_name.get(name).map(|&number| &self.functions[number]));
@@ -123,7 +132,7 @@ impl<'text> PtxModule<'text> {
         }
         // A name is a slice of the text at the declaration of its variable, so its address gives the order.
         used.sort_by_key(|variable| (variable.size == 0, variable.name.as_ptr().addr()));
-        used.iter().fold(0, |end, variable| place(end, variable).saturating_add(variable.size))
+        Ok(used.iter().fold(0, |end, variable| place(end, variable).saturating_add(variable.size)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Data that follows the first bundle of a file, which unbundling one file ignores.
 
-use crate::codec::Limit;
 use crate::format::bundle::FileType;
 use crate::format::bundle_file::BundleReader;
 use crate::io::Input;
@@ -16,8 +15,8 @@ pub struct FollowingData {
 
 /// Finds the data after the first bundle of a file. Returns `None` where only padding follows, or the file does not begin
 /// with a bundle. Only indexes are read.
-pub fn following_data(input: &Input, file_type: Option<FileType>, limit: Limit) -> Option<FollowingData> {
-    let reader = BundleReader::of_input(input, file_type, limit);
+pub fn following_data(input: &Input, file_type: Option<FileType>) -> Option<FollowingData> {
+    let reader = BundleReader::of_input(input, file_type);
     let offset = reader.read().ok()??.next_at?;
     let rest = BundleReader { view: reader.view.from(offset - reader.view.start()), ..reader };
     let mut bundles = 0;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use super::error::{BundleError, Result};
 use crate::archive::{ArchiveFormat, MemberContent};
 use crate::bytes::View;
-use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::bundle::{BundleForm, FileType};
 use crate::format::bundle_file::{BundleFile, BundleReader};
@@ -53,7 +52,7 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&BundleMember) -> Result
         let path = PathBuf::from(format!("{}!{name}", input.path().display()));
         match member.content {
             // Offsets in errors count from the start of the member.
-            MemberContent::Here(view) => visit(&BundleMember { path, name, input, view: View::new(view.data()) })?,
+            MemberContent::Here(view) => visit(&BundleMember { path, name, input, view: view.derived(view.data()) })?,
             MemberContent::Elsewhere(relative) => {
                 let directory = input.path().parent().unwrap_or(Path::new(""));
                 let own = Input::open_file(directory.join(relative), input.access())?;
@@ -68,8 +67,8 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&BundleMember) -> Result
 
 impl BundleMember<'_> {
     /// Calls `visit` with every bundle of the member, in its order; returns their number.
-    pub fn each_bundle(&self, limit: Limit, visit: &mut dyn FnMut(BundleFile<'_>) -> Result<()>) -> Result<usize> {
-        let reader = BundleReader { view: self.view, input: Some(self.input), file_type: None, limit };
+    pub fn each_bundle(&self, visit: &mut dyn FnMut(BundleFile<'_>) -> Result<()>) -> Result<usize> {
+        let reader = BundleReader { view: self.view, input: Some(self.input), file_type: None };
         reader.each(&BundleError::at(&self.path, None), visit)
     }
 }

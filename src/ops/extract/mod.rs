@@ -20,7 +20,7 @@ use super::filter::{self, FilterError, FilterResult, ImageFilter, target};
 use crate::error::{Error, Result};
 use crate::inventory::NestedImage;
 use crate::io::Output;
-use crate::scan::{self, ScannedFile};
+use crate::scan::ScannedFile;
 use job::{ExtractJob, total_size, write};
 use names::file_names;
 
@@ -40,8 +40,6 @@ pub struct ExtractOptions {
     pub index: Option<&'static str>,
     /// Extracts compressed images as they are stored.
     pub stored: bool,
-    /// Options of the scan that found the images.
-    pub scan: scan::Options,
 }
 
 /// Output of `extract`.
@@ -102,7 +100,7 @@ pub fn extract(
     options: &ExtractOptions,
     observer: &mut dyn ExtractObserver,
 ) -> Result<ExtractResult, ExtractError> {
-    let FilterResult { images, failed, unknown } = filter::apply(&options.filter, files, options.scan)?;
+    let FilterResult { images, failed, unknown } = filter::apply(&options.filter, files)?;
     let mut refused: Vec<ExtractError> = failed.into_iter().map(ExtractError::from).collect();
     let (jobs, scrambled) = ExtractJob::plan(files, images, options, &mut refused);
     let path = |file: usize| PathBuf::from(&files[file].file().path);

@@ -10,7 +10,7 @@ use crate::format::ImageKind;
 use crate::inspect;
 use crate::inventory::NestedImage;
 use crate::ops::image_bytes::inspect_with;
-use crate::scan::{ImageRef, Options, ScannedFile};
+use crate::scan::{ImageRef, ScannedFile};
 
 /// A device image of one of several files.
 #[derive(Debug, Clone)]
@@ -33,11 +33,7 @@ pub struct FilterResult<'a> {
 }
 
 /// Returns the images that `filter` accepts. A predicate that no accepted image meets is an error.
-pub fn apply<'a>(
-    filter: &ImageFilter,
-    files: &'a [ScannedFile],
-    options: Options,
-) -> Result<FilterResult<'a>, FilterError> {
+pub fn apply<'a>(filter: &ImageFilter, files: &'a [ScannedFile]) -> Result<FilterResult<'a>, FilterError> {
     let mut result = FilterResult::default();
     let mut images = Vec::new();
     for (file, scanned) in files.iter().enumerate() {
@@ -46,7 +42,7 @@ pub fn apply<'a>(
     let mut candidates: Vec<FilterCandidate<'_>> = images.iter().map(candidate).collect();
     if filter.kernels().next().is_some() {
         for (images, candidates) in by_file(&images).zip(by_file_mut(&images, &mut candidates)) {
-            match_kernels(filter, &files[images[0].file], images, candidates, options, &mut result);
+            match_kernels(filter, &files[images[0].file], images, candidates, &mut result);
         }
     }
     if let Err(error) = filter.check(&candidates) {
@@ -87,7 +83,6 @@ fn match_kernels<'f>(
     scanned: &ScannedFile,
     images: &[FoundImage<'_>],
     candidates: &mut [FilterCandidate<'f>],
-    options: Options,
     result: &mut FilterResult<'_>,
 ) {
     let path = Path::new(&scanned.file().path);
@@ -103,7 +98,7 @@ fn match_kernels<'f>(
             continue;
         }
         let image: ImageRef<'_> = reader.image(found.nested.clone());
-        let inspection = inspect_with(&image, options, inspect::kernels);
+        let inspection = inspect_with(&image, inspect::kernels);
         let kernels = &inspection.kernels;
         let met = filter.kernels().filter(|pattern| kernels.iter().any(|kernel| pattern.matches(kernel)));
         candidate.kernels = Some(met.collect());

@@ -9,7 +9,7 @@ use crate::ops::{self, BundleError, Explain, UnbundleOptions};
 pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, trace: &mut Explain) -> Result<()> {
     let mut done = || {
         if settings.check_archive {
-            ops::check_archive(input, options.limit)?;
+            ops::check_archive(input)?;
         }
         if settings.verbose {
             ops::member_decompression_stats(input, &mut |size, figures| {

@@ -7,7 +7,6 @@ use super::environment::Settings;
 use super::request::{BundlerAction, Request};
 use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy, verbose, write_stderr};
 use crate::cli::access;
-use crate::codec::Limit;
 use crate::format::bundle::{BundleForm, FileType};
 use crate::io::Input;
 use crate::ops::{self, BundleError, BundleInput, BundleOptions, FollowingData, RequestedTarget, UnbundleOptions};
@@ -91,7 +90,6 @@ impl Runner<'_> {
             allow_missing: settings.allow_missing,
             rules: KindRules { hip_openmp: settings.hip_openmp },
             only_first: true,
-            limit: Limit::default(),
         };
         let mut trace = |_: &Path, found: &str, requested: &str, verdict: &_| {
             if settings.trace {
@@ -107,7 +105,7 @@ impl Runner<'_> {
             BundleError::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
             other => errors::format_bundle_error(&other),
         })?;
-        if let Some(following) = ops::following_data(input, Some(self.file_type), Limit::default()) {
+        if let Some(following) = ops::following_data(input, Some(self.file_type)) {
             self.diagnostics.warning(&ignored(input.path(), following));
         }
         Ok(())
@@ -123,7 +121,7 @@ impl Runner<'_> {
         };
         // The type of an input that is called an archive is detected from its content.
         let file_type = Some(self.file_type).filter(|file_type| file_type.form != BundleForm::Archive);
-        ops::list(input, file_type, Limit::default(), list).map_err(|error| errors::format_bundle_error(&error))?;
+        ops::list(input, file_type, list).map_err(|error| errors::format_bundle_error(&error))?;
         Ok(ids)
     }
 

@@ -7,7 +7,6 @@ use super::image_argument::ImageArgument;
 use super::{Result, create, format_error, open, stem};
 use crate::archive;
 use crate::cli::dropin::diagnostics::Diagnostics;
-use crate::codec::Limit;
 use crate::error::Error;
 use crate::format::offload_binary::{OffloadBinaryEntry, image_kind_name};
 use crate::format::{DeviceImage, ImageKind};
@@ -69,7 +68,8 @@ fn parts_with_binaries(input: &Path) -> Result<Vec<InputSlice>> {
     let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), format_error(&error)))?;
     let mut parts = Ok(Vec::new());
     // The tool supports static libraries and no other archives.
-    let options = OpenOptions { archives: Archives::Libraries, limit: Limit(0), access: opened.access() };
+    let options =
+        OpenOptions { archives: Archives::Libraries, limits: crate::bytes::Limits::default(), access: opened.access() };
     scan::expand_input(opened, input, options, &mut |part| {
         let Ok(known) = &mut parts else { return };
         let part = part.map_err(|error| member_error(&error, input));

@@ -17,7 +17,6 @@ use super::matching::{check_entries, serves};
 use super::stream::each_piece_of;
 use super::{Explain, UnbundleOptions, commit_all};
 use crate::archive;
-use crate::codec::Limit;
 use crate::error::{self, Error};
 use crate::format::bundle_file::{BundleFile, FileEntry, Location, extract_host};
 use crate::io::{Input, Output, Sink};
@@ -28,7 +27,7 @@ use crate::target::{BundleEntryId, compatibility};
 
 /// Rejects an archive that contains a bundle with target IDs that exclude each other, because code for both would be
 /// selected for one device.
-pub fn check_archive(input: &Input, limit: Limit) -> Result<()> {
+pub fn check_archive(input: &Input) -> Result<()> {
     each_member(input, &mut |member| {
         let check = &mut |bundle: BundleFile<'_>| {
             let ids: Vec<&str> = bundle.entries.iter().map(|entry| entry.id.as_str()).collect();
@@ -37,7 +36,7 @@ pub fn check_archive(input: &Input, limit: Limit) -> Result<()> {
                 None => Ok(()),
             }
         };
-        member.each_bundle(limit, check).map(|_| ())
+        member.each_bundle(check).map(|_| ())
     })
 }
 
@@ -106,7 +105,7 @@ fn collect(
         available: BTreeSet::new(),
     };
     each_member(input, &mut |member| {
-        member.each_bundle(options.limit, &mut |bundle| collection.add(member, &bundle, explain)).map(|_| ())
+        member.each_bundle(&mut |bundle| collection.add(member, &bundle, explain)).map(|_| ())
     })?;
     let Collection { archives, available, .. } = collection;
     let targets = options.targets.iter().zip(&archives);

@@ -12,7 +12,6 @@ pub use archive::check_archive;
 use super::CompressionStats;
 use super::error::{BundleError, Result};
 use super::members::is_archive;
-use crate::codec::Limit;
 use crate::format::bundle::FileType;
 use crate::io::{Input, Output};
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
@@ -31,8 +30,6 @@ pub struct UnbundleOptions {
     pub rules: KindRules,
     /// Ignores data after the first bundle of a file that is not an archive, instead of failing.
     pub only_first: bool,
-    /// Limit on the size of decompressed bytes.
-    pub limit: Limit,
 }
 
 /// A requested target: the ID of an entry, or one that the entry serves, and the output.

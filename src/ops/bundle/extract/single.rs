@@ -22,7 +22,7 @@ pub fn unbundle_file(
     explain: &mut Explain,
     moved: &mut dyn FnMut(u64),
 ) -> Result<Option<CompressionStats>> {
-    let reader = BundleReader::of_input(input, options.file_type, options.limit);
+    let reader = BundleReader::of_input(input, options.file_type);
     let fail = BundleError::at(input.path(), options.file_type);
     let Some(bundle) = reader.read().map_err(&fail)? else {
         return if options.allow_missing {

@@ -4,24 +4,91 @@
 //! distance from the start of the file, so that errors state offsets that can be looked up in a hex editor, however
 //! deeply the view is nested. Reading a field touches only its page: a view of a mapped gigabyte costs nothing until it
 //! is read.
+//!
+//! A view of an input has the [`Budget`] of that input. Reading a field charges a step of work, and a string a step for
+//! every eight bytes.
+
+mod budget;
+
+pub use budget::{Budget, Limits, MAX_NESTING, Resource};
+
+use std::fmt;
 
 use crate::error::{Cause, Malformed};
 
-/// Maximum length of a string. Without a limit, a hostile file could point a thousand entries to one endless string,
-/// and the reader would walk it a thousand times; the longest real strings list symbols and have a few kilobytes.
-pub const LONGEST_STRING: usize = 1 << 20;
-
-/// A range of bytes of a file and its offset in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A range of bytes of a file, its offset in the file, and the budget for reading the file.
+#[derive(Clone, Copy)]
 pub struct View<'data> {
     data: &'data [u8],
     start: u64,
+    budget: Option<&'data Budget>,
 }
 
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("View").field("start", &self.start).field("data", &self.data).finish()
+    }
+}
+
+/// Views are equal if they are of the same bytes at the same offset.
+impl PartialEq for View<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.start, self.data) == (other.start, other.data)
+    }
+}
+
+impl Eq for View<'_> {}
+
 impl<'data> View<'data> {
-    /// Creates a view of a whole file.
+    /// Creates a view of a whole file without a budget: for bytes that the program itself has written.
     pub fn new(data: &'data [u8]) -> Self {
-        View { data, start: 0 }
+        View { data, start: 0, budget: None }
+    }
+
+    /// Creates a view of a whole file that charges `budget`.
+    pub fn with_budget(data: &'data [u8], budget: &'data Budget) -> Self {
+        View { data, start: 0, budget: Some(budget) }
+    }
+
+    /// Creates a view of bytes that were decompressed from this view, or copied from it. Their offsets start at 0.
+    pub fn derived<'a>(&self, data: &'a [u8]) -> View<'a>
+    where
+        'data: 'a,
+    {
+        View { data, start: 0, budget: self.budget }
+    }
+
+    /// Returns this view with a budget, unless it has one.
+    pub fn or_budget<'a>(self, budget: &'a Budget) -> View<'a>
+    where
+        'data: 'a,
+    {
+        View { budget: self.budget.or(Some(budget)), ..self }
+    }
+
+    /// Returns the same bytes with another budget.
+    pub fn charging<'a>(self, budget: &'a Budget) -> View<'a>
+    where
+        'data: 'a,
+    {
+        View { budget: Some(budget), ..self }
+    }
+
+    /// Returns the budget for reading the file.
+    pub fn budget(&self) -> Option<&'data Budget> {
+        self.budget
+    }
+
+    /// Charges an amount of a resource, for reading the field `field` at the start of this view.
+    pub fn charge(&self, field: &'static str, resource: Resource, amount: u64) -> Result<(), Malformed> {
+        self.charge_at(field, 0, resource, amount)
+    }
+
+    fn charge_at(&self, field: &'static str, offset: u64, resource: Resource, amount: u64) -> Result<(), Malformed> {
+        match self.budget {
+            Some(budget) => budget.charge(resource, amount).map_err(|cause| self.malformed(field, offset, cause)),
+            None => Ok(()),
+        }
     }
 
     /// Returns the bytes, borrowed for as long as the file is.
@@ -82,11 +149,11 @@ impl<'data> View<'data> {
         self.array(field, offset).map(u64::from_le_bytes)
     }
 
-    /// Reads the NUL-terminated UTF-8 string at `offset`, to which the field `field` at `stated_at` points. A string of
-    /// more than [`LONGEST_STRING`] bytes counts as unterminated.
+    /// Reads the NUL-terminated UTF-8 string at `offset`, to which the field `field` at `stated_at` points.
     pub fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
         let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
-        let end = tail.iter().take(LONGEST_STRING).position(|&byte| byte == 0);
+        let end = tail.iter().position(|&byte| byte == 0);
+        self.charge_at(field, stated_at, Resource::Work, text_work(end.unwrap_or(tail.len())))?;
         let end = end.ok_or_else(|| self.malformed(field, stated_at, Cause::Unterminated))?;
         std::str::from_utf8(&tail[..end]).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
     }
@@ -94,10 +161,12 @@ impl<'data> View<'data> {
     /// Reads the `size` bytes of UTF-8 text at `offset`, to which the field `field` at `stated_at` points.
     pub fn string(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<&'data str, Malformed> {
         let bytes = self.part(field, stated_at, offset, size)?.data;
+        self.charge_at(field, stated_at, Resource::Work, text_work(bytes.len()))?;
         std::str::from_utf8(bytes).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
     }
 
     fn array<const N: usize>(&self, field: &'static str, offset: u64) -> Result<[u8; N], Malformed> {
+        self.charge_at(field, offset, Resource::Work, 1)?;
         let needed = N as u64;
         let available = self.size().saturating_sub(offset);
         self.get(offset, needed)
@@ -108,8 +177,13 @@ impl<'data> View<'data> {
     fn get(&self, offset: u64, size: u64) -> Option<View<'data>> {
         let end = usize::try_from(offset.checked_add(size)?).ok()?;
         let data = self.data.get(usize::try_from(offset).ok()?..end)?;
-        Some(View { data, start: self.start.checked_add(offset)? })
+        Some(View { data, start: self.start.checked_add(offset)?, budget: self.budget })
     }
+}
+
+/// Returns the steps of work for reading a text of this length.
+pub fn text_work(length: usize) -> u64 {
+    length as u64 / 8 + 1
 }
 
 /// Returns `value` rounded up to a multiple of `alignment`, a power of two; `None` where that exceeds 64 bits.

@@ -195,8 +195,8 @@ pub enum Error {
         /// The problem and its place in the decompressed image.
         malformed: Malformed,
     },
-    /// A file that was truncated while it was copied.
-    #[error("{}: truncated while it was being copied: {missing} bytes missing", path.display())]
+    /// A file that was truncated while it was read or copied.
+    #[error("{}: truncated while it was being read: {missing} bytes missing", path.display())]
     Shrunk {
         /// The file.
         path: PathBuf,
@@ -217,8 +217,8 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// A file that was modified between scanning it and reading its images.
-    #[error("{}: changed since it was scanned", path.display())]
+    /// A file that another process changed between opening it and the end of the operation.
+    #[error("{}: changed while it was being read", path.display())]
     Changed {
         /// The file.
         path: PathBuf,

@@ -7,12 +7,11 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use super::Status;
-use super::access;
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use crate::check::{self, CheckedFile, Policy, Verdict};
-use crate::io::Input;
+use crate::io::{Access, Input};
 use crate::ops::{self, Checker};
 use crate::report;
 use crate::scan::{CacheBudget, Options};
@@ -132,7 +131,7 @@ fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -
 }
 
 fn read_policy(path: &Path) -> Result<Policy> {
-    let input = Input::open(path, access::get())?;
+    let input = Input::open(path, Access::read())?;
     let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: not UTF-8", path.display()))?;
     Ok(Policy::parse(&path.to_string_lossy(), text)?)
 }

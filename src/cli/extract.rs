@@ -144,7 +144,7 @@ fn scan_inputs(
 fn write_index(directory: &Path, index: &Index) -> crate::error::Result<()> {
     let mut output = Output::create_in(directory, INDEX)?;
     output.write(index.json().as_bytes())?;
-    output.commit()
+    output.commit([])
 }
 
 /// Records what is extracted, and shows the progress.

@@ -6,13 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 use clap::Args;
 
-use super::access;
 use super::problems::Problems;
 use super::progress::Progress;
 use super::status::Status;
 use crate::error::Error;
 use crate::inventory::File;
-use crate::io::{Input, STANDARD_INPUT};
+use crate::io::{Access, Input, STANDARD_INPUT};
 use crate::scan::{InputPath, Outcome, Scanner, expand_paths};
 
 #[derive(Args)]
@@ -104,7 +103,7 @@ impl InputArguments {
     fn paths(&self) -> (Vec<PathBuf>, Option<(String, Error)>) {
         let mut paths = self.files.clone();
         let Some(list) = &self.files_from else { return (paths, None) };
-        match Input::open(list, access::get()) {
+        match Input::open(list, Access::read()) {
             Ok(input) => {
                 let lines = input.view().data().split(|&byte| byte == b'\n');
                 let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));

@@ -55,6 +55,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     let mut output = Output::create(&arguments.output)?;
     output.write(lock::write(&lock).as_bytes())?;
-    output.commit()?;
+    output.commit([])?;
     Ok(Status::Yes)
 }

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::Status;
-use super::access;
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::Problems;
-use crate::io::Input;
+use crate::io::{Access, Input};
 use crate::lock::{self, Lock};
 use crate::ops::{LockBuilder, RecordedFile};
 use crate::scan::{CacheBudget, Options};
@@ -62,7 +61,7 @@ fn written_lock(path: &Path) -> Result<Option<Lock>> {
     if path.is_dir() || path == Path::new("-") {
         return Ok(None);
     }
-    let input = Input::open(PathBuf::from(path), access::get())?;
+    let input = Input::open(PathBuf::from(path), Access::read())?;
     let bytes = input.view().data();
     if !lock::is_lock(bytes) {
         return Ok(None);

@@ -34,7 +34,7 @@ pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
         let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
         let mut output = Output::create(&directory.join(format!("{name}.1")))?;
         output.write(&page(command)?)?;
-        output.commit()?;
+        output.commit([])?;
     }
     Ok(Status::Yes)
 }

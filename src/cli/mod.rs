@@ -31,11 +31,15 @@ mod unbundle;
 mod verify;
 mod wrap;
 
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::Access;
+use crate::io::standard_output;
 use problems::Problems;
 use status::Status;
 
@@ -81,27 +85,46 @@ pub fn run(access: Access) -> ExitCode {
     if let Some(status) = dropin::run(&arguments) {
         return status;
     }
-    let Arguments { color, command } = Arguments::parse_from(arguments);
-    color.apply();
-    let result = match command {
-        Command::Wrap(arguments) => wrap::run(arguments),
-        Command::Pack(arguments) => pack::run(arguments),
-        Command::Bundle(arguments) => bundle::run(arguments),
-        Command::Unbundle(arguments) => unbundle::run(arguments),
-        Command::List(arguments) => list::run(arguments),
-        Command::Scan(arguments) => scan::run(arguments),
-        Command::Extract(arguments) => extract::run(arguments),
-        Command::Inspect(arguments) => inspect::run(arguments),
-        Command::Verify(arguments) => verify::run(arguments),
-        Command::Select(arguments) => select::run(arguments),
-        Command::Check(arguments) => check::run(arguments),
-        Command::Lock(arguments) => lock::run(arguments),
-        Command::Diff(arguments) => diff::run(arguments),
-        Command::Schema(arguments) => schema::run(arguments),
-        Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
-        Command::Man(arguments) => man::run(arguments, Arguments::command()),
-        Command::InstallLinks(arguments) => install_links::run(arguments),
-    };
+    let result = standard_output::check().map_err(anyhow::Error::from).and_then(|()| run_command(arguments));
+    // What is still buffered would be written, and its errors ignored, when the process exits.
+    let result = result.and_then(|status| Ok(io::stdout().flush().map(|()| status)?));
     let status = result.unwrap_or_else(|error| Problems::default().report(error));
     ExitCode::from(status as u8)
+}
+
+fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
+    match Arguments::try_parse_from(arguments) {
+        Ok(Arguments { color, command }) => {
+            color.apply();
+            command.run()
+        }
+        Err(text) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            Ok(text.print().map(|()| Status::Yes)?)
+        }
+        Err(error) => error.exit(),
+    }
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<Status> {
+        match self {
+            Command::Wrap(arguments) => wrap::run(arguments),
+            Command::Pack(arguments) => pack::run(arguments),
+            Command::Bundle(arguments) => bundle::run(arguments),
+            Command::Unbundle(arguments) => unbundle::run(arguments),
+            Command::List(arguments) => list::run(arguments),
+            Command::Scan(arguments) => scan::run(arguments),
+            Command::Extract(arguments) => extract::run(arguments),
+            Command::Inspect(arguments) => inspect::run(arguments),
+            Command::Verify(arguments) => verify::run(arguments),
+            Command::Select(arguments) => select::run(arguments),
+            Command::Check(arguments) => check::run(arguments),
+            Command::Lock(arguments) => lock::run(arguments),
+            Command::Diff(arguments) => diff::run(arguments),
+            Command::Schema(arguments) => schema::run(arguments),
+            Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
+            Command::Man(arguments) => man::run(arguments, Arguments::command()),
+            Command::InstallLinks(arguments) => install_links::run(arguments),
+        }
+    }
 }

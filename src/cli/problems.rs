@@ -15,6 +15,7 @@ use clap::Args;
 
 use super::Status;
 use crate::error::Error;
+use crate::io::STANDARD_OUTPUT;
 use crate::ops::extract::ExtractError;
 use crate::ops::filter::FilterError;
 use crate::ops::{BundleError, VerifyError};
@@ -83,7 +84,7 @@ impl Problems {
 
     /// Reports an error and returns the exit status that it causes.
     pub fn report(&self, error: impl Into<anyhow::Error>) -> Status {
-        let error = error.into();
+        let error = with_output(error.into());
         // The reader closed the pipe, as `head` does: not an error.
         let closed = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         if !closed {
@@ -207,6 +208,21 @@ fn input_error(error: &anyhow::Error) -> Option<&Error> {
         (_, Some(ExtractError::File(error)), _) => Some(error),
         (.., Some(FilterError::Input(error))) => Some(error),
         _ => error.downcast_ref(),
+    }
+}
+
+/// Adds the name of standard output to an error of writing to it: only such errors have no context. A closed pipe is not
+/// reported.
+fn with_output(error: anyhow::Error) -> anyhow::Error {
+    if error.chain().len() > 1 {
+        return error;
+    }
+    match error.downcast::<io::Error>() {
+        Ok(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
+            Error::io(Path::new(STANDARD_OUTPUT), "write")(cause).into()
+        }
+        Ok(cause) => cause.into(),
+        Err(error) => error,
     }
 }
 

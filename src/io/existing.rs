@@ -1,10 +1,10 @@
 //! An existing file that gets the bytes of a complete output and keeps its mode, owner and hard links.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Seek};
+use std::io;
 use std::path::Path;
 
-use tempfile::NamedTempFile;
+use super::temporary::Temporary;
 
 /// A file that is open for writing and unchanged until [`Existing::replace`].
 #[derive(Debug)]
@@ -21,18 +21,23 @@ impl Existing {
         Ok(Existing { file, metadata })
     }
 
-    /// Replaces the bytes by those of a temporary file. That file gets the mode and is renamed, which is atomic, unless
-    /// a new file would lose hard links or the owner: then its bytes are copied, after space for them is reserved.
-    pub fn replace(mut self, mut temporary: NamedTempFile, path: &Path) -> io::Result<()> {
-        let (new, directory) = (temporary.as_file().metadata()?, path.parent());
-        if temporary.path().parent() == directory && may_be_renamed(&self.metadata, &new) {
-            temporary.as_file().set_permissions(self.metadata.permissions())?;
-            return temporary.persist(path).map(drop).map_err(|error| error.error);
+    /// Returns whether the bytes of a temporary file must be copied to this file: a new file would lose hard links or the
+    /// owner, or is in another directory.
+    pub fn is_written_in_place(&self, temporary: &Temporary, path: &Path) -> io::Result<bool> {
+        let new = temporary.file().metadata()?;
+        Ok(path.parent() != Some(temporary.directory()) || !may_be_renamed(&self.metadata, &new))
+    }
+
+    /// Replaces the bytes by those of a temporary file. That file gets the mode and the name, which is atomic, unless this
+    /// file must be written in place, after space is reserved.
+    pub fn replace(mut self, mut temporary: Temporary, path: &Path) -> io::Result<()> {
+        if !self.is_written_in_place(&temporary, path)? {
+            return temporary.persist(path);
         }
-        reserve(&self.file, new.len())?;
-        temporary.as_file_mut().rewind()?;
-        io::copy(temporary.as_file_mut(), &mut self.file)?;
-        self.file.set_len(new.len())
+        let size = temporary.file().metadata()?.len();
+        reserve(&self.file, size)?;
+        temporary.copy_to(&mut self.file)?;
+        self.file.set_len(size)
     }
 }
 

@@ -5,11 +5,12 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
-#[cfg(feature = "map")]
-use memmap2::Mmap;
 #[cfg(feature = "files")]
-use memmap2::MmapOptions;
+use memmap2::{Mmap, MmapOptions};
 
+use super::file_state::FileState;
+#[cfg(feature = "map")]
+use super::mapping::Mapping;
 use crate::bytes::{Budget, Limits, View};
 use crate::error::{Error, Result};
 
@@ -17,6 +18,9 @@ use crate::error::{Error, Result};
 /// the cache was faster than searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm), and unlike the
 /// mapping it does not make the memory of the process grow with the file.
 const BLOCK: usize = 256 << 10;
+
+/// Number of bytes in memory that [`Input::blocks`] visits at a time. Pages of a mapping are released in between.
+const STEP: usize = 16 << 20;
 
 /// Name of standard input in messages.
 #[cfg(feature = "files")]
@@ -50,7 +54,8 @@ impl Access {
     ///
     /// - Writing to the file changes the bytes that a [`View`] shows. A reader checks a value and uses the checked copy, but
     ///   a string that has been checked for UTF-8 is a reference to the mapping.
-    /// - Truncating the file makes the next access beyond its end raise SIGBUS, which ends the process.
+    /// - Truncating the file makes the next access beyond its end raise SIGBUS, which ends the process; the program installs
+    ///   a handler that prints the path.
     ///
     /// A program that reads the outputs of a finished build, as the command line does, takes that risk, like linkers do. A
     /// service that is handed files by others should use [`Access::read`].
@@ -71,9 +76,11 @@ pub(crate) const MAPPED: Access = unsafe { Access::map() };
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    file: File,
+    /// Absent where the bytes of a temporary file are read from the mapping alone.
+    file: Option<File>,
     bytes: Bytes,
-    is_on_disk: bool,
+    /// State of the file when it was opened; absent for temporary files, which nothing else writes.
+    state: Option<FileState>,
     access: Access,
     budget: Budget,
 }
@@ -81,7 +88,7 @@ pub struct Input {
 #[derive(Debug)]
 enum Bytes {
     #[cfg(feature = "map")]
-    Mapped(Mmap),
+    Mapped(Mapping),
     Read(Vec<u8>),
 }
 
@@ -116,12 +123,19 @@ impl Input {
             return Err(Error::NotAFile { path, found });
         }
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
+        let state = FileState::of(&file).map_err(Error::io(&path, "read"))?;
         let bytes = match access.0 {
-            AccessKind::Read => Bytes::Read(read(&file, metadata.len()).map_err(Error::io(&path, "read"))?),
+            AccessKind::Read => Bytes::Read(read(&file, state.size()).map_err(Error::io(&path, "read"))?),
             #[cfg(feature = "map")]
-            AccessKind::Map => Bytes::Mapped(map(&file).map_err(Error::io(&path, "map"))?),
+            AccessKind::Map => Bytes::Mapped(Mapping::of(&file, Some(&path)).map_err(Error::io(&path, "map"))?),
         };
-        Ok(Input::new(path, file, bytes, true, access))
+        let has_all = bytes.len() as u64 == state.size();
+        let input = Input::new(path, file, bytes, Some(state), access);
+        // What was read does not change any more; what was mapped is checked when it has been used.
+        if !has_all || matches!(input.bytes, Bytes::Read(_)) && !input.has_state()? {
+            return Err(Error::Changed { path: input.path });
+        }
+        Ok(input)
     }
 
     /// Opens `path`, which may be anything but a directory: the contents of devices and pipes go through a temporary file.
@@ -158,13 +172,13 @@ impl Input {
     ) -> Result<Input> {
         let mut file = tempfile::tempfile_in(directory).map_err(Error::io(path, "create a temporary file"))?;
         write(&mut file).map_err(Error::io(path, "write to a temporary file"))?;
-        let bytes = Bytes::Mapped(map(&file).map_err(Error::io(path, "map"))?);
-        Ok(Input::new(path.to_owned(), file, bytes, false, access))
+        let bytes = Bytes::Mapped(Mapping::of(&file, None).map_err(Error::io(path, "map"))?);
+        Ok(Input::new(path.to_owned(), file, bytes, None, access))
     }
 
-    fn new(path: PathBuf, file: File, bytes: Bytes, is_on_disk: bool, access: Access) -> Input {
+    fn new(path: PathBuf, file: File, bytes: Bytes, state: Option<FileState>, access: Access) -> Input {
         let budget = Budget::new(Limits::default(), bytes.len() as u64);
-        Input { path, file, bytes, is_on_disk, access, budget }
+        Input { path, file: Some(file), bytes, state, access, budget }
     }
 
     /// Applies these limits to reading the input.
@@ -182,6 +196,13 @@ impl Input {
         &self.budget
     }
 
+    /// Closes the descriptor of a temporary file, whose bytes remain in the mapping: thousands of them can be kept.
+    #[cfg(feature = "files")]
+    pub(crate) fn without_descriptor(self) -> Self {
+        let file = self.file.filter(|_| self.state.is_some());
+        Input { file, ..self }
+    }
+
     /// The path as the user gave it.
     pub fn path(&self) -> &Path {
         &self.path
@@ -194,12 +215,34 @@ impl Input {
 
     /// Returns whether the path leads to these bytes; they are not in a temporary file.
     pub fn is_on_disk(&self) -> bool {
-        self.is_on_disk
+        self.state.is_some()
     }
 
-    /// The open file. Its position is not used, and may be anything.
-    pub fn file(&self) -> &File {
-        &self.file
+    /// State of the file when it was opened; absent for temporary files.
+    #[cfg(feature = "files")]
+    pub(crate) fn state(&self) -> Option<&FileState> {
+        self.state.as_ref()
+    }
+
+    /// Checks that the mapped file is as it was when it was opened. Callers do so when they have used its bytes, and before
+    /// an output that depends on them gets its name. See [`Access::map`] for what is not noticed.
+    pub fn check_unchanged(&self) -> Result<()> {
+        if matches!(self.bytes, Bytes::Read(_)) || self.has_state()? {
+            Ok(())
+        } else {
+            Err(Error::Changed { path: self.path.clone() })
+        }
+    }
+
+    fn has_state(&self) -> Result<bool> {
+        let (Some(before), Some(file)) = (&self.state, &self.file) else { return Ok(true) };
+        Ok(FileState::of(file).map_err(Error::io(&self.path, "read"))?.has_contents_of(before))
+    }
+
+    /// The open file, if its bytes can be copied by the kernel. Its position is not used, and may be anything.
+    #[cfg(all(target_os = "linux", feature = "files"))]
+    pub(super) fn file(&self) -> Option<&File> {
+        self.file.as_ref()
     }
 
     /// A view of all bytes.
@@ -212,20 +255,18 @@ impl Input {
         self.bytes.len() as u64
     }
 
-    /// Returns a part of the input if all of it was read into memory.
+    /// Returns a part of the input if no file has to be read for it.
     pub fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
-        match &self.bytes {
-            Bytes::Read(bytes) => bytes.get(offset as usize..(offset + size) as usize),
-            #[cfg(feature = "map")]
-            Bytes::Mapped(_) => None,
-        }
+        let has_file = !matches!(self.bytes, Bytes::Read(_)) && self.file.is_some();
+        if has_file { None } else { self.bytes.get(offset as usize..(offset + size) as usize) }
     }
 
     /// Maps a part of the file for writing it to an output. Pages of the lasting mapping would count as memory of the
     /// process from then on.
     #[cfg(feature = "files")]
-    pub fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
-        let available = self.file.metadata().map_err(Error::io(&self.path, "read"))?.len();
+    pub(super) fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
+        let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
+        let available = file.metadata().map_err(Error::io(&self.path, "read"))?.len();
         let missing = (offset + size).saturating_sub(available);
         if missing > 0 {
             return Err(Error::Shrunk { path: self.path.clone(), missing });
@@ -234,20 +275,16 @@ impl Input {
         options.offset(offset).len(size as usize).populate();
         // SAFETY: the contract of `Access::map`. If the file is truncated before these bytes are written, the kernel meets
         // the missing pages and not this program, and the write fails.
-        unsafe { options.map(&self.file) }.map_err(Error::io(&self.path, "map"))
+        unsafe { options.map(file) }.map_err(Error::io(&self.path, "map"))
     }
 
     /// Releases the pages that were read through the mapping; they are mapped again when they are used. They stay in the
     /// system's cache, but as long as they are mapped they count as memory of this process, and the kernel maps sixteen for
     /// each that is read.
     pub fn release(&self) {
-        #[cfg(all(unix, feature = "map"))]
-        if let Bytes::Mapped(map) = &self.bytes
-            && !map.is_empty()
-        {
-            // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
-            // Failing to release pages is not an error.
-            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        #[cfg(feature = "map")]
+        if let Bytes::Mapped(map) = &self.bytes {
+            map.release();
         }
     }
 
@@ -263,7 +300,11 @@ impl Input {
     /// block before, so that nothing shorter than that is cut in two.
     pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
         if let Some(bytes) = self.in_memory(range.start, range.end - range.start) {
-            visit(range.start, bytes);
+            for start in (0..bytes.len()).step_by(STEP) {
+                let (from, to) = (start.saturating_sub(overlap), bytes.len().min(start + STEP));
+                visit(range.start + from as u64, &bytes[from..to]);
+                self.release();
+            }
             return Ok(());
         }
         let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK)) + overlap];
@@ -271,7 +312,7 @@ impl Input {
         let mut offset = range.start;
         while offset < range.end {
             let wanted = (buffer.len() - kept).min(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
-            let read = self.read_at(offset, &mut buffer[kept..kept + wanted])?;
+            let read = self.read_at(offset, &mut buffer[kept..kept + wanted]).map_err(Error::io(&self.path, "read"))?;
             if read == 0 {
                 return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - offset });
             }
@@ -284,12 +325,12 @@ impl Input {
         Ok(())
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
         #[cfg(unix)]
-        let read = std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset);
+        return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
         #[cfg(windows)]
-        let read = std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset);
-        read.map_err(Error::io(&self.path, "read"))
+        return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
     }
 }
 
@@ -299,14 +340,6 @@ fn read(mut file: &File, size: u64) -> io::Result<Vec<u8>> {
     bytes.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
     io::Read::read_to_end(&mut file, &mut bytes)?;
     Ok(bytes)
-}
-
-#[cfg(feature = "map")]
-fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: for a file that others can write, the contract of `Access::map`; a temporary file without a name is written by
-    // this process only, and not after it is mapped. Beyond the contract, readers check each value once and use the checked
-    // copy, and payloads are copied through the file.
-    unsafe { Mmap::map(file) }
 }
 
 #[cfg(all(test, feature = "files"))]

@@ -1,19 +1,21 @@
-//! Outputs that replace a file only when they are complete.
+//! Outputs that appear only when they are complete.
 //!
-//! An output is written to a temporary file in the same directory, which is renamed when it is complete. A failure, a full
-//! disk or a signal leaves an existing file as it was, and never a half-written one in its place.
+//! An output is written to a temporary file in the same directory, which gets its final name when it is complete. A failure,
+//! a full disk or a signal leaves an existing file as it was, and never a half-written one in its place. Pipes and open files
+//! get the bytes when all of them are known, too.
 //!
 //! [`Output::update`] is for outputs that other programs truncate and write in place.
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
-
+use super::destination::{self, Destination};
 use super::existing::{Existing, reserve};
+use super::temporary::Temporary;
+use super::undo::Undo;
 use crate::error::{Error, Result};
 use crate::io::Input;
 
@@ -22,8 +24,6 @@ use crate::io::Input;
 pub struct Output {
     path: PathBuf,
     target: OutputTarget,
-    /// File that keeps its mode, owner and hard links.
-    existing: Option<Existing>,
     /// Number of bytes written so far.
     size: u64,
 }
@@ -36,42 +36,45 @@ const WINDOW: u64 = 1 << 20;
 
 #[derive(Debug)]
 enum OutputTarget {
-    /// A file that is renamed to its final path by [`Output::commit`].
-    Temporary(NamedTempFile),
-    /// A device or pipe such as `/dev/null` or `/dev/stdout`, which cannot be replaced.
-    Special(File),
+    /// A temporary file that gets the final path, or whose bytes an existing file gets that keeps its mode, owner and hard
+    /// links.
+    File(Temporary, Option<Existing>),
+    /// A temporary file whose bytes are copied to a pipe, a socket or an open file.
+    Stream { bytes: File, to: File },
+    /// A device such as `/dev/null`, which is written at once.
+    Device(File),
 }
 
 impl Output {
     /// Creates an output at a path that the user specified. A symbolic link is followed, and the file it refers to is
-    /// replaced; devices and pipes are written in place. `-` is standard output.
+    /// replaced or created; devices, pipes and open files such as `/dev/stdout` are written in place. `-` is standard output.
     pub fn create(path: &Path) -> Result<Output> {
-        if path == Path::new("-") {
-            return Self::standard_output();
-        }
-        match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
-            Ok(metadata) if !metadata.is_file() => {
-                let file = File::options().write(true).open(path).map_err(Error::io(path, "write"))?;
-                Ok(Output { path: path.to_owned(), target: OutputTarget::Special(file), existing: None, size: 0 })
-            }
-            Ok(_) => Self::temporary(&path.canonicalize().map_err(Error::io(path, "write"))?),
-            Err(_) => Self::temporary(path),
-        }
+        Self::at(path, |file| Self::temporary(&file))
     }
 
-    /// Creates an output like [`Self::create`]. An existing file keeps its mode, owner and hard links, and must be
-    /// writable; its directory need not be. Only a file with several hard links, or of another owner, is written in place,
-    /// when the output is complete.
+    /// Creates an output like [`Self::create`]. An existing file keeps its owner and hard links, too, and must be writable;
+    /// its directory need not be. Only a file with several hard links, or of another owner, is written in place, when the
+    /// output is complete.
     pub fn update(path: &Path) -> Result<Output> {
-        if path == Path::new("-") || !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-            return Self::create(path);
+        Self::at(path, |file| {
+            if !file.is_file() {
+                return Self::temporary(&file);
+            }
+            let existing = Existing::open(&file).map_err(Error::io(path, "write"))?;
+            let elsewhere = std::env::temp_dir().join(file.file_name().unwrap_or_default());
+            let output = Self::temporary(&file).or_else(|_| Self::temporary(&elsewhere))?;
+            let OutputTarget::File(temporary, _) = output.target else { unreachable!("created as a file") };
+            Ok(Output { path: file, target: OutputTarget::File(temporary, Some(existing)), size: 0 })
+        })
+    }
+
+    /// Creates an output at the place that a path leads to.
+    fn at(path: &Path, create: impl FnOnce(PathBuf) -> Result<Output>) -> Result<Output> {
+        match Destination::of(path).map_err(Error::io(path, "write"))? {
+            Destination::Directory => Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
+            Destination::Special(name, to) => Self::special(name, to),
+            Destination::File(file) => create(file),
         }
-        let existing = Existing::open(path).map_err(Error::io(path, "write"))?;
-        let path = path.canonicalize().map_err(Error::io(path, "write"))?;
-        let elsewhere = std::env::temp_dir().join(path.file_name().unwrap_or_default());
-        let output = Self::temporary(&path).or_else(|_| Self::temporary(&elsewhere))?;
-        Ok(Output { path, existing: Some(existing), ..output })
     }
 
     /// Creates an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is
@@ -82,39 +85,26 @@ impl Output {
         Self::temporary(&directory.join(name))
     }
 
-    fn standard_output() -> Result<Output> {
-        let path = PathBuf::from("standard output");
-        let stdout = io::stdout();
-        #[cfg(unix)]
-        let file = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned();
-        #[cfg(windows)]
-        let file = std::os::windows::io::AsHandle::as_handle(&stdout).try_clone_to_owned();
-        let file = File::from(file.map_err(Error::io(&path, "open"))?);
-        Ok(Output { path, target: OutputTarget::Special(file), existing: None, size: 0 })
+    fn temporary(path: &Path) -> Result<Output> {
+        let file = Temporary::create(destination::directory(path)).map_err(Error::io(path, "create"))?;
+        Ok(Output { path: path.to_owned(), target: OutputTarget::File(file, None), size: 0 })
     }
 
-    fn temporary(path: &Path) -> Result<Output> {
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
+    fn special(path: PathBuf, to: File) -> Result<Output> {
+        let target = if destination::is_device(&to) {
+            OutputTarget::Device(to)
+        } else {
+            let bytes = tempfile::tempfile().map_err(Error::io(&path, "create a temporary file"))?;
+            OutputTarget::Stream { bytes, to }
         };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".fatbin-");
-        #[cfg(unix)]
-        {
-            // Temporary files are private by default; outputs of a build have the permissions that the umask allows.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(directory).map_err(without_temporary_path).map_err(Error::io(path, "create"))?;
-        Ok(Output { path: path.to_owned(), target: OutputTarget::Temporary(file), existing: None, size: 0 })
+        Ok(Output { path, target, size: 0 })
     }
 
     /// Directory for temporary files that are needed to write this output.
     pub fn directory(&self) -> PathBuf {
         match &self.target {
-            OutputTarget::Temporary(file) => file.path().parent().map_or_else(std::env::temp_dir, Path::to_owned),
-            OutputTarget::Special(_) => std::env::temp_dir(),
+            OutputTarget::File(file, _) => file.directory().to_owned(),
+            OutputTarget::Stream { .. } | OutputTarget::Device(_) => std::env::temp_dir(),
         }
     }
 
@@ -122,8 +112,8 @@ impl Output {
     /// and blocks are allocated only once: replacing a 300 MB file on ext4 took half as long.
     pub fn reserve(&mut self, size: u64) -> Result<()> {
         match &self.target {
-            OutputTarget::Temporary(file) => reserve(file.as_file(), size).map_err(Error::io(&self.path, "write")),
-            OutputTarget::Special(_) => Ok(()),
+            OutputTarget::File(file, _) => reserve(file.file(), size).map_err(Error::io(&self.path, "write")),
+            OutputTarget::Stream { .. } | OutputTarget::Device(_) => Ok(()),
         }
     }
 
@@ -144,7 +134,7 @@ impl Output {
         if let Some(bytes) = input.in_memory(offset, size) {
             return self.write(bytes);
         }
-        let is_file = matches!(self.target, OutputTarget::Temporary(_));
+        let is_file = !matches!(self.target, OutputTarget::Device(_));
         if is_file && size > WINDOW && self.size % BLOCK != offset % BLOCK {
             return self.copy_windows(input, offset..offset + size);
         }
@@ -156,10 +146,11 @@ impl Output {
     /// when the rest is written.
     #[cfg(target_os = "linux")]
     fn copy_range(&mut self, input: &Input, offset: u64, size: u64) -> u64 {
+        let Some(file) = input.file() else { return 0 };
         let (mut from, mut copied) = (offset, 0);
         while copied < size {
             let rest = usize::try_from(size - copied).unwrap_or(usize::MAX);
-            match rustix::fs::copy_file_range(input.file(), Some(&mut from), self.file(), None, rest) {
+            match rustix::fs::copy_file_range(file, Some(&mut from), self.file(), None, rest) {
                 Ok(1..) => copied = from - offset,
                 Err(rustix::io::Errno::INTR) => {}
                 Ok(0) | Err(_) => break,
@@ -178,40 +169,79 @@ impl Output {
     fn copy_windows(&mut self, input: &Input, mut rest: Range<u64>) -> Result<()> {
         while !rest.is_empty() {
             let window = WINDOW.min(rest.end - rest.start);
-            self.write(&input.window(rest.start, window)?)?;
+            let written = self.write(&input.window(rest.start, window)?);
+            if written.is_err() {
+                // The system reports bytes that are gone as an invalid address.
+                input.check_unchanged()?;
+            }
+            written?;
             rest.start += window;
         }
         Ok(())
     }
 
-    /// Completes the output and gives it its final name.
-    pub fn commit(self) -> Result<()> {
-        match (self.target, self.existing) {
-            (OutputTarget::Temporary(file), Some(existing)) => {
-                existing.replace(file, &self.path).map_err(Error::io(&self.path, "write"))?;
+    /// Completes the output and gives it its final name, unless one of the inputs that it was made from has changed.
+    pub fn commit<'a>(self, inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
+        check_all(inputs)?;
+        self.finish()
+    }
+
+    fn finish(self) -> Result<()> {
+        let Output { path, target, .. } = self;
+        match target {
+            OutputTarget::File(file, Some(existing)) => {
+                existing.replace(file, &path).map_err(Error::io(&path, "write"))
             }
-            (OutputTarget::Temporary(file), None) => {
-                file.persist(&self.path).map_err(|error| Error::io(&self.path, "replace")(error.error))?;
+            OutputTarget::File(file, None) => file.persist(&path).map_err(Error::io(&path, "replace")),
+            OutputTarget::Stream { mut bytes, mut to } => {
+                let copied = bytes.rewind().and_then(|()| io::copy(&mut bytes, &mut to));
+                copied.map(drop).map_err(Error::io(&path, "write"))
             }
-            (OutputTarget::Special(mut file), _) => file.flush().map_err(Error::io(&self.path, "write"))?,
+            OutputTarget::Device(mut file) => file.flush().map_err(Error::io(&path, "write")),
         }
-        Ok(())
+    }
+
+    /// Prepares the restoration of a file that the output replaces.
+    fn undo(&self) -> Result<Option<Undo>> {
+        let OutputTarget::File(file, existing) = &self.target else { return Ok(None) };
+        let in_place = existing.as_ref().map_or(Ok(false), |existing| existing.is_written_in_place(file, &self.path));
+        let undo = in_place.and_then(|in_place| Undo::of(&self.path, in_place));
+        undo.map(Some).map_err(Error::io(&self.path, "replace"))
     }
 
     fn file(&mut self) -> &mut File {
         match &mut self.target {
-            OutputTarget::Temporary(file) => file.as_file_mut(),
-            OutputTarget::Special(file) => file,
+            OutputTarget::File(file, _) => file.file_mut(),
+            OutputTarget::Stream { bytes, .. } => bytes,
+            OutputTarget::Device(file) => file,
         }
     }
 }
 
-/// Removes the temporary name that `tempfile` adds to an error; it means nothing to users.
-fn without_temporary_path(error: io::Error) -> io::Error {
-    match error.to_string().split_once(" at path ") {
-        Some((cause, _)) => io::Error::new(error.kind(), cause.to_owned()),
-        None => error,
+/// Completes several outputs: all of them, or none. Files that were replaced are restored if a later output fails; pipes
+/// come last, because what is written to them cannot be taken back.
+pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
+    check_all(inputs)?;
+    let is_file = |output: &Output| matches!(output.target, OutputTarget::File(..));
+    let (files, streams): (Vec<_>, Vec<_>) = outputs.into_iter().partition(is_file);
+    let last = files.len() + streams.len();
+    let mut undone = Vec::new();
+    for (number, output) in files.into_iter().chain(streams).enumerate() {
+        let undo = if number + 1 < last { output.undo() } else { Ok(None) };
+        match undo.and_then(|undo| output.finish().map(|()| undo)) {
+            Ok(undo) => undone.extend(undo),
+            Err(error) => {
+                // Each file is restored, whether or not another can be.
+                let restored: Vec<Result<()>> = undone.into_iter().rev().map(Undo::restore).collect();
+                return restored.into_iter().find(Result::is_err).unwrap_or(Err(error));
+            }
+        }
     }
+    Ok(())
+}
+
+fn check_all<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
+    inputs.into_iter().try_for_each(Input::check_unchanged)
 }
 
 /// For writers of text; their errors lack the path.
@@ -257,7 +287,7 @@ mod tests {
         std::fs::write(&path, "old").unwrap();
         let mut output = Output::create(&path).unwrap();
         output.write(b"new").unwrap();
-        output.commit().unwrap();
+        output.commit([]).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!(names(directory.path()), ["out.o"]);
     }
@@ -270,7 +300,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), directory.path().join("image")).unwrap();
         let mut output = Output::create_in(directory.path(), "image").unwrap();
         output.write(b"new").unwrap();
-        output.commit().unwrap();
+        output.commit([]).unwrap();
         assert_eq!(std::fs::read(outside.path()).unwrap(), b"");
         assert_eq!(std::fs::read(directory.path().join("image")).unwrap(), b"new");
     }
@@ -285,7 +315,7 @@ mod tests {
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let mut output = Output::create(&link).unwrap();
         output.write(b"new").unwrap();
-        output.commit().unwrap();
+        output.commit([]).unwrap();
         assert_eq!(std::fs::read(&real).unwrap(), b"new");
         assert!(link.is_symlink());
     }
@@ -297,7 +327,7 @@ mod tests {
         let mut output = Output::create(&path).unwrap();
         output.reserve(7).unwrap();
         output.write(b"1234567").unwrap();
-        output.commit().unwrap();
+        output.commit([]).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"1234567");
     }
 
@@ -315,7 +345,7 @@ mod tests {
             output.write(&vec![7; written]).unwrap();
             output.copy(&input, offset, part).unwrap();
             output.write(b"end").unwrap();
-            output.commit().unwrap();
+            output.commit([]).unwrap();
             let expected = [&vec![7; written], &bytes[offset as usize..][..part as usize], b"end"].concat();
             assert!(std::fs::read(&path).unwrap() == expected, "{offset} after {written}");
         }
@@ -338,7 +368,7 @@ mod tests {
     fn a_device_is_written_in_place() {
         let mut output = Output::create(Path::new("/dev/null")).unwrap();
         output.write(b"gone").unwrap();
-        output.commit().unwrap();
+        output.commit([]).unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
     }
 
@@ -359,7 +389,7 @@ mod tests {
                 let mut output = Output::update(&path).unwrap();
                 output.write(b"new bytes").unwrap();
                 assert_eq!(std::fs::read(&path).unwrap(), old.as_bytes());
-                output.commit().unwrap();
+                output.commit([]).unwrap();
                 assert_eq!(std::fs::read(&path).unwrap(), b"new bytes");
                 assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o640);
                 assert_eq!(link.exists(), is_linked);
@@ -380,7 +410,7 @@ mod tests {
         std::fs::hard_link(&path, &link).unwrap();
         let mut output = Output::create(&path).unwrap();
         output.write(b"new").unwrap();
-        output.commit().unwrap();
+        output.commit([]).unwrap();
         assert_eq!(std::fs::read(&link).unwrap(), b"old");
     }
 

@@ -208,7 +208,7 @@ mod tests {
         let out = directory.path().join("out");
         let mut output = Output::create(&out).unwrap();
         sink.write_to(&mut output).unwrap();
-        output.commit().unwrap();
+        output.commit([]).unwrap();
         assert_eq!(std::fs::read_to_string(out).unwrap(), "HEADer|234|0");
     }
 
@@ -230,7 +230,7 @@ mod tests {
         let path = directory.path().join("out");
         let (mut output, mut progress) = (Output::create(&path).unwrap(), 0);
         sink.write_with_progress(&mut output, &mut |bytes| progress += bytes).unwrap();
-        output.commit().unwrap();
+        output.commit([]).unwrap();
         assert!(std::fs::read(path).unwrap() == expected && progress == sink.size());
     }
 
@@ -245,6 +245,6 @@ mod tests {
         std::fs::File::options().write(true).open(&path).unwrap().set_len(60_000).unwrap();
         let mut output = Output::create(&directory.path().join("out")).unwrap();
         let error = sink.write_to(&mut output).unwrap_err().to_string();
-        assert!(error.ends_with("truncated while it was being copied: 40000 bytes missing"), "{error}");
+        assert!(error.ends_with("truncated while it was being read: 40000 bytes missing"), "{error}");
     }
 }

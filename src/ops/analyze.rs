@@ -13,7 +13,9 @@ use crate::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};
 pub fn survey(scanned: ScannedFile, wanted: AnalysisOptions) -> Result<AnalyzedFile> {
     let analyses = if wanted.any() {
         let scan = scanned.open()?;
-        scan.images().map(|image| analyze_image(&image, wanted)).collect()
+        let analyses = scan.images().map(|image| analyze_image(&image, wanted)).collect();
+        scan.source().input().check_unchanged()?;
+        analyses
     } else {
         vec![ImageAnalysis::default(); scanned.file().device_images().count()]
     };

@@ -37,6 +37,7 @@ pub fn inspect<'a>(
             let image = reader.image(found.nested.clone());
             take(found, inspect_with(&image, inspect::inspect));
         }
+        failed.extend(scan.source().input().check_unchanged().err().map(FilterError::from));
     }
     Ok(Incomplete { failed, unknown })
 }

@@ -134,5 +134,5 @@ pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions
             sink.write_to(&mut output)?;
         }
     }
-    output.commit()
+    output.commit(images.iter().map(|image| &image.input))
 }

@@ -52,6 +52,7 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
             defects.push(image_error(path, image.index(), image.image(), problem).into());
         }
     }
+    scan.source().input().check_unchanged()?;
     Ok(defects)
 }
 

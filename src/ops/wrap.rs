@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::io::{Access, Input, Output, Sink};
+use crate::io::{Access, Input, Output, Sink, is_same_file};
 use crate::llvm::{NEWEST, Release};
 use crate::target::OffloadKind;
 use crate::wrap::{
@@ -83,11 +83,9 @@ impl WrapOptions {
 pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     let inputs: Vec<Input> =
         options.images.iter().map(|image| Input::open(&image.path, options.access)).collect::<Result<_>>()?;
-    let matched = match &options.matching {
-        Some(path) => {
-            let input = Input::open(path, options.access)?;
-            Some(matching::read(input.view(), input.path(), options.kind)?)
-        }
+    let matching = options.matching.as_ref().map(|path| Input::open(path, options.access)).transpose()?;
+    let matched = match &matching {
+        Some(input) => Some(matching::read(input.view(), input.path(), options.kind)?),
         None => None,
     };
     for input in inputs.iter().map(Input::path).chain(options.matching.as_deref()) {
@@ -121,7 +119,7 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
         WrapError::Write(source) => Error::io(&options.output, "write")(source).into(),
         error => error,
     })?;
-    output.commit()?;
+    output.commit(inputs.iter().chain(&matching))?;
     Ok(WrapSummary { abi: wrapper.release.name, host: host.to_owned(), large })
 }
 
@@ -139,9 +137,6 @@ fn write(wrapper: &WrapperBuilder, inputs: &[Input], output: &mut Output) -> Res
 
 /// Rejects an output that would replace an input.
 fn reject_same_file(input: &Path, output: &Path) -> Result<()> {
-    match same_file::is_same_file(input, output) {
-        Ok(true) => Err(Error::SameFile { path: output.to_owned() }),
-        // An output that does not exist yet is the ordinary case; writing finds anything else that is wrong with it.
-        Ok(false) | Err(_) => Ok(()),
-    }
+    // An output that does not exist yet is the ordinary case; writing finds anything else that is wrong with it.
+    if is_same_file(input, output) { Err(Error::SameFile { path: output.to_owned() }) } else { Ok(()) }
 }

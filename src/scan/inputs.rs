@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
@@ -14,7 +13,7 @@ use crate::archive::{self, MemberContent};
 use crate::bytes::{Budget, Limits, MAX_NESTING, Resource, View};
 use crate::error::{Cause, Error, Malformed, Result};
 use crate::inventory::{DiskLocation, File};
-use crate::io::{Access, FileUri, Input};
+use crate::io::{Access, FileState, FileUri, Input};
 
 /// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
 #[derive(Debug, Clone)]
@@ -53,14 +52,12 @@ impl InputSlice {
     /// Closes the file if it can be opened again.
     fn close(self) -> ClosedInput {
         let InputSlice { path, member, input, range } = self;
-        let metadata = if input.is_on_disk() { input.file().metadata().ok() } else { None };
-        let file = match metadata {
-            Some(metadata) => {
-                let modified = metadata.modified().ok();
+        let file = match input.state() {
+            Some(state) => {
                 let (path, access, budget) = (input.path().to_owned(), input.access(), input.budget().clone());
-                ClosedFile::DiskLocation { path, size: metadata.len(), modified, access, budget }
+                ClosedFile::OnDisk { path, state: state.clone(), access, budget }
             }
-            None => ClosedFile::Open(input),
+            None => ClosedFile::Mapped(input),
         };
         ClosedInput { path, member, file, range }
     }
@@ -77,29 +74,27 @@ struct ClosedInput {
 
 #[derive(Debug)]
 enum ClosedFile {
-    DiskLocation {
+    OnDisk {
         path: PathBuf,
-        size: u64,
-        modified: Option<SystemTime>,
+        state: FileState,
         access: Access,
         budget: Budget,
     },
-    /// A file without a name, which closing would delete.
-    Open(Arc<Input>),
+    /// A file without a name, which is not more than a mapping.
+    Mapped(Arc<Input>),
 }
 
 impl ClosedInput {
     fn open(&self) -> Result<InputSlice> {
         let input = match &self.file {
-            ClosedFile::DiskLocation { path, size, modified, access, budget } => {
+            ClosedFile::OnDisk { path, state, access, budget } => {
                 let input = Input::open_file(path.clone(), *access)?.with_budget(budget.clone());
-                let now = input.file().metadata().map_err(Error::io(path, "read"))?;
-                if now.len() != *size || input.size() != *size || now.modified().ok() != *modified {
+                if !input.state().is_some_and(|now| now.has_contents_of(state)) {
                     return Err(Error::Changed { path: path.clone() });
                 }
                 Arc::new(input)
             }
-            ClosedFile::Open(input) => Arc::clone(input),
+            ClosedFile::Mapped(input) => Arc::clone(input),
         };
         Ok(InputSlice { path: self.path.clone(), member: self.member.clone(), input, range: self.range.clone() })
     }
@@ -117,6 +112,7 @@ impl ScannedFile {
     /// Scans an input and closes it. Containers that are decompressed on the way are kept as far as `budget` allows.
     pub fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
         let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
+        input.input.check_unchanged()?;
         Ok(ScannedFile { file, input: input.close(), cache })
     }
 
@@ -273,8 +269,9 @@ impl Expansion<'_> {
                 let input = Input::from_temp_file(Path::new(&name), &std::env::temp_dir(), access, |file| {
                     unpack(&mut Charging { to: file, budget })
                 });
-                let input = input.map(|input| input.with_budget(budget.clone()));
-                input.map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path.to_owned()))
+                let budget = budget.clone();
+                let whole = input.map(|input| InputSlice::whole(name, input.without_descriptor().with_budget(budget)));
+                whole.map(|slice| (InputSlice { member: own_name, ..slice }, path.to_owned()))
             }
             MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
         };

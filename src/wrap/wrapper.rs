@@ -215,7 +215,7 @@ mod tests {
         let file = directory.path().join("wrapped.o");
         let mut output = crate::io::Output::create(&file).unwrap();
         sink.write_to(&mut output).unwrap();
-        output.commit().unwrap();
+        output.commit([&input]).unwrap();
         assert!(std::fs::read(file).unwrap() == bytes);
     }
 

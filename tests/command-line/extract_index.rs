@@ -220,5 +220,5 @@ fn rejects_a_file_that_changes_after_the_scan() {
     assert_eq!(scanned.open().unwrap().images().count(), 1);
     sandbox.file("a", b"something else");
     let error = scanned.open().err().unwrap().to_string();
-    assert!(error.ends_with("a: changed since it was scanned"), "{error}");
+    assert!(error.ends_with("a: changed while it was being read"), "{error}");
 }

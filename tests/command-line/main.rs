@@ -11,11 +11,15 @@ mod documents;
 mod dropin;
 mod extract;
 mod extract_index;
+#[cfg(target_os = "linux")]
+mod faults;
 mod inspect;
 mod library;
 mod lists;
 mod lock;
 mod lto_ir;
+#[cfg(target_os = "linux")]
+mod outputs;
 mod pack;
 mod packager;
 mod page;

@@ -16,7 +16,7 @@ pub fn emit(plan: &ObjectPlan, triple: &str, path: &Path) -> Result<()> {
     host::emit(plan, Host::from_triple(triple)?, &mut sink).context("emission")?;
     let mut output = Output::create(path)?;
     sink.write_to(&mut output)?;
-    Ok(output.commit()?)
+    Ok(output.commit([])?)
 }
 
 /// Returns a plan that registers as CUDA and HIP do, from a constructor, and lists functions for `judge` to call.

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 
 use super::FAILED;
+use crate::io::standard_output;
 
 /// Values of `TERM` for terminals with colors.
 const COLORED: [&str; 3] = ["ansi", "cygwin", "linux"];
@@ -59,7 +60,8 @@ fn supports_colors(terminal: &str) -> bool {
 /// A closed pipe is a failure without a message.
 pub fn print(text: &str, status: u8) -> u8 {
     let mut out = io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let writable = if text.is_empty() { Ok(()) } else { standard_output::check() };
+    match writable.and_then(|()| out.write_all(text.as_bytes())).and_then(|()| out.flush()) {
         Ok(()) => status,
         Err(error) => {
             if error.kind() != io::ErrorKind::BrokenPipe {

@@ -93,7 +93,7 @@ pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn Fn
     let output = if host.is_some() { Output::create(&options.output)? } else { Output::update(&options.output)? };
     match options.compression {
         None => write_plain(files, &content, output, moved),
-        Some((how, version)) => write_compressed(&content, how, version, output, &options.output, moved),
+        Some((how, version)) => write_compressed(files, &content, (how, version), output, &options.output, moved),
     }
 }
 
@@ -108,14 +108,14 @@ fn write_plain(
         sink.push(run);
     }
     sink.write_with_progress(&mut output, moved)?;
-    output.commit()?;
+    output.commit(files.iter().map(|file| &file.input))?;
     Ok(BundleSummary { size: content.size(), compressed: None })
 }
 
 fn write_compressed(
+    files: &[BundleInput],
     content: &Content,
-    how: Compression,
-    version: ccob::Version,
+    (how, version): (Compression, ccob::Version),
     mut output: Output,
     path: &Path,
     moved: &mut dyn FnMut(u64),
@@ -137,7 +137,7 @@ fn write_compressed(
     sink.push(&written.header);
     sink.push(stream.view().data());
     sink.write_to(&mut output)?;
-    output.commit()?;
+    output.commit(files.iter().map(|file| &file.input))?;
     let stats = CompressionStats {
         version: version.number(),
         codec: how.codec,

@@ -25,5 +25,6 @@ pub fn list(input: &Input, file_type: Option<FileType>, mut each: impl FnMut(&Pa
     } else if is_library(input) {
         each_member(input, &mut |member| member.each_bundle(&mut |bundle| list(&member.path, bundle)).map(|_| ()))?;
     }
+    input.check_unchanged()?;
     Ok(count)
 }

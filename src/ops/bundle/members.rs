@@ -57,6 +57,7 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&BundleMember) -> Result
                 let directory = input.path().parent().unwrap_or(Path::new(""));
                 let own = Input::open_file(directory.join(relative), input.access())?;
                 visit(&BundleMember { path, name, input: &own, view: own.view() })?;
+                own.check_unchanged()?;
             }
             MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path, why }.into()),
             MemberContent::Packed(_) => unreachable!("static libraries are not compressed"),

@@ -73,5 +73,5 @@ pub fn write(input: &InputSlice, bytes: &[u8], mut output: Output) -> Result<(),
         }
         None => output.write(bytes)?,
     }
-    output.commit()
+    output.commit([input.input()])
 }

@@ -96,11 +96,12 @@ fn collect_members(
 }
 
 fn write_library(directory: &Path, name: &str, members: &[Member]) -> Result<()> {
-    let mut sink = Sink::new(members.iter().filter_map(|(_, bytes)| bytes.input()));
+    let inputs = || members.iter().filter_map(|(_, bytes)| bytes.input());
+    let mut sink = Sink::new(inputs());
     let path = directory.join(name);
-    let members = members.iter().map(|(name, bytes)| (name.clone(), bytes.bytes()));
-    archive::write(members, &mut sink).map_err(Error::io(&path, "write"))?;
+    let named = members.iter().map(|(name, bytes)| (name.clone(), bytes.bytes()));
+    archive::write(named, &mut sink).map_err(Error::io(&path, "write"))?;
     let mut output = Output::create_in(directory, name)?;
     sink.write_to(&mut output)?;
-    output.commit()
+    output.commit(inputs())
 }

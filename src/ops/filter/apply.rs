@@ -113,6 +113,7 @@ fn match_kernels<'f>(
             result.failed.extend(problems.map(|problem| problem.in_file(path).into()));
         }
     }
+    result.failed.extend(scan.source().input().check_unchanged().err().map(FilterError::from));
 }
 
 fn may_hold_kernels(kind: ImageKind) -> bool {

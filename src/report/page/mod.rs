@@ -43,7 +43,7 @@ const SCRIPTS: [&str; 9] = [
 pub fn write_page(path: &Path, files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<()> {
     let mut output = Output::create(path)?;
     output.write(page(files, verdict).as_bytes())?;
-    output.commit()
+    output.commit([])
 }
 
 /// Returns the page of files, and of their verdict if they were checked. Images that were not inspected because the command

@@ -7,10 +7,9 @@
 
 use std::path::{Path, PathBuf};
 
-use same_file::is_same_file;
-
 use super::arguments::{os_string, text};
 use crate::cli::dropin::diagnostics::cause;
+use crate::io::is_same_file;
 
 /// Replaces every response file by the arguments in it.
 pub fn expand(arguments: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
@@ -31,7 +30,7 @@ fn expand_into(expanded: &mut Vec<Vec<u8>>, arguments: Vec<Vec<u8>>, open: &mut 
             expanded.push(argument);
             continue;
         };
-        if let Some(outer) = open.iter().find(|outer| is_same_file(outer, &path).unwrap_or(false)) {
+        if let Some(outer) = open.iter().find(|outer| is_same_file(outer, &path)) {
             return Err(format!("recursive expansion of: '{}'", outer.display()));
         }
         let inner = tokens(&contents(&path)?);

@@ -118,7 +118,7 @@ fn write(found: Found, output: Result<Output, Error>) -> Result<()> {
         let mut sink = Sink::new([found.part.input()]);
         sink.push(found.entry.image.data());
         sink.write_to(&mut output)?;
-        output.commit()
+        output.commit([found.part.input()])
     };
     output.and_then(write).map_err(|error| format_error(&error))
 }
@@ -130,7 +130,7 @@ fn library(found: &[Found], input: &Path, path: &Path) -> Result<()> {
         let mut sink = Sink::new(found.iter().map(|found| found.part.input()));
         archive::write(members, &mut sink).map_err(Error::io(path, "write"))?;
         sink.write_to(&mut output)?;
-        output.commit()
+        output.commit(found.iter().map(|found| found.part.input()))
     };
     create(path).and_then(write).map_err(|error| format_error(&error))
 }

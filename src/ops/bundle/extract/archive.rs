@@ -9,17 +9,17 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
 use super::matching::{check_entries, serves};
 use super::stream::each_piece_of;
-use super::{Explain, UnbundleOptions, commit_all};
+use super::{Explain, UnbundleOptions};
 use crate::archive;
 use crate::error::{self, Error};
 use crate::format::bundle_file::{BundleFile, FileEntry, Location, extract_host};
-use crate::io::{Input, Output, Sink};
+use crate::io::{Input, Output, Sink, commit_all};
 use crate::ops::bundle::error::{BundleError, Result};
 use crate::ops::bundle::members::{BundleMember, each_member};
 use crate::target::compatibility::Fit;
@@ -37,7 +37,8 @@ pub fn check_archive(input: &Input) -> Result<()> {
             }
         };
         member.each_bundle(check).map(|_| ())
-    })
+    })?;
+    Ok(input.check_unchanged()?)
 }
 
 /// Writes one archive for each target. All outputs appear, or none.
@@ -62,7 +63,7 @@ pub fn unbundle_archive(
         archive::write(named, &mut sink).map_err(Error::io(&target.output, "write"))?;
         sink.write_with_progress(output, moved)?;
     }
-    commit_all(outputs)
+    Ok(commit_all(outputs, [input])?)
 }
 
 /// A member to be written.
@@ -222,28 +223,26 @@ impl TemporaryFile<'_> {
         self.file.write_all(bytes).map_err(Error::io(self.path, "write a temporary file for"))
     }
 
-    /// Appends runs as one range; runs that are part of `input` are copied without being read.
+    /// Appends runs as one range; runs that are part of `input` are not read through its mapping.
     fn put<'a>(&mut self, runs: impl Iterator<Item = &'a [u8]>, input: &Input) -> error::Result<NewLocation> {
         let start = self.size;
         for run in runs {
             match input.offset_of(run) {
-                Some(offset) => self.copy(input, offset, run.len() as u64)?,
+                Some(offset) => self.copy(input, offset..offset + run.len() as u64)?,
                 None => self.write(run)?,
             }
         }
         Ok(NewLocation::TemporaryFile(start..self.size))
     }
 
-    fn copy(&mut self, input: &Input, offset: u64, size: u64) -> error::Result<()> {
-        let mut source = input.file();
-        source.seek(SeekFrom::Start(offset)).map_err(Error::io(input.path(), "read"))?;
-        let copied =
-            io::copy(&mut source.take(size), self.file).map_err(Error::io(self.path, "write a temporary file for"))?;
-        self.size += copied;
-        if copied != size {
-            return Err(Error::Shrunk { path: input.path().to_owned(), missing: size - copied });
-        }
-        Ok(())
+    fn copy(&mut self, input: &Input, range: Range<u64>) -> error::Result<()> {
+        let mut written = Ok(());
+        input.blocks(range, 0, |_, bytes| {
+            if written.is_ok() {
+                written = self.write(bytes);
+            }
+        })?;
+        written
     }
 }
 

@@ -13,7 +13,7 @@ use super::CompressionStats;
 use super::error::{BundleError, Result};
 use super::members::is_archive;
 use crate::format::bundle::FileType;
-use crate::io::{Input, Output};
+use crate::io::{Input, is_same_file};
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 
 /// Entries to extract, and their outputs.
@@ -65,17 +65,9 @@ pub fn unbundle(
     single::unbundle_file(input, options, explain, moved)
 }
 
-/// Makes all outputs appear.
-fn commit_all(outputs: Vec<Output>) -> Result<()> {
-    for output in outputs {
-        output.commit()?;
-    }
-    Ok(())
-}
-
 /// Returns whether two paths are one file, or will be. Special files such as devices may be used twice.
 fn is_same_output(one: &Path, other: &Path) -> bool {
     let canonical = |path: &Path| Some((path.parent()?.join(".").canonicalize().ok()?, path.file_name()?.to_owned()));
     let is_special = std::fs::metadata(one).is_ok_and(|metadata| !metadata.is_file());
-    !is_special && (canonical(one) == canonical(other) || same_file::is_same_file(one, other).unwrap_or(false))
+    !is_special && (canonical(one) == canonical(other) || is_same_file(one, other))
 }

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use super::matching::{check_entries, serves};
 use super::stream::each_piece_of;
-use super::{Explain, UnbundleOptions, commit_all};
+use super::{Explain, UnbundleOptions};
 use crate::error;
 use crate::format::bundle_file::{BundleFile, BundleFileError, BundleReader, FileEntry, Location, extract_host};
 use crate::format::ccob::Ccob;
-use crate::io::{Input, Output, Sink};
+use crate::io::{self, Input, Output, Sink};
 use crate::ops::bundle::CompressionStats;
 use crate::ops::bundle::error::{BundleError, Result};
 use crate::target::compatibility::{Fit, KindRules};
@@ -40,7 +40,7 @@ pub fn unbundle_file(
         outputs.push(Output::update(&target.output)?);
     }
     let stats = write(input, &bundle, &selected, &mut outputs, moved)?;
-    commit_all(outputs)?;
+    io::commit_all(outputs, [input])?;
     Ok(stats)
 }
 
@@ -155,5 +155,5 @@ fn write_as_host(input: &Input, options: &UnbundleOptions) -> Result<()> {
         }
         outputs.push(output);
     }
-    commit_all(outputs)
+    Ok(io::commit_all(outputs, [input])?)
 }

@@ -1,0 +1,68 @@
+//! Files mapped into memory, and the list of those that other processes can truncate.
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use super::registry::{Registration, Registry};
+
+/// Mapped files that have a path.
+pub static MAPPED_FILES: Registry<MappedFile> = Registry::new();
+
+/// Addresses of a mapped file, and the message for an access beyond its end.
+#[derive(Debug)]
+#[cfg_attr(not(all(unix, feature = "cli")), allow(dead_code, reason = "only handlers of the program read them"))]
+pub struct MappedFile {
+    /// Addresses of the mapping.
+    pub addresses: Range<usize>,
+    /// A line, which a signal handler prints as it is.
+    pub message: String,
+}
+
+/// A whole file, mapped into memory.
+#[derive(Debug)]
+pub struct Mapping {
+    map: Mmap,
+    _registration: Option<Registration<MappedFile>>,
+}
+
+impl Mapping {
+    /// Maps a file. `path` is known for files that other processes may truncate.
+    pub fn of(file: &File, path: Option<&Path>) -> io::Result<Self> {
+        // SAFETY: for a file that others can write, the contract of `Access::map`; a temporary file without a name is written
+        // by this process only, and not after it is mapped. Beyond the contract, readers check each value once and use the
+        // checked copy, payloads are copied through the file, and a change is an error when the file has been read.
+        let map = unsafe { Mmap::map(file) }?;
+        let _registration = path.map(|path| {
+            let start = map.as_ptr() as usize;
+            MAPPED_FILES.add(MappedFile { addresses: start..start + map.len(), message: message(path) })
+        });
+        Ok(Mapping { map, _registration })
+    }
+
+    /// Releases pages that were read.
+    pub fn release(&self) {
+        #[cfg(unix)]
+        if !self.map.is_empty() {
+            // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
+            // Failing to release pages is not an error.
+            let _ = unsafe { self.map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+fn message(path: &Path) -> String {
+    let path = path.to_string_lossy().replace(|c: char| c.is_control(), "?");
+    format!("fatbin: {path}: truncated while it was being read\n")
+}

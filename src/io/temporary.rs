@@ -1,0 +1,181 @@
+//! Temporary files that become outputs.
+//!
+//! On Linux such a file has no name until it is complete (`O_TMPFILE`), so nothing is left even if the process is killed.
+//! Elsewhere, and on file systems that do not support this, it has a hidden name next to the output, which is removed when
+//! the file is dropped, and by the signal handlers of the program.
+//!
+//! A link cannot replace a file. To replace one, an unnamed file is linked to a hidden name, which is renamed at once:
+//! only a process that is killed between the two calls leaves it.
+
+use std::ffi::CString;
+use std::fs::{File, Permissions};
+use std::io::{self, Seek};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, TempPath};
+
+use super::registry::{Registration, Registry};
+
+/// Paths of the hidden files of this process, which signal handlers remove.
+pub static HIDDEN_FILES: Registry<CString> = Registry::new();
+
+/// A file that is being written, in the directory of the output.
+#[derive(Debug)]
+pub struct Temporary {
+    file: File,
+    directory: PathBuf,
+    /// Name of the file, if it has one.
+    name: Option<HiddenName>,
+}
+
+/// A hidden name, which is removed on drop and when a signal ends the program.
+#[derive(Debug)]
+pub struct HiddenName {
+    path: TempPath,
+    _registration: Option<Registration<CString>>,
+}
+
+impl Temporary {
+    /// Creates a file with the permissions that the umask allows.
+    pub fn create(directory: &Path) -> io::Result<Self> {
+        match unnamed(directory) {
+            Some(file) => Ok(Temporary { file, directory: directory.to_owned(), name: None }),
+            None => Self::create_named(directory),
+        }
+    }
+
+    /// Creates a file with a hidden name.
+    pub fn create_named(directory: &Path) -> io::Result<Self> {
+        let create = |path: &Path| File::options().read(true).write(true).create_new(true).open(path);
+        let (file, name) = HiddenName::make(directory, create)?;
+        Ok(Temporary { file, directory: directory.to_owned(), name: Some(name) })
+    }
+
+    /// The open file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The open file, for writing.
+    pub fn file_mut(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// The directory that the file is in.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Gives the file its final name. A file of that name is replaced, atomically, and hands on its mode.
+    pub fn persist(self, path: &Path) -> io::Result<()> {
+        if let Ok(old) = std::fs::symlink_metadata(path)
+            && old.is_file()
+        {
+            self.file.set_permissions(access_bits(old.permissions()))?;
+        }
+        let Temporary { file, directory, name } = self;
+        let name = match name {
+            Some(name) => name,
+            None => match link(&file, path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    HiddenName::make(&directory, |path| link(&file, path))?.1
+                }
+                linked => return linked,
+            },
+        };
+        name.rename(path)
+    }
+
+    /// Copies the bytes to another file.
+    pub fn copy_to(&mut self, to: &mut File) -> io::Result<()> {
+        self.file.rewind()?;
+        io::copy(&mut self.file, to).map(drop)
+    }
+}
+
+impl HiddenName {
+    /// Calls `make` with an unused hidden path in a directory, at which it creates a file.
+    pub fn make<T>(directory: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, HiddenName)> {
+        let made = Builder::new().prefix(".fatbin-").make_in(directory, |path| {
+            let registration = register(path);
+            Ok((make(path)?, registration))
+        });
+        let ((made, _registration), path) = made.map_err(without_temporary_path)?.into_parts();
+        Ok((made, HiddenName { path, _registration }))
+    }
+
+    /// Gives the file its final name; a file of that name is replaced.
+    pub fn rename(self, path: &Path) -> io::Result<()> {
+        self.path.persist(path).map_err(|error| error.error)
+    }
+}
+
+/// Registers a hidden file for signal handlers. A relative path remains valid: the program never changes its directory.
+#[cfg(unix)]
+fn register(path: &Path) -> Option<Registration<CString>> {
+    use std::os::unix::ffi::OsStrExt;
+    CString::new(path.as_os_str().as_bytes()).ok().map(|path| HIDDEN_FILES.add(path))
+}
+
+/// Other systems have no handlers.
+#[cfg(not(unix))]
+fn register(_path: &Path) -> Option<Registration<CString>> {
+    None
+}
+
+/// Returns permissions without the bits that give a program the rights of its owner: its new bytes are not those that got
+/// them.
+#[cfg(unix)]
+fn access_bits(old: Permissions) -> Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    Permissions::from_mode(old.mode() & 0o777)
+}
+
+#[cfg(not(unix))]
+fn access_bits(old: Permissions) -> Permissions {
+    old
+}
+
+/// Creates a file without a name, unless the file system does not support it or `link` could not name it later.
+#[cfg(target_os = "linux")]
+fn unnamed(directory: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    if !Path::new(OWN_DESCRIPTORS).is_dir() {
+        return None;
+    }
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    open(directory, flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
+}
+
+/// Other systems have no such files.
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_directory: &Path) -> Option<File> {
+    None
+}
+
+/// Links to the open files of this process; absent where `/proc` is not mounted.
+#[cfg(target_os = "linux")]
+const OWN_DESCRIPTORS: &str = "/proc/self/fd";
+
+/// Gives a file without a name its first one.
+#[cfg(target_os = "linux")]
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let open_file = format!("{OWN_DESCRIPTORS}/{}", file.as_raw_fd());
+    Ok(linkat(CWD, open_file, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_file: &File, _path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Removes the temporary name that `tempfile` adds to an error; it means nothing to users.
+fn without_temporary_path(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((cause, _)) => io::Error::new(error.kind(), cause.to_owned()),
+        None => error,
+    }
+}

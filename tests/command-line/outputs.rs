@@ -1,0 +1,116 @@
+//! Outputs in places that exist already: files with a mode, links, inputs, open files.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use crate::faults::{HOST, ONE, bundles};
+use crate::{Sandbox, fixture};
+
+#[test]
+fn an_output_keeps_the_mode_of_the_file_that_it_replaces() {
+    let sandbox = bundles();
+    sandbox.fixture("answer-gfx90a.hsaco", "image");
+    let commands = [
+        "pack -o out --image file=image,kind=hip".to_owned(),
+        "lock -o out image".to_owned(),
+        "extract --to out image".to_owned(),
+        "wrap --kind openmp -o out image".to_owned(),
+        format!("bundle --type bc -o out --target {HOST}=host --target {ONE}=one"),
+        format!("unbundle --target {ONE}=out b"),
+        "extract --name out image".to_owned(),
+    ];
+    for command in commands {
+        let _ = std::fs::remove_file(sandbox.path("out"));
+        for mode in [None, Some(0o600), Some(0o755), Some(0o640)] {
+            if let Some(mode) = mode {
+                std::fs::set_permissions(sandbox.path("out"), std::fs::Permissions::from_mode(mode)).unwrap();
+            }
+            let run = sandbox.shell(&format!("umask 022; fatbin {command}"));
+            assert_eq!(run.status, 0, "{command}: {}", run.err);
+            let metadata = std::fs::metadata(sandbox.path("out")).unwrap();
+            assert_eq!(metadata.mode() & 0o7777, mode.unwrap_or(0o644), "{command}");
+        }
+    }
+}
+
+#[test]
+fn a_dangling_link_is_followed() {
+    let sandbox = bundles();
+    std::fs::create_dir(sandbox.path("directory")).unwrap();
+    symlink("directory/second", sandbox.path("first")).unwrap();
+    symlink("real", sandbox.path("directory/second")).unwrap();
+    for target in
+        [format!("unbundle --target {ONE}=first b"), format!("bundle --type bc -o first --target {HOST}=host")]
+    {
+        sandbox.fatbin(&target).ok();
+        assert!(sandbox.path("first").is_symlink() && sandbox.path("directory/second").is_symlink());
+        assert!(!sandbox.read("directory/real").is_empty());
+        std::fs::remove_file(sandbox.path("directory/real")).unwrap();
+    }
+    symlink("circle", sandbox.path("circle")).unwrap();
+    let run = sandbox.fatbin(&format!("unbundle --target {ONE}=circle b"));
+    assert_eq!((run.status, run.err.lines().count()), (2, 1), "{}", run.err);
+}
+
+#[test]
+fn an_output_that_is_an_input_gets_what_the_input_held() {
+    let links: [fn(&Sandbox); 4] = [
+        |_| (),
+        |sandbox| symlink("in", sandbox.path("name")).unwrap(),
+        |sandbox| std::fs::hard_link(sandbox.path("in"), sandbox.path("name")).unwrap(),
+        |_| (),
+    ];
+    let names = ["in", "name", "name", "/dev/fd/3"];
+    let image = fixture("answer-gfx90a.hsaco");
+    for (link, name) in links.iter().zip(names) {
+        let open = if name == "/dev/fd/3" { "3<>in" } else { "" };
+        let commands = [
+            (format!("pack -o {name} --image file=in,kind=hip"), "list"),
+            (format!("bundle --type bc -o {name} --target {HOST}=in --target {ONE}=in"), "unbundle"),
+            (format!("bundle --type bc --compress -o {name} --target {HOST}=in --target {ONE}=in"), "unbundle"),
+            (format!("extract --to {name} in"), "same"),
+        ];
+        for (command, check) in commands {
+            // An open file is not truncated, as with a redirection.
+            if !open.is_empty() && command.contains("--compress") {
+                continue;
+            }
+            let sandbox = Sandbox::new();
+            sandbox.file("in", &image);
+            link(&sandbox);
+            let run = sandbox.shell(&format!("fatbin {command} {open}"));
+            assert_eq!((run.status, run.err.as_str()), (0, ""), "{command}");
+            let out = if name == "/dev/fd/3" { "in" } else { name };
+            match check {
+                "unbundle" => {
+                    sandbox.fatbin(&format!("unbundle --target {ONE}=back {out}")).ok();
+                }
+                "list" => {
+                    sandbox.fatbin(&format!("extract --to back {out}")).ok();
+                }
+                _ => {
+                    std::fs::copy(sandbox.path(out), sandbox.path("back")).unwrap();
+                }
+            }
+            assert!(sandbox.read("back") == image, "{command}");
+        }
+        let sandbox = Sandbox::new();
+        sandbox.file("in", &image);
+        link(&sandbox);
+        let run = sandbox.shell(&format!("fatbin wrap --kind openmp -o {name} in {open}"));
+        assert_eq!((run.status, run.err), (2, format!("fatbin: {name}: is both input and output\n")));
+        assert!(sandbox.read("in") == image);
+    }
+}
+
+#[test]
+fn an_open_file_is_written_where_it_is() {
+    let sandbox = bundles();
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        sandbox
+            .shell(&format!("(printf 'before '; fatbin unbundle --target {HOST}={name} b; printf ' after') >out"))
+            .ok();
+        assert_eq!(String::from_utf8(sandbox.read("out")).unwrap(), "before host after", "{name}");
+    }
+    let run = sandbox.fatbin(&format!("unbundle --target {HOST}=/dev/fd/77 b"));
+    assert_eq!((run.status, run.err.lines().count()), (2, 1), "{}", run.err);
+}

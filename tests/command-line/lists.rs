@@ -1,5 +1,6 @@
 //! Lists outside the sources, in scripts, documents and tests of other directories, name everything that the library has.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use fatbin::Host;
@@ -51,6 +52,25 @@ fn every_fuzz_target_is_built_and_has_seeds() {
         check_contains("fuzz/Cargo.toml", &format!("path = \"targets/{target}.rs\""));
         check_contains("fuzz/seeds.rs", &format!("\"{target}\""));
     }
+}
+
+/// Maximum number of direct dependencies: each is code that others can change.
+const MAX_DEPENDENCIES: usize = 40;
+
+#[test]
+fn every_direct_dependency_has_a_reason() {
+    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
+    let mut names = BTreeSet::new();
+    for table in manifest["target"].as_table().unwrap().values().filter_map(toml::Value::as_table).chain([&manifest]) {
+        if let Some(dependencies) = table.get("dependencies") {
+            names.extend(dependencies.as_table().unwrap().keys().cloned());
+        }
+    }
+    let page = read("docs/dependencies.md");
+    let listed: Vec<String> =
+        page.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect();
+    assert!(listed.iter().eq(&names), "docs/dependencies.md lists {listed:?}, Cargo.toml {names:?}");
+    assert!(names.len() <= MAX_DEPENDENCIES, "{} direct dependencies", names.len());
 }
 
 #[test]

@@ -232,6 +232,21 @@ mod tests {
     }
 
     #[test]
+    fn the_security_policy_lists_every_limit() {
+        let policy = include_str!("../../SECURITY.md");
+        let per = |amount: u64, per: u64| if per == 1 { amount.to_string() } else { format!("{amount}/{per}") };
+        for resource in Resource::ALL {
+            let rate = resource.rate();
+            let (of_size, of_decompressed) =
+                (per(rate.amount, rate.per_bytes), per(rate.decompressed_amount, rate.per_decompressed));
+            let (unit, minimum, option) = (resource.unit(), rate.minimum, resource.option());
+            let row = format!("| {unit} | {minimum} | {of_size} | {of_decompressed} | `{option}` |");
+            assert!(policy.contains(&row), "SECURITY.md lacks this row:\n{row}");
+        }
+        assert!(policy.contains(&format!("to a depth of {MAX_NESTING}.")));
+    }
+
+    #[test]
     fn a_charge_beyond_the_limit_fails_and_leaves_the_rest() {
         let budget = Budget::new(Limits { decompressed: Some(100), factor: 1 }, 0);
         budget.charge(Resource::Decompressed, 60).unwrap();

@@ -17,7 +17,7 @@ pub struct Wrapper {
 }
 
 /// Kind of a wrapper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WrapperKind {
     /// Wrapper of CUDA.
     Cuda,
@@ -73,10 +73,19 @@ impl File {
     pub fn unreferenced(&self) -> impl Iterator<Item = &Container> {
         let mut referenced: Vec<u64> = self.wrappers.iter().filter_map(|it| it.target.container()).collect();
         referenced.sort_unstable();
+        let mut kinds: Vec<WrapperKind> = self.wrappers.iter().map(|wrapper| wrapper.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
         self.containers.iter().filter(move |it| {
             it.offset.is_some_and(|offset| referenced.binary_search(&offset).is_err())
-                && self.wrappers.iter().any(|wrapper| wrapper.kind.registers(it.container_type))
+                && kinds.iter().any(|kind| kind.registers(it.container_type))
         })
+    }
+
+    /// Returns the container that begins at this offset of the file and is in no other.
+    pub fn container_at(&self, offset: u64) -> Option<&Container> {
+        let index = self.containers.partition_point(|container| container.offset < Some(offset));
+        self.containers.get(index).filter(|container| container.offset == Some(offset))
     }
 }
 

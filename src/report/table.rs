@@ -91,7 +91,7 @@ fn accounting(section: &Section) -> String {
 fn registration(file: &File, wrapper: &Wrapper) -> String {
     let Wrapper { kind, section, offset, target } = wrapper;
     let what = match target {
-        WrapperTarget::Container(at) => match file.containers.iter().find(|it| it.offset == Some(*at)) {
+        WrapperTarget::Container(at) => match file.container_at(*at) {
             Some(container) => {
                 let section = container.section.as_ref();
                 let start = section.map_or(0, |section| section.offset);
@@ -202,6 +202,31 @@ app: elf, 20000 bytes, 1 device image
   offload-binary  .llvm.offloading  openmp  amdgcn-amd-amdhsa  -     elf    0x1092  15720
 ";
         assert_eq!(table(&file("amdgcn-amd-amdhsa"), false, &Screen::default()), text);
+    }
+
+    /// With a search through all containers for each wrapper, this takes minutes.
+    #[test]
+    fn lists_many_wrappers_without_a_search_through_all_containers() {
+        const COUNT: u64 = 200_000;
+        let mut file = file("amdgcn-amd-amdhsa");
+        let container = Container { container_type: ContainerType::Bundle, images: Vec::new(), ..file.containers[0].clone() };
+        let at = |offset| Container { offset: Some(offset), ..container.clone() };
+        file.containers = (0..COUNT).map(|number| at(4096 + 8 * number)).collect();
+        let wrapper = |number| Wrapper {
+            kind: WrapperKind::Hip,
+            section: SectionRef { name: ".hipFatBinSegment".to_owned(), offset: 0 },
+            offset: 24 * number,
+            target: WrapperTarget::Container(4096 + 8 * number),
+        };
+        // CUDA's wrappers register no bundle, so all kinds are compared for the containers without a wrapper.
+        let cuda = |number| Wrapper { kind: WrapperKind::Cuda, target: WrapperTarget::Nothing, ..wrapper(number) };
+        file.wrappers = (0..COUNT).map(|number| if number % 2 == 0 { wrapper(number) } else { cuda(number) }).collect();
+        let text = table(&file, true, &Screen::default());
+        let last = "  hip wrapper .hipFatBinSegment+0x493dd0 points to bundle at .llvm.offloading+0x1869f0\n";
+        assert!(text.contains(last), "{}", &text[..1000]);
+        assert_eq!(text.matches("no wrapper points to").count() as u64, COUNT / 2);
+        assert_eq!(file.container_at(4096 + 8 * COUNT), None);
+        assert_eq!(file.container_at(4097), None);
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub struct Member<'data> {
 pub enum MemberContent<'data> {
     /// In the archive, uncompressed.
     Here(View<'data>),
-    /// In a file of its own; the path is relative to the directory of the archive.
+    /// In a file of its own; the path is relative to the directory of the archive. It is read only if the archive is a file
+    /// on disk too: an archive from another machine must not choose files of this one.
     Elsewhere(PathBuf),
     /// In the archive, compressed.
     Packed(Unpack<'data>),
@@ -55,6 +56,9 @@ impl fmt::Debug for MemberContent<'_> {
         }
     }
 }
+
+/// Reason for not reading [`MemberContent::Elsewhere`] of an archive that is not a file of its own.
+pub const NESTED_THIN_MEMBER: &str = "member of a thin archive inside another archive is not read";
 
 /// Function that writes the bytes of a member.
 pub type Unpack<'data> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'data>;

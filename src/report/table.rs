@@ -209,7 +209,8 @@ app: elf, 20000 bytes, 1 device image
     fn lists_many_wrappers_without_a_search_through_all_containers() {
         const COUNT: u64 = 200_000;
         let mut file = file("amdgcn-amd-amdhsa");
-        let container = Container { container_type: ContainerType::Bundle, images: Vec::new(), ..file.containers[0].clone() };
+        let container =
+            Container { container_type: ContainerType::Bundle, images: Vec::new(), ..file.containers[0].clone() };
         let at = |offset| Container { offset: Some(offset), ..container.clone() };
         file.containers = (0..COUNT).map(|number| at(4096 + 8 * number)).collect();
         let wrapper = |number| Wrapper {

@@ -38,6 +38,11 @@ impl InputSlice {
         &self.input
     }
 
+    /// Returns whether this is a whole file on disk, and not a member of an archive or a range of a file.
+    fn is_own_file(&self) -> bool {
+        self.input.is_on_disk() && self.range == (0..self.input.size())
+    }
+
     /// Returns the `size` bytes at `offset` as a slice with the name `path`.
     fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
         let limit = self.range.end - self.range.start;
@@ -254,6 +259,9 @@ impl Expansion<'_> {
                 let start = archive.range.start + view.start();
                 let (input, range) = (Arc::clone(&archive.input), start..start + view.size());
                 Ok((InputSlice { path: name, member: own_name, input, range }, path.to_owned()))
+            }
+            MemberContent::Elsewhere(_) if !archive.is_own_file() => {
+                Err(Error::UnreadableMember { path: name.into(), why: archive::NESTED_THIN_MEMBER.to_owned() })
             }
             MemberContent::Elsewhere(relative) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);

@@ -270,3 +270,44 @@ fn accepts_an_archive_as_its_own_output_or_from_a_pipe() {
     sandbox.fatbin(&format!("unbundle --target {ONE}=all.a all.a")).ok();
     assert_eq!(members(&sandbox, "all.a"), [(in_one("a"), b"code for one\n".to_vec())]);
 }
+
+#[test]
+fn reads_members_of_a_thin_archive_only_if_it_is_a_file_of_its_own() {
+    let sandbox = sandbox();
+    let thin = thin(&[("/etc/../secret", &[])]);
+    let path = sandbox.path("secret").display().to_string();
+    let absolute = self::thin(&[(&path, &sandbox.read("host"))]);
+    sandbox
+        .file("secret", sandbox.read("host"))
+        .file("thin.a", &absolute)
+        .file("outer.a", gnu(&[("thin.a", &absolute)]));
+    assert!(sandbox.fatbin("scan thin.a").ok().contains("1 device image"), "an absolute path in a thin archive");
+
+    for (name, method) in [("s.whl", zip::CompressionMethod::Stored), ("d.whl", zip::CompressionMethod::Deflated)] {
+        let mut wheel = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        wheel.start_file("m", zip::write::SimpleFileOptions::default().compression_method(method)).unwrap();
+        std::io::Write::write_all(&mut wheel, &absolute).unwrap();
+        sandbox.file(name, wheel.finish().unwrap().into_inner());
+    }
+    let uri = format!("file://{}#offset=8&size={}", sandbox.path("offset").display(), absolute.len());
+    sandbox.file("offset", [&[0; 8], &absolute[..]].concat());
+    let of =
+        |place: &str| format!("fatbin: {place}!{path}: member of a thin archive inside another archive is not read\n");
+    let cases = [
+        ("outer.a", of("outer.a!thin.a")),
+        ("s.whl", of("s.whl!m")),
+        ("d.whl", of("d.whl!m")),
+        (uri.as_str(), of(&uri)),
+    ];
+    for (input, message) in cases {
+        for command in ["scan", "verify", "inspect", "lock -o lock"] {
+            let run = sandbox.fatbin(&format!("{command} {input}"));
+            assert_eq!((run.status, run.err.as_str()), (2, message.as_str()), "{command}: {}", run.out);
+        }
+    }
+    // The archive has no directory that its members could be relative to.
+    sandbox.file("thin.a", thin);
+    let run = sandbox.shell("fatbin list - < thin.a");
+    let message = "fatbin: standard input!/etc/../secret: member of a thin archive inside another archive is not read\n";
+    assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (2, "", message));
+}

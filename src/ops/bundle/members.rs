@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{BundleError, Result};
-use crate::archive::{ArchiveFormat, MemberContent};
+use crate::archive::{ArchiveFormat, MemberContent, NESTED_THIN_MEMBER};
 use crate::bytes::View;
 use crate::error::Error;
 use crate::format::bundle::{BundleForm, FileType};
@@ -53,6 +53,9 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&BundleMember) -> Result
         match member.content {
             // Offsets in errors count from the start of the member.
             MemberContent::Here(view) => visit(&BundleMember { path, name, input, view: view.derived(view.data()) })?,
+            MemberContent::Elsewhere(_) if !input.is_on_disk() => {
+                return Err(Error::UnreadableMember { path, why: NESTED_THIN_MEMBER.to_owned() }.into());
+            }
             MemberContent::Elsewhere(relative) => {
                 let directory = input.path().parent().unwrap_or(Path::new(""));
                 let own = Input::open_file(directory.join(relative), input.access())?;

@@ -43,6 +43,7 @@
 //! | module | contents | independent of |
 //! |---|---|---|
 //! | [`error`], [`bytes`], `content` | errors; views of untrusted bytes; bytes to be written | everything else |
+//! | `escape` | escaping of text from files | everything else |
 //! | `parallel` | work on several items at a time, with results in order | the work |
 //! | [`codec`] | compression, and decompression to a stated size | the compressed data |
 //! | [`io`] | inputs, outputs that appear whole or not at all, payloads copied between the two | formats |
@@ -77,6 +78,9 @@ pub mod cli;
 pub mod codec;
 mod content;
 pub mod error;
+#[cfg(feature = "inspect")]
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "most outputs are those of the program"))]
+mod escape;
 pub mod format;
 mod host;
 #[cfg(feature = "inspect")]

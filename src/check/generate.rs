@@ -7,6 +7,7 @@ use super::facts::{FileFacts, ImageCode, ImageFacts};
 use super::policy::Size;
 use super::target::PolicyTarget;
 use crate::codec::Codec;
+use crate::escape::is_escaped;
 use crate::inspect::DebugLevel;
 use crate::survey::AnalyzedFile;
 use crate::target::natural_order;
@@ -135,7 +136,14 @@ fn list(names: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", names.into_iter().map(|name| quoted(&name)).collect::<Vec<_>>().join(", "))
 }
 
-/// Formats a basic string of TOML, which differs from a string of JSON in one character.
+/// Formats a basic string of TOML, which differs from a string of JSON in the escapes of characters.
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+    let mut quoted = String::new();
+    for c in serde_json::Value::from(text).to_string().chars() {
+        match c {
+            c if is_escaped(c) => write!(quoted, "\\U{:08x}", u32::from(c)).expect("writing to a string"),
+            c => quoted.push(c),
+        }
+    }
+    quoted
 }

@@ -1,15 +1,14 @@
 //! `fatbin check`.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use super::Status;
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
+use super::{Status, terminal};
 use crate::check::{self, CheckedFile, Policy, Verdict};
 use crate::io::{Access, Input};
 use crate::ops::{self, Checker};
@@ -97,7 +96,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         Format::Markdown => report::verdict_markdown(&verdict),
         Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys()),
     };
-    print(&text)?;
+    terminal::print(&text)?;
     Ok(status_of(&verdict))
 }
 
@@ -126,7 +125,7 @@ fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -
         return Ok(Status::Trouble);
     }
     let Some(policy) = check::generate_policy(&files.iter().collect::<Vec<_>>()) else { return Ok(Status::No) };
-    print(&policy)?;
+    terminal::print(&policy)?;
     Ok(Status::Yes)
 }
 
@@ -134,10 +133,4 @@ fn read_policy(path: &Path) -> Result<Policy> {
     let input = Input::open(path, Access::read())?;
     let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: not UTF-8", path.display()))?;
     Ok(Policy::parse(&path.to_string_lossy(), text)?)
-}
-
-fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
 }

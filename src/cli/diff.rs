@@ -1,6 +1,5 @@
 //! `fatbin diff`.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -72,7 +71,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         report::differences_table(&differences, arguments.all, &screen)
     };
     let mut out = terminal::output(&screen);
-    out.write_all(text.as_bytes())?;
+    out.write(&text)?;
     out.flush()?;
     let is_trouble = [old_status, new_status].contains(&Status::Trouble);
     let is_no = match verdicts.as_slice() {

@@ -1,17 +1,16 @@
 //! `fatbin extract`.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 
-use super::Status;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
+use super::{Status, terminal};
 use crate::error::Error;
 use crate::inventory::FileFormat;
 use crate::io::Output;
@@ -98,10 +97,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         indexed = write_index(&arguments.output, &index);
         paths.extend(indexed.is_ok().then(|| arguments.output.join(INDEX)));
     }
-    let mut out = io::stdout().lock();
-    for path in paths {
-        writeln!(out, "{}", path.display())?;
-    }
+    terminal::print_paths(&paths)?;
     let result = result?;
     indexed?;
     for error in result.refused {

@@ -1,6 +1,6 @@
 //! `fatbin inspect`.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -10,6 +10,7 @@ use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
+use super::terminal::TextOutput;
 use super::{Status, terminal};
 use crate::format::ImageKind;
 use crate::inventory::File;
@@ -88,21 +89,21 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return Ok(status);
     }
     let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
-    out.write_all(arguments.text(&files, &screen).as_bytes())?;
+    out.write(&arguments.text(&files, &screen))?;
     out.flush()?;
     Ok(status)
 }
 
 /// Writes a table for each image. LTO-IR has none, and one line for all images of a file.
-struct Tables<'a, W> {
-    out: &'a mut W,
+struct Tables<'a> {
+    out: &'a mut TextOutput,
     screen: &'a Screen,
     /// File with LTO-IR, and the number of such images so far.
     lto_ir: Option<(String, usize)>,
     written: io::Result<()>,
 }
 
-impl<W: Write> Tables<'_, W> {
+impl Tables<'_> {
     fn add(&mut self, path: &str, inspected: &InspectedImage<'_>) {
         if self.lto_ir.as_ref().is_some_and(|(file, _)| file != path) {
             self.end_file();
@@ -122,7 +123,7 @@ impl<W: Write> Tables<'_, W> {
 
     fn write(&mut self, text: &str) {
         if self.written.is_ok() {
-            self.written = self.out.write_all(text.as_bytes());
+            self.written = self.out.write(text);
         }
     }
 

@@ -1,15 +1,15 @@
 //! `fatbin install-links`.
 
 use std::env::consts::EXE_SUFFIX;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use super::Status;
 use super::dropin::{self, stand_in};
+use super::{Status, terminal};
 use crate::llvm::Release;
 
 /// Text before the version in the output of clang's option `--version`.
@@ -61,10 +61,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for link in &links {
         create(&program, link).with_context(|| format!("{}: cannot create", link.display()))?;
     }
-    let mut out = io::stdout().lock();
-    for link in &links {
-        writeln!(out, "{}", link.display())?;
-    }
+    terminal::print_paths(&links)?;
     Ok(Status::Yes)
 }
 

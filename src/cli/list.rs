@@ -1,16 +1,16 @@
 //! `fatbin list`.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 
-use super::Status;
 use super::access;
 use super::bundle::{DETECTED, parse_type, types_help};
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
+use super::{Status, terminal};
+use crate::escape::escape;
 use crate::format::bundle::FileType;
 use crate::io::Input;
 use crate::ops;
@@ -55,12 +55,12 @@ fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
     let mut lines = String::new();
     let listed = ops::list(&input, arguments.file_type, |path, id| {
         if arguments.with_filename {
-            lines += &format!("{}: ", path.display());
+            lines += &format!("{}: ", escape(&path.to_string_lossy()));
         }
-        lines += id;
+        lines += &escape(id);
         lines.push('\n');
     });
     // IDs that precede a malformed part are printed all the same.
-    io::stdout().write_all(lines.as_bytes())?;
+    terminal::print(&lines)?;
     Ok(if listed? > 0 { Status::Yes } else { Status::No })
 }

@@ -101,7 +101,7 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
         Err(text) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             Ok(text.print().map(|()| Status::Yes)?)
         }
-        Err(error) => error.exit(),
+        Err(error) => problems::exit_with_usage(&error),
     }
 }
 

@@ -10,11 +10,12 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anstyle::AnsiColor;
+use anstyle::{AnsiColor, Style};
 use clap::Args;
 
 use super::Status;
 use crate::error::Error;
+use crate::escape::{MAX_LINE, escape, escape_lines, shorten};
 use crate::io::STANDARD_OUTPUT;
 use crate::ops::extract::ExtractError;
 use crate::ops::filter::FilterError;
@@ -228,7 +229,7 @@ fn with_output(error: anyhow::Error) -> anyhow::Error {
 
 /// Prints a line about what a command did, for `--verbose` and `--explain`.
 pub fn print_detail(detail: fmt::Arguments<'_>) {
-    print_line("fatbin:", &detail.to_string());
+    print_line("fatbin:", Style::new(), &detail.to_string());
 }
 
 fn print(severity: Severity, message: &str) {
@@ -236,14 +237,27 @@ fn print(severity: Severity, message: &str) {
         Severity::Error => (AnsiColor::Red, "fatbin:"),
         Severity::Warning => (AnsiColor::Yellow, "fatbin: warning:"),
     };
-    let style = color.on_default().bold();
-    print_line(&format!("{style}{prefix}{style:#}"), message);
+    print_line(prefix, color.on_default().bold(), message);
 }
 
-/// Prints a line. Colors are left out if standard error is not a terminal.
-fn print_line(prefix: &str, message: &str) {
-    // Names in a message may contain line breaks; the message is one line.
-    let message = message.replace(|c: char| c.is_control(), "?");
+/// Prints a line, escaped and of limited length. Colors are left out if standard error is not a terminal.
+fn print_line(prefix: &str, style: Style, message: &str) {
+    let message = escape(message);
+    let message = shorten(&message, MAX_LINE - prefix.len() - 1);
     // If standard error is closed, the exit status still reports the problem.
-    let _ = writeln!(anstream::stderr(), "{prefix} {message}");
+    let _ = writeln!(anstream::stderr(), "{style}{prefix}{style:#} {message}");
+}
+
+/// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The error may
+/// contain arguments, such as names that a shell found in a directory.
+pub fn exit_with_usage(error: &clap::Error) -> ! {
+    let text = error.to_string();
+    let lines: Vec<String> =
+        text.lines().map(|line| shorten(&escape_lines(line), MAX_LINE).into_owned() + "\n").collect();
+    let lines = lines.concat();
+    if error.use_stderr() && lines.trim_end() != text.trim_end() {
+        let _ = io::stderr().write_all(lines.as_bytes());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }

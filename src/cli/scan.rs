@@ -1,7 +1,5 @@
 //! `fatbin scan`.
 
-use std::io::Write;
-
 use anyhow::Result;
 use clap::Args;
 
@@ -66,14 +64,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if arguments.json {
             files.push(file);
         } else if arguments.ndjson {
-            written = out.write_all(report::json_line(&file).as_bytes());
+            written = out.write(&report::json_line(&file));
         } else if file.failure.is_none() {
-            written = out.write_all(report::table(&file, arguments.verbose, &screen).as_bytes());
+            written = out.write(&report::table(&file, arguments.verbose, &screen));
         }
     })?;
     written?;
     if arguments.json {
-        out.write_all(report::json(&files).as_bytes())?;
+        out.write(&report::json(&files))?;
     }
     out.flush()?;
     Ok(status)

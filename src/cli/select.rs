@@ -1,7 +1,5 @@
 //! `fatbin select`.
 
-use std::io::Write;
-
 use anyhow::{Result, anyhow};
 use clap::Args;
 
@@ -60,14 +58,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     if arguments.json {
-        out.write_all(report::selection_json(name, &devices, &answered).as_bytes())?;
+        out.write(&report::selection_json(name, &devices, &answered))?;
     } else {
         let readable = || answered.iter().filter(|it| it.file.failure.is_none());
         for it in readable() {
-            out.write_all(report::selection_text(it, name, &screen).as_bytes())?;
+            out.write(&report::selection_text(it, name, &screen))?;
         }
         for it in readable() {
-            out.write_all(report::selection_summary(it, name, &devices[0]).as_bytes())?;
+            out.write(&report::selection_summary(it, name, &devices[0]))?;
         }
     }
     out.flush()?;

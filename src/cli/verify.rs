@@ -1,7 +1,5 @@
 //! `fatbin verify`.
 
-use std::io::Write;
-
 use anyhow::Result;
 use clap::Args;
 
@@ -52,7 +50,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         &mut |Verified { file, wrong }| {
             status = status.and(found(&file));
             if file.failure.is_none() && written.is_ok() {
-                written = out.write_all(report::verified_text(&file, file.errors.len() + wrong.len()).as_bytes());
+                written = out.write(&report::verified_text(&file, file.errors.len() + wrong.len()));
             }
             for error in wrong {
                 status = status.and(problems.report(error));

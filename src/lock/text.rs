@@ -15,6 +15,7 @@
 use std::fmt::Write;
 
 use super::{Hash, Lock, LockedFile, LockedImage, LockedKernel};
+use crate::escape::is_escaped;
 use crate::inspect::Figure;
 
 /// The first line: format and version.
@@ -95,7 +96,7 @@ fn hash(text: &mut String, key: &str, value: Option<Hash>) {
 
 /// Returns a value as one word: unchanged if the parser can read it back, else as a quoted string.
 fn quoted(text: &str) -> String {
-    let is_plain = |c: char| !c.is_whitespace() && !is_invisible(c) && c != '"' && c != '\\';
+    let is_plain = |c: char| !c.is_whitespace() && !is_escaped(c) && c != '"' && c != '\\';
     if !text.is_empty() && text != "-" && text.chars().all(is_plain) {
         return text.to_owned();
     }
@@ -103,7 +104,7 @@ fn quoted(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => output.extend(['\\', c]),
-            c if is_invisible(c) => {
+            c if is_escaped(c) => {
                 let mut units = [0; 2];
                 for unit in c.encode_utf16(&mut units) {
                     write!(output, "\\u{unit:04x}").expect("writing to a string");
@@ -113,12 +114,4 @@ fn quoted(text: &str) -> String {
         }
     }
     output + "\""
-}
-
-/// Returns whether a character is invisible to a reviewer or changes how the text around it is displayed: controls, line
-/// separators and the format characters of the Unicode Bidirectional Algorithm (UAX #9).
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }

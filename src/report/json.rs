@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::text::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
+use crate::escape::{escape, escape_json};
 use crate::inventory::{FileFormat, WrapperKind, WrapperTarget};
 use crate::target::OffloadKind;
 use crate::{format, inventory};
@@ -164,7 +166,7 @@ pub struct JsonError {
 
 /// Returns one element of the document's `files` as a line.
 pub fn json_line(file: &inventory::File) -> String {
-    serde_json::to_string(&JsonFile::new(file)).expect("strings and numbers serialize") + "\n"
+    to_json_line(&JsonFile::new(file)) + "\n"
 }
 
 /// Returns the document, with a final newline.
@@ -172,9 +174,30 @@ pub fn json(files: &[inventory::File]) -> String {
     to_pretty_json(&JsonDocument { schema: SCHEMA, files: files.iter().map(JsonFile::new).collect() })
 }
 
-/// Formats a document with indentation and a final newline.
+/// Formats a document with indentation and a final newline. Strings are exact: characters that a terminal would obey, or
+/// not display, are escaped in JSON's own syntax.
 pub fn to_pretty_json(document: &impl Serialize) -> String {
-    serde_json::to_string_pretty(document).expect("strings and numbers serialize") + "\n"
+    escape_json(&serde_json::to_string_pretty(document).expect("strings and numbers serialize")).into_owned() + "\n"
+}
+
+/// Formats a document like [`to_pretty_json`], but as one line, without a newline.
+pub fn to_json_line(document: &impl Serialize) -> String {
+    escape_json(&serde_json::to_string(document).expect("strings and numbers serialize")).into_owned()
+}
+
+/// Formats a document in the format of another program, which displays its strings: they are escaped as in a table.
+pub fn to_displayed_json(mut document: Value) -> String {
+    escape_strings(&mut document);
+    to_pretty_json(&document)
+}
+
+fn escape_strings(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = escape(text).into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(escape_strings),
+        Value::Object(fields) => fields.values_mut().for_each(escape_strings),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 impl<'a> JsonFile<'a> {

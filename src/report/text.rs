@@ -1,8 +1,10 @@
-//! Text for terminals: columns, and escaping of untrusted text.
+//! Text for terminals: columns, in which text from files is escaped.
 
 use anstyle::AnsiColor;
 use comfy_table::{CellAlignment, Table, presets};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::escape::escape;
 
 /// Properties of the output that text is laid out for. By default it is not a terminal: lines are not shortened, and have
 /// no color.
@@ -31,12 +33,12 @@ pub struct Column {
 impl Column {
     /// Creates a column for text.
     pub fn left(heading: &str) -> Column {
-        Column { heading: heading.to_owned(), alignment: CellAlignment::Left }
+        Column { heading: printable(heading), alignment: CellAlignment::Left }
     }
 
     /// Creates a column for numbers.
     pub fn right(heading: &str) -> Column {
-        Column { heading: heading.to_owned(), alignment: CellAlignment::Right }
+        Column { heading: printable(heading), alignment: CellAlignment::Right }
     }
 }
 
@@ -47,10 +49,11 @@ const GAP: usize = 2;
 /// Minimum width of a shortened column of text.
 const NARROWEST: usize = 10;
 
-/// Lays out rows under headings, as indented lines. If the lines would be wider than the screen, texts are shortened in the
+/// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen, texts are shortened in the
 /// middle; numbers never are.
 pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, screen: &Screen) -> String {
-    let mut rows: Vec<Vec<String>> = rows.collect();
+    let cells = |row: Vec<String>| row.iter().map(|cell| escape(cell).into_owned()).collect();
+    let mut rows: Vec<Vec<String>> = rows.map(cells).collect();
     if let Some(width) = screen.width {
         fit(headings, &mut rows, width);
     }
@@ -108,9 +111,9 @@ fn take_width(text: impl Iterator<Item = char>, width: usize) -> String {
     text.take_while(fits).collect()
 }
 
-/// Escapes control characters in text from a file, which a terminal would obey.
+/// Escapes text from a file for a place other than the cell of a table.
 pub fn printable(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    escape(text).into_owned()
 }
 
 /// Formats a count with a noun, whose plural ends in `s`.

@@ -5,6 +5,7 @@
 //! boundary: find out which before changing the test.
 
 mod layers;
+mod outputs;
 mod references;
 mod siblings;
 mod wording;

@@ -153,7 +153,7 @@ fn survives_any_damage_to_elf_images_and_host_files() {
 fn escapes_control_characters_in_names() {
     let sandbox = Sandbox::new();
     let run = crate::run(sandbox.command(env!("CARGO_BIN_EXE_fatbin")).args(["scan", "two\nlines\u{1b}[31m"]));
-    assert_eq!(run.err, "fatbin: two?lines?[31m: cannot open: No such file or directory (os error 2)\n");
+    assert_eq!(run.err, "fatbin: two\\nlines\\u{1b}[31m: cannot open: No such file or directory (os error 2)\n");
 }
 
 #[test]

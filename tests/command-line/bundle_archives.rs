@@ -308,6 +308,7 @@ fn reads_members_of_a_thin_archive_only_if_it_is_a_file_of_its_own() {
     // The archive has no directory that its members could be relative to.
     sandbox.file("thin.a", thin);
     let run = sandbox.shell("fatbin list - < thin.a");
-    let message = "fatbin: standard input!/etc/../secret: member of a thin archive inside another archive is not read\n";
+    let message =
+        "fatbin: standard input!/etc/../secret: member of a thin archive inside another archive is not read\n";
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (2, "", message));
 }

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 
 use super::FAILED;
+use crate::escape::{MAX_LINE, escape, escape_lines, shorten};
 use crate::io::standard_output;
 
 /// Values of `TERM` for terminals with colors.
@@ -36,13 +37,17 @@ impl Diagnostics<'_> {
     }
 
     fn print(self, severity: &str, color: u8, message: &str) {
-        let program = self.program.map(|program| format!("{}: ", program.to_string_lossy())).unwrap_or_default();
+        let program =
+            self.program.map(|program| format!("{}: ", escape(&program.to_string_lossy()))).unwrap_or_default();
         let severity = if self.color.unwrap_or_else(is_colored) {
             format!("\x1b[0;1;{color}m{severity}\x1b[0m")
         } else {
             severity.to_owned()
         };
-        write_stderr(&format!("{program}{severity}{message}\n"));
+        // Some messages of the tools have several lines.
+        let lines: Vec<String> =
+            message.split('\n').map(|line| shorten(&escape_lines(line), MAX_LINE).into_owned()).collect();
+        write(&format!("{program}{severity}{}\n", lines.join("\n")));
     }
 }
 
@@ -61,7 +66,7 @@ fn supports_colors(terminal: &str) -> bool {
 pub fn print(text: &str, status: u8) -> u8 {
     let mut out = io::stdout();
     let writable = if text.is_empty() { Ok(()) } else { standard_output::check() };
-    match writable.and_then(|()| out.write_all(text.as_bytes())).and_then(|()| out.flush()) {
+    match writable.and_then(|()| out.write_all(escape_lines(text).as_bytes())).and_then(|()| out.flush()) {
         Ok(()) => status,
         Err(error) => {
             if error.kind() != io::ErrorKind::BrokenPipe {
@@ -72,8 +77,13 @@ pub fn print(text: &str, status: u8) -> u8 {
     }
 }
 
-/// Writes text to standard error. If that is closed, the exit status still reports the problem.
+/// Writes text to standard error.
 pub fn write_stderr(text: &str) {
+    write(&escape_lines(text));
+}
+
+/// Writes escaped text to standard error. If that is closed, the exit status still reports the problem.
+fn write(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 

@@ -1,5 +1,7 @@
 //! Text from files as parts of file names.
 
+use crate::escape::is_escaped;
+
 /// Longest part of a name that is taken from the contents of a file, in bytes; a whole name is at most 255 bytes long.
 const MAX_PART: usize = 48;
 
@@ -20,7 +22,7 @@ const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 
 /// Returns a component of a path as a name that is a plain file name on every system.
 pub fn path_component(part: &str) -> String {
-    let forbidden = |c: char| c.is_control() || "<>:\"|?*\\".contains(c);
+    let forbidden = |c: char| is_escaped(c) || "<>:\"|?*\\".contains(c);
     let part = part.replace(forbidden, "_");
     let stem = part.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
     let number = NUMBERED_DEVICES.iter().find_map(|device| stem.strip_prefix(device));
@@ -43,6 +45,7 @@ mod tests {
             ("LPT1", "_LPT1"),
             ("com10.x", "com10.x"),
             ("a:b?c", "a_b_c"),
+            ("a\u{1b}\u{9b}\u{202e}\u{200b}é", "a____é"),
             ("end. ", "end__"),
             ("..", "__"),
             (".hidden", "_hidden"),

@@ -26,6 +26,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::Differences;
 use crate::lock::{self, FileDifference, GrowthLimit, KernelDifference, LockedFile, LockedKernel, TargetDifference};
+use crate::report::json::to_pretty_json;
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.diff/1";
@@ -161,7 +162,7 @@ pub fn differences_json(differences: &Differences<'_>) -> String {
         budgets: budgets.iter().map(JsonBudget::new).collect(),
         files: comparison.files.iter().map(JsonFile::new).collect(),
     };
-    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+    to_pretty_json(&document)
 }
 
 impl<'a> JsonBuild<'a> {

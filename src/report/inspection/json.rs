@@ -31,7 +31,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::inspect::{CompileUnit, Figure, Kernel, Parameter};
 use crate::inventory;
-use crate::report::json::{ImageIdentity, JsonError};
+use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
 use crate::survey::{InspectedFile, InspectedImage, KernelMatrix, MatrixCell, MatrixRow, UninspectedImages};
 
 /// Name and number of the schema.
@@ -143,7 +143,7 @@ pub fn matrix_json(matrix: &KernelMatrix) -> String {
 }
 
 fn document(document: Document<'_>) -> String {
-    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+    to_pretty_json(&document)
 }
 
 impl<'a> JsonFile<'a> {

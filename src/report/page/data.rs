@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::escape::escape_invisible;
 use super::verdict::VerdictData;
 use crate::check;
 use crate::codec::Codec;
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
+use crate::report::text::printable;
 use crate::survey::{AnalyzedFile, KernelMatrix, MatrixCell, MatrixColumn};
 
 /// A numeric property of kernels.
@@ -181,7 +181,7 @@ fn columns(files: &[&AnalyzedFile], matrix: &KernelMatrix) -> (Vec<ArchColumn>, 
     for (image, _) in files.iter().flat_map(|file| file.images()).filter(|(_, inside)| inside.inspection.is_some()) {
         let arch = MatrixColumn::of(image);
         let column = ArchColumn {
-            label: escape_invisible(&arch.label),
+            label: printable(&arch.label),
             vendor: vendor(image),
             is_native: matches!(image.image_kind, ImageKind::Elf),
         };
@@ -215,7 +215,7 @@ impl<'a> DataBuilder<'a> {
             Some(self.image(nested.index, nested.image, inside.inspection.as_ref()?, nested.container()))
         });
         FileData {
-            path: escape_invisible(&file.path),
+            path: printable(&file.path),
             size: file.size,
             stored: file.containers.iter().map(|container| container.size).fold(0, u64::saturating_add),
             images: images.collect(),
@@ -224,8 +224,8 @@ impl<'a> DataBuilder<'a> {
             problems: file
                 .errors
                 .iter()
-                .map(|error| escape_invisible(&error.to_string()))
-                .chain(file.failure.as_deref().map(escape_invisible))
+                .map(|error| printable(&error.to_string()))
+                .chain(file.failure.as_deref().map(printable))
                 .collect(),
         }
     }
@@ -251,9 +251,9 @@ impl<'a> DataBuilder<'a> {
                 DebugLevel::None => "",
                 level => level.name(),
             },
-            producer: image.producer.as_deref().map(escape_invisible),
+            producer: image.producer.as_deref().map(printable),
             not_inspected: inspection.not_inspected,
-            problems: inspection.problems.iter().map(|problem| escape_invisible(&problem.to_string())).collect(),
+            problems: inspection.problems.iter().map(|problem| printable(&problem.to_string())).collect(),
             kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),
         }
     }
@@ -261,14 +261,13 @@ impl<'a> DataBuilder<'a> {
     fn kernel(&mut self, kernel: &'a Kernel) -> KernelRow {
         let (name, is_new) = self.known_names.number(&kernel.name);
         if is_new {
-            let shown =
-                kernel.demangled.as_ref().map(|shown| (escape_invisible(shown), Some(escape_invisible(&kernel.name))));
-            self.names.push(shown.unwrap_or_else(|| (escape_invisible(&kernel.name), None)));
+            let shown = kernel.demangled.as_ref().map(|shown| (printable(shown), Some(printable(&kernel.name))));
+            self.names.push(shown.unwrap_or_else(|| (printable(&kernel.name), None)));
         }
         let source = kernel.source.as_ref().map(|source| {
             let (number, is_new) = self.known_sources.number(&source.file);
             if is_new {
-                self.sources.push(escape_invisible(&source.file));
+                self.sources.push(printable(&source.file));
             }
             (number, source.line)
         });

@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::check::Verdict;
 use crate::error::Result;
 use crate::io::Output;
+use crate::report::json::to_json_line;
 use crate::survey::AnalyzedFile;
 use data::PageData;
 
@@ -55,7 +56,7 @@ fn page(files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> String {
         source(&script),
         source(STYLE)
     );
-    let data = serde_json::to_string(&PageData::new(files, verdict)).expect("strings and numbers serialize");
+    let data = to_json_line(&PageData::new(files, verdict));
     let parts = [
         ("policy", policy.as_str()),
         ("style", STYLE),

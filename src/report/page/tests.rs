@@ -78,7 +78,7 @@ fn hostile_names_stay_inside_the_document() {
         assert!(!document(&page).contains(['<', '>', '&']), "{name}");
         assert_eq!(page.replace(document(&page), ""), usual.replace(document(&usual), ""), "{name}");
         let shown = data(&page)["names"][0][0].as_str().unwrap().to_owned();
-        assert_eq!(shown, name.replace('\u{0}', "\\u{0}").replace('\n', "\\u{a}"));
+        assert_eq!(shown, name.replace('\u{0}', "\\u{0}").replace('\n', "\\n"));
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::escape::escape_invisible;
 use crate::check::{self, Rule};
 use crate::report::findings::{FindingGroup, group_findings};
+use crate::report::text::printable;
 
 /// Verdict in the document of the page.
 #[derive(Serialize)]
@@ -38,23 +38,23 @@ struct EvaluationData {
 
 impl VerdictData {
     pub fn new(verdict: &check::Verdict) -> Self {
-        let optional = |text: &Option<String>| text.as_deref().map(escape_invisible);
+        let optional = |text: &Option<String>| text.as_deref().map(printable);
         let finding = |group: &FindingGroup<'_>| {
             let finding = group.finding;
             FindingData {
                 outcome: finding.outcome.name(),
                 rule: finding.rule.name(),
-                path: escape_invisible(&finding.path),
-                image: group.place().map(|place| escape_invisible(&place)),
+                path: printable(&finding.path),
+                image: group.place().map(|place| printable(&place)),
                 kernel: optional(&finding.kernel),
-                message: escape_invisible(&finding.message),
+                message: printable(&finding.message),
                 detail: optional(&finding.detail),
             }
         };
         let evaluation = |evaluation: &check::Evaluation| EvaluationData {
             outcome: evaluation.outcome.name(),
             rule: evaluation.rule.name(),
-            path: escape_invisible(&evaluation.path),
+            path: printable(&evaluation.path),
         };
         let rules: BTreeSet<Rule> = verdict.evaluations.iter().map(|evaluation| evaluation.rule).collect();
         VerdictData {

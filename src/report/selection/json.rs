@@ -21,7 +21,7 @@
 
 use serde::Serialize;
 
-use crate::report::json::{ImageIdentity, JsonError};
+use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
 use crate::select::{self, AnsweredFile, AnsweredSet, Candidate, Selection};
 use crate::target::Device;
 
@@ -104,7 +104,7 @@ pub fn selection_json(device: &str, devices: &[Device], files: &[AnsweredFile<'_
         devices: devices.iter().map(ToString::to_string).collect(),
         files: files.iter().map(JsonFile::new).collect(),
     };
-    serde_json::to_string_pretty(&document).expect("strings and numbers always serialise") + "\n"
+    to_pretty_json(&document)
 }
 
 impl<'a> JsonFile<'a> {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::sentence;
 use crate::check::Verdict;
 use crate::inventory::Image;
-use crate::report::json::to_pretty_json;
-use crate::report::text::{hexadecimal, printable};
+use crate::report::json::to_displayed_json;
+use crate::report::text::hexadecimal;
 use crate::survey::AnalyzedFile;
 
 /// Returns the document, with a final newline.
@@ -29,7 +29,7 @@ pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&AnalyzedFile]) -> String {
         "metadata": { "tools": { "components": [tool] }, "properties": [outcome] },
         "components": components,
     });
-    to_pretty_json(&document)
+    to_displayed_json(document)
 }
 
 fn file(number: usize, survey: &AnalyzedFile, verdict: &Verdict) -> Value {
@@ -44,7 +44,7 @@ fn file(number: usize, survey: &AnalyzedFile, verdict: &Verdict) -> Value {
     json!({
         "type": "file",
         "bom-ref": format!("file-{number}"),
-        "name": printable(&file.path),
+        "name": file.path,
         "components": images.collect::<Vec<_>>(),
         "properties": std::iter::once(size).chain(rules).chain(findings).collect::<Vec<_>>(),
     })
@@ -68,7 +68,7 @@ fn component(file: usize, index: usize, image: &Image) -> Value {
     let mut component = json!({
         "type": "file",
         "bom-ref": format!("file-{file}-image-{index}"),
-        "name": printable(&name.join(" ")),
+        "name": name.join(" "),
         "properties": properties,
     });
     if let Some(hash) = image.sha256 {
@@ -78,5 +78,5 @@ fn component(file: usize, index: usize, image: &Image) -> Value {
 }
 
 fn property(name: &str, value: String) -> Value {
-    json!({ "name": name, "value": printable(&value) })
+    json!({ "name": name, "value": value })
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::sentence;
 use crate::check::{Finding, Outcome, Rule, Verdict};
-use crate::report::json::to_pretty_json;
+use crate::report::json::to_displayed_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -23,7 +23,7 @@ pub fn verdict_sarif(verdict: &Verdict) -> String {
     let results: Vec<Value> = verdict.findings.iter().map(result).collect();
     let run = json!({ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": results });
     let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run] });
-    to_pretty_json(&document)
+    to_displayed_json(document)
 }
 
 fn rule(rule: Rule) -> Value {

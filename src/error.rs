@@ -237,6 +237,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// An output with names that its reader would reject.
+    #[error("{}: not written: {malformed}; use fewer or shorter names, without NUL and line breaks", path.display())]
+    UnreadableOutput {
+        /// The output.
+        path: PathBuf,
+        /// Error of the reader.
+        malformed: Malformed,
+    },
     /// An output whose size exceeds 64 bits.
     #[error("{}: too large: size including headers exceeds 64 bits", path.display())]
     TooLarge {

@@ -44,6 +44,7 @@
 //! |---|---|---|
 //! | [`error`], [`bytes`], `content` | errors; views of untrusted bytes; bytes to be written | everything else |
 //! | `escape` | escaping of text from files | everything else |
+//! | `pattern` | regular expressions and globs, compiled within limits | everything else |
 //! | `parallel` | work on several items at a time, with results in order | the work |
 //! | [`codec`] | compression, and decompression to a stated size | the compressed data |
 //! | [`io`] | inputs, outputs that appear whole or not at all, payloads copied between the two | formats |
@@ -94,6 +95,8 @@ pub mod lock;
 #[cfg(feature = "files")]
 pub mod ops;
 mod parallel;
+#[cfg(feature = "inspect")]
+mod pattern;
 #[cfg(feature = "cli")]
 mod report;
 mod rewrite;

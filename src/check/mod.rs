@@ -19,6 +19,7 @@ mod suggestions;
 mod target;
 mod verdict;
 
+pub use crate::pattern::PatternError;
 pub use generate::generate_policy;
 pub use policy::{
     Contradiction, Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause, PolicyError,

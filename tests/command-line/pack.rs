@@ -120,3 +120,45 @@ fn release_determines_kind_numbers_and_format_version() {
     let message = "kind sycl: not supported before LLVM 21; raise --abi\n";
     assert!(run.status == 2 && run.err.ends_with(message), "{}", run.err);
 }
+
+#[test]
+fn writes_nothing_that_scan_refuses() {
+    let sandbox = Sandbox::new();
+    sandbox.file("a.bin", "one").file("out", "old");
+    let properties: String = (0..3000).map(|number| format!(",k{number}=v")).collect();
+    let long = "x".repeat(100_000);
+    let cases = [
+        "a\u{1b}[31mb".to_owned(),
+        "a\nb\u{9b}".to_owned(),
+        "\u{202e}".to_owned(),
+        format!("t{properties}"),
+        format!("t,{long}=v"),
+        format!("t,k={long}"),
+    ];
+    for triple in cases {
+        for version in ["1", "2", "3"] {
+            let image = format!("file=a.bin,triple={triple}");
+            let arguments = ["pack", "--format-version", version, "-o", "out", "--image", &image];
+            let run = crate::run(sandbox.file("out", "old").command(env!("CARGO_BIN_EXE_fatbin")).args(arguments));
+            let scan = sandbox.fatbin("scan --json out");
+            match run.status {
+                0 => {
+                    let json: serde_json::Value = serde_json::from_str(&scan.ok()).unwrap();
+                    let read = &json["files"][0]["containers"][0]["images"][0]["triple"];
+                    assert_eq!(*read, triple.split(',').next().unwrap());
+                }
+                _ => {
+                    assert_eq!((run.status, sandbox.read("out").as_slice()), (2, &b"old"[..]), "{}", run.err);
+                    assert!(run.err.starts_with("fatbin: out: not written: offload binary "), "{}", run.err);
+                    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+                    assert!(run.err.chars().count() <= 1000);
+                }
+            }
+        }
+    }
+    let id = format!("hip-amdgcn-amd-amdhsa--gfx{}=a.bin", "9".repeat(5000));
+    let run = crate::run(sandbox.command(env!("CARGO_BIN_EXE_fatbin")).args(["bundle", "-o", "out", "--target", &id]));
+    let message = "fatbin: out: not written: bundle entry id at 0x0: an ID contains a line break or NUL, or is too long; \
+                   use fewer or shorter names, without NUL and line breaks\n";
+    assert_eq!((run.status, run.err.as_str()), (2, message));
+}

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::contradiction::Contradiction;
 use crate::check::suggestions::Suggestions;
 use crate::check::target::{InvalidPolicyTarget, PolicyTarget};
+use crate::pattern::PatternError;
 
 /// An error in a policy. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -74,11 +75,11 @@ pub enum PolicyCause {
     #[error("invalid size limit: 0 bytes are less than any code")]
     ZeroSize,
     /// A glob pattern with an error.
-    #[error("invalid pattern: {}", .0.kind())]
-    InvalidPattern(globset::Error),
+    #[error("invalid pattern: {0}")]
+    InvalidPattern(PatternError),
     /// A regular expression with an error.
-    #[error("invalid regular expression: {}", last_line(.0))]
-    InvalidRegex(regex::Error),
+    #[error("invalid regular expression: {0}")]
+    InvalidRegex(PatternError),
     /// A release of a product that is not known.
     #[error("invalid release {0:?}, expected for example \"rocm-6.2\" or \"llvm-19\"")]
     InvalidRelease(String),
@@ -125,10 +126,4 @@ pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
-}
-
-/// Returns the last line of a message, which states the cause; the lines before it draw the expression.
-fn last_line(error: &regex::Error) -> String {
-    let message = error.to_string();
-    message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }

@@ -9,10 +9,10 @@ mod resolve;
 mod size;
 mod syntax;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use globset::GlobMatcher;
-use regex::Regex;
+use regex::{Regex, bytes};
 
 use super::readers::Reader;
 use super::rule::Rule;
@@ -50,7 +50,7 @@ pub struct Policy {
 pub struct Pattern {
     /// The pattern as it is written.
     pub text: String,
-    matcher: GlobMatcher,
+    matcher: bytes::Regex,
 }
 
 /// Requirements that replace the general ones for some files.
@@ -148,8 +148,9 @@ impl KernelLimit {
 impl Pattern {
     /// Returns whether the pattern matches a path. A pattern without `/` matches the last component, as in `.gitignore`.
     pub fn matches(&self, path: &str) -> bool {
-        let last = path.rsplit(['/', '!']).next().unwrap_or(path);
-        self.matcher.is_match(if self.text.contains('/') { path } else { last })
+        let path = if cfg!(windows) { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) };
+        let last = path.rsplit(['/', '!']).next().unwrap_or(&path);
+        self.matcher.is_match(if self.text.contains('/') { path.as_bytes() } else { last.as_bytes() })
     }
 }
 

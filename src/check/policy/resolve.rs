@@ -1,9 +1,9 @@
 //! Resolves a policy as it is written: looks up names, compiles patterns, and refuses contradictions.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use globset::GlobBuilder;
 use regex::Regex;
 use toml::Spanned;
 
@@ -16,6 +16,7 @@ use crate::check::rule::Rule;
 use crate::check::suggestions::Suggestions;
 use crate::check::target::PolicyTarget;
 use crate::inspect::DebugLevel;
+use crate::pattern::PatternBudget;
 use crate::target::{nvptx, processors::Processor, target_id::cut};
 
 type Result<T> = std::result::Result<T, PolicyError>;
@@ -24,13 +25,14 @@ type Result<T> = std::result::Result<T, PolicyError>;
 pub fn policy(path: &str, text: &str) -> Result<Policy> {
     let written: syntax::PolicyToml =
         toml::from_str(text).map_err(|error| PolicyError::from_toml(path, text, &error))?;
-    Resolver { path, text }.policy(written)
+    Resolver { path, text, patterns: RefCell::default() }.policy(written)
 }
 
 /// The name and text of a policy, for the places of errors.
 struct Resolver<'a> {
     path: &'a str,
     text: &'a str,
+    patterns: RefCell<PatternBudget>,
 }
 
 impl Resolver<'_> {
@@ -174,8 +176,8 @@ impl Resolver<'_> {
     }
 
     fn pattern(&self, text: &Text) -> Result<Pattern> {
-        match GlobBuilder::new(text.get_ref()).literal_separator(false).build() {
-            Ok(glob) => Ok(Pattern { text: text.get_ref().clone(), matcher: glob.compile_matcher() }),
+        match self.patterns.borrow_mut().glob(text.get_ref()) {
+            Ok(matcher) => Ok(Pattern { text: text.get_ref().clone(), matcher }),
             Err(error) => Err(self.error(text.span(), PolicyCause::InvalidPattern(error))),
         }
     }
@@ -234,7 +236,8 @@ impl Resolver<'_> {
     }
 
     fn regex(&self, text: &Text) -> Result<Regex> {
-        Regex::new(text.get_ref()).map_err(|error| self.error(text.span(), PolicyCause::InvalidRegex(error)))
+        let regex = self.patterns.borrow_mut().regex(text.get_ref());
+        regex.map_err(|error| self.error(text.span(), PolicyCause::InvalidRegex(error)))
     }
 }
 

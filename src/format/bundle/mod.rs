@@ -25,7 +25,7 @@ mod text_tests;
 pub use file_type::{BundleForm, COMMENTS, FILE_TYPES, FileType};
 pub use raw::{HOST_CONTENT, MAGIC, section_name};
 pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};
-pub use write::write;
+pub use write::{check_ids, write};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
 use crate::bytes::View;

@@ -1,7 +1,28 @@
 //! Writing: header, then the code objects in order, each aligned as requested.
 
+use super::file_type::COMMENTS;
 use super::raw::{ENTRIES_OFFSET, EntryHeader, MAGIC};
+use super::read::Bundle;
+use super::text;
+use crate::bytes::View;
 use crate::content::Content;
+use crate::error::{Cause, Malformed};
+
+/// Checks that readers accept these IDs in every form of bundle, and return the same.
+pub fn check_ids(ids: &[&str]) -> Result<(), Malformed> {
+    let entries: Vec<(&str, &[u8])> = ids.iter().map(|id| (*id, &[][..])).collect();
+    let binary = write(&entries, 1).map(|content| content.to_vec()).unwrap_or_default();
+    Bundle::read(View::new(&binary))?;
+    let lines = text::write(&entries, COMMENTS[0]).to_vec();
+    let view = View::new(&lines);
+    let read = text::read(view, &text::marks(&lines), &COMMENTS)?.unwrap_or_default();
+    // In the name of a section, NUL ends the ID.
+    if read.iter().map(|entry| entry.text).ne(ids.iter().copied()) || ids.iter().any(|id| id.contains('\0')) {
+        let cause = Cause::Described("an ID contains a line break or NUL, or is too long".to_owned());
+        return Err(view.malformed("bundle entry id", 0, cause));
+    }
+    Ok(())
+}
 
 /// Writes a bundle of these IDs and code objects, whose bytes are borrowed; `alignment` is 1 for none (HIP uses 4096).
 /// `None` where the size exceeds 64 bits.
@@ -23,4 +44,25 @@ pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<C
     let mut content = Content::from(header);
     content.append(payload);
     Some(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_a_reader_would_not_return_are_errors() {
+        let good = ["host-x86_64-unknown-linux-gnu-", "hip-amdgcn-amd-amdhsa--gfx90a:xnack+"];
+        assert_eq!(check_ids(&good), Ok(()));
+        for bad in [
+            "",
+            "hip",
+            "hip-amdgcn-amd-amdhsa--gfx\n90a",
+            "hip-amdgcn-amd-amdhsa--gfx\0",
+            &("hip-".to_owned() + &"x".repeat(5000)),
+        ] {
+            assert!(check_ids(&[good[0], bad]).is_err(), "{bad:?}");
+        }
+        assert!(check_ids(&[]).is_err());
+    }
 }

@@ -21,7 +21,7 @@ mod tests;
 
 pub use raw::{MAGIC, SECTION_TYPE, Version, flag, image_kind};
 pub use read::{OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry};
-pub use write::{OffloadBinaryImage, OffloadBinaryOutput, compress, write};
+pub use write::{OffloadBinaryImage, OffloadBinaryOutput, check, compress, write};
 
 use std::path::Path;
 

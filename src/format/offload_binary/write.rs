@@ -8,10 +8,12 @@ use std::ops::Range;
 
 use super::ALIGNMENT;
 use super::raw::{Entry, Header, StringEntry, Version};
+use super::read::OffloadBinary;
 use super::string_table::StringTable;
-use crate::bytes::align_up;
+use crate::bytes::{View, align_up};
 use crate::codec::{self, Compression, Counted};
 use crate::content::Content;
+use crate::error::{Cause, Malformed};
 
 /// An image and its properties.
 #[derive(Debug, Clone)]
@@ -53,6 +55,26 @@ pub fn write<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>])
         all.content.append(one.content);
     }
     Some(all)
+}
+
+/// Checks that the reader accepts the members' properties and returns the same.
+pub fn check(version: Version, members: &[OffloadBinaryImage<'_, '_>]) -> Result<(), Malformed> {
+    let without_bytes: Vec<_> = members.iter().map(|it| OffloadBinaryImage { image: &[], ..it.clone() }).collect();
+    let written = write(version, &without_bytes).map(|output| output.content.to_vec()).unwrap_or_default();
+    let mut rest = View::new(&written);
+    let mut expected = members.iter();
+    // Empty output is rejected too.
+    while rest.size() > 0 || expected.len() == members.len() {
+        let binary = OffloadBinary::read(rest)?;
+        for entry in binary.entries() {
+            if expected.next().is_none_or(|member| member.strings != entry.strings) {
+                let cause = Cause::Described("a key or value contains NUL".to_owned());
+                return Err(rest.malformed("offload binary strings", 0, cause));
+            }
+        }
+        rest = rest.from(binary.view.size());
+    }
+    Ok(())
 }
 
 /// Compresses the output of [`write()`] for version 3. The stream is written to `to`; returns the header that precedes
@@ -123,4 +145,56 @@ fn write_one<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>])
         content.align(ALIGNMENT);
     }
     Some(OffloadBinaryOutput { content, images })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_strings(version: Version, strings: &[(&str, &str)]) -> Result<(), Malformed> {
+        let member = OffloadBinaryImage { image_kind: 1, offload_kind: 4, flags: 0, strings, image: b"image" };
+        let result = check(version, &[member.clone(), member.clone()]);
+        let written = write(version, &[member.clone(), member]).unwrap().content.to_vec();
+        let read = OffloadBinary::read(View::new(&written));
+        let is_equal = read.as_ref().is_ok_and(|read| {
+            read.entries().iter().all(|entry| entry.strings == strings && entry.image.data() == b"image")
+        });
+        assert_eq!(result.is_ok(), is_equal, "{version:?} {:?}", strings.first());
+        result
+    }
+
+    /// Keys and values of two parts, of which each is harmless or hostile.
+    #[test]
+    fn what_is_accepted_is_read_back_equal() {
+        let parts = ["", "a", "\0", "\u{1b}[31m\n", "\u{202e}é", ",="];
+        let texts: Vec<String> = parts.iter().flat_map(|a| parts.iter().map(move |b| format!("{a}{b}"))).collect();
+        for version in [Version::One, Version::Two, Version::Three] {
+            let mut accepted = 0;
+            for key in &texts {
+                for value in &texts {
+                    accepted += usize::from(check_strings(version, &[(key, value), ("triple", value)]).is_ok());
+                }
+            }
+            assert!(accepted > 400, "{version:?}: {accepted}");
+            let long = "x".repeat(1 << 17);
+            for strings in [[("key", long.as_str())], [(&long, "value")]] {
+                let _ = check_strings(version, &strings);
+            }
+        }
+        let many: Vec<String> = (0..1025).map(|number| number.to_string()).collect();
+        for count in [1024, 1025] {
+            let strings: Vec<(&str, &str)> = many[..count].iter().map(|key| (key.as_str(), "value")).collect();
+            let _ = check_strings(Version::Three, &strings);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_back_is_an_error() {
+        assert!(check_strings(Version::One, &[("key", "a\0b")]).is_err());
+        assert!(check_strings(Version::Three, &[("key", "a\0b")]).is_ok(), "the size of a value is stated");
+        for version in [Version::One, Version::Two, Version::Three] {
+            assert!(check_strings(version, &[("k\0y", "value")]).is_err());
+        }
+        assert!(check(Version::Three, &[]).is_err() && check(Version::One, &[]).is_err());
+    }
 }

@@ -77,6 +77,8 @@ fn is_host(id: &str) -> bool {
 
 /// Writes a bundle. The files are copied without being read, unless the bundle is compressed.
 pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<BundleSummary> {
+    let ids: Vec<&str> = files.iter().map(|file| file.id.as_str()).collect();
+    bundle::check_ids(&ids).map_err(|malformed| Error::UnreadableOutput { path: options.output.clone(), malformed })?;
     let (content, host) = match options.file_type.form {
         BundleForm::Archive => return Err(BundleError::UnsupportedType { file_type: options.file_type.name }),
         BundleForm::Text { comment } => (texts(files, comment)?, None),

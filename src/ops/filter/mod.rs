@@ -14,8 +14,10 @@ use crate::error::Error;
 use crate::format::{ContainerType, ImageKind};
 use crate::inspect::Kernel;
 use crate::inventory::Image;
+use crate::pattern;
 use crate::target::{OffloadKind, TargetId, compatibility, nvptx};
 
+pub use crate::pattern::PatternError;
 pub use apply::{FilterResult, FoundImage, apply, by_file};
 
 /// Reason why a filter cannot be applied to an image, or accepts none.
@@ -74,8 +76,8 @@ pub struct KernelPattern {
 
 impl KernelPattern {
     /// Parses a regular expression in the syntax of the `regex` crate. It may match anywhere in a name.
-    pub fn parse(text: &str) -> Result<Self, regex::Error> {
-        Ok(KernelPattern { text: text.to_owned(), pattern: Regex::new(text)? })
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        Ok(KernelPattern { text: text.to_owned(), pattern: pattern::regex(text)? })
     }
 
     /// Returns whether one of the kernel's names, mangled or demangled, equals the text or matches it as a pattern.

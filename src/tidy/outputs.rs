@@ -9,8 +9,7 @@ const WRITERS: [(&str, &[&str]); 7] = [
         &[
             "cli/terminal.rs",
             "cli/dropin/diagnostics.rs",
-            "io/output.rs",
-            "io/standard_output.rs",
+            "io/destination.rs",
             // Only flushed.
             "cli/mod.rs",
             // Text of the program's own.

@@ -13,6 +13,8 @@ mod extract;
 mod extract_index;
 #[cfg(target_os = "linux")]
 mod faults;
+#[cfg(unix)]
+mod hostile_text;
 mod inspect;
 mod library;
 mod lists;

@@ -156,8 +156,10 @@ fn writes_nothing_that_scan_refuses() {
             }
         }
     }
-    let id = format!("hip-amdgcn-amd-amdhsa--gfx{}=a.bin", "9".repeat(5000));
-    let run = crate::run(sandbox.command(env!("CARGO_BIN_EXE_fatbin")).args(["bundle", "-o", "out", "--target", &id]));
+    let id = format!("hip-amdgcn-{}-amdhsa--gfx906=a.bin", "x".repeat(5000));
+    let run = crate::run(
+        sandbox.command(env!("CARGO_BIN_EXE_fatbin")).args(["bundle", "--type", "bc", "-o", "out", "--target", &id]),
+    );
     let message = "fatbin: out: not written: bundle entry id at 0x0: an ID contains a line break or NUL, or is too long; \
                    use fewer or shorter names, without NUL and line breaks\n";
     assert_eq!((run.status, run.err.as_str()), (2, message));

@@ -39,15 +39,13 @@ impl Diagnostics<'_> {
     fn print(self, severity: &str, color: u8, message: &str) {
         let program =
             self.program.map(|program| format!("{}: ", escape(&program.to_string_lossy()))).unwrap_or_default();
+        let limit = MAX_LINE.saturating_sub(program.len() + severity.len());
         let severity = if self.color.unwrap_or_else(is_colored) {
             format!("\x1b[0;1;{color}m{severity}\x1b[0m")
         } else {
             severity.to_owned()
         };
-        // Some messages of the tools have several lines.
-        let lines: Vec<String> =
-            message.split('\n').map(|line| shorten(&escape_lines(line), MAX_LINE).into_owned()).collect();
-        write(&format!("{program}{severity}{}\n", lines.join("\n")));
+        write(&format!("{program}{severity}{}\n", escape_message(message, limit)));
     }
 }
 
@@ -75,6 +73,17 @@ pub fn print(text: &str, status: u8) -> u8 {
             FAILED
         }
     }
+}
+
+/// Escapes a message, which has several lines in some tools, and shortens its lines to `limit` characters.
+fn escape_message(message: &str, limit: usize) -> String {
+    let lines: Vec<String> = message.split('\n').map(|line| shorten(&escape_lines(line), limit).into_owned()).collect();
+    lines.join("\n")
+}
+
+/// Writes errors or warnings to standard error, which are complete lines.
+pub fn write_messages(messages: &str) {
+    write(&escape_message(messages, MAX_LINE));
 }
 
 /// Writes text to standard error.

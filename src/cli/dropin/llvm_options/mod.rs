@@ -244,7 +244,7 @@ impl Line {
 impl Stop {
     /// Prints the output and returns the exit status.
     pub fn print(&self) -> u8 {
-        diagnostics::write_stderr(&self.err);
+        diagnostics::write_messages(&self.err);
         diagnostics::print(&self.out, self.status)
     }
 }

@@ -58,7 +58,7 @@ mod verbose;
 use std::ffi::{OsStr, OsString};
 
 use super::FAILED;
-use super::diagnostics::{Diagnostics, print, write_stderr};
+use super::diagnostics::{Diagnostics, print, write_messages, write_stderr};
 use super::llvm_options::{Line, Tool, parse};
 use super::stand_in::StandIn;
 use environment::Settings;
@@ -86,7 +86,7 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
     }
     let diagnostics = Diagnostics { program: Some(program), color: line.stated_flag("color") };
     let (settings, warnings) = Settings::read(&line, rules.compression, |name| std::env::var_os(name));
-    write_stderr(&warnings);
+    write_messages(&warnings);
     match Request::read(&line, &stand_in, diagnostics).and_then(|request| run::run(&request, &settings, diagnostics)) {
         Ok(text) => print(&text, 0),
         Err(message) => {

@@ -33,6 +33,9 @@ pub enum Cause {
         /// Number of bytes that are left.
         available: u64,
     },
+    /// Text or a sequence of instructions that ends inside a structure without a stated size.
+    #[error("truncated: the data ends inside")]
+    EndsInside,
     /// An offset and size outside the structure that they refer to.
     #[error("offset {offset} with size {size} is out of bounds ({limit} bytes available)")]
     OutOfBounds {
@@ -147,6 +150,12 @@ pub enum Cause {
     /// A compressed container directly in a compressed container. No tool writes that.
     #[error("decompressed to another compressed container")]
     CompressedTwice,
+    /// A container inside of as many containers as are opened.
+    #[error("not opened: inside of {limit} containers")]
+    NestedTooDeep {
+        /// Maximum number of containers around it.
+        limit: usize,
+    },
     /// Error of the `object` crate, which parses host files and device ELF files.
     #[error("{0}")]
     ObjectFile(object::read::Error),
@@ -231,6 +240,14 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// A file in which others are packed, of a format that is not opened.
+    #[error("{}: not opened: {reason}; unpack it and specify the files in it", path.display())]
+    NotOpened {
+        /// The file.
+        path: PathBuf,
+        /// Format of the file, or another reason.
+        reason: String,
+    },
     /// LLVM bitcode, of which embedded images are not extracted.
     #[error("{}: LLVM bitcode is not searched for embedded images; compile it to an object first (clang -c, llc)", path.display())]
     Bitcode {
@@ -258,6 +275,20 @@ impl Error {
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
         move |cause| Error::Io { path, action, cause }
+    }
+}
+
+impl Cause {
+    /// Returns whether bytes that end too early can cause this.
+    pub(crate) fn is_truncation(&self) -> bool {
+        matches!(
+            self,
+            Cause::Truncated { .. }
+                | Cause::EndsInside
+                | Cause::OutOfBounds { .. }
+                | Cause::Unterminated
+                | Cause::Compressed(_)
+        )
     }
 }
 

@@ -6,6 +6,7 @@
 //! Format; output of clang 14 to 22.
 
 use crate::bytes::View;
+use crate::error::{Cause, Malformed};
 
 /// First bytes of a stream.
 pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
@@ -41,15 +42,55 @@ const MAX_TRIPLE_SIZE: u64 = 256;
 /// Maximum number of fields that are read. The triple is within the first hundred; a hostile file has no end.
 const MAX_FIELDS: u32 = 1 << 16;
 
+/// ID of the block of strings, which follows modules of version 2 and later, and code of the record with the version.
+const STRTAB_BLOCK: u64 = 23;
+const VERSION: u64 = 1;
+const STRTAB_VERSION: u64 = 2;
+
+/// Returns the stream, without its wrapper.
+fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
+    if !view.starts_with(&WRAPPER_MAGIC) {
+        return Ok(view);
+    }
+    let [offset, size] = [WRAPPER_OFFSET, WRAPPER_SIZE].map(|at| view.u32("bitcode wrapper", at));
+    view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into())
+}
+
+/// Checks that the outer blocks are complete, that one is a module, and that the names of its symbols follow it. Bytes that
+/// are not a block end the stream.
+pub fn check(view: View<'_>) -> Result<(), Malformed> {
+    let stream = stream(view)?;
+    let Some(data) = stream.data().strip_prefix(&MAGIC) else { return Ok(()) };
+    let mut bits = Bits { data, at: 0, fields_left: u32::MAX };
+    let (mut has_module, mut needs_strings) = (false, false);
+    while bits.fixed(OUTER_WIDTH) == Some(ENTER_SUBBLOCK) {
+        let start = MAGIC.len() as u64 + bits.at / 8;
+        let Some(block) = bits.enter_block() else {
+            return Err(stream.malformed("bitcode block", start, Cause::EndsInside));
+        };
+        let needed = block.words * 4;
+        let available = data.len() as u64 - bits.at / 8;
+        if needed > available {
+            return Err(stream.malformed("bitcode block", start, Cause::Truncated { needed, available }));
+        }
+        let after = bits.at + needed * 8;
+        if block.id == MODULE_BLOCK {
+            has_module = true;
+            needs_strings = bits.module_version(block.width).is_some_and(|version| version >= STRTAB_VERSION);
+        }
+        needs_strings &= block.id != STRTAB_BLOCK;
+        bits.at = after;
+    }
+    let missing = if !has_module { "no module" } else { "no string table" };
+    if has_module && !needs_strings {
+        return Ok(());
+    }
+    Err(stream.malformed("bitcode", 0, Cause::Described(missing.to_owned())))
+}
+
 /// Returns the triple of the first module; `None` if it has none, and for a damaged stream.
 pub fn triple(view: View<'_>) -> Option<String> {
-    let stream = if view.starts_with(&WRAPPER_MAGIC) {
-        let [offset, size] = [WRAPPER_OFFSET, WRAPPER_SIZE].map(|at| view.u32("bitcode wrapper", at).ok());
-        view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into()).ok()?
-    } else {
-        view
-    };
-    let data = stream.data().strip_prefix(&MAGIC)?;
+    let data = stream(view).ok()?.data().strip_prefix(&MAGIC)?;
     let mut bits = Bits { data, at: 0, fields_left: MAX_FIELDS };
     loop {
         if bits.fixed(OUTER_WIDTH)? != ENTER_SUBBLOCK {
@@ -80,6 +121,12 @@ struct Bits<'data> {
 }
 
 impl Bits<'_> {
+    /// Reads the version of the module, whose record is the first in its block.
+    fn module_version(&mut self, width: u32) -> Option<u64> {
+        let is_version = self.fixed(width)? == UNABBREV_RECORD && self.variable(VBR)? == VERSION;
+        if is_version && self.variable(VBR)? > 0 { self.variable(VBR) } else { None }
+    }
+
     /// Reads records of the module's block up to the triple.
     fn module_triple(&mut self, width: u32) -> Option<String> {
         loop {
@@ -254,6 +301,42 @@ mod tests {
                 read(&bytes);
             }
         }
+    }
+
+    /// A stream of an identification, a module of this version with two more words, and a string table.
+    fn complete(version: u64) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.enter(OUTER_WIDTH, 13, 5, 2);
+        writer.fixed(u64::MAX, 64);
+        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3, 3);
+        writer.record(VERSION, &[version]);
+        writer.0.resize(writer.0.len().next_multiple_of(32), false);
+        writer.fixed(u64::MAX, 64);
+        writer.enter(OUTER_WIDTH, STRTAB_BLOCK, 3, 1);
+        writer.fixed(u64::MAX, 32);
+        writer.bytes()
+    }
+
+    #[test]
+    fn every_cut_of_a_stream_is_reported() {
+        for version in [1, 2] {
+            let bytes = complete(version);
+            assert_eq!(check(View::new(&bytes)), Ok(()));
+            assert_eq!(check(View::new(&[&bytes[..], &[0; 5]].concat())), Ok(()), "padding");
+            // Old modules have their names in themselves, and nothing refers to what follows.
+            let strings_at = bytes.len() - 12;
+            for end in 4..bytes.len() {
+                let is_complete = version == 1 && end == strings_at;
+                assert_eq!(check(View::new(&bytes[..end])).is_ok(), is_complete, "{version} {end}");
+            }
+            let wrapped = wrapped(&bytes);
+            assert_eq!(check(View::new(&wrapped)), Ok(()));
+            assert!(check(View::new(&wrapped[..20 + bytes.len() - 1])).is_err());
+        }
+        let message = |end| check(View::new(&complete(2)[..end])).unwrap_err().to_string();
+        assert_eq!(message(complete(2).len() - 1), "bitcode block at 0x28: truncated: need 4 bytes, 3 available");
+        assert_eq!(message(complete(2).len() - 12), "bitcode at 0x0: no string table");
+        assert_eq!(message(20), "bitcode at 0x0: no module");
     }
 
     #[test]

@@ -31,6 +31,12 @@ const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
 const SHT_CUDA_NOBITS: [elf::SectionType; 3] =
     [elf::SectionType(0x7000_0007), elf::SectionType(0x7000_0009), elf::SectionType(0x7000_000a)];
 
+/// Returns whether sections of a type have bytes in the file.
+pub fn has_stored_bytes(machine: elf::Machine, section_type: elf::SectionType) -> bool {
+    let is_cuda_nobits = machine == elf::EM_CUDA && SHT_CUDA_NOBITS.contains(&section_type);
+    ![elf::SHT_NULL, elf::SHT_NOBITS].contains(&section_type) && !is_cuda_nobits
+}
+
 /// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that everything they point to exists.
 pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
@@ -131,14 +137,12 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
         let at = phoff + index as u64 * SEGMENT_HEADER_SIZE + P_OFFSET;
         ends.push(part_end("ELF segment offset", at, offset, size)?);
     }
-    let is_cubin = header.e_machine(endian) == elf::EM_CUDA;
     for (index, section) in sections.iter().enumerate() {
-        if is_cubin && SHT_CUDA_NOBITS.contains(&section.sh_type(endian)) {
-            continue;
+        if has_stored_bytes(header.e_machine(endian), section.sh_type(endian)) {
+            let at = shoff + index as u64 * SECTION_HEADER_SIZE + SH_OFFSET;
+            let (offset, size) = (section.sh_offset(endian), section.sh_size(endian));
+            ends.push(part_end("ELF section offset", at, offset, size)?);
         }
-        let at = shoff + index as u64 * SECTION_HEADER_SIZE + SH_OFFSET;
-        let (offset, size) = section.file_range(endian).unwrap_or_default();
-        ends.push(part_end("ELF section offset", at, offset, size)?);
     }
     Ok(ends.into_iter().max().unwrap_or(HEADER_SIZE))
 }

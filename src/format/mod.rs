@@ -21,6 +21,7 @@ mod image;
 mod image_kind;
 mod lto_ir;
 pub mod offload_binary;
+mod ptx;
 mod recognize;
 pub(crate) mod spirv;
 mod stored_hash;
@@ -28,12 +29,13 @@ mod stored_hash;
 pub use container::{Compressed, ContainerView, Contents};
 pub use container_type::ContainerType;
 pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
+pub(crate) use device_elf::has_stored_bytes;
 pub use device_image::DeviceImage;
 pub(crate) use group::GroupCache;
 pub use image::{GroupPart, ImageView, UnknownValue};
 pub(crate) use image::{image_range, without_nul};
 pub use image_kind::ImageKind;
 pub use recognize::{
-    FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, device_elf, not_a_container, of_magic,
-    read, read_in_section,
+    FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, check_image, check_image_file, device_elf,
+    not_a_container, of_magic, read, read_in_section,
 };

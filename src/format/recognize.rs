@@ -2,7 +2,7 @@
 
 use super::container_type::Recognition;
 use super::{ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView};
-use super::{bundle, bundle_section, ccob, cuda_fatbin, offload_binary};
+use super::{bitcode, bundle, bundle_section, ccob, cuda_fatbin, offload_binary, ptx, spirv};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::target::triple;
@@ -111,6 +111,29 @@ pub fn not_a_container(field: &'static str, view: View<'_>) -> Malformed {
 /// Checks that the view is a complete ELF file: its headers and everything that they point to.
 pub fn check_elf(view: View) -> Result<(), Malformed> {
     super::device_elf::read(view).map(|_| ())
+}
+
+/// Checks that an image of this kind, which is all of the view, is complete as far as its format allows it.
+pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malformed> {
+    match image_kind {
+        ImageKind::Elf => check_elf(view),
+        ImageKind::Ptx => ptx::check(view),
+        ImageKind::SpirV => spirv::check(view),
+        ImageKind::Bitcode => bitcode::check(view),
+        ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
+            of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ()))
+        }
+        ImageKind::Nvvm | ImageKind::Empty | ImageKind::HostObject | ImageKind::Unknown => Ok(()),
+    }
+}
+
+/// Checks a file that is an image of this kind.
+pub fn check_image_file(image_kind: ImageKind, view: View<'_>) -> Result<(), Malformed> {
+    match image_kind {
+        ImageKind::Ptx => ptx::check_file(view),
+        ImageKind::SpirV => spirv::check_file(view),
+        _ => check_image(image_kind, view),
+    }
 }
 
 /// Reads the image without a container at the view's first byte, where containers are expected: an ELF file up to its

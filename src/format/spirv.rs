@@ -5,7 +5,10 @@
 //! of their own for the same code (`spir64`, `spirv64-intel`, `spirv64-amd-amdhsa`), which the module does not state. Source:
 //! Khronos, SPIR-V Specification, Physical Layout of a SPIR-V Module, Logical Layout of a Module; output of clang 22.
 
+use std::collections::HashSet;
+
 use crate::bytes::View;
+use crate::error::{Cause, Malformed};
 
 /// First word.
 pub const MAGIC: u32 = 0x0723_0203;
@@ -14,7 +17,10 @@ pub const MAGIC: u32 = 0x0723_0203;
 pub const HEADER_WORDS: usize = 5;
 
 const OP_MEMORY_MODEL: u16 = 14;
+const OP_ENTRY_POINT: u16 = 15;
 const OP_CAPABILITY: u16 = 17;
+const OP_FUNCTION: u16 = 54;
+const OP_FUNCTION_END: u16 = 56;
 
 /// Capability of modules for compute.
 const KERNEL: u32 = 6;
@@ -47,6 +53,70 @@ pub fn triple(view: View<'_>) -> Option<&'static str> {
     None
 }
 
+/// Checks that a module is complete: its instructions, the memory model that every module has, the ends of functions, and
+/// the functions of entry points. A module without entry points that ends between two functions is complete: nothing in it
+/// states the number of functions.
+pub fn check(view: View<'_>) -> Result<(), Malformed> {
+    count_functions(view).map(|_| ())
+}
+
+/// Checks a file like [`check`], and that it has any function.
+pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
+    match count_functions(view)? {
+        0 => Err(view.malformed("SPIR-V module", 0, Cause::Described("no functions".to_owned()))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the number of functions in a complete module.
+fn count_functions(view: View<'_>) -> Result<usize, Malformed> {
+    let is_swapped = view.u32("SPIR-V magic", 0)? != MAGIC;
+    let word = |bytes: &[u8; 4]| if is_swapped { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
+    let (words, rest) = view.data().as_chunks::<4>();
+    let (mut has_model, mut open_function, mut entries, mut functions) = (false, None, Vec::new(), HashSet::new());
+    let mut at = HEADER_WORDS;
+    while let Some(first) = words.get(at).map(word) {
+        let (size, offset) = ((first >> 16) as usize, at as u64 * 4);
+        let limit = (words.len() - at) as u64;
+        if size == 0 || size as u64 > limit {
+            let cause = Cause::OutOfBounds { offset: 0, size: size as u64, limit };
+            return Err(view.malformed("SPIR-V instruction's words", offset, cause));
+        }
+        let id = words.get(at + 2).filter(|_| size > 2).map(word);
+        match first as u16 {
+            OP_MEMORY_MODEL => has_model = true,
+            OP_ENTRY_POINT => entries.extend(id.map(|id| (id, offset))),
+            OP_FUNCTION => {
+                open_function = Some(offset);
+                functions.extend(id);
+            }
+            OP_FUNCTION_END => open_function = None,
+            _ => {}
+        }
+        at += size;
+    }
+    let end = words.len() as u64 * 4;
+    if !rest.is_empty() || words.len() < HEADER_WORDS {
+        let (needed, available) = if rest.is_empty() { (HEADER_WORDS as u64 * 4, end) } else { (4, rest.len() as u64) };
+        let at = if rest.is_empty() { 0 } else { end };
+        return Err(view.malformed("SPIR-V word", at, Cause::Truncated { needed, available }));
+    }
+    if let Some(start) = open_function {
+        return Err(view.malformed("SPIR-V function", start, Cause::EndsInside));
+    }
+    if let Some((id, offset)) = entries.into_iter().find(|(id, _)| !functions.contains(id)) {
+        return Err(view.malformed(
+            "SPIR-V entry point",
+            offset,
+            Cause::Described(format!("function {id} is missing")),
+        ));
+    }
+    if !has_model {
+        return Err(view.malformed("SPIR-V module", 0, Cause::Described("no memory model".to_owned())));
+    }
+    Ok(functions.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +145,32 @@ mod tests {
             assert_eq!(read(&words, u32::to_le_bytes), expected, "{capability} {addressing}");
             assert_eq!(read(&words, u32::to_be_bytes), expected, "{capability} {addressing}");
         }
+    }
+
+    #[test]
+    fn every_cut_of_a_module_is_reported() {
+        // Two functions, the first of which is an entry point, in the form of clang 22.
+        let functions = [0x5_0036, 20, 7, 0, 21, 0x1_0038, 0x5_0036, 20, 8, 0, 21, 0x2_00f8, 9, 0x1_00fd, 0x1_0038];
+        let entry = [0x5_000f, 6, 7, 0x6b, 7];
+        let words = [&module(KERNEL, 2)[..], &entry, &functions].concat();
+        for to_bytes in [u32::to_le_bytes, u32::to_be_bytes] {
+            let bytes: Vec<u8> = words.iter().copied().flat_map(to_bytes).collect();
+            assert_eq!(check_file(View::new(&bytes)), Ok(()));
+            // Between the functions, nothing is missing that the module refers to.
+            let between = bytes.len() - 9 * 4;
+            for end in 4..bytes.len() {
+                assert_eq!(check_file(View::new(&bytes[..end])).is_ok(), end == between, "{end}");
+            }
+        }
+        let bytes = |words: &[u32]| words.iter().copied().flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+        let message = |words: &[u32]| check(View::new(&bytes(words))).unwrap_err().to_string();
+        let start = words.len() - 9;
+        assert_eq!(
+            message(&words[..start + 5]),
+            format!("SPIR-V function at {:#x}: truncated: the data ends inside", start * 4)
+        );
+        assert_eq!(message(&words[..start - 6]), "SPIR-V entry point at 0x3c: function 7 is missing");
+        assert_eq!(message(&words[..7]), "SPIR-V module at 0x0: no memory model");
     }
 
     #[test]

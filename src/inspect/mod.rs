@@ -28,7 +28,7 @@ use object::elf as constants;
 
 use crate::bytes::{Budget, Resource, View};
 use crate::error::{Cause, Malformed};
-use crate::format::ImageKind;
+use crate::format::{self, ImageKind};
 use elf::Elf;
 use kernel::LocatedKernel;
 
@@ -81,15 +81,21 @@ pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::Elf => elf_image(view, Parts::All),
         ImageKind::Ptx => ptx::inspect(view),
         ImageKind::SpirV => spirv::inspect(view),
-        ImageKind::Bitcode => Inspection::not_inspected("LLVM bitcode, compiled to machine code at link time"),
+        ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
         ImageKind::Empty => Inspection::not_inspected("empty image"),
         ImageKind::HostObject => Inspection::not_inspected("host code"),
         ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
-            Inspection::not_inspected("unreadable container")
+            checked(image_kind, view, "unreadable container")
         }
         ImageKind::Unknown => Inspection::not_inspected("unknown format"),
     }
+}
+
+/// Returns the inspection of an image that is only checked for being complete.
+fn checked(image_kind: ImageKind, view: View<'_>, reason: &'static str) -> Inspection {
+    let problems = format::check_image(image_kind, view).err().into_iter().collect();
+    Inspection { problems, ..Inspection::not_inspected(reason) }
 }
 
 /// Inspects an image like [`inspect`] but skips debug information, which may be a hundred times the size of the kernels.

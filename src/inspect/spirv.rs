@@ -10,8 +10,7 @@ use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use super::{Inspection, charge_kernel};
 use crate::bytes::View;
-use crate::error::{Cause, Malformed};
-use crate::format::spirv::{HEADER_WORDS, MAGIC};
+use crate::format::spirv::{self, HEADER_WORDS, MAGIC};
 
 /// Opcodes.
 const OP_STRING: u16 = 7;
@@ -35,7 +34,8 @@ const DEBUG_SETS: [&str; 2] = ["OpenCL.DebugInfo.100", "NonSemantic.Shader.Debug
 /// Inspects a module.
 pub fn inspect(view: View<'_>) -> Inspection {
     let mut module = SpirvModule::default();
-    let problem = module.read(view).err();
+    module.read(view);
+    let problem = spirv::check(view).err();
     let SpirvModule { entries, functions, modes, strings, level, .. } = module;
     let found = entries.into_iter().map_while(|(function, name)| {
         let place = functions.get(&function).and_then(|&(file, line)| Some((strings.get(&file)?, line)));
@@ -65,24 +65,20 @@ struct SpirvModule {
 }
 
 impl SpirvModule {
-    fn read(&mut self, view: View<'_>) -> Result<(), Malformed> {
-        let is_swapped = view.u32("SPIR-V magic", 0)? != MAGIC;
+    /// Reads all complete instructions.
+    fn read(&mut self, view: View<'_>) {
+        let is_swapped = view.u32("SPIR-V magic", 0).is_ok_and(|magic| magic != MAGIC);
         let word = |bytes: &[u8; 4]| if is_swapped { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
         let (words, _) = view.data().as_chunks::<4>();
         let words: Vec<u32> = words.iter().map(word).collect();
-        let mut at = HEADER_WORDS;
-        while let Some(&first) = words.get(at) {
-            let (count, opcode) = ((first >> 16) as usize, first as u16);
-            let limit = (words.len() - at) as u64;
-            let instruction = words.get(at..at.saturating_add(count)).filter(|words| !words.is_empty());
-            let Some(instruction) = instruction else {
-                let cause = Cause::OutOfBounds { offset: 0, size: count as u64, limit };
-                return Err(view.malformed("SPIR-V instruction's words", at as u64 * 4, cause));
-            };
-            self.instruction(opcode, &instruction[1..]);
-            at += count;
+        let mut rest = words.get(HEADER_WORDS..).unwrap_or_default();
+        while let Some(&first) = rest.first()
+            && let Some((instruction, after)) = rest.split_at_checked((first >> 16) as usize)
+            && let [first, operands @ ..] = instruction
+        {
+            self.instruction(*first as u16, operands);
+            rest = after;
         }
-        Ok(())
     }
 
     fn instruction(&mut self, opcode: u16, operands: &[u32]) {
@@ -139,6 +135,9 @@ fn text(words: &[u32]) -> String {
 mod tests {
     use super::*;
 
+    const OP_MEMORY_MODEL: u16 = 14;
+    const OP_FUNCTION_END: u16 = 56;
+
     /// An instruction of words.
     fn op(opcode: u16, operands: &[u32]) -> Vec<u32> {
         let first = (operands.len() as u32 + 1) << 16 | u32::from(opcode);
@@ -156,6 +155,7 @@ mod tests {
         let with = |front: &[u32], text: &str| [front, &string(text)].concat();
         [
             vec![MAGIC, 0x0001_0400, 0, 100, 0],
+            op(OP_MEMORY_MODEL, &[2, 2]),
             op(OP_ENTRY_POINT, &[with(&[6, 1], "saxpy"), vec![40, 41]].concat()),
             op(OP_ENTRY_POINT, &with(&[6, 2], "fill")),
             op(OP_ENTRY_POINT, &with(&[4, 3], "fragment")),
@@ -164,8 +164,12 @@ mod tests {
             op(OP_STRING, &with(&[9], "/src/a.cl")),
             op(OP_LINE, &[9, 7, 1]),
             op(OP_FUNCTION, &[20, 1, 0, 21]),
+            op(OP_FUNCTION_END, &[]),
             op(OP_NO_LINE, &[]),
             op(OP_FUNCTION, &[20, 2, 0, 21]),
+            op(OP_FUNCTION_END, &[]),
+            op(OP_FUNCTION, &[20, 3, 0, 21]),
+            op(OP_FUNCTION_END, &[]),
         ]
         .concat()
     }

@@ -48,7 +48,9 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
             defects.push(defect("compressed with an unknown codec".to_owned()));
             continue;
         }
-        for problem in problems(&image) {
+        // The scan has checked images that are files of their own.
+        let scan_errors = &scanned.file().errors;
+        for problem in problems(&image).into_iter().filter(|problem| !scan_errors.contains(problem)) {
             defects.push(image_error(path, image.index(), image.image(), problem).into());
         }
     }

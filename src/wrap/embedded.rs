@@ -9,7 +9,7 @@ use crate::content::Content;
 use crate::format::offload_binary::{
     self, OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, OffloadBinaryOutput, Version,
 };
-use crate::format::{self, DeviceImage, ImageKind, WrapInput};
+use crate::format::{self, DeviceImage, WrapInput};
 use crate::rewrite::openmp_notes;
 use crate::target::{OffloadKind, amdgpu, nvptx};
 
@@ -98,9 +98,7 @@ fn embed_image<'data>(
 ) -> Result<EmbeddedImage<'data>> {
     let (path, view) = (source.path, source.view);
     let own = DeviceImage::identify(view);
-    if own.image_kind == ImageKind::Elf {
-        format::check_elf(view).map_err(|malformed| malformed.in_file(path))?;
-    }
+    format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
     source.target.check_against(&own, path)?;
     let triple = source.target.triple.as_deref().or(own.triple.as_deref());
     let arch = source.target.arch.as_deref().or(own.arch.as_deref()).unwrap_or_default();

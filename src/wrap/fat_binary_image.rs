@@ -9,6 +9,7 @@ use super::embedded::{EmbeddedImage, SourceImage};
 use super::error::ImageError;
 use crate::bytes::View;
 use crate::content::Content;
+use crate::error::Malformed;
 use crate::format::{self, DeviceImage, ImageKind, RegisteringRuntime, bundle, cuda_fatbin};
 use crate::target::{OffloadKind, nvptx, triple};
 
@@ -29,6 +30,9 @@ pub fn fat_binary<'data>(
     let content = match sources {
         [source] if raw || is_fat_binary(source.view, kind) => {
             source.target.reject_for_container(source.path)?;
+            if !raw {
+                check_containers(source.view).map_err(|malformed| malformed.in_file(source.path))?;
+            }
             Content::from(source.view.data())
         }
         _ if kind == OffloadKind::Cuda => build_cuda_fatbin(sources)?,
@@ -41,6 +45,14 @@ fn is_fat_binary(view: View, kind: OffloadKind) -> bool {
     let runtime = if kind == OffloadKind::Cuda { RegisteringRuntime::Cuda } else { RegisteringRuntime::Hip };
     // HIP's runtime decompresses a compressed bundle, whatever its version.
     format::of_magic(view).is_some_and(|format| format.container_type.descriptor().registered_with == Some(runtime))
+}
+
+/// Checks that the containers at the start of a file, with padding between them, are complete.
+fn check_containers(mut rest: View<'_>) -> Result<(), Malformed> {
+    while let Some(format) = format::of_magic(rest) {
+        rest = rest.from((format.read)(rest)?.view.size()).skip_zeros();
+    }
+    Ok(())
 }
 
 /// An image for the GPUs of one vendor.
@@ -58,9 +70,7 @@ fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str
         return Err(ImageError::Empty { path: path.to_owned() });
     }
     let own = DeviceImage::identify(view);
-    if own.image_kind == ImageKind::Elf {
-        format::check_elf(view).map_err(|malformed| malformed.in_file(path))?;
-    }
+    format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
     let found = source.target.triple.as_deref().or(own.triple.as_deref());
     if found != Some(triple) || own.triple.as_deref().is_some_and(|own| own != triple) {
         let found = describe(own.image_kind, found);

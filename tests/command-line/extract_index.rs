@@ -129,7 +129,7 @@ fn filters_by_kernel_and_container() {
 #[test]
 fn reports_images_that_cannot_be_searched_for_a_kernel() {
     let sandbox = object();
-    sandbox.file("m.bc", b"BC\xc0\xde and so on");
+    sandbox.file("m.bc", crate::BITCODE);
     sandbox.fatbin("pack -o p b --image file=m.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
     let run = sandbox.fatbin("extract p -o out --kernel answer");
     assert_eq!((run.status, run.out.lines().count()), (0, 1));

@@ -131,9 +131,7 @@ fn inspects_images_in_compressed_containers() {
 #[test]
 fn lists_bitcode_without_inspecting_it() {
     let sandbox = Sandbox::new();
-    sandbox
-        .file("a.bc", b"BC\xc0\xde and so on")
-        .fatbin("pack -o p --image file=a.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a");
+    sandbox.file("a.bc", crate::BITCODE).fatbin("pack -o p --image file=a.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a");
     let out = sandbox.fatbin("inspect p").ok();
     assert!(out.contains("bitcode, not inspected: LLVM bitcode"), "{out}");
 }

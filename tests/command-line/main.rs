@@ -131,6 +131,9 @@ fn path_with_program() -> OsString {
     std::env::join_paths(std::iter::once(directory).chain(std::env::split_paths(&path))).unwrap()
 }
 
+/// Smallest bitcode: a module without contents.
+const BITCODE: &[u8] = b"BC\xc0\xde\x21\x0c\0\0\0\0\0\0";
+
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).unwrap()
 }

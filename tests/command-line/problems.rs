@@ -96,7 +96,7 @@ fn every_command_prints_equal_problems_once_with_a_count() {
 #[test]
 fn warnings_are_counted_like_problems() {
     let sandbox = sandbox();
-    sandbox.file("bc", b"BC\xc0\xde").fixture("answer-gfx90a.hsaco", "a");
+    sandbox.file("bc", crate::BITCODE).fixture("answer-gfx90a.hsaco", "a");
     let bitcode = "--image file=bc,triple=amdgcn-amd-amdhsa,kind=hip,arch=gfx90a ".repeat(3);
     sandbox.fatbin(&format!("pack -o packed a {bitcode}")).ok();
     let run = sandbox.fatbin("inspect --kernel answer packed");

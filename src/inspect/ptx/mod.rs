@@ -14,6 +14,7 @@ use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use super::{Inspection, charge_kernel};
 use crate::bytes::{Resource, View};
 use crate::error::Malformed;
+use crate::format::{self, ImageKind};
 use function::PtxFunction;
 use lexer::{Lexer, Token};
 use variable::{Tokens, Variable, place};
@@ -38,7 +39,8 @@ pub fn inspect(view: View<'_>) -> Inspection {
     let entries = module.functions.iter().filter(|function| function.is_entry);
     let kernels = entries.map_while(|function| module.kernel(view, function).ok());
     let found = kernels.map(|kernel| LocatedKernel { kernel, entry: None }).collect();
-    Inspection::from_kernels(view, found, DebugInfo { level, units: Vec::new() }, Vec::new())
+    let problems = format::check_image(ImageKind::Ptx, view).err().into_iter().collect();
+    Inspection::from_kernels(view, found, DebugInfo { level, units: Vec::new() }, problems)
 }
 
 /// Declarations in a PTX module.

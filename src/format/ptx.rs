@@ -1,0 +1,158 @@
+//! The structure of PTX text: blocks, strings, comments and statements. Source: NVIDIA, PTX ISA, sections Syntax and
+//! Directives.
+
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+
+/// Directives without a semicolon or a block: those of the module, and the table of source files, which compilers write at
+/// the end.
+const LINE_DIRECTIVES: [&[u8]; 4] = [b".version", b".target", b".address_size", b".file"];
+
+/// Checks that the text does not end inside a block, a string, a comment or a statement. A text that ends between two
+/// functions, or after the directives of the module, is complete: nothing in it states the number of functions.
+pub fn check(view: View<'_>) -> Result<(), Malformed> {
+    last_statement(view).map(|_| ())
+}
+
+/// Checks a text like [`check`], and that it has any statement. Compilers write a module without one for a source without
+/// device code; as a file of its own it is the remains of one.
+pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
+    match last_statement(view)? {
+        0 => Err(view.malformed("PTX module", 0, Cause::Described("no functions or variables".to_owned()))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the end of the last statement, 0 where the text has none.
+fn last_statement(view: View<'_>) -> Result<usize, Malformed> {
+    let text = view.data();
+    let open = |field, at: usize| view.malformed(field, at as u64, Cause::EndsInside);
+    let (mut depth, mut block_start, mut end, mut at) = (0_usize, 0, 0, 0);
+    while let Some(next) = text[at..].iter().position(|byte| b"\"/{};".contains(byte)) {
+        let found = at + next;
+        at = found + 1;
+        match (text[found], text.get(at)) {
+            (b'"', _) => at = skip(text, at, b"\"").ok_or_else(|| open("PTX string", found))?,
+            (b'/', Some(b'*')) => at = skip(text, at + 1, b"*/").ok_or_else(|| open("PTX comment", found))?,
+            (b'/', Some(b'/')) => at = skip(text, at, b"\n").unwrap_or(text.len()),
+            (b'{', _) => {
+                block_start = if depth == 0 { found } else { block_start };
+                depth += 1;
+            }
+            (b'}', _) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && b"};".contains(&text[found]) {
+            end = at;
+        }
+    }
+    if depth > 0 {
+        return Err(open("PTX block", block_start));
+    }
+    match unfinished_statement(text, end) {
+        Some(start) => Err(open("PTX statement", start)),
+        None => Ok(end),
+    }
+}
+
+/// Returns the position after the first occurrence of `pattern`.
+fn skip(text: &[u8], at: usize, pattern: &[u8]) -> Option<usize> {
+    let found = text.get(at..)?.windows(pattern.len()).position(|window| window == pattern)?;
+    Some(at + found + pattern.len())
+}
+
+/// Returns the start of a statement without its end after the last statement. Line directives have no end.
+fn unfinished_statement(text: &[u8], mut at: usize) -> Option<usize> {
+    let mut is_in_directive = false;
+    while at < text.len() {
+        let size = match &text[at..] {
+            [b'/', b'/', ..] => skip(text, at, b"\n").map_or(text.len() - at, |end| end - at),
+            [b'/', b'*', ..] => skip(text, at + 2, b"*/").map_or(text.len() - at, |end| end - at),
+            [b'"', ..] => skip(text, at + 1, b"\"").map_or(text.len() - at, |end| end - at),
+            rest => {
+                let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$%.".contains(byte);
+                let word = &rest[..rest.iter().position(|byte| !is_word(byte)).unwrap_or(rest.len())];
+                is_in_directive |= LINE_DIRECTIVES.contains(&word);
+                let is_directive = word.starts_with(b".") && !LINE_DIRECTIVES.contains(&word);
+                if is_directive || !word.is_empty() && !is_in_directive {
+                    return Some(at);
+                }
+                word.len().max(1)
+            }
+        };
+        at += size;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "//\n// Generated; {\n.version 8.1\n.target sm_90, debug\n.address_size 64\n";
+
+    fn message(text: &str) -> String {
+        check(View::new(text.as_bytes())).map_or_else(|error| error.to_string(), |()| "complete".to_owned())
+    }
+
+    #[test]
+    fn complete_texts_end_after_a_statement_or_a_directive_of_lines() {
+        let tails = [
+            "",
+            ".global .align 4 .b8 x[4] = {1, 2, 3, 4};\n",
+            ".entry k()\n{\n\tret; // }\n}\n\t// -- End function; done",
+            ".entry k() { /* { */ ret; }\n.file 1 \"/src/a;{.cu\", 123, 45\n.file\t2 \"b.cu\"\n",
+            ".entry k() .pragma \"nounroll; {\"; { ret; }\n.section .debug_str\n{\n.b8 1\n}\n\0\0",
+            ".extern .func f;",
+        ];
+        for tail in tails {
+            assert_eq!(message(&format!("{HEAD}{tail}")), "complete", "{tail}");
+        }
+        let empty = check_file(View::new(HEAD.as_bytes())).unwrap_err().to_string();
+        assert_eq!(empty, "PTX module at 0x0: no functions or variables");
+        assert_eq!(check_file(View::new(format!("{HEAD}{}", tails[1]).as_bytes())), Ok(()));
+    }
+
+    #[test]
+    fn every_cut_inside_a_statement_is_reported_at_its_start() {
+        let cases = [
+            ("PTX block", ".entry k() {", "{ ret; }\n ret; }"),
+            ("PTX statement", "", ".extern .func (.param .b32 r) f(.param .b32 x) .noreturn;"),
+            ("PTX string", ".pragma ", "\"nounroll; }\""),
+            ("PTX comment", ".entry k() { ret; }\n", "/* the end } ; */"),
+            ("PTX statement", ".entry k() { ret; }", ".global .b8 x;"),
+            ("PTX statement", ".file 1 \"a.cu\"\n", ".visible .entry k()\n"),
+        ];
+        for (field, before, cut) in cases {
+            let start = match field {
+                "PTX block" => HEAD.len() + before.len() - 1,
+                _ => HEAD.len() + before.len(),
+            };
+            // A comment begins with two characters.
+            for end in 2..cut.trim_end().len() {
+                let text = format!("{HEAD}{before}{}", &cut[..end]);
+                let expected = format!("{field} at {start:#x}: truncated: the data ends inside");
+                assert_eq!(message(&text), expected, "{}", &cut[..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn every_cut_of_a_compiled_module_before_its_last_brace_is_reported() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-sm_80.ptx");
+        let text = std::fs::read(path).unwrap();
+        assert_eq!(check_file(View::new(&text)), Ok(()));
+        let last = text.iter().rposition(|&byte| byte == b'}').unwrap();
+        let first = text.windows(8).position(|window| window == b".version").unwrap();
+        for end in first..=last {
+            assert!(check_file(View::new(&text[..end])).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_checked_without_a_panic() {
+        for text in ["", "}", "/", "/*", "//", "\"", "{}{}};", "*/", "\0", "é", "/*/", ".entry é"] {
+            let _ = message(text);
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use object::read::archive::ArchiveFile;
 
-use super::{Member, MemberContent, Members};
+use super::{Member, MemberContent};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
@@ -13,11 +13,10 @@ use crate::error::{Cause, Malformed};
 pub const MAGICS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
 
 /// Reads the members, without the symbol table and the table of long names.
-pub fn members(view: View<'_>) -> Members<'_> {
+pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let broken = |at, error: object::Error| view.malformed("archive", at, Cause::ObjectFile(error));
     tables_are_whole(view)?;
     let archive = ArchiveFile::parse(view.data()).map_err(|error| broken(0, error))?;
-    let mut members = Vec::new();
     let mut end = 0;
     for member in archive.members() {
         let member = member.map_err(|error| broken(end, error))?;
@@ -32,7 +31,15 @@ pub fn members(view: View<'_>) -> Members<'_> {
         };
         members.push(Member { name: Some(name), content });
     }
-    Ok(members)
+    symbols_have_members(view, &archive)
+}
+
+/// Checks that the symbol table refers to no member beyond the end. An archive cut between two members is complete
+/// otherwise.
+fn symbols_have_members(view: View, archive: &ArchiveFile<'_>) -> Result<(), Malformed> {
+    let Ok(Some(symbols)) = archive.symbols() else { return Ok(()) };
+    let last = symbols.map_while(Result::ok).map(|symbol| symbol.offset().0).max();
+    last.map_or(Ok(()), |offset| view.part("archive symbol table", MAGIC_SIZE, offset, HEADER).map(|_| ()))
 }
 
 /// Names of the tables that precede the members: symbol tables, and the table of long names.

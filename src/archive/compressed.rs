@@ -2,26 +2,29 @@
 
 use std::io::{self, Write};
 
-use super::{Member, MemberContent, Members};
+use super::{Member, MemberContent};
 use crate::bytes::View;
+use crate::error::Malformed;
 
 /// Largest window that is accepted, `--long=31`.
 const LARGEST_WINDOW_LOG: u32 = 31;
 
 /// Reads a gzip file, which may have several members (RFC 1952).
-pub fn gzip(view: View<'_>) -> Members<'_> {
+pub fn gzip<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let data = view.data();
-    Ok(vec![packed(move |to| io::copy(&mut flate2::bufread::MultiGzDecoder::new(data), to).map(|_| ()))])
+    members.push(packed(move |to| io::copy(&mut flate2::bufread::MultiGzDecoder::new(data), to).map(|_| ())));
+    Ok(())
 }
 
 /// Reads Zstandard frames (RFC 8878).
-pub fn zstd(view: View<'_>) -> Members<'_> {
+pub fn zstd<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let data = view.data();
-    Ok(vec![packed(move |to| {
+    members.push(packed(move |to| {
         let mut decoder = zstd::Decoder::with_buffer(data)?;
         decoder.window_log_max(LARGEST_WINDOW_LOG)?;
         io::copy(&mut decoder, to).map(|_| ())
-    })])
+    }));
+    Ok(())
 }
 
 fn packed<'data>(unpack: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'data) -> Member<'data> {

@@ -63,8 +63,17 @@ pub const NESTED_THIN_MEMBER: &str = "member of a thin archive inside another ar
 /// Function that writes the bytes of a member.
 pub type Unpack<'data> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'data>;
 
-/// All members, or the reason why the archive cannot be read.
-pub type Members<'data> = Result<Vec<Member<'data>>, Malformed>;
+/// Members of an archive.
+#[derive(Debug, Default)]
+pub struct Members<'data> {
+    /// The members that can be located, in the order of the archive.
+    pub members: Vec<Member<'data>>,
+    /// Reason why others cannot.
+    pub defect: Option<Malformed>,
+}
+
+/// Adds the members of an archive, up to the first that cannot be located.
+type ReadMembers = for<'data> fn(View<'data>, &mut Vec<Member<'data>>) -> Result<(), Malformed>;
 
 /// A format of archives: its magic, the offset of the magic, and its reader.
 #[derive(Debug)]
@@ -73,17 +82,12 @@ pub struct ArchiveFormat {
     offset: u64,
     /// Returns whether a file with this magic is such an archive, where other files share the magic.
     has_format: fn(View<'_>) -> bool,
-    /// Reader of the members, in the order of the archive.
-    pub members: for<'data> fn(View<'data>) -> Members<'data>,
+    read: ReadMembers,
 }
 
 /// Defines a format whose magic no other files have.
-const fn format(
-    magic: &'static [u8],
-    offset: u64,
-    members: for<'data> fn(View<'data>) -> Members<'data>,
-) -> ArchiveFormat {
-    ArchiveFormat { magic, offset, has_format: |_| true, members }
+const fn format(magic: &'static [u8], offset: u64, read: ReadMembers) -> ArchiveFormat {
+    ArchiveFormat { magic, offset, has_format: |_| true, read }
 }
 
 const fn universal_format(magic: &'static [u8]) -> ArchiveFormat {
@@ -115,16 +119,24 @@ impl ArchiveFormat {
         FORMATS.iter().find(|format| view.from(format.offset).starts_with(format.magic) && (format.has_format)(view))
     }
 
+    /// Returns the members of an archive in this format.
+    pub fn members<'data>(&self, view: View<'data>) -> Members<'data> {
+        let mut members = Vec::new();
+        let defect = (self.read)(view, &mut members).err();
+        Members { members, defect }
+    }
+
     /// Returns whether this is the format of static libraries.
     pub fn is_library(&self) -> bool {
         self.magic.starts_with(b"!<")
     }
 }
 
-/// Returns the members of an archive, in its order; `None` where the view is not an archive.
+/// Returns the members of an intact archive, in its order; `None` where the view is not an archive.
 #[cfg(any(test, feature = "cli"))]
-pub fn members(view: View<'_>) -> Option<Members<'_>> {
-    ArchiveFormat::of(view).map(|format| (format.members)(view))
+pub fn members(view: View<'_>) -> Option<Result<Vec<Member<'_>>, Malformed>> {
+    let Members { members, defect } = ArchiveFormat::of(view)?.members(view);
+    Some(defect.map_or(Ok(members), Err))
 }
 
 #[cfg(test)]

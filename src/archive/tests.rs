@@ -81,6 +81,78 @@ fn rejects_a_thin_archive_truncated_within_its_tables() {
 }
 
 #[test]
+fn members_before_a_cut_are_read_and_every_cut_is_a_defect() {
+    // A symbol table of GNU: the number of symbols, the offsets of their members, and names.
+    let table = [&[2_u32, 88, 152].map(u32::to_be_bytes).concat()[..], b"one\0two\0"].concat();
+    let [symbols, one, two] =
+        [("/", 20), ("a.o/", 4), ("b.o/", 4)].map(|(name, size)| ar_header(name, size).into_bytes());
+    let ar = [b"!<arch>\n", &symbols[..], &table, &one, b"four", &two, b"five"].concat();
+    let tar = tar_of(&[("a", b"content"), ("b", b"more")]);
+    let read = |bytes: &[u8]| {
+        let Members { members, defect } =
+            ArchiveFormat::of(View::new(bytes)).expect("an archive").members(View::new(bytes));
+        (members.len(), defect)
+    };
+    // The magic alone is an archive without members. Nothing refers to the second block of zeros at the end of a tar file.
+    for (archive, magic, second, end) in [(&ar, 9, 88 + 64, ar.len()), (&tar, 512, 519, tar.len() - 512)] {
+        assert_eq!(read(archive), (2, None));
+        for cut in magic..end {
+            let (members, defect) = read(&archive[..cut]);
+            assert!(defect.is_some(), "{cut}");
+            assert_eq!(members > 0, cut >= second, "{cut}");
+        }
+    }
+}
+
+/// Builds a sparse file of GNU tar: 512 zeros, `data`, and zeros up to 4096 bytes.
+fn sparse_of(data: &[u8]) -> Vec<u8> {
+    let mut header = ::tar::Header::new_gnu();
+    header.set_path("sparse.so").unwrap();
+    header.set_entry_type(::tar::EntryType::GNUSparse);
+    header.set_size(data.len() as u64);
+    let gnu = header.as_gnu_mut().unwrap();
+    let octal = |field: &mut [u8; 12], value: usize| field[..11].copy_from_slice(format!("{value:011o}").as_bytes());
+    octal(&mut gnu.sparse[0].offset, 512);
+    octal(&mut gnu.sparse[0].numbytes, data.len());
+    octal(&mut gnu.sparse[1].offset, 4096);
+    octal(&mut gnu.sparse[1].numbytes, 0);
+    octal(&mut gnu.realsize, 4096);
+    header.set_cksum();
+    let mut bytes = [header.as_bytes(), data].concat();
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes
+}
+
+#[test]
+fn sparse_and_contiguous_members_of_tar_files_are_read() {
+    let mut builder = ::tar::Builder::new(Vec::new());
+    let mut header = ::tar::Header::new_gnu();
+    header.set_entry_type(::tar::EntryType::Continuous);
+    header.set_size(3);
+    header.set_cksum();
+    builder.append_data(&mut header, "contiguous.so", &b"abc"[..]).unwrap();
+    let tar = builder.into_inner().unwrap();
+    let archive = [&sparse_of(b"data")[..], &tar].concat();
+    let whole = [&[0; 512][..], b"data", &[0; 4096 - 516]].concat();
+    assert_eq!(listed(&archive), expected(&[("sparse.so", &whole), ("contiguous.so", b"abc")]));
+    let cut = members(View::new(&archive[..515])).unwrap().err().unwrap().to_string();
+    assert_eq!(cut, "tar member size at 0x200: offset 512 with size 4 is out of bounds (515 bytes available)");
+}
+
+#[test]
+fn a_sparse_member_in_pax_format_is_unreadable() {
+    let mut builder = ::tar::Builder::new(Vec::new());
+    builder.append_pax_extensions([("GNU.sparse.major", &b"1"[..]), ("GNU.sparse.minor", b"0")]).unwrap();
+    let mut header = ::tar::Header::new_ustar();
+    header.set_size(4);
+    header.set_cksum();
+    builder.append_data(&mut header, "GNUSparseFile.0/a.so", &b"data"[..]).unwrap();
+    let bytes = builder.into_inner().unwrap();
+    let members = members(View::new(&bytes)).unwrap().unwrap();
+    assert!(matches!(&members[0].content, MemberContent::Unreadable(why) if why.starts_with("not opened: ")));
+}
+
+#[test]
 fn reads_stored_and_compressed_members_of_zip_and_tar_files() {
     let (one, two) = (b"content".repeat(100), b"stored".as_slice());
     let files = [("lib/a.so", &one[..]), ("b.txt", two)];

@@ -4,9 +4,9 @@
 use object::macho;
 use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 
-use super::{Member, MemberContent, Members, ar};
+use super::{Member, MemberContent, ar};
 use crate::bytes::View;
-use crate::error::Cause;
+use crate::error::{Cause, Malformed};
 
 /// Magics of the two formats, which differ in the size of offsets (mach-o/fat.h).
 pub const MAGIC_32: &[u8] = b"\xca\xfe\xba\xbe";
@@ -32,10 +32,10 @@ pub fn holds_archives(view: View<'_>) -> bool {
 
 /// Reads the slices in the order of the file, each with the name of its machine. Slices must not overlap: only a
 /// hostile file has such slices, and it would cause the same bytes to be searched once per slice.
-pub fn members(view: View<'_>) -> Members<'_> {
+pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let mut places = places(view);
     places.sort_by_key(|place| place.offset);
-    let (mut members, mut end) = (Vec::new(), 0);
+    let mut end = 0;
     for Place { machine, stated_at, offset, size } in places {
         if offset < end {
             return Err(view.malformed("universal file offset", stated_at, Cause::Overlap { offset, end }));
@@ -46,7 +46,7 @@ pub fn members(view: View<'_>) -> Members<'_> {
         let name = known.map_or_else(|| format!("machine {}", machine.0), |(_, name)| (*name).to_owned());
         members.push(Member { name: Some(name), content: MemberContent::Here(slice) });
     }
-    Ok(members)
+    Ok(())
 }
 
 /// A slice as the header states it.

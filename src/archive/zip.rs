@@ -4,14 +4,13 @@ use std::io::{self, Cursor, Write};
 
 use zip::{CompressionMethod, ZipArchive};
 
-use super::{Member, MemberContent, Members};
+use super::{Member, MemberContent};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
 /// Reads the files, without directories.
-pub fn members(view: View<'_>) -> Members<'_> {
+pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let mut archive = ZipArchive::new(Cursor::new(view.data())).map_err(|error| malformed(view, &error))?;
-    let mut members = Vec::new();
     for index in 0..archive.len() {
         let again = archive.clone();
         let file = archive.by_index_raw(index).map_err(|error| malformed(view, &error))?;
@@ -31,7 +30,7 @@ pub fn members(view: View<'_>) -> Members<'_> {
         };
         members.push(Member { name: Some(name), content });
     }
-    Ok(members)
+    Ok(())
 }
 
 fn unpack(mut archive: ZipArchive<Cursor<&[u8]>>, index: usize, to: &mut dyn Write) -> io::Result<()> {

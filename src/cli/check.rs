@@ -121,7 +121,7 @@ fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -
         files.push(file);
     })?;
     // Errors of unreadable files are already reported.
-    if files.iter().any(|analyzed| analyzed.file.failure.is_some() || !analyzed.file.errors.is_empty()) {
+    if files.iter().any(|analyzed| analyzed.file.is_incomplete()) {
         return Ok(Status::Trouble);
     }
     let Some(policy) = check::generate_policy(&files.iter().collect::<Vec<_>>()) else { return Ok(Status::No) };

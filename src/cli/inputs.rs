@@ -1,6 +1,6 @@
 //! Input files on the command line, for all commands that scan.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
@@ -118,8 +118,7 @@ impl InputArguments {
 /// Returns the errors of a file that was scanned.
 fn scan_errors(outcome: &Outcome) -> Vec<Error> {
     let Outcome::Scanned(scanned) = outcome else { return Vec::new() };
-    let file = scanned.file();
-    file.errors.iter().map(|error| error.clone().in_file(Path::new(&file.path))).collect()
+    scanned.file().reported_errors().collect()
 }
 
 /// Returns the exit status for a scanned file.
@@ -128,6 +127,8 @@ pub fn found(file: &File) -> Status {
         Status::Trouble
     } else if file.device_images().next().is_some() {
         Status::Yes
+    } else if file.not_opened.is_some() {
+        Status::Unknown
     } else {
         Status::No
     }

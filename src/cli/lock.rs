@@ -18,8 +18,8 @@ use crate::lock;
 /// A lock has a line for each image and each kernel, with sizes, registers and hashes, in an order that does not depend on
 /// how files are linked. `fatbin diff` compares it with a later build.
 ///
-/// Exit status: 0 if the lock was written, 1 if no file contains device code, 2 if a file could not be read. In that case no
-/// lock is written, because it would be incomplete.
+/// Exit status: 0 if the lock was written, 1 if no file contains device code, 2 if a file could not be read or was not opened. In that
+/// case no lock is written, because it would be incomplete.
 #[derive(Args)]
 pub struct Arguments {
     /// The file to write; - writes standard output

@@ -89,7 +89,7 @@ pub fn run(access: Access) -> ExitCode {
     // What is still buffered would be written, and its errors ignored, when the process exits.
     let result = result.and_then(|status| Ok(io::stdout().flush().map(|()| status)?));
     let status = result.unwrap_or_else(|error| Problems::default().report(error));
-    ExitCode::from(status as u8)
+    ExitCode::from(status.code())
 }
 
 fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {

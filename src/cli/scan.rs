@@ -12,7 +12,8 @@ use crate::scan::Options;
 
 /// List device images in object files, executables, libraries and packages
 ///
-/// Exit status: 0 if any image was found, 1 if none, 2 if a file cannot be read or a container in it is malformed.
+/// Exit status: 0 if any image was found, 1 if none, 2 if a file cannot be read or is truncated, if a container in it is
+/// malformed, or if none was found and a file was not opened.
 #[derive(Args)]
 pub struct Arguments {
     /// Print one JSON document (schema fatbin.scan/1) instead of a table

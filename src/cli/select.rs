@@ -48,7 +48,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut files = Vec::new();
     arguments.inputs.scan(&arguments.limits.scanner(Options::default()), &problems, &mut |outcome| {
         let (file, error) = outcome.into_file();
-        is_trouble |= !file.errors.is_empty() || error.is_some();
+        is_trouble |= file.is_incomplete();
         if let Some(error) = error {
             problems.report(error);
         }

@@ -4,11 +4,13 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// Success: written, found, as required, equal.
-    Yes = 0,
+    Yes,
     /// Negative answer: nothing found, not as required, different.
-    No = 1,
+    No,
     /// Invalid usage, or a file that cannot be read, parsed or written.
-    Trouble = 2,
+    Trouble,
+    /// Nothing found, but files were not opened: not a negative answer.
+    Unknown,
 }
 
 impl Status {
@@ -17,7 +19,17 @@ impl Status {
         match (self, other) {
             (Status::Trouble, _) | (_, Status::Trouble) => Status::Trouble,
             (Status::Yes, _) | (_, Status::Yes) => Status::Yes,
+            (Status::Unknown, _) | (_, Status::Unknown) => Status::Unknown,
             (Status::No, Status::No) => Status::No,
+        }
+    }
+
+    /// Returns the exit status of the program.
+    pub fn code(self) -> u8 {
+        match self {
+            Status::Yes => 0,
+            Status::No => 1,
+            Status::Trouble | Status::Unknown => 2,
         }
     }
 }

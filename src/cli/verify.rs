@@ -17,7 +17,8 @@ use crate::scan::{CacheBudget, Options, Outcome};
 /// Reads all containers, and decompresses and inspects every image. The header of an image must match what its container
 /// states, and everything that its headers refer to must be present.
 ///
-/// Exit status: 0 if all images are intact, 1 if there are none, 2 if something is damaged or cannot be read.
+/// Exit status: 0 if all images are intact, 1 if there are none, 2 if something is damaged, truncated, not opened or cannot be
+/// read.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -49,8 +50,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         &|_, outcome| verify(outcome),
         &mut |Verified { file, wrong }| {
             status = status.and(found(&file));
+            if file.not_opened.is_some() {
+                status = Status::Trouble;
+            }
             if file.failure.is_none() && written.is_ok() {
-                written = out.write(&report::verified_text(&file, file.errors.len() + wrong.len()));
+                let problems = file.errors.len() + usize::from(file.not_opened.is_some()) + wrong.len();
+                written = out.write(&report::verified_text(&file, problems));
             }
             for error in wrong {
                 status = status.and(problems.report(error));

@@ -6,17 +6,21 @@
 
 mod address;
 mod contradiction;
+mod not_opened;
 mod origin;
 mod walk;
 mod wrapper;
 
+use std::path::Path;
+
 use crate::codec::Codec;
-use crate::error::Malformed;
+use crate::error::{Error, Malformed};
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::OffloadKind;
 
 pub use address::{Address, DiskLocation};
 pub use contradiction::contradicting_arch;
+pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
 pub use walk::{Leaves, NestedImage, Node, Walk};
 pub use wrapper::{Wrapper, WrapperKind, WrapperTarget};
@@ -40,6 +44,8 @@ pub struct File {
     pub wrappers: Vec<Wrapper>,
     /// Number of bytes that were not searched: those that no header refers to, if the search by magic was disabled.
     pub unsearched: u64,
+    /// Reason why a file in which others are packed was not opened. Its own bytes were searched.
+    pub not_opened: Option<NotOpened>,
     /// Errors in containers, sorted by offset.
     pub errors: Vec<Malformed>,
     /// Reason why the file could not be read at all.
@@ -59,7 +65,7 @@ pub enum FileFormat {
     MachO,
     /// LLVM bitcode, which is not searched for embedded images.
     Bitcode,
-    /// Archive in which no member holds device code.
+    /// Archive in which no member holds device code, or that was not opened.
     Archive,
     /// Not a host file: a container by itself, or any other bytes.
     Raw,
@@ -186,6 +192,7 @@ impl File {
             sections: Vec::new(),
             wrappers: Vec::new(),
             unsearched: 0,
+            not_opened: None,
             errors: Vec::new(),
             failure: None,
         }
@@ -196,9 +203,22 @@ impl File {
         File { failure: Some(failure), ..File::empty(path) }
     }
 
-    /// Returns whether the file holds containers or errors.
+    /// Returns whether the file may hold containers that were not found.
+    pub fn is_incomplete(&self) -> bool {
+        !self.errors.is_empty() || self.failure.is_some() || self.not_opened.is_some()
+    }
+
+    /// Returns the errors of the file that are not its failure.
+    pub fn reported_errors(&self) -> impl Iterator<Item = Error> {
+        let path = Path::new(&self.path);
+        let not_opened =
+            self.not_opened.map(|reason| Error::NotOpened { path: path.into(), reason: reason.to_string() });
+        self.errors.iter().map(|error| error.clone().in_file(path)).chain(not_opened)
+    }
+
+    /// Returns whether the file holds containers or errors, or may hold containers that were not found.
     pub fn has_findings(&self) -> bool {
-        !self.containers.is_empty() || !self.errors.is_empty() || self.failure.is_some()
+        !self.containers.is_empty() || self.is_incomplete()
     }
 }
 

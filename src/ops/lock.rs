@@ -1,11 +1,10 @@
 //! `lock`: scans and analyzes files, and records their device code.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::analyze::survey;
 use super::image_bytes::image_error;
 use crate::error::{Error, Result};
-use crate::inventory::File;
 use crate::lock::{Lock, LockedFile, locked_file};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner, expand_paths};
 use crate::survey::{AnalysisOptions, AnalyzedFile};
@@ -21,7 +20,7 @@ pub struct LockBuilder {
 pub struct RecordedFile {
     /// The file; `None` if it cannot be read. A listed file without device code is recorded too, so that a review shows it.
     pub file: Option<LockedFile>,
-    /// Errors in its containers.
+    /// Errors in its containers, and the reason why it was not opened.
     pub scan_errors: Vec<Error>,
     /// Errors in its images, or the error that prevents reading it.
     pub errors: Vec<Error>,
@@ -60,7 +59,7 @@ impl LockBuilder {
                 errors.push(image_error(&analyzed.file.path, number, image, problem.clone()));
             }
         }
-        let scan_errors = scan_errors(&analyzed.file);
+        let scan_errors = analyzed.file.reported_errors().collect();
         Ok(RecordedFile { file: Some(locked_file(&analyzed)), scan_errors, errors })
     }
 }
@@ -80,8 +79,4 @@ pub fn lock_paths(paths: &[PathBuf], options: Options) -> (Lock, Vec<Error>) {
         errors.extend(file.errors);
     }
     (Lock::new(files), errors)
-}
-
-fn scan_errors(file: &File) -> Vec<Error> {
-    file.errors.iter().map(|error| error.clone().in_file(Path::new(&file.path))).collect()
 }

@@ -12,7 +12,7 @@ use super::text::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::escape::{escape, escape_json};
-use crate::inventory::{FileFormat, WrapperKind, WrapperTarget};
+use crate::inventory::{FileFormat, NotOpened, WrapperKind, WrapperTarget};
 use crate::target::OffloadKind;
 use crate::{format, inventory};
 
@@ -42,6 +42,9 @@ struct JsonFile<'a> {
     unreferenced: Vec<u64>,
     #[serde(skip_serializing_if = "is_zero")]
     unsearched: u64,
+    /// Format of packed files that were not opened, or another reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_opened: Option<&'static str>,
     errors: Vec<JsonError>,
 }
 
@@ -211,6 +214,7 @@ impl<'a> JsonFile<'a> {
             wrappers: file.wrappers.iter().map(JsonWrapper::new).collect(),
             unreferenced: file.unreferenced().filter_map(|container| container.offset).collect(),
             unsearched: file.unsearched,
+            not_opened: file.not_opened.map(NotOpened::name),
             errors: JsonError::of_file(file),
         }
     }

@@ -32,6 +32,7 @@ mod tests {
     use super::*;
     use crate::check::Rule;
     use crate::format::{ContainerType, ImageKind};
+    use crate::inventory::NotOpened;
 
     /// Adds all lists of permitted values in a schema.
     fn collect_enums(schema: &Value, enums: &mut Vec<BTreeSet<String>>) {
@@ -70,6 +71,11 @@ mod tests {
     #[test]
     fn list_every_container_type() {
         check_enums(["cuda-fatbin", "sycl-image"], &ContainerType::ALL.map(ContainerType::name), 2);
+    }
+
+    #[test]
+    fn list_every_reason_for_not_opening_a_file() {
+        check_enums(["xz", "nested-too-deep"], &NotOpened::ALL.map(NotOpened::name), 1);
     }
 
     #[test]

@@ -49,6 +49,9 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
         let code = counted(split, "wrapper");
         text += &format!("  already split by rocm-kpack: the device code of {code} is in a separate archive\n");
     }
+    if let Some(reason) = file.not_opened {
+        text += &format!("  {}\n", screen.warning(&format!("not opened: {reason}")));
+    }
     if file.unsearched > 0 {
         text += &format!("  not searched: {} bytes that no header refers to\n", file.unsearched);
     }

@@ -185,23 +185,28 @@ impl InventoryBuilder<'_> {
         recorded.format_version = from.format_version;
     }
 
-    /// Records the containers that an image consists of. One that cannot be read is not an error: an image may have any
-    /// contents, and here it is one of unknown kind.
+    /// Records the containers that an image consists of. If the first cannot be read, this is not an error: an image may have
+    /// any contents, and here it is one that its inspection reports.
     fn inner_containers(&mut self, image: View<'_>, place: Place<'_>) -> Vec<Container> {
         let mut containers = Vec::new();
         let mut rest = image;
-        while place.depth < MAX_NESTING
-            && let Some(format) = format::of_magic(rest)
-            && let Ok(container) = (format.read)(rest)
-        {
-            if let Err(error) = charge_container(&container, place.section) {
-                self.error(error, place);
-                break;
-            }
-            containers.push(self.record(&container, place));
-            rest = rest.from(container.view.size());
-            let padding = rest.data().iter().take_while(|&&byte| byte == 0).count();
-            rest = rest.from(padding as u64);
+        while let Some(format) = format::of_magic(rest) {
+            let error = match (format.read)(rest) {
+                Ok(container) if place.depth < MAX_NESTING => match charge_container(&container, place.section) {
+                    Ok(()) => {
+                        containers.push(self.record(&container, place));
+                        rest = rest.from(container.view.size()).skip_zeros();
+                        continue;
+                    }
+                    Err(error) => Some(error),
+                },
+                Ok(_) => {
+                    Some(rest.malformed("container in containers", 0, Cause::NestedTooDeep { limit: MAX_NESTING }))
+                }
+                Err(error) => Some(error).filter(|_| !containers.is_empty()),
+            };
+            drop(error.map(|error| self.error(error, place)));
+            break;
         }
         containers
     }

@@ -16,7 +16,11 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     // Text near the beginning of such a file does not make it a device image.
     let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
     match if is_host { None } else { format::bare_device_file(view) } {
-        Some(Ok(image)) => findings.add(&image, None),
+        Some(Ok(container)) => {
+            let checked = container.images().iter().map(|image| format::check_image_file(image.image_kind, image.view));
+            findings.errors.extend(checked.filter_map(Result::err));
+            findings.add(&container, None);
+        }
         Some(Err(error)) => findings.errors.push(error),
         None => findings.errors.extend(structure.defect.clone()),
     }
@@ -35,6 +39,8 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
             magic::search(source, view, range, &structure, &mut findings)?;
         }
     }
-    let file = findings.into_file(source.name(), structure.format, view.size());
-    Ok(File { wrappers, unsearched, on_disk: source.on_disk(), ..file })
+    let not_opened = source.not_opened();
+    let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
+    let file = findings.into_file(source.name(), format, view.size());
+    Ok(File { wrappers, unsearched, not_opened, on_disk: source.on_disk(), ..file })
 }

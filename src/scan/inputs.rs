@@ -9,10 +9,11 @@ use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
 use super::source::Source;
-use crate::archive::{self, MemberContent};
+use super::unopened;
+use crate::archive::{self, MemberContent, Members};
 use crate::bytes::{Budget, Limits, MAX_NESTING, Resource, View};
 use crate::error::{Cause, Error, Malformed, Result};
-use crate::inventory::{DiskLocation, File};
+use crate::inventory::{DiskLocation, File, NotOpened};
 use crate::io::{Access, FileState, FileUri, Input};
 
 /// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
@@ -22,6 +23,8 @@ pub struct InputSlice {
     pub path: String,
     /// Name of the member in its archive.
     pub member: Option<String>,
+    /// Reason why files that are packed in it are not among the inputs.
+    pub not_opened: Option<NotOpened>,
     input: Arc<Input>,
     range: Range<u64>,
 }
@@ -30,7 +33,7 @@ impl InputSlice {
     /// Creates a slice of a whole file.
     pub fn whole(path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
-        InputSlice { path, member: None, input: Arc::new(input), range }
+        InputSlice { path, member: None, not_opened: None, input: Arc::new(input), range }
     }
 
     /// The file that holds the bytes.
@@ -56,7 +59,7 @@ impl InputSlice {
 
     /// Closes the file if it can be opened again.
     fn close(self) -> ClosedInput {
-        let InputSlice { path, member, input, range } = self;
+        let InputSlice { path, member, not_opened: _, input, range } = self;
         let file = match input.state() {
             Some(state) => {
                 let (path, access, budget) = (input.path().to_owned(), input.access(), input.budget().clone());
@@ -101,7 +104,8 @@ impl ClosedInput {
             }
             ClosedFile::Mapped(input) => Arc::clone(input),
         };
-        Ok(InputSlice { path: self.path.clone(), member: self.member.clone(), input, range: self.range.clone() })
+        let (path, member, range) = (self.path.clone(), self.member.clone(), self.range.clone());
+        Ok(InputSlice { path, member, not_opened: None, input, range })
     }
 }
 
@@ -160,6 +164,10 @@ impl Source for InputSlice {
 
     fn release(&self) {
         self.input.release();
+    }
+
+    fn not_opened(&self) -> Option<NotOpened> {
+        self.not_opened
     }
 
     fn on_disk(&self) -> Option<DiskLocation> {
@@ -224,29 +232,33 @@ struct Expansion<'a> {
 
 impl Expansion<'_> {
     fn expand(&mut self, slice: InputSlice, path: &Path, depth: usize) {
-        let is_opened = |format: &&archive::ArchiveFormat| {
-            depth < MAX_NESTING && (self.options.archives == Archives::All || format.is_library())
+        let opens_all = self.options.archives == Archives::All;
+        let format = archive::ArchiveFormat::of(slice.view()).filter(|format| opens_all || format.is_library());
+        let not_opened = match format {
+            Some(format) if depth < MAX_NESTING => return self.members(&slice, format, path, depth),
+            Some(_) => Some(NotOpened::NestedTooDeep),
+            None => unopened::format(slice.view()).filter(|_| opens_all),
         };
-        let Some(format) = archive::ArchiveFormat::of(slice.view()).filter(is_opened) else {
-            return (self.take)(Ok(slice));
-        };
-        match (format.members)(slice.view()) {
-            Ok(members) => {
-                for member in members {
-                    if let Err(exhausted) =
-                        charge(slice.view(), &member).map_err(|it| it.in_file(Path::new(&slice.path)))
-                        && !self.is_exhausted
-                    {
-                        self.is_exhausted = true;
-                        (self.take)(Err(exhausted));
-                    }
-                    if self.is_exhausted {
-                        return;
-                    }
-                    self.member(&slice, member, path, depth);
-                }
+        (self.take)(Ok(InputSlice { not_opened, ..slice }));
+    }
+
+    /// Opens the members of an archive. Those before a defect are inputs like those of an intact archive.
+    fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, depth: usize) {
+        let Members { members, defect } = format.members(archive.view());
+        for member in members {
+            if let Err(exhausted) = charge(archive.view(), &member).map_err(|it| it.in_file(Path::new(&archive.path)))
+                && !self.is_exhausted
+            {
+                self.is_exhausted = true;
+                (self.take)(Err(exhausted));
             }
-            Err(malformed) => (self.take)(Err(malformed.in_file(Path::new(&slice.path)))),
+            if self.is_exhausted {
+                return;
+            }
+            self.member(archive, member, path, depth);
+        }
+        if let Some(malformed) = defect {
+            (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
     }
 
@@ -258,7 +270,7 @@ impl Expansion<'_> {
             MemberContent::Here(view) => {
                 let start = archive.range.start + view.start();
                 let (input, range) = (Arc::clone(&archive.input), start..start + view.size());
-                Ok((InputSlice { path: name, member: own_name, input, range }, path.to_owned()))
+                Ok((InputSlice { path: name, member: own_name, not_opened: None, input, range }, path.to_owned()))
             }
             MemberContent::Elsewhere(_) if !archive.is_own_file() => {
                 Err(Error::UnreadableMember { path: name.into(), why: archive::NESTED_THIN_MEMBER.to_owned() })

@@ -46,8 +46,11 @@ impl MagicSearcher {
 /// parts, pages that were read for false magics stay in memory for longer.
 const PART_SIZE: u64 = 4 << 20;
 
+/// Maximum number of truncated containers that are reported for one range.
+const MAX_TRUNCATED: usize = 64;
+
 /// Adds every container in `range` of the source. A magic without a valid container is not an error: any large file has
-/// some.
+/// some. In a file that ends too early, one whose container would extend beyond the end is.
 pub fn search(
     source: &dyn Source,
     view: View<'_>,
@@ -61,13 +64,14 @@ pub fn search(
         return Ok(());
     }
     let (mut outcome, is_exhausted) = (Ok(()), AtomicBool::new(false));
+    let (is_cut, mut truncated) = (structure.defect.is_some(), 0);
     // End of the last container.
     let mut next = range.start;
     let search_part = |&start: &u64| {
         if is_exhausted.load(Ordering::Relaxed) {
             return Ok(Hits::default());
         }
-        hits(source, view, start, range.end)
+        hits(source, view, start..range.end, is_cut)
     };
     map_parallel(&starts, processors(), search_part, &mut |hits: Result<Hits>| {
         let Hits { containers, rejected, used } = match hits {
@@ -88,9 +92,16 @@ pub fn search(
             if offset < next || outcome.is_err() {
                 continue;
             }
-            if let Ok(container) = (FORMATS[row].read)(view.from(offset)) {
-                findings.add(&container, structure.section_at(offset).as_ref());
-                next = offset + container.view.size();
+            match (FORMATS[row].read)(view.from(offset)) {
+                Ok(container) => {
+                    findings.add(&container, structure.section_at(offset).as_ref());
+                    next = offset + container.view.size();
+                }
+                Err(error) if is_cut && error.cause.is_truncation() && truncated < MAX_TRUNCATED => {
+                    truncated += 1;
+                    findings.errors.push(error);
+                }
+                Err(_) => {}
             }
         }
     });
@@ -103,7 +114,7 @@ const BYTES_PER_STEP: u64 = 64;
 /// Containers in a part of a file.
 #[derive(Default)]
 struct Hits {
-    /// Rows of [`FORMATS`] and offsets of containers.
+    /// Rows of [`FORMATS`] and offsets of containers, truncated ones included.
     containers: Vec<(usize, u64)>,
     /// Number of magics without a container.
     rejected: u64,
@@ -111,8 +122,10 @@ struct Hits {
     used: Option<Budget>,
 }
 
-/// Returns the containers that start in the part at `start`, including those inside others.
-fn hits(source: &dyn Source, view: View<'_>, start: u64, end_of_range: u64) -> Result<Hits> {
+/// Returns the containers that start in the part at the start of `rest`, including those inside others; in a file that is
+/// cut, truncated ones as well.
+fn hits(source: &dyn Source, view: View<'_>, rest: Range<u64>, is_cut: bool) -> Result<Hits> {
+    let Range { start, end: end_of_range } = rest;
     let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or(1);
     let end = (start + PART_SIZE).min(end_of_range);
     // A magic may begin in this part and end in the next.
@@ -128,6 +141,7 @@ fn hits(source: &dyn Source, view: View<'_>, start: u64, end_of_range: u64) -> R
             }
             match (FORMATS[row].read)(part.from(offset)) {
                 Ok(_) => containers.push((row, offset)),
+                Err(error) if is_cut && error.cause.is_truncation() => containers.push((row, offset)),
                 Err(_) => rejected += 1,
             }
             // Only one byte further, because magics can overlap: the bundle's ends with the bytes that it begins with.

@@ -26,11 +26,15 @@ mod source;
 mod strict;
 mod structure;
 mod truncated;
+#[cfg(feature = "files")]
+mod unopened;
 mod walk;
 mod wrappers;
 
 #[cfg(all(test, feature = "cli"))]
 mod host_tests;
+#[cfg(all(test, feature = "cli"))]
+mod incomplete_tests;
 #[cfg(all(test, feature = "cli"))]
 mod tests;
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::bytes::View;
 use crate::error::Result;
-use crate::inventory::DiskLocation;
+use crate::inventory::{DiskLocation, NotOpened};
 use crate::io::Input;
 
 /// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages over
@@ -25,6 +25,11 @@ pub trait Source: Sync {
 
     /// Releases memory that reading through the view has taken.
     fn release(&self) {}
+
+    /// Reason why files that are packed in the bytes are not scanned; `None` if there are none.
+    fn not_opened(&self) -> Option<NotOpened> {
+        None
+    }
 
     /// Place of the bytes in a file on disk; `None` if they are not stored there as they are.
     fn on_disk(&self) -> Option<DiskLocation> {
@@ -85,6 +90,10 @@ impl<S: Source + ?Sized> Source for &S {
 
     fn release(&self) {
         S::release(self);
+    }
+
+    fn not_opened(&self) -> Option<NotOpened> {
+        S::not_opened(self)
     }
 
     fn on_disk(&self) -> Option<DiskLocation> {

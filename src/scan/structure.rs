@@ -42,7 +42,7 @@ pub struct Structure<'data> {
     pub wrappers: Vec<wrappers::StoredWrapper<'data>>,
     /// Images of image tables: sizes by offsets.
     pub images: BTreeMap<u64, u64>,
-    /// Defect of a host file that ends before its section headers.
+    /// Defect of a host file that ends before something that its headers refer to.
     pub defect: Option<Malformed>,
     /// Name and range of every section in the order of the file, to report the section of a container.
     names: Vec<(&'data str, Range<u64>)>,
@@ -60,19 +60,22 @@ pub struct Section<'data> {
 /// magic, so a damaged header hides nothing.
 pub fn read(view: View<'_>) -> Structure<'_> {
     let kind = FileKind::parse(view.data());
-    let defect = kind.ok().and_then(|kind| truncated::defect(kind, view));
+    let defect = truncated::defect(kind.ok(), view);
     let format = match kind {
         Ok(FileKind::Elf32 | FileKind::Elf64) => FileFormat::Elf,
         Ok(FileKind::Coff | FileKind::CoffBig) => FileFormat::Coff,
         Ok(FileKind::Pe32 | FileKind::Pe64) => FileFormat::Pe,
         Ok(FileKind::MachO32 | FileKind::MachO64) => FileFormat::MachO,
-        Ok(kind @ (FileKind::MachOFat32 | FileKind::MachOFat64)) => return universal(view, kind),
+        Ok(kind @ (FileKind::MachOFat32 | FileKind::MachOFat64)) => {
+            return Structure { defect, ..universal(view, kind) };
+        }
         _ if DeviceImage::identify(view).image_kind == ImageKind::Bitcode => FileFormat::Bitcode,
         _ => FileFormat::Raw,
     };
     let mut structure = Structure { defect, ..Structure::new(format) };
     let Ok(file) = File::parse(view.data()) else {
-        structure.format = if format == FileFormat::Coff { FileFormat::Raw } else { format };
+        let is_coff = format != FileFormat::Coff || structure.defect.is_some();
+        structure.format = if is_coff { format } else { FileFormat::Raw };
         // Containers by themselves, as tools write them before they are embedded.
         if format::of_magic(view).is_some() {
             structure.sections.push(Section { name: None, view });

@@ -123,10 +123,10 @@ fn reports_a_truncated_device_image_as_an_error() {
         assert_eq!((run.status, run.err.as_str()), (2, cut), "{command}: {}", run.out);
         assert_eq!(sandbox.fatbin(&format!("{command} cubin")).status, 2, "{command}");
     }
-    for size in [16, 20, 63, 64, 2624, all.len() - 1] {
+    for size in [4, 15, 16, 20, 63, 64, 2624, all.len() - 1] {
         assert_eq!(sandbox.file("cut", &all[..size]).fatbin("scan cut").status, 2, "{size}");
     }
-    assert_eq!(sandbox.file("cut", &all[..15]).fatbin("scan cut").status, 1, "these bytes do not identify the file");
+    assert_eq!(sandbox.file("cut", &all[..3]).fatbin("scan cut").status, 1, "these bytes do not identify the file");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod extract_index;
 mod faults;
 #[cfg(unix)]
 mod hostile_text;
+mod incomplete;
 mod inspect;
 mod library;
 mod lists;

@@ -95,7 +95,7 @@ fn missing(facts: &FileFacts<'_>, target: &PolicyTarget, code: String) -> RuleFi
         let message =
             format!("cannot determine whether there is {code}: cubins with and without the suffix are identical");
         undecided(message).image(image)
-    } else if facts.survey.file.errors.is_empty() {
+    } else if !facts.survey.file.is_incomplete() {
         violated(format!("no {code}"))
     } else {
         undecided(format!("no {code} in the readable part of the file"))

@@ -10,7 +10,6 @@ use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::{Pattern, Requirements, Size};
 use crate::check::rule::Rule;
 use crate::check::target::PolicyTarget;
-use crate::inventory::File;
 use crate::target::{TargetId, processors::Processor};
 
 /// Reports inputs without device code, and patterns of must-hold that match no file with device code.
@@ -19,8 +18,8 @@ pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     for (index, input) in all.inputs.iter().enumerate() {
         let own = all.files.iter().filter(|file| file.input == index).map(|file| &file.survey.file);
         // Damage is reported by other rules, and a damaged file may contain device code.
-        let mut accepted =
-            own.filter(|file| file.device_images().next().is_some() || is_damaged(file) || policy.skips(&file.path));
+        let mut accepted = own
+            .filter(|file| file.device_images().next().is_some() || file.is_incomplete() || policy.skips(&file.path));
         let has_code = accepted.next().is_some();
         evaluator.apply(Rule::HoldsDeviceCode, input, |findings| {
             if !has_code {
@@ -37,10 +36,6 @@ pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
             }
         });
     }
-}
-
-fn is_damaged(file: &File) -> bool {
-    file.failure.is_some() || !file.errors.is_empty()
 }
 
 /// Reports entries of the policy that apply to nothing: they are mistakes, or a file is missing.

@@ -25,6 +25,9 @@ pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFind
     for error in file.errors.iter().filter(|error| !is_corruption(&error.cause)) {
         findings.add(undecided(error.to_string()));
     }
+    if let Some(reason) = file.not_opened {
+        findings.add(undecided(format!("not opened: {reason}")));
+    }
 }
 
 /// Checks that stored hashes are correct, that images match what their containers state, and if required that images are

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{BundleError, Result};
-use crate::archive::{ArchiveFormat, MemberContent, NESTED_THIN_MEMBER};
+use crate::archive::{ArchiveFormat, MemberContent, Members, NESTED_THIN_MEMBER};
 use crate::bytes::View;
 use crate::error::Error;
 use crate::format::bundle::{BundleForm, FileType};
@@ -46,7 +46,10 @@ pub fn each_member(input: &Input, visit: &mut dyn FnMut(&BundleMember) -> Result
         let archive = FileType::named("a").expect("the type is in the table");
         return Err(BundleError::NotABundle { path: input.path().to_owned(), file_type: Some(archive) });
     };
-    let members = (form.members)(input.view()).map_err(|malformed| malformed.in_file(input.path()))?;
+    let Members { members, defect } = form.members(input.view());
+    if let Some(malformed) = defect {
+        return Err(malformed.in_file(input.path()).into());
+    }
     for member in members {
         let name = member.name.as_deref().unwrap_or_default();
         let path = PathBuf::from(format!("{}!{name}", input.path().display()));

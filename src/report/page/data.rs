@@ -226,6 +226,7 @@ impl<'a> DataBuilder<'a> {
                 .iter()
                 .map(|error| printable(&error.to_string()))
                 .chain(file.failure.as_deref().map(printable))
+                .chain(file.not_opened.map(|reason| format!("not opened: {reason}")))
                 .collect(),
         }
     }

@@ -1,0 +1,84 @@
+//! Files in which others are packed, and that are not opened.
+
+use std::fmt;
+
+/// Reason why a file was not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotOpened {
+    /// Compressed by xz.
+    Xz,
+    /// Compressed by bzip2.
+    Bzip2,
+    /// Compressed by lzip.
+    Lzip,
+    /// Compressed by lz4.
+    Lz4,
+    /// Compressed by compress.
+    Compress,
+    /// 7z archive.
+    SevenZip,
+    /// RAR archive.
+    Rar,
+    /// Cabinet of Windows.
+    Cabinet,
+    /// RPM package.
+    Rpm,
+    /// xar archive, the format of packages of macOS.
+    Xar,
+    /// cpio archive.
+    Cpio,
+    /// Archive inside of more archives than are opened.
+    NestedTooDeep,
+}
+
+impl NotOpened {
+    /// Every reason.
+    pub const ALL: [NotOpened; 12] = [
+        NotOpened::Xz,
+        NotOpened::Bzip2,
+        NotOpened::Lzip,
+        NotOpened::Lz4,
+        NotOpened::Compress,
+        NotOpened::SevenZip,
+        NotOpened::Rar,
+        NotOpened::Cabinet,
+        NotOpened::Rpm,
+        NotOpened::Xar,
+        NotOpened::Cpio,
+        NotOpened::NestedTooDeep,
+    ];
+
+    /// Name in `fatbin scan --json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            NotOpened::Xz => "xz",
+            NotOpened::Bzip2 => "bzip2",
+            NotOpened::Lzip => "lzip",
+            NotOpened::Lz4 => "lz4",
+            NotOpened::Compress => "compress",
+            NotOpened::SevenZip => "7z",
+            NotOpened::Rar => "rar",
+            NotOpened::Cabinet => "cab",
+            NotOpened::Rpm => "rpm",
+            NotOpened::Xar => "xar",
+            NotOpened::Cpio => "cpio",
+            NotOpened::NestedTooDeep => "nested-too-deep",
+        }
+    }
+}
+
+impl fmt::Display for NotOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotOpened::Xz | NotOpened::Bzip2 | NotOpened::Lzip | NotOpened::Lz4 | NotOpened::Compress => {
+                write!(f, "{}-compressed", self.name())
+            }
+            NotOpened::NestedTooDeep => f.write_str("inside of too many archives"),
+            NotOpened::Cabinet => f.write_str("cabinet"),
+            NotOpened::SevenZip | NotOpened::Rar | NotOpened::Rpm | NotOpened::Xar | NotOpened::Cpio => {
+                write!(f, "{} archive", self.name())
+            }
+        }
+    }
+}

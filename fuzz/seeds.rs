@@ -3,6 +3,9 @@
 //! They are the images in `fixtures/`, on their own and in every container: from random bytes alone, a fuzzer hardly ever
 //! passes a magic and the offsets after it.
 
+#[path = "seed_texts.rs"]
+mod texts;
+
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -50,10 +53,16 @@ fn main() -> io::Result<()> {
 
         save(&directory, "device_elf", &name, &bytes)?;
         save(&directory, "inspect", &name, &bytes)?;
+        save(&directory, "image_hashes", &name, &bytes)?;
+        save(&directory, "archive", &format!("{name}.a"), &library(&[("one", &bytes), ("two", &bundle)]))?;
         save(&directory, "offload_binary", &name, &binary)?;
         save(&directory, "offload_binary", &format!("{name}-2"), &two)?;
         save(&directory, "offload_binary", &format!("{name}-3"), &compressed)?;
         save(&directory, "bundle", &name, &bundle)?;
+        for target in ["report", "selection"] {
+            save(&directory, target, &name, &bundle)?;
+            save(&directory, target, &format!("{name}.packed"), &binary)?;
+        }
         for (codec, version) in [(Codec::Zstd, Version::Three), (Codec::Zlib, Version::Two)] {
             let ccob = compressed_bundle(&bundle, codec, version)?;
             save(&directory, "ccob", &format!("{name}.{}", codec.name()), &ccob)?;
@@ -76,6 +85,7 @@ fn main() -> io::Result<()> {
             let device = NewSection { name: "__CLANG_OFFLOAD_BUNDLE__host-x86_64-unknown-linux-gnu-", content: b"\0" };
             let bundled = with_sections(View::new(&object), &[device]).map_err(io::Error::other)?.to_vec();
             save(&directory, "host_object", &format!("{name}.{ending}.o"), &object)?;
+            save(&directory, "host_match", &format!("{name}.{ending}.o"), &object)?;
             save(&directory, "host_object", &format!("{name}.{ending}.bundled.o"), &bundled)?;
         }
 
@@ -98,6 +108,7 @@ fn main() -> io::Result<()> {
             save(&directory, "scan", &format!("{name}.fatbin"), &container)?;
         }
     }
+    texts::save_all(&mut |target, name, bytes| save(&directory, target, name, bytes))?;
     save(&directory, "lock", "one", LOCK.as_bytes())?;
     save(&directory, "lock", "two", [LOCK, LOCK].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;
     save(&directory, "host_object", "small.obj", COFF)?;
@@ -105,6 +116,21 @@ fn main() -> io::Result<()> {
     let texts = bundle::text::write(&[(HOST_ID, b"int a;"), ("hip-amdgcn-amd-amdhsa--gfx906", b"int b;\n")], "//");
     save(&directory, "bundle", "text.ii", &texts.to_vec())?;
     Ok(())
+}
+
+/// A static library with short names.
+fn library(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes = b"!<arch>\n".to_vec();
+    for (name, content) in members {
+        bytes.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, content.len())
+                .replacen(' ', "/", 1)
+                .into_bytes(),
+        );
+        bytes.extend_from_slice(content);
+        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    }
+    bytes
 }
 
 /// A lock with every field.

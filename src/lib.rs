@@ -119,8 +119,27 @@ pub mod internals {
     pub mod content {
         pub use crate::content::*;
     }
+    #[cfg(feature = "inspect")]
+    pub mod demangle {
+        pub use crate::inspect::demangle::demangle;
+    }
+    #[cfg(feature = "cli")]
+    pub mod dropin {
+        pub use crate::cli::dropin::read_options;
+    }
+    #[cfg(feature = "inspect")]
+    pub mod extract {
+        pub use crate::ops::extract::name_template::NamedImage;
+    }
     pub mod host {
         pub use crate::host::*;
+    }
+    #[cfg(feature = "cli")]
+    pub mod report {
+        pub use crate::report::{
+            Screen, inspection_json, inspection_table, json, selection_json, selection_text, table, verdict_cyclonedx,
+            verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text,
+        };
     }
     pub mod rewrite {
         pub use crate::rewrite::*;

@@ -5,7 +5,7 @@
 
 use fatbin::bytes::View;
 use fatbin::format::bundle::{Bundle, BundleIndex, COMMENTS, container, text, write};
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 /// Alignment can make a bundle of many entries large.
 const LARGEST_WRITTEN: u64 = 1 << 20;

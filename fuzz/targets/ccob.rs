@@ -9,7 +9,7 @@ use fatbin::bytes::View;
 use fatbin::codec::Compression;
 use fatbin::format::ccob::{Ccob, Version, compress, container};
 use fatbin::internals::content::Content;
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 /// A few kilobytes can decompress to gigabytes, which would only slow the fuzzer down.
 const LARGEST: u64 = 1 << 20;

@@ -4,7 +4,7 @@
 
 use fatbin::bytes::View;
 use fatbin::format::cuda_fatbin::{CudaFatbin, FatbinImage, container, write};
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);

@@ -4,7 +4,7 @@
 
 use fatbin::bytes::View;
 use fatbin::format::{self, DeviceImage, ImageKind};
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let image = DeviceImage::identify(View::new(data));

@@ -4,7 +4,7 @@
 
 use fatbin::bytes::View;
 use fatbin::internals::rewrite::{NewSection, sections_named, with_sections, without_sections};
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 /// A prefix of the most section names, and one of no name.
 const PREFIXES: [&[u8]; 2] = [b".", b"\x01prefix of nothing"];

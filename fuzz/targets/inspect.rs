@@ -5,7 +5,7 @@
 use fatbin::bytes::{Budget, Limits, View};
 use fatbin::format::{DeviceImage, ImageKind};
 use fatbin::inspect::inspect;
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let budget = Budget::new(Limits { decompressed: Some(1 << 24), factor: 1 }, data.len() as u64);

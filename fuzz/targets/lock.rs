@@ -3,7 +3,7 @@
 #![no_main]
 
 use fatbin::lock::{Budget, GrowthLimit, check_budgets, compare, read, write};
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     // Two locks from one input, so that the fuzzer compares related locks.

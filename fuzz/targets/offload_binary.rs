@@ -7,7 +7,7 @@ use fatbin::codec::{Codec, Compression};
 use fatbin::format::offload_binary::{
     OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, Version, compress, container, write,
 };
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);

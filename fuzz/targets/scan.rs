@@ -9,7 +9,7 @@ use fatbin::error::Result;
 use fatbin::format::FORMATS;
 use fatbin::inventory::{Container, File};
 use fatbin::scan::{Scan, Source};
-use libfuzzer_sys::fuzz_target;
+use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let budget = Budget::new(Limits::default(), data.len() as u64);

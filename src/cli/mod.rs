@@ -6,7 +6,7 @@ mod check;
 mod completions;
 mod compression;
 mod diff;
-mod dropin;
+pub(crate) mod dropin;
 mod extract;
 mod figures;
 mod filter;

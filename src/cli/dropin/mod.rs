@@ -50,6 +50,13 @@ struct Called {
     suffix: Option<u32>,
 }
 
+/// Parses the contents of a response file as command lines of the tools of the newest release, and returns what they print
+/// instead of running.
+pub fn read_options(response_file: &[u8]) -> Vec<String> {
+    let lines = [offload_bundler::read_options(response_file), offload_packager::read_options(response_file)];
+    lines.into_iter().filter_map(|line| line.err().map(|stop| stop.out + &stop.err)).collect()
+}
+
 /// Runs the tool that the program was called as. Returns `None` if the program's name is not that of a tool.
 pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let (program, arguments) = arguments.split_first()?;

@@ -10,7 +10,7 @@ mod error;
 mod files;
 mod job;
 mod libraries;
-mod name_template;
+pub(crate) mod name_template;
 mod names;
 mod sanitize;
 

@@ -21,15 +21,12 @@ pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Lin
         Ok(arguments) => arguments,
         Err(message) => return Err(Stop { out: String::new(), err: format!("{message}\n"), status: 1 }),
     };
-    let parser = Parser {
-        tool,
-        program: program.to_string_lossy().into_owned(),
-        name: file_name(program),
-        line: Line::default(),
-        met: Vec::new(),
-        errors: String::new(),
-    };
-    parser.parse(&arguments)
+    Parser::new(tool, program).parse(&arguments)
+}
+
+/// Parses the contents of a response file as the whole command line. Other files that it names are not opened.
+pub fn parse_response_file(tool: &Tool, contents: &[u8]) -> Result<Line, Stop> {
+    Parser::new(tool, OsStr::new("tool")).parse(&response_files::tokens(contents))
 }
 
 struct Parser<'a> {
@@ -49,6 +46,17 @@ struct Parser<'a> {
 type Met<'a, 'word> = (&'a LlvmOption, Option<&'word [u8]>);
 
 impl<'a> Parser<'a> {
+    fn new(tool: &'a Tool<'a>, program: &OsStr) -> Self {
+        Parser {
+            tool,
+            program: program.to_string_lossy().into_owned(),
+            name: file_name(program),
+            line: Line::default(),
+            met: Vec::new(),
+            errors: String::new(),
+        }
+    }
+
     fn parse(mut self, arguments: &[Vec<u8>]) -> Result<Line, Stop> {
         let mut arguments = arguments.iter().map(Vec::as_slice);
         let mut only_positional = false;

@@ -76,7 +76,8 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> String {
     format!("cannot not open file '{}': {}", path.display(), cause(error))
 }
 
-fn tokens(text: &[u8]) -> Vec<Vec<u8>> {
+/// Splits the contents of a file into arguments.
+pub fn tokens(text: &[u8]) -> Vec<Vec<u8>> {
     let (mut tokens, mut token) = (Vec::new(), Vec::new());
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {

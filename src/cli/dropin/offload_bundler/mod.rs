@@ -59,24 +59,29 @@ use std::ffi::{OsStr, OsString};
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print, write_messages, write_stderr};
-use super::llvm_options::{Line, Tool, parse};
+use super::llvm_options::{Line, LlvmOption, Stop, Tool, parse, parse_response_file};
 use super::stand_in::StandIn;
+use crate::llvm::NEWEST;
 use environment::Settings;
 use request::Request;
 
 /// Result of an operation; the error is the message with which the tool exits with status 1.
 type Result<T, E = String> = std::result::Result<T, E>;
 
+/// Parses a response file as the command line of the newest release's tool.
+pub fn read_options(response_file: &[u8]) -> Result<Line, Stop> {
+    parse_response_file(&tool(&options::options(&NEWEST.bundler)), response_file)
+}
+
+fn tool(options: &[LlvmOption]) -> Tool<'_> {
+    Tool { overview: options::OVERVIEW, category: "clang-offload-bundler options", options, positional: None }
+}
+
 /// Runs as the tool.
 pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
     let rules = &stand_in.release.bundler;
     let options = options::options(rules);
-    let tool = Tool {
-        overview: options::OVERVIEW,
-        category: "clang-offload-bundler options",
-        options: &options,
-        positional: None,
-    };
+    let tool = tool(&options);
     let line = match parse(&tool, program, arguments) {
         Ok(line) => line,
         Err(stop) => return stop.print(),

@@ -31,11 +31,12 @@ use std::path::Path;
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, cause, print};
-use super::llvm_options::{Line, parse};
+use super::llvm_options::{Line, Stop, parse, parse_response_file};
 use super::stand_in::StandIn;
 use crate::cli::access;
 use crate::error::Error;
 use crate::io::{Input, Output};
+use crate::llvm::NEWEST;
 use crate::llvm::packager::PackagerRules;
 use image_argument::ImageArgument;
 
@@ -44,6 +45,14 @@ const OLD_NAME: &str = "clang-offload-packager";
 
 /// Result of an operation; the error is the tool's message.
 type Result<T, E = String> = std::result::Result<T, E>;
+
+/// Parses a response file as the command line of the newest release's tool, with the arguments that describe images.
+pub fn read_options(response_file: &[u8]) -> Result<Line, Stop> {
+    let rules = &NEWEST.packager;
+    let line = parse_response_file(options::tool(rules), response_file)?;
+    images(&line, rules).map_err(|message| Stop { out: String::new(), err: message, status: FAILED })?;
+    Ok(line)
+}
 
 /// Runs as the tool.
 pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {

@@ -1,0 +1,67 @@
+//! Reads arbitrary text as a template of file names, an address, and the name of a device or a target. A name from a
+//! template stays below the output directory, whatever the image is called.
+
+#![no_main]
+
+use std::path::{Component, Path, PathBuf};
+
+use fatbin::Image;
+use fatbin::internals::extract::NamedImage;
+use fatbin::inventory::NestedImage;
+use fatbin::io::FileUri;
+use fatbin::ops::extract::NameTemplate;
+use fatbin::target::{BundleEntryId, Device};
+use fatbin_fuzz::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    check_address(text);
+    if let Ok(devices) = Device::parse(text) {
+        assert!(!devices.is_empty());
+    }
+    if let Some(id) = BundleEntryId::parse(text) {
+        let canonical = id.canonical();
+        let again = BundleEntryId::parse(&canonical).expect("a canonical ID is an ID");
+        assert_eq!(again.canonical(), canonical);
+    }
+    let (template, name) = text.split_once('\0').unwrap_or((text, text));
+    check_template(template, name);
+});
+
+/// Compares an address with its parts, decoded one byte after another.
+fn check_address(text: &str) {
+    let Some(Ok(address)) = FileUri::parse(Path::new(text)) else { return };
+    let rest = text.strip_prefix("file://").expect("only addresses have this form");
+    let path = &rest[..rest.find(['#', '?']).unwrap_or(rest.len())];
+    let path = if path.starts_with("localhost/") { &path["localhost".len()..] } else { path };
+    assert_eq!(address.path.as_os_str().as_encoded_bytes(), naive_decoded(path.as_bytes()));
+    assert_eq!(address.range.is_some(), rest.contains(['#', '?']));
+}
+
+fn naive_decoded(mut text: &[u8]) -> Vec<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
+    let mut decoded = Vec::new();
+    while let Some((&first, rest)) = text.split_first() {
+        let pair = || Some((digit(rest.first()?)?, digit(rest.get(1)?)?));
+        (text, _) = match pair().filter(|_| first == b'%') {
+            Some((high, low)) => (&rest[2..], decoded.push(high << 4 | low)),
+            None => (rest, decoded.push(first)),
+        };
+    }
+    decoded
+}
+
+fn check_template(template: &str, name: &str) {
+    let Ok(template) = NameTemplate::parse(template) else { return };
+    let mut image = Image::default();
+    image.triple = Some(name.to_owned());
+    image.arch = Some(name.to_owned());
+    let nested = NestedImage { index: 0, image: &image, containers: Vec::new() };
+    for is_member in [false, true] {
+        let named = NamedImage { path: name, is_member, nested: &nested, codec: None };
+        let path: PathBuf = template.name(&named);
+        let below = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let is_literal = path.components().count() == 0;
+        assert!(below || is_literal, "{path:?} leaves the output directory");
+    }
+}

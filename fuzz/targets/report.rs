@@ -1,0 +1,61 @@
+//! Prints arbitrary bytes in every report. No text of the input controls a terminal or is invisible.
+
+#![no_main]
+
+use fatbin::bytes::View;
+use fatbin::check::{CheckedFile, Policy, check};
+use fatbin::inspect::inspect;
+use fatbin::internals::report;
+use fatbin::scan::Scan;
+use fatbin::select::AnsweredFile;
+use fatbin::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
+use fatbin::target::Device;
+use fatbin_fuzz::{budget, check_text, fuzz_target};
+
+const POLICY: &str = "must-hold = [\"nothing*\"]\n[archs]\nforbid = [\"gfx906\"]\nrequire = [\"sm_70\"]\n[images]\nintact = true\n\
+    debug = \"none\"\nregistered = true\nduplicates = false\ncompressed = true\n[sizes]\ntotal = \"1 kB\"\nfile = \"10 B\"\n";
+
+fuzz_target!(|data: &[u8]| {
+    let budget = budget(data);
+    let Ok(scan) = Scan::new(View::with_budget(data, &budget)) else { return };
+    let mut file = scan.file().clone();
+    // The path may be of an archive that is as hostile as its members.
+    file.path = String::from_utf8_lossy(&data[..data.len().min(64)]).into_owned();
+    let screen = report::Screen::default();
+    check_text(&report::table(&file, true, &screen));
+    check_text(&report::json(std::slice::from_ref(&file)));
+
+    let inspections: Vec<_> = scan
+        .images()
+        .map(|image| image.bytes().map(|bytes| inspect(image.image().image_kind, bytes.view())).ok())
+        .collect();
+    let images: Vec<InspectedImage<'_>> = file
+        .device_images()
+        .zip(&inspections)
+        .enumerate()
+        .filter_map(|(number, (image, inspection))| {
+            Some(InspectedImage { number, image, inspection: inspection.clone()? })
+        })
+        .collect();
+    for image in &images {
+        check_text(&report::inspection_table(&file.path, image, &screen));
+    }
+    check_text(&report::inspection_json(&[InspectedFile { file: &file, images }]));
+
+    let devices = Device::parse("gfx90a").expect("a device");
+    let answered = AnsweredFile::new(&file, &devices);
+    check_text(&report::selection_text(&answered, "gfx90a", &screen));
+    check_text(&report::selection_json("gfx90a", &devices, &[answered]));
+
+    let analyses = inspections.into_iter().map(|inspection| ImageAnalysis { inspection, ..ImageAnalysis::default() });
+    let survey = AnalyzedFile { analyses: analyses.collect(), file };
+    let inputs = [survey.file.path.clone()];
+    let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
+    let verdict = check(&policy, &inputs, &[CheckedFile { survey: survey.clone(), input: 0 }]);
+    check_text(&report::verdict_text(&verdict));
+    check_text(&report::verdict_json(&verdict));
+    check_text(&report::verdict_junit(&verdict));
+    check_text(&report::verdict_sarif(&verdict));
+    check_text(&report::verdict_markdown(&verdict));
+    check_text(&report::verdict_cyclonedx(&verdict, &[&survey]));
+});

@@ -1,0 +1,29 @@
+//! Selects from the images in arbitrary bytes for devices of each platform. Each image is selected or rejected once.
+
+#![no_main]
+
+use fatbin::bytes::View;
+use fatbin::scan::Scan;
+use fatbin::select::candidate_sets;
+use fatbin::target::Device;
+use fatbin_fuzz::{budget, fuzz_target};
+
+const DEVICES: [&str; 5] = ["gfx90a", "gfx906:sramecc+:xnack-", "sm_90", "x86_64", "intel_gpu_pvc"];
+
+fuzz_target!(|data: &[u8]| {
+    let budget = budget(data);
+    let Ok(scan) = Scan::new(View::with_budget(data, &budget)) else { return };
+    for set in candidate_sets(scan.file()) {
+        for device in DEVICES.iter().flat_map(|name| Device::parse(name).expect("a device")) {
+            let selection = set.select_on(&device);
+            let mut seen = vec![0; set.candidates.len()];
+            let selected = selection.selected.iter().map(|(index, _)| *index);
+            let rejected = selection.rejected.iter().map(|(index, _)| *index);
+            for index in selected.chain(selection.also_selected.iter().copied()).chain(rejected) {
+                seen[index] += 1;
+            }
+            assert!(seen.iter().all(|&count| count == 1), "{seen:?}: an image is selected and rejected once");
+            assert_eq!(selection.verdicts().len(), set.candidates.len());
+        }
+    }
+});

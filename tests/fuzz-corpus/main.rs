@@ -1,0 +1,86 @@
+//! Replays the inputs of `fuzz/corpus` without a fuzzer: each reaches code that no smaller one reaches.
+//!
+//! The targets are those of `fuzz/targets`. Here they are functions, and the crate that they import is this one.
+
+use std::path::Path;
+
+extern crate self as fatbin_fuzz;
+
+#[path = "../../fuzz/properties.rs"]
+mod properties;
+
+pub use properties::{budget, check_container, check_text, check_view};
+
+/// Defines a module and a test for each target.
+macro_rules! targets {
+    ($($target:ident = $path:literal),+ $(,)?) => {
+        $(
+            #[path = $path]
+            #[allow(unused_attributes, reason = "the targets have no main function")]
+            mod $target;
+
+            #[test]
+            fn $target() {
+                replay(stringify!($target), $target::run);
+            }
+        )+
+
+        const TARGETS: &[&str] = &[$(stringify!($target)),+];
+    };
+}
+
+targets! {
+    archive = "../../fuzz/targets/archive.rs",
+    bundle = "../../fuzz/targets/bundle.rs",
+    ccob = "../../fuzz/targets/ccob.rs",
+    cuda_fatbin = "../../fuzz/targets/cuda_fatbin.rs",
+    demangle = "../../fuzz/targets/demangle.rs",
+    device_elf = "../../fuzz/targets/device_elf.rs",
+    host_match = "../../fuzz/targets/host_match.rs",
+    host_object = "../../fuzz/targets/host_object.rs",
+    image_hashes = "../../fuzz/targets/image_hashes.rs",
+    inspect = "../../fuzz/targets/inspect.rs",
+    lock = "../../fuzz/targets/lock.rs",
+    names = "../../fuzz/targets/names.rs",
+    offload_binary = "../../fuzz/targets/offload_binary.rs",
+    options = "../../fuzz/targets/options.rs",
+    policy = "../../fuzz/targets/policy.rs",
+    report = "../../fuzz/targets/report.rs",
+    scan = "../../fuzz/targets/scan.rs",
+    selection = "../../fuzz/targets/selection.rs",
+}
+
+/// Defines the body of a target as a function. The definition follows the targets, which import it by its path.
+#[macro_export]
+macro_rules! fuzz_target {
+    (|$data:ident: &[u8]| $body:block) => {
+        pub fn run($data: &[u8]) {
+            $body
+        }
+    };
+}
+
+/// Runs a target on each input of its corpus.
+fn replay(target: &str, run: fn(&[u8])) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let mut paths: Vec<_> = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "{} is empty", directory.display());
+    for path in paths {
+        // The name of an input that fails.
+        println!("{}", path.display());
+        run(&std::fs::read(&path).unwrap());
+    }
+}
+
+#[test]
+fn every_target_is_replayed() {
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/targets")).unwrap() {
+        let path = entry.unwrap().path();
+        let target = path.file_stem().unwrap().to_str().unwrap();
+        assert!(TARGETS.contains(&target), "{target} is not replayed");
+    }
+}

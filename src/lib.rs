@@ -119,10 +119,6 @@ pub mod internals {
     pub mod content {
         pub use crate::content::*;
     }
-    #[cfg(feature = "inspect")]
-    pub mod demangle {
-        pub use crate::inspect::demangle::demangle;
-    }
     #[cfg(feature = "cli")]
     pub mod dropin {
         pub use crate::cli::dropin::read_options;

@@ -11,7 +11,7 @@ mod build_paths;
 mod code_hash;
 mod cubin;
 mod debug;
-pub(crate) mod demangle;
+mod demangle;
 mod elf;
 mod figure;
 mod kernel;

@@ -20,6 +20,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
     let mut end = 0;
     for member in archive.members() {
         let member = member.map_err(|error| broken(end, error))?;
+        super::charge_name(view, member.name())?;
         let name = String::from_utf8_lossy(member.name()).into_owned();
         let (offset, size) = member.file_range();
         let content = if member.is_thin() {

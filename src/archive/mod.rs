@@ -17,7 +17,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::bytes::View;
+use crate::bytes::{Resource, View, text_memory};
 use crate::codec;
 use crate::error::Malformed;
 
@@ -55,6 +55,12 @@ impl fmt::Debug for MemberContent<'_> {
             MemberContent::Unreadable(reason) => f.debug_tuple("Unreadable").field(reason).finish(),
         }
     }
+}
+
+/// Charges the name of a member. Several members may have the same name.
+fn charge_name(archive: View<'_>, name: &[u8]) -> Result<(), Malformed> {
+    let size = size_of::<Member<'_>>() as u64 + text_memory(name.len());
+    archive.charge("archive member name", Resource::Memory, size)
 }
 
 /// Reason for not reading [`MemberContent::Elsewhere`] of an archive that is not a file of its own.

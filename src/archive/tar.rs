@@ -31,6 +31,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         let start = entry.raw_file_position() + map_size(view, entry.raw_file_position(), entry.header());
         let content = view.part("tar member size", start, start, size)?;
         end = (start + size).next_multiple_of(BLOCK);
+        super::charge_name(view, &entry.path_bytes())?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let content = if kind.is_gnu_sparse() {
             let header = view.from(entry.raw_header_position());

@@ -18,6 +18,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             continue;
         }
         let name = file.name().map_err(|error| malformed(view, &error))?.into_owned();
+        super::charge_name(view, name.as_bytes())?;
         let content = match (file.compression(), file.data_start()) {
             _ if file.encrypted() => MemberContent::Unreadable("is encrypted".to_owned()),
             (CompressionMethod::Stored, Some(start)) => {

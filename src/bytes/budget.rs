@@ -147,7 +147,8 @@ impl Budget {
         self.exhaustion().map_or(Ok(()), Err)
     }
 
-    /// Charges an amount of a resource. An amount that exceeds the rest is an error, and leaves the rest for smaller ones.
+    /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of the
+    /// resource; only of decompressed bytes, the rest is left for smaller streams.
     pub fn charge(&self, resource: Resource, amount: u64) -> Result<(), Cause> {
         let left = &self.0.left[resource as usize];
         let amount = amount.min(MAX_LIMIT) as i64;
@@ -160,6 +161,13 @@ impl Budget {
             self.grant(amount as u64);
         }
         Ok(())
+    }
+
+    /// Gives back an amount that was charged for memory that is free again.
+    pub fn release(&self, resource: Resource, amount: u64) {
+        if !self.is_exhausted(resource) {
+            self.0.left[resource as usize].fetch_add(amount.min(MAX_LIMIT) as i64, Ordering::Relaxed);
+        }
     }
 
     /// Returns whether a charge of this resource has failed.
@@ -207,6 +215,10 @@ impl Budget {
     #[cold]
     fn exhaust(&self, resource: Resource, amount: u64, left: u64) -> Cause {
         self.0.exhausted.fetch_or(1 << resource as u8, Ordering::Relaxed);
+        // Readers go on for as long as charges succeed. A container that is too large leaves decompression to smaller ones.
+        if resource != Resource::Decompressed {
+            self.0.left[resource as usize].store(0, Ordering::Relaxed);
+        }
         match resource {
             Resource::Decompressed => Cause::OverLimit { size: amount, left, limit: self.granted(resource) },
             _ => self.over_limit(resource),
@@ -259,7 +271,7 @@ mod tests {
             "exceeds the limit of 100 decompressed bytes for this file; use --decompressed-limit to raise it";
         assert_eq!(message, expected);
         assert!(!budget.is_exhausted(Resource::Work));
-        assert!(budget.charge(Resource::Work, u64::MAX).is_err() && budget.charge(Resource::Work, 1).is_ok());
+        assert!(budget.charge(Resource::Work, u64::MAX).is_err() && budget.charge(Resource::Work, 1).is_err());
     }
 
     #[test]

@@ -152,7 +152,7 @@ impl<'data> View<'data> {
     /// Reads the NUL-terminated UTF-8 string at `offset`, to which the field `field` at `stated_at` points.
     pub fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
         let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
-        let end = tail.iter().position(|&byte| byte == 0);
+        let end = memchr::memchr(0, tail);
         self.charge_at(field, stated_at, Resource::Work, text_work(end.unwrap_or(tail.len())))?;
         let end = end.ok_or_else(|| self.malformed(field, stated_at, Cause::Unterminated))?;
         std::str::from_utf8(&tail[..end]).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
@@ -179,6 +179,12 @@ impl<'data> View<'data> {
         let data = self.data.get(usize::try_from(offset).ok()?..end)?;
         Some(View { data, start: self.start.checked_add(offset)?, budget: self.budget })
     }
+}
+
+/// Returns the bytes of memory for keeping a text of this length: the text itself, and its copies in a report, escaped and
+/// laid out.
+pub fn text_memory(length: usize) -> u64 {
+    (length as u64).saturating_mul(4)
 }
 
 /// Returns the steps of work for reading a text of this length.

@@ -151,6 +151,7 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
             let mut size = 0;
             loop {
                 let rest = stored.from(size);
+                rest.charge(field(codec), Resource::Work, 1)?;
                 let frame = zstd_safe::find_frame_compressed_size(rest.data());
                 // The walk takes a step for each block, which has a header of three bytes.
                 let walked = frame.unwrap_or(rest.data().len()) as u64;

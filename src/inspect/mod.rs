@@ -26,7 +26,7 @@ pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 
 use object::elf as constants;
 
-use crate::bytes::{Budget, Resource, View};
+use crate::bytes::{Budget, Resource, View, text_memory};
 use crate::error::{Cause, Malformed};
 use crate::format::{self, ImageKind};
 use elf::Elf;
@@ -58,7 +58,7 @@ impl Inspection {
         let mut kernels = Vec::new();
         for LocatedKernel { kernel, .. } in found {
             let demangled = demangle::demangle(&kernel.name);
-            let size = demangled.as_ref().map_or(0, String::len) as u64;
+            let size = text_memory(demangled.as_ref().map_or(0, String::len));
             if view.charge(KERNEL, Resource::Memory, size).is_err() {
                 break;
             }
@@ -154,8 +154,8 @@ const KERNEL: &str = "kernel";
 
 /// Charges a kernel that is kept, with texts of this length in total.
 fn charge_kernel(view: View<'_>, texts: usize, parameters: usize) -> Result<(), Malformed> {
-    let size = size_of::<LocatedKernel>() + texts + parameters * size_of::<kernel::Parameter>();
-    view.charge(KERNEL, Resource::Memory, size as u64)
+    let size = size_of::<LocatedKernel>() + parameters * size_of::<kernel::Parameter>();
+    view.charge(KERNEL, Resource::Memory, size as u64 + text_memory(texts))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::Options;
 use super::cache::DecompressedCache;
-use crate::bytes::{MAX_NESTING, Resource, View};
+use crate::bytes::{MAX_NESTING, Resource, View, text_memory};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
@@ -222,19 +222,30 @@ impl InventoryBuilder<'_> {
 /// Number of bytes that are hashed in a step of work.
 const BYTES_PER_STEP: u64 = 64;
 
+/// Number of times that a record is in memory, with the cells of a report.
+const RECORD_COPIES: u64 = 4;
+
 /// Charges the record of an image. A container may state any number of images for the same bytes.
 fn charge_image(image: &format::ImageView<'_>) -> Result<(), Malformed> {
     let texts = image.strings.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
     let named = [image.triple.as_deref(), image.arch.as_deref(), image.id];
     let texts = texts + named.into_iter().flatten().map(str::len).sum::<usize>();
     let pairs = image.strings.len() * size_of::<(String, String)>();
-    image.view.charge("image", Resource::Memory, (size_of::<Image>() + pairs + texts) as u64)
+    image.view.charge(
+        "image",
+        Resource::Memory,
+        RECORD_COPIES * (size_of::<Image>() + pairs) as u64 + text_memory(texts),
+    )
 }
 
 /// Charges the record of a container.
 fn charge_container(container: &format::ContainerView<'_>, section: Option<&SectionRef>) -> Result<(), Malformed> {
     let name = section.map_or(0, |section| section.name.len());
-    container.view.charge("container", Resource::Memory, (size_of::<Container>() + name) as u64)
+    container.view.charge(
+        "container",
+        Resource::Memory,
+        RECORD_COPIES * size_of::<Container>() as u64 + text_memory(name),
+    )
 }
 
 /// Returns the SHA-256 of an image, if the feature for it is enabled.

@@ -302,11 +302,9 @@ impl Expansion<'_> {
     }
 }
 
-/// Charges a member of an archive and its name. Several members may have the same bytes and the same name.
+/// Charges a member of an archive. Several members may have the same bytes.
 fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malformed> {
-    let name = member.name.as_ref().map_or(0, String::len) as u64;
     archive.charge("archive member", Resource::Members, 1)?;
-    archive.charge("archive member", Resource::Memory, name)?;
     // What does not state its size is charged as it is unpacked. After that was too much, nothing else is unpacked.
     let is_packed = matches!(member.content, MemberContent::Packed(_));
     match archive.budget().filter(|budget| is_packed && budget.is_exhausted(Resource::Decompressed)) {

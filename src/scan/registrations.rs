@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::Findings;
 use super::pointers::PointerTarget;
 use super::structure::Structure;
-use crate::bytes::{Resource, View};
+use crate::bytes::{Resource, View, text_memory};
 use crate::format;
 use crate::inventory::{Wrapper, WrapperTarget};
 
@@ -19,8 +19,8 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
     let mut wrappers = Vec::new();
     for found in &structure.wrappers {
         let name = if let PointerTarget::Symbol(name) = found.target { name.len() } else { 0 };
-        let size = size_of::<Wrapper>() + found.section.name.len() + name;
-        if let Err(error) = view.charge("wrapper", Resource::Memory, size as u64) {
+        let size = size_of::<Wrapper>() as u64 + text_memory(found.section.name.len() + name);
+        if let Err(error) = view.charge("wrapper", Resource::Memory, size) {
             findings.errors.push(error);
             break;
         }

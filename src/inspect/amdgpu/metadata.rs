@@ -64,10 +64,10 @@ const HIDDEN_PREFIX: &str = "hidden_";
 /// Maximum nesting of values. LLVM's are six deep; each level takes stack space.
 const MAX_DEPTH: usize = 64;
 
-/// Returns the number of bytes of memory that is charged for parsing a note of this size. An empty kernel has eight bytes
-/// in the note, and some hundred in memory; in real notes the two are equal.
+/// Returns the number of bytes of memory that is charged while a note of this size is parsed. An empty kernel has eight
+/// bytes in the note, and some hundred in memory; in real notes the two are equal.
 pub fn memory_of(note_size: u64) -> u64 {
-    note_size.saturating_mul(16)
+    note_size.saturating_mul(8)
 }
 
 /// Parses the kernels in the note; none if it is the note of another runtime (`amdpal.pipelines`).

@@ -47,8 +47,11 @@ pub fn kernels(
                 metadata::kernels(description.data())
                     .map_err(|error| description.malformed(METADATA, 0, Cause::Described(error.to_string())))
             });
+            if let Some(budget) = description.budget() {
+                budget.release(Resource::Memory, size);
+            }
             match found {
-                Ok(found) => kernels.extend(found),
+                Ok(found) => kernels.extend(found.into_iter().take_while(|kernel| is_allowed(elf, kernel))),
                 Err(problem) => problems.push(problem),
             }
         }
@@ -56,18 +59,19 @@ pub fn kernels(
     if kernels.is_empty() {
         kernels = described_kernels(elf, problems);
     }
-    let is_allowed = |kernel: &Kernel| {
-        let texts = kernel.parameters.iter().filter_map(|it| it.name.as_ref()).map(String::len).sum::<usize>();
-        charge_kernel(elf.view, kernel.name.len() + texts, kernel.parameters.len()).is_ok()
-    };
-    let kernels = kernels.into_iter().take_while(is_allowed);
     let functions: HashMap<&str, ElfFunction<'_>> = elf.functions().into_iter().map(|it| (it.name, it)).collect();
     let located = |kernel: Kernel| {
         let function = functions.get(kernel.name.as_str());
         let code_size = function.map(|function| function.size);
         LocatedKernel { entry: function.map(|function| function.entry), kernel: Kernel { code_size, ..kernel } }
     };
-    kernels.map(located).collect()
+    kernels.into_iter().map(located).collect()
+}
+
+/// Charges a kernel; returns whether it may be kept.
+fn is_allowed(elf: &Elf<'_>, kernel: &Kernel) -> bool {
+    let texts = kernel.parameters.iter().filter_map(|it| it.name.as_ref()).map(String::len).sum::<usize>();
+    charge_kernel(elf.view, kernel.name.len() + texts, kernel.parameters.len()).is_ok()
 }
 
 /// Returns the kernels with a descriptor, with the sizes in it.
@@ -83,7 +87,13 @@ fn described_kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Kernel
             continue;
         }
         match descriptor::read(elf, &symbol) {
-            Ok(kernel) => kernels.push(Kernel { name: name.to_owned(), ..kernel }),
+            Ok(kernel) => {
+                let kernel = Kernel { name: name.to_owned(), ..kernel };
+                if !is_allowed(elf, &kernel) {
+                    break;
+                }
+                kernels.push(kernel);
+            }
             Err(problem) => problems.push(problem),
         }
     }

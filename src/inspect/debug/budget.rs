@@ -4,7 +4,7 @@
 //! within the previous one. Compilers do that in moderation. A hostile file can make parsing of a few bytes take forever, so
 //! every step is charged to the budget of the file, and parsing stops when it is exhausted.
 
-use crate::bytes::{Resource, View, text_work};
+use crate::bytes::{Resource, View, text_memory, text_work};
 use crate::error::Malformed;
 
 /// Access to the budget of a file.
@@ -33,7 +33,7 @@ impl ParseBudget<'_> {
     /// Charges a text that is kept.
     pub fn charge_text(self, length: usize) -> Result<(), DwarfError> {
         let read = self.0.charge(FIELD, Resource::Work, text_work(length));
-        let kept = self.0.charge(FIELD, Resource::Memory, length as u64);
+        let kept = self.0.charge(FIELD, Resource::Memory, text_memory(length));
         read.and(kept).map_err(DwarfError::BudgetExhausted)
     }
 }

@@ -53,7 +53,7 @@ fn open(data: &[u8], depth: usize, left: &mut Work) {
                 }
             }
             MemberContent::Elsewhere(_) => {
-                assert!(data.starts_with(b"!<thin>\n"), "only thin archives have such members")
+                assert!(data.starts_with(b"!<thin>\n"), "only thin archives have such members");
             }
             MemberContent::Unreadable(reason) => assert!(!reason.is_empty()),
         }

@@ -33,10 +33,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn check_texts(data: &[u8]) {
-    let entries = match text::read(View::new(data), &text::marks(data), &COMMENTS) {
-        Ok(Some(entries)) => entries,
-        _ => return,
-    };
+    let Ok(Some(entries)) = text::read(View::new(data), &text::marks(data), &COMMENTS) else { return };
     for entry in &entries {
         fatbin_fuzz::check_view(data, entry.code_object);
     }

@@ -47,7 +47,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..Options::default() };
+    let options = Options { structure_only: arguments.fast, hash: arguments.hash };
     let (mut status, problems) = (Status::No, Problems::new(arguments.verbose));
     let mut files = Vec::new();
     let screen = terminal::screen();

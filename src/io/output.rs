@@ -38,7 +38,7 @@ const WINDOW: u64 = 1 << 20;
 enum OutputTarget {
     /// A temporary file that gets the final path, or whose bytes an existing file gets that keeps its mode, owner and hard
     /// links.
-    File(Temporary, Option<Existing>),
+    File(Temporary, Option<Box<Existing>>),
     /// A temporary file whose bytes are copied to a pipe, a socket or an open file.
     Stream { bytes: File, to: File },
     /// A device such as `/dev/null`, which is written at once.
@@ -64,7 +64,7 @@ impl Output {
             let elsewhere = std::env::temp_dir().join(file.file_name().unwrap_or_default());
             let output = Self::temporary(&file).or_else(|_| Self::temporary(&elsewhere))?;
             let OutputTarget::File(temporary, _) = output.target else { unreachable!("created as a file") };
-            Ok(Output { path: file, target: OutputTarget::File(temporary, Some(existing)), size: 0 })
+            Ok(Output { path: file, target: OutputTarget::File(temporary, Some(Box::new(existing))), size: 0 })
         })
     }
 

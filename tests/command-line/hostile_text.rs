@@ -365,7 +365,7 @@ fn extraction_stays_below_its_directory_with_every_template() {
     let mut inputs = ["in/strings", "in/bundle", "in/library.so"].map(str::to_owned).to_vec();
     for (index, name) in member_names(sandbox.directory.path()).into_iter().enumerate() {
         let code_object = fixture("answer-gfx90a.hsaco");
-        fs::write(sandbox.path(&format!("in/{index}.zip")), zip(&[name.clone()], &code_object)).unwrap();
+        fs::write(sandbox.path(&format!("in/{index}.zip")), zip(std::slice::from_ref(&name), &code_object)).unwrap();
         fs::write(sandbox.path(&format!("in/{index}.tar")), tar(&[name], &code_object)).unwrap();
         inputs.extend(["zip", "tar"].map(|kind| format!("in/{index}.{kind}")));
     }

@@ -25,7 +25,7 @@ const MIN_COMPILED: usize = 4 << 10;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// The pattern is longer than [`MAX_LENGTH`].
+    /// The pattern is too long.
     #[error("{length} bytes, at most {MAX_LENGTH} are allowed; use a shorter pattern")]
     TooLong {
         /// Length in bytes.

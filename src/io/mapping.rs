@@ -8,6 +8,7 @@ use std::path::Path;
 use memmap2::Mmap;
 
 use super::registry::{Registration, Registry};
+use crate::escape::escape;
 
 /// Mapped files that have a path.
 pub static MAPPED_FILES: Registry<MappedFile> = Registry::new();
@@ -63,6 +64,6 @@ impl Deref for Mapping {
 }
 
 fn message(path: &Path) -> String {
-    let path = path.to_string_lossy().replace(|c: char| c.is_control(), "?");
-    format!("fatbin: {path}: truncated while it was being read\n")
+    let path = path.to_string_lossy();
+    format!("fatbin: {}: truncated while it was being read\n", escape(&path))
 }

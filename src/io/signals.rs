@@ -186,7 +186,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let output = child("a_truncated_input_is_an_error_that_removes_hidden_files", directory.path());
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let expected = format!("fatbin: {}/in?put: truncated while it was being read\n", directory.path().display());
+        let expected =
+            format!("fatbin: {}/in\\u{{1b}}put: truncated while it was being read\n", directory.path().display());
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(err.ends_with(&expected), "{err}");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);

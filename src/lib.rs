@@ -79,7 +79,7 @@ pub mod cli;
 pub mod codec;
 mod content;
 pub mod error;
-#[cfg(feature = "inspect")]
+#[cfg(feature = "map")]
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "most outputs are those of the program"))]
 mod escape;
 pub mod format;

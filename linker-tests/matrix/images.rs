@@ -6,10 +6,13 @@ use anyhow::{Context, Result};
 
 use crate::harness::directives::fixture;
 
-/// The smallest nonempty fat binary of NVIDIA's format: a header of 16 bytes with a size of 8 more.
-const FAT_BINARY: &[u8] = b"\x50\xed\x55\xba\x01\0\x10\0\x08\0\0\0\0\0\0\0payload!";
+/// A small fat binary of NVIDIA's format: its header, and an entry of an unknown kind with its header and eight bytes.
+const FAT_BINARY: &[u8] = b"\x50\xed\x55\xba\x01\0\x10\0\x48\0\0\0\0\0\0\0\
+    \x7f\0\x01\x01\x40\0\0\0\x08\0\0\0\0\0\0\0\
+    \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+    \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+    \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0payload!";
 
-/// Paths of the images.
 /// Paths of the images.
 pub struct Images {
     fat_binary: PathBuf,

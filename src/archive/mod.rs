@@ -89,20 +89,26 @@ pub struct ArchiveFormat {
     /// Returns whether a file with this magic is such an archive, where other files share the magic.
     has_format: fn(View<'_>) -> bool,
     read: ReadMembers,
+    /// Checks that no members are missing at the end, as far as the format shows it.
+    check_end: fn(View<'_>) -> Result<(), Malformed>,
 }
 
 /// Defines a format whose magic no other files have.
 const fn format(magic: &'static [u8], offset: u64, read: ReadMembers) -> ArchiveFormat {
-    ArchiveFormat { magic, offset, has_format: |_| true, read }
+    ArchiveFormat { magic, offset, has_format: |_| true, read, check_end: |_| Ok(()) }
 }
 
 const fn universal_format(magic: &'static [u8]) -> ArchiveFormat {
     ArchiveFormat { has_format: universal::holds_archives, ..format(magic, 0, universal::members) }
 }
 
+const fn library_format(magic: &'static [u8]) -> ArchiveFormat {
+    ArchiveFormat { check_end: ar::symbols_have_members, ..format(magic, 0, ar::members) }
+}
+
 const FORMATS: &[ArchiveFormat] = &[
-    format(ar::MAGICS[0], 0, ar::members),
-    format(ar::MAGICS[1], 0, ar::members),
+    library_format(ar::MAGICS[0]),
+    library_format(ar::MAGICS[1]),
     #[cfg(feature = "archives")]
     format(b"PK\x03\x04", 0, zip::members),
     // A zip file without files.
@@ -132,6 +138,11 @@ impl ArchiveFormat {
         Members { members, defect }
     }
 
+    /// Checks that no members are missing at the end. LLVM's tools do not check that.
+    pub fn check_end(&self, view: View<'_>) -> Result<(), Malformed> {
+        (self.check_end)(view)
+    }
+
     /// Returns whether this is the format of static libraries.
     pub fn is_library(&self) -> bool {
         self.magic.starts_with(b"!<")
@@ -141,8 +152,9 @@ impl ArchiveFormat {
 /// Returns the members of an intact archive, in its order; `None` where the view is not an archive.
 #[cfg(any(test, feature = "cli"))]
 pub fn members(view: View<'_>) -> Option<Result<Vec<Member<'_>>, Malformed>> {
-    let Members { members, defect } = ArchiveFormat::of(view)?.members(view);
-    Some(defect.map_or(Ok(members), Err))
+    let format = ArchiveFormat::of(view)?;
+    let Members { members, defect } = format.members(view);
+    Some(defect.map_or_else(|| format.check_end(view).map(|()| members), Err))
 }
 
 #[cfg(test)]

@@ -85,6 +85,14 @@ impl Output {
         Self::temporary(&directory.join(name))
     }
 
+    /// Gives the output the mode of a new file, even if it replaces another: for tools that are known for that.
+    pub fn with_new_mode(mut self) -> Output {
+        if let OutputTarget::File(file, _) = &mut self.target {
+            file.keep_mode();
+        }
+        self
+    }
+
     fn temporary(path: &Path) -> Result<Output> {
         let file = Temporary::create(destination::directory(path)).map_err(Error::io(path, "create"))?;
         Ok(Output { path: path.to_owned(), target: OutputTarget::File(file, None), size: 0 })

@@ -26,6 +26,8 @@ pub struct Temporary {
     directory: PathBuf,
     /// Name of the file, if it has one.
     name: Option<HiddenName>,
+    /// True if the mode of a replaced file is not taken over.
+    has_own_mode: bool,
 }
 
 /// A hidden name, which is removed on drop and when a signal ends the program.
@@ -39,7 +41,7 @@ impl Temporary {
     /// Creates a file with the permissions that the umask allows.
     pub fn create(directory: &Path) -> io::Result<Self> {
         match unnamed(directory) {
-            Some(file) => Ok(Temporary { file, directory: directory.to_owned(), name: None }),
+            Some(file) => Ok(Temporary { file, directory: directory.to_owned(), name: None, has_own_mode: false }),
             None => Self::create_named(directory),
         }
     }
@@ -48,7 +50,7 @@ impl Temporary {
     pub fn create_named(directory: &Path) -> io::Result<Self> {
         let create = |path: &Path| File::options().read(true).write(true).create_new(true).open(path);
         let (file, name) = HiddenName::make(directory, create)?;
-        Ok(Temporary { file, directory: directory.to_owned(), name: Some(name) })
+        Ok(Temporary { file, directory: directory.to_owned(), name: Some(name), has_own_mode: false })
     }
 
     /// The open file.
@@ -66,14 +68,20 @@ impl Temporary {
         &self.directory
     }
 
+    /// Keeps the mode of a new file, instead of taking that of the file that it replaces.
+    pub fn keep_mode(&mut self) {
+        self.has_own_mode = true;
+    }
+
     /// Gives the file its final name. A file of that name is replaced, atomically, and hands on its mode.
     pub fn persist(self, path: &Path) -> io::Result<()> {
-        if let Ok(old) = std::fs::symlink_metadata(path)
+        if !self.has_own_mode
+            && let Ok(old) = std::fs::symlink_metadata(path)
             && old.is_file()
         {
             self.file.set_permissions(access_bits(old.permissions()))?;
         }
-        let Temporary { file, directory, name } = self;
+        let Temporary { file, directory, name, .. } = self;
         let name = match name {
             Some(name) => name,
             None => match link(&file, path) {

@@ -110,8 +110,11 @@ pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions
         })
         .collect();
     let path = &options.output;
-    offload_binary::check(options.version, &members)
-        .map_err(|malformed| Error::UnreadableOutput { path: path.clone(), malformed })?;
+    // Without images nothing is written.
+    if !members.is_empty() {
+        offload_binary::check(options.version, &members)
+            .map_err(|malformed| Error::UnreadableOutput { path: path.clone(), malformed })?;
+    }
     let too_large = || Error::TooLarge { path: options.output.clone() };
     let content = offload_binary::write(options.version, &members).ok_or_else(too_large)?.content;
     match options.compression {

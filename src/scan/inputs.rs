@@ -257,7 +257,9 @@ impl Expansion<'_> {
             }
             self.member(archive, member, path, depth);
         }
-        if let Some(malformed) = defect {
+        let is_strict = self.options.archives == Archives::All;
+        let missing = || format.check_end(archive.view()).err().filter(|_| is_strict);
+        if let Some(malformed) = defect.or_else(missing) {
             (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
     }

@@ -23,6 +23,9 @@ const CALLS: [(&str, bool); 8] = [
     ("-type=a -unbundle -targets=DEVICE -input=../archive -output=x", false),
 ];
 
+/// Mode of the existing file.
+const MODE: u32 = 0o640;
+
 pub fn keep_their_mode_and_hard_links(pair: &Pair) -> Result<()> {
     let make = |name: &str, line: &str| {
         let result = pair.call(Side::Theirs, &Call::line(&spelled(line)))?;
@@ -40,10 +43,11 @@ pub fn keep_their_mode_and_hard_links(pair: &Pair) -> Result<()> {
                 let (_, ours) = same::calls(pair, &call)?;
                 ensure!(ours.left.get("x") == ours.left.get("link"), "{line}: not one file");
             } else {
-                // The tool truncates the file, and then replaces it.
+                // The tool truncates the file, and then replaces it by one with the mode of a new file. The drop-in replaces
+                // it, too, and keeps its mode like every output of fatbin.
                 let (theirs, ours) = pair.both(&call)?;
-                let modes = [&theirs, &ours].map(|result| result.left.get("x").map(mode));
-                let is_replaced = modes[0] == modes[1] && ours.left.get("x") != ours.left.get("link");
+                let has_mode = ours.left.get("x").map(mode) == Some(MODE);
+                let is_replaced = has_mode && ours.left.get("x") != ours.left.get("link");
                 ensure!(ours.status == 0 && is_replaced, "{}", pair.difference(&call, &theirs, &ours));
             }
         }
@@ -70,6 +74,6 @@ fn prepare_long(directory: &Path) -> Result<()> {
 fn prepare(directory: &Path, size: usize) -> Result<()> {
     let path = directory.join("x");
     fs::write(&path, vec![7; size])?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(MODE))?;
     Ok(fs::hard_link(path, directory.join("link"))?)
 }

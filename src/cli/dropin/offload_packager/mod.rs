@@ -122,7 +122,8 @@ fn create(path: &Path) -> Result<Output, Error> {
     match (std::fs::metadata(path), path.file_name()) {
         (Err(error), None) => Err(Error::io(path, "create")(error)),
         (Ok(metadata), _) if !metadata.is_file() => Output::create(path),
-        (_, name) => Output::create_in(path.parent().unwrap_or(Path::new("")), name.unwrap_or_default()),
+        (_, name) => Output::create_in(path.parent().unwrap_or(Path::new("")), name.unwrap_or_default())
+            .map(Output::with_new_mode),
     }
 }
 

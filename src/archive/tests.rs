@@ -89,9 +89,9 @@ fn members_before_a_cut_are_read_and_every_cut_is_a_defect() {
     let ar = [b"!<arch>\n", &symbols[..], &table, &one, b"four", &two, b"five"].concat();
     let tar = tar_of(&[("a", b"content"), ("b", b"more")]);
     let read = |bytes: &[u8]| {
-        let Members { members, defect } =
-            ArchiveFormat::of(View::new(bytes)).expect("an archive").members(View::new(bytes));
-        (members.len(), defect)
+        let format = ArchiveFormat::of(View::new(bytes)).expect("an archive");
+        let Members { members, defect } = format.members(View::new(bytes));
+        (members.len(), defect.or(format.check_end(View::new(bytes)).err()))
     };
     // The magic alone is an archive without members. Nothing refers to the second block of zeros at the end of a tar file.
     for (archive, magic, second, end) in [(&ar, 9, 88 + 64, ar.len()), (&tar, 512, 519, tar.len() - 512)] {

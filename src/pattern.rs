@@ -1,6 +1,6 @@
 //! Regular expressions and globs from command lines and policies, compiled within limits of size and memory.
 //!
-//! Both are matched in time that is linear in the text. A few characters can stand for any number of states, so the compiled
+//! Both are matched in time that is linear in the text. A few characters can expand to any number of states, so the compiled
 //! size is limited.
 
 use regex::Regex;

@@ -56,7 +56,7 @@ impl Resource {
     /// Every resource.
     pub const ALL: [Resource; 4] = [Resource::Work, Resource::Memory, Resource::Decompressed, Resource::Members];
 
-    /// Returns the limits. Reading real files takes at most a tenth of each.
+    /// Returns the limits.
     const fn rate(self) -> Rate {
         match self {
             Resource::Work => {
@@ -112,7 +112,7 @@ struct State {
     /// Size of the input in bytes.
     size: u64,
     /// Limits without the amounts for decompressed bytes, by [`Resource`].
-    granted: [u64; Resource::ALL.len()],
+    base: [u64; Resource::ALL.len()],
     /// Amounts that are left, by [`Resource`].
     left: [AtomicI64; Resource::ALL.len()],
     /// Set of the exhausted resources: a bit for each.
@@ -125,9 +125,9 @@ const MAX_LIMIT: u64 = 1 << 60;
 impl Budget {
     /// Creates the budget for an input of `size` bytes.
     pub fn new(limits: Limits, size: u64) -> Self {
-        let granted = Resource::ALL.map(|resource| resource.limit(size, limits).min(MAX_LIMIT));
-        let left = granted.map(|limit| AtomicI64::new(limit as i64));
-        Budget(Arc::new(State { limits, size, granted, left, exhausted: AtomicU8::new(0) }))
+        let base = Resource::ALL.map(|resource| resource.limit(size, limits).min(MAX_LIMIT));
+        let left = base.map(|limit| AtomicI64::new(limit as i64));
+        Budget(Arc::new(State { limits, size, base, left, exhausted: AtomicU8::new(0) }))
     }
 
     /// Creates a budget with the same limits for a thread. The caller charges what was used of it with
@@ -137,14 +137,14 @@ impl Budget {
         Budget::new(self.0.limits, self.0.size)
     }
 
-    /// Charges what was used of a budget that [`Self::part`] has created. An exhausted part exhausts this budget.
+    /// Charges what was used of a budget that [`Self::part`] has created. What is exhausted in the part is exhausted here.
     pub fn charge_part(&self, part: &Budget) -> Result<(), Cause> {
         self.0.exhausted.fetch_or(part.0.exhausted.load(Ordering::Relaxed), Ordering::Relaxed);
         for resource in Resource::ALL {
             let used = part.granted(resource).saturating_sub(part.left(resource));
             self.charge(resource, used)?;
         }
-        self.exhaustion().map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of the
@@ -203,7 +203,7 @@ impl Budget {
 
     /// Returns the limit on a resource, with the amount for the bytes that have been decompressed so far.
     fn granted(&self, resource: Resource) -> u64 {
-        let of_size = |resource: Resource| self.0.granted[resource as usize];
+        let of_size = |resource: Resource| self.0.base[resource as usize];
         let decompressed = of_size(Resource::Decompressed).saturating_sub(self.left(Resource::Decompressed));
         of_size(resource).saturating_add(self.for_decompressed(resource, decompressed))
     }

@@ -31,24 +31,87 @@ const TRIPLES: [(u32, &str); 2] = [(1, "spirv32-unknown-unknown"), (2, "spirv64-
 /// Maximum number of instructions that are read. The memory model follows capabilities, extensions and imports.
 const MAX_INSTRUCTIONS: usize = 1 << 12;
 
+/// An instruction: a word with its length in words and its opcode, then operands.
+#[derive(Debug, Clone, Copy)]
+pub struct Instruction<'data> {
+    /// Number of the operation.
+    pub opcode: u16,
+    /// Distance from the start of the module in bytes.
+    offset: u64,
+    operands: &'data [[u8; 4]],
+    is_swapped: bool,
+}
+
+impl<'data> Instruction<'data> {
+    /// The operands.
+    pub fn operands(self) -> impl Iterator<Item = u32> + use<'data> {
+        self.operands.iter().map(move |bytes| word(*bytes, self.is_swapped))
+    }
+
+    fn operand(self, index: usize) -> Option<u32> {
+        self.operands().nth(index)
+    }
+}
+
+/// Returns a word of a module in little-endian order, or of one in big-endian order, which is swapped.
+fn word(bytes: [u8; 4], is_swapped: bool) -> u32 {
+    if is_swapped { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+}
+
+/// Returns the instructions of a module. An incomplete one is an error and the last item.
+pub fn instructions<'data>(view: View<'data>) -> impl Iterator<Item = Result<Instruction<'data>, Malformed>> {
+    let is_swapped = view.u32("SPIR-V magic", 0).is_ok_and(|magic| magic != MAGIC);
+    let (words, rest) = view.data().as_chunks::<4>();
+    let mut next = Some(HEADER_WORDS);
+    std::iter::from_fn(move || {
+        let at = next?;
+        let instruction = match words.get(at..) {
+            Some([]) if rest.is_empty() => return None,
+            Some([first, after @ ..]) => instruction(view, at, word(*first, is_swapped), after, is_swapped),
+            Some([]) => {
+                let cause = Cause::Truncated { needed: 4, available: rest.len() as u64 };
+                Err(view.malformed("SPIR-V word", at as u64 * 4, cause))
+            }
+            None => {
+                let cause = Cause::Truncated { needed: HEADER_WORDS as u64 * 4, available: view.size() };
+                Err(view.malformed("SPIR-V header", 0, cause))
+            }
+        };
+        next = instruction.as_ref().ok().map(|it| at + 1 + it.operands.len());
+        Some(instruction)
+    })
+}
+
+/// Returns the instruction whose first word, the word `at` of the module, is `first`.
+fn instruction<'data>(
+    view: View<'data>,
+    at: usize,
+    first: u32,
+    after: &'data [[u8; 4]],
+    is_swapped: bool,
+) -> Result<Instruction<'data>, Malformed> {
+    let (size, opcode, offset) = ((first >> 16) as usize, first as u16, at as u64 * 4);
+    match size.checked_sub(1).and_then(|count| after.get(..count)) {
+        Some(operands) => Ok(Instruction { opcode, offset, operands, is_swapped }),
+        None => {
+            let cause = Cause::OutOfBounds { offset: 0, size: size as u64, limit: after.len() as u64 + 1 };
+            Err(view.malformed("SPIR-V instruction's words", offset, cause))
+        }
+    }
+}
+
 /// Returns the triple of a module; `None` if it is not for compute, has logical addresses or is damaged.
 pub fn triple(view: View<'_>) -> Option<&'static str> {
-    let is_swapped = view.u32("SPIR-V magic", 0).ok()? != MAGIC;
-    let word = |bytes: &[u8; 4]| if is_swapped { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
-    let mut words = view.data().as_chunks::<4>().0.get(HEADER_WORDS..)?;
     let mut is_kernel = false;
-    for _ in 0..MAX_INSTRUCTIONS {
-        let first = word(words.first()?);
-        let size = (first >> 16) as usize;
-        let operand = words.get(1).map(word);
-        match (first as u16, operand) {
+    for instruction in instructions(view).take(MAX_INSTRUCTIONS) {
+        let instruction = instruction.ok()?;
+        match (instruction.opcode, instruction.operand(0)) {
             (OP_CAPABILITY, Some(KERNEL)) => is_kernel = true,
             (OP_MEMORY_MODEL, Some(model)) if is_kernel => {
                 return TRIPLES.iter().find(|(number, _)| *number == model).map(|(_, triple)| *triple);
             }
             _ => {}
         }
-        words = words.get(size..).filter(|_| size > 0)?;
     }
     None
 }
@@ -70,36 +133,20 @@ pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
 
 /// Returns the number of functions in a complete module.
 fn count_functions(view: View<'_>) -> Result<usize, Malformed> {
-    let is_swapped = view.u32("SPIR-V magic", 0)? != MAGIC;
-    let word = |bytes: &[u8; 4]| if is_swapped { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
-    let (words, rest) = view.data().as_chunks::<4>();
     let (mut has_model, mut open_function, mut entries, mut functions) = (false, None, Vec::new(), HashSet::new());
-    let mut at = HEADER_WORDS;
-    while let Some(first) = words.get(at).map(word) {
-        let (size, offset) = ((first >> 16) as usize, at as u64 * 4);
-        let limit = (words.len() - at) as u64;
-        if size == 0 || size as u64 > limit {
-            let cause = Cause::OutOfBounds { offset: 0, size: size as u64, limit };
-            return Err(view.malformed("SPIR-V instruction's words", offset, cause));
-        }
-        let id = words.get(at + 2).filter(|_| size > 2).map(word);
-        match first as u16 {
+    for instruction in instructions(view) {
+        let instruction = instruction?;
+        let id = instruction.operand(1);
+        match instruction.opcode {
             OP_MEMORY_MODEL => has_model = true,
-            OP_ENTRY_POINT => entries.extend(id.map(|id| (id, offset))),
+            OP_ENTRY_POINT => entries.extend(id.map(|id| (id, instruction.offset))),
             OP_FUNCTION => {
-                open_function = Some(offset);
+                open_function = Some(instruction.offset);
                 functions.extend(id);
             }
             OP_FUNCTION_END => open_function = None,
             _ => {}
         }
-        at += size;
-    }
-    let end = words.len() as u64 * 4;
-    if !rest.is_empty() || words.len() < HEADER_WORDS {
-        let (needed, available) = if rest.is_empty() { (HEADER_WORDS as u64 * 4, end) } else { (4, rest.len() as u64) };
-        let at = if rest.is_empty() { 0 } else { end };
-        return Err(view.malformed("SPIR-V word", at, Cause::Truncated { needed, available }));
     }
     if let Some(start) = open_function {
         return Err(view.malformed("SPIR-V function", start, Cause::EndsInside));

@@ -10,7 +10,7 @@ use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use super::{Inspection, charge_kernel};
 use crate::bytes::View;
-use crate::format::spirv::{self, HEADER_WORDS, MAGIC};
+use crate::format::spirv;
 
 /// Opcodes.
 const OP_STRING: u16 = 7;
@@ -67,17 +67,11 @@ struct SpirvModule {
 impl SpirvModule {
     /// Reads all complete instructions.
     fn read(&mut self, view: View<'_>) {
-        let is_swapped = view.u32("SPIR-V magic", 0).is_ok_and(|magic| magic != MAGIC);
-        let word = |bytes: &[u8; 4]| if is_swapped { u32::from_be_bytes(*bytes) } else { u32::from_le_bytes(*bytes) };
-        let (words, _) = view.data().as_chunks::<4>();
-        let words: Vec<u32> = words.iter().map(word).collect();
-        let mut rest = words.get(HEADER_WORDS..).unwrap_or_default();
-        while let Some(&first) = rest.first()
-            && let Some((instruction, after)) = rest.split_at_checked((first >> 16) as usize)
-            && let [first, operands @ ..] = instruction
-        {
-            self.instruction(*first as u16, operands);
-            rest = after;
+        let mut operands = Vec::new();
+        for instruction in spirv::instructions(view).map_while(Result::ok) {
+            operands.clear();
+            operands.extend(instruction.operands());
+            self.instruction(instruction.opcode, &operands);
         }
     }
 
@@ -134,6 +128,7 @@ fn text(words: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::spirv::{HEADER_WORDS, MAGIC};
 
     const OP_MEMORY_MODEL: u16 = 14;
     const OP_FUNCTION_END: u16 = 56;

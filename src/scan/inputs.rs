@@ -88,7 +88,7 @@ enum ClosedFile {
         access: Access,
         budget: Budget,
     },
-    /// A file without a name, which is not more than a mapping.
+    /// A file without a name: its mapping stays.
     Mapped(Arc<Input>),
 }
 
@@ -246,14 +246,12 @@ impl Expansion<'_> {
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, depth: usize) {
         let Members { members, defect } = format.members(archive.view());
         for member in members {
-            if let Err(exhausted) = charge(archive.view(), &member).map_err(|it| it.in_file(Path::new(&archive.path)))
-                && !self.is_exhausted
-            {
-                self.is_exhausted = true;
-                (self.take)(Err(exhausted));
-            }
             if self.is_exhausted {
                 return;
+            }
+            if let Err(exhausted) = charge(archive.view(), &member) {
+                self.is_exhausted = true;
+                return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
             }
             self.member(archive, member, path, depth);
         }

@@ -11,7 +11,7 @@ use super::findings::Findings;
 use super::source::Source;
 use super::structure::Structure;
 use crate::bytes::{Budget, Resource, View};
-use crate::error::Result;
+use crate::error::{Malformed, Result};
 use crate::format::FORMATS;
 use crate::parallel::{map_parallel, processors};
 
@@ -46,9 +46,6 @@ impl MagicSearcher {
 /// parts, pages that were read for false magics stay in memory for longer.
 const PART_SIZE: u64 = 4 << 20;
 
-/// Maximum number of truncated containers that are reported for one range.
-const MAX_TRUNCATED: usize = 64;
-
 /// Adds every container in `range` of the source. A magic without a valid container is not an error: any large file has
 /// some. In a file that ends too early, one whose container would extend beyond the end is.
 pub fn search(
@@ -64,7 +61,7 @@ pub fn search(
         return Ok(());
     }
     let (mut outcome, is_exhausted) = (Ok(()), AtomicBool::new(false));
-    let (is_cut, mut truncated) = (structure.defect.is_some(), 0);
+    let is_cut = structure.defect.is_some();
     // End of the last container.
     let mut next = range.start;
     let search_part = |&start: &u64| {
@@ -97,9 +94,10 @@ pub fn search(
                     findings.add(&container, structure.section_at(offset).as_ref());
                     next = offset + container.view.size();
                 }
-                Err(error) if is_cut && error.cause.is_truncation() && truncated < MAX_TRUNCATED => {
-                    truncated += 1;
-                    findings.errors.push(error);
+                Err(error) if is_cut && error.cause.is_truncation() => {
+                    if view.charge("container", Resource::Memory, size_of::<Malformed>() as u64).is_ok() {
+                        findings.errors.push(error);
+                    }
                 }
                 Err(_) => {}
             }

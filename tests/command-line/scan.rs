@@ -110,6 +110,33 @@ fn lists_every_member_of_a_wheel() {
 }
 
 #[test]
+fn a_container_over_the_limit_hides_no_other() {
+    let sandbox = Sandbox::new();
+    sandbox.file("large", [1; 5000]);
+    sandbox.fatbin("bundle --type bc --compress --target hip-amdgcn-amd-amdhsa--gfx90a=large -o bundle").ok();
+    sandbox.fixture("answer-gfx90a.hsaco", "image").fatbin("pack -o packed image").ok();
+    // The search by magic charges its parts, of 4 MiB, one by one.
+    let apart = vec![0; 5 << 20];
+    sandbox.file("both", [b"both", &sandbox.read("bundle")[..], &apart, &sandbox.read("packed")].concat());
+    let run = sandbox.fatbin("scan --decompressed-limit 1K both");
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains("exceeds the limit for this file"), "{}", run.err);
+    assert!(run.out.contains("gfx90a"), "{}", run.out);
+}
+
+#[test]
+fn the_factor_raises_all_limits() {
+    let sandbox = Sandbox::new();
+    let mut zeros = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    (0..100).for_each(|_| std::io::Write::write_all(&mut zeros, &vec![0; 1 << 20]).unwrap());
+    sandbox.file("zeros.gz", zeros.finish().unwrap());
+    let run = sandbox.fatbin("scan zeros.gz");
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains("decompressed bytes for this file"), "{}", run.err);
+    assert_eq!(sandbox.fatbin("scan --limit-factor 2 zeros.gz").status, 1);
+}
+
+#[test]
 fn lists_members_of_universal_static_libraries() {
     let sandbox = Sandbox::new();
     let image = crate::fixture("answer-gfx90a.hsaco");

@@ -13,6 +13,7 @@ mod budget;
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::error::{Cause, Malformed};
 
@@ -106,6 +107,11 @@ impl<'data> View<'data> {
         self.data.len() as u64
     }
 
+    /// Returns the range of the view in the file.
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.size())
+    }
+
     /// Creates an error about the field at `offset` of this view.
     pub fn malformed(&self, field: &'static str, offset: u64, cause: Cause) -> Malformed {
         Malformed { field, offset: self.start.saturating_add(offset), cause }
@@ -179,6 +185,16 @@ impl<'data> View<'data> {
         let data = self.data.get(usize::try_from(offset).ok()?..end)?;
         Some(View { data, start: self.start.checked_add(offset)?, budget: self.budget })
     }
+}
+
+/// Returns the size of a range; 0 if it ends before it starts.
+pub fn size_of_range(range: &Range<u64>) -> u64 {
+    range.end.saturating_sub(range.start)
+}
+
+/// Returns the bytes of memory for keeping a record of this size with texts of these lengths.
+pub fn record_memory(size: usize, texts: impl IntoIterator<Item = usize>) -> u64 {
+    texts.into_iter().map(text_memory).fold(size as u64, u64::saturating_add)
 }
 
 /// Returns the bytes of memory for keeping a text of this length: the text itself, and its copies in a report, escaped and

@@ -11,6 +11,7 @@ mod origin;
 mod walk;
 mod wrapper;
 
+use std::ops::Range;
 use std::path::Path;
 
 use crate::codec::Codec;
@@ -238,6 +239,12 @@ impl FileFormat {
 }
 
 impl Container {
+    /// Returns its range in the file; `None` inside a compressed container.
+    pub(crate) fn range(&self) -> Option<Range<u64>> {
+        let start = self.offset?;
+        Some(start..start.saturating_add(self.size))
+    }
+
     /// Name of the section that holds it.
     pub fn section_name(&self) -> Option<&str> {
         self.section.as_ref().map(|section| section.name.as_str())

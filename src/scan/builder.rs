@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::Options;
 use super::cache::DecompressedCache;
-use crate::bytes::{MAX_NESTING, Resource, View, text_memory};
+use crate::bytes::{MAX_NESTING, Resource, View, record_memory};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
@@ -36,7 +36,7 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn deeper(self, stream: Option<u64>) -> Place<'a> {
-        Place { stream, depth: self.depth + 1, ..self }
+        Place { stream, depth: self.depth.saturating_add(1), ..self }
     }
 }
 
@@ -223,29 +223,23 @@ impl InventoryBuilder<'_> {
 const BYTES_PER_STEP: u64 = 64;
 
 /// Number of times that a record is in memory, with the cells of a report.
-const RECORD_COPIES: u64 = 4;
+const RECORD_COPIES: usize = 4;
 
 /// Charges the record of an image. A container may state any number of images for the same bytes.
 fn charge_image(image: &format::ImageView<'_>) -> Result<(), Malformed> {
-    let texts = image.strings.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+    let pairs = image.strings.iter().flat_map(|(key, value)| [key.len(), value.len()]);
     let named = [image.triple.as_deref(), image.arch.as_deref(), image.id];
-    let texts = texts + named.into_iter().flatten().map(str::len).sum::<usize>();
-    let pairs = image.strings.len() * size_of::<(String, String)>();
-    image.view.charge(
-        "image",
-        Resource::Memory,
-        RECORD_COPIES * (size_of::<Image>() + pairs) as u64 + text_memory(texts),
-    )
+    let texts = pairs.chain(named.into_iter().flatten().map(str::len));
+    let pairs_size = image.strings.len().saturating_mul(size_of::<(String, String)>());
+    let size = size_of::<Image>().saturating_add(pairs_size).saturating_mul(RECORD_COPIES);
+    image.view.charge("image", Resource::Memory, record_memory(size, texts))
 }
 
 /// Charges the record of a container.
 fn charge_container(container: &format::ContainerView<'_>, section: Option<&SectionRef>) -> Result<(), Malformed> {
-    let name = section.map_or(0, |section| section.name.len());
-    container.view.charge(
-        "container",
-        Resource::Memory,
-        RECORD_COPIES * size_of::<Container>() as u64 + text_memory(name),
-    )
+    let name = section.map(|section| section.name.len());
+    let size = size_of::<Container>().saturating_mul(RECORD_COPIES);
+    container.view.charge("container", Resource::Memory, record_memory(size, name))
 }
 
 /// Returns the SHA-256 of an image, if the feature for it is enabled.

@@ -3,7 +3,7 @@
 use super::cache::DecompressedCache;
 use super::findings::Findings;
 use super::{Options, Source, magic, registrations, structure, walk};
-use crate::bytes::View;
+use crate::bytes::{View, size_of_range};
 use crate::error::Result;
 use crate::format;
 use crate::inventory::{File, FileFormat};
@@ -31,10 +31,10 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
         }
     }
     let wrappers = registrations::follow(view, &structure, &mut findings);
-    let mut unsearched = 0;
+    let mut unsearched = 0_u64;
     for range in findings.unexplained(view.size()) {
         if options.structure_only {
-            unsearched += range.end - range.start;
+            unsearched = unsearched.saturating_add(size_of_range(&range));
         } else {
             magic::search(source, view, range, &structure, &mut findings)?;
         }

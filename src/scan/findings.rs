@@ -7,7 +7,7 @@ use super::builder::InventoryBuilder;
 use super::cache::DecompressedCache;
 use super::prefetch::Prefetch;
 use super::source::{RELEASE_INTERVAL, Source};
-use crate::bytes::{Budget, View};
+use crate::bytes::{Budget, View, size_of_range};
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents};
 use crate::inventory::{Container, File, FileFormat, Section, SectionRef};
@@ -64,11 +64,11 @@ impl<'a> Findings<'a> {
         };
         self.containers.extend(builder.container(container, section));
         self.buffer = builder.buffer;
-        let places = match &container.contents {
-            Contents::Images(images) if !self.options.hashes_images() => 1 + images.len() as u64,
-            _ => container.view.size() / FAULT_AROUND + 1,
+        let places_after_header = match &container.contents {
+            Contents::Images(images) if !self.options.hashes_images() => images.len() as u64,
+            _ => container.view.size() / FAULT_AROUND,
         };
-        self.count_reads(places);
+        self.count_reads(places_after_header.saturating_add(1));
     }
 
     /// Records a section for containers with `padding` bytes of padding. Its containers are assigned to it at the end.
@@ -89,8 +89,7 @@ impl<'a> Findings<'a> {
 
     /// The ranges of a file of `size` bytes that no container covers.
     pub fn unexplained(&self, size: u64) -> Vec<Range<u64>> {
-        let range_of = |container: &Container| Some(container.offset?..container.offset? + container.size);
-        let mut covered: Vec<Range<u64>> = self.containers.iter().filter_map(range_of).collect();
+        let mut covered: Vec<Range<u64>> = self.containers.iter().filter_map(Container::range).collect();
         covered.sort_unstable_by_key(|range| range.start);
         let mut ranges = Vec::new();
         let mut end = 0;
@@ -133,14 +132,13 @@ impl<'a> Findings<'a> {
         self.errors.dedup();
         self.add_exhaustion();
         for section in &mut self.sections {
-            let range = section.offset..section.offset + section.size;
+            let range = section.offset..section.offset.saturating_add(section.size);
             let [first, last] =
                 [range.start, range.end].map(|end| self.containers.partition_point(|it| it.offset < Some(end)));
-            let inside = self.containers[first..last].iter();
+            let inside = self.containers.iter().take(last).skip(first).filter_map(Container::range);
             // A container that the search has found after a damaged one may extend beyond the section.
-            let inside = inside.map(|it| it.size.min(range.end - it.offset.unwrap_or(range.end)));
-            section.in_containers = inside.sum();
-            section.unexplained = section.size.saturating_sub(section.in_containers + section.padding);
+            section.in_containers = inside.map(|it| size_of_range(&(it.start..it.end.min(range.end)))).sum();
+            section.unexplained = section.size.saturating_sub(section.in_containers).saturating_sub(section.padding);
         }
         let Findings { containers, sections, errors, .. } = self;
         File { format: Some(format), size, containers, sections, errors, ..File::empty(path) }

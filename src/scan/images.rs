@@ -190,7 +190,7 @@ impl Deref for ImageBytes<'_> {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Place::Input(view) => view.data(),
-            Place::Stream(bytes, range, _) => &bytes[range.clone()],
+            Place::Stream(bytes, range, _) => bytes.get(range.clone()).expect("a range of the stream"),
         }
     }
 }
@@ -214,8 +214,8 @@ impl<'scan> Space<'scan> {
         let part = match self {
             Space::File(view) => Place::Input(view.part(field, start, start, size)?),
             Space::Stream(bytes, file) => {
-                file.derived(bytes).part(field, start, start, size)?;
-                Place::Stream(Rc::clone(bytes), start as usize..(start + size) as usize, *file)
+                let Range { start, end } = file.derived(bytes).part(field, start, start, size)?.range();
+                Place::Stream(Rc::clone(bytes), start as usize..end as usize, *file)
             }
         };
         Ok(ImageBytes(part))

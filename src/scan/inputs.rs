@@ -11,7 +11,7 @@ use super::images::Scan;
 use super::source::Source;
 use super::unopened;
 use crate::archive::{self, MemberContent, Members};
-use crate::bytes::{Budget, Limits, MAX_NESTING, Resource, View};
+use crate::bytes::{Budget, Limits, MAX_NESTING, Resource, View, size_of_range};
 use crate::error::{Cause, Error, Malformed, Result};
 use crate::inventory::{DiskLocation, File, NotOpened};
 use crate::io::{Access, FileState, FileUri, Input};
@@ -48,13 +48,18 @@ impl InputSlice {
 
     /// Returns the `size` bytes at `offset` as a slice with the name `path`.
     fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
-        let limit = self.range.end - self.range.start;
-        if offset.checked_add(size).is_none_or(|end| end > limit) {
+        let limit = size_of_range(&self.range);
+        let Some(end) = offset.checked_add(size).filter(|end| *end <= limit) else {
             let why = Cause::OutOfBounds { offset, size, limit }.to_string();
             return Err(Error::Address { address: path, why });
-        }
-        let start = self.range.start + offset;
-        Ok(InputSlice { path, range: start..start + size, ..self })
+        };
+        Ok(InputSlice { path, range: self.range_in_input(offset..end), ..self })
+    }
+
+    /// Returns the range in the input of a range of the slice.
+    fn range_in_input(&self, range: Range<u64>) -> Range<u64> {
+        let place = |offset| self.range.start.saturating_add(offset).min(self.range.end);
+        place(range.start)..place(range.end)
     }
 
     /// Closes the file if it can be opened again.
@@ -153,13 +158,14 @@ impl Source for InputSlice {
 
     fn view(&self) -> View<'_> {
         let whole = self.input.view();
-        // The range came from a view of the same mapping.
-        whole.derived(&whole.data()[self.range.start as usize..self.range.end as usize])
+        let range = self.range.start as usize..self.range.end as usize;
+        whole.derived(whole.data().get(range).expect("a range of the same input"))
     }
 
     fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        let start = self.range.start;
-        self.input.blocks(start + range.start..start + range.end, overlap, |offset, bytes| visit(offset - start, bytes))
+        self.input.blocks(self.range_in_input(range), overlap, |offset, bytes| {
+            visit(offset.saturating_sub(self.range.start), bytes);
+        })
     }
 
     fn release(&self) {
@@ -268,8 +274,7 @@ impl Expansion<'_> {
         let own_name = member.name.or(archive.member.clone());
         let opened = match member.content {
             MemberContent::Here(view) => {
-                let start = archive.range.start + view.start();
-                let (input, range) = (Arc::clone(&archive.input), start..start + view.size());
+                let (input, range) = (Arc::clone(&archive.input), archive.range_in_input(view.range()));
                 Ok((InputSlice { path: name, member: own_name, not_opened: None, input, range }, path.to_owned()))
             }
             MemberContent::Elsewhere(_) if !archive.is_own_file() => {
@@ -296,7 +301,7 @@ impl Expansion<'_> {
             MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
         };
         match opened {
-            Ok((slice, path)) => self.expand(slice, &path, depth + 1),
+            Ok((slice, path)) => self.expand(slice, &path, depth.saturating_add(1)),
             Err(error) => (self.take)(Err(error)),
         }
     }

@@ -10,9 +10,9 @@ use aho_corasick::{AhoCorasick, Input, Span};
 use super::findings::Findings;
 use super::source::Source;
 use super::structure::Structure;
-use crate::bytes::{Budget, Resource, View};
+use crate::bytes::{Budget, Resource, View, size_of_range};
 use crate::error::{Malformed, Result};
-use crate::format::FORMATS;
+use crate::format::{FORMATS, Format};
 use crate::parallel::{map_parallel, processors};
 
 /// Searcher for the magics of all formats. The vectorized one runs at 17 GB/s, where a pass of `memmem` for each magic
@@ -31,14 +31,14 @@ static SEARCHER: LazyLock<MagicSearcher> = LazyLock::new(|| {
 });
 
 impl MagicSearcher {
-    /// Returns the first occurrence at or after `at`: row of [`FORMATS`] and offset.
-    fn find(&self, block: &[u8], at: usize) -> Option<(usize, usize)> {
+    /// Returns the first occurrence at or after `at`: format and offset.
+    fn find(&self, block: &[u8], at: usize) -> Option<(&'static Format, usize)> {
         let span = Span { start: at, end: block.len() };
         let found = match self {
-            MagicSearcher::Vectorized(searcher) => searcher.find_in(block, span),
-            MagicSearcher::Automaton(automaton) => automaton.find(Input::new(block).span(span)),
+            MagicSearcher::Vectorized(searcher) => searcher.find_in(block, span)?,
+            MagicSearcher::Automaton(automaton) => automaton.find(Input::new(block).span(span))?,
         };
-        found.map(|found| (found.pattern().as_usize(), found.start()))
+        Some((FORMATS.get(found.pattern().as_usize())?, found.start()))
     }
 }
 
@@ -57,7 +57,7 @@ pub fn search(
 ) -> Result<()> {
     let starts: Vec<u64> = range.clone().step_by(PART_SIZE as usize).collect();
     let budget = view.budget();
-    if view.charge("file", Resource::Work, (range.end - range.start) / BYTES_PER_STEP).is_err() {
+    if view.charge("file", Resource::Work, size_of_range(&range) / BYTES_PER_STEP).is_err() {
         return Ok(());
     }
     let (mut outcome, is_exhausted) = (Ok(()), AtomicBool::new(false));
@@ -85,14 +85,14 @@ pub fn search(
             return;
         }
         findings.count_reads(rejected);
-        for (row, offset) in containers {
+        for (format, offset) in containers {
             if offset < next || outcome.is_err() {
                 continue;
             }
-            match (FORMATS[row].read)(view.from(offset)) {
+            match (format.read)(view.from(offset)) {
                 Ok(container) => {
                     findings.add(&container, structure.section_at(offset).as_ref());
-                    next = offset + container.view.size();
+                    next = offset.saturating_add(container.view.size());
                 }
                 Err(error) if is_cut && error.cause.is_truncation() => {
                     if view.charge("container", Resource::Memory, size_of::<Malformed>() as u64).is_ok() {
@@ -112,8 +112,8 @@ const BYTES_PER_STEP: u64 = 64;
 /// Containers in a part of a file.
 #[derive(Default)]
 struct Hits {
-    /// Rows of [`FORMATS`] and offsets of containers, truncated ones included.
-    containers: Vec<(usize, u64)>,
+    /// Formats and offsets of containers, truncated ones included.
+    containers: Vec<(&'static Format, u64)>,
     /// Number of magics without a container.
     rejected: u64,
     /// Budget of the part.
@@ -124,26 +124,27 @@ struct Hits {
 /// cut, truncated ones as well.
 fn hits(source: &dyn Source, view: View<'_>, rest: Range<u64>, is_cut: bool) -> Result<Hits> {
     let Range { start, end: end_of_range } = rest;
-    let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or(1);
-    let end = (start + PART_SIZE).min(end_of_range);
+    let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or_default();
+    let overlap = longest.saturating_sub(1);
+    let end = start.saturating_add(PART_SIZE).min(end_of_range);
     // A magic may begin in this part and end in the next.
-    let range = start..(end + longest as u64 - 1).min(end_of_range);
+    let range = start..end.saturating_add(overlap as u64).min(end_of_range);
     let used = view.budget().map(Budget::part);
     let part = used.as_ref().map_or(view, |budget| view.charging(budget));
-    let (mut containers, mut rejected, mut next) = (Vec::new(), 0, start);
-    source.blocks(range, longest - 1, &mut |block_offset, block| {
-        while let Some((row, at)) = SEARCHER.find(block, next.saturating_sub(block_offset) as usize) {
-            let offset = block_offset + at as u64;
+    let (mut containers, mut rejected, mut next) = (Vec::new(), 0_u64, start);
+    source.blocks(range, overlap, &mut |block_offset, block| {
+        while let Some((format, at)) = SEARCHER.find(block, next.saturating_sub(block_offset) as usize) {
+            let offset = block_offset.saturating_add(at as u64);
             if offset >= end {
                 break;
             }
-            match (FORMATS[row].read)(part.from(offset)) {
-                Ok(_) => containers.push((row, offset)),
-                Err(error) if is_cut && error.cause.is_truncation() => containers.push((row, offset)),
-                Err(_) => rejected += 1,
+            match (format.read)(part.from(offset)) {
+                Ok(_) => containers.push((format, offset)),
+                Err(error) if is_cut && error.cause.is_truncation() => containers.push((format, offset)),
+                Err(_) => rejected = rejected.saturating_add(1),
             }
             // Only one byte further, because magics can overlap: the bundle's ends with the bytes that it begins with.
-            next = offset + 1;
+            next = offset.saturating_add(1);
         }
     })?;
     Ok(Hits { containers, rejected, used })

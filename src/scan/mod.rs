@@ -8,6 +8,8 @@
 //!
 //! A [`Scan`] is a file with its inventory, and an iterator of its images. A [`Scanner`] scans many paths.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod builder;
 mod cache;
 mod find;

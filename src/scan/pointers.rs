@@ -64,7 +64,7 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
                     if at >= size {
                         continue;
                     }
-                    pointers.add(offset + at, &relocation, |index| file.symbol_by_index(index).ok());
+                    pointers.add(offset.saturating_add(at), &relocation, |index| file.symbol_by_index(index).ok());
                 }
             }
         }
@@ -208,7 +208,8 @@ impl AddressMap {
     fn offset(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|(range, _)| range.start <= address);
         let (range, offset) = self.0.get(after.checked_sub(1)?)?;
-        range.contains(&address).then(|| offset.checked_add(address - range.start)).flatten()
+        let distance = address.checked_sub(range.start).filter(|_| range.contains(&address))?;
+        offset.checked_add(distance)
     }
 }
 

@@ -62,9 +62,9 @@ fn batch<'data>(name: Option<&'data str>, mut rest: View<'data>) -> Vec<Compress
     let (mut batch, mut left) = (Vec::new(), MAX_BATCH);
     while let Some(Ok(container)) = format::read_in_section(name, rest)
         && let Contents::Compressed(compressed) = container.contents
-        && compressed.full_size <= left
+        && let Some(remaining) = left.checked_sub(compressed.full_size)
     {
-        left -= compressed.full_size;
+        left = remaining;
         batch.push(compressed);
         rest = rest.from(container.view.size());
         let padding = rest.data().iter().position(|&byte| byte != 0).map_or(rest.size(), |at| at as u64);

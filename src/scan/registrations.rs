@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use super::findings::Findings;
 use super::pointers::PointerTarget;
 use super::structure::Structure;
-use crate::bytes::{Resource, View, text_memory};
+use crate::bytes::{Resource, View, record_memory};
 use crate::format;
-use crate::inventory::{Wrapper, WrapperTarget};
+use crate::inventory::{Container, Wrapper, WrapperTarget};
 
 /// Returns the wrappers of a file with their destinations. A container that is not in a section for containers is added to
 /// the findings.
 pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) -> Vec<Wrapper> {
-    let known = findings.containers.iter().filter_map(|it| Some((it.offset?, it.offset? + it.size)));
-    let mut containers: BTreeMap<u64, u64> = known.collect();
+    let known = findings.containers.iter().filter_map(Container::range);
+    let mut containers: BTreeMap<u64, u64> = known.map(|range| (range.start, range.end)).collect();
     // A hostile file may have many wrappers for one place that takes long to read: each place is read once.
     let mut tried = BTreeMap::new();
     let mut wrappers = Vec::new();
     for found in &structure.wrappers {
         let name = if let PointerTarget::Symbol(name) = found.target { name.len() } else { 0 };
-        let size = size_of::<Wrapper>() as u64 + text_memory(found.section.name.len() + name);
+        let size = record_memory(size_of::<Wrapper>(), [found.section.name.len(), name]);
         if let Err(error) = view.charge("wrapper", Resource::Memory, size) {
             findings.errors.push(error);
             break;
@@ -58,11 +58,11 @@ fn begins_container(
     let Some(format) = format::of_magic(view) else { return false };
     match (format.read)(view) {
         Ok(container) => {
-            let end = start + container.view.size();
-            if containers.range(start..end).next().is_some() {
+            let range = container.view.range();
+            if containers.range(range.clone()).next().is_some() {
                 return false;
             }
-            containers.insert(start, end);
+            containers.insert(range.start, range.end);
             findings.add(&container, structure.section_at(start).as_ref());
             true
         }

@@ -70,7 +70,8 @@ impl Source for View<'_> {
     }
 
     fn blocks(&self, range: Range<u64>, _overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        visit(range.start, &self.data()[range.start as usize..range.end as usize]);
+        let block = self.data().get(range.start as usize..range.end as usize);
+        visit(range.start, block.expect("a range of the view"));
         Ok(())
     }
 }

@@ -98,7 +98,7 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
         _ => MachOFatFile32::parse(view.data()).map(|file| ranges(file.arches())),
     };
     let views = ranges.unwrap_or_default().into_iter().filter_map(|(at, size)| view.part("slice", 0, at, size).ok());
-    let slices = without_overlaps(views.collect(), |view: &View| view.start()..view.start() + view.size());
+    let slices = without_overlaps(views.collect(), View::range);
     let mut structure = Structure::new(FileFormat::Raw);
     for slice in slices {
         let kind = FileKind::parse(slice.data());
@@ -134,7 +134,7 @@ fn name<'data>(section: &object::Section<'data, '_>) -> &'data str {
 
 impl Section<'_> {
     fn range(&self) -> Range<u64> {
-        self.view.start()..self.view.start() + self.view.size()
+        self.view.range()
     }
 }
 
@@ -162,11 +162,12 @@ impl<'data> Structure<'data> {
             {
                 self.sections.push(Section { name: Some(name), view: bytes });
             }
-            self.names.push((name, bytes.start()..bytes.start() + size));
+            self.names.push((name, bytes.range()));
+            let range = offset..offset.saturating_add(size);
             if self.has_name(&section, name, &wrappers::SECTIONS, &wrappers::MACH_O_SECTIONS) {
-                wrapper_sections.push((section, offset..offset + size));
+                wrapper_sections.push((section, range));
             } else if name == image_table::SECTION {
-                tables.push((section, offset..offset + size));
+                tables.push((section, range));
             }
         }
         if wrapper_sections.is_empty() && tables.is_empty() {
@@ -176,7 +177,8 @@ impl<'data> Structure<'data> {
             [wrapper_sections, tables].map(|sections| without_overlaps(sections, |(_, range)| range.clone()));
         let pointers = Pointers::read(file, view, wrapper_sections.iter().chain(&tables).map(|(section, _)| section));
         for (section, range) in wrapper_sections {
-            let place = SectionRef { name: name(&section).to_owned(), offset: view.start() + range.start };
+            let place =
+                SectionRef { name: name(&section).to_owned(), offset: view.start().saturating_add(range.start) };
             self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers));
         }
         for (_, range) in tables {

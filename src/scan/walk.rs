@@ -4,6 +4,7 @@
 //! cut images in half.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use super::findings::Findings;
 use super::structure::Section;
@@ -19,15 +20,15 @@ use crate::inventory::SectionRef;
 pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findings) -> u64 {
     let name = section.name;
     let place = name.map(|name| SectionRef { name: name.to_owned(), offset: section.view.start() });
-    let images = images.range(section.view.start()..section.view.start() + section.view.size());
+    let images = images.range(section.view.range());
     let has_bare_images = name.and_then(bundle_section::entry_id).is_some();
     let images: BTreeMap<u64, u64> =
         if has_bare_images { images.map(|(&offset, &size)| (offset, size)).collect() } else { BTreeMap::new() };
     let mut rest = section.view;
-    let mut all_padding = 0;
+    let mut all_padding = 0_u64;
     loop {
         let padding = rest.data().iter().position(|&byte| byte != 0).map_or(rest.size(), |at| at as u64);
-        all_padding += padding;
+        all_padding = all_padding.saturating_add(padding);
         rest = rest.from(padding);
         if rest.size() == 0 {
             break;
@@ -56,7 +57,8 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
 /// the view if there is neither.
 fn first_image<'data>(rest: View<'data>, images: &BTreeMap<u64, u64>) -> View<'data> {
     let stated = images.get(&rest.start()).copied();
-    let next = images.range(rest.start() + 1..).next().map(|(next, _)| next - rest.start());
+    let after_start = (Bound::Excluded(rest.start()), Bound::Unbounded);
+    let next = images.range(after_start).next().and_then(|(next, _)| next.checked_sub(rest.start()));
     let size = stated.or(next);
     size.and_then(|size| rest.part("image", 0, 0, size).ok()).unwrap_or(rest)
 }

@@ -38,16 +38,17 @@ pub fn read<'a, 'data>(
     pointers: &'a Pointers<'_, 'data>,
 ) -> impl Iterator<Item = StoredWrapper<'data>> + 'a {
     let places = range.clone().step_by(pointers.size() as usize);
+    let size = CONTAINER_OFFSET.saturating_add(pointers.size());
     places.filter_map(move |place| {
-        if place + CONTAINER_OFFSET + pointers.size() > range.end {
+        if range.end.saturating_sub(place) < size {
             return None;
         }
         let kind = kind_at(place, pointers)?;
-        let target = match pointers.at(place + CONTAINER_OFFSET) {
+        let target = match pointers.at(place.saturating_add(CONTAINER_OFFSET)) {
             PointerTarget::Offset(offset) => PointerTarget::Offset(base.checked_add(offset)?),
             elsewhere => elsewhere,
         };
-        Some(StoredWrapper { kind, section: section.clone(), offset: base + place, target })
+        Some(StoredWrapper { kind, section: section.clone(), offset: base.saturating_add(place), target })
     })
 }
 
@@ -55,6 +56,6 @@ pub fn read<'a, 'data>(
 fn kind_at(place: u64, pointers: &Pointers) -> Option<WrapperKind> {
     let magic = pointers.number(place, 4)?;
     let &(_, kind) = MAGICS.iter().find(|(known, _)| u64::from(*known) == magic)?;
-    let version = pointers.number(place + 4, 4)?;
+    let version = pointers.number(place.saturating_add(4), 4)?;
     fat_binary_wrapper::VERSIONS.iter().any(|known| u64::from(*known) == version).then_some(kind)
 }

@@ -4,7 +4,7 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, Pod};
 
-use super::require;
+use super::{require, require_table};
 use crate::bytes::View;
 use crate::error::Malformed;
 use crate::format;
@@ -23,14 +23,14 @@ pub fn check<Header: FileHeader<Endian = Endianness> + Pod>(view: View<'_>) -> R
     let (sections_at, segments_at): (u64, u64) = (header.e_shoff(endian).into(), header.e_phoff(endian).into());
     if sections_at != 0 {
         // A number that is too large for the header is in the first section header.
-        let entry = size_of::<Header::SectionHeader>() as u64;
-        require(view, "section headers", sections_at, u64::from(header.e_shnum(endian).max(1)) * entry)?;
+        let count = header.e_shnum(endian).max(1);
+        require_table::<Header::SectionHeader>(view, "section headers", sections_at, count.into())?;
         let count = header.shnum(endian, data).unwrap_or_default();
-        require(view, "section headers", sections_at, u64::from(count) * entry)?;
+        require_table::<Header::SectionHeader>(view, "section headers", sections_at, count.into())?;
     }
     if segments_at != 0 {
         let count = header.phnum(endian, data).unwrap_or_default();
-        require(view, "program headers", segments_at, u64::from(count) * size_of::<Header::ProgramHeader>() as u64)?;
+        require_table::<Header::ProgramHeader>(view, "program headers", segments_at, count.into())?;
     }
     let sections = header.section_headers(endian, data).unwrap_or_default();
     for section in sections {

@@ -5,7 +5,7 @@ use object::read::FileKind;
 use object::read::macho::{FatArch, MachHeader, MachOFatFile, Segment};
 use object::{Endianness, Pod};
 
-use super::require;
+use super::{require, require_table};
 use crate::bytes::View;
 use crate::error::Malformed;
 
@@ -24,8 +24,8 @@ pub fn check<Header: MachHeader<Endian = Endianness> + Pod>(view: View<'_>) -> R
             require(view, "segment", segment.fileoff(endian).into(), segment.filesize(endian).into())?;
         }
         if let Ok(Some(symbols)) = command.symtab() {
-            let size = u64::from(symbols.nsyms.get(endian)) * size_of::<Header::Nlist>() as u64;
-            require(view, "symbol table", symbols.symoff.get(endian).into(), size)?;
+            let (offset, count) = (symbols.symoff.get(endian), symbols.nsyms.get(endian));
+            require_table::<Header::Nlist>(view, "symbol table", offset.into(), count.into())?;
             require(view, "string table", symbols.stroff.get(endian).into(), symbols.strsize.get(endian).into())?;
         }
     }
@@ -45,7 +45,7 @@ pub fn check_universal<Arch: FatArch>(view: View<'_>) -> Result<(), Malformed> {
     if count > MAX_SLICES {
         return Ok(());
     }
-    require(view, "universal file header", UNIVERSAL_SIZE, u64::from(count) * size_of::<Arch>() as u64)?;
+    require_table::<Arch>(view, "universal file header", UNIVERSAL_SIZE, count.into())?;
     let Ok(file) = MachOFatFile::<Arch>::parse(view.data()) else { return Ok(()) };
     for (offset, size) in file.arches().iter().map(FatArch::file_range) {
         require(view, "universal file slice", offset, size)?;

@@ -44,5 +44,10 @@ fn require(view: View<'_>, field: &'static str, offset: u64, needed: u64) -> Res
     if available < needed { Err(view.malformed(field, offset, Cause::Truncated { needed, available })) } else { Ok(()) }
 }
 
+/// Checks that a table of `count` entries at `offset` is in the file.
+fn require_table<Entry>(view: View<'_>, field: &'static str, offset: u64, count: u64) -> Result<(), Malformed> {
+    require(view, field, offset, count.saturating_mul(size_of::<Entry>() as u64))
+}
+
 #[cfg(test)]
 mod tests;

@@ -33,8 +33,8 @@ pub fn check_stub(view: View<'_>) -> Result<(), Malformed> {
 
 fn check_headers(view: View<'_>, at: u64) -> Result<(), Malformed> {
     require(view, "PE header", at, FIXED_SIZE)?;
-    let optional = view.u16("PE header", at + OPTIONAL_SIZE).unwrap_or_default();
-    require(view, "PE optional header", at + FIXED_SIZE, optional.into())
+    let optional = view.from(at).u16("PE header", OPTIONAL_SIZE).unwrap_or_default();
+    require(view, "PE optional header", at.saturating_add(FIXED_SIZE), optional.into())
 }
 
 /// Checks headers, sections, symbols and certificates.

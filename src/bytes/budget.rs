@@ -4,6 +4,7 @@
 //! therefore has a budget, in proportion to the size of the input, and readers, decompressors and archives charge it. A
 //! reader has no limit of its own. SECURITY.md lists the limits; a test compares the list with [`Resource::ALL`].
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 
@@ -41,12 +42,29 @@ pub enum Resource {
 struct Rate {
     /// Amount for a file of any size.
     minimum: u64,
-    /// Amount for `per_bytes` bytes of the input.
+    /// Amount for the bytes of the input.
+    input: Ratio,
+    /// Amount for the bytes that have been decompressed.
+    decompressed: Ratio,
+}
+
+/// An amount for every `bytes` bytes.
+#[derive(Clone, Copy)]
+struct Ratio {
     amount: u64,
-    per_bytes: u64,
-    /// Amount for `per_decompressed` bytes that have been decompressed.
-    decompressed_amount: u64,
-    per_decompressed: u64,
+    bytes: NonZero<u64>,
+}
+
+impl Ratio {
+    /// Returns the amount for a number of bytes.
+    fn of(self, bytes: u64) -> u64 {
+        (bytes / self.bytes).saturating_mul(self.amount)
+    }
+}
+
+/// Creates the ratio of an amount to a number of bytes.
+const fn per(amount: u64, bytes: u64) -> Ratio {
+    Ratio { amount, bytes: NonZero::new(bytes).expect("a number of bytes") }
 }
 
 /// Maximum depth of archives in archives, and of containers in containers. Real files have three levels of each.
@@ -59,18 +77,10 @@ impl Resource {
     /// Returns the limits.
     const fn rate(self) -> Rate {
         match self {
-            Resource::Work => {
-                Rate { minimum: 8 << 20, amount: 4, per_bytes: 1, decompressed_amount: 2, per_decompressed: 1 }
-            }
-            Resource::Memory => {
-                Rate { minimum: 32 << 20, amount: 16, per_bytes: 1, decompressed_amount: 1, per_decompressed: 1 }
-            }
-            Resource::Decompressed => {
-                Rate { minimum: 64 << 20, amount: 256, per_bytes: 1, decompressed_amount: 0, per_decompressed: 1 }
-            }
-            Resource::Members => {
-                Rate { minimum: 1 << 10, amount: 1, per_bytes: 60, decompressed_amount: 1, per_decompressed: 512 }
-            }
+            Resource::Work => Rate { minimum: 8 << 20, input: per(4, 1), decompressed: per(2, 1) },
+            Resource::Memory => Rate { minimum: 32 << 20, input: per(16, 1), decompressed: per(1, 1) },
+            Resource::Decompressed => Rate { minimum: 64 << 20, input: per(256, 1), decompressed: per(0, 1) },
+            Resource::Members => Rate { minimum: 1 << 10, input: per(1, 60), decompressed: per(1, 512) },
         }
     }
 
@@ -92,9 +102,8 @@ impl Resource {
     }
 
     fn limit(self, size: u64, limits: Limits) -> u64 {
-        let Rate { minimum, amount, per_bytes, .. } = self.rate();
-        let of_size = (size / per_bytes).saturating_mul(amount).saturating_add(minimum);
-        let limit = of_size.saturating_mul(limits.factor.into());
+        let rate = self.rate();
+        let limit = rate.input.of(size).saturating_add(rate.minimum).saturating_mul(limits.factor.into());
         match limits.decompressed {
             Some(stated) if self == Resource::Decompressed => stated,
             _ => limit,
@@ -111,12 +120,41 @@ struct State {
     limits: Limits,
     /// Size of the input in bytes.
     size: u64,
-    /// Limits without the amounts for decompressed bytes, by [`Resource`].
-    base: [u64; Resource::ALL.len()],
-    /// Amounts that are left, by [`Resource`].
-    left: [AtomicI64; Resource::ALL.len()],
+    /// Limits without the amounts for decompressed bytes.
+    base: PerResource<u64>,
+    /// Amounts that are left.
+    left: PerResource<AtomicI64>,
     /// Set of the exhausted resources: a bit for each.
     exhausted: AtomicU8,
+}
+
+/// A value for each resource.
+#[derive(Debug)]
+struct PerResource<T> {
+    work: T,
+    memory: T,
+    decompressed: T,
+    members: T,
+}
+
+impl<T> PerResource<T> {
+    fn new(value: impl Fn(Resource) -> T) -> Self {
+        PerResource {
+            work: value(Resource::Work),
+            memory: value(Resource::Memory),
+            decompressed: value(Resource::Decompressed),
+            members: value(Resource::Members),
+        }
+    }
+
+    fn of(&self, resource: Resource) -> &T {
+        match resource {
+            Resource::Work => &self.work,
+            Resource::Memory => &self.memory,
+            Resource::Decompressed => &self.decompressed,
+            Resource::Members => &self.members,
+        }
+    }
 }
 
 /// Largest limit: no number of charges below it makes an amount wrap around.
@@ -125,8 +163,8 @@ const MAX_LIMIT: u64 = 1 << 60;
 impl Budget {
     /// Creates the budget for an input of `size` bytes.
     pub fn new(limits: Limits, size: u64) -> Self {
-        let base = Resource::ALL.map(|resource| resource.limit(size, limits).min(MAX_LIMIT));
-        let left = base.map(|limit| AtomicI64::new(limit as i64));
+        let base = PerResource::new(|resource| resource.limit(size, limits).min(MAX_LIMIT));
+        let left = PerResource::new(|resource| AtomicI64::new(*base.of(resource) as i64));
         Budget(Arc::new(State { limits, size, base, left, exhausted: AtomicU8::new(0) }))
     }
 
@@ -150,7 +188,7 @@ impl Budget {
     /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of the
     /// resource; only of decompressed bytes, the rest is left for smaller streams.
     pub fn charge(&self, resource: Resource, amount: u64) -> Result<(), Cause> {
-        let left = &self.0.left[resource as usize];
+        let left = self.0.left.of(resource);
         let amount = amount.min(MAX_LIMIT) as i64;
         let before = left.fetch_sub(amount, Ordering::Relaxed);
         if before < amount {
@@ -166,7 +204,7 @@ impl Budget {
     /// Gives back an amount that was charged for memory that is free again.
     pub fn release(&self, resource: Resource, amount: u64) {
         if !self.is_exhausted(resource) {
-            self.0.left[resource as usize].fetch_add(amount.min(MAX_LIMIT) as i64, Ordering::Relaxed);
+            self.0.left.of(resource).fetch_add(amount.min(MAX_LIMIT) as i64, Ordering::Relaxed);
         }
     }
 
@@ -190,26 +228,23 @@ impl Budget {
     fn grant(&self, decompressed: u64) {
         for resource in Resource::ALL {
             let amount = self.for_decompressed(resource, decompressed);
-            self.0.left[resource as usize].fetch_add(amount as i64, Ordering::Relaxed);
+            self.0.left.of(resource).fetch_add(amount as i64, Ordering::Relaxed);
         }
     }
 
     fn for_decompressed(&self, resource: Resource, decompressed: u64) -> u64 {
-        let Rate { decompressed_amount, per_decompressed, .. } = resource.rate();
-        (decompressed / per_decompressed)
-            .saturating_mul(decompressed_amount)
-            .saturating_mul(self.0.limits.factor.into())
+        resource.rate().decompressed.of(decompressed).saturating_mul(self.0.limits.factor.into())
     }
 
     /// Returns the limit on a resource, with the amount for the bytes that have been decompressed so far.
     fn granted(&self, resource: Resource) -> u64 {
-        let of_size = |resource: Resource| self.0.base[resource as usize];
+        let of_size = |resource: Resource| *self.0.base.of(resource);
         let decompressed = of_size(Resource::Decompressed).saturating_sub(self.left(Resource::Decompressed));
         of_size(resource).saturating_add(self.for_decompressed(resource, decompressed))
     }
 
     fn left(&self, resource: Resource) -> u64 {
-        self.0.left[resource as usize].load(Ordering::Relaxed).max(0) as u64
+        self.0.left.of(resource).load(Ordering::Relaxed).max(0) as u64
     }
 
     #[cold]
@@ -217,7 +252,7 @@ impl Budget {
         self.0.exhausted.fetch_or(1 << resource as u8, Ordering::Relaxed);
         // Readers go on for as long as charges succeed. A container that is too large leaves decompression to smaller ones.
         if resource != Resource::Decompressed {
-            self.0.left[resource as usize].store(0, Ordering::Relaxed);
+            self.0.left.of(resource).store(0, Ordering::Relaxed);
         }
         match resource {
             Resource::Decompressed => Cause::OverLimit { size: amount, left, limit: self.granted(resource) },
@@ -246,11 +281,13 @@ mod tests {
     #[test]
     fn the_security_policy_lists_every_limit() {
         let policy = include_str!("../../SECURITY.md");
-        let per = |amount: u64, per: u64| if per == 1 { amount.to_string() } else { format!("{amount}/{per}") };
+        let per = |Ratio { amount, bytes }| match bytes.get() {
+            1 => amount.to_string(),
+            bytes => format!("{amount}/{bytes}"),
+        };
         for resource in Resource::ALL {
             let rate = resource.rate();
-            let (of_size, of_decompressed) =
-                (per(rate.amount, rate.per_bytes), per(rate.decompressed_amount, rate.per_decompressed));
+            let (of_size, of_decompressed) = (per(rate.input), per(rate.decompressed));
             let (unit, minimum, option) = (resource.unit(), rate.minimum, resource.option());
             let row = format!("| {unit} | {minimum} | {of_size} | {of_decompressed} | `{option}` |");
             assert!(policy.contains(&row), "SECURITY.md lacks this row:\n{row}");

@@ -8,6 +8,8 @@
 //! A view of an input has the [`Budget`] of that input. Reading a field charges a step of work, and a string a step for
 //! every eight bytes.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod budget;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
@@ -126,7 +128,7 @@ impl<'data> View<'data> {
     /// Returns everything from `offset` on; empty where `offset` is beyond the end.
     pub fn from(&self, offset: u64) -> View<'data> {
         let offset = offset.min(self.size());
-        self.get(offset, self.size() - offset).expect("clamped to the view")
+        self.get(offset, self.size().saturating_sub(offset)).expect("clamped to the view")
     }
 
     /// Returns the view without the zero bytes at its start: the padding in front of a container.
@@ -160,8 +162,9 @@ impl<'data> View<'data> {
         let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
         let end = memchr::memchr(0, tail);
         self.charge_at(field, stated_at, Resource::Work, text_work(end.unwrap_or(tail.len())))?;
-        let end = end.ok_or_else(|| self.malformed(field, stated_at, Cause::Unterminated))?;
-        std::str::from_utf8(&tail[..end]).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
+        let text = end.and_then(|end| tail.get(..end));
+        let text = text.ok_or_else(|| self.malformed(field, stated_at, Cause::Unterminated))?;
+        std::str::from_utf8(text).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
     }
 
     /// Reads the `size` bytes of UTF-8 text at `offset`, to which the field `field` at `stated_at` points.
@@ -205,13 +208,7 @@ pub fn text_memory(length: usize) -> u64 {
 
 /// Returns the steps of work for reading a text of this length.
 pub fn text_work(length: usize) -> u64 {
-    length as u64 / 8 + 1
-}
-
-/// Returns `value` rounded up to a multiple of `alignment`, a power of two; `None` where that exceeds 64 bits.
-pub fn align_up(value: u64, alignment: u64) -> Option<u64> {
-    debug_assert!(alignment.is_power_of_two());
-    Some(value.checked_add(alignment - 1)? & !(alignment - 1))
+    (length as u64 / 8).saturating_add(1)
 }
 
 #[cfg(test)]

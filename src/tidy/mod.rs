@@ -90,6 +90,19 @@ fn unsafe_code_is_confined_to_io() {
     }
 }
 
+/// Modules that parse bytes of files.
+const PARSERS: [&str; 1] = ["bytes"];
+
+const PARSER_LINTS: &str = "#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]";
+
+#[test]
+fn parsers_deny_unchecked_indexing_and_arithmetic() {
+    for module in PARSERS {
+        let text = fs::read_to_string(source_directory().join(module).join("mod.rs")).unwrap();
+        assert!(text.lines().any(|line| line == PARSER_LINTS), "src/{module}/mod.rs lacks this line:\n{PARSER_LINTS}");
+    }
+}
+
 /// Commands with the user's environment have other results for other users.
 #[test]
 fn tests_run_commands_in_a_fixed_environment() {

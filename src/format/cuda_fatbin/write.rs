@@ -2,7 +2,7 @@
 //! differences from fatbinary.
 
 use super::raw::{ALIGNMENT, EntryHeader, Header, OptionBlock, VERSION, flag, kind};
-use crate::bytes::{View, align_up};
+use crate::bytes::View;
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
 use crate::format::device_elf;
@@ -73,7 +73,7 @@ impl<'data> FatbinImage<'data> {
             OptionBlock { offset: offset as u32, size: u32::try_from(attributes.len()).ok()? }.write(&mut options);
             options.push(0);
             options.extend(attributes);
-            options.resize(align_up(options.len() as u64, ALIGNMENT)? as usize, 0);
+            options.resize(options.len().next_multiple_of(ALIGNMENT as usize), 0);
         }
         let mut payload = Content::from(self.image);
         if self.kind == kind::PTX {

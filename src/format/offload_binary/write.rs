@@ -10,7 +10,7 @@ use super::ALIGNMENT;
 use super::raw::{Entry, Header, StringEntry, Version};
 use super::read::OffloadBinary;
 use super::string_table::StringTable;
-use crate::bytes::{View, align_up};
+use crate::bytes::View;
 use crate::codec::{self, Compression, Counted};
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
@@ -101,13 +101,13 @@ fn write_one<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>])
     let entries_offset = version.header_size();
     let string_offset = entries_offset + members.len() as u64 * Entry::SIZE;
     let table_offset = string_offset + all_strings().count() as u64 * version.string_entry_size();
-    let images_offset = align_up(table_offset + strings.bytes().len() as u64, ALIGNMENT)?;
+    let images_offset = (table_offset + strings.bytes().len() as u64).checked_next_multiple_of(ALIGNMENT)?;
     let mut images = Vec::new();
     let mut size = images_offset;
     for member in members {
         let end = size.checked_add(member.image.len() as u64)?;
         images.push(size..end);
-        size = align_up(end, ALIGNMENT)?;
+        size = end.checked_next_multiple_of(ALIGNMENT)?;
     }
 
     let mut header = Vec::with_capacity(images_offset as usize);

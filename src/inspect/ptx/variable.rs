@@ -5,7 +5,6 @@
 use std::iter::Peekable;
 
 use super::lexer::{Lexer, Token};
-use crate::bytes::align_up;
 
 /// Tokens of a text.
 pub type Tokens<'text> = Peekable<Lexer<'text>>;
@@ -116,7 +115,7 @@ fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
 /// Returns the offset of a variable after `end` bytes of others.
 pub fn place(end: u64, variable: &Variable<'_>) -> u64 {
     let alignment = if variable.alignment.is_power_of_two() { variable.alignment } else { 1 };
-    align_up(end, alignment).unwrap_or(end)
+    end.checked_next_multiple_of(alignment).unwrap_or(end)
 }
 
 #[cfg(test)]

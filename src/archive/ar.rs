@@ -60,15 +60,16 @@ const SIZE: Range<usize> = 48..58;
 fn tables_are_whole(view: View) -> Result<(), Malformed> {
     let mut at = MAGIC_SIZE;
     while let Ok(header) = view.part("archive member", at, at, HEADER) {
-        let text = |range: Range<usize>| header.data()[range].trim_ascii_end();
+        let text = |range: Range<usize>| header.data().get(range).unwrap_or_default().trim_ascii_end();
         if !TABLES.contains(&text(NAME)) {
             break;
         }
         let size = str::from_utf8(text(SIZE)).ok().and_then(|digits| digits.parse().ok());
         // The library reports an invalid number.
         let Some(size) = size else { break };
-        view.part("archive table size", at + SIZE.start as u64, at + HEADER, size)?;
-        at = (at + HEADER + size).next_multiple_of(2);
+        let table_at = at.saturating_add(HEADER);
+        view.part("archive table size", at.saturating_add(SIZE.start as u64), table_at, size)?;
+        at = table_at.saturating_add(size).next_multiple_of(2);
     }
     Ok(())
 }

@@ -4,6 +4,8 @@
 //! are read by maintained libraries. Members that are stored uncompressed are returned as views, so that reading a
 //! library of gigabytes costs reading its headers; other members are returned with a function that unpacks them.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod ar;
 mod compressed;
 #[cfg(feature = "archives")]
@@ -59,7 +61,7 @@ impl fmt::Debug for MemberContent<'_> {
 
 /// Charges the name of a member. Several members may have the same name.
 fn charge_name(archive: View<'_>, name: &[u8]) -> Result<(), Malformed> {
-    let size = size_of::<Member<'_>>() as u64 + text_memory(name.len());
+    let size = text_memory(name.len()).saturating_add(size_of::<Member<'_>>() as u64);
     archive.charge("archive member name", Resource::Memory, size)
 }
 

@@ -28,9 +28,9 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         // The size of a sparse entry is that of the file, and not that of what is stored of it.
         let stored = if kind.is_gnu_sparse() { entry.header().entry_size() } else { Ok(entry.size()) };
         let size = stored.map_err(|error| malformed(view, end, &error))?;
-        let start = entry.raw_file_position() + map_size(view, entry.raw_file_position(), entry.header());
+        let start = contents_offset(view, entry.raw_file_position(), entry.header());
         let content = view.part("tar member size", start, start, size)?;
-        end = (start + size).next_multiple_of(BLOCK);
+        end = start.saturating_add(size).next_multiple_of(BLOCK);
         super::charge_name(view, &entry.path_bytes())?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let content = if kind.is_gnu_sparse() {
@@ -57,15 +57,15 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
     }
 }
 
-/// Returns the size of the blocks between the header of a sparse file and its contents, which continue the map of the file.
-fn map_size(view: View<'_>, start: u64, header: &Header) -> u64 {
-    let mut size = 0;
+/// Returns the offset of the contents of a file whose header ends at `at`. Blocks that continue the map of a sparse file
+/// precede them.
+fn contents_offset(view: View<'_>, mut at: u64, header: &Header) -> u64 {
     let mut has_more = header.entry_type().is_gnu_sparse() && header.as_gnu().is_some_and(GnuHeader::is_extended);
     while has_more {
-        has_more = view.from(start + size).data().get(HAS_MORE) == Some(&1);
-        size += BLOCK;
+        has_more = view.from(at).data().get(HAS_MORE) == Some(&1);
+        at = at.saturating_add(BLOCK);
     }
-    size
+    at
 }
 
 fn is_pax_sparse(entry: &mut Entry<'_, Cursor<&[u8]>>) -> bool {

@@ -41,7 +41,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             return Err(view.malformed("universal file offset", stated_at, Cause::Overlap { offset, end }));
         }
         let slice = view.part("universal file offset", stated_at, offset, size)?;
-        end = offset + size;
+        end = offset.saturating_add(size);
         let known = MACHINES.iter().find(|(known, _)| *known == machine);
         let name = known.map_or_else(|| format!("machine {}", machine.0), |(_, name)| (*name).to_owned());
         members.push(Member { name: Some(name), content: MemberContent::Here(slice) });
@@ -59,12 +59,11 @@ struct Place {
 
 fn places(view: View<'_>) -> Vec<Place> {
     fn of<Arch: FatArch>(arches: &[Arch]) -> Vec<Place> {
-        let place = |(index, arch): (usize, &Arch)| {
+        let place = |(stated_at, arch): (u64, &Arch)| {
             let (offset, size) = arch.file_range();
-            let stated_at = ENTRIES + (index * size_of::<Arch>()) as u64 + OFFSET;
             Place { machine: arch.cputype(), stated_at, offset, size }
         };
-        arches.iter().enumerate().map(place).collect()
+        (ENTRIES + OFFSET..).step_by(size_of::<Arch>()).zip(arches).map(place).collect()
     }
     let places = if view.starts_with(MAGIC_64) {
         MachOFatFile64::parse(view.data()).map(|file| of(file.arches()))

@@ -38,9 +38,9 @@ impl<W: Write> Write for WithoutTable<W> {
         let left =
             |boundary: u64| bytes.len().min(usize::try_from(boundary.saturating_sub(self.at)).unwrap_or(usize::MAX));
         let (in_front, inside) = (left(EMPTY_TABLE.start), left(EMPTY_TABLE.end));
-        self.to.write_all(&bytes[..in_front])?;
-        self.to.write_all(&bytes[inside..])?;
-        self.at += bytes.len() as u64;
+        self.to.write_all(bytes.split_at(in_front).0)?;
+        self.to.write_all(bytes.split_at(inside).1)?;
+        self.at = self.at.saturating_add(bytes.len() as u64);
         Ok(bytes.len())
     }
 

@@ -136,7 +136,7 @@ fn zlib_into(full: &mut Vec<u8>, stored: &[u8]) -> Result<(), Cause> {
     match status.map_err(|error| Cause::Compressed(error.to_string()))? {
         Status::StreamEnd if stream.total_in() == stored.len() as u64 => Ok(()),
         Status::StreamEnd => {
-            let behind = stored.len() as u64 - stream.total_in();
+            let behind = (stored.len() as u64).saturating_sub(stream.total_in());
             Err(Cause::Compressed(format!("the stream ends {behind} bytes early")))
         }
         _ if full.len() == full.capacity() => Err(Cause::Compressed("more than the stated size comes out".to_owned())),

@@ -4,6 +4,8 @@
 //! and no more than that is produced: a stream that yields more is an error, and so is one that yields less. The stated
 //! size is charged to the budget of the input before anything is decompressed.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod compress;
 mod decompress;
 pub mod md5;

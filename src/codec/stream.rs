@@ -70,19 +70,17 @@ impl<'data> Stream<'data> {
 
     /// Fills `buffer` as far as the stream goes and returns the number of bytes; 0 at the end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Malformed> {
-        let left = usize::try_from(self.full_size - self.size).unwrap_or(usize::MAX);
-        let wanted = left.min(buffer.len());
-        let mut filled = 0;
-        while filled < wanted {
-            match self.some(&mut buffer[filled..wanted])? {
-                0 => {
-                    let size = self.size + filled as u64;
-                    return Err(self.malformed(Cause::SizeMismatch { size, expected: self.full_size }));
-                }
-                size => filled += size,
+        let left = usize::try_from(self.full_size.saturating_sub(self.size)).unwrap_or(usize::MAX);
+        let filled = left.min(buffer.len());
+        let (mut unfilled, _) = buffer.split_at_mut(filled);
+        while !unfilled.is_empty() {
+            let size = self.some(unfilled)?;
+            if size == 0 {
+                return Err(self.malformed(Cause::SizeMismatch { size: self.size, expected: self.full_size }));
             }
+            self.size = self.size.saturating_add(size as u64);
+            (_, unfilled) = unfilled.split_at_mut(size);
         }
-        self.size += filled as u64;
         if filled == 0 && !buffer.is_empty() {
             self.end()?;
         }
@@ -148,17 +146,17 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
     match codec {
         Codec::Zstd => {
-            let mut size = 0;
+            let mut size = 0u64;
             loop {
                 let rest = stored.from(size);
                 rest.charge(field(codec), Resource::Work, 1)?;
                 let frame = zstd_safe::find_frame_compressed_size(rest.data());
                 // The walk takes a step for each block, which has a header of three bytes.
                 let walked = frame.unwrap_or(rest.data().len()) as u64;
-                rest.charge(field(codec), Resource::Work, walked / ZSTD_BLOCK_HEADER + 1)?;
+                rest.charge(field(codec), Resource::Work, (walked / ZSTD_BLOCK_HEADER).saturating_add(1))?;
                 let frame =
                     frame.map_err(|code| malformed(Cause::Compressed(zstd_safe::get_error_name(code).to_owned())))?;
-                size += frame as u64;
+                size = size.saturating_add(frame as u64);
                 if rest.u32(field(codec), 0)? == u32::from_le_bytes(ZSTD_MAGIC) {
                     return Ok(size);
                 }

@@ -196,10 +196,12 @@ fn unmatched<'a, T: Ord>(
 ) -> Option<usize> {
     let mut counts: BTreeMap<T, (usize, usize)> = BTreeMap::new();
     for image in old {
-        counts.entry(value(image)?).or_default().0 += 1;
+        let (count, _) = counts.entry(value(image)?).or_default();
+        *count = count.saturating_add(1);
     }
     for image in new {
-        counts.entry(value(image)?).or_default().1 += 1;
+        let (_, count) = counts.entry(value(image)?).or_default();
+        *count = count.saturating_add(1);
     }
     let removed = counts.values().map(|(old, new)| old.saturating_sub(*new)).sum::<usize>();
     Some(removed.max(counts.values().map(|(old, new)| new.saturating_sub(*old)).sum()))

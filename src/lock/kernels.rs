@@ -80,8 +80,8 @@ fn pair_kernels<'a>(mut old: Vec<&'a LockedKernel>, mut new: Vec<&'a LockedKerne
         }
     }
     let paired = removed.len().min(added.len());
-    let changed = removed.iter().zip(&added).map(|(old, new)| KernelDifference::Changed(old, new));
-    let removed = removed[paired..].iter().map(|kernel| KernelDifference::Removed(kernel));
-    let added = added[paired..].iter().map(|kernel| KernelDifference::Added(kernel));
-    changed.chain(removed).chain(added).collect()
+    let only_removed = removed.split_off(paired).into_iter().map(KernelDifference::Removed);
+    let only_added = added.split_off(paired).into_iter().map(KernelDifference::Added);
+    let changed = removed.into_iter().zip(added).map(|(old, new)| KernelDifference::Changed(old, new));
+    changed.chain(only_removed).chain(only_added).collect()
 }

@@ -4,6 +4,8 @@
 //! `compare` lists the differences between two locks. An absent value is unknown or was left out on purpose, and is not
 //! compared.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod budget;
 mod build;
 mod compare;

@@ -4,7 +4,7 @@
 //! wheels named after their versions, and under a version number of its own. So files with equal paths are paired first,
 //! and then those with equal path suffixes, provided that only one file on each side has that suffix.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -48,32 +48,27 @@ impl<'a> FilePairing<'a> {
         if self.old.is_empty() || self.new.is_empty() {
             return;
         }
-        let mut by_key: HashMap<String, (Vec<usize>, Vec<usize>)> = HashMap::new();
-        for (index, file) in self.old.iter().enumerate() {
-            by_key.entry(key(file)).or_default().0.push(index);
+        type Indexed<'a> = (usize, &'a LockedFile);
+        let mut by_key: HashMap<String, (Vec<Indexed>, Vec<Indexed>)> = HashMap::new();
+        for (index, &file) in self.old.iter().enumerate() {
+            by_key.entry(key(file)).or_default().0.push((index, file));
         }
-        for (index, file) in self.new.iter().enumerate() {
-            by_key.entry(key(file)).or_default().1.push(index);
+        for (index, &file) in self.new.iter().enumerate() {
+            by_key.entry(key(file)).or_default().1.push((index, file));
         }
         let groups = by_key.into_values().filter(|(old, new)| !unique || (old.len() == 1 && new.len() == 1));
-        let mut found: Vec<(usize, usize)> = groups.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
-        found.sort_unstable();
-        self.pairs.extend(found.iter().map(|&(old, new)| (Some(self.old[old]), Some(self.new[new]))));
-        let paired: Vec<bool> = flags(self.old.len(), found.iter().map(|it| it.0));
-        let mut kept = paired.iter();
-        self.old.retain(|_| !kept.next().expect("one flag each"));
-        let paired: Vec<bool> = flags(self.new.len(), found.iter().map(|it| it.1));
-        let mut kept = paired.iter();
-        self.new.retain(|_| !kept.next().expect("one flag each"));
+        let mut found: Vec<(Indexed, Indexed)> = groups.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
+        found.sort_unstable_by_key(|&((old, _), (new, _))| (old, new));
+        self.pairs.extend(found.iter().map(|&((_, old), (_, new))| (Some(old), Some(new))));
+        remove(&mut self.old, found.iter().map(|((index, _), _)| *index).collect());
+        remove(&mut self.new, found.iter().map(|(_, (index, _))| *index).collect());
     }
 }
 
-fn flags(count: usize, set: impl Iterator<Item = usize>) -> Vec<bool> {
-    let mut flags = vec![false; count];
-    for index in set {
-        flags[index] = true;
-    }
-    flags
+/// Removes the files with these indices.
+fn remove(files: &mut Vec<&LockedFile>, removed: HashSet<usize>) {
+    let mut indices = 0..;
+    files.retain(|_| indices.next().is_some_and(|index| !removed.contains(&index)));
 }
 
 /// Returns the last `depth` components of a path, in reverse order; `!` separates components like `/`.

@@ -214,8 +214,9 @@ impl<'a> FieldReader<'a> {
     fn hash(&mut self, field: &'static str) -> Result<Option<Hash>> {
         let Some(value) = self.fields.remove(field) else { return Ok(None) };
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-        let pairs = value.as_bytes().chunks(2);
-        let bytes: Option<Vec<u8>> = pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect();
+        let (pairs, rest) = value.as_bytes().as_chunks::<2>();
+        let byte = |&[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
+        let bytes: Option<Vec<u8>> = if rest.is_empty() { pairs.iter().map(byte).collect() } else { None };
         let hash = bytes.and_then(|bytes| bytes.try_into().ok());
         hash.map(Some).ok_or_else(|| LineError::NotAHash { field, value: excerpt(&value) })
     }

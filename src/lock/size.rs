@@ -2,7 +2,7 @@
 
 /// Returns the growth from `old` to `new`, in bytes; negative if it shrank.
 pub fn growth(old: u64, new: u64) -> i64 {
-    let difference = i128::from(new) - i128::from(old);
+    let difference = i128::from(new).saturating_sub(old.into());
     difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 

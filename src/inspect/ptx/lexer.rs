@@ -36,14 +36,14 @@ impl<'text> Lexer<'text> {
     fn skip_space_and_comments(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
-            let end = if self.rest.starts_with("//") {
-                self.rest.find('\n')
-            } else if self.rest.starts_with("/*") {
-                self.rest.find("*/").map(|at| at + 2)
+            let after = if let Some(comment) = self.rest.strip_prefix("//") {
+                comment.split_once('\n')
+            } else if let Some(comment) = self.rest.strip_prefix("/*") {
+                comment.split_once("*/")
             } else {
                 return;
             };
-            self.take(end.unwrap_or(self.rest.len()));
+            self.rest = after.map_or("", |(_, rest)| rest);
         }
     }
 }
@@ -94,6 +94,11 @@ mod tests {
             Punctuation(';'),
         ];
         assert_eq!(Lexer::new(text).collect::<Vec<_>>(), words);
+    }
+
+    #[test]
+    fn the_start_of_a_comment_does_not_end_it() {
+        assert_eq!(Lexer::new("/*/ .entry */ ret").collect::<Vec<_>>(), [Word("ret")]);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! binary, or an offload binary in another. Offsets and sizes are in bytes; offsets count from the start of the file. Data
 //! inside a compressed container has no offset.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod address;
 mod contradiction;
 mod not_opened;

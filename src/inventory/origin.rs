@@ -161,7 +161,7 @@ fn spirv(view: View<'_>) -> Option<Origin> {
 
 /// Converts bytes to text of limited length.
 fn readable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_PRODUCER_SIZE)]).trim().to_owned()
+    String::from_utf8_lossy(bytes.get(..MAX_PRODUCER_SIZE).unwrap_or(bytes)).trim().to_owned()
 }
 
 #[cfg(test)]

@@ -123,12 +123,12 @@ impl File {
 
     /// Returns the images of [`File::device_images`], each with its index and the containers around it.
     pub fn nested_images(&self) -> impl Iterator<Item = NestedImage<'_>> {
-        let (mut leaves, mut index) = (Leaves::new(&self.containers), 0);
-        std::iter::from_fn(move || {
+        let mut leaves = Leaves::new(&self.containers);
+        let images = std::iter::from_fn(move || {
             let image = leaves.by_ref().find(|image| image.is_device_image())?;
-            index += 1;
-            Some(NestedImage { index: index - 1, image, containers: leaves.containers() })
-        })
+            Some((image, leaves.containers()))
+        });
+        images.enumerate().map(|(index, (image, containers))| NestedImage { index, image, containers })
     }
 }
 

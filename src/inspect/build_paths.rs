@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 
 use super::debug;
 use super::elf::Elf;
-use crate::bytes::{Resource, View, text_memory};
+use crate::bytes::{Resource, View, record_memory};
 use crate::error::Malformed;
 use crate::format::ImageKind;
 
@@ -52,7 +52,7 @@ fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
         at = path.end();
         let text = String::from_utf8_lossy(path.as_bytes()).into_owned();
         if !is_system_path(&text) && !paths.contains(&text) {
-            view.charge("build paths", Resource::Memory, size_of::<String>() as u64 + text_memory(text.len()))?;
+            view.charge("build paths", Resource::Memory, record_memory(size_of::<String>(), [text.len()]))?;
             paths.insert(text);
         }
     }

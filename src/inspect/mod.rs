@@ -6,6 +6,8 @@
 //!
 //! Images are untrusted. An error in one part of an image is reported as a problem, and all other parts are returned.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod amdgpu;
 mod build_paths;
 mod code_hash;
@@ -26,7 +28,7 @@ pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 
 use object::elf as constants;
 
-use crate::bytes::{Budget, Resource, View, text_memory};
+use crate::bytes::{Budget, Resource, View, record_memory, text_memory};
 use crate::error::{Cause, Malformed};
 use crate::format::{self, ImageKind};
 use elf::Elf;
@@ -145,17 +147,18 @@ fn host_kernels(elf: &Elf<'_>) -> Vec<LocatedKernel> {
         kernel: Kernel { name: symbol.name.to_owned(), code_size: Some(symbol.size), ..Default::default() },
         entry: Some(symbol.entry),
     };
-    let charged = |symbol: &elf::ElfFunction<'_>| charge_kernel(elf.view, symbol.name.len(), 0).is_ok();
+    let charged = |symbol: &elf::ElfFunction<'_>| charge_kernel(elf.view, [symbol.name.len()], 0).is_ok();
     elf.functions().into_iter().filter(is_kernel).take_while(charged).map(kernel).collect()
 }
 
 /// Name of kernels in errors.
 const KERNEL: &str = "kernel";
 
-/// Charges a kernel that is kept, with texts of this length in total.
-fn charge_kernel(view: View<'_>, texts: usize, parameters: usize) -> Result<(), Malformed> {
-    let size = size_of::<LocatedKernel>() + parameters * size_of::<kernel::Parameter>();
-    view.charge(KERNEL, Resource::Memory, size as u64 + text_memory(texts))
+/// Charges a kernel that is kept, with texts of these lengths.
+fn charge_kernel(view: View<'_>, texts: impl IntoIterator<Item = usize>, parameters: usize) -> Result<(), Malformed> {
+    let parameters_size = parameters.saturating_mul(size_of::<kernel::Parameter>());
+    let size = size_of::<LocatedKernel>().saturating_add(parameters_size);
+    view.charge(KERNEL, Resource::Memory, record_memory(size, texts))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub fn inspect(view: View<'_>) -> Inspection {
     let found = entries.into_iter().map_while(|(function, name)| {
         let place = functions.get(&function).and_then(|&(file, line)| Some((strings.get(&file)?, line)));
         // Any number of kernels may refer to one file name.
-        charge_kernel(view, name.len() + place.map_or(0, |(file, _)| file.len()), 0).ok()?;
+        charge_kernel(view, [name.len(), place.map_or(0, |(file, _)| file.len())], 0).ok()?;
         let source = place.map(|(file, line)| SourceLine { file: file.clone(), line: line.into() });
         let ExecutionModes { required_threads, wave_size } = modes.get(&function).copied().unwrap_or_default();
         Some(LocatedKernel {

@@ -70,8 +70,8 @@ pub fn kernels(
 
 /// Charges a kernel; returns whether it may be kept.
 fn is_allowed(elf: &Elf<'_>, kernel: &Kernel) -> bool {
-    let texts = kernel.parameters.iter().filter_map(|it| it.name.as_ref()).map(String::len).sum::<usize>();
-    charge_kernel(elf.view, kernel.name.len() + texts, kernel.parameters.len()).is_ok()
+    let names = kernel.parameters.iter().filter_map(|it| it.name.as_ref()).chain([&kernel.name]);
+    charge_kernel(elf.view, names.map(String::len), kernel.parameters.len()).is_ok()
 }
 
 /// Returns the kernels with a descriptor, with the sizes in it.

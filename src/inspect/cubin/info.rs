@@ -48,8 +48,8 @@ impl Attribute<'_> {
     /// Returns the first `COUNT` words of the value; more may follow.
     pub fn words<const COUNT: usize>(&self) -> Result<[u32; COUNT], Malformed> {
         let mut words = [0; COUNT];
-        for (index, word) in words.iter_mut().enumerate() {
-            *word = self.value.u32("NVIDIA attribute value", index as u64 * 4)?;
+        for (word, at) in words.iter_mut().zip((0..).step_by(4)) {
+            *word = self.value.u32("NVIDIA attribute value", at)?;
         }
         Ok(words)
     }
@@ -63,8 +63,10 @@ pub fn attributes(section: View<'_>) -> impl Iterator<Item = Result<Attribute<'_
             return None;
         }
         let attribute = first(rest);
-        let taken = attribute.as_ref().map_or(rest.size(), |attribute| HEADER_SIZE + attribute.value.size());
-        rest = rest.from(taken);
+        rest = match &attribute {
+            Ok(attribute) => rest.from(HEADER_SIZE).from(attribute.value.size()),
+            Err(_) => rest.from(rest.size()),
+        };
         Some(attribute)
     })
 }

@@ -49,7 +49,7 @@ pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKerne
     let mut kernels = Vec::new();
     for function in elf.functions().into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
         // Any number of symbols may share a name of any length, and with it the attributes.
-        if charge_kernel(elf.view, function.name.len(), 0).is_err() {
+        if charge_kernel(elf.view, [function.name.len()], 0).is_err() {
             break;
         }
         let function_info = function_info.get(&function.number).copied().unwrap_or_default();

@@ -27,7 +27,7 @@ const FIELD: &str = "debug information";
 impl ParseBudget<'_> {
     /// Charges a number of steps, plus one.
     pub fn charge(self, steps: usize) -> Result<(), DwarfError> {
-        self.0.charge(FIELD, Resource::Work, steps as u64 + 1).map_err(DwarfError::BudgetExhausted)
+        self.0.charge(FIELD, Resource::Work, (steps as u64).saturating_add(1)).map_err(DwarfError::BudgetExhausted)
     }
 
     /// Charges a text that is kept.

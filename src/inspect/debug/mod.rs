@@ -88,7 +88,7 @@ impl KernelSources {
     fn insert(&mut self, entry: u64, source: SourceLine) {
         if let Some(unknown @ None) = self.known.get_mut(&entry) {
             *unknown = Some(source);
-            self.missing -= 1;
+            self.missing = self.missing.saturating_sub(1);
         }
     }
 }

@@ -53,7 +53,7 @@ struct BoundedString(String);
 
 impl Write for BoundedString {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        if self.0.len() + part.len() > MAX_NAME_LENGTH {
+        if self.0.len().saturating_add(part.len()) > MAX_NAME_LENGTH {
             return Err(fmt::Error);
         }
         self.0.push_str(part);

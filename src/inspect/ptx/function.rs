@@ -120,16 +120,15 @@ fn dimensions(tokens: &mut Tokens<'_>) -> Option<[u64; 3]> {
 }
 
 fn body<'text>(function: &mut PtxFunction<'text>, tokens: &mut Tokens<'text>) {
-    let mut depth = 1_usize;
+    // Number of blocks around the token, without the body.
+    let mut depth = 0_usize;
     while let Some(token) = tokens.next() {
         match token {
-            Token::Punctuation('{') => depth += 1,
-            Token::Punctuation('}') => {
-                depth -= 1;
-                if depth == 0 {
-                    return;
-                }
-            }
+            Token::Punctuation('{') => depth = depth.saturating_add(1),
+            Token::Punctuation('}') => match depth.checked_sub(1) {
+                Some(outer) => depth = outer,
+                None => return,
+            },
             Token::Word(".shared") => function.shared.extend(variables(tokens)),
             Token::Word(".loc") => {
                 let file = next_number(tokens);

@@ -102,8 +102,8 @@ impl<'text> PtxModule<'text> {
         let (parameters, parameter_size) = function.parameters();
         let located = function.location.and_then(|(file, line)| Some((self.files.get(&file)?, line)));
         let product = |dimensions: [u64; 3]| dimensions.iter().try_fold(1_u64, |all, &one| all.checked_mul(one));
-        let texts = function.name.len() + located.map_or(0, |(file, _)| file.len());
-        charge_kernel(view, texts, parameters.len())?;
+        let file_size = located.map_or(0, |(file, _)| file.len());
+        charge_kernel(view, [function.name.len(), file_size], parameters.len())?;
         Ok(Kernel {
             name: function.name.to_owned(),
             max_registers: function.max_registers,
@@ -124,11 +124,11 @@ impl<'text> PtxModule<'text> {
     fn shared_of(&self, view: View<'_>, kernel: &PtxFunction<'text>) -> Result<u64, Malformed> {
         let (mut open, mut seen, mut used) = (vec![kernel], HashSet::from([kernel.name]), Vec::new());
         while let Some(function) = open.pop() {
-            let names = function.names.len() + function.shared.len();
-            view.charge("PTX function", Resource::Work, NAME_WORK * names as u64 + 1)?;
+            let names = function.names.len().saturating_add(function.shared.len()) as u64;
+            view.charge("PTX function", Resource::Work, names.saturating_mul(NAME_WORK).saturating_add(1))?;
             used.extend(&function.shared);
             for name in function.names.iter().filter(|name| seen.insert(name)) {
-                open.extend(self.by_name.get(name).map(|&number| &self.functions[number]));
+                open.extend(self.by_name.get(name).and_then(|&number| self.functions.get(number)));
                 used.extend(self.shared.get(name));
             }
         }

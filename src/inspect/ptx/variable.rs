@@ -82,11 +82,11 @@ pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
             }
         }
     }
-    let size = element * lanes;
+    let element_size = element.saturating_mul(lanes);
     let mut variables = Vec::new();
     while let Some(name) = next_word(tokens) {
-        let size = dimensions(tokens).fold(size, u64::saturating_mul);
-        variables.push(Variable { name, size, alignment: own_alignment.unwrap_or(element * lanes) });
+        let size = dimensions(tokens).fold(element_size, u64::saturating_mul);
+        variables.push(Variable { name, size, alignment: own_alignment.unwrap_or(element_size) });
         if tokens.next_if_eq(&Token::Punctuation(',')).is_none() {
             break;
         }

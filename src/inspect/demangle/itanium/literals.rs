@@ -195,7 +195,7 @@ fn hexadecimal_float(value: f64) -> String {
     let (leading, exponent) = match (exponent, fraction) {
         (0, 0) => (0, 0),
         (0, _) => (0, -1022),
-        (exponent, _) => (1, exponent - 1023),
+        (exponent, _) => (1, exponent.saturating_sub(1023)),
     };
     let digits = format!("{fraction:013x}");
     let digits = digits.trim_end_matches('0');

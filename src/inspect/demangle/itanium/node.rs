@@ -1,8 +1,25 @@
 //! The tree of a mangled name. Nodes are in one vector; substitutions share them.
 
+/// Nodes of a mangled name.
+#[derive(Debug, Default)]
+pub struct Nodes<'a>(Vec<Node<'a>>);
+
 /// Index of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodeId(pub u32);
+pub struct NodeId(u32);
+
+impl<'a> Nodes<'a> {
+    pub fn add(&mut self, node: Node<'a>) -> NodeId {
+        let id = NodeId(self.0.len() as u32);
+        self.0.push(node);
+        id
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "an id is the index of a node that was added, and no node is removed")]
+    pub fn get(&self, id: NodeId) -> &Node<'a> {
+        &self.0[id.0 as usize]
+    }
+}
 
 /// Part of a name, type or expression.
 #[derive(Debug, Clone)]

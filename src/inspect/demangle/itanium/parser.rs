@@ -3,7 +3,9 @@
 //! Every production is recognized by its first letters, so each byte is read once. `None` is a name that does not follow
 //! the grammar, or is nested too deeply.
 
-use super::node::{Node, NodeId, Part, Precedence, Qualifiers};
+use std::collections::BTreeMap;
+
+use super::node::{Node, NodeId, Nodes, Part, Precedence, Qualifiers};
 
 /// Maximum nesting of types, expressions and functions in each other.
 const MAX_DEPTH: usize = 128;
@@ -11,7 +13,7 @@ const MAX_DEPTH: usize = 128;
 /// Parser of a mangled name.
 pub struct Parser<'a> {
     pub rest: &'a str,
-    pub nodes: Vec<Node<'a>>,
+    pub nodes: Nodes<'a>,
     pub substitutions: Vec<NodeId>,
     /// Template arguments by level, outermost first, that template parameters refer to.
     pub arguments: Vec<Vec<NodeId>>,
@@ -25,9 +27,10 @@ pub struct Parser<'a> {
     pub takes_arguments: bool,
     /// Level of the parameters of the lambda whose signature is parsed.
     pub lambda_level: Option<usize>,
-    /// Number of type, value and template parameters of lambdas that are named so far.
-    pub synthetic: [usize; 3],
-    depth: usize,
+    /// Number of type, value and template parameters of lambdas that are named so far, by the prefix of their names.
+    pub synthetic: BTreeMap<&'static str, usize>,
+    /// Number of levels that may follow.
+    levels_left: usize,
 }
 
 /// Reference to a template argument that follows.
@@ -53,7 +56,7 @@ impl<'a> Parser<'a> {
     pub fn new(mangled: &'a str) -> Self {
         Parser {
             rest: mangled,
-            nodes: Vec::new(),
+            nodes: Nodes::default(),
             substitutions: Vec::new(),
             arguments: Vec::new(),
             declared: Vec::new(),
@@ -61,14 +64,13 @@ impl<'a> Parser<'a> {
             permits_forward: false,
             takes_arguments: true,
             lambda_level: None,
-            synthetic: [0; 3],
-            depth: 0,
+            synthetic: BTreeMap::new(),
+            levels_left: MAX_DEPTH,
         }
     }
 
     pub fn add(&mut self, node: Node<'a>) -> NodeId {
-        self.nodes.push(node);
-        NodeId(self.nodes.len() as u32 - 1)
+        self.nodes.add(node)
     }
 
     pub fn text(&mut self, text: &'a str) -> NodeId {
@@ -80,17 +82,15 @@ impl<'a> Parser<'a> {
     }
 
     pub fn node(&self, id: NodeId) -> &Node<'a> {
-        &self.nodes[id.0 as usize]
+        self.nodes.get(id)
     }
 
     /// Calls a function one level deeper.
     pub fn nested<R>(&mut self, parse: impl FnOnce(&mut Self) -> Option<R>) -> Option<R> {
-        if self.depth == MAX_DEPTH {
-            return None;
-        }
-        self.depth += 1;
+        let outer = self.levels_left;
+        self.levels_left = outer.checked_sub(1)?;
         let result = parse(self);
-        self.depth -= 1;
+        self.levels_left = outer;
         result
     }
 
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
     pub fn digits(&mut self, allows_negative: bool) -> &'a str {
         let sign = usize::from(allows_negative && self.peek(0) == b'n');
         let size = self.rest.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
-        self.take(if size == 0 { 0 } else { sign + size }).unwrap_or_default()
+        self.take(if size == 0 { 0 } else { sign.saturating_add(size) }).unwrap_or_default()
     }
 
     pub fn number(&mut self) -> Option<usize> {
@@ -181,8 +181,9 @@ impl<'a> Parser<'a> {
         let level = if self.skip("L") { self.index()?.checked_add(1)? } else { 0 };
         let index = self.index()?;
         if self.permits_forward && level == 0 {
+            let node = Node::Forward(self.forward.len());
             self.forward.push(ForwardReference::Index(index));
-            return Some(self.add(Node::Forward(self.forward.len() - 1)));
+            return Some(self.add(node));
         }
         if let Some(argument) = self.arguments.get(level).and_then(|arguments| arguments.get(index)) {
             return Some(*argument);
@@ -194,7 +195,7 @@ impl<'a> Parser<'a> {
 
     /// Replaces the forward references since `start` by the template arguments of the complete name.
     pub fn resolve_forward(&mut self, start: usize) -> Option<()> {
-        for reference in &mut self.forward[start..] {
+        for reference in self.forward.iter_mut().skip(start) {
             if let ForwardReference::Index(index) = *reference {
                 *reference = ForwardReference::Argument(*self.arguments.first()?.get(index)?);
             }

@@ -4,7 +4,7 @@
 //! are shared, so that a short name can expand without bound: the length of the text, the depth and the number of steps are
 //! limited.
 
-use super::node::{Node, NodeId, Part, Precedence, Qualifiers, ReferenceQualifier};
+use super::node::{Node, NodeId, Nodes, Part, Precedence, Qualifiers, ReferenceQualifier};
 use super::parser::ForwardReference;
 
 /// Maximum length of a demangled name, in bytes. Kernels of template libraries have some thousands.
@@ -18,15 +18,17 @@ const MAX_DEPTH: usize = 300;
 
 /// Printer of a tree.
 pub struct Printer<'t, 'a> {
-    nodes: &'t [Node<'a>],
+    nodes: &'t Nodes<'a>,
     forward: &'t [ForwardReference],
     text: String,
-    steps: usize,
-    depth: usize,
+    /// Number of nodes that may be visited.
+    steps_left: usize,
+    /// Number of levels that may follow.
+    levels_left: usize,
     /// Pack expansion around the current node.
     expansion: Option<PackExpansion>,
-    /// Number of parentheses in which `>` is an operator; 0 in template arguments.
-    parentheses: usize,
+    /// A `>` is an operator, and not the end of template arguments.
+    is_greater_operator: bool,
 }
 
 /// State of a pack expansion.
@@ -38,9 +40,16 @@ struct PackExpansion {
 }
 
 impl<'t, 'a> Printer<'t, 'a> {
-    pub fn new(nodes: &'t [Node<'a>], forward: &'t [ForwardReference]) -> Self {
-        // A name that is not in template arguments.
-        Printer { nodes, forward, text: String::new(), steps: 0, depth: 0, expansion: None, parentheses: 1 }
+    pub fn new(nodes: &'t Nodes<'a>, forward: &'t [ForwardReference]) -> Self {
+        Printer {
+            nodes,
+            forward,
+            text: String::new(),
+            steps_left: MAX_STEPS,
+            levels_left: MAX_DEPTH,
+            expansion: None,
+            is_greater_operator: true,
+        }
     }
 
     /// Returns the text of a tree; `None` if it exceeds a limit.
@@ -50,11 +59,11 @@ impl<'t, 'a> Printer<'t, 'a> {
     }
 
     fn get(&self, id: NodeId) -> &'t Node<'a> {
-        &self.nodes[id.0 as usize]
+        self.nodes.get(id)
     }
 
     fn push(&mut self, text: &str) -> Option<()> {
-        if self.text.len() + text.len() > MAX_LENGTH {
+        if self.text.len().saturating_add(text.len()) > MAX_LENGTH {
             return None;
         }
         self.text.push_str(text);
@@ -63,8 +72,27 @@ impl<'t, 'a> Printer<'t, 'a> {
 
     /// Counts a visit of a node.
     fn charge(&mut self) -> Option<()> {
-        self.steps += 1;
-        (self.steps <= MAX_STEPS).then_some(())
+        self.steps_left = self.steps_left.checked_sub(1)?;
+        Some(())
+    }
+
+    /// Visits a node one level deeper.
+    fn nested(&mut self, print: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+        self.charge()?;
+        let outer = self.levels_left;
+        self.levels_left = outer.checked_sub(1)?;
+        print(self)?;
+        self.levels_left = outer;
+        Some(())
+    }
+
+    /// Prints in parentheses, in which `>` is an operator.
+    fn enclosed(&mut self, print: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+        let outer = std::mem::replace(&mut self.is_greater_operator, true);
+        self.push("(")?;
+        print(self)?;
+        self.is_greater_operator = outer;
+        self.push(")")
     }
 
     fn node(&mut self, id: NodeId) -> Option<()> {
@@ -74,14 +102,7 @@ impl<'t, 'a> Printer<'t, 'a> {
 
     /// Prints the part of a node before the declared name.
     fn before(&mut self, id: NodeId) -> Option<()> {
-        self.charge()?;
-        if self.depth == MAX_DEPTH {
-            return None;
-        }
-        self.depth += 1;
-        self.before_of(self.get(id))?;
-        self.depth -= 1;
-        Some(())
+        self.nested(|printer| printer.before_of(printer.get(id)))
     }
 
     fn before_of(&mut self, node: &'t Node<'a>) -> Option<()> {
@@ -171,14 +192,7 @@ impl<'t, 'a> Printer<'t, 'a> {
 
     /// Prints the part of a node after the declared name.
     fn after(&mut self, id: NodeId) -> Option<()> {
-        self.charge()?;
-        if self.depth == MAX_DEPTH {
-            return None;
-        }
-        self.depth += 1;
-        self.after_of(self.get(id))?;
-        self.depth -= 1;
-        Some(())
+        self.nested(|printer| printer.after_of(printer.get(id)))
     }
 
     fn after_of(&mut self, node: &'t Node<'a>) -> Option<()> {
@@ -236,11 +250,7 @@ impl<'t, 'a> Printer<'t, 'a> {
     }
 
     fn parameters(&mut self, parameters: &'t [NodeId]) -> Option<()> {
-        self.parentheses += 1;
-        self.push("(")?;
-        self.list(parameters)?;
-        self.parentheses -= 1;
-        self.push(")")
+        self.enclosed(|printer| printer.list(parameters))
     }
 
     fn qualifiers(&mut self, qualifiers: Qualifiers) -> Option<()> {
@@ -317,18 +327,12 @@ impl<'t, 'a> Printer<'t, 'a> {
                 Part::Node(id) => self.node(*id)?,
                 Part::Operand(id, precedence, is_equal_allowed) => self.operand(*id, *precedence, *is_equal_allowed)?,
                 Part::List(nodes) => self.list(nodes)?,
-                Part::Parentheses(parts) => {
-                    self.push("(")?;
-                    self.parentheses += 1;
-                    self.parts(parts)?;
-                    self.parentheses -= 1;
-                    self.push(")")?;
-                }
+                Part::Parentheses(parts) => self.enclosed(|printer| printer.parts(parts))?,
                 Part::Angles(parts) => {
                     self.push("<")?;
-                    let outer = std::mem::take(&mut self.parentheses);
+                    let outer = std::mem::replace(&mut self.is_greater_operator, false);
                     self.parts(parts)?;
-                    self.parentheses = outer;
+                    self.is_greater_operator = outer;
                     self.push(">")?;
                 }
             }
@@ -343,22 +347,12 @@ impl<'t, 'a> Printer<'t, 'a> {
             _ => Precedence::Primary,
         };
         let is_enclosed = own > precedence || (own == precedence && !is_equal_allowed);
-        if !is_enclosed {
-            return self.node(id);
-        }
-        self.parentheses += 1;
-        self.push("(")?;
-        self.node(id)?;
-        self.parentheses -= 1;
-        self.push(")")
+        if is_enclosed { self.enclosed(|printer| printer.node(id)) } else { self.node(id) }
     }
 
     fn binary(&mut self, token: &str, precedence: Precedence, left: NodeId, right: NodeId) -> Option<()> {
-        // The end of the template arguments otherwise.
-        let is_enclosed = self.parentheses == 0 && matches!(token, ">" | ">>");
-        if is_enclosed {
-            self.parentheses += 1;
-            self.push("(")?;
+        if !self.is_greater_operator && matches!(token, ">" | ">>") {
+            return self.enclosed(|printer| printer.binary(token, precedence, left, right));
         }
         let is_assignment = precedence == Precedence::Assignment;
         self.operand(left, if is_assignment { Precedence::LogicalOr } else { precedence }, !is_assignment)?;
@@ -367,12 +361,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
         self.push(token)?;
         self.push(" ")?;
-        self.operand(right, precedence, is_assignment)?;
-        if is_enclosed {
-            self.parentheses -= 1;
-            self.push(")")?;
-        }
-        Some(())
+        self.operand(right, precedence, is_assignment)
     }
 
     /// Returns the target of a reference to references, and whether it is a reference to an rvalue.

@@ -3,8 +3,10 @@
 use super::node::{Node, NodeId, Part, Precedence};
 use super::parser::{NameState, Parser};
 
-/// Names of the template parameters of a lambda: of types, values and templates.
-const SYNTHETIC_NAMES: [&str; 3] = ["$T", "$N", "$TT"];
+/// Prefixes of the names of the template parameters of a lambda.
+const TYPE_PARAMETER: &str = "$T";
+const VALUE_PARAMETER: &str = "$N";
+const TEMPLATE_PARAMETER: &str = "$TT";
 
 impl<'a> Parser<'a> {
     /// Parses template arguments. If they are those of an encoding, template parameters refer to them from now on.
@@ -38,7 +40,7 @@ impl<'a> Parser<'a> {
             other => other.clone(),
         };
         let parameter = self.add(parameter);
-        self.arguments[0].push(parameter);
+        self.arguments.first_mut()?.push(parameter);
         Some(argument)
     }
 
@@ -78,25 +80,25 @@ impl<'a> Parser<'a> {
         self.nested(|parser| match parser.take(2)? {
             "Ty" => {
                 let before = parser.text("typename ");
-                Some(parser.declaration(before, 0, names))
+                Some(parser.declaration(before, TYPE_PARAMETER, names))
             }
             "Tk" => {
                 let concept = parser.name(&mut NameState::default())?;
                 let parts = vec![Part::Node(concept), Part::Text(" ")];
                 let before = parser.sequence(Precedence::Primary, parts);
-                Some(parser.declaration(before, 0, names))
+                Some(parser.declaration(before, TYPE_PARAMETER, names))
             }
             "Tn" => {
                 let id = parser.parse_type()?;
                 let before = parser.sequence(Precedence::Primary, vec![Part::Node(id), Part::Text(" ")]);
-                Some(parser.declaration(before, 1, names))
+                Some(parser.declaration(before, VALUE_PARAMETER, names))
             }
             "Tt" => {
                 let parameters = parser.scoped_declarations()?;
                 let angles = Part::Angles(vec![Part::List(parameters)]);
                 let parts = vec![Part::Text("template"), angles, Part::Text(" typename ")];
                 let before = parser.sequence(Precedence::Primary, parts);
-                Some(parser.declaration(before, 2, names))
+                Some(parser.declaration(before, TEMPLATE_PARAMETER, names))
             }
             "Tp" => {
                 let declared = parser.parameter_declaration(names)?;
@@ -118,9 +120,11 @@ impl<'a> Parser<'a> {
         Some(parameters)
     }
 
-    fn declaration(&mut self, before: NodeId, kind: usize, names: &mut Vec<NodeId>) -> NodeId {
-        let name = self.add(Node::Synthetic(SYNTHETIC_NAMES[kind], self.synthetic[kind]));
-        self.synthetic[kind] += 1;
+    fn declaration(&mut self, before: NodeId, prefix: &'static str, names: &mut Vec<NodeId>) -> NodeId {
+        let count = self.synthetic.entry(prefix).or_default();
+        let number = *count;
+        *count = number.saturating_add(1);
+        let name = self.add(Node::Synthetic(prefix, number));
         names.push(name);
         self.add(Node::Declaration(before, name))
     }
@@ -148,8 +152,7 @@ impl<'a> Parser<'a> {
 
     /// Parses the signature of a lambda up to its `E`: template parameters, parameters and constraints.
     pub fn lambda_declarator(&mut self) -> Option<Vec<Part<'a>>> {
-        let outer = (self.lambda_level.replace(self.arguments.len()), self.synthetic);
-        self.synthetic = [0; 3];
+        let outer = (self.lambda_level.replace(self.arguments.len()), std::mem::take(&mut self.synthetic));
         let (levels, mut names, mut declarations, mut parts) =
             (self.arguments.len(), Vec::new(), Vec::new(), Vec::new());
         while self.declares_parameter() {

@@ -200,6 +200,11 @@ pub fn record_memory(size: usize, texts: impl IntoIterator<Item = usize>) -> u64
     texts.into_iter().map(text_memory).fold(size as u64, u64::saturating_add)
 }
 
+/// Returns the offsets of the `count` entries of a table at `table`, of `size` bytes each. Readers check them against a view.
+pub(crate) fn entry_offsets(table: u64, count: u64, size: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |index| table.saturating_add(index.saturating_mul(size)))
+}
+
 /// Returns the bytes of memory for keeping a text of this length: the text itself, and its copies in a report, escaped and
 /// laid out.
 pub fn text_memory(length: usize) -> u64 {

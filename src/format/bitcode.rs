@@ -14,6 +14,9 @@ pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
 /// First bytes of a stream in a wrapper.
 pub const WRAPPER_MAGIC: [u8; 4] = [0xde, 0xc0, 0x17, 0x0b];
 
+/// Size of the magic in bits.
+const MAGIC_BITS: u64 = MAGIC.len() as u64 * 8;
+
 /// Fields of the wrapper: offset and size of the stream.
 const WRAPPER_OFFSET: u64 = 8;
 const WRAPPER_SIZE: u64 = 12;
@@ -60,20 +63,19 @@ fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
 /// are not a block end the stream.
 pub fn check(view: View<'_>) -> Result<(), Malformed> {
     let stream = stream(view)?;
-    let Some(data) = stream.data().strip_prefix(&MAGIC) else { return Ok(()) };
-    let mut bits = Bits { data, at: 0, fields_left: u32::MAX };
+    let Some(mut bits) = Bits::after_magic(stream.data(), u32::MAX) else { return Ok(()) };
     let (mut has_module, mut needs_strings) = (false, false);
     while bits.fixed(OUTER_WIDTH) == Some(ENTER_SUBBLOCK) {
-        let start = MAGIC.len() as u64 + bits.at / 8;
+        let start = bits.at / 8;
         let Some(block) = bits.enter_block() else {
             return Err(stream.malformed("bitcode block", start, Cause::EndsInside));
         };
-        let needed = block.words * 4;
-        let available = data.len() as u64 - bits.at / 8;
+        let needed = block.words.saturating_mul(4);
+        let available = stream.size().saturating_sub(bits.at / 8);
         if needed > available {
             return Err(stream.malformed("bitcode block", start, Cause::Truncated { needed, available }));
         }
-        let after = bits.at + needed * 8;
+        let after = bits.at.saturating_add(needed.saturating_mul(8));
         if block.id == MODULE_BLOCK {
             has_module = true;
             needs_strings = bits.module_version(block.width).is_some_and(|version| version >= STRTAB_VERSION);
@@ -90,8 +92,7 @@ pub fn check(view: View<'_>) -> Result<(), Malformed> {
 
 /// Returns the triple of the first module; `None` if it has none, and for a damaged stream.
 pub fn triple(view: View<'_>) -> Option<String> {
-    let data = stream(view).ok()?.data().strip_prefix(&MAGIC)?;
-    let mut bits = Bits { data, at: 0, fields_left: MAX_FIELDS };
+    let mut bits = Bits::after_magic(stream(view).ok()?.data(), MAX_FIELDS)?;
     loop {
         if bits.fixed(OUTER_WIDTH)? != ENTER_SUBBLOCK {
             return None;
@@ -116,11 +117,17 @@ struct Block {
 /// A reader of bits, from the lowest of each byte on.
 struct Bits<'data> {
     data: &'data [u8],
+    /// Position in bits.
     at: u64,
     fields_left: u32,
 }
 
-impl Bits<'_> {
+impl<'data> Bits<'data> {
+    /// Creates a reader of a stream; `None` where it does not begin with the magic.
+    fn after_magic(data: &'data [u8], fields_left: u32) -> Option<Self> {
+        data.starts_with(&MAGIC).then_some(Bits { data, at: MAGIC_BITS, fields_left })
+    }
+
     /// Reads the version of the module, whose record is the first in its block.
     fn module_version(&mut self, width: u32) -> Option<u64> {
         let is_version = self.fixed(width)? == UNABBREV_RECORD && self.variable(VBR)? == VERSION;
@@ -173,15 +180,16 @@ impl Bits<'_> {
 
     /// Reads an integer in groups of `width` bits, the highest of which states that another follows.
     fn variable(&mut self, width: u32) -> Option<u64> {
-        let (mut value, mut shift) = (0, 0);
+        let group_width = width.checked_sub(1)?;
+        let more = 1 << group_width;
+        let (mut value, mut shift) = (0, 0_u32);
         loop {
             let group = self.fixed(width)?;
-            let more = 1 << (width - 1);
-            value |= (group & (more - 1)).checked_shl(shift)?;
+            value |= (group & !more).checked_shl(shift)?;
             if group & more == 0 {
                 return Some(value);
             }
-            shift += width - 1;
+            shift = shift.checked_add(group_width)?;
         }
     }
 
@@ -191,12 +199,11 @@ impl Bits<'_> {
         if !(1..=32).contains(&width) {
             return None;
         }
-        let first = usize::try_from(self.at / 8).ok()?;
-        let shift = (self.at % 8) as u32;
-        let bytes = self.data.get(first..first + (shift + width).div_ceil(8) as usize)?;
+        let (start, end) = (self.at, self.at.checked_add(width.into())?);
+        let bytes = self.data.get(usize::try_from(start / 8).ok()?..usize::try_from(end.div_ceil(8)).ok()?)?;
         let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        self.at += u64::from(width);
-        Some(value >> shift & ((1 << width) - 1))
+        self.at = end;
+        Some(value >> (start % 8) & !(u64::MAX << width))
     }
 }
 

@@ -111,14 +111,14 @@ impl<'data> BundleReader<'data> {
         visit: &mut dyn FnMut(BundleFile<'data>) -> Result<(), E>,
     ) -> Result<usize, E> {
         let mut reader = self;
-        for count in 0.. {
+        for count in 1.. {
             let Some(bundle) = reader.read().map_err(fail)? else {
-                return if count == 0 { Ok(0) } else { Err(fail(BundleFileError::NotABundle)) };
+                return if count == 1 { Ok(0) } else { Err(fail(BundleFileError::NotABundle)) };
             };
             let next_at = bundle.next_at;
             visit(bundle)?;
-            let Some(offset) = next_at else { return Ok(count + 1) };
-            reader.view = reader.view.from(offset - reader.view.start());
+            let Some(offset) = next_at else { return Ok(count) };
+            reader.view = reader.view.from(offset.saturating_sub(reader.view.start()));
         }
         unreachable!("files end")
     }
@@ -193,12 +193,16 @@ impl<'data> BundleReader<'data> {
         let Some((input, start)) = in_file else { return Ok(text::marks(view.data())) };
         let finder = memmem::Finder::new(text::MARK);
         let mut marks = Vec::new();
-        input.blocks(start..start + view.size(), text::MARK.len() - 1, |offset, block| {
-            marks.extend(finder.find_iter(block).map(|at| offset + at as u64 - start));
+        input.blocks(start..start.saturating_add(view.size()), OVERLAP, |offset, block| {
+            let block_at = offset.saturating_sub(start);
+            marks.extend(finder.find_iter(block).map(|at| block_at.saturating_add(at as u64)));
         })?;
         Ok(marks)
     }
 }
+
+/// Overlap of the blocks in which marks are searched, in bytes.
+const OVERLAP: usize = text::MARK.len() - 1;
 
 /// Reads the entries of a compressed binary bundle, decompressing only its start.
 fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<FileEntry<'data>>, Malformed> {
@@ -213,7 +217,7 @@ fn index<'data>(ccob: &Ccob<'data>) -> Result<Vec<FileEntry<'data>>, Malformed> 
                     .collect());
             }
             // The index continues.
-            Err(_) if start.len() == size && (size as u64) < ccob.full_size => size *= 16,
+            Err(_) if start.len() == size && (size as u64) < ccob.full_size => size = size.saturating_mul(16),
             Err(error) => return Err(Malformed { offset: ccob.stored.start(), ..error }),
         }
     }
@@ -226,7 +230,8 @@ const FIRST_START: usize = 16 << 10;
 fn object(view: View<'_>) -> Result<Option<Vec<FileEntry<'_>>>, Malformed> {
     let mut entries = Vec::new();
     for section in rewrite::sections_named(view, MAGIC)? {
-        let id = String::from_utf8_lossy(&section.name[MAGIC.len()..]).into_owned();
+        let id = section.name.strip_prefix(MAGIC).unwrap_or_default();
+        let id = String::from_utf8_lossy(id).into_owned();
         let is_host = section.content.data() == HOST_CONTENT;
         let location = if is_host { Location::HostObject(view) } else { Location::InFile(section.content) };
         entries.push(FileEntry { id, location });

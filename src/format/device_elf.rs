@@ -7,7 +7,7 @@ use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-use crate::bytes::{Resource, View};
+use crate::bytes::{Resource, View, entry_offsets};
 use crate::error::{Cause, Malformed};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
@@ -112,10 +112,13 @@ const SH_OFFSET: u64 = 24;
 /// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
-    let part_end = |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset + size);
+    let part_end =
+        |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset.saturating_add(size));
     let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
-    let segments_end = |count: u64| part_end("ELF program header offset", E_PHOFF, phoff, count * SEGMENT_HEADER_SIZE);
-    let sections_end = |count: u64| part_end("ELF section header offset", E_SHOFF, shoff, count * SECTION_HEADER_SIZE);
+    let segments_end =
+        |count: u64| part_end("ELF program header offset", E_PHOFF, phoff, count.saturating_mul(SEGMENT_HEADER_SIZE));
+    let sections_end =
+        |count: u64| part_end("ELF section header offset", E_SHOFF, shoff, count.saturating_mul(SECTION_HEADER_SIZE));
     // A table at offset 0 does not exist. A count that is too large for the header is in section 0, which exists
     // whatever the header states; the header's number is then the minimum.
     let least = |offset: u64, count: u16| if offset == 0 { 0 } else { u64::from(count) };
@@ -126,20 +129,16 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     let segments = segments.map_err(|error| malformed("ELF program header offset", E_PHOFF, error))?;
     let sections = header.section_headers(endian, view.data());
     let sections = sections.map_err(|error| malformed("ELF section header offset", E_SHOFF, error))?;
-    view.charge("ELF section header offset", Resource::Work, (segments.len() + sections.len()) as u64)?;
-    let mut ends = vec![
-        HEADER_SIZE,
-        segments_end(segments.len() as u64)?,
-        sections_end(least_sections.max(sections.len() as u64))?,
-    ];
-    for (index, segment) in segments.iter().enumerate() {
+    let (segments_count, sections_count) = (segments.len() as u64, sections.len() as u64);
+    view.charge("ELF section header offset", Resource::Work, segments_count.saturating_add(sections_count))?;
+    let mut ends = vec![HEADER_SIZE, segments_end(segments_count)?, sections_end(least_sections.max(sections_count))?];
+    for (segment, at) in segments.iter().zip(entry_offsets(phoff, segments_count, SEGMENT_HEADER_SIZE)) {
         let (offset, size) = segment.file_range(endian);
-        let at = phoff + index as u64 * SEGMENT_HEADER_SIZE + P_OFFSET;
-        ends.push(part_end("ELF segment offset", at, offset, size)?);
+        ends.push(part_end("ELF segment offset", at.saturating_add(P_OFFSET), offset, size)?);
     }
-    for (index, section) in sections.iter().enumerate() {
+    for (section, at) in sections.iter().zip(entry_offsets(shoff, sections_count, SECTION_HEADER_SIZE)) {
         if has_stored_bytes(header.e_machine(endian), section.sh_type(endian)) {
-            let at = shoff + index as u64 * SECTION_HEADER_SIZE + SH_OFFSET;
+            let at = at.saturating_add(SH_OFFSET);
             let (offset, size) = (section.sh_offset(endian), section.sh_size(endian));
             ends.push(part_end("ELF section offset", at, offset, size)?);
         }

@@ -36,16 +36,16 @@ impl<'data> GroupCache<'data> {
         if image.part.is_none() {
             self.stream = None;
             image.decompress_into(&mut self.full)?;
-            return Ok(Cow::Borrowed(&self.full[image.own_range(&self.full)?]));
+            return Ok(Cow::Borrowed(image.own_bytes(&self.full)?));
         }
         // No two streams of a container begin at one offset.
         if self.stream.is_none_or(|view| (view.start(), view.size()) != (image.view.start(), image.view.size())) {
             self.stream = None;
             image.decompress_into(&mut self.full)?;
             self.stream = Some(image.view);
-            self.decompressions += 1;
+            self.decompressions = self.decompressions.saturating_add(1);
         }
-        Ok(Cow::Borrowed(&self.full[image.own_range(&self.full)?]))
+        Ok(Cow::Borrowed(image.own_bytes(&self.full)?))
     }
 }
 

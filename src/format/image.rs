@@ -97,8 +97,12 @@ impl<'data> ImageView<'data> {
         codec::decompress_into(full, self.codec.unwrap_or(Codec::None), self.view, whole)
     }
 
-    /// Returns the range of the image in these bytes.
-    pub(super) fn own_range(&self, full: &[u8]) -> Result<Range<usize>, Malformed> {
+    /// Returns the bytes of the image in decompressed bytes.
+    pub(super) fn own_bytes<'a>(&self, full: &'a [u8]) -> Result<&'a [u8], Malformed> {
+        self.own_range(full).map(|range| full.get(range).expect("a range of these bytes"))
+    }
+
+    fn own_range(&self, full: &[u8]) -> Result<Range<usize>, Malformed> {
         let offset = self.part.map_or(0, |part| part.offset);
         image_range(self.image_kind, self.view.derived(full), offset, self.full_size.unwrap_or_default())
             .map_err(|error| self.view.malformed(error.field, 0, error.cause))
@@ -114,10 +118,10 @@ pub fn image_range(kind: ImageKind, stream: View<'_>, offset: u64, size: u64) ->
         // The headers of a truncated file state more than there is.
         _ => DeviceImage::identify(own).own_size.unwrap_or(size).min(size),
     };
-    Ok(offset as usize..(offset + own_size) as usize)
+    Ok(offset as usize..offset.saturating_add(own_size) as usize)
 }
 
 /// Returns the number of bytes before the NULs at the end.
 pub fn without_nul(text: &[u8]) -> u64 {
-    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
+    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| (last as u64).saturating_add(1))
 }

@@ -4,7 +4,7 @@
 //! little-endian. Source: NVIDIA publishes nothing. Derived from the output of nvcc 13.5 and of NVRTC 12.8 and 13.5 for
 //! twelve architectures. [`super::cuda_fatbin`] describes entries of fat binaries that hold such files.
 
-use crate::bytes::View;
+use crate::bytes::{View, entry_offsets};
 use crate::target::nvptx::{Arch, Suffix};
 
 /// First bytes of a file.
@@ -12,6 +12,9 @@ pub const MAGIC: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
 
 /// +12: offset of the properties, pairs of a number and a value of 16 bits each.
 const PROPERTIES_OFFSET: u64 = 12;
+
+/// Size of a property in bytes.
+const PROPERTY_SIZE: u64 = 4;
 
 /// +16: offset of a word that depends on the code alone, and that fatbinary copies into the entry of a scrambled file.
 const WORD_OFFSET: u64 = 16;
@@ -50,8 +53,9 @@ impl LtoIr {
 fn arch(view: View<'_>) -> Option<Arch> {
     let start = u64::from(view.u16("LTO-IR properties offset", PROPERTIES_OFFSET).ok()?);
     let (mut number, mut suffix) = (None, None);
-    for at in (0..MAX_PROPERTIES).map(|index| start + index * 4) {
-        match (view.u16("LTO-IR property", at).ok()?, view.u16("LTO-IR property", at + 2).ok()?) {
+    for at in entry_offsets(start, MAX_PROPERTIES, PROPERTY_SIZE) {
+        let property = view.from(at);
+        match (property.u16("LTO-IR property", 0).ok()?, property.u16("LTO-IR property", 2).ok()?) {
             (END, _) => return Some(Arch { number: number?, suffix }),
             (ARCH, value) if value % 10 == 0 => number = Some(u32::from(value) / 10).filter(|&number| number != 0),
             (SPECIFIC, 1) => suffix = Some(Suffix::Specific),

@@ -4,6 +4,8 @@
 //! and each reader can be tested and fuzzed alone. Adding a format takes a directory of its own and a variant of
 //! [`ContainerType`], whose descriptor asks for everything else.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 pub(crate) mod bitcode;
 pub mod bundle;
 #[cfg_attr(not(feature = "files"), allow(dead_code, reason = "bundle files are read by operations on files"))]

@@ -1,6 +1,8 @@
 //! The structure of PTX text: blocks, strings, comments and statements. Source: NVIDIA, PTX ISA, sections Syntax and
 //! Directives.
 
+use memchr::memmem;
+
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
@@ -26,63 +28,71 @@ pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
 /// Returns the end of the last statement, 0 where the text has none.
 fn last_statement(view: View<'_>) -> Result<usize, Malformed> {
     let text = view.data();
-    let open = |field, at: usize| view.malformed(field, at as u64, Cause::EndsInside);
-    let (mut depth, mut block_start, mut end, mut at) = (0_usize, 0, 0, 0);
-    while let Some(next) = text[at..].iter().position(|byte| b"\"/{};".contains(byte)) {
-        let found = at + next;
-        at = found + 1;
-        match (text[found], text.get(at)) {
-            (b'"', _) => at = skip(text, at, b"\"").ok_or_else(|| open("PTX string", found))?,
-            (b'/', Some(b'*')) => at = skip(text, at + 1, b"*/").ok_or_else(|| open("PTX comment", found))?,
-            (b'/', Some(b'/')) => at = skip(text, at, b"\n").unwrap_or(text.len()),
-            (b'{', _) => {
-                block_start = if depth == 0 { found } else { block_start };
-                depth += 1;
+    let offset = |rest: &[u8]| text.len().saturating_sub(rest.len());
+    let open = |field, rest: &[u8]| view.malformed(field, offset(rest) as u64, Cause::EndsInside);
+    let (mut depth, mut block, mut after_statement, mut rest) = (0_usize, text, text, text);
+    while let Some(token) = from_first(rest, |byte| b"\"/{};".contains(byte)) {
+        match token {
+            [b'"', after @ ..] => rest = after_first(after, b"\"").ok_or_else(|| open("PTX string", token))?,
+            [b'/', b'*', after @ ..] => rest = after_first(after, b"*/").ok_or_else(|| open("PTX comment", token))?,
+            [b'/', b'/', after @ ..] => rest = after_first(after, b"\n").unwrap_or_default(),
+            [b'{', after @ ..] => {
+                block = if depth == 0 { token } else { block };
+                depth = depth.saturating_add(1);
+                rest = after;
             }
-            (b'}', _) => depth = depth.saturating_sub(1),
-            _ => {}
+            [b'}', after @ ..] => {
+                depth = depth.saturating_sub(1);
+                rest = after;
+            }
+            [_, after @ ..] => rest = after,
+            [] => break,
         }
-        if depth == 0 && b"};".contains(&text[found]) {
-            end = at;
+        if depth == 0 && matches!(token, [b'}' | b';', ..]) {
+            after_statement = rest;
         }
     }
     if depth > 0 {
-        return Err(open("PTX block", block_start));
+        return Err(open("PTX block", block));
     }
-    match unfinished_statement(text, end) {
-        Some(start) => Err(open("PTX statement", start)),
-        None => Ok(end),
+    match unfinished_statement(after_statement) {
+        Some(statement) => Err(open("PTX statement", statement)),
+        None => Ok(offset(after_statement)),
     }
 }
 
-/// Returns the position after the first occurrence of `pattern`.
-fn skip(text: &[u8], at: usize, pattern: &[u8]) -> Option<usize> {
-    let found = text.get(at..)?.windows(pattern.len()).position(|window| window == pattern)?;
-    Some(at + found + pattern.len())
+/// Returns the rest of a text from the first byte of a kind on.
+fn from_first(text: &[u8], is_wanted: impl Fn(&u8) -> bool) -> Option<&[u8]> {
+    text.get(text.iter().position(is_wanted)?..)
 }
 
-/// Returns the start of a statement without its end after the last statement. Line directives have no end.
-fn unfinished_statement(text: &[u8], mut at: usize) -> Option<usize> {
+/// Returns the rest of a text after the first occurrence of `pattern`.
+fn after_first<'text>(text: &'text [u8], pattern: &[u8]) -> Option<&'text [u8]> {
+    text.get(memmem::find(text, pattern)?..)?.strip_prefix(pattern)
+}
+
+/// Returns the rest of a text from a statement without its end on. Line directives have no end.
+fn unfinished_statement(mut rest: &[u8]) -> Option<&[u8]> {
     let mut is_in_directive = false;
-    while at < text.len() {
-        let size = match &text[at..] {
-            [b'/', b'/', ..] => skip(text, at, b"\n").map_or(text.len() - at, |end| end - at),
-            [b'/', b'*', ..] => skip(text, at + 2, b"*/").map_or(text.len() - at, |end| end - at),
-            [b'"', ..] => skip(text, at + 1, b"\"").map_or(text.len() - at, |end| end - at),
-            rest => {
+    loop {
+        rest = match rest {
+            [] => return None,
+            [b'/', b'/', after @ ..] => after_first(after, b"\n").unwrap_or_default(),
+            [b'/', b'*', after @ ..] => after_first(after, b"*/").unwrap_or_default(),
+            [b'"', after @ ..] => after_first(after, b"\"").unwrap_or_default(),
+            [_, after_byte @ ..] => {
                 let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$%.".contains(byte);
-                let word = &rest[..rest.iter().position(|byte| !is_word(byte)).unwrap_or(rest.len())];
+                let length = rest.iter().position(|byte| !is_word(byte)).unwrap_or(rest.len());
+                let (word, after_word) = rest.split_at(length);
                 is_in_directive |= LINE_DIRECTIVES.contains(&word);
                 let is_directive = word.starts_with(b".") && !LINE_DIRECTIVES.contains(&word);
                 if is_directive || !word.is_empty() && !is_in_directive {
-                    return Some(at);
+                    return Some(rest);
                 }
-                word.len().max(1)
+                if word.is_empty() { after_byte } else { after_word }
             }
         };
-        at += size;
     }
-    None
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
     }
 }
 
+#[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
 const fn format_count() -> usize {
     let (mut count, mut index) = (0, 0);
     while index < ContainerType::ALL.len() {
@@ -55,6 +56,7 @@ const fn format_count() -> usize {
     count
 }
 
+#[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
 const fn formats() -> [Format; format_count()] {
     let first = Format { container_type: ContainerType::OffloadBinary, magic: &[], read: offload_binary::container };
     let mut formats = [first; format_count()];

@@ -15,6 +15,7 @@ pub const MAGIC: u32 = 0x0723_0203;
 
 /// Number of words before the first instruction.
 pub const HEADER_WORDS: usize = 5;
+const HEADER_SIZE: u64 = HEADER_WORDS as u64 * 4;
 
 const OP_MEMORY_MODEL: u16 = 14;
 const OP_ENTRY_POINT: u16 = 15;
@@ -61,43 +62,30 @@ fn word(bytes: [u8; 4], is_swapped: bool) -> u32 {
 /// Returns the instructions of a module. An incomplete one is an error and the last item.
 pub fn instructions<'data>(view: View<'data>) -> impl Iterator<Item = Result<Instruction<'data>, Malformed>> {
     let is_swapped = view.u32("SPIR-V magic", 0).is_ok_and(|magic| magic != MAGIC);
-    let (words, rest) = view.data().as_chunks::<4>();
-    let mut next = Some(HEADER_WORDS);
+    let (words, incomplete_word) = view.data().as_chunks::<4>();
+    let mut next = Some(words.get(HEADER_WORDS..).ok_or_else(|| {
+        let cause = Cause::Truncated { needed: HEADER_SIZE, available: view.size() };
+        view.malformed("SPIR-V header", 0, cause)
+    }));
     std::iter::from_fn(move || {
-        let at = next?;
-        let instruction = match words.get(at..) {
-            Some([]) if rest.is_empty() => return None,
-            Some([first, after @ ..]) => instruction(view, at, word(*first, is_swapped), after, is_swapped),
-            Some([]) => {
-                let cause = Cause::Truncated { needed: 4, available: rest.len() as u64 };
-                Err(view.malformed("SPIR-V word", at as u64 * 4, cause))
-            }
-            None => {
-                let cause = Cause::Truncated { needed: HEADER_WORDS as u64 * 4, available: view.size() };
-                Err(view.malformed("SPIR-V header", 0, cause))
-            }
+        let rest = match next.take()? {
+            Ok(rest) => rest,
+            Err(error) => return Some(Err(error)),
         };
-        next = instruction.as_ref().ok().map(|it| at + 1 + it.operands.len());
-        Some(instruction)
+        let offset = size_of_val(words).saturating_sub(size_of_val(rest)) as u64;
+        let Some((first, after)) = rest.split_first() else {
+            let cause = Cause::Truncated { needed: 4, available: incomplete_word.len() as u64 };
+            return (!incomplete_word.is_empty()).then(|| Err(view.malformed("SPIR-V word", offset, cause)));
+        };
+        let first = word(*first, is_swapped);
+        let (size, opcode) = ((first >> 16) as usize, first as u16);
+        let Some((operands, rest)) = size.checked_sub(1).and_then(|count| after.split_at_checked(count)) else {
+            let cause = Cause::OutOfBounds { offset: 0, size: size as u64, limit: rest.len() as u64 };
+            return Some(Err(view.malformed("SPIR-V instruction's words", offset, cause)));
+        };
+        next = Some(Ok(rest));
+        Some(Ok(Instruction { opcode, offset, operands, is_swapped }))
     })
-}
-
-/// Returns the instruction whose first word, the word `at` of the module, is `first`.
-fn instruction<'data>(
-    view: View<'data>,
-    at: usize,
-    first: u32,
-    after: &'data [[u8; 4]],
-    is_swapped: bool,
-) -> Result<Instruction<'data>, Malformed> {
-    let (size, opcode, offset) = ((first >> 16) as usize, first as u16, at as u64 * 4);
-    match size.checked_sub(1).and_then(|count| after.get(..count)) {
-        Some(operands) => Ok(Instruction { opcode, offset, operands, is_swapped }),
-        None => {
-            let cause = Cause::OutOfBounds { offset: 0, size: size as u64, limit: after.len() as u64 + 1 };
-            Err(view.malformed("SPIR-V instruction's words", offset, cause))
-        }
-    }
 }
 
 /// Returns the triple of a module; `None` if it is not for compute, has logical addresses or is damaged.

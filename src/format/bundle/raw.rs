@@ -5,6 +5,12 @@ use crate::error::Malformed;
 
 pub use crate::format::container_type::BUNDLE_MAGIC as MAGIC;
 
+/// The magic as text.
+pub const MAGIC_TEXT: &str = match str::from_utf8(MAGIC) {
+    Ok(text) => text,
+    Err(_) => panic!("the magic is ASCII"),
+};
+
 /// Offset of the number of entries; the entries follow it.
 pub const COUNT_OFFSET: u64 = MAGIC.len() as u64;
 
@@ -25,12 +31,15 @@ pub struct EntryHeader {
 impl EntryHeader {
     pub const SIZE: u64 = 24;
 
-    /// Reads the header at `at`.
-    pub fn read(view: View, at: u64) -> Result<Self, Malformed> {
+    /// Offset of the length of the ID.
+    pub const ID_LENGTH: u64 = 16;
+
+    /// Reads the header at the start of a view.
+    pub fn read(view: View) -> Result<Self, Malformed> {
         Ok(EntryHeader {
-            offset: view.u64("bundle entry offset", at)?,
-            size: view.u64("bundle entry size", at + 8)?,
-            id_length: view.u64("bundle entry id length", at + 16)?,
+            offset: view.u64("bundle entry offset", 0)?,
+            size: view.u64("bundle entry size", 8)?,
+            id_length: view.u64("bundle entry id length", Self::ID_LENGTH)?,
         })
     }
 
@@ -46,5 +55,5 @@ pub const HOST_CONTENT: &[u8] = b"\0";
 
 /// Returns the name of the section for an ID.
 pub fn section_name(id: &str) -> String {
-    format!("{}{id}", std::str::from_utf8(MAGIC).expect("it is ASCII"))
+    format!("{MAGIC_TEXT}{id}")
 }

@@ -58,7 +58,7 @@ impl<'data> Bundle<'data> {
         let index = BundleIndex::read(view, view.size())?;
         let mut entries = Vec::new();
         for BundleIndexEntry { text, id, range, stated_at } in index.entries {
-            let size = range.end - range.start;
+            let size = range.end.saturating_sub(range.start);
             let code_object = view.part("bundle entry offset", stated_at, range.start, size)?;
             entries.push(BundleEntry { text, id, code_object });
         }
@@ -85,9 +85,10 @@ impl<'data> BundleIndex<'data> {
         let mut entries = Vec::new();
         let mut at = ENTRIES_OFFSET;
         for _ in 0..count {
-            let EntryHeader { offset, size, id_length } = EntryHeader::read(start, at)?;
-            let id_at = at + EntryHeader::SIZE;
-            let text = start.string("bundle entry id length", id_at - 8, id_at, id_length)?;
+            let EntryHeader { offset, size, id_length } = EntryHeader::read(start.from(at))?;
+            let id_at = at.saturating_add(EntryHeader::SIZE);
+            let length_at = at.saturating_add(EntryHeader::ID_LENGTH);
+            let text = start.string("bundle entry id length", length_at, id_at, id_length)?;
             let id = BundleEntryId::parse(text).ok_or_else(|| {
                 start.malformed("bundle entry id", id_at, Cause::BundleEntryId { id: text.to_owned() })
             })?;
@@ -96,7 +97,7 @@ impl<'data> BundleIndex<'data> {
                 return Err(start.malformed("bundle entry offset", at, cause));
             };
             entries.push(BundleIndexEntry { text, id, range: offset..end, stated_at: at });
-            at = id_at + id_length;
+            at = id_at.saturating_add(id_length);
         }
         check_overlaps(start, &entries, at)?;
         let end = entries.iter().map(|entry| entry.range.end).max();

@@ -19,7 +19,7 @@
 
 use memchr::memmem;
 
-use super::raw::MAGIC;
+use super::raw::{MAGIC, MAGIC_TEXT};
 use super::read::BundleEntry;
 use crate::bytes::View;
 use crate::content::Content;
@@ -37,12 +37,11 @@ const LONGEST_LINE: usize = 4096;
 
 /// Writes a text bundle of these IDs and files, whose bytes are borrowed.
 pub fn write<'data>(entries: &[(&str, &'data [u8])], comment: &str) -> Content<'data> {
-    let magic = std::str::from_utf8(MAGIC).expect("it is ASCII");
     let mut content = Content::new();
     for (id, text) in entries {
-        content.push(format!("\n{comment} {magic}{START}{id}\n").into_bytes());
+        content.push(format!("\n{comment} {MAGIC_TEXT}{START}{id}\n").into_bytes());
         content.push(*text);
-        content.push(format!("\n{comment} {magic}{END}{id}\n").into_bytes());
+        content.push(format!("\n{comment} {MAGIC_TEXT}{END}{id}\n").into_bytes());
     }
     content
 }
@@ -124,7 +123,7 @@ fn entry<'data>(
     let id = BundleEntryId::parse(marker.id).ok_or_else(|| {
         view.malformed("bundle entry id", marker.id_at, Cause::BundleEntryId { id: marker.id.to_owned() })
     })?;
-    let code_object = view.part("text bundle", marker.start, start, end - start)?;
+    let code_object = view.part("text bundle", marker.start, start, end.saturating_sub(start))?;
     Ok(BundleEntry { text: marker.id, id, code_object })
 }
 
@@ -132,34 +131,49 @@ impl<'data> Marker<'data> {
     /// Reads the line around a mark; `None` where it does not separate files.
     fn read(view: View<'data>, mark: u64, comments: &[&str]) -> Option<Self> {
         let data = view.data();
-        let before = data.get(..usize::try_from(mark).ok()?).filter(|_| view.from(mark).starts_with(MARK))?;
-        let comment = comments.iter().find(|comment| {
-            let line = before.strip_suffix(b" ").and_then(|line| line.strip_suffix(comment.as_bytes()));
-            line.is_some_and(|line| line.is_empty() || line.ends_with(b"\n"))
-        })?;
-        let comment_at = mark - 1 - comment.len() as u64;
-        let rest = view.from(comment_at).data();
-        let line = rest[..rest.len().min(LONGEST_LINE)].split(|&byte| byte == b'\n').next()?;
+        let (before, marked) = data.split_at_checked(usize::try_from(mark).ok()?)?;
+        if !marked.starts_with(MARK) {
+            return None;
+        }
+        let (before_line, comment) = split_comment(before, comments)?;
+        let line_at = before_line.len();
+        let rest = data.get(line_at..)?;
+        let line = rest.get(..LONGEST_LINE).unwrap_or(rest).split(|&byte| byte == b'\n').next()?;
         if line.len() == LONGEST_LINE {
             return None;
         }
-        let text = std::str::from_utf8(line).ok()?;
-        let rest_of_line = &text[comment.len() + 1 + MAGIC.len()..];
-        let (is_start, id) = match (rest_of_line.strip_prefix(START), rest_of_line.strip_prefix(END)) {
+        let (comment, marker) = str::from_utf8(line).ok()?.split_at_checked(comment.len())?;
+        let marker = marker.strip_prefix(' ')?.strip_prefix(MAGIC_TEXT)?;
+        let (is_start, id) = match (marker.strip_prefix(START), marker.strip_prefix(END)) {
             (Some(id), _) => (true, id),
             (_, Some(id)) => (false, id),
             _ => return None,
         };
         let is_windows = id.ends_with('\r');
-        let id_at = comment_at + (text.len() - id.len()) as u64;
         // Include the newline before the line, which is absent at the start of the file.
-        let start = match &data[..comment_at as usize] {
-            [.., b'\r', b'\n'] if is_windows => comment_at - 2,
-            [.., b'\n'] => comment_at - 1,
-            _ => comment_at,
+        let file = match before_line {
+            [file @ .., b'\r', b'\n'] if is_windows => file,
+            [file @ .., b'\n'] => file,
+            _ => before_line,
         };
-        let end = (comment_at + line.len() as u64 + 1).min(view.size());
-        let (comment, id) = (&text[..comment.len()], id.trim_end_matches('\r'));
-        Some(Marker { comment, is_start, id, id_at, start, end, line: comment_at })
+        let line_end = line_at.saturating_add(line.len());
+        Some(Marker {
+            comment,
+            is_start,
+            id: id.trim_end_matches('\r'),
+            id_at: line_end.saturating_sub(id.len()) as u64,
+            start: file.len() as u64,
+            end: line_end.saturating_add(1).min(data.len()) as u64,
+            line: line_at as u64,
+        })
     }
+}
+
+/// Splits the comment that begins the line of a mark off the bytes before the mark.
+fn split_comment<'data, 'a>(before_mark: &'data [u8], comments: &[&'a str]) -> Option<(&'data [u8], &'a str)> {
+    let before_mark = before_mark.strip_suffix(b" ")?;
+    comments.iter().find_map(|&comment| {
+        let before_line = before_mark.strip_suffix(comment.as_bytes())?;
+        (before_line.is_empty() || before_line.ends_with(b"\n")).then_some((before_line, comment))
+    })
 }

@@ -59,7 +59,11 @@ impl Version {
 
     /// Returns the size of the header in bytes.
     pub fn header_size(self) -> u64 {
-        self.hash_offset() + 8
+        match self {
+            Version::One => 20,
+            Version::Two => 24,
+            Version::Three => 32,
+        }
     }
 
     /// Returns the largest size that the fields can state.
@@ -129,7 +133,7 @@ impl Header {
         for size in self.total_size.into_iter().chain([self.full_size]) {
             assert!(size <= self.version.largest_size(), "{size} bytes in version {:?}", self.version);
             let width = if self.version == Version::Three { 8 } else { 4 };
-            bytes.extend(&size.to_le_bytes()[..width]);
+            bytes.extend(size.to_le_bytes().into_iter().take(width));
         }
         bytes.extend(self.hash.to_le_bytes());
         bytes

@@ -51,7 +51,7 @@ impl<'data> Ccob<'data> {
         codec::check_start(header.codec, stream)?;
         let total_size = match header.total_size {
             Some(size) => size,
-            None => header_size + codec::stream_size(header.codec, stream, header.full_size)?,
+            None => codec::stream_size(header.codec, stream, header.full_size)?.saturating_add(header_size),
         };
         let whole = view.part("compressed bundle total size", TOTAL_SIZE_OFFSET, 0, total_size)?;
         if total_size <= header_size {
@@ -62,7 +62,7 @@ impl<'data> Ccob<'data> {
             version: header.version,
             codec: header.codec,
             full_size: header.full_size,
-            hash: StoredHash { value: header.hash, offset: view.start() + header.version.hash_offset() },
+            hash: StoredHash { value: header.hash, offset: view.start().saturating_add(header.version.hash_offset()) },
             stored: whole.from(header_size),
             view: whole,
         })

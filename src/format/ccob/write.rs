@@ -56,7 +56,7 @@ pub fn compress(
         result.map(|_| hash)
     })?;
     let stored_size = to.size();
-    let total_size = fits(version.header_size() + stored_size)?;
+    let total_size = fits(version.header_size().saturating_add(stored_size))?;
     let total_size = (version != Version::One).then_some(total_size);
     let header = Header { version, codec: how.codec, total_size, full_size, hash }.to_bytes();
     Ok(CcobOutput { header, stored_size, hash })

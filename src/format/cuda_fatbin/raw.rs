@@ -206,11 +206,11 @@ pub struct GroupTable {
 impl GroupTable {
     pub const SIZE: u64 = 8;
 
-    /// Reads the table at `at`.
-    pub fn read(view: View, at: u64) -> Result<Self, Malformed> {
+    /// Reads the table at the start of a view.
+    pub fn read(view: View) -> Result<Self, Malformed> {
         Ok(GroupTable {
-            count: view.u32("CUDA fatbin group count", at)?,
-            size: view.u32("CUDA fatbin group table size", at + 4)?,
+            count: view.u32("CUDA fatbin group count", 0)?,
+            size: view.u32("CUDA fatbin group table size", 4)?,
         })
     }
 }
@@ -228,11 +228,11 @@ pub struct OptionBlock {
 impl OptionBlock {
     pub const SIZE: u64 = 8;
 
-    /// Reads the block at `at`.
-    pub fn read(view: View, at: u64) -> Result<Self, Malformed> {
+    /// Reads the block at the start of a view.
+    pub fn read(view: View) -> Result<Self, Malformed> {
         Ok(OptionBlock {
-            offset: view.u32("CUDA fatbin option string offset", at)?,
-            size: view.u32("CUDA fatbin option string size", at + 4)?,
+            offset: view.u32("CUDA fatbin option string offset", 0)?,
+            size: view.u32("CUDA fatbin option string size", 4)?,
         })
     }
 

@@ -39,8 +39,7 @@ impl<'data> CudaFatbin<'data> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
         let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
-        // The sum cannot wrap: the part lies within the view.
-        let view = view.part("CUDA fatbin size", 8, 0, Header::SIZE + header.size)?;
+        let view = view.part("CUDA fatbin size", 8, 0, header.size.saturating_add(Header::SIZE))?;
         let mut entries = Vec::new();
         while rest.size() > 0 {
             let (entry, next) = FatbinEntry::read(rest)?;
@@ -69,8 +68,7 @@ impl<'data> FatbinEntry<'data> {
         }
         let prefix = view.part("CUDA fatbin entry header size", 4, 0, header_size)?;
         view.part("CUDA fatbin payload size", 8, header_size, header.stored_size)?;
-        // The sum cannot wrap: the payload lies within the view.
-        let size = header_size + header.stored_size;
+        let size = header_size.saturating_add(header.stored_size);
         let whole = view.part("CUDA fatbin payload size", 8, 0, size)?;
         let (identifier, options) = (identifier(prefix, &header)?, options(prefix, &header)?);
         let (codec, image) = (header.codec(), image(whole, &header)?);
@@ -80,7 +78,7 @@ impl<'data> FatbinEntry<'data> {
 
 /// Reads the images of a group: headers in a table, bytes in the group's decompressed payload.
 fn group<'data>(view: View<'data>, group: &FatbinEntry<'data>) -> Result<Vec<FatbinEntry<'data>>, Malformed> {
-    let table = GroupTable::read(view, EntryHeader::SIZE)?;
+    let table = GroupTable::read(view.from(EntryHeader::SIZE))?;
     let prefix = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;
     let (stated_at, size) = (EntryHeader::SIZE + 4, u64::from(table.size));
     let table_view = prefix.part("CUDA fatbin group table size", stated_at, EntryHeader::SIZE, size)?;
@@ -121,7 +119,7 @@ fn group_row<'data>(
 
 /// Returns the end of the identifier and its padding; 0 if there is none.
 fn identifier_end(header: &EntryHeader) -> u64 {
-    if header.name_offset == 0 { 0 } else { u64::from(header.name_offset) + padded_size(header.name_size) }
+    if header.name_offset == 0 { 0 } else { padded_size(header.name_size).saturating_add(header.name_offset.into()) }
 }
 
 /// Returns the end of the option block and its padding; 0 if there is none.
@@ -130,13 +128,13 @@ fn options_end(row: View<'_>, header: &EntryHeader) -> Result<u64, Malformed> {
     if at == 0 {
         return Ok(0);
     }
-    let block = OptionBlock::read(row, at)?;
-    Ok(at + OptionBlock::SIZE + padded_size(block.size))
+    let block = OptionBlock::read(row.from(at))?;
+    Ok(at.saturating_add(OptionBlock::SIZE).saturating_add(padded_size(block.size)))
 }
 
 /// Returns the number of bytes that a string of this size takes with its NUL and padding.
 fn padded_size(size: u32) -> u64 {
-    (u64::from(size) + 1).next_multiple_of(ALIGNMENT)
+    u64::from(size).saturating_add(1).next_multiple_of(ALIGNMENT)
 }
 
 fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
@@ -154,9 +152,9 @@ fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<Vi
         return Ok(None);
     }
     prefix.part("CUDA fatbin options offset", 20, at, OptionBlock::SIZE)?;
-    let block = OptionBlock::read(prefix, at)?;
+    let block = OptionBlock::read(prefix.from(at))?;
     let leading_nul = if header.kind == kind::ELF { 1 } else { 0 };
-    let (offset, size) = (u64::from(block.offset) + leading_nul, u64::from(block.size));
+    let (offset, size) = (u64::from(block.offset).saturating_add(leading_nul), u64::from(block.size));
     prefix.part("CUDA fatbin option string offset", at, offset, size).map(Some)
 }
 

@@ -90,7 +90,7 @@ impl<'data> FatbinImage<'data> {
         let mut header = Vec::new();
         EntryHeader {
             kind: self.kind,
-            header_size: u32::try_from(EntryHeader::SIZE + options.len() as u64).ok()?,
+            header_size: u32::try_from(EntryHeader::SIZE.saturating_add(options.len() as u64)).ok()?,
             stored_size: payload.size(),
             compressed_size: 0,
             options_offset: if options.is_empty() { 0 } else { EntryHeader::SIZE as u32 },

@@ -55,10 +55,9 @@ pub fn image_kind_name(value: u16) -> &'static str {
 /// Returns the value of the `image kind` field for the extension of a file, as LLVM's tools do: the text after the last
 /// dot, even where the name begins with the dot.
 pub fn image_kind_of_file(path: &Path) -> u16 {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let extension = name.iter().rposition(|&byte| byte == b'.').map(|dot| &name[dot + 1..]);
-    let named = |known: &str| extension == Some(known.as_bytes());
-    IMAGE_KINDS.iter().find(|(name, _)| named(name)).map_or(image_kind::NONE, |&(_, value)| value)
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    IMAGE_KINDS.iter().find(|(known, _)| extension == Some(known)).map_or(image_kind::NONE, |&(_, value)| value)
 }
 
 const IMAGE_KINDS: [(&str, u16); 5] = [

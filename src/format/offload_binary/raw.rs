@@ -147,16 +147,20 @@ pub struct Entry {
 impl Entry {
     pub const SIZE: u64 = 40;
 
-    /// Reads the entry at `at`.
-    pub fn read(view: View, at: u64) -> Result<Self, Malformed> {
+    /// Offsets of the fields that errors refer to.
+    pub const STRING_OFFSET: u64 = 8;
+    pub const IMAGE_OFFSET: u64 = 24;
+
+    /// Reads the entry at the start of a view.
+    pub fn read(view: View) -> Result<Self, Malformed> {
         Ok(Entry {
-            image_kind: view.u16("offload binary image kind", at)?,
-            offload_kind: view.u16("offload binary offload kind", at + 2)?,
-            flags: view.u32("offload binary flags", at + 4)?,
-            string_offset: view.u64("offload binary string offset", at + 8)?,
-            string_count: view.u64("offload binary string count", at + 16)?,
-            image_offset: view.u64("offload binary image offset", at + 24)?,
-            image_size: view.u64("offload binary image size", at + 32)?,
+            image_kind: view.u16("offload binary image kind", 0)?,
+            offload_kind: view.u16("offload binary offload kind", 2)?,
+            flags: view.u32("offload binary flags", 4)?,
+            string_offset: view.u64("offload binary string offset", Self::STRING_OFFSET)?,
+            string_count: view.u64("offload binary string count", 16)?,
+            image_offset: view.u64("offload binary image offset", Self::IMAGE_OFFSET)?,
+            image_size: view.u64("offload binary image size", 32)?,
         })
     }
 
@@ -183,14 +187,17 @@ pub struct StringEntry {
 }
 
 impl StringEntry {
-    /// Reads the entry at `at`.
-    pub fn read(version: Version, view: View, at: u64) -> Result<Self, Malformed> {
+    /// Offset of the field with the offset of the value.
+    pub const VALUE_OFFSET: u64 = 8;
+
+    /// Reads the entry at the start of a view.
+    pub fn read(version: Version, view: View) -> Result<Self, Malformed> {
         Ok(StringEntry {
-            key_offset: view.u64("offload binary key offset", at)?,
-            value_offset: view.u64("offload binary value offset", at + 8)?,
+            key_offset: view.u64("offload binary key offset", 0)?,
+            value_offset: view.u64("offload binary value offset", Self::VALUE_OFFSET)?,
             value_size: match version {
                 Version::One => None,
-                Version::Two | Version::Three => Some(view.u64("offload binary value size", at + 16)?),
+                Version::Two | Version::Three => Some(view.u64("offload binary value size", 16)?),
             },
         })
     }

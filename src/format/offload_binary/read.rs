@@ -1,7 +1,7 @@
 //! Reading: every stated offset and size is checked against the binary before anything is returned.
 
 use super::raw::{self, Header, StringEntry, Version};
-use crate::bytes::{Resource, View};
+use crate::bytes::{Resource, View, entry_offsets};
 use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
 use crate::format::Compressed;
@@ -83,17 +83,16 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Offload
     }
     let size = header.entries_count.saturating_mul(raw::Entry::SIZE);
     view.part("offload binary entries offset", 16, header.entries_offset, size)?;
-    // No product or sum can wrap from here on: the entries lie within the view.
     let mut entries = Vec::new();
-    for index in 0..header.entries_count {
-        let at = header.entries_offset + index * raw::Entry::SIZE;
-        let entry = raw::Entry::read(view, at)?;
+    for at in entry_offsets(header.entries_offset, header.entries_count, raw::Entry::SIZE) {
+        let entry = raw::Entry::read(view.from(at))?;
+        let image_stated_at = at.saturating_add(raw::Entry::IMAGE_OFFSET);
         entries.push(OffloadBinaryEntry {
             image_kind: entry.image_kind,
             offload_kind: entry.offload_kind,
             flags: entry.flags,
             strings: read_strings(header.version, view, at, &entry)?,
-            image: view.part("offload binary image offset", at + 24, entry.image_offset, entry.image_size)?,
+            image: view.part("offload binary image offset", image_stated_at, entry.image_offset, entry.image_size)?,
         });
     }
     reject_overlaps(view, header, &entries)?;
@@ -102,18 +101,19 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Offload
 
 /// Rejects images that overlap. If they could share bytes, binaries in binaries would multiply at each level.
 fn reject_overlaps(view: View<'_>, header: &Header, entries: &[OffloadBinaryEntry<'_>]) -> Result<(), Malformed> {
-    let mut images: Vec<(u64, u64, u64)> =
-        (0..).zip(entries).map(|(index, it)| (it.image.start(), it.image.size(), index)).collect();
-    images.retain(|&(_, size, _)| size > 0);
-    images.sort_unstable();
-    for pair in images.windows(2) {
-        let [(start, size, _), (next, _, index)] = *pair else { unreachable!("windows of two") };
-        if start + size > next {
-            let at = header.entries_offset + index * raw::Entry::SIZE + 24;
-            let cause =
-                Cause::Unexpected { value: next - view.start(), expected: "an offset after the preceding image" };
+    let offsets = entry_offsets(header.entries_offset, header.entries_count, raw::Entry::SIZE);
+    let mut images: Vec<(View<'_>, u64)> = entries.iter().map(|entry| entry.image).zip(offsets).collect();
+    images.retain(|(image, _)| image.size() > 0);
+    images.sort_unstable_by_key(|(image, entry_at)| (image.start(), image.size(), *entry_at));
+    let mut end = 0;
+    for (image, entry_at) in images {
+        if image.start() < end {
+            let value = image.start().saturating_sub(view.start());
+            let cause = Cause::Unexpected { value, expected: "an offset after the preceding image" };
+            let at = entry_at.saturating_add(raw::Entry::IMAGE_OFFSET);
             return Err(view.malformed("offload binary image offset", at, cause));
         }
+        end = image.start().saturating_add(image.size());
     }
     Ok(())
 }
@@ -126,17 +126,18 @@ fn read_strings<'data>(
 ) -> Result<Vec<(&'data str, &'data str)>, Malformed> {
     let size = version.string_entry_size();
     let whole = entry.string_count.saturating_mul(size);
-    let table = view.part("offload binary string offset", entry_at + 8, entry.string_offset, whole)?;
+    let stated_at = entry_at.saturating_add(raw::Entry::STRING_OFFSET);
+    let table = view.part("offload binary string offset", stated_at, entry.string_offset, whole)?;
     // Entries may share a table.
     table.charge("offload binary string count", Resource::Memory, whole)?;
     let mut strings = Vec::new();
-    for index in 0..entry.string_count {
-        let at = entry.string_offset + index * size;
-        let string = StringEntry::read(version, view, at)?;
+    for at in entry_offsets(entry.string_offset, entry.string_count, size) {
+        let string = StringEntry::read(version, view.from(at))?;
         let key = view.c_string("offload binary key", at, string.key_offset)?;
+        let value_stated_at = at.saturating_add(StringEntry::VALUE_OFFSET);
         let value = match string.value_size {
-            None => view.c_string("offload binary value", at + 8, string.value_offset)?,
-            Some(size) => view.string("offload binary value", at + 8, string.value_offset, size)?,
+            None => view.c_string("offload binary value", value_stated_at, string.value_offset)?,
+            Some(size) => view.string("offload binary value", value_stated_at, string.value_offset, size)?,
         };
         strings.push((key, value));
     }

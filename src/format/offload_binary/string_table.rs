@@ -21,8 +21,9 @@ impl<'text> StringTable<'text> {
         let mut previous = "";
         for text in strings {
             if previous.ends_with(text) {
-                let offset = table.bytes.len() - 1 - text.len();
-                table.offsets.insert(text, offset as u64);
+                // Its NUL is the last byte of the table.
+                let end = table.bytes.len().saturating_sub(1);
+                table.offsets.insert(text, end.saturating_sub(text.len()) as u64);
             } else {
                 table.offsets.insert(text, table.bytes.len() as u64);
                 table.bytes.extend(text.bytes());
@@ -42,7 +43,7 @@ impl<'text> StringTable<'text> {
     ///
     /// # Panics Panics if the table does not contain the string.
     pub fn offset(&self, text: &str) -> u64 {
-        self.offsets[text]
+        *self.offsets.get(text).expect("a string of the table")
     }
 }
 

@@ -84,17 +84,18 @@ pub fn check(version: Version, members: &[OffloadBinaryImage<'_, '_>]) -> Result
 pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let header_size = Version::Three.header_size();
     let mut to = Counted::new(to);
-    codec::compress(content.runs_from(header_size), content.size() - header_size, how, &mut to)?;
+    codec::compress(content.runs_from(header_size), content.size().saturating_sub(header_size), how, &mut to)?;
     let first = content.runs().next().expect("every binary begins with its header");
     let header = Header::read(crate::bytes::View::new(first)).expect("a header that was written here");
     assert_eq!(header.version, Version::Three, "only version 3 can be compressed");
-    let stored = Header { size: header_size + to.size(), inflated_size: content.size(), ..header };
+    let stored = Header { size: header_size.saturating_add(to.size()), inflated_size: content.size(), ..header };
     let mut header = Vec::new();
     stored.write(&mut header);
-    let padding = stored.size.next_multiple_of(ALIGNMENT) - stored.size;
+    let padding = stored.size.wrapping_neg() % ALIGNMENT;
     Ok((header, vec![0; padding as usize]))
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "sums of the sizes of slices in memory are below 2^63")]
 fn write_one<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>]) -> Option<OffloadBinaryOutput<'data>> {
     let all_strings = || members.iter().flat_map(|member| member.strings);
     let strings = StringTable::new(all_strings().flat_map(|&(key, value)| [key, value]));

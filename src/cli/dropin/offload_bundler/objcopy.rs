@@ -6,16 +6,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::format::bundle::MAGIC;
+use crate::format::bundle::MAGIC_TEXT;
 
 /// Returns the call that makes a bundle by adding sections to the host's object, which is one of the files.
 pub fn adding(files: &[(&str, &Path)], host: usize, output: &Path) -> String {
-    let magic = magic();
     let mut arguments = Vec::new();
     for (index, (id, file)) in files.iter().enumerate() {
         let content = if index == host { temporary() } else { file.to_path_buf() };
-        arguments.push(format!("--add-section={magic}{id}={}", content.display()));
-        arguments.push(format!("--set-section-flags={magic}{id}=readonly,exclude"));
+        arguments.push(format!("--add-section={MAGIC_TEXT}{id}={}", content.display()));
+        arguments.push(format!("--set-section-flags={MAGIC_TEXT}{id}=readonly,exclude"));
     }
     arguments.extend(["--".to_owned(), files[host].1.display().to_string(), output.display().to_string()]);
     call(&arguments)
@@ -24,11 +23,7 @@ pub fn adding(files: &[(&str, &Path)], host: usize, output: &Path) -> String {
 /// Returns the call that recovers the host's object by removing the sections.
 pub fn removing(input: &Path) -> String {
     let [input, output] = [input, &temporary()].map(|path| path.display().to_string());
-    call(&["--regex".to_owned(), format!("--remove-section={}.*", magic()), "--".to_owned(), input, output])
-}
-
-fn magic() -> &'static str {
-    std::str::from_utf8(MAGIC).expect("it is ASCII")
+    call(&["--regex".to_owned(), format!("--remove-section={MAGIC_TEXT}.*"), "--".to_owned(), input, output])
 }
 
 fn temporary() -> PathBuf {

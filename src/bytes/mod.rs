@@ -114,6 +114,12 @@ impl<'data> View<'data> {
         self.start..self.start.saturating_add(self.size())
     }
 
+    /// Returns the range of the view in a view around it.
+    pub fn range_in(&self, outer: View<'_>) -> Range<u64> {
+        let start = self.start.saturating_sub(outer.start);
+        start..start.saturating_add(self.size())
+    }
+
     /// Creates an error about the field at `offset` of this view.
     pub fn malformed(&self, field: &'static str, offset: u64, cause: Cause) -> Malformed {
         Malformed { field, offset: self.start.saturating_add(offset), cause }

@@ -4,10 +4,11 @@
 //! alignment. So adding sections moves everything after the table, and removing them cuts: the headers at the end of the
 //! section table, the sections' bytes wherever they are, and their names at the end of the string table.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::{NewSection, broken};
-use crate::bytes::View;
+use super::{NewSection, broken, bytes_in, set};
+use crate::bytes::{View, size_of_range};
 use crate::content::Content;
 use crate::error::Malformed;
 
@@ -53,6 +54,9 @@ const RAW_POINTER: u64 = 20;
 const POINTERS: [u64; 3] = [RAW_POINTER, 24, 28];
 const CHARACTERISTICS: u64 = 36;
 
+/// Size of a field with an offset or a size.
+const WORD: u64 = 4;
+
 /// Characteristics `IMAGE_SCN_LNK_REMOVE` and `IMAGE_SCN_MEM_READ`, as llvm-objcopy sets them for `readonly,exclude`.
 const REMOVED_BY_LINKERS: u32 = 0x800 | 0x4000_0000;
 
@@ -65,106 +69,135 @@ const MOST_SECTIONS: u64 = 0xfeff;
 struct Coff<'data> {
     layout: &'static CoffLayout,
     file: View<'data>,
+    /// Section headers.
+    table: View<'data>,
     count: u64,
-    /// Offset of the section table.
-    table: u64,
     /// Offset of the symbols; 0 without symbols.
     symbols: u64,
-    /// Range of the string table with its size field; empty and at the end of the file without one.
-    strings: Range<u64>,
+    /// String table with its size field; empty and at the end of the file without one.
+    strings: View<'data>,
 }
 
 impl<'data> Coff<'data> {
     fn read(file: View<'data>, layout: &'static CoffLayout) -> Result<Self, Malformed> {
         let word = |at| file.u32("COFF header", at).map(u64::from);
         let optional = layout.optional_size.map_or(Ok(0), |at| file.u16("COFF header", at))?;
-        let table = layout.header_size + u64::from(optional);
+        let table = layout.header_size.saturating_add(optional.into());
         let count = match layout.section_count_width {
             2 => file.u16("COFF number of sections", layout.section_count)?.into(),
             _ => word(layout.section_count)?,
         };
-        file.part("COFF number of sections", layout.section_count, table, count * SECTION_HEADER_SIZE)?;
-        let symbols = word(layout.symbols)?;
-        let mut strings = file.size()..file.size();
-        if symbols == 0 && word(layout.symbol_count)? > 0 {
+        let table = file.part("COFF number of sections", layout.section_count, table, headers_size(count))?;
+        let (symbols, symbol_count) = (word(layout.symbols)?, word(layout.symbol_count)?);
+        let mut strings = file.from(file.size());
+        if symbols == 0 && symbol_count > 0 {
             return Err(broken(file, "has symbols without an offset"));
         }
         if symbols != 0 {
-            if symbols < table + count * SECTION_HEADER_SIZE {
+            if symbols < table.range_in(file).end {
                 return Err(broken(file, "has symbols that overlap its section table"));
             }
-            let size = word(layout.symbol_count)? * layout.symbol_size;
-            file.part("COFF symbol table", layout.symbols, symbols, size)?;
-            let start = symbols + size;
-            let size = word(start)?;
-            file.part("COFF string table size", start, start, size)?;
-            strings = start..start + size.max(STRINGS_HEADER_SIZE);
+            let size = symbol_count.saturating_mul(layout.symbol_size);
+            let start = file.part("COFF symbol table", layout.symbols, symbols, size)?.range_in(file).end;
+            let size = word(start)?.max(STRINGS_HEADER_SIZE);
+            strings = file.part("COFF string table size", start, start, size)?;
         }
-        Ok(Coff { layout, file, count, table, symbols, strings })
+        Ok(Coff { layout, file, table, count, symbols, strings })
     }
 
-    fn header(&self, section: u64) -> View<'data> {
-        let at = self.table + section * SECTION_HEADER_SIZE;
-        self.file.part("COFF section header", at, at, SECTION_HEADER_SIZE).expect("the table is there")
+    /// Returns the section headers. Each view extends to the end of the section table.
+    fn headers(&self) -> impl Iterator<Item = View<'data>> {
+        let table = self.table;
+        (0..self.count).map(move |section| table.from(headers_size(section)))
     }
 
-    /// Returns the name of a section and, if it is in the string table, its range in the file with its NUL. For an invalid
+    /// Returns the name of a section and, if it is in the string table, its range there with its NUL. For an invalid
     /// reference to the string table it returns the reference.
-    fn name(&self, section: u64) -> (&'data [u8], Option<Range<u64>>) {
-        let short = &self.header(section).data()[..NAME_SIZE];
+    fn name(&self, header: View<'data>) -> (&'data [u8], Option<Range<u64>>) {
+        let short = header.data().get(..NAME_SIZE).unwrap_or_default();
         let short = short.split(|&byte| byte == 0).next().unwrap_or_default();
         let offset = short.strip_prefix(b"/").and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
-        let Some(start) = offset.map(|offset| self.strings.start + offset) else { return (short, None) };
-        let rest = self.bytes(start.min(self.strings.end)..self.strings.end);
-        match rest.iter().position(|&byte| byte == 0) {
-            Some(size) => (&rest[..size], Some(start..start + size as u64 + 1)),
+        let Some(start) = offset else { return (short, None) };
+        let with_nul = self.strings.from(start).data().split_inclusive(|&byte| byte == 0).next().unwrap_or_default();
+        match with_nul.strip_suffix(&[0]) {
+            Some(name) => (name, Some(start..start.saturating_add(with_nul.len() as u64))),
             None => (short, None),
         }
     }
 
     /// Returns the range of a section's bytes in the file.
-    fn content(&self, section: u64) -> Result<Range<u64>, Malformed> {
-        let header = self.header(section);
+    fn content(&self, header: View<'data>) -> Result<Range<u64>, Malformed> {
         let (offset, size) =
             (header.u32("COFF section", RAW_POINTER)?.into(), header.u32("COFF section", RAW_SIZE)?.into());
         if offset == 0 || size == 0 {
             return Ok(0..0);
         }
-        let stated_at = header.start() - self.file.start() + RAW_POINTER;
-        self.file.part("COFF section", stated_at, offset, size).map(|_| offset..offset + size)
+        let stated_at = header.range_in(self.file).start.saturating_add(RAW_POINTER);
+        Ok(self.file.part("COFF section", stated_at, offset, size)?.range_in(self.file))
     }
 
-    /// Returns everything up to the end of the first `count` section headers, with every offset mapped by `place`.
-    fn moved(&self, count: u64, new_count: u64, place: impl Fn(u64) -> u64) -> Result<Vec<u8>, Malformed> {
-        let end = self.table + count * SECTION_HEADER_SIZE;
-        let mut front = self.file.data()[..end as usize].to_vec();
-        let width = self.layout.section_count_width as usize;
-        if new_count > if width == 2 { MOST_SECTIONS } else { u64::from(i32::MAX as u32) } {
+    /// Returns everything up to `end`, where a section header ends, with `count` as the number of sections and with every
+    /// offset mapped by `place`.
+    fn moved(&self, end: u64, count: u64, place: impl Fn(u64) -> u64) -> Result<Vec<u8>, Malformed> {
+        let mut front = bytes_in(self.file, 0..end).to_vec();
+        let width = self.layout.section_count_width;
+        if count > if width == 2 { MOST_SECTIONS } else { u64::from(i32::MAX as u32) } {
             return Err(broken(self.file, "too many sections"));
         }
-        put(&mut front, self.layout.section_count, &new_count.to_le_bytes()[..width]);
-        let sections = (0..count).map(|section| self.table + section * SECTION_HEADER_SIZE);
-        let pointers = sections.flat_map(|header| POINTERS.map(|pointer| header + pointer));
+        set(&mut front, self.layout.section_count, width, count);
+        let headers = (self.table.range_in(self.file).start..end).step_by(SECTION_HEADER_SIZE as usize);
+        let pointers = headers.flat_map(|header| POINTERS.map(|pointer| header.saturating_add(pointer)));
         for at in pointers.chain([self.layout.symbols]) {
             let offset = u64::from(self.file.u32("COFF offset", at)?);
             if offset != 0 {
-                put(&mut front, at, &self.offset(place(offset))?.to_le_bytes());
+                set(&mut front, at, WORD, self.offset(place(offset))?);
             }
         }
         Ok(front)
     }
 
-    fn offset(&self, offset: u64) -> Result<u32, Malformed> {
-        u32::try_from(offset).map_err(|_| broken(self.file, "too large for a COFF file"))
+    /// Returns the header of an added section, whose name is at `name` in the string table.
+    fn added_header(&self, name: u64, offset: u64, size: u64) -> Result<Vec<u8>, Malformed> {
+        let mut header = format!("/{name}").into_bytes();
+        if header.len() > NAME_SIZE {
+            return Err(broken(self.file, "string table too large for more section names"));
+        }
+        header.resize(SECTION_HEADER_SIZE as usize, 0);
+        set(&mut header, RAW_SIZE, WORD, self.offset(size)?);
+        set(&mut header, RAW_POINTER, WORD, self.offset(offset)?);
+        set(&mut header, CHARACTERISTICS, WORD, REMOVED_BY_LINKERS.into());
+        Ok(header)
     }
 
-    fn bytes(&self, range: Range<u64>) -> &'data [u8] {
-        &self.file.data()[range.start as usize..range.end as usize]
+    /// Returns an offset or a size, if it fits into a field.
+    fn offset(&self, offset: u64) -> Result<u64, Malformed> {
+        if offset > u32::MAX.into() { Err(broken(self.file, "too large for a COFF file")) } else { Ok(offset) }
+    }
+
+    /// Returns the size of the string table without those of these names that are at its end. Other names stay, because
+    /// sections and symbols refer to strings after them.
+    fn strings_size_without(&self, mut names: Vec<Range<u64>>) -> u64 {
+        names.sort_by_key(|name| Reverse(name.start));
+        let mut size = self.strings.size();
+        for name in names {
+            if name.start >= STRINGS_HEADER_SIZE && name.end == size {
+                size = name.start;
+            }
+        }
+        size
+    }
+
+    /// Returns the size field of a string table.
+    fn strings_header(&self, size: u64) -> Result<Vec<u8>, Malformed> {
+        let mut field = vec![0; STRINGS_HEADER_SIZE as usize];
+        set(&mut field, 0, STRINGS_HEADER_SIZE, self.offset(size)?);
+        Ok(field)
     }
 }
 
-fn put(bytes: &mut [u8], at: u64, value: &[u8]) {
-    bytes[at as usize..at as usize + value.len()].copy_from_slice(value);
+/// Returns the size of section headers.
+fn headers_size(count: u64) -> u64 {
+    count.saturating_mul(SECTION_HEADER_SIZE)
 }
 
 /// Returns the object with sections added.
@@ -174,48 +207,41 @@ pub fn with_sections<'data>(
     sections: &[NewSection<'_, 'data>],
 ) -> Result<Content<'data>, Malformed> {
     let coff = Coff::read(file, layout)?;
-    for section in 0..coff.count {
+    for (number, header) in (1_u64..).zip(coff.headers()) {
         // An offset beyond the table would refer to an added name.
-        if coff.name(section).0.starts_with(b"/") {
-            return Err(broken(file, format!("section {} has a name outside the string table", section + 1)));
+        if coff.name(header).0.starts_with(b"/") {
+            return Err(broken(file, format!("section {number} has a name outside the string table")));
         }
     }
-    let strings_size = (coff.strings.end - coff.strings.start).max(STRINGS_HEADER_SIZE);
-    let names: Vec<u8> = sections.iter().flat_map(|section| section.name.bytes().chain([0])).collect();
-    let headers_size = sections.len() as u64 * SECTION_HEADER_SIZE;
-    let table_end = coff.table + coff.count * SECTION_HEADER_SIZE;
-    let new_strings = if coff.symbols == 0 { STRINGS_HEADER_SIZE } else { 0 };
-    let after_names = headers_size + new_strings + names.len() as u64;
-    let place = |offset: u64| offset + if offset < coff.strings.end { headers_size } else { after_names };
-    let mut front = coff.moved(coff.count, coff.count + sections.len() as u64, place)?;
+    let (table, strings) = (coff.table.range_in(file), coff.strings.range_in(file));
+    let names: Vec<Vec<u8>> = sections.iter().map(|section| [section.name.as_bytes(), &[0]].concat()).collect();
+    let strings_size = coff.strings.size().max(STRINGS_HEADER_SIZE);
+    let new_strings_size = names.iter().fold(strings_size, |size, name| size.saturating_add(name.len() as u64));
+    // The headers move everything after the section table, and the names everything after the string table.
+    let added_count = sections.len() as u64;
+    let added_size = headers_size(added_count);
+    let growth = added_size.saturating_add(new_strings_size.saturating_sub(coff.strings.size()));
+    let place = |offset: u64| offset.saturating_add(if offset < strings.end { added_size } else { growth });
+    let mut front = coff.moved(table.end, coff.count.saturating_add(added_count), place)?;
     if coff.symbols == 0 {
-        put(&mut front, layout.symbols, &coff.offset(file.size() + headers_size)?.to_le_bytes());
+        set(&mut front, layout.symbols, WORD, coff.offset(file.size().saturating_add(added_size))?);
     }
 
-    let (mut name, mut offset) = (strings_size, file.size() + after_names);
-    for section in sections {
-        let mut header = [0; SECTION_HEADER_SIZE as usize];
-        let text = format!("/{name}");
-        if text.len() > NAME_SIZE {
-            return Err(broken(file, "string table too large for more section names"));
-        }
-        put(&mut header, 0, text.as_bytes());
+    let (mut name_at, mut offset) = (strings_size, place(file.size()));
+    for (section, name) in sections.iter().zip(&names) {
         let size = section.content.len() as u64;
-        put(&mut header, RAW_SIZE, &coff.offset(size)?.to_le_bytes());
-        put(&mut header, RAW_POINTER, &coff.offset(offset)?.to_le_bytes());
-        put(&mut header, CHARACTERISTICS, &REMOVED_BY_LINKERS.to_le_bytes());
-        front.extend(header);
-        name += section.name.len() as u64 + 1;
-        offset += size;
+        front.extend(coff.added_header(name_at, offset, size)?);
+        name_at = name_at.saturating_add(name.len() as u64);
+        offset = offset.saturating_add(size);
     }
     coff.offset(offset)?;
 
     let mut content = Content::from(front);
-    content.push(coff.bytes(table_end..coff.strings.start));
-    content.push(coff.offset(strings_size + names.len() as u64)?.to_le_bytes().to_vec());
-    content.push(coff.bytes(coff.strings.end.min(coff.strings.start + STRINGS_HEADER_SIZE)..coff.strings.end));
-    content.push(names);
-    content.push(coff.bytes(coff.strings.end..file.size()));
+    content.push(bytes_in(file, table.end..strings.start));
+    content.push(coff.strings_header(new_strings_size)?);
+    content.push(coff.strings.from(STRINGS_HEADER_SIZE).data());
+    content.push(names.concat());
+    content.push(file.from(strings.end).data());
     for section in sections {
         content.push(section.content);
     }
@@ -229,43 +255,41 @@ pub fn without_sections<'data>(
     prefix: &[u8],
 ) -> Result<Content<'data>, Malformed> {
     let coff = Coff::read(file, layout)?;
-    let unwanted = |section: &u64| coff.name(*section).0.starts_with(prefix);
-    let count = coff.count - (0..coff.count).rev().take_while(unwanted).count() as u64;
-    if (0..count).any(|section| unwanted(&section)) {
+    let is_unwanted = |header: &View<'data>| coff.name(*header).0.starts_with(prefix);
+    let mut kept: Vec<View> = coff.headers().collect();
+    let mut unwanted = Vec::new();
+    while let Some(header) = kept.pop_if(|header| is_unwanted(header)) {
+        unwanted.push(header);
+    }
+    if kept.iter().any(is_unwanted) {
         // Symbols refer to sections by number, so only the last sections can be removed.
         return Err(broken(file, "has other sections after those to remove"));
     }
-    if count == coff.count {
-        return Ok(Content::from(file.data()));
-    }
-    let table = coff.table + count * SECTION_HEADER_SIZE..coff.table + coff.count * SECTION_HEADER_SIZE;
+    let Some(first) = unwanted.last() else { return Ok(Content::from(file.data())) };
+    // The view of a header extends to the end of the table.
+    let table = first.range_in(file);
     let mut cuts = vec![table.clone()];
     let mut names = Vec::new();
-    for section in count..coff.count {
-        cuts.push(coff.content(section)?);
-        names.extend(coff.name(section).1);
+    for header in unwanted.into_iter().rev() {
+        cuts.push(coff.content(header)?);
+        names.extend(coff.name(header).1);
     }
-    // Names at the end of the string table are removed; others stay, because strings after them are referred to.
-    names.sort_by_key(|name| std::cmp::Reverse(name.start));
-    let mut strings_end = coff.strings.end;
-    for name in names.into_iter().filter(|name| name.start >= coff.strings.start + STRINGS_HEADER_SIZE) {
-        if name.end == strings_end {
-            strings_end = name.start;
-        }
-    }
-    cuts.push(strings_end..coff.strings.end);
+    let strings_size = coff.strings_size_without(names);
+    cuts.push(coff.strings.from(strings_size).range_in(file));
     cuts.retain(|cut| !cut.is_empty());
     cuts.sort_by_key(|cut| cut.start);
-    if cuts.windows(2).any(|pair| pair[0].end > pair[1].start) {
+    if !cuts.is_sorted_by(|cut, next| cut.end <= next.start) {
         return Err(broken(file, "has overlapping sections"));
     }
 
-    let place = |offset: u64| offset - cuts.iter().map(|cut| cut.end.min(offset) - cut.start.min(offset)).sum::<u64>();
-    let mut content = Content::from(coff.moved(count, count, place)?);
+    let cut_before =
+        |offset: u64| cuts.iter().map(move |cut| size_of_range(&(cut.start.min(offset)..cut.end.min(offset))));
+    let place = |offset: u64| cut_before(offset).fold(offset, u64::saturating_sub);
+    let mut content = Content::from(coff.moved(table.start, kept.len() as u64, place)?);
     let mut end = table.end;
-    let strings_size = coff.offset(strings_end - coff.strings.start)?.to_le_bytes().to_vec();
     // The string table's size field is replaced, so it is cut out as well.
-    let field = (coff.strings.start..coff.strings.start + STRINGS_HEADER_SIZE, strings_size);
+    let strings = coff.strings.range_in(file).start;
+    let field = (strings..strings.saturating_add(STRINGS_HEADER_SIZE), coff.strings_header(strings_size)?);
     let cuts = cuts.iter().filter(|cut| **cut != table).map(|cut| (cut.clone(), Vec::new()));
     let mut cuts: Vec<(Range<u64>, Vec<u8>)> = cuts.chain((coff.symbols != 0).then_some(field)).collect();
     cuts.sort_by_key(|(cut, _)| cut.start);
@@ -273,10 +297,10 @@ pub fn without_sections<'data>(
         if cut.start < end {
             return Err(broken(file, "has overlapping sections"));
         }
-        content.push(coff.bytes(end..cut.start));
+        content.push(bytes_in(file, end..cut.start));
         content.push(instead);
         end = cut.end;
     }
-    content.push(coff.bytes(end..file.size()));
+    content.push(file.from(end).data());
     Ok(content)
 }

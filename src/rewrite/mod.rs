@@ -8,12 +8,16 @@
 //! Sources: System V ABI, chapter 4; PE Format, COFF file header to string table; layout and flags of sections that
 //! llvm-objcopy 22.1 adds (`--add-section`, `--set-section-flags=readonly,exclude`).
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod coff;
 mod elf;
 pub mod openmp_notes;
 
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 use object::{FileKind, Object, ObjectSection};
 
@@ -131,6 +135,21 @@ fn unsupported(object: View, format: Option<ObjectFormat>) -> Malformed {
         _ => "of unknown format",
     };
     broken(object, format!("is {format}; only ELF and COFF objects can be rewritten"))
+}
+
+/// Returns the bytes of a range that is known to be in the object.
+fn bytes_in<'data>(object: View<'data>, range: Range<u64>) -> &'data [u8] {
+    object.data().get(range.start as usize..range.end as usize).expect("a range of the object")
+}
+
+/// Sets a little-endian field in a copy of a header, and returns the field.
+fn set(header: &mut [u8], at: u64, width: u64, value: u64) -> &mut [u8] {
+    let rest = header.get_mut(at as usize..).unwrap_or_default();
+    let field = rest.get_mut(..width as usize).expect("a field of the header");
+    for (to, byte) in field.iter_mut().zip(value.to_le_bytes()) {
+        *to = byte;
+    }
+    field
 }
 
 fn broken(object: View, cause: impl std::fmt::Display) -> Malformed {

@@ -28,18 +28,19 @@ pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<C
     let names_index = header.shstrndx(endian, image.data()).map_err(fail)? as usize;
     let mut sections = header.section_headers(endian, image.data()).map_err(fail)?.to_vec();
     let no_names = || image.malformed("ELF section name table", 0x3e, Cause::Unterminated);
-    let names = sections.get(names_index).ok_or_else(no_names)?.data(endian, image.data()).map_err(fail)?;
+    let names_section = sections.get_mut(names_index).ok_or_else(no_names)?;
+    let old_names = names_section.data(endian, image.data()).map_err(fail)?;
 
     let notes = notes(endian, &[(1, VERSION), (2, producer), (3, version)]);
-    let names = [names, SECTION_NAME].concat();
+    let names = [old_names, SECTION_NAME].concat();
     let notes_offset = image.size().next_multiple_of(4);
-    let names_offset = notes_offset + notes.len() as u64;
-    let sections_offset = (names_offset + names.len() as u64).next_multiple_of(8);
+    let names_offset = notes_offset.saturating_add(notes.len() as u64);
+    let sections_offset = names_offset.saturating_add(names.len() as u64).next_multiple_of(8);
 
-    sections[names_index].sh_offset = U64::new(endian, names_offset);
-    sections[names_index].sh_size = U64::new(endian, names.len() as u64);
+    names_section.sh_offset = U64::new(endian, names_offset);
+    names_section.sh_size = U64::new(endian, names.len() as u64);
     sections.push(SectionHeader64 {
-        sh_name: U32::new(endian, (names.len() - SECTION_NAME.len()) as u32),
+        sh_name: U32::new(endian, old_names.len() as u32),
         sh_type: U32::new(endian, elf::SHT_NOTE),
         sh_flags: U64::new(endian, elf::SectionFlags(0)),
         sh_addr: U64::new(endian, 0),
@@ -56,7 +57,7 @@ pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<C
     header.e_shnum = object::U16::new(endian, count);
 
     let mut content = Content::from(bytes_of(&header).to_vec());
-    content.push(&image.data()[size_of_val(&header)..]);
+    content.push(image.from(size_of_val(&header) as u64).data());
     content.align(4);
     content.push(notes);
     content.push(names);

@@ -11,7 +11,7 @@ use super::{Elf, ElfLayout, SH_FLAGS, SH_NAME, SH_TYPE};
 use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
-use crate::rewrite::{NewSection, broken};
+use crate::rewrite::{NewSection, broken, bytes_in};
 
 /// Returns the object with sections added.
 pub fn with_sections<'data>(
@@ -31,44 +31,38 @@ pub fn with_sections<'data>(
     let mut names = Vec::new();
     let mut headers = Vec::new();
     for section in sections {
-        let name = elf.names.size() + names.len() as u64;
+        let name = elf.names.size().saturating_add(names.len() as u64);
         let name = u32::try_from(name).map_err(|_| broken(file, "string table too large for more section names"))?;
         names.extend(section.name.bytes().chain([0]));
         let mut header = vec![0; layout.section_header_size as usize];
         elf.set(&mut header, SH_NAME, 4, name.into());
         elf.set(&mut header, SH_TYPE, 4, elf::SHT_PROGBITS.0.into());
         elf.set_word(&mut header, SH_FLAGS, elf::SHF_EXCLUDE.0);
-        elf.set_word(&mut header, layout.sh_offset, layout.header_size + body.size());
+        elf.set_word(&mut header, layout.sh_offset, elf.end_of_body(&body));
         elf.set_word(&mut header, layout.sh_size, section.content.len() as u64);
         elf.set_word(&mut header, layout.sh_addralign, 1);
         body.push(section.content);
         headers.extend(header);
     }
-    let names_offset = layout.header_size + body.size();
+    let names_offset = elf.end_of_body(&body);
     body.push(elf.names.data());
     body.push(names);
-    let names_size = layout.header_size + body.size() - names_offset;
 
-    let mut table = Content::from(elf.section_0(elf.count + sections.len() as u64));
-    table.push(elf.headers(1, elf.names_index));
-    table.push(elf.placed(elf.names_index, names_offset, names_size));
-    table.push(elf.headers(elf.names_index + 1, elf.count));
+    let mut table = elf.headers_with_names(elf.count, names_offset..elf.end_of_body(&body));
     table.push(headers);
-    elf.assemble(body, table)
+    elf.assemble(body, elf.count.saturating_add(sections.len() as u64), table)
 }
 
 impl Elf<'_> {
     /// Returns whether the file ends with the section names and then the section table, with only padding between them.
     fn ends_in_tables(&self) -> Result<bool, Malformed> {
-        let names_end = self.names_offset() + self.names.size();
-        let padding_and_table = self.file.from(names_end).data();
-        let padding = names_end.next_multiple_of(self.layout.word) - names_end;
-        let tables_end_it = self.table_offset() == names_end + padding
-            && padding_and_table.len() as u64 == padding + self.table.size()
-            && padding_and_table.iter().take(padding as usize).all(|&byte| byte == 0);
+        let (names, table) = (self.names.range_in(self.file), self.table.range_in(self.file));
+        let tables_end_it = table.start == names.end.next_multiple_of(self.layout.word)
+            && table.end == self.file.size()
+            && bytes_in(self.file, names.end..table.start).iter().all(|&byte| byte == 0);
         let others = (1..self.count).filter(|&section| section != self.names_index);
         // Evaluated first, because it also checks that all sections lie within the file.
         let others_end = self.end_of(others)?;
-        Ok(tables_end_it && !self.has_segments()? && others_end <= self.names_offset())
+        Ok(tables_end_it && !self.has_segments()? && others_end <= names.start)
     }
 }

@@ -6,10 +6,12 @@
 mod add;
 mod remove;
 
+use std::ops::Range;
+
 use object::elf;
 
-use super::broken;
-use crate::bytes::View;
+use super::{broken, bytes_in};
+use crate::bytes::{View, size_of_range};
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
 
@@ -135,11 +137,9 @@ impl<'data> Elf<'data> {
 
     /// Sets an unsigned integer in a copy of bytes of the file.
     fn set(&self, bytes: &mut [u8], at: u64, width: u64, value: u64) {
-        let to = &mut bytes[at as usize..(at + width) as usize];
+        let field = super::set(bytes, at, width, value);
         if self.big_endian {
-            to.copy_from_slice(&value.to_be_bytes()[8 - width as usize..]);
-        } else {
-            to.copy_from_slice(&value.to_le_bytes()[..width as usize]);
+            field.reverse();
         }
     }
 
@@ -153,8 +153,12 @@ impl<'data> Elf<'data> {
     }
 
     fn section_field(&self, section: u64, at: u64, width: u64) -> Result<u64, Malformed> {
-        let at = section.saturating_mul(self.layout.section_header_size).saturating_add(at);
-        self.field(self.table, "ELF section header", at, width)
+        self.field(self.table, "ELF section header", self.offset_in_table(section, at), width)
+    }
+
+    /// Returns the offset in the section table of a field of a section header.
+    fn offset_in_table(&self, section: u64, at: u64) -> u64 {
+        section.saturating_mul(self.layout.section_header_size).saturating_add(at)
     }
 
     fn section_type(&self, section: u64) -> Result<elf::SectionType, Malformed> {
@@ -171,8 +175,8 @@ impl<'data> Elf<'data> {
         if [elf::SHT_NOBITS, elf::SHT_NULL].contains(&self.section_type(section)?) {
             return Ok(self.file.from(self.file.size()));
         }
-        let stated_at = self.table_offset() + section * self.layout.section_header_size;
-        self.file.part("ELF section offset", stated_at + self.layout.sh_offset, offset, size)
+        let stated_at = self.table_offset().saturating_add(self.offset_in_table(section, self.layout.sh_offset));
+        self.file.part("ELF section offset", stated_at, offset, size)
     }
 
     fn name(&self, section: u64) -> Result<&'data [u8], Malformed> {
@@ -182,28 +186,34 @@ impl<'data> Elf<'data> {
 
     /// Returns a section header unchanged.
     fn header(&self, section: u64) -> &'data [u8] {
-        self.headers(section, section + 1)
+        self.headers(section..section.saturating_add(1))
     }
 
-    /// Returns the file with another section table: the file header, then `body`, then `table`.
-    fn assemble(&self, body: Content<'data>, table: Content<'data>) -> Result<Content<'data>, Malformed> {
+    /// Returns the file with another section table: the file header, then `body`, then section 0 for `count` sections, then
+    /// the other section headers.
+    fn assemble(&self, body: Content<'data>, count: u64, headers: Content<'data>) -> Result<Content<'data>, Malformed> {
         let layout = self.layout;
-        let table_offset = (layout.header_size + body.size()).next_multiple_of(layout.word);
-        let count = table.size() / layout.section_header_size;
+        let table_offset = self.end_of_body(&body).next_multiple_of(layout.word);
         let largest = if layout.word == 4 { u64::from(u32::MAX) } else { u64::MAX };
-        if table_offset + table.size() > largest {
+        if table_offset.saturating_add(self.offset_in_table(count, 0)) > largest {
             return Err(broken(self.file, "too large for a 32-bit ELF file"));
         }
         let mut content = Content::from(self.header_for(table_offset, count));
         content.append(body);
-        content.push(vec![0; (table_offset - content.size()) as usize]);
-        content.append(table);
+        content.align(layout.word);
+        content.push(self.section_0(count));
+        content.append(headers);
         Ok(content)
+    }
+
+    /// Returns the end of `body` in a file in which it follows the file header.
+    fn end_of_body(&self, body: &Content) -> u64 {
+        self.layout.header_size.saturating_add(body.size())
     }
 
     /// Returns a copy of the file header that refers to a section table.
     fn header_for(&self, table_offset: u64, count: u64) -> Vec<u8> {
-        let mut header = self.file.data()[..self.layout.header_size as usize].to_vec();
+        let mut header = bytes_in(self.file, 0..self.layout.header_size).to_vec();
         self.set_word(&mut header, self.layout.e_shoff, table_offset);
         self.set(&mut header, self.layout.e_shnum, 2, if count < MOST_IN_HEADER { count } else { 0 });
         header
@@ -220,25 +230,32 @@ impl<'data> Elf<'data> {
         header
     }
 
-    /// Returns the section headers from index `from` up to `to`, unchanged.
-    fn headers(&self, from: u64, to: u64) -> &'data [u8] {
-        let size = self.layout.section_header_size;
-        &self.table.data()[(from * size) as usize..(to * size) as usize]
+    /// Returns section headers unchanged.
+    fn headers(&self, sections: Range<u64>) -> &'data [u8] {
+        bytes_in(self.table, self.offset_in_table(sections.start, 0)..self.offset_in_table(sections.end, 0))
+    }
+
+    /// Returns the headers after section 0 of the first `count` sections, with the section names in another range.
+    fn headers_with_names(&self, count: u64, names: Range<u64>) -> Content<'data> {
+        let mut headers = Content::from(self.headers(1..self.names_index));
+        headers.push(self.placed(self.names_index, names.start, size_of_range(&names)));
+        headers.push(self.headers(self.names_index.saturating_add(1)..count));
+        headers
     }
 
     /// Returns the offset of the section table.
     fn table_offset(&self) -> u64 {
-        self.table.start() - self.file.start()
+        self.table.range_in(self.file).start
     }
 
     /// Returns the offset of the section names.
     fn names_offset(&self) -> u64 {
-        self.names.start() - self.file.start()
+        self.names.range_in(self.file).start
     }
 
     /// Returns the bytes from the end of the file header up to an offset.
     fn after_header(&self, end: u64) -> &'data [u8] {
-        &self.file.data()[self.layout.header_size as usize..end as usize]
+        bytes_in(self.file, self.layout.header_size..end)
     }
 
     /// Returns the largest end of any of these sections.
@@ -247,7 +264,7 @@ impl<'data> Elf<'data> {
         for section in sections {
             let content = self.content(section)?;
             if content.size() > 0 {
-                end = end.max(content.start() - self.file.start() + content.size());
+                end = end.max(content.range_in(self.file).end);
             }
         }
         Ok(end)

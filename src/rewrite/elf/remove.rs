@@ -3,13 +3,15 @@
 //! If [`super::with_sections`] added the sections, the result is the original file, byte for byte. Otherwise a new file is built
 //! from the remaining sections. Those keep their indices, because other sections and symbols refer to them by index.
 
+use std::collections::BTreeMap;
+
 use object::elf;
 
 use super::{Elf, ElfLayout, INDEX_ELSEWHERE, MOST_IN_HEADER, SH_NAME, SH_TYPE};
-use crate::bytes::View;
+use crate::bytes::{View, size_of_range};
 use crate::content::Content;
 use crate::error::Malformed;
-use crate::rewrite::broken;
+use crate::rewrite::{broken, bytes_in};
 
 /// Returns the object without the sections whose names begin with `prefix`.
 pub fn without_sections<'data>(
@@ -63,46 +65,45 @@ impl<'data> Elf<'data> {
             }
         }
         // Otherwise the tables were replaced, and began where the added sections begin.
-        if self.table_offset() + self.table.size() != self.file.size() {
+        if self.table.range_in(self.file).end != self.file.size() {
             return Ok(None);
         }
         let mut body = Content::from(self.after_header(added.start));
-        body.push(&self.names.data()[..added.names_size as usize]);
-        let mut table = Content::from(self.section_0(added.count));
-        table.push(self.headers(1, self.names_index));
-        table.push(self.placed(self.names_index, added.start, added.names_size));
-        table.push(self.headers(self.names_index + 1, added.count));
-        self.assemble(body, table).map(Some)
+        body.push(bytes_in(self.names, 0..added.names_size));
+        let names = added.start..added.start.saturating_add(added.names_size);
+        self.assemble(body, added.count, self.headers_with_names(added.count, names)).map(Some)
     }
 
     /// Returns possible offsets of an unused section table: some assemblers write it after the file header, and other unused
     /// bytes follow the original sections.
     fn old_table_offsets(&self, others_end: u64, added: &Added) -> Vec<u64> {
-        let entry_size = self.layout.section_header_size;
         // An entry that identifies the table: those of the names and of section 0 may have changed.
         let known = if self.names_index == 1 { 2 } else { 1 };
         if known >= added.count {
             return Vec::new();
         }
-        let unused = &self.file.data()[others_end as usize..added.start as usize];
-        let entries = memchr::memmem::find_iter(unused, self.header(known)).map(|at| others_end + at as u64);
-        let tables = entries.filter_map(|at| at.checked_sub(known * entry_size));
-        let table_size = added.count * entry_size;
-        let fits = |place: &u64| *place >= self.layout.header_size && place + table_size <= added.start;
+        let unused = bytes_in(self.file, others_end..added.start);
+        let entries = memchr::memmem::find_iter(unused, self.header(known));
+        let entries = entries.map(|at| others_end.saturating_add(at as u64));
+        let tables = entries.filter_map(|at| at.checked_sub(self.offset_in_table(known, 0)));
+        let size = self.offset_in_table(added.count, 0);
+        let fits = |place: &u64| *place >= self.layout.header_size && place.saturating_add(size) <= added.start;
         tables.chain([self.layout.header_size]).filter(fits).collect()
     }
 
     /// Returns the added sections if their layout is that of [`super::with_sections`]: last in the table, back to back in the
     /// file, and followed by the section names, which end with theirs, which nothing else uses.
     fn added(&self, unwanted: &[u64]) -> Result<Option<Added>, Malformed> {
-        let count = self.count - unwanted.len() as u64;
-        let start = self.word(unwanted[0], self.layout.sh_offset)?;
-        let names_size = self.section_field(unwanted[0], SH_NAME, 4)?;
+        let Some(&count) = unwanted.first().filter(|&&first| (first..self.count).eq(unwanted.iter().copied())) else {
+            return Ok(None);
+        };
+        let start = self.word(count, self.layout.sh_offset)?;
+        let names_size = self.section_field(count, SH_NAME, 4)?;
         let (mut end, mut names) = (start, Vec::<u8>::new());
-        for (&section, number) in unwanted.iter().zip(count..) {
+        for section in count..self.count {
             let name_at = self.section_field(section, SH_NAME, 4)?;
-            let is_next = section == number && self.word(section, self.layout.sh_offset)? == end;
-            if !is_next || name_at != names_size + names.len() as u64 {
+            let is_next = self.word(section, self.layout.sh_offset)? == end;
+            if !is_next || name_at != names_size.saturating_add(names.len() as u64) {
                 return Ok(None);
             }
             end = end.saturating_add(self.word(section, self.layout.sh_size)?);
@@ -119,80 +120,79 @@ impl<'data> Elf<'data> {
 
     /// Returns whether the original section table is still at `place`, and the original section names at their offset.
     fn has_original_tables(&self, added: &Added, place: u64) -> Result<bool, Malformed> {
-        let table =
-            self.file.part("ELF section header offset", 0, place, added.count * self.layout.section_header_size)?;
+        let size = self.offset_in_table(added.count, 0);
+        let table = self.file.part("ELF section header offset", 0, place, size)?;
         let old = Elf { table, count: added.count, ..*self };
         let names_offset = old.word(self.names_index, self.layout.sh_offset)?;
         let names = self.file.part("ELF section offset", 0, names_offset, added.names_size);
-        let has_names = names_offset.saturating_add(added.names_size) <= added.start
-            && names.is_ok_and(|names| self.names.starts_with(names.data()));
+        let names_end = names_offset.saturating_add(added.names_size);
+        let has_names = names_end <= added.start && names.is_ok_and(|names| self.names.starts_with(names.data()));
+        let mut rest = old.headers(1..added.count);
         Ok(has_names
             && old.header(0) == self.section_0(added.count)
-            && old.headers(1, self.names_index) == self.headers(1, self.names_index)
-            && old.header(self.names_index) == self.placed(self.names_index, names_offset, added.names_size)
-            && old.headers(self.names_index + 1, added.count) == self.headers(self.names_index + 1, added.count))
+            && self.headers_with_names(added.count, names_offset..names_end).runs().all(|run| {
+                let after = rest.strip_prefix(run);
+                rest = after.unwrap_or_default();
+                after.is_some()
+            }))
     }
 
     /// Returns an equivalent file without the unwanted sections. Those at the end of the table are removed; others become empty
     /// sections without a name.
     fn rebuilt(&self, unwanted: &[u64]) -> Result<Content<'data>, Malformed> {
         let layout = self.layout;
-        let tail = (0..self.count).rev().take_while(|section| unwanted.contains(section)).count() as u64;
-        let mut count = self.count - tail;
+        let is_unwanted = |section: &u64| unwanted.binary_search(section).is_ok();
+        let mut count = (0..self.count).rev().skip_while(is_unwanted).count() as u64;
         if self.symbols_reach(count)? {
             count = self.count;
         }
-        let kept: Vec<u64> = (1..count).filter(|section| !unwanted.contains(section)).collect();
-        let (body, places) = self.packed(&kept)?;
-        let mut table = Content::from(self.section_0(count));
+        let (body, places) = self.packed((1..count).filter(|section| !is_unwanted(section)).collect())?;
+        let mut headers = Content::new();
         for section in 1..count {
-            match kept.binary_search(&section) {
-                Ok(index) => {
-                    let size = self.word(section, layout.sh_size)?;
-                    table.push(self.placed(section, places[index], size));
-                }
-                Err(_) => {
-                    let mut empty = vec![0; layout.section_header_size as usize];
-                    self.set(&mut empty, SH_TYPE, 4, elf::SHT_PROGBITS.0.into());
-                    self.set_word(&mut empty, layout.sh_addralign, 1);
-                    table.push(empty);
-                }
+            if let Some(&place) = places.get(&section) {
+                let size = self.word(section, layout.sh_size)?;
+                headers.push(self.placed(section, place, size));
+            } else {
+                let mut empty = vec![0; layout.section_header_size as usize];
+                self.set(&mut empty, SH_TYPE, 4, elf::SHT_PROGBITS.0.into());
+                self.set_word(&mut empty, layout.sh_addralign, 1);
+                headers.push(empty);
             }
         }
-        self.assemble(body, table)
+        self.assemble(body, count, headers)
     }
 
     /// Returns the bytes after the file header with only these sections, in their order in the file, and the offset of each. A
     /// file with segments stays unchanged up to the end of the last section, because segments have offsets too.
-    fn packed(&self, kept: &[u64]) -> Result<(Content<'data>, Vec<u64>), Malformed> {
+    fn packed(&self, kept: Vec<u64>) -> Result<(Content<'data>, BTreeMap<u64, u64>), Malformed> {
         let layout = self.layout;
+        let mut places = BTreeMap::new();
         if self.has_segments()? {
-            let body = Content::from(self.after_header(self.end_of(kept.iter().copied())?));
-            let places = kept.iter().map(|&section| self.word(section, layout.sh_offset)).collect::<Result<_, _>>()?;
-            return Ok((body, places));
+            for &section in &kept {
+                places.insert(section, self.word(section, layout.sh_offset)?);
+            }
+            return Ok((Content::from(self.after_header(self.end_of(kept)?)), places));
         }
         let mut contents = Vec::new();
-        for &section in kept {
-            contents.push(self.content(section)?);
+        for section in kept {
+            contents.push((section, self.content(section)?));
         }
-        let mut order: Vec<usize> = (0..kept.len()).collect();
-        order.sort_by_key(|&index| (contents[index].start(), index));
-        let (mut body, mut places) = (Content::new(), vec![0; kept.len()]);
-        let mut end = 0;
-        for index in order {
-            let view = contents[index];
+        contents.sort_by_key(|(section, view)| (view.start(), *section));
+        let (mut body, mut end) = (Content::new(), 0);
+        for (section, view) in contents {
             if view.size() > 0 && view.start() < end {
                 return Err(broken(self.file, "has overlapping sections"));
             }
-            end = end.max(view.start() + view.size());
-            let alignment = match self.word(kept[index], layout.sh_addralign)? {
+            end = end.max(view.range().end);
+            let alignment = match self.word(section, layout.sh_addralign)? {
                 alignment if alignment.is_power_of_two() => alignment.min(LARGEST_ALIGNMENT),
                 _ => 1,
             };
-            let place = layout.header_size + body.size();
-            body.push(vec![0; (place.next_multiple_of(alignment) - place) as usize]);
-            places[index] = layout.header_size + body.size();
+            let unaligned = self.end_of_body(&body);
+            let place = unaligned.next_multiple_of(alignment);
+            body.push(vec![0; size_of_range(&(unaligned..place)) as usize]);
             body.push(view.data());
+            places.insert(section, place);
         }
         Ok((body, places))
     }
@@ -204,9 +204,8 @@ impl<'data> Elf<'data> {
                 continue;
             }
             let symbols = self.content(section)?;
-            for symbol in 0..symbols.size() / self.layout.symbol_size {
-                let at = symbol * self.layout.symbol_size + self.layout.st_shndx;
-                let index = self.field(symbols, "ELF symbol", at, 2)?;
+            for symbol in symbols.data().chunks_exact(self.layout.symbol_size as usize) {
+                let index = self.field(symbols.derived(symbol), "ELF symbol", self.layout.st_shndx, 2)?;
                 // An index that does not fit may be any.
                 if index == INDEX_ELSEWHERE || (number..MOST_IN_HEADER).contains(&index) {
                     return Ok(true);

@@ -105,7 +105,7 @@ const fn universal_format(magic: &'static [u8]) -> ArchiveFormat {
 }
 
 const fn library_format(magic: &'static [u8]) -> ArchiveFormat {
-    ArchiveFormat { check_end: ar::symbols_have_members, ..format(magic, 0, ar::members) }
+    ArchiveFormat { check_end: ar::tables_have_members, ..format(magic, 0, ar::members) }
 }
 
 const FORMATS: &[ArchiveFormat] = &[

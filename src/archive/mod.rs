@@ -19,7 +19,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::bytes::{Resource, View, text_memory};
+use crate::bytes::{Resource, View, record_memory};
 use crate::codec;
 use crate::error::Malformed;
 
@@ -61,8 +61,7 @@ impl fmt::Debug for MemberContent<'_> {
 
 /// Charges the name of a member. Several members may have the same name.
 fn charge_name(archive: View<'_>, name: &[u8]) -> Result<(), Malformed> {
-    let size = text_memory(name.len()).saturating_add(size_of::<Member<'_>>() as u64);
-    archive.charge("archive member name", Resource::Memory, size)
+    archive.charge("archive member name", Resource::Memory, record_memory(size_of::<Member<'_>>(), [name.len()]))
 }
 
 /// Reason for not reading [`MemberContent::Elsewhere`] of an archive that is not a file of its own.

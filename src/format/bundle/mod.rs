@@ -23,7 +23,8 @@ mod tests;
 mod text_tests;
 
 pub use file_type::{BundleForm, COMMENTS, FILE_TYPES, FileType};
-pub use raw::{HOST_CONTENT, MAGIC, MAGIC_TEXT, section_name};
+pub(crate) use raw::MAGIC_TEXT;
+pub use raw::{HOST_CONTENT, MAGIC, section_name};
 pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};
 pub use write::{check_ids, write};
 

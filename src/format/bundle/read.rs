@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::raw::{COUNT_OFFSET, ENTRIES_OFFSET, EntryHeader, MAGIC};
-use crate::bytes::View;
+use crate::bytes::{View, size_of_range};
 use crate::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
@@ -58,8 +58,7 @@ impl<'data> Bundle<'data> {
         let index = BundleIndex::read(view, view.size())?;
         let mut entries = Vec::new();
         for BundleIndexEntry { text, id, range, stated_at } in index.entries {
-            let size = range.end.saturating_sub(range.start);
-            let code_object = view.part("bundle entry offset", stated_at, range.start, size)?;
+            let code_object = view.part("bundle entry offset", stated_at, range.start, size_of_range(&range))?;
             entries.push(BundleEntry { text, id, code_object });
         }
         Ok(Bundle { entries, view: view.part("bundle", 0, 0, index.size)? })

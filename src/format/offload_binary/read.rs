@@ -113,7 +113,7 @@ fn reject_overlaps(view: View<'_>, header: &Header, entries: &[OffloadBinaryEntr
             let at = entry_at.saturating_add(raw::Entry::IMAGE_OFFSET);
             return Err(view.malformed("offload binary image offset", at, cause));
         }
-        end = image.start().saturating_add(image.size());
+        end = image.range().end;
     }
     Ok(())
 }

@@ -91,7 +91,7 @@ fn unsafe_code_is_confined_to_io() {
 }
 
 /// Modules that parse bytes of files.
-const PARSERS: [&str; 8] = ["archive", "bytes", "codec", "format", "inspect", "inventory", "lock", "scan"];
+const PARSERS: [&str; 9] = ["archive", "bytes", "codec", "format", "inspect", "inventory", "lock", "rewrite", "scan"];
 
 const PARSER_LINTS: &str = "#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]";
 

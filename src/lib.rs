@@ -45,6 +45,7 @@
 //! | [`error`], [`bytes`], `content` | errors; views of untrusted bytes; bytes to be written | everything else |
 //! | `escape` | escaping of text from files | everything else |
 //! | `pattern` | regular expressions and globs, compiled within limits | everything else |
+//! | `spelling` | distances between names, for suggestions | everything else |
 //! | `parallel` | work on several items at a time, with results in order | the work |
 //! | [`codec`] | compression, and decompression to a stated size | the compressed data |
 //! | [`io`] | inputs, outputs that appear whole or not at all, payloads copied between the two | formats |
@@ -102,6 +103,7 @@ mod report;
 mod rewrite;
 pub mod scan;
 pub mod select;
+mod spelling;
 #[cfg(feature = "inspect")]
 pub mod survey;
 pub mod target;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::spelling::edit_distance;
+
 /// Existing names that differ from an unknown one by one or two characters. Prints as a question, or nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suggestions(pub Vec<String>);
@@ -15,8 +17,8 @@ impl fmt::Display for Suggestions {
 impl Suggestions {
     /// Returns up to three names at the least edit distance: one, or two for names of more than five characters.
     pub fn new(written: &str, names: impl Iterator<Item = String>) -> Suggestions {
-        let names = names.map(|name| (strsim::osa_distance(&name, written), name));
-        let mut names: Vec<(usize, String)> = names.filter(|(distance, _)| *distance <= 2).collect();
+        let names = names.filter_map(|name| Some((edit_distance(&name, written, 2)?, name)));
+        let mut names: Vec<(usize, String)> = names.collect();
         names.sort();
         let within = |most: usize| -> Vec<String> {
             names.iter().filter(|(distance, _)| *distance <= most).map(|(_, name)| name.clone()).take(3).collect()

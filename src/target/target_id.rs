@@ -9,6 +9,7 @@ use std::fmt;
 
 use super::nvptx;
 use super::processors::{OTHERS, PROCESSORS, Processor};
+use crate::spelling::edit_distance;
 
 /// A target ID in its canonical form. Processors without features, including NVIDIA's, are IDs that set none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,20 +144,12 @@ fn closest(written: &str) -> Option<&'static str> {
     let names = PROCESSORS
         .iter()
         .flat_map(|processor| [processor.name].into_iter().chain(processor.alternatives.iter().copied()));
-    let mut near = names.filter(|name| is_misspelling(name, written));
+    let mut near = names.filter(|name| edit_distance(name, written, 1).is_some());
     let first = near.next()?;
     near.next().is_none().then_some(first)
 }
 
-/// Returns whether the texts differ in one letter; never without the feature `check`, which has the crate for it.
-fn is_misspelling(name: &str, written: &str) -> bool {
-    #[cfg(feature = "check")]
-    return strsim::osa_distance(name, written) == 1;
-    #[cfg(not(feature = "check"))]
-    return name.is_empty() && written.is_empty();
-}
-
-#[cfg(all(test, feature = "check"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -9,7 +9,7 @@ use super::{source_directory, source_files};
 /// itself.
 const LAYERS: [&[&str]; 9] = [
     &["error"],
-    &["bytes", "content", "escape", "parallel", "pattern"],
+    &["bytes", "content", "escape", "parallel", "pattern", "spelling"],
     &["codec", "io", "rewrite", "target"],
     &["archive", "format"],
     &["host", "inspect", "inventory", "llvm"],

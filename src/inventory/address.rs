@@ -6,16 +6,13 @@
 //! disk. Source of the latter: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier.
 
 use std::fmt;
-#[cfg(feature = "files")]
-use std::path::Path;
 use std::path::PathBuf;
-
-#[cfg(feature = "files")]
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_encode};
 
 #[cfg(feature = "files")]
 use super::Image;
 use super::{Container, File};
+#[cfg(feature = "files")]
+use crate::io::FileUri;
 
 /// Place of a file's bytes in a file on disk that stores them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,23 +77,14 @@ impl File {
     /// unchanged.
     pub fn uri(&self, offset: u64, size: u64) -> Option<String> {
         let DiskLocation { path, offset: start } = self.on_disk.as_ref()?;
-        Some(format!("file://{}#offset={}&size={size}", uri_path(path), start.checked_add(offset)?))
+        let range = Some((start.checked_add(offset)?, size));
+        Some(FileUri { path: path.clone(), range }.to_string())
     }
 
     /// Returns the URI of an image, as ROCm's tools write it.
     pub fn image_uri(&self, image: &Image) -> Option<String> {
         self.uri(image.offset?, image.size?)
     }
-}
-
-/// Bytes that a URI encodes as `%` and two upper-case digits: all but `a-zA-Z0-9/_.~-`, as the document specifies.
-#[cfg(feature = "files")]
-const ENCODE_SET: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'_').remove(b'.').remove(b'~').remove(b'-');
-
-/// Encodes a path for a URI.
-#[cfg(feature = "files")]
-fn uri_path(path: &Path) -> PercentEncode<'_> {
-    percent_encode(path.as_os_str().as_encoded_bytes(), ENCODE_SET)
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@
 //! by the path, percent-encoded (RFC 3986); it may be relative, because the tools write relative paths, too. `localhost`
 //! may precede it (RFC 8089). Numbers are decimal, hexadecimal or octal as in C.
 
+use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
-
-use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, Result};
 
@@ -37,6 +36,21 @@ impl FileUri {
     }
 }
 
+impl fmt::Display for FileUri {
+    /// Writes the address as ROCm's tools do: all bytes of the path but `a-zA-Z0-9/_.~-` as `%` and two upper-case digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("file://")?;
+        for &byte in self.path.as_os_str().as_encoded_bytes() {
+            if byte.is_ascii_alphanumeric() || b"/_.~-".contains(&byte) {
+                f.write_char(char::from(byte))?;
+            } else {
+                write!(f, "%{byte:02X}")?;
+            }
+        }
+        self.range.map_or(Ok(()), |(offset, size)| write!(f, "#offset={offset}&size={size}"))
+    }
+}
+
 fn parse_range(text: &str) -> Option<(u64, u64)> {
     let (offset, size) = text.split_once('&')?;
     Some((parse_number(offset.strip_prefix("offset=")?)?, parse_number(size.strip_prefix("size=")?)?))
@@ -58,12 +72,29 @@ fn decode_path(path: &str) -> Option<PathBuf> {
     // RFC 8089 writes `/C:/directory`, which is not a path for Windows.
     #[cfg(windows)]
     let path = path.strip_prefix('/').filter(|rest| rest.as_bytes().get(1) == Some(&b':')).unwrap_or(path);
-    let bytes: Vec<u8> = percent_decode_str(path).collect();
+    let bytes = decode(path);
     #[cfg(unix)]
     let path = PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes));
     #[cfg(not(unix))]
     let path = PathBuf::from(String::from_utf8(bytes).ok()?);
     (!path.as_os_str().is_empty()).then_some(path)
+}
+
+/// Replaces each `%` and the two digits after it by a byte. A `%` without digits remains.
+fn decode(text: &str) -> Vec<u8> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend(&part.as_bytes()[2..]);
+            }
+            None => bytes.extend([b"%", part.as_bytes()].concat()),
+        }
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -83,6 +114,26 @@ mod tests {
             assert_eq!(FileUri::parse(Path::new(text)).unwrap().unwrap(), expected, "{text}");
         }
         assert!(FileUri::parse(Path::new("lib/a.so#offset=1&size=2")).is_none());
+    }
+
+    #[test]
+    fn encodes_every_byte_but_those_of_plain_names() {
+        let uri = FileUri { path: "/a b/é#%.so".into(), range: Some((4096, 3456)) };
+        assert_eq!(uri.to_string(), "file:///a%20b/%C3%A9%23%25.so#offset=4096&size=3456");
+        let path: String = (1..128).map(char::from).collect();
+        let uri = FileUri { path: path.into(), range: None };
+        let kept: String = uri.to_string()[7..].split('%').flat_map(|part| part.chars().skip(2)).collect();
+        assert_eq!(kept, "-./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~");
+        assert_eq!(FileUri::parse(Path::new(&uri.to_string())).unwrap().unwrap(), uri);
+    }
+
+    #[test]
+    fn decodes_only_two_digits_after_a_percent_sign() {
+        let cases =
+            [("%41%4a%4A", "AJJ"), ("%", "%"), ("a%4", "a%4"), ("%+1%zz%4é", "%+1%zz%4é"), ("%%41%2541", "%A%41")];
+        for (text, decoded) in cases {
+            assert_eq!(decode(text), decoded.as_bytes(), "{text}");
+        }
     }
 
     #[test]

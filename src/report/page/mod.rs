@@ -13,8 +13,6 @@ mod verdict;
 
 use std::path::Path;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
 use crate::check::Verdict;
@@ -68,7 +66,7 @@ fn page(files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> String {
 
 /// Returns the source expression of a content security policy that allows only this text.
 fn source(text: &str) -> String {
-    format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)))
+    format!("'sha256-{}'", escape::base64(&Sha256::digest(text)))
 }
 
 /// Replaces each `{{name}}` of the template. Inserted text is not searched again.

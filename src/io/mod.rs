@@ -6,6 +6,8 @@
 #[cfg(feature = "files")]
 mod destination;
 #[cfg(feature = "files")]
+mod directory;
+#[cfg(feature = "files")]
 mod existing;
 mod file_state;
 #[cfg(feature = "files")]
@@ -31,6 +33,8 @@ mod undo;
 
 #[cfg(feature = "files")]
 pub use destination::STANDARD_OUTPUT;
+#[cfg(feature = "files")]
+pub(crate) use directory::files_below;
 #[cfg(feature = "files")]
 pub(crate) use file_state::{FileState, is_same_file};
 #[cfg(feature = "files")]

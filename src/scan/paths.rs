@@ -4,15 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use super::Options;
 use super::cache::CacheBudget;
 use super::inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 use crate::bytes::Limits;
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
-use crate::io::Access;
+use crate::io::{Access, files_below};
 use crate::parallel::{map_parallel, processors};
 
 /// Number of files that are scanned before the first result is taken; each of them is kept open until then.
@@ -45,19 +43,9 @@ pub fn expand_paths(paths: &[PathBuf]) -> (Vec<InputPath>, Vec<(usize, Outcome)>
             inputs.push(InputPath { path: path.clone(), index, is_listed: true });
             continue;
         }
-        for entry in WalkDir::new(path).sort_by_file_name() {
-            match entry {
-                Ok(entry) if entry.file_type().is_file() => {
-                    inputs.push(InputPath { path: entry.into_path(), index, is_listed: false });
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    let at = error.path().unwrap_or(path).to_owned();
-                    let cause = error.into_io_error().unwrap_or_else(|| std::io::Error::other("leads to itself"));
-                    failed.push((index, Outcome::unreadable(&at, Error::io(&at, "read")(cause))));
-                }
-            }
-        }
+        let mut fail = |at: &Path, cause| failed.push((index, Outcome::unreadable(at, Error::io(at, "read")(cause))));
+        let files = files_below(path, &mut fail);
+        inputs.extend(files.into_iter().map(|path| InputPath { path, index, is_listed: false }));
     }
     (inputs, failed)
 }

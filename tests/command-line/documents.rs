@@ -12,7 +12,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn files_below(directory: &Path, extension: &str) -> Vec<PathBuf> {
+pub fn files_below(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -10,10 +10,12 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
+use clap::builder::styling::{AnsiColor, Style};
+use console::Term;
 
 use super::Status;
+use super::terminal::has_color;
 use crate::error::Error;
 use crate::escape::{MAX_LINE, escape, escape_lines, shorten};
 use crate::io::STANDARD_OUTPUT;
@@ -244,8 +246,9 @@ fn print(severity: Severity, message: &str) {
 fn print_line(prefix: &str, style: Style, message: &str) {
     let message = escape(message);
     let message = shorten(&message, MAX_LINE - prefix.len() - 1);
+    let style = if has_color(&Term::stderr()) { style } else { Style::new() };
     // If standard error is closed, the exit status still reports the problem.
-    let _ = writeln!(anstream::stderr(), "{style}{prefix}{style:#} {message}");
+    let _ = io::stderr().write_all(format!("{style}{prefix}{style:#} {message}\n").as_bytes());
 }
 
 /// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The error may

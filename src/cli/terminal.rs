@@ -1,11 +1,14 @@
 //! Standard output: its width and colors, and the escaping of all text that is written to it.
 
 use std::borrow::Cow;
+use std::env::var_os;
+use std::ffi::OsString;
 use std::io::{self, StdoutLock, Write};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
-use anstream::{AutoStream, ColorChoice};
 use clap::{Args, ValueEnum};
+use console::Term;
 
 use crate::escape::{escape, escape_lines};
 use crate::report::Screen;
@@ -32,38 +35,59 @@ enum When {
     Never,
 }
 
+/// The choice of the command line, if it was parsed.
+static COLOR: OnceLock<When> = OnceLock::new();
+
 impl ColorArgument {
     /// Applies the choice to all output that follows.
     pub fn apply(&self) {
-        let choice = match self.color {
-            When::Auto => ColorChoice::Auto,
-            When::Always => ColorChoice::Always,
-            When::Never => ColorChoice::Never,
-        };
-        choice.write_global();
+        COLOR.get_or_init(|| self.color);
+    }
+}
+
+/// Returns whether text on standard output or standard error is colored.
+pub fn has_color(stream: &Term) -> bool {
+    let choice = COLOR.get().copied().unwrap_or(When::Auto);
+    // Consoles of Windows print the sequences of colors as text until the library has turned them on.
+    let accepts_colors = || cfg!(unix) || !stream.is_term() || stream.features().colors_supported();
+    is_colored(choice, stream.is_term(), |name| var_os(name)) && accepts_colors()
+}
+
+/// Returns whether text is colored, as other programs with clap decide it. Sources: <https://no-color.org>,
+/// <https://bixense.com/clicolors>. Terminals in CI show colors, though `TERM` may be missing there.
+fn is_colored(choice: When, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+    let is_wanted = variable("CLICOLOR").map(|value| value != "0");
+    let supports_colors = || variable("TERM").map_or(cfg!(windows), |name| name != "dumb");
+    match choice {
+        When::Always => true,
+        When::Never => false,
+        When::Auto if is_set("NO_COLOR") => false,
+        When::Auto if is_set("CLICOLOR_FORCE") => true,
+        When::Auto => match is_wanted {
+            Some(is_wanted) => is_wanted && is_terminal,
+            None => is_terminal && (supports_colors() || variable("CI").is_some()),
+        },
     }
 }
 
 /// Returns width and color support of standard output.
 pub fn screen() -> Screen {
-    let stdout = io::stdout();
-    let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
-    Screen { width, color: AutoStream::choice(&stdout) != ColorChoice::Never }
+    let stdout = Term::stdout();
+    let width = stdout.size_checked().map(|(_, columns)| usize::from(columns));
+    Screen { width, color: has_color(&stdout) }
 }
 
 /// Standard output for text. Reports escape the texts of files in their places; what passes them nevertheless is escaped
 /// here, except for line feeds and tabs.
 pub struct TextOutput {
-    stream: AutoStream<StdoutLock<'static>>,
+    stream: StdoutLock<'static>,
     has_color: bool,
 }
 
 /// Returns standard output for text that is formatted for `screen`.
 pub fn output(screen: &Screen) -> TextOutput {
-    let stdout = io::stdout().lock();
-    // Without color there is nothing to strip from what may be gigabytes of JSON.
-    let stream = if screen.color { AutoStream::always(stdout) } else { AutoStream::always_ansi(stdout) };
-    TextOutput { stream, has_color: screen.color }
+    TextOutput { stream: io::stdout().lock(), has_color: screen.color }
 }
 
 /// Writes text to standard output.
@@ -113,6 +137,35 @@ fn escape_colored(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_decide_on_colors_unless_the_option_does() {
+        // Variables, and whether text on a terminal and in a file is colored.
+        let cases = [
+            ("", [cfg!(windows), false]),
+            ("TERM=xterm", [true, false]),
+            ("TERM=dumb", [false, false]),
+            ("TERM=dumb CI=", [true, false]),
+            ("TERM=dumb CLICOLOR=1", [true, false]),
+            ("TERM=xterm CLICOLOR=0 CI=1", [false, false]),
+            ("CLICOLOR=", [true, false]),
+            ("TERM=xterm NO_COLOR=", [true, false]),
+            ("TERM=xterm NO_COLOR=0", [false, false]),
+            ("TERM=xterm NO_COLOR=1 CLICOLOR_FORCE=1", [false, false]),
+            ("CLICOLOR_FORCE=0", [true, true]),
+            ("CLICOLOR_FORCE=1 CLICOLOR=0", [true, true]),
+            ("CLICOLOR_FORCE= TERM=xterm", [true, false]),
+        ];
+        for (variables, expected) in cases {
+            let value = |name: &str| {
+                let mut assignments = variables.split(' ').filter_map(|assignment| assignment.split_once('='));
+                assignments.find(|(known, _)| *known == name).map(|(_, value)| value.into())
+            };
+            let on_both = |choice| [true, false].map(|is_terminal| is_colored(choice, is_terminal, value));
+            assert_eq!(on_both(When::Auto), expected, "{variables}");
+            assert_eq!([on_both(When::Always), on_both(When::Never)], [[true; 2], [false; 2]], "{variables}");
+        }
+    }
 
     #[test]
     fn colors_pass_and_other_sequences_are_escaped() {

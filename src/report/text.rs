@@ -1,8 +1,6 @@
 //! Text for terminals: columns, in which text from files is escaped.
 
-use anstyle::AnsiColor;
-use comfy_table::{CellAlignment, Table, presets};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use console::{Alignment, Style, measure_text_width, pad_str};
 
 use crate::escape::escape;
 
@@ -19,26 +17,25 @@ pub struct Screen {
 impl Screen {
     /// Colors a text as a warning, such as a contradiction in a file.
     pub fn warning(&self, text: &str) -> String {
-        let style = AnsiColor::Yellow.on_default();
-        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        Style::new().yellow().force_styling(self.color).apply_to(text).to_string()
     }
 }
 
 /// Heading and alignment of a column.
 pub struct Column {
     heading: String,
-    alignment: CellAlignment,
+    alignment: Alignment,
 }
 
 impl Column {
     /// Creates a column for text.
     pub fn left(heading: &str) -> Column {
-        Column { heading: printable(heading), alignment: CellAlignment::Left }
+        Column { heading: printable(heading), alignment: Alignment::Left }
     }
 
     /// Creates a column for numbers.
     pub fn right(heading: &str) -> Column {
-        Column { heading: printable(heading), alignment: CellAlignment::Right }
+        Column { heading: printable(heading), alignment: Alignment::Right }
     }
 }
 
@@ -49,43 +46,47 @@ const GAP: usize = 2;
 /// Minimum width of a shortened column of text.
 const NARROWEST: usize = 10;
 
-/// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen, texts are shortened in the
-/// middle; numbers never are.
+/// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen, texts are
+/// shortened in the middle; numbers never are.
 pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, screen: &Screen) -> String {
     let cells = |row: Vec<String>| row.iter().map(|cell| escape(cell).into_owned()).collect();
-    let mut rows: Vec<Vec<String>> = rows.map(cells).collect();
+    let header = headings.iter().map(|column| column.heading.clone()).collect();
+    let mut rows: Vec<Vec<String>> = [header].into_iter().chain(rows.map(cells)).collect();
     if let Some(width) = screen.width {
         fit(headings, &mut rows, width);
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(headings.iter().map(|column| &column.heading));
-    table.add_rows(rows);
-    for (column, heading) in table.column_iter_mut().zip(headings) {
-        column.set_padding((0, GAP as u16));
-        column.set_cell_alignment(heading.alignment);
-    }
-    table.lines().map(|line| format!("{:INDENT$}{}\n", "", line.trim_end())).collect()
+    let widths = widths(&rows, headings.len());
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).zip(headings);
+        let padded = cells.map(|((cell, &width), column)| pad_str(cell, width, column.alignment, None));
+        let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
+        format!("{:INDENT$}{}\n", "", line.trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
-/// Shortens texts until the rows fit, the longest first.
+/// Returns the widths of `count` columns.
+fn widths(rows: &[Vec<String>], count: usize) -> Vec<usize> {
+    let width = |index: usize| rows.iter().filter_map(|row| row.get(index)).map(|cell| measure_text_width(cell)).max();
+    (0..count).map(|index| width(index).unwrap_or_default()).collect()
+}
+
+/// Shortens texts until the rows fit, the longest first. The first row has the headings, which are not shortened.
 fn fit(headings: &[Column], rows: &mut [Vec<String>], width: usize) {
-    let needed = |index: usize, heading: &Column| {
-        let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.width());
-        cells.chain([heading.heading.width()]).max().unwrap_or_default()
-    };
-    let mut widths: Vec<usize> = headings.iter().enumerate().map(|(index, heading)| needed(index, heading)).collect();
+    let mut widths = widths(rows, headings.len());
     let available = width.saturating_sub(INDENT + GAP * headings.len().saturating_sub(1));
-    let is_text = |index: &usize| headings[*index].alignment == CellAlignment::Left;
+    let is_text = |index: &usize| headings[*index].alignment == Alignment::Left;
+    let narrowest = |index: usize| NARROWEST.max(measure_text_width(&headings[index].heading));
     while widths.iter().sum::<usize>() > available {
         let longest = (0..widths.len()).filter(is_text).max_by_key(|&index| widths[index]);
-        match longest.filter(|&index| widths[index] > NARROWEST.max(headings[index].heading.width())) {
+        match longest.filter(|&index| widths[index] > narrowest(index)) {
             Some(index) => widths[index] -= 1,
             None => break,
         }
     }
     for row in rows {
         for (cell, &width) in row.iter_mut().zip(&widths) {
-            if cell.width() > width {
+            if measure_text_width(cell) > width {
                 *cell = shorten(cell, width);
             }
         }
@@ -105,7 +106,7 @@ fn shorten(text: &str, width: usize) -> String {
 fn take_width(text: impl Iterator<Item = char>, width: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {
-        used += c.width().unwrap_or_default();
+        used += measure_text_width(c.encode_utf8(&mut [0; 4]));
         used <= width
     };
     text.take_while(fits).collect()

@@ -14,6 +14,7 @@ mod budget;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
 
+use std::ffi::CStr;
 use std::fmt;
 use std::ops::Range;
 
@@ -166,7 +167,7 @@ impl<'data> View<'data> {
     /// Reads the NUL-terminated UTF-8 string at `offset`, to which the field `field` at `stated_at` points.
     pub fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
         let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
-        let end = memchr::memchr(0, tail);
+        let end = CStr::from_bytes_until_nul(tail).ok().map(CStr::count_bytes);
         self.charge_at(field, stated_at, Resource::Work, text_work(end.unwrap_or(tail.len())))?;
         let text = end.and_then(|end| tail.get(..end));
         let text = text.ok_or_else(|| self.malformed(field, stated_at, Cause::Unterminated))?;

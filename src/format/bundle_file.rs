@@ -6,8 +6,6 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
-
 use super::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
 use crate::bytes::View;
 use crate::error::{Error, Malformed};
@@ -191,11 +189,11 @@ impl<'data> BundleReader<'data> {
     fn marks(&self, view: View) -> Result<Vec<u64>> {
         let in_file = self.input.and_then(|input| Some((input, input.offset_of(view.data())?)));
         let Some((input, start)) = in_file else { return Ok(text::marks(view.data())) };
-        let finder = memmem::Finder::new(text::MARK);
+        let searcher = text::marks_searcher();
         let mut marks = Vec::new();
         input.blocks(start..start.saturating_add(view.size()), OVERLAP, |offset, block| {
             let block_at = offset.saturating_sub(start);
-            marks.extend(finder.find_iter(block).map(|at| block_at.saturating_add(at as u64)));
+            marks.extend(searcher.find_iter(block).map(|mark| block_at.saturating_add(mark.start() as u64)));
         })?;
         Ok(marks)
     }

@@ -1,8 +1,6 @@
 //! The structure of PTX text: blocks, strings, comments and statements. Source: NVIDIA, PTX ISA, sections Syntax and
 //! Directives.
 
-use memchr::memmem;
-
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
@@ -68,7 +66,7 @@ fn from_first(text: &[u8], is_wanted: impl Fn(&u8) -> bool) -> Option<&[u8]> {
 
 /// Returns the rest of a text after the first occurrence of `pattern`.
 fn after_first<'text>(text: &'text [u8], pattern: &[u8]) -> Option<&'text [u8]> {
-    text.get(memmem::find(text, pattern)?..)?.strip_prefix(pattern)
+    text.get(text.windows(pattern.len()).position(|part| part == pattern)?..)?.strip_prefix(pattern)
 }
 
 /// Returns the rest of a text from a statement without its end on. Line directives have no end.

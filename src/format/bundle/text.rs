@@ -17,7 +17,7 @@
 //!
 //! Sources: Clang Offload Bundler document, Bundled Text File Layout; the proposal of 2016 (RFC); LLVM 22.1.8.
 
-use memchr::memmem;
+use aho_corasick::AhoCorasick;
 
 use super::raw::{MAGIC, MAGIC_TEXT};
 use super::read::BundleEntry;
@@ -55,7 +55,12 @@ pub fn end_marker(comment: &str) -> Vec<u8> {
 
 /// Returns the offsets of the marks in bytes in memory.
 pub fn marks(bytes: &[u8]) -> Vec<u64> {
-    memmem::find_iter(bytes, MARK).map(|at| at as u64).collect()
+    marks_searcher().find_iter(bytes).map(|mark| mark.start() as u64).collect()
+}
+
+/// Returns a searcher for the marks.
+pub fn marks_searcher() -> AhoCorasick {
+    AhoCorasick::new([MARK]).expect("one short text")
 }
 
 /// A line that separates files.

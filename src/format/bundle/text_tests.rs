@@ -48,9 +48,8 @@ fn files_of_any_content_round_trip() {
             for other in files {
                 let entries = [(HOST, one), (DEVICE, other), ("hip-amdgcn-amd-amdhsa--gfx908", one)];
                 let marker = [b"\n", &end_marker(comment)[..]].concat();
-                let clashes =
-                    [one, other].iter().any(|file| memchr::memmem::find(&[b"\n", *file].concat(), &marker).is_some());
-                if clashes {
+                let clashes = |file: &[u8]| [b"\n", file].concat().windows(marker.len()).any(|part| part == marker);
+                if clashes(one) || clashes(other) {
                     continue;
                 }
                 let bytes = write(&entries, comment).to_vec();

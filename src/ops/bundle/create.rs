@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use memchr::memmem;
+use aho_corasick::AhoCorasick;
 
 use super::CompressionStats;
 use super::error::{BundleError, Result};
@@ -175,9 +175,9 @@ fn texts<'data>(files: &'data [BundleInput], comment: &str) -> Result<Content<'d
 /// Returns whether a line of the file begins with these bytes.
 fn has_line(input: &Input, start: &[u8]) -> Result<bool> {
     let bytes = &[b"\n", start].concat();
-    let finder = memmem::Finder::new(bytes);
+    let searcher = AhoCorasick::new([bytes]).expect("one short text");
     let mut found = input.view().starts_with(start);
-    input.blocks(0..input.size(), bytes.len() - 1, |_, block| found |= finder.find(block).is_some())?;
+    input.blocks(0..input.size(), bytes.len() - 1, |_, block| found |= searcher.is_match(block))?;
     Ok(found)
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use aho_corasick::AhoCorasick;
 use object::elf;
 
 use super::{Elf, ElfLayout, INDEX_ELSEWHERE, MOST_IN_HEADER, SH_NAME, SH_TYPE};
@@ -83,8 +84,8 @@ impl<'data> Elf<'data> {
             return Vec::new();
         }
         let unused = bytes_in(self.file, others_end..added.start);
-        let entries = memchr::memmem::find_iter(unused, self.header(known));
-        let entries = entries.map(|at| others_end.saturating_add(at as u64));
+        let searcher = AhoCorasick::new([self.header(known)]).expect("one short text");
+        let entries = searcher.find_iter(unused).map(|entry| others_end.saturating_add(entry.start() as u64));
         let tables = entries.filter_map(|at| at.checked_sub(self.offset_in_table(known, 0)));
         let size = self.offset_in_table(added.count, 0);
         let fits = |place: &u64| *place >= self.layout.header_size && place.saturating_add(size) <= added.start;

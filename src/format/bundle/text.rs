@@ -59,7 +59,7 @@ pub fn marks(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// Returns a searcher for the marks.
-pub fn marks_searcher() -> AhoCorasick {
+pub(crate) fn marks_searcher() -> AhoCorasick {
     AhoCorasick::new([MARK]).expect("one short text")
 }
 

@@ -138,3 +138,19 @@ const BITCODE: &[u8] = b"BC\xc0\xde\x21\x0c\0\0\0\0\0\0";
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).unwrap()
 }
+
+/// Commands with the user's environment have other results for other users.
+#[test]
+fn tests_run_commands_in_a_fixed_environment() {
+    let below = |directory| documents::files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory), "rs");
+    for path in ["tests", "linker-tests"].into_iter().flat_map(below) {
+        if path.ends_with("harness/command.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        // cargo needs the variables of rustup.
+        let mut lines =
+            text.lines().filter(|line| line.contains(concat!("Command::", "new(")) && !line.contains("CARGO\")"));
+        assert!(lines.next().is_none(), "{}: use harness/command.rs", path.display());
+    }
+}

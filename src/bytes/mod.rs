@@ -11,8 +11,12 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod budget;
+mod object_bytes;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
+pub(crate) use object_bytes::ObjectBytes;
+#[cfg(test)]
+pub(crate) use object_bytes::tests as object_tests;
 
 use std::ffi::CStr;
 use std::fmt;

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
-use crate::bytes::View;
+use crate::bytes::{Resource, View, record_memory};
 use crate::error::{Error, Malformed};
 use crate::format::ccob::{self, Ccob};
 use crate::io::Input;
@@ -229,6 +229,7 @@ fn object(view: View<'_>) -> Result<Option<Vec<FileEntry<'_>>>, Malformed> {
     let mut entries = Vec::new();
     for section in rewrite::sections_named(view, MAGIC)? {
         let id = section.name.strip_prefix(MAGIC).unwrap_or_default();
+        view.charge("bundle entry", Resource::Memory, record_memory(size_of::<FileEntry>(), [id.len()]))?;
         let id = String::from_utf8_lossy(id).into_owned();
         let is_host = section.content.data() == HOST_CONTENT;
         let location = if is_host { Location::HostObject(view) } else { Location::InFile(section.content) };
@@ -240,4 +241,21 @@ fn object(view: View<'_>) -> Result<Option<Vec<FileEntry<'_>>>, Malformed> {
 /// Returns the host's object without the sections of the bundle.
 pub fn extract_host(object: View<'_>) -> Result<crate::content::Content<'_>, Malformed> {
     rewrite::without_sections(object, MAGIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::{Budget, Limits, object_tests};
+
+    #[test]
+    fn entries_that_share_a_long_name_exhaust_the_budget() {
+        let name = [MAGIC.as_slice(), &[b'a'; 1 << 16], &[0]].concat();
+        let bytes = object_tests::elf_sharing_a_name(500, &name);
+        let budget = Budget::new(Limits::default(), bytes.len() as u64);
+        let error = object(View::with_budget(&bytes, &budget)).err().unwrap();
+        let expected = budget.over_limit(Resource::Memory);
+        assert_eq!((error.field, error.cause), ("bundle entry", expected));
+        assert!(matches!(object(View::new(&bytes)), Ok(Some(entries)) if entries.len() == 499));
+    }
 }

@@ -12,14 +12,20 @@ use object::read::elf::{
 };
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
-use crate::bytes::{Resource, View, text_work};
+use crate::bytes::{ObjectBytes, Resource, View, text_work};
 use crate::error::{Cause, Malformed};
+
+/// Section of an ELF file.
+pub type ElfSection<'data, 'file> = ElfSection64<'data, 'file, Endianness, ObjectBytes<'data>>;
+
+/// Symbol of an ELF file.
+pub type ElfSymbol<'data, 'file> = ElfSymbol64<'data, 'file, Endianness, ObjectBytes<'data>>;
 
 /// An ELF file whose tables have been read.
 #[derive(Debug)]
 pub struct Elf<'data> {
     pub view: View<'data>,
-    pub file: ElfFile64<'data, Endianness>,
+    pub file: ElfFile64<'data, Endianness, ObjectBytes<'data>>,
     by_name: HashMap<&'data str, SectionIndex>,
     /// True if sections have no addresses of their own and get a base.
     is_based: bool,
@@ -45,7 +51,7 @@ impl<'data> Elf<'data> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::ObjectFile(error));
         // Any `e_version` is accepted: cubins have the version of the toolkit there.
-        let file = ElfFile64::<Endianness>::parse(view.data()).map_err(malformed)?;
+        let file = ElfFile64::<Endianness, _>::parse(ObjectBytes(view)).map_err(malformed)?;
         let mut by_name = HashMap::new();
         for section in file.sections() {
             let name = section.name();
@@ -68,7 +74,7 @@ impl<'data> Elf<'data> {
         self.file.elf_header().e_type(self.file.endian()) == elf::ET_REL
     }
 
-    pub fn section(&self, name: &str) -> Option<ElfSection64<'data, '_, Endianness>> {
+    pub fn section(&self, name: &str) -> Option<ElfSection<'data, '_>> {
         self.file.section_by_index(*self.by_name.get(name)?).ok()
     }
 
@@ -77,7 +83,7 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the stored bytes of a section; empty for a section without bytes in the file.
-    pub fn bytes(&self, section: &ElfSection64<'data, '_, Endianness>) -> Result<View<'data>, Malformed> {
+    pub fn bytes(&self, section: &ElfSection<'data, '_>) -> Result<View<'data>, Malformed> {
         let (offset, size) = section.file_range().unwrap_or_default();
         self.view.part("ELF section offset", 0, offset, size)
     }
@@ -91,8 +97,8 @@ impl<'data> Elf<'data> {
     /// Returns all functions in the order of the symbol table, or of the dynamic symbol table of a stripped file, as far as
     /// the budget allows.
     pub fn functions(&self) -> Vec<ElfFunction<'data>> {
-        let of = |symbols: &mut dyn Iterator<Item = ElfSymbol64<'data, '_, Endianness>>| -> Vec<_> {
-            let charged = |symbol: &ElfSymbol64<'data, '_, Endianness>| self.charge_symbol(symbol).is_ok();
+        let of = |symbols: &mut dyn Iterator<Item = ElfSymbol<'data, '_>>| -> Vec<_> {
+            let charged = |symbol: &ElfSymbol<'data, '_>| self.charge_symbol(symbol).is_ok();
             symbols.take_while(charged).filter_map(|symbol| self.function(&symbol)).collect()
         };
         match of(&mut self.file.symbols()) {
@@ -106,7 +112,7 @@ impl<'data> Elf<'data> {
         charge_name(self.view, symbol.name_bytes().map_or(0, <[u8]>::len))
     }
 
-    fn function(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> Option<ElfFunction<'data>> {
+    fn function(&self, symbol: &ElfSymbol<'data, '_>) -> Option<ElfFunction<'data>> {
         let own = symbol.elf_symbol();
         if own.st_type() != elf::STT_FUNC || symbol.is_undefined() {
             return None;
@@ -122,7 +128,7 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns the address of a symbol, with the base of its section if that holds code.
-    pub fn address(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> u64 {
+    pub fn address(&self, symbol: &ElfSymbol<'data, '_>) -> u64 {
         let base = symbol.section_index().map_or(0, |section| self.base(section));
         base.wrapping_add(symbol.address())
     }

@@ -6,7 +6,7 @@ use object::elf::{self, FileHeader64};
 use object::endian::Endianness;
 use object::read::elf::{FileHeader, SectionHeader};
 
-use crate::bytes::View;
+use crate::bytes::{ObjectBytes, View};
 use crate::codec::Codec;
 use crate::format::{ImageKind, ImageView};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
@@ -85,7 +85,7 @@ impl Elf<'_> {
     /// Returns the string of the compiler in `.comment`, where every tool adds one; that of another tool if there is
     /// none.
     fn comment(&self) -> Option<String> {
-        let sections = self.header.sections(self.endian, self.view.data()).ok()?;
+        let sections = self.header.sections(self.endian, ObjectBytes(self.view)).ok()?;
         let (_, section) = sections.section_by_name(self.endian, b".comment")?;
         let data = section.data(self.endian, self.view.data()).ok()?;
         let texts = data.split(|&byte| byte == 0).filter(|text| !text.is_empty()).take(8);

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::{NewSection, broken, bytes_in, set};
-use crate::bytes::{View, size_of_range};
+use crate::bytes::{Resource, View, size_of_range, text_work};
 use crate::content::Content;
 use crate::error::Malformed;
 
@@ -66,6 +66,16 @@ const STRINGS_HEADER_SIZE: u64 = 4;
 /// Largest section number; larger values have other meanings (`IMAGE_SYM_SECTION_MAX`).
 const MOST_SECTIONS: u64 = 0xfeff;
 
+/// A section by its header.
+struct CoffSection<'data> {
+    /// Bytes from the section header to the end of the section table.
+    header: View<'data>,
+    /// Name; for an invalid reference to the string table, the reference.
+    name: &'data [u8],
+    /// Range of the name with its NUL in the string table, if it is there.
+    name_range: Option<Range<u64>>,
+}
+
 struct Coff<'data> {
     layout: &'static CoffLayout,
     file: View<'data>,
@@ -105,24 +115,23 @@ impl<'data> Coff<'data> {
         Ok(Coff { layout, file, table, count, symbols, strings })
     }
 
-    /// Returns the section headers. Each view extends to the end of the section table.
-    fn headers(&self) -> impl Iterator<Item = View<'data>> {
-        let table = self.table;
-        (0..self.count).map(move |section| table.from(headers_size(section)))
+    fn sections(&self) -> Result<Vec<CoffSection<'data>>, Malformed> {
+        (0..self.count).map(|section| self.section(self.table.from(headers_size(section)))).collect()
     }
 
-    /// Returns the name of a section and, if it is in the string table, its range there with its NUL. For an invalid
-    /// reference to the string table it returns the reference.
-    fn name(&self, header: View<'data>) -> (&'data [u8], Option<Range<u64>>) {
+    fn section(&self, header: View<'data>) -> Result<CoffSection<'data>, Malformed> {
         let short = header.data().get(..NAME_SIZE).unwrap_or_default();
         let short = short.split(|&byte| byte == 0).next().unwrap_or_default();
         let offset = short.strip_prefix(b"/").and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
-        let Some(start) = offset else { return (short, None) };
+        let Some(start) = offset else { return Ok(CoffSection { header, name: short, name_range: None }) };
         let with_nul = self.strings.from(start).data().split_inclusive(|&byte| byte == 0).next().unwrap_or_default();
-        match with_nul.strip_suffix(&[0]) {
-            Some(name) => (name, Some(start..start.saturating_add(with_nul.len() as u64))),
-            None => (short, None),
-        }
+        // Any number of sections may share a name of any length.
+        header.charge("COFF section name", Resource::Work, text_work(with_nul.len()))?;
+        let name_range = start..start.saturating_add(with_nul.len() as u64);
+        Ok(match with_nul.strip_suffix(&[0]) {
+            Some(name) => CoffSection { header, name, name_range: Some(name_range) },
+            None => CoffSection { header, name: short, name_range: None },
+        })
     }
 
     /// Returns the range of a section's bytes in the file.
@@ -207,9 +216,9 @@ pub fn with_sections<'data>(
     sections: &[NewSection<'_, 'data>],
 ) -> Result<Content<'data>, Malformed> {
     let coff = Coff::read(file, layout)?;
-    for (number, header) in (1_u64..).zip(coff.headers()) {
+    for (number, section) in (1_u64..).zip(coff.sections()?) {
         // An offset beyond the table would refer to an added name.
-        if coff.name(header).0.starts_with(b"/") {
+        if section.name.starts_with(b"/") {
             return Err(broken(file, format!("section {number} has a name outside the string table")));
         }
     }
@@ -255,24 +264,22 @@ pub fn without_sections<'data>(
     prefix: &[u8],
 ) -> Result<Content<'data>, Malformed> {
     let coff = Coff::read(file, layout)?;
-    let is_unwanted = |header: &View<'data>| coff.name(*header).0.starts_with(prefix);
-    let mut kept: Vec<View> = coff.headers().collect();
+    let mut kept = coff.sections()?;
     let mut unwanted = Vec::new();
-    while let Some(header) = kept.pop_if(|header| is_unwanted(header)) {
-        unwanted.push(header);
+    while let Some(section) = kept.pop_if(|section| section.name.starts_with(prefix)) {
+        unwanted.push(section);
     }
-    if kept.iter().any(is_unwanted) {
+    if kept.iter().any(|section| section.name.starts_with(prefix)) {
         // Symbols refer to sections by number, so only the last sections can be removed.
         return Err(broken(file, "has other sections after those to remove"));
     }
     let Some(first) = unwanted.last() else { return Ok(Content::from(file.data())) };
-    // The view of a header extends to the end of the table.
-    let table = first.range_in(file);
+    let table = first.header.range_in(file);
     let mut cuts = vec![table.clone()];
     let mut names = Vec::new();
-    for header in unwanted.into_iter().rev() {
-        cuts.push(coff.content(header)?);
-        names.extend(coff.name(header).1);
+    for section in unwanted.into_iter().rev() {
+        cuts.push(coff.content(section.header)?);
+        names.extend(section.name_range);
     }
     let strings_size = coff.strings_size_without(names);
     cuts.push(coff.strings.from(strings_size).range_in(file));
@@ -282,6 +289,8 @@ pub fn without_sections<'data>(
         return Err(broken(file, "has overlapping sections"));
     }
 
+    let steps = (kept.len() as u64).saturating_mul(cuts.len() as u64);
+    file.charge("COFF section table", Resource::Work, steps)?;
     let cut_before =
         |offset: u64| cuts.iter().map(move |cut| size_of_range(&(cut.start.min(offset)..cut.end.min(offset))));
     let place = |offset: u64| cut_before(offset).fold(offset, u64::saturating_sub);

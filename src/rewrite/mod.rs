@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use object::{FileKind, Object, ObjectSection};
 
-use crate::bytes::View;
+use crate::bytes::{ObjectBytes, Resource, View};
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
 
@@ -115,10 +115,12 @@ pub fn sections_named<'data>(object: View<'data>, prefix: &[u8]) -> Result<Vec<F
     if let Some(ObjectFormat::Unsupported(_)) = object_format(object) {
         return Err(unsupported(object, object_format(object)));
     }
-    let file = object::File::parse(object.data()).map_err(|error| broken(object, error))?;
+    let file = object::File::parse(ObjectBytes(object)).map_err(|error| broken(object, error))?;
     let mut sections = Vec::new();
     for section in file.sections() {
-        let Ok(name) = section.name_bytes() else { continue };
+        let name = section.name_bytes();
+        object.charge("section", Resource::Work, 1)?;
+        let Ok(name) = name else { continue };
         if !name.starts_with(prefix) {
             continue;
         }

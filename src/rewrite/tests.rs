@@ -7,6 +7,7 @@ use object::{
 };
 
 use super::*;
+use crate::bytes::{Budget, Limits, object_tests};
 
 const PREFIX: &[u8] = b"__BUNDLE__";
 
@@ -220,5 +221,24 @@ fn damaged_objects_neither_panic_nor_grow() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn sections_that_share_a_long_name_exhaust_the_budget() {
+    let over_budget = |bytes: &[u8], rewrite: fn(View<'_>) -> Result<(), Malformed>| {
+        let budget = Budget::new(Limits::default(), bytes.len() as u64);
+        let error = rewrite(View::with_budget(bytes, &budget)).unwrap_err();
+        assert!(matches!(error.cause, Cause::OverBudget { .. }), "{error}");
+    };
+    let [elf, coff, unterminated_elf, unterminated_coff] = object_tests::objects_sharing_a_long_name(PREFIX);
+    for bytes in [&elf, &coff, &unterminated_elf, &unterminated_coff] {
+        over_budget(bytes, |view| sections_named(view, PREFIX).map(drop));
+    }
+    for bytes in [&elf, &coff, &unterminated_coff] {
+        over_budget(bytes, |view| without_sections(view, PREFIX).map(drop));
+    }
+    for bytes in [&coff, &unterminated_coff] {
+        over_budget(bytes, |view| with_sections(view, &[NewSection { name: "added", content: b"" }]).map(drop));
     }
 }

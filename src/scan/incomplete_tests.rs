@@ -1,6 +1,9 @@
 //! Tests of files with containers that are not whole: nested too deep, damaged after others, cut with their file.
 
 use super::tests::{offload_binary, scanned};
+use super::{Options, scan};
+use crate::bytes::{Budget, Limits, View, object_tests};
+use crate::error::Cause;
 
 #[test]
 fn containers_nested_too_deep_are_errors() {
@@ -47,4 +50,14 @@ fn a_container_that_is_cut_with_its_file_is_an_error() {
     // In an intact file, a magic alone is not an error.
     let cut = &whole[64..whole.len() - 1];
     assert_eq!(scanned(cut).errors, []);
+}
+
+#[test]
+fn sections_that_share_a_long_name_exhaust_the_budget() {
+    for bytes in object_tests::objects_sharing_a_long_name(b"") {
+        let budget = Budget::new(Limits::default(), bytes.len() as u64);
+        let file = scan(&View::with_budget(&bytes, &budget), Options::default()).unwrap();
+        let has_cause = |expected: fn(&Cause) -> bool| file.errors.iter().any(|error| expected(&error.cause));
+        assert!(has_cause(|cause| matches!(cause, Cause::OverBudget { .. })), "{:?}", file.errors);
+    }
 }

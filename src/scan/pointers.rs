@@ -13,8 +13,14 @@ use object::read::{
 };
 use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 
-use crate::bytes::{Resource, View, text_work};
+use crate::bytes::{ObjectBytes, Resource, View, text_work};
 use crate::error::Malformed;
+
+/// A host file, the reading of which is charged.
+pub type HostFile<'data> = File<'data, ObjectBytes<'data>>;
+
+/// Section of a host file.
+pub type HostSection<'data, 'file> = object::Section<'data, 'file, ObjectBytes<'data>>;
 
 /// Destination of a pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +35,7 @@ pub enum PointerTarget<'data> {
 
 /// The pointers in some sections of a host file.
 pub struct Pointers<'file, 'data> {
-    file: &'file File<'data>,
+    file: &'file HostFile<'data>,
     /// The host file, which may be a part of the whole file.
     view: View<'data>,
     /// Offsets of the loaded bytes by address.
@@ -41,9 +47,9 @@ pub struct Pointers<'file, 'data> {
 impl<'file, 'data: 'file> Pointers<'file, 'data> {
     /// Reads the pointers in `sections` of the host file in `view`.
     pub fn read<'a>(
-        file: &'file File<'data>,
+        file: &'file HostFile<'data>,
         view: View<'data>,
-        sections: impl Iterator<Item = &'a object::Section<'data, 'file>>,
+        sections: impl Iterator<Item = &'a HostSection<'data, 'file>>,
     ) -> Self
     where
         'data: 'a,
@@ -214,7 +220,7 @@ impl AddressMap {
 }
 
 /// Returns the byte at this distance from the start of a section.
-fn section_target<'data>(section: &object::Section<'data, '_>, at: u64) -> PointerTarget<'data> {
+fn section_target<'data>(section: &HostSection<'data, '_>, at: u64) -> PointerTarget<'data> {
     match section.file_range() {
         Some((offset, size)) if at < size => {
             offset.checked_add(at).map_or(PointerTarget::Nothing, PointerTarget::Offset)

@@ -7,7 +7,7 @@
 use object::SectionFlags;
 use object::read::{File, FileKind, Object, ObjectSection};
 
-use crate::bytes::View;
+use crate::bytes::{ObjectBytes, View};
 use crate::error::{Cause, Malformed};
 use crate::format::offload_binary::{MAGIC, OffloadBinary, OffloadBinaryEntry, SECTION_TYPE, Version};
 
@@ -27,7 +27,7 @@ pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadBinaryEntry<'_>>, M
         return Ok(entries);
     }
     let invalid = |error: object::Error| view.malformed("object file", 0, Cause::ObjectFile(error));
-    for section in File::parse(view.data()).map_err(invalid)?.sections() {
+    for section in File::parse(ObjectBytes(view)).map_err(invalid)?.sections() {
         let has_binaries = match section.flags() {
             SectionFlags::Elf { sh_type, .. } => sh_type == SECTION_TYPE,
             _ => section.name_bytes().map_err(invalid)?.starts_with(COFF_SECTION),

@@ -7,9 +7,9 @@ use object::SectionFlags;
 use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 use object::read::{File, FileKind, Object, ObjectSection};
 
-use super::pointers::Pointers;
+use super::pointers::{HostFile, HostSection, Pointers};
 use super::{image_table, truncated, wrappers};
-use crate::bytes::{Resource, View, text_work};
+use crate::bytes::{ObjectBytes, Resource, View, text_work};
 use crate::error::Malformed;
 use crate::format::fat_binary_wrapper::{CUDA, HIP};
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
@@ -73,7 +73,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         _ => FileFormat::Raw,
     };
     let mut structure = Structure { defect, ..Structure::new(format) };
-    let Ok(file) = File::parse(view.data()) else {
+    let Ok(file) = File::parse(ObjectBytes(view)) else {
         let is_coff = format != FileFormat::Coff || structure.defect.is_some();
         structure.format = if is_coff { format } else { FileFormat::Raw };
         // Containers by themselves, as tools write them before they are embedded.
@@ -103,7 +103,7 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
     for slice in slices {
         let kind = FileKind::parse(slice.data());
         if matches!(kind, Ok(FileKind::MachO32 | FileKind::MachO64))
-            && let Ok(file) = File::parse(slice.data())
+            && let Ok(file) = File::parse(ObjectBytes(slice))
         {
             structure.format = FileFormat::MachO;
             structure.add(&file, slice);
@@ -128,7 +128,7 @@ fn without_overlaps<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -
 }
 
 /// Returns the name of a section, or an empty string if it cannot be read.
-fn name<'data>(section: &object::Section<'data, '_>) -> &'data str {
+fn name<'data>(section: &HostSection<'data, '_>) -> &'data str {
     section.name_bytes().ok().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
@@ -145,7 +145,7 @@ impl<'data> Structure<'data> {
     }
 
     /// Adds the sections, wrappers and image tables of a host file, which is all of `view`.
-    fn add(&mut self, file: &File<'data>, view: View<'data>) {
+    fn add(&mut self, file: &HostFile<'data>, view: View<'data>) {
         let (mut wrapper_sections, mut tables) = (Vec::new(), Vec::new());
         for section in file.sections() {
             // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
@@ -195,13 +195,7 @@ impl<'data> Structure<'data> {
     }
 
     /// Returns whether a section has one of these names, which PE files truncate.
-    fn has_name(
-        &self,
-        section: &object::Section<'data, '_>,
-        name: &str,
-        names: &[&str],
-        mach_o: &[(&str, &str)],
-    ) -> bool {
+    fn has_name(&self, section: &HostSection<'data, '_>, name: &str, names: &[&str], mach_o: &[(&str, &str)]) -> bool {
         match self.format {
             FileFormat::Pe => {
                 names.iter().any(|known| known[..PE_NAME_SIZE.min(known.len())] == *name || *known == name)

@@ -9,7 +9,7 @@ use std::path::Path;
 use object::read::{Object, ObjectSection, ObjectSymbol};
 
 use super::error::WrapError;
-use crate::bytes::View;
+use crate::bytes::{ObjectBytes, View};
 use crate::format::DeviceImage;
 use crate::llvm::wrapper_abi::{ENTRY_SYMBOLS, EntryLayout};
 use crate::llvm::{NEWEST, RELEASES, Release};
@@ -39,7 +39,7 @@ struct FoundEntries {
 
 /// Reads a host object that was compiled with offloading of `kind`.
 pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, WrapError> {
-    let file = object::File::parse(view.data())
+    let file = object::File::parse(ObjectBytes(view))
         .map_err(|source| WrapError::UnreadableHostObject { path: path.to_owned(), source })?;
     let host = match DeviceImage::identify(view).triple {
         Some(Cow::Borrowed(host)) => Some(host),
@@ -56,7 +56,7 @@ pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, W
 }
 
 /// Reads the entries of a kind from the section that the newest release has for them.
-fn read_entries(file: &object::File, kind: OffloadKind) -> Option<FoundEntries> {
+fn read_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: OffloadKind) -> Option<FoundEntries> {
     let supporting = RELEASES.iter().rev().map(|release| release.wrapper).filter(|abi| abi.supports(kind));
     let section = supporting.map(|it| it.entry_section(kind)).find_map(|name| file.section_by_name(name))?;
     let mut entries = FoundEntries {

@@ -2,11 +2,10 @@
 //!
 //! Only fields with plain values are read. Numbers of registers are skipped, because their units depend on the processor. Source: LLVM, User Guide for AMDGPU Backend, section Kernel Descriptor.
 
-use object::read::elf::ElfSymbol64;
-use object::{Endianness, Object, ObjectSection, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::error::{Cause, Malformed};
-use crate::inspect::elf::Elf;
+use crate::inspect::elf::{Elf, ElfSymbol};
 use crate::inspect::kernel::Kernel;
 
 const DESCRIPTOR_SIZE: u64 = 64;
@@ -22,7 +21,7 @@ const WAVEFRONT_SIZE_32: u16 = 1 << 10;
 const DYNAMIC_STACK: u16 = 1 << 11;
 
 /// Reads the descriptor at a symbol. The name of the kernel is left empty.
-pub fn read(elf: &Elf<'_>, symbol: &ElfSymbol64<'_, '_, Endianness>) -> Result<Kernel, Malformed> {
+pub fn read(elf: &Elf<'_>, symbol: &ElfSymbol<'_, '_>) -> Result<Kernel, Malformed> {
     let no_section = || {
         let cause = Cause::Described("not in a section".to_owned());
         elf.view.malformed("AMDGPU kernel descriptor", 0, cause)

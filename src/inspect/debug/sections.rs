@@ -8,13 +8,12 @@ use std::collections::HashMap;
 
 use gimli::{EndianSlice, RelocateReader, RunTimeEndian, SectionId};
 use object::elf;
-use object::read::elf::ElfSection64;
 use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFlags, RelocationTarget};
 
 use crate::bytes::{Resource, View};
 use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
-use crate::inspect::elf::Elf;
+use crate::inspect::elf::{Elf, ElfSection};
 
 /// Reader of one debug section with its relocations applied.
 pub type Reader<'a> = RelocateReader<EndianSlice<'a, RunTimeEndian>, &'a Relocations>;
@@ -96,10 +95,7 @@ pub fn for_each_compressed(
     Ok(())
 }
 
-fn bytes<'data>(
-    elf: &Elf<'data>,
-    section: &ElfSection64<'data, '_, Endianness>,
-) -> Result<Cow<'data, [u8]>, Malformed> {
+fn bytes<'data>(elf: &Elf<'data>, section: &ElfSection<'data, '_>) -> Result<Cow<'data, [u8]>, Malformed> {
     let stored = elf.bytes(section)?;
     let host_file = |error: object::Error| stored.malformed("debug section", 0, Cause::ObjectFile(error));
     let range = section.compressed_file_range().map_err(host_file)?;
@@ -113,7 +109,7 @@ fn bytes<'data>(
     codec::decompress(codec, stream, range.uncompressed_size).map(Cow::Owned)
 }
 
-fn relocations(elf: &Elf<'_>, section: &ElfSection64<'_, '_, Endianness>) -> Relocations {
+fn relocations(elf: &Elf<'_>, section: &ElfSection<'_, '_>) -> Relocations {
     let machine = elf.machine();
     let charged = section.relocations().take_while(|_| elf.view.charge("relocation", Resource::Work, 1).is_ok());
     let one = |(offset, relocation): (u64, object::Relocation)| {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use object::elf;
 
 use super::{broken, bytes_in};
-use crate::bytes::{View, size_of_range};
+use crate::bytes::{Resource, View, size_of_range, text_work};
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
 
@@ -180,8 +180,11 @@ impl<'data> Elf<'data> {
     }
 
     fn name(&self, section: u64) -> Result<&'data [u8], Malformed> {
-        let name = self.names.from(self.section_field(section, SH_NAME, 4)?).data();
-        Ok(name.split(|&byte| byte == 0).next().unwrap_or_default())
+        let name = self.names.from(self.section_field(section, SH_NAME, 4)?);
+        let text = name.data().split(|&byte| byte == 0).next().unwrap_or_default();
+        // Any number of sections may share a name of any length.
+        name.charge("ELF section name", Resource::Work, text_work(text.len()))?;
+        Ok(text)
     }
 
     /// Returns a section header unchanged.

@@ -9,7 +9,7 @@ use aho_corasick::AhoCorasick;
 use object::elf;
 
 use super::{Elf, ElfLayout, INDEX_ELSEWHERE, MOST_IN_HEADER, SH_NAME, SH_TYPE};
-use crate::bytes::{View, size_of_range};
+use crate::bytes::{Resource, View, size_of_range};
 use crate::content::Content;
 use crate::error::Malformed;
 use crate::rewrite::{broken, bytes_in};
@@ -123,6 +123,8 @@ impl<'data> Elf<'data> {
     fn has_original_tables(&self, added: &Added, place: u64) -> Result<bool, Malformed> {
         let size = self.offset_in_table(added.count, 0);
         let table = self.file.part("ELF section header offset", 0, place, size)?;
+        // A file may have any number of places with the same header, and names that are equal for long.
+        table.charge("ELF section header", Resource::Work, added.names_size.saturating_add(size) / BYTES_PER_STEP)?;
         let old = Elf { table, count: added.count, ..*self };
         let names_offset = old.word(self.names_index, self.layout.sh_offset)?;
         let names = self.file.part("ELF section offset", 0, names_offset, added.names_size);
@@ -216,6 +218,9 @@ impl<'data> Elf<'data> {
         Ok(false)
     }
 }
+
+/// Number of bytes that are compared in a step of work.
+const BYTES_PER_STEP: u64 = 64;
 
 /// Largest alignment in the file, in bytes; more than any section of an object file needs.
 const LARGEST_ALIGNMENT: u64 = 4096;

@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(devices) = Device::parse(text) {
         assert!(!devices.is_empty());
     }
-    if let Some(id) = BundleEntryId::parse(text) {
+    if let Ok(id) = BundleEntryId::check(text) {
         let canonical = id.canonical();
         let again = BundleEntryId::parse(&canonical).expect("a canonical ID is an ID");
         assert_eq!(again.canonical(), canonical);

@@ -10,9 +10,17 @@ use super::Codec;
 use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 
-/// `--long=31`, the largest window that a frame may request. Decompressing everything in one call needs no window of
-/// its own; reading the first bytes of a stream does.
-pub(super) const LARGEST_WINDOW_LOG: u32 = 31;
+/// `--long=27`, the largest window that a frame of any size may request: that of zstd's own program.
+const WINDOW_LOG: u32 = 27;
+
+/// `--long=31`, the largest window that a decoder supports.
+const LARGEST_WINDOW_LOG: u32 = 31;
+
+/// Returns the largest window that a frame of this size may request, as a power of two: a decoder allocates it. Decompressing
+/// everything in one call needs no window of its own; reading a stream in pieces does.
+pub(super) fn largest_window_log(full_size: u64) -> u32 {
+    u64::BITS.saturating_sub(full_size.leading_zeros()).clamp(WINDOW_LOG, LARGEST_WINDOW_LOG)
+}
 
 /// Decompresses `stored` to the `full_size` bytes that its container states, and charges them to the budget of the view.
 pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64) -> Result<Vec<u8>, Malformed> {
@@ -64,16 +72,16 @@ pub fn decompress_charged(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, fu
     }
 }
 
-/// Decompresses the first bytes of `stored`, at most `size` of them; fewer where the stream ends or is malformed before
+/// Decompresses the first bytes of `stored`, at most `size` of `full_size`; fewer where the stream ends or is malformed before
 /// that. The index of a bundle is at its start, so this lists a bundle without decompressing all of it.
-pub fn decompress_start(codec: Codec, stored: View<'_>, size: usize) -> Result<Vec<u8>, Malformed> {
+pub fn decompress_start(codec: Codec, stored: View<'_>, full_size: u64, size: usize) -> Result<Vec<u8>, Malformed> {
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
     let stream: Box<dyn Read + '_> = match codec {
         Codec::None => Box::new(stored.data()),
         Codec::Zstd => {
             let broken = |error: std::io::Error| malformed(Cause::Compressed(error.to_string()));
             let mut decoder = zstd::Decoder::with_buffer(stored.data()).map_err(broken)?;
-            decoder.window_log_max(LARGEST_WINDOW_LOG).map_err(broken)?;
+            decoder.window_log_max(largest_window_log(full_size)).map_err(broken)?;
             Box::new(decoder)
         }
         Codec::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(stored.data())),

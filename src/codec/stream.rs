@@ -7,7 +7,7 @@ use flate2::bufread::ZlibDecoder;
 use zstd::zstd_safe;
 
 use super::Codec;
-use super::decompress::{LARGEST_WINDOW_LOG, charge, field};
+use super::decompress::{charge, field, largest_window_log};
 use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 
@@ -59,7 +59,7 @@ impl<'data> Stream<'data> {
             Codec::None => Decoder::Plain(stored.data()),
             Codec::Zstd => {
                 let mut decoder = zstd::Decoder::with_buffer(stored.data()).map_err(broken)?;
-                decoder.window_log_max(LARGEST_WINDOW_LOG).map_err(broken)?;
+                decoder.window_log_max(largest_window_log(full_size)).map_err(broken)?;
                 Decoder::Zstd(Box::new(decoder))
             }
             Codec::Zlib => Decoder::Zlib(Box::new(ZlibDecoder::new(stored.data()))),

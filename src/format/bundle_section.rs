@@ -59,7 +59,7 @@ fn sycl<'data>(
     let full_size = codec::frame_content_size(view)?;
     let size = codec::stream_size(Codec::Zstd, view, full_size)?;
     let stored = view.part("SYCL image", 0, 0, size)?;
-    let start = codec::decompress_start(Codec::Zstd, stored, START)?;
+    let start = codec::decompress_start(Codec::Zstd, stored, full_size, START)?;
     let mut image = ImageView::new(stored, kind, triple, None);
     image.image_kind = DeviceImage::identify(View::new(&start)).image_kind;
     image.codec = Some(Codec::Zstd);

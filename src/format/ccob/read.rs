@@ -71,7 +71,7 @@ impl<'data> Ccob<'data> {
     /// Decompresses the first bytes of the bundle, at most `size` of them, without verifying them: that takes all
     /// bytes.
     pub fn start(&self, size: usize) -> Result<Vec<u8>, Malformed> {
-        codec::decompress_start(self.codec, self.stored, size)
+        codec::decompress_start(self.codec, self.stored, self.full_size, size)
     }
 
     /// Decompresses and verifies the bundle.

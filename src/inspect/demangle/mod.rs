@@ -16,9 +16,23 @@ pub fn demangle(name: &str) -> Option<String> {
 }
 
 fn rust(name: &str) -> Option<String> {
+    if !has_rust_scheme(name) {
+        return None;
+    }
     let demangled = rustc_demangle::try_demangle(name).ok()?;
     // Without the hash at the end.
     format_bounded(|text| write!(text, "{demangled:#}"))
+}
+
+/// Returns whether a name is mangled by Rust's own scheme, or by the older one: like C++, with a hash of 16 digits at the end.
+/// `rustc_demangle` takes a C++ name for a Rust one if its last part is an `h` and any number of hexadecimal digits.
+fn has_rust_scheme(name: &str) -> bool {
+    let hash = name.rsplit_once("17h").map(|(_, hash)| hash.as_bytes());
+    let is_hash = |hash: &[u8]| {
+        let (digits, end) = hash.split_at_checked(16).unwrap_or_default();
+        digits.iter().all(u8::is_ascii_hexdigit) && end.starts_with(b"E")
+    };
+    name.starts_with("_R") || hash.is_some_and(is_hash)
 }
 
 fn cpp(name: &str) -> Option<String> {
@@ -75,6 +89,9 @@ mod tests {
             ("_ZTS20kDequantizeBlockwiseIfLi512ELi4ELi0EE", "kDequantizeBlockwise<float, 512, 4, 0>"),
             ("_RNvC6kernel4main", "kernel::main"),
             ("_ZN6kernel4main17h0123456789abcdefE", "kernel::main"),
+            // Found by the fuzz target demangle.
+            ("_ZN6kernel5main08h9abcdefE", "kernel::main0::h9abcdef"),
+            ("_ZN6kernel4main1hE", "kernel::main::h"),
         ];
         for (name, expected) in names {
             assert_eq!(demangle(name).as_deref(), Some(expected), "{name}");

@@ -19,6 +19,7 @@ mod tests;
 
 use std::ops::Range;
 
+use elf::Rename;
 use object::{FileKind, Object, ObjectSection};
 
 use crate::bytes::{ObjectBytes, Resource, View};
@@ -102,10 +103,30 @@ pub fn with_sections<'data>(
 /// Returns the object without the sections whose names begin with `prefix`.
 pub fn without_sections<'data>(object: View<'data>, prefix: &[u8]) -> Result<Content<'data>, Malformed> {
     match object_format(object) {
-        Some(ObjectFormat::Elf32) => elf::without_sections(object, &elf::ELF32, prefix),
-        Some(ObjectFormat::Elf64) => elf::without_sections(object, &elf::ELF64, prefix),
+        Some(ObjectFormat::Elf32) => elf::without_sections(object, &elf::ELF32, &|name| name.starts_with(prefix)),
+        Some(ObjectFormat::Elf64) => elf::without_sections(object, &elf::ELF64, &|name| name.starts_with(prefix)),
         Some(ObjectFormat::Coff) => coff::without_sections(object, &coff::SMALL, prefix),
         Some(ObjectFormat::CoffBig) => coff::without_sections(object, &coff::BIG, prefix),
+        other => Err(unsupported(object, other)),
+    }
+}
+
+/// Returns an ELF object without the sections of this name.
+#[cfg(feature = "cli")]
+pub fn without_section<'data>(object: View<'data>, unwanted: &[u8]) -> Result<Content<'data>, Malformed> {
+    match object_format(object) {
+        Some(ObjectFormat::Elf32) => elf::without_sections(object, &elf::ELF32, &|name| name == unwanted),
+        Some(ObjectFormat::Elf64) => elf::without_sections(object, &elf::ELF64, &|name| name == unwanted),
+        other => Err(unsupported(object, other)),
+    }
+}
+
+/// Returns an ELF object with other names of sections and symbols.
+#[cfg(feature = "cli")]
+pub fn renamed<'data>(object: View<'data>, rename: Rename<'_>) -> Result<Content<'data>, Malformed> {
+    match object_format(object) {
+        Some(ObjectFormat::Elf32) => elf::renamed(object, &elf::ELF32, rename),
+        Some(ObjectFormat::Elf64) => elf::renamed(object, &elf::ELF64, rename),
         other => Err(unsupported(object, other)),
     }
 }

@@ -242,3 +242,46 @@ fn sections_that_share_a_long_name_exhaust_the_budget() {
         over_budget(bytes, |view| with_sections(view, &[NewSection { name: "added", content: b"" }]).map(drop));
     }
 }
+
+#[test]
+fn names_of_sections_and_symbols_are_replaced_in_elf() {
+    for kind in KINDS {
+        let before = object(kind, &[".entries", ".entries.longer"]);
+        let rename = |name: &[u8]| (name.ends_with(b".entries")).then(|| [name, b"_own"].concat());
+        let result = renamed(View::new(&before), &rename);
+        if kind.0 != BinaryFormat::Elf {
+            let message = result.unwrap_err().to_string();
+            assert!(message.contains("only ELF and COFF objects"), "{message}");
+            continue;
+        }
+        let after = result.unwrap().to_vec();
+        let (mut expected, found) = (contents(&before), contents(&after));
+        let own = |name: &mut String| {
+            if name.ends_with(".entries") {
+                name.push_str("_own");
+            }
+        };
+        expected.sections.iter_mut().for_each(|(name, _)| own(name));
+        expected.symbols.iter_mut().for_each(|(name, section)| {
+            own(name);
+            section.iter_mut().for_each(own);
+        });
+        assert_eq!(found, expected, "{kind:?}");
+        assert!(found.symbols.contains(&("symbol_in.entries_own".to_owned(), Some(".entries_own".to_owned()))));
+        // Only names differ: everything else keeps its offset.
+        let body = 64..before.len().min(200);
+        assert_eq!(after[body.clone()], before[body], "{kind:?}");
+        for end in 0..before.len() {
+            let _ = renamed(View::new(&before[..end]), &rename);
+        }
+    }
+}
+
+#[test]
+fn one_section_is_removed_by_its_whole_name() {
+    let before = object(KINDS[0], &[".llvm.offloading", ".llvm.offloading.relocatable"]);
+    let after = without_section(View::new(&before), b".llvm.offloading").unwrap().to_vec();
+    let names: Vec<String> = contents(&after).sections.into_iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&".llvm.offloading.relocatable".to_owned()), "{names:?}");
+    assert!(!names.contains(&".llvm.offloading".to_owned()), "{names:?}");
+}

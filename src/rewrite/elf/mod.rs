@@ -5,6 +5,7 @@
 
 mod add;
 mod remove;
+mod rename;
 
 use std::ops::Range;
 
@@ -17,6 +18,7 @@ use crate::error::{Cause, Malformed};
 
 pub use add::with_sections;
 pub use remove::without_sections;
+pub use rename::{Rename, renamed};
 
 /// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of the
 /// fields for offsets and sizes.
@@ -180,11 +182,7 @@ impl<'data> Elf<'data> {
     }
 
     fn name(&self, section: u64) -> Result<&'data [u8], Malformed> {
-        let name = self.names.from(self.section_field(section, SH_NAME, 4)?);
-        let text = name.data().split(|&byte| byte == 0).next().unwrap_or_default();
-        // Any number of sections may share a name of any length.
-        name.charge("ELF section name", Resource::Work, text_work(text.len()))?;
-        Ok(text)
+        text("ELF section name", self.names.from(self.section_field(section, SH_NAME, 4)?))
     }
 
     /// Returns a section header unchanged.
@@ -280,4 +278,11 @@ impl<'data> Elf<'data> {
         self.set_word(&mut header, self.layout.sh_size, size);
         header
     }
+}
+
+/// Returns the text at the start of a string table. Any number of sections and symbols may share one of any length.
+fn text<'data>(field: &'static str, strings: View<'data>) -> Result<&'data [u8], Malformed> {
+    let text = strings.data().split(|&byte| byte == 0).next().unwrap_or_default();
+    strings.charge(field, Resource::Work, text_work(text.len()))?;
+    Ok(text)
 }

@@ -14,16 +14,16 @@ use crate::content::Content;
 use crate::error::Malformed;
 use crate::rewrite::{broken, bytes_in};
 
-/// Returns the object without the sections whose names begin with `prefix`.
+/// Returns the object without the sections whose names `is_unwanted` selects.
 pub fn without_sections<'data>(
     file: View<'data>,
     layout: &'static ElfLayout,
-    prefix: &[u8],
+    is_unwanted: &dyn Fn(&[u8]) -> bool,
 ) -> Result<Content<'data>, Malformed> {
     let elf = Elf::read(file, layout)?;
     let mut unwanted = Vec::new();
     for section in 1..elf.count {
-        if elf.name(section)?.starts_with(prefix) {
+        if is_unwanted(elf.name(section)?) {
             unwanted.push(section);
         }
     }

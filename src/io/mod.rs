@@ -19,6 +19,8 @@ mod mapping;
 mod output;
 #[cfg(feature = "map")]
 mod registry;
+#[cfg(feature = "files")]
+mod scratch;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod signals;
@@ -46,4 +48,15 @@ pub use input::STANDARD_INPUT;
 pub use input::{Access, Input};
 #[cfg(feature = "files")]
 pub use output::{Output, commit_all};
+#[cfg(feature = "files")]
+pub use scratch::ScratchDirectory;
 pub use sink::Sink;
+
+/// Returns the argument or path with these bytes, a part of another one that begins and ends beside an ASCII character. Invalid
+/// UTF-8 is replaced on systems whose strings are not bytes, where it cannot have come from an argument.
+pub(crate) fn os_string(bytes: &[u8]) -> std::ffi::OsString {
+    #[cfg(unix)]
+    return std::os::unix::ffi::OsStringExt::from_vec(bytes.to_owned());
+    #[cfg(not(unix))]
+    return String::from_utf8_lossy(bytes).into_owned().into();
+}

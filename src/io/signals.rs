@@ -21,6 +21,7 @@ mod unix {
     use libc::{SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ, c_int, c_void, sigaction, siginfo_t};
 
     use crate::io::mapping::MAPPED_FILES;
+    use crate::io::scratch::SCRATCH_DIRECTORIES;
     use crate::io::temporary::HIDDEN_FILES;
 
     /// Signals that end the program.
@@ -126,6 +127,11 @@ mod unix {
         HIDDEN_FILES.take(|path| {
             // SAFETY: the path ends in NUL, and the call is safe in a handler.
             unsafe { libc::unlink(path.as_ptr()) };
+            false
+        });
+        SCRATCH_DIRECTORIES.take(|path| {
+            // SAFETY: the path ends in NUL, and the call is safe in a handler.
+            unsafe { libc::rmdir(path.as_ptr()) };
             false
         });
     }

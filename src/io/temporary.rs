@@ -105,7 +105,7 @@ impl HiddenName {
     /// Calls `make` with an unused hidden path in a directory, at which it creates a file.
     pub fn make<T>(directory: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, HiddenName)> {
         let made = Builder::new().prefix(".fatbin-").make_in(directory, |path| {
-            let registration = register(path);
+            let registration = register_in(&HIDDEN_FILES, path);
             Ok((make(path)?, registration))
         });
         let ((made, _registration), path) = made.map_err(without_temporary_path)?.into_parts();
@@ -118,16 +118,16 @@ impl HiddenName {
     }
 }
 
-/// Registers a hidden file for signal handlers. A relative path remains valid: the program never changes its directory.
+/// Registers a path for signal handlers. A relative path remains valid: the program never changes its directory.
 #[cfg(unix)]
-fn register(path: &Path) -> Option<Registration<CString>> {
+pub fn register_in(registry: &'static Registry<CString>, path: &Path) -> Option<Registration<CString>> {
     use std::os::unix::ffi::OsStrExt;
-    CString::new(path.as_os_str().as_bytes()).ok().map(|path| HIDDEN_FILES.add(path))
+    CString::new(path.as_os_str().as_bytes()).ok().map(|path| registry.add(path))
 }
 
 /// Other systems have no handlers.
 #[cfg(not(unix))]
-fn register(_path: &Path) -> Option<Registration<CString>> {
+pub fn register_in(_registry: &'static Registry<CString>, _path: &Path) -> Option<Registration<CString>> {
     None
 }
 

@@ -23,6 +23,7 @@
 //! | [`runtimes`] | releases of real runtimes with the generations that they accept |
 //! | [`link_hygiene`] | effects of the wrapper object on the rest of a program |
 //! | [`ir`] | LLVM IR of the wrappers, compiled by the compilers that call them |
+//! | [`link`] | `fatbin link`, and clang-linker-wrapper beside its replacement |
 //! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, beside fatbin's |
 //! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
 //! | [`drivers`] | command lines of every clang with the original tools and with the drop-ins |
@@ -57,6 +58,7 @@ mod fatbinary;
 mod harness;
 mod inspect;
 mod ir;
+mod link;
 mod link_hygiene;
 mod linker_wrapper;
 mod matrix;
@@ -114,6 +116,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(truncated::trials());
     trials.extend(triples::trials());
     trials.extend(fatbinary::trials());
+    trials.extend(link::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());

@@ -64,6 +64,7 @@
 //! | [`check`] | policies, their rules, and findings | the origin of the data, printing |
 //! | [`lock`] | a reviewable record of device code, and its comparison with another | the origin of the data |
 //! | [`mod@ops`] | operations of the commands on files | command-line syntax |
+//! | `link` | the link of device code, and of the program that contains it | command-line syntax |
 //! | `report` | tables, JSON documents and pages | the origin of the data |
 //! | `cli` | commands, messages, exit statuses | |
 
@@ -90,6 +91,8 @@ pub mod inspect;
 pub mod inventory;
 #[allow(unsafe_code, reason = "memory maps; every unsafe block states why it is sound")]
 pub mod io;
+#[cfg(feature = "cli")]
+mod link;
 pub mod llvm;
 #[cfg(feature = "check")]
 pub mod lock;

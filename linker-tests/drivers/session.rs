@@ -99,7 +99,11 @@ impl Session {
                 }
             }
         }
-        std::fs::copy(self.installed("clang-linker-wrapper", "clang-tools")?, links.join("clang-linker-wrapper"))?;
+        let wrapper = links.join("clang-linker-wrapper");
+        if wrapper.is_symlink() {
+            std::fs::remove_file(&wrapper)?;
+        }
+        std::fs::copy(self.installed("clang-linker-wrapper", "clang-tools")?, wrapper)?;
         symlink(&self.clang, links.join("clang"))?;
         for name in ["lld", "ld.lld"] {
             symlink(self.installed(name, "lld")?, links.join(name))?;

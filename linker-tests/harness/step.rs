@@ -22,7 +22,8 @@ pub struct Step {
 /// A command that exited with status 0, and its output.
 pub struct Done {
     pub stdout: String,
-    report: String,
+    /// The command and its output.
+    pub report: String,
 }
 
 impl Step {

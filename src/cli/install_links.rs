@@ -50,7 +50,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     std::fs::create_dir_all(directory).with_context(|| format!("{}: cannot create", directory.display()))?;
-    let links: Vec<PathBuf> = dropin::names().map(|name| link_path(directory, name, EXE_SUFFIX)).collect();
+    let links: Vec<PathBuf> = dropin::names(release).map(|name| link_path(directory, name, EXE_SUFFIX)).collect();
     // All links are created, or none.
     for link in &links {
         if link.symlink_metadata().is_ok() && !is_replaceable(&program, link)? {

@@ -15,6 +15,7 @@ mod inputs;
 mod inspect;
 mod install_links;
 mod limit;
+mod link;
 mod list;
 mod lock;
 mod locking;
@@ -60,6 +61,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Wrap(wrap::Arguments),
+    Link(link::Arguments),
     Pack(pack::Arguments),
     Bundle(bundle::Arguments),
     Unbundle(unbundle::Arguments),
@@ -109,6 +111,7 @@ impl Command {
     fn run(self) -> anyhow::Result<Status> {
         match self {
             Command::Wrap(arguments) => wrap::run(arguments),
+            Command::Link(arguments) => link::run(arguments),
             Command::Pack(arguments) => pack::run(arguments),
             Command::Bundle(arguments) => bundle::run(arguments),
             Command::Unbundle(arguments) => unbundle::run(arguments),

@@ -234,6 +234,11 @@ pub fn print_detail(detail: fmt::Arguments<'_>) {
     print_line("fatbin:", Style::new(), &detail.to_string());
 }
 
+/// Prints what another program has printed, escaped.
+pub fn print_output(output: &str) {
+    let _ = write!(io::stderr(), "{}", escape_lines(output));
+}
+
 fn print(severity: Severity, message: &str) {
     let (color, prefix) = match severity {
         Severity::Error => (AnsiColor::Red, "fatbin:"),

@@ -2,6 +2,7 @@
 
 use super::bundler::{BundlerRules, CompressionRules, FileOptions, IdForm};
 use super::kinds::KindNumbers;
+use super::linker::LinkerRules;
 use super::packager::{Extraction, PackagerRules, PackedFiles, RequiredKeys, StringOrder};
 use super::wrapper_abi::{EntryLayout, FlagRules, ImageSection, PlaceholderName, SyclAbi, Unregister, WrapperAbi};
 use crate::format::{ccob, offload_binary::Version};
@@ -22,6 +23,8 @@ pub struct Release {
     pub packager: PackagerRules,
     /// The bundler of files for several targets.
     pub bundler: BundlerRules,
+    /// The linker of device code.
+    pub linker: LinkerRules,
 }
 
 /// LLVM 11 to 14, the tool clang-offload-wrapper; the other rows list their differences from an earlier one.
@@ -61,6 +64,8 @@ const LLVM_14: Release = Release {
         has_archive_check: false,
         compression: None,
     },
+    // Those of LLVM 15; LLVM 14 has no such tool.
+    linker: LinkerRules { is_replaced: false, hip: "hipv4", host_id: "host-x86_64-unknown-linux" },
 };
 
 /// LLVM 15, the first release with clang-linker-wrapper and clang-offload-packager.
@@ -99,6 +104,7 @@ const LLVM_17: Release = Release {
         ..LLVM_16.packager
     },
     bundler: BundlerRules { ids: IdForm::Completed, ..LLVM_16.bundler },
+    linker: LinkerRules { hip: "hip", host_id: "host-x86_64-unknown-linux--", ..LLVM_16.linker },
     ..LLVM_16
 };
 
@@ -153,6 +159,7 @@ const LLVM_21: Release = Release {
     kinds: KindNumbers::Bits,
     wrapper: WrapperAbi { one_entry_section: true, ..LLVM_20.wrapper },
     bundler: BundlerRules { ids: IdForm::FourParts, compression: Some(COMPRESSION_21), ..LLVM_20.bundler },
+    linker: LinkerRules { host_id: "host-x86_64-unknown-linux-gnu-", ..LLVM_20.linker },
     ..LLVM_20
 };
 
@@ -160,6 +167,7 @@ const LLVM_22: Release = Release {
     name: "llvm22",
     number: Some(22),
     wrapper: WrapperAbi { sycl: Some(SyclAbi::Descriptor), ..LLVM_21.wrapper },
+    linker: LinkerRules { is_replaced: true, ..LLVM_21.linker },
     packager: PackagerRules { required_keys: RequiredKeys::File, is_renamed: true, ..LLVM_21.packager },
     bundler: BundlerRules {
         compression: Some(CompressionRules { version: ccob::Version::Three, ..COMPRESSION_21 }),

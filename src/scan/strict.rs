@@ -17,6 +17,14 @@ const COFF_SECTION: &[u8] = b".llvm.offloading";
 /// Returns the entries of all offload binaries of version 1 in `view`, which are the whole file or are stored in sections
 /// of an object, program or library. Any other file has none.
 pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadBinaryEntry<'_>>, Malformed> {
+    offload_binaries_in(view, &|_| true)
+}
+
+/// Returns the entries like [`offload_binaries`], of sections whose names `is_read` selects.
+pub fn offload_binaries_in<'data>(
+    view: View<'data>,
+    is_read: &dyn Fn(&[u8]) -> bool,
+) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
     let mut entries = Vec::new();
     if view.starts_with(&MAGIC) {
         read_all(view, &mut entries)?;
@@ -32,7 +40,10 @@ pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadBinaryEntry<'_>>, M
             SectionFlags::Elf { sh_type, .. } => sh_type == SECTION_TYPE,
             _ => section.name_bytes().map_err(invalid)?.starts_with(COFF_SECTION),
         };
-        if has_binaries && let Some((offset, size)) = section.file_range() {
+        if has_binaries
+            && is_read(section.name_bytes().map_err(invalid)?)
+            && let Some((offset, size)) = section.file_range()
+        {
             read_all(view.part("section", 0, offset, size)?, &mut entries)?;
         }
     }

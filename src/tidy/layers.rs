@@ -7,7 +7,7 @@ use super::{source_directory, source_files};
 
 /// The layers, lowest first. A module may use the modules of the layers before its own, and none of its own layer except
 /// itself.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["error"],
     &["bytes", "content", "escape", "parallel", "pattern", "spelling"],
     &["codec", "io", "rewrite", "target"],
@@ -16,6 +16,7 @@ const LAYERS: [&[&str]; 9] = [
     &["wrap", "scan", "select", "survey"],
     &["check", "lock"],
     &["ops", "report"],
+    &["link"],
     &["cli"],
 ];
 

@@ -39,6 +39,8 @@ struct Request<'data> {
     keep: Vec<String>,
     /// True if the images are placed among large sections.
     large: bool,
+    /// True if the images are in a section from which a later link does not take them.
+    relocatable: bool,
 }
 
 /// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None` if the

@@ -34,7 +34,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priorit
     let abi = &request.abi;
     let bounds = entries::section(plan, OffloadKind::OpenMp, request.kind_number, abi, &request.entries);
     let target_ids: Vec<String> = request.images.iter().map(|image| image.arch.clone()).collect();
-    let images = image_section(plan, request.images, abi, request.large);
+    let images = image_section(plan, request.images, abi, (request.large, request.relocatable));
     let keep = super::weak_references(plan, &request.keep);
     let infos = if abi.image_info { target_ids.as_slice() } else { &[] };
     let (descriptor, infos) = structures(plan, &images, bounds, infos, keep);
@@ -57,12 +57,15 @@ fn image_section<'data>(
     plan: &mut ObjectPlan<'data>,
     images: Vec<EmbeddedImage<'data>>,
     abi: &WrapperAbi,
-    large: bool,
+    (large, relocatable): (bool, bool),
 ) -> Vec<(SymbolAddress, SymbolAddress)> {
     // LLVM aligns `.rodata` arrays of 16 bytes and more to 16.
     let (name, kind, alignment) = match abi.images {
         ImageSection::Rodata => (".rodata", SectionKind::ReadOnly, 16),
-        ImageSection::Offloading => (".llvm.offloading", SectionKind::Offloading, offload_binary::ALIGNMENT),
+        ImageSection::Offloading => {
+            let name = if relocatable { ".llvm.offloading.relocatable" } else { ".llvm.offloading" };
+            (name, SectionKind::Offloading, offload_binary::ALIGNMENT)
+        }
     };
     let mut payload = Content::new();
     let section = plan.next_section();

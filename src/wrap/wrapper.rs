@@ -10,6 +10,7 @@ use super::error::WrapError;
 use super::fat_binary_image::fat_binary;
 use super::{Request, plan};
 use crate::bytes::View;
+use crate::content::Content;
 use crate::host::{self, Host, HostError, ObjectPlan};
 use crate::io::Sink;
 use crate::llvm::wrapper_abi::ImageSection;
@@ -90,6 +91,10 @@ pub struct WrapperBuilder<'data> {
     pub entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
     pub keep: Vec<String>,
+    /// The fat binary of CUDA or HIP, where the caller has built it instead of passing images.
+    fat_binary: Option<Content<'data>>,
+    /// True if the object will be part of another, whose device code must not be linked again.
+    relocatable: bool,
 }
 
 impl<'data> WrapperBuilder<'data> {
@@ -107,7 +112,19 @@ impl<'data> WrapperBuilder<'data> {
             format: WrapperFormat::Object,
             entries: Vec::new(),
             keep: Vec::new(),
+            fat_binary: None,
+            relocatable: false,
         })
+    }
+
+    /// Registers a fat binary of CUDA or HIP in place of images.
+    pub(crate) fn with_fat_binary(self, content: Content<'data>) -> Self {
+        WrapperBuilder { fat_binary: Some(content), ..self }
+    }
+
+    /// Writes an object for a link whose output is an object.
+    pub(crate) fn for_relocatable_link(self) -> Self {
+        WrapperBuilder { relocatable: true, ..self }
     }
 
     /// Adds an image; `name` is its name in messages.
@@ -163,16 +180,20 @@ impl<'data> WrapperBuilder<'data> {
             return Err(WrapError::NulInName { name: name.clone() });
         }
         let (kind, abi) = (self.kind, self.release.wrapper);
-        let kind_number = self.release.kinds.number(kind);
+        let (kind_number, relocatable) = (self.release.kinds.number(kind), self.relocatable);
         let (entries, keep) = (self.entries.clone(), self.keep.clone());
-        let plan = plan(Request { kind, abi, kind_number, images, entries, keep, large }).ok_or_else(|| {
-            let available = Release::wrapping(kind).join(", ");
-            WrapError::UnsupportedKind { abi: self.release.name, kind: kind.name(), available }
-        })?;
+        let plan =
+            plan(Request { kind, abi, kind_number, images, entries, keep, large, relocatable }).ok_or_else(|| {
+                let available = Release::wrapping(kind).join(", ");
+                WrapError::UnsupportedKind { abi: self.release.name, kind: kind.name(), available }
+            })?;
         Ok((plan, large))
     }
 
     fn embed(&self) -> Result<Vec<EmbeddedImage<'data>>, WrapError> {
+        if let Some(content) = self.fat_binary.clone() {
+            return Ok(vec![EmbeddedImage { image: 0..content.size(), content, ..Default::default() }]);
+        }
         if matches!(self.kind, OffloadKind::Cuda | OffloadKind::Hip) {
             let raw = self.form != EmbeddedForm::OffloadBinary;
             return Ok(vec![fat_binary(&self.images, self.kind, raw, &self.triple)?]);

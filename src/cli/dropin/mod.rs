@@ -4,6 +4,7 @@
 //! done by the operations that fatbin's own commands use.
 
 mod diagnostics;
+mod linker_wrapper;
 mod llvm_options;
 mod offload_bundler;
 mod offload_packager;
@@ -17,6 +18,8 @@ use std::process::ExitCode;
 use diagnostics::Diagnostics;
 use stand_in::StandIn;
 
+use crate::llvm::Release;
+
 /// A tool that this program replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tool {
@@ -25,19 +28,29 @@ enum Tool {
     ClangOffloadPackager,
     LlvmOffloadBinary,
     OffloadBundler,
+    LinkerWrapper,
 }
 
-const TOOLS: [(&str, Tool); 5] = [
+const TOOLS: [(&str, Tool); 6] = [
     ("clang-offload-wrapper", Tool::ClangOffloadWrapper),
     ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper),
     ("clang-offload-packager", Tool::ClangOffloadPackager),
     ("llvm-offload-binary", Tool::LlvmOffloadBinary),
     ("clang-offload-bundler", Tool::OffloadBundler),
+    ("clang-linker-wrapper", Tool::LinkerWrapper),
 ];
 
-/// Returns the names of all tools.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|(name, _)| *name)
+/// Returns the names of the tools that are replaced in a release; without one, of those that are replaced in every release.
+pub fn names(release: Option<Release>) -> impl Iterator<Item = &'static str> {
+    let is_replaced = move |tool: &Tool| match tool {
+        Tool::LinkerWrapper => release.is_some_and(|release| release.linker.is_replaced),
+        Tool::ClangOffloadWrapper
+        | Tool::LlvmOffloadWrapper
+        | Tool::ClangOffloadPackager
+        | Tool::LlvmOffloadBinary
+        | Tool::OffloadBundler => true,
+    };
+    TOOLS.iter().filter(move |(_, tool)| is_replaced(tool)).map(|(name, _)| *name)
 }
 
 /// Exit status of a failed run, that of LLVM's tools.
@@ -78,6 +91,7 @@ impl Tool {
             Tool::LlvmOffloadWrapper => offload_wrapper::llvm(program, stand_in, arguments),
             Tool::ClangOffloadPackager | Tool::LlvmOffloadBinary => offload_packager::run(program, stand_in, arguments),
             Tool::OffloadBundler => offload_bundler::run(program, stand_in, arguments),
+            Tool::LinkerWrapper => linker_wrapper::run(program, stand_in, arguments),
         }
     }
 }

@@ -57,7 +57,7 @@ fn default_release(tool: Tool) -> Release {
     match tool {
         Tool::ClangOffloadWrapper => NEWEST.of_clang_offload_wrapper(),
         Tool::ClangOffloadPackager => Release::numbered(20),
-        Tool::LlvmOffloadWrapper | Tool::LlvmOffloadBinary | Tool::OffloadBundler => NEWEST,
+        Tool::LlvmOffloadWrapper | Tool::LlvmOffloadBinary | Tool::OffloadBundler | Tool::LinkerWrapper => NEWEST,
     }
 }
 

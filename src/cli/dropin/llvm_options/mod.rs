@@ -26,7 +26,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::diagnostics;
 
-pub use parse::{parse, parse_response_file};
+pub use parse::{expand_response_files, parse, parse_response_file};
 
 /// Description and options of a tool.
 #[derive(Debug)]

@@ -24,6 +24,12 @@ pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Lin
     Parser::new(tool, program).parse(&arguments)
 }
 
+/// Returns arguments in which response files are replaced by the arguments in them.
+pub fn expand_response_files(arguments: &[OsString]) -> Result<Vec<OsString>, String> {
+    let arguments = arguments.iter().map(|argument| bytes(argument).to_vec()).collect();
+    Ok(response_files::expand(arguments)?.into_iter().map(os_string).collect())
+}
+
 /// Parses the contents of a response file as the whole command line. Other files that it names are not opened.
 pub fn parse_response_file(tool: &Tool, contents: &[u8]) -> Result<Line, Stop> {
     Parser::new(tool, OsStr::new("tool")).parse(&response_files::tokens(contents))

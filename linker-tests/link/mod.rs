@@ -1,0 +1,223 @@
+//! `fatbin link`, and clang-linker-wrapper beside its replacement.
+
+mod inputs;
+mod tables;
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+
+use crate::harness::step::Step;
+use crate::harness::tools::{Missing, Tool, in_path, llvm_tool};
+use crate::harness::trial::{completion, fresh_directory};
+use crate::runtimes::openmp_library;
+
+/// Function that runs a trial in its directory.
+type Run = fn(&Path) -> Result<()>;
+
+pub fn trials() -> Vec<Trial> {
+    let trials: [(&str, Run); 7] = [
+        ("dry-run", tables::dry_run),
+        ("mistakes", tables::mistakes),
+        ("openmp-without-llvm", openmp_without_llvm),
+        ("hip-bundles", hip_bundles),
+        ("relocatable", relocatable),
+        ("linked-image", linked_image),
+        ("cuda", cuda),
+    ];
+    let trial = |(name, run): (&'static str, Run)| {
+        let run = move || completion(fresh_directory("link", name).and_then(|directory| run(&directory)));
+        Trial::ignorable_test(format!("link/{name}"), run)
+    };
+    trials.into_iter().map(trial).collect()
+}
+
+/// Returns a step that runs fatbin.
+fn fatbin(directory: &Path) -> Step {
+    Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
+}
+
+/// Creates the directory `links` with the replacements of the reference's tools.
+fn install_links(directory: &Path) -> Result<()> {
+    fatbin(directory).args(["install-links", "--llvm", "22", "links"]).run().map(drop)
+}
+
+/// Links OpenMP's libraries of the reference into the directory `lib`.
+fn openmp_libraries(directory: &Path) -> Result<()> {
+    let libraries = directory.join("lib");
+    std::fs::create_dir(&libraries)?;
+    symlink(openmp_library("22", "libomptarget.so")?, libraries.join("libomptarget.so"))?;
+    symlink(Tool::Libomp.path()?, libraries.join("libomp.so"))?;
+    Ok(())
+}
+
+/// After the compilation, clang's driver calls fatbin, which calls the system's compiler and linker, and the program offloads to
+/// the CPU under libomptarget. The programs that were executed are compared with a list.
+fn openmp_without_llvm(directory: &Path) -> Result<()> {
+    let strace = in_path("strace").ok_or_else(|| Missing::new("strace", "strace"))?;
+    inputs::compile_openmp(directory)?;
+    openmp_libraries(directory)?;
+    install_links(directory)?;
+    let link = Step::new(directory, strace).args(["-f", "-qq", "-e", "trace=execve", "-o", "executed"]);
+    let link = link.arg(Tool::Clang.path()?).args(["-Blinks", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]);
+    let done = link.args(["openmp.o", "-Llib", "-o", "program"]).env("PATH", "/usr/bin:/bin").run()?;
+    let executed = std::fs::read_to_string(directory.join("executed"))?;
+    let names: BTreeSet<&str> = executed
+        .lines()
+        .filter(|line| line.contains("= 0"))
+        .filter_map(|line| line.split('"').nth(1)?.rsplit('/').next())
+        .collect();
+    let clang = Tool::Clang.path()?;
+    let clang = clang.file_name().context("a program has a name")?.to_string_lossy();
+    let expected = BTreeSet::from([&clang, "clang-linker-wrapper", "cc", "collect2", "ld"]);
+    if names != expected {
+        return Err(done.error(format!("executed: {names:?}, expected: {expected:?}")));
+    }
+    runs(directory, "program")
+}
+
+/// Checks that a program offloads.
+fn runs(directory: &Path, program: &str) -> Result<()> {
+    let libomp = Tool::Libomp.path()?;
+    let libraries = libomp.parent().context("a library is in a directory")?;
+    let run = Step::new(directory, directory.join(program)).env("OMP_TARGET_OFFLOAD", "MANDATORY");
+    let done = run.env("LD_LIBRARY_PATH", libraries).run()?;
+    if done.stdout == "42\n" { Ok(()) } else { Err(done.error("expected 42")) }
+}
+
+/// The bundles in HIP libraries are equal to those of the reference's tool: two translation units, an archive, and compressed.
+fn hip_bundles(directory: &Path) -> Result<()> {
+    inputs::compile_hip(directory, &["gfx90a:xnack+", "gfx90a:xnack-", "gfx942", "gfx1100"])?;
+    Step::new(directory, Tool::Ar.path()?).args(["rcs", "libhelper.a", "helper.o"]).run()?;
+    install_links(directory)?;
+    let theirs = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
+    let ours = directory.join("links/clang-linker-wrapper");
+    let lines = [
+        "kernel.o helper.o",
+        "libhelper.a kernel.o",
+        "kernel.o helper.o --device-compiler=-O3 --device-compiler=amdgcn-amd-amdhsa=-flto-partitions=8",
+        "libhelper.a --should-extract=gfx942",
+    ];
+    for line in lines {
+        let bundle = |program: &Path, output: &str| -> Result<Vec<u8>> {
+            let words = line.split(' ').chain(["--emit-fatbin-only", "-o", output]);
+            Step::new(directory, program).args(words).run()?;
+            Ok(std::fs::read(directory.join(output))?)
+        };
+        let (expected, found) = (bundle(&theirs, "theirs.hipfb")?, bundle(&ours, "ours.hipfb")?);
+        ensure!(expected.len() > 4096, "{line}: the reference's bundle is empty");
+        ensure!(found == expected, "{line}: {}: theirs.hipfb and ours.hipfb differ", directory.display());
+    }
+    // fatbin's own command, into a library.
+    let cc = Tool::Cc.path()?;
+    fatbin(directory).args(["link", "--"]).arg(&cc).args(["-shared", "kernel.o", "helper.o", "-o", "lib.so"]).run()?;
+    Step::new(directory, &theirs).args("kernel.o helper.o --emit-fatbin-only -o all.hipfb".split(' ')).run()?;
+    for (file, images) in [("lib.so", "linked"), ("all.hipfb", "expected")] {
+        fatbin(directory).args(["extract", "--name", "{arch}", "-o", images, file]).run()?;
+    }
+    for arch in ["gfx90a:xnack+", "gfx90a:xnack-", "gfx942", "gfx1100"] {
+        let name = arch.replace(':', "_");
+        let image = |images: &str| std::fs::read(directory.join(images).join(&name)).with_context(|| name.clone());
+        ensure!(image("linked")? == image("expected")?, "{arch}: the image in lib.so differs");
+    }
+    Ok(())
+}
+
+/// Objects that contain linked device code are linked into one program, which registers each once.
+fn relocatable(directory: &Path) -> Result<()> {
+    inputs::compile_openmp(directory)?;
+    openmp_libraries(directory)?;
+    let second = inputs::OPENMP.replace("int main(void)", "int second(void)").replace("42", "43");
+    std::fs::write(directory.join("second.c"), second)?;
+    let compile = Step::new(directory, Tool::Clang.path()?).args(["-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]);
+    compile.args(["-O1", "-fPIE", "-c", "second.c", "-o", "second.o"]).run()?;
+    let ld = Tool::Bfd.path()?;
+    for name in ["openmp", "second"] {
+        let (input, output) = (format!("{name}.o"), format!("{name}-linked.o"));
+        fatbin(directory).args(["link", "--"]).arg(&ld).args(["-r", &input, "-o", &output]).run()?;
+        let scan = fatbin(directory).args(["scan", &output]).run()?;
+        if !scan.stdout.contains("1 device image\n") {
+            return Err(scan.error("expected one image"));
+        }
+    }
+    let cc = Tool::Cc.path()?;
+    let link = fatbin(directory).args(["link", "-v", "--"]).arg(cc).args(["openmp-linked.o", "second-linked.o"]);
+    let done = link.args(["-o", "program", "-Llib", "-lomp", "-lomptarget"]).run()?;
+    ensure!(!done.report.contains("image.wrapper.o"), "{}", done.error("device code was linked again"));
+    runs(directory, "program")
+}
+
+/// An image that is linked already passes unchanged. The reference links it again: the result has no code.
+fn linked_image(directory: &Path) -> Result<()> {
+    let image = crate::harness::directives::fixture("answer-gfx90a.hsaco")?;
+    let pack = fatbin(directory).args(["pack", "-o", "image.offload"]);
+    pack.arg(format!("--image=file={},kind=hip", image.display())).run()?;
+    let theirs = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
+    install_links(directory)?;
+    let ours = directory.join("links/clang-linker-wrapper");
+    for (program, name) in [(&theirs, "theirs"), (&ours, "ours")] {
+        Step::new(directory, program).args(["--emit-fatbin-only", "image.offload", "-o", name]).run()?;
+        fatbin(directory).args(["extract", "--to", &format!("{name}.hsaco"), name]).run()?;
+    }
+    ensure!(std::fs::read(directory.join("ours.hsaco"))? == std::fs::read(&image)?, "the image has changed");
+    let kernels =
+        |name: &str| -> Result<bool> { Ok(fatbin(directory).args(["inspect", name]).run()?.stdout.contains("answer")) };
+    ensure!(kernels("ours.hsaco")?, "the image has lost its kernel");
+    ensure!(!kernels("theirs.hsaco")?, "LLVM 22 keeps the kernel now: mend the note on linked images");
+    // Beside another image of its target, it cannot be linked.
+    let link = fatbin(directory).args(["link", "--dry-run", "--", "ld", "image.offload", "image.offload", "-o", "x"]);
+    let error = link.run().err().context("two linked images of one target were accepted")?.to_string();
+    ensure!(error.contains("is linked already and cannot be linked with others"), "{error}");
+    Ok(())
+}
+
+/// Relocatable cubins and PTX are linked by NVIDIA's programs, and NVIDIA's cuobjdump lists the result.
+fn cuda(directory: &Path) -> Result<()> {
+    let ptxas = Tool::Ptxas.path()?;
+    let tools = ptxas.parent().context("a program is in a directory")?;
+    let ptx = "\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .func (.param .b32 r) helper(.param .b32 x)
+{
+    .reg .b32 %r;
+    ld.param.b32 %r, [x];
+    st.param.b32 [r], %r;
+    ret;
+}
+";
+    let kernel = "\
+.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b32 r) helper(.param .b32 x);
+.visible .entry kernel()
+{
+    .reg .b32 %r;
+    .param .b32 in;
+    .param .b32 out;
+    mov.b32 %r, 1;
+    st.param.b32 [in], %r;
+    call (out), helper, (in);
+    ret;
+}
+";
+    std::fs::write(directory.join("helper.ptx"), ptx)?;
+    std::fs::write(directory.join("kernel.ptx"), kernel)?;
+    Step::new(directory, &ptxas).args(["-arch", "sm_90", "-c", "kernel.ptx", "-o", "kernel.cubin"]).run()?;
+    let pack = fatbin(directory).args(["pack", "-o", "cuda.offload"]);
+    let pack = pack.arg("--image=file=kernel.cubin,kind=cuda,triple=nvptx64-nvidia-cuda,arch=sm_90");
+    pack.arg("--image=file=helper.ptx,kind=cuda,triple=nvptx64-nvidia-cuda,arch=sm_90").run()?;
+    let link = fatbin(directory).args(["link", "--emit-fatbin-only", "--", "ld", "cuda.offload", "-o", "out.fatbin"]);
+    link.env("PATH", format!("{}:/usr/bin:/bin", tools.display())).run()?;
+    let list = Step::new(directory, Tool::Cuobjdump.path()?).args(["-lelf", "out.fatbin"]).run()?;
+    if !list.stdout.contains("sm_90.cubin") {
+        return Err(list.error("expected a cubin"));
+    }
+    let inspect = fatbin(directory).args(["inspect", "out.fatbin"]).run()?;
+    if inspect.stdout.contains("kernel") { Ok(()) } else { Err(inspect.error("expected the kernel")) }
+}

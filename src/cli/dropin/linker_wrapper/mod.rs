@@ -1,0 +1,151 @@
+//! clang-linker-wrapper: links the device code in the inputs of a host linker, and then the program.
+//!
+//! | divergence from LLVM 22.1 | why |
+//! |---|---|
+//! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |
+//! | an image that is linked already passes unchanged | the tool links it again, into an empty image |
+//! | device code in the output of `-r` is not linked again | it is registered already |
+//! | without an output on the command line, the program has its device code | the tool drops it |
+//! | device links run at the same time | the result is the same |
+//! | temporary files are in a directory of their own, with names that do not depend on chance | builds are reproducible |
+
+mod commands;
+mod options;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::FAILED;
+use super::diagnostics::{Diagnostics, print, write_messages};
+use super::llvm_options::expand_response_files;
+use super::stand_in::StandIn;
+use crate::bytes::Limits;
+use crate::cli::access;
+use crate::codec::{Codec, Compression};
+use crate::host::Host;
+use crate::link::{
+    DeviceArguments, HostLine, LinkError, LinkOptions, Product, ProgramPaths, Spelling, library_words, link,
+};
+use crate::parallel::processors;
+use commands::Commands;
+use options::Options;
+
+/// Result of the tool; the error is its message.
+type Result<T, E = String> = std::result::Result<T, E>;
+
+/// Runs as the tool.
+pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
+    let diagnostics = Diagnostics { program: Some(program), color: None };
+    match run_words(program, stand_in, arguments) {
+        Ok(status) => status,
+        Err(message) => {
+            diagnostics.error(&message);
+            FAILED
+        }
+    }
+}
+
+fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Result<u8> {
+    if !stand_in.release.linker.is_replaced {
+        return Err(format!("the tool of {} is not replaced; call that of LLVM itself", stand_in.release.name));
+    }
+    let (options, words) = options::parse(expand_response_files(arguments)?)?;
+    if options.version {
+        let version = stand_in.release.number.map_or("main".to_owned(), |number| number.to_string());
+        return Ok(print(&format!("clang-linker-wrapper version {version} (fatbin)\n"), 0));
+    }
+    let line = HostLine::parse(words).map_err(|missing| format!("{}: missing argument", missing.option.display()))?;
+    let link_options = link_options(program, stand_in, &options, line)?;
+    let commands = Commands { options: &options, release: stand_in.release };
+    let is_verbose = options.verbose || options.dry_run;
+    let report = link(&link_options, &mut |step| {
+        if is_verbose {
+            write_messages(&commands.lines(step));
+        }
+    });
+    let report = report.map_err(|error| message(&error))?;
+    write_messages(&report.messages);
+    Ok(0)
+}
+
+fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: HostLine) -> Result<LinkOptions> {
+    let product = if options.emit_fatbin_only { Product::FatBinary } else { Product::Program };
+    let linker = match (&options.linker, product) {
+        (Some(linker), _) => linker.clone(),
+        (None, Product::FatBinary) => "".into(),
+        (None, Product::Program) => return Err("linker path missing, must pass 'linker-path'".to_owned()),
+    };
+    let host = match &options.host {
+        Some(host) => host.clone(),
+        None => Host::native().map_err(|error| error.to_string())?.triple().to_owned(),
+    };
+    let library_words = library_words(&line);
+    let libraries = library_words.iter().flat_map(|word| word.for_compiler()).collect();
+    let respelled_libraries = library_words.iter().flat_map(|word| word.for_clang()).collect();
+    let beside = Path::new(program).parent().filter(|directory| *directory != Path::new(""));
+    let cuda = options.cuda_path.as_ref().map(|directory| directory.join("bin"));
+    let compression = stand_in.release.bundler.compression.filter(|_| options.compress);
+    let level = match &options.compression_level {
+        Some(level) => Some(level.parse().map_err(|_| format!("'{level}' is not a number"))?),
+        None => None,
+    };
+    Ok(LinkOptions {
+        linker,
+        line,
+        spelling: Spelling::Respelled,
+        product,
+        host,
+        release: stand_in.release,
+        requested: options.should_extract.clone(),
+        device: DeviceArguments {
+            linker: options.device_linker.clone(),
+            compiler: options.device_compiler.clone(),
+            llvm: options.llvm.clone(),
+            emits_bitcode: options.embed_bitcode,
+            libraries,
+            respelled_libraries,
+        },
+        programs: ProgramPaths {
+            specified: Vec::new(),
+            directories: cuda.into_iter().chain(beside.map(Path::to_owned)).collect(),
+            version: stand_in.release.number,
+        },
+        compression: compression
+            .map(|rules| (Compression { codec: Codec::Zstd, level: level.unwrap_or(rules.level) }, rules.version)),
+        jobs: jobs(options)?,
+        keeps_files: options.save_temps,
+        is_dry_run: options.dry_run,
+        access: access::get(),
+        limits: Limits::default(),
+    })
+}
+
+/// Returns the number of device linkers at the same time: every processor, unless the caller limits them.
+fn jobs(options: &Options) -> Result<usize> {
+    match options.jobs.as_deref() {
+        None | Some("jobserver") => Ok(processors()),
+        Some(number) => number.parse().ok().filter(|&number| number > 0).ok_or_else(|| {
+            format!("--wrapper-jobs={number}: expected a positive integer or 'jobserver', got '{number}'")
+        }),
+    }
+}
+
+/// Returns the tool's message for an error.
+fn message(error: &LinkError) -> String {
+    match error {
+        LinkError::DeviceLink { messages, error } => {
+            write_messages(messages);
+            message(error)
+        }
+        LinkError::Failed { program, .. } => {
+            format!("'{}' failed", program.file_name().unwrap_or_default().to_string_lossy())
+        }
+        LinkError::Start { program, cause } => {
+            format!("'{}' failed: {cause}", program.file_name().unwrap_or_default().to_string_lossy())
+        }
+        LinkError::UnsupportedTarget { triple, .. } => {
+            format!("{} linking is not supported", triple.split('-').next().unwrap_or_default())
+        }
+        other => other.to_string(),
+    }
+}

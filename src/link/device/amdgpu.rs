@@ -1,0 +1,90 @@
+//! AMD GPUs: ld.lld, as clang 22.1.8 calls it. It links bitcode and relocatable code objects alike.
+
+use std::ffi::OsString;
+
+use object::elf;
+
+use super::{DeviceLinker, DeviceProgram, Find, Job};
+use crate::bytes::View;
+use crate::link::error::Result;
+use crate::link::programs::CommandLine;
+use crate::target::{TargetId, target_id};
+
+pub const LINKER: DeviceLinker =
+    DeviceLinker { architectures: &["amdgcn"], commands, extension: None, needs_clang: |_| false, is_linked };
+
+const LLD: DeviceProgram = DeviceProgram { name: "ld.lld", package: "lld" };
+
+/// Options of the compiler, joined with a value, and the linker's options with the same value.
+const WITH_VALUE: [(&str, &[&str]); 4] = [
+    ("-O", &["-plugin-opt=O", "--lto-CGO"]),
+    ("-Rpass=", &["-plugin-opt=-pass-remarks="]),
+    ("-Rpass-missed=", &["-plugin-opt=-pass-remarks-missed="]),
+    ("-Rpass-analysis=", &["-plugin-opt=-pass-remarks-analysis="]),
+];
+
+/// Levels of optimization that the linker does not know, and those that it uses for them.
+const LEVELS: [(&str, &str); 5] = [("", "1"), ("s", "2"), ("z", "2"), ("g", "1"), ("fast", "3")];
+
+const PARTITIONS: &str = "-flto-partitions=";
+
+fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
+    if let Some(processor) = job.processor() {
+        // The linker takes an unknown processor for the default one.
+        TargetId::parse(processor)?;
+    }
+    Ok(vec![CommandLine { program: find(LLD)?, arguments: arguments(job) }])
+}
+
+fn arguments(job: &Job<'_>) -> Vec<OsString> {
+    let (processor, features) = target_id::cut(job.processor().unwrap_or_default());
+    let mut words: Vec<OsString> = vec!["--no-undefined".into(), "-shared".into()];
+    let options = || job.compiler_arguments().filter_map(|argument| argument.to_str());
+    if let Some(number) = options().filter_map(|option| option.strip_prefix(PARTITIONS)).last() {
+        words.push(format!("--lto-partitions={number}").into());
+    }
+    // Without the processor, the flags in the header of the result are those of the default one.
+    if !processor.is_empty() {
+        words.push(format!("-plugin-opt=mcpu={processor}").into());
+    }
+    words.extend(options().flat_map(translate));
+    for option in &job.arguments.llvm {
+        let mut word = OsString::from("--plugin-opt=");
+        word.push(&option.value);
+        words.push(word);
+    }
+    words.extend(job.paths());
+    let features: Vec<String> = features
+        .filter_map(|feature| Some(format!("{}{}", feature.chars().last()?, feature.trim_end_matches(['+', '-']))))
+        .collect();
+    if !features.is_empty() {
+        words.push(format!("-plugin-opt=-mattr={}", features.join(",")).into());
+    }
+    if job.keeps_files {
+        words.push("--save-temps".into());
+    }
+    if job.arguments.emits_bitcode {
+        words.push("--lto-emit-llvm".into());
+    }
+    words.extend(job.linker_arguments().cloned());
+    words.extend(["-o".into(), job.output.into()]);
+    words
+}
+
+/// Returns the linker's options for an option of the compiler; most have none.
+fn translate(option: &str) -> Vec<OsString> {
+    if option == "-flto=thin" {
+        return vec!["-plugin-opt=thinlto".into()];
+    }
+    let Some((value, to)) = WITH_VALUE.iter().find_map(|(from, to)| Some((option.strip_prefix(from)?, to))) else {
+        return Vec::new();
+    };
+    let level = LEVELS.iter().find(|(level, _)| option.starts_with("-O") && *level == value);
+    let value = level.map_or(value, |(_, known)| known);
+    to.iter().map(|option| format!("{option}{value}").into()).collect()
+}
+
+/// Returns whether an image is a finished code object, which is a shared library.
+fn is_linked(image: View<'_>) -> bool {
+    image.starts_with(b"\x7fELF") && image.u16("ELF type", 16).is_ok_and(|value| value == elf::ET_DYN.0)
+}

@@ -1,0 +1,57 @@
+//! clang as a device linker, called as clang-linker-wrapper 22.1.8 calls it. It calls the linker of the target in turn.
+
+use std::ffi::{OsStr, OsString};
+
+use super::{DeviceProgram, Job};
+use crate::target::triple;
+
+pub const PROGRAM: DeviceProgram = DeviceProgram { name: "clang", package: "clang" };
+
+/// Architectures for which clang's option for the processor is `-mcpu`.
+const AMDGPU: [&str; 1] = ["amdgcn"];
+/// Architectures whose linkers do not check for undefined symbols.
+const WITHOUT_UNDEFINED: [&str; 3] = ["nvptx", "nvptx64", "spirv64"];
+/// Architectures whose linkers keep the files of link-time optimization.
+const LTO: [&str; 3] = ["amdgcn", "nvptx", "nvptx64"];
+/// Architectures of devices that are not CPUs.
+const GPUS: [&str; 4] = ["amdgcn", "nvptx", "nvptx64", "spirv64"];
+
+pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
+    let architecture = triple::architecture(job.triple).unwrap_or_default();
+    let mut words: Vec<OsString> = vec!["--no-default-config".into(), "-o".into(), job.output.into()];
+    words.extend(["-dumpdir".into(), job.dump_prefix.into(), format!("--target={}", job.triple).into()]);
+    if let Some(processor) = job.processor() {
+        let option = if AMDGPU.contains(&architecture) { "-mcpu" } else { "-march" };
+        words.push(format!("{option}={processor}").into());
+    }
+    if AMDGPU.contains(&architecture) {
+        words.push("-flto".into());
+    }
+    let llvm = &job.arguments.llvm;
+    words.extend(llvm.iter().flat_map(|option| to_linker("--plugin-opt=", &option.value)));
+    if !WITHOUT_UNDEFINED.contains(&architecture) {
+        words.push("-Wl,--no-undefined".into());
+    }
+    words.extend(job.paths());
+    if !GPUS.contains(&architecture) {
+        words.extend(["-Wl,-Bsymbolic".into(), "-shared".into()]);
+        words.extend(job.arguments.respelled_libraries.iter().cloned());
+    }
+    words.extend(llvm.iter().filter(|option| option.is_mllvm).flat_map(|option| to_linker("-mllvm=", &option.value)));
+    if job.keeps_files && LTO.contains(&architecture) {
+        words.push("-Wl,--save-temps".into());
+    }
+    if job.arguments.emits_bitcode {
+        words.push("-Wl,--lto-emit-llvm".into());
+    }
+    words.extend(job.linker_arguments().flat_map(|argument| to_linker("", argument)));
+    words.extend(job.compiler_arguments().cloned());
+    words
+}
+
+/// Returns the words that pass an argument to the linker.
+fn to_linker(prefix: &str, value: &OsStr) -> [OsString; 2] {
+    let mut argument = OsString::from(prefix);
+    argument.push(value);
+    ["-Xlinker".into(), argument]
+}

@@ -1,0 +1,55 @@
+//! NVIDIA GPUs: ptxas assembles PTX, and nvlink links cubins.
+
+use std::ffi::OsString;
+
+use object::elf;
+
+use super::{DeviceFile, DeviceLinker, DeviceProgram, Find, Job};
+use crate::bytes::View;
+use crate::format::ImageKind;
+use crate::link::error::Result;
+use crate::link::programs::CommandLine;
+
+pub const LINKER: DeviceLinker = DeviceLinker {
+    architectures: &["nvptx", "nvptx64"],
+    commands,
+    extension: Some(EXTENSION),
+    needs_clang: |kind| kind == ImageKind::Bitcode,
+    is_linked,
+};
+
+/// nvlink goes by the names of files.
+const EXTENSION: &str = "cubin";
+
+const NVLINK: DeviceProgram =
+    DeviceProgram { name: "nvlink", package: "nvidia-cuda-nvcc (PyPI) or nvidia-cuda-toolkit" };
+const PTXAS: DeviceProgram = DeviceProgram { name: "ptxas", ..NVLINK };
+
+fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
+    let mut commands = Vec::new();
+    let mut cubins: Vec<OsString> = Vec::new();
+    for DeviceFile { path, image_kind } in job.inputs {
+        let cubin = path.with_extension(EXTENSION);
+        if *image_kind == ImageKind::Ptx {
+            let mut arguments = processor(job);
+            arguments.extend(["-m64".into(), "-c".into(), path.into(), "-o".into(), cubin.clone().into()]);
+            commands.push(CommandLine { program: find(PTXAS)?, arguments });
+        }
+        cubins.push(cubin.into());
+    }
+    let mut arguments = processor(job);
+    arguments.extend(job.linker_arguments().cloned());
+    arguments.extend(cubins);
+    arguments.extend(["-o".into(), job.output.into()]);
+    commands.push(CommandLine { program: find(NVLINK)?, arguments });
+    Ok(commands)
+}
+
+fn processor(job: &Job<'_>) -> Vec<OsString> {
+    job.processor().map(|processor| ["-arch".into(), processor.into()]).into_iter().flatten().collect()
+}
+
+/// Returns whether an image is a finished cubin, and not a relocatable one.
+fn is_linked(image: View<'_>) -> bool {
+    image.starts_with(b"\x7fELF") && image.u16("ELF type", 16).is_ok_and(|value| value != elf::ET_REL.0)
+}

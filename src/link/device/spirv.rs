@@ -1,0 +1,25 @@
+//! SPIR-V: spirv-link combines modules. A single one needs no link.
+
+use std::ffi::OsString;
+
+use super::{DeviceLinker, DeviceProgram, Find, Job};
+use crate::format::ImageKind;
+use crate::link::error::Result;
+use crate::link::programs::CommandLine;
+
+pub const LINKER: DeviceLinker = DeviceLinker {
+    architectures: &["spirv64"],
+    commands,
+    extension: None,
+    needs_clang: |kind| kind == ImageKind::Bitcode,
+    is_linked: |_| false,
+};
+
+const SPIRV_LINK: DeviceProgram = DeviceProgram { name: "spirv-link", package: "spirv-tools" };
+
+fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
+    let mut arguments: Vec<OsString> = job.linker_arguments().cloned().collect();
+    arguments.extend(job.paths());
+    arguments.extend(["-o".into(), job.output.into()]);
+    Ok(vec![CommandLine { program: find(SPIRV_LINK)?, arguments }])
+}

@@ -1,0 +1,100 @@
+//! Errors of linking device code.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::host_line::MissingValue;
+use crate::error::Error;
+use crate::target::InvalidTargetId;
+use crate::wrap::WrapError;
+
+/// Result of linking.
+pub type Result<T, E = LinkError> = std::result::Result<T, E>;
+
+/// Error of linking device code into a program.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] Error),
+    /// The images cannot be registered.
+    #[error(transparent)]
+    Wrap(#[from] WrapError),
+    /// The processor of a device image is unknown.
+    #[error(transparent)]
+    Target(#[from] InvalidTargetId),
+    /// The command line of the host linker ends after an option that needs a value.
+    #[error("{}: missing argument", .0.option.display())]
+    MissingValue(MissingValue),
+    /// A library is in none of the directories for libraries.
+    #[error("unable to find library -l{}", name.display())]
+    MissingLibrary {
+        /// Name of the library.
+        name: OsString,
+    },
+    /// A target whose images cannot be linked.
+    #[error("{path}: device images for {} cannot be linked", describe(.triple))]
+    UnsupportedTarget {
+        /// Host file of the first image.
+        path: String,
+        /// Triple of the image.
+        triple: String,
+    },
+    /// A finished image together with others of its target.
+    #[error("{path}: the image for {target} is linked already and cannot be linked with others; specify one of them")]
+    LinkedAlready {
+        /// Host file of the image.
+        path: String,
+        /// Triple and processor.
+        target: String,
+    },
+    /// A program that a link needs is not installed.
+    #[error(
+        "{path}: {target} needs {tool}, which was not found; install {package} or specify its path with --device-link-tool TARGET=PATH"
+    )]
+    MissingTool {
+        /// Host file of the first image.
+        path: String,
+        /// Triple and processor.
+        target: String,
+        /// Name of the program.
+        tool: &'static str,
+        /// Package with the program.
+        package: &'static str,
+    },
+    /// A device linker has failed.
+    #[error("{messages}{error}")]
+    DeviceLink {
+        /// Output of the device linkers.
+        messages: String,
+        /// The failure.
+        error: Box<LinkError>,
+    },
+    /// Images of one target for kinds that do not mix.
+    #[error("SYCL images for {target} cannot be linked with images of other offload kinds")]
+    MixedKinds {
+        /// Triple and processor.
+        target: String,
+    },
+    /// A program cannot be started.
+    #[error("{}: cannot start: {cause}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Error of the operating system.
+        cause: std::io::Error,
+    },
+    /// A program has failed, after printing its own messages.
+    #[error("{} failed ({status})", program.display())]
+    Failed {
+        /// The program.
+        program: PathBuf,
+        /// Exit status or signal.
+        status: std::process::ExitStatus,
+    },
+}
+
+fn describe(triple: &str) -> &str {
+    if triple.is_empty() { "an unknown target" } else { triple }
+}

@@ -1,0 +1,87 @@
+//! The files between the steps of a link: temporary ones, or files in the working directory that are kept.
+//!
+//! Names follow from the inputs and not from chance, so that commands and messages of two links are equal but for the directory.
+
+use std::path::{Path, PathBuf};
+
+use super::LinkOptions;
+use super::error::Result;
+use crate::error::Error;
+use crate::io::{Input, Output, ScratchDirectory, Sink};
+
+/// Files between the steps.
+#[derive(Debug)]
+pub struct Files {
+    /// Absent where files are kept.
+    scratch: Option<ScratchDirectory>,
+    /// Name of the output, with which most names begin.
+    output: String,
+    is_dry_run: bool,
+    /// Names that are in use.
+    names: Vec<String>,
+}
+
+impl Files {
+    /// Prepares a place for files.
+    pub fn create(options: &LinkOptions) -> Result<Files> {
+        let scratch = if options.keeps_files { None } else { Some(ScratchDirectory::create()?) };
+        let output = options.line.output().map(Path::new).and_then(Path::file_name).unwrap_or("a.out".as_ref());
+        let output = output.to_string_lossy().into_owned();
+        Ok(Files { scratch, output, is_dry_run: options.is_dry_run, names: Vec::new() })
+    }
+
+    /// Returns the path for a file whose name is that of the output and `rest`.
+    pub fn of_output(&mut self, rest: &str) -> PathBuf {
+        let name = format!("{}.{rest}", self.output);
+        self.path(name)
+    }
+
+    /// Returns the path for a file; a number is added to a name that is in use. Text in a device image does not form paths.
+    pub fn path(&mut self, name: String) -> PathBuf {
+        let name = name.replace(['/', '\\', '\0'], "_");
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+        let numbered = (2..).map(|number| format!("{stem}-{number}.{extension}"));
+        let mut candidates = std::iter::once(name.clone()).chain(numbered);
+        let unused = candidates.find(|candidate| !self.names.contains(candidate)).unwrap_or(name);
+        self.names.push(unused.clone());
+        match &self.scratch {
+            Some(directory) => directory.file(unused),
+            None => unused.into(),
+        }
+    }
+
+    /// Writes a file, except in a dry run.
+    pub fn write<'a>(&self, path: &Path, sink: &Sink<'_>, inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
+        if self.is_dry_run {
+            return Ok(());
+        }
+        let name = path.file_name().unwrap_or_default();
+        let mut output = match &self.scratch {
+            Some(directory) if path.starts_with(directory.path()) => Output::create_in(directory.path(), name)?,
+            _ => Output::create(path)?,
+        };
+        sink.write_to(&mut output)?;
+        Ok(output.commit(inputs)?)
+    }
+
+    /// Gives a file a second name, with another extension.
+    pub fn alias(&mut self, path: &Path, extension: &str) -> Result<()> {
+        let name = path.with_extension(extension).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let alias = self.path(name);
+        if !self.is_dry_run {
+            std::fs::hard_link(path, &alias).map_err(Error::io(&alias, "create"))?;
+        }
+        Ok(())
+    }
+
+    /// Opens a file that a program has written.
+    pub fn open(&self, path: &Path, options: &LinkOptions) -> Result<Option<Input>> {
+        if self.is_dry_run {
+            return Ok(None);
+        }
+        Ok(Some(Input::open_file(path.to_owned(), options.access).map_err(|error| match error {
+            Error::Io { path, cause, .. } => Error::Io { path, action: "read the output of a device linker", cause },
+            other => other,
+        })?))
+    }
+}

@@ -1,0 +1,128 @@
+//! Grouping of device images by target: each group is one device link.
+//!
+//! An image belongs to the group of its target, and a copy of it to each group of a compatible target that exists when the
+//! image is read: code for `gfx90a` is linked into code for `gfx90a:xnack+`. Members of archives come last, and belong only to
+//! groups that exist, and to targets that are requested. Source: clang-linker-wrapper 22.1.8, for files in every order.
+
+use crate::target::target_id;
+
+/// Processor of code for every processor of an architecture.
+pub const GENERIC: &str = "generic";
+
+/// Target of a device image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'data> {
+    /// Triple; empty where it is not stated.
+    pub triple: &'data str,
+    /// Processor; empty where it is not stated.
+    pub arch: &'data str,
+    /// True for an image in a member of an archive of which the linker takes what it needs.
+    pub is_lazy: bool,
+}
+
+/// Device images that are linked together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group<'data> {
+    /// Triple of the first image.
+    pub triple: &'data str,
+    /// Processor of the first image.
+    pub arch: &'data str,
+    /// Indices of the images, in the order in which they are linked.
+    pub images: Vec<usize>,
+}
+
+/// Groups images by their targets. Of members of archives, code for the processors in `requested` is linked even if no other
+/// image is for the target.
+pub fn group<'data>(targets: &[Target<'data>], requested: &[String]) -> Vec<Group<'data>> {
+    let (lazy, eager): (Vec<_>, Vec<_>) = targets.iter().enumerate().partition(|(_, target)| target.is_lazy);
+    let mut groups: Vec<Group<'data>> = Vec::new();
+    for (index, &Target { triple, arch, is_lazy }) in eager.into_iter().chain(lazy) {
+        let mut has_own = false;
+        for group in groups.iter_mut().filter(|group| group.triple == triple) {
+            has_own |= group.arch == arch;
+            if group.arch == arch || are_compatible(arch, group.arch) {
+                group.images.push(index);
+            }
+        }
+        let is_requested = !is_lazy || requested.iter().any(|processor| processor == arch);
+        if !has_own && is_requested {
+            groups.push(Group { triple, arch, images: vec![index] });
+        }
+    }
+    groups
+}
+
+/// Returns whether code for two different processors of one triple can be linked together: the processors of the target IDs
+/// are equal, and no feature is on in one and off in the other.
+fn are_compatible(one: &str, other: &str) -> bool {
+    if one == GENERIC || other == GENERIC {
+        return true;
+    }
+    let ((processor, features), (other_processor, other_features)) = (target_id::cut(one), target_id::cut(other));
+    let other_features: Vec<&str> = other_features.collect();
+    let contradicts = |feature: &str| {
+        let opposite = match feature.strip_suffix('+') {
+            Some(name) => format!("{name}-"),
+            None => format!("{}+", feature.trim_end_matches('-')),
+        };
+        other_features.contains(&opposite.as_str())
+    };
+    processor.starts_with("gfx") && processor == other_processor && !features.into_iter().any(contradicts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the groups as text: processor, then its images.
+    fn groups(targets: &str, requested: &[&str]) -> Vec<String> {
+        let target = |text: &'static str| {
+            let (arch, is_lazy) = text.strip_prefix('?').map_or((text, false), |arch| (arch, true));
+            let triple = if arch.starts_with("sm_") { "nvptx64-nvidia-cuda" } else { "amdgcn-amd-amdhsa" };
+            Target { triple, arch: arch.trim_end_matches('_'), is_lazy }
+        };
+        let names: Vec<&'static str> = targets.to_owned().leak().split(' ').collect();
+        let targets: Vec<Target> = names.iter().copied().map(target).collect();
+        let requested: Vec<String> = requested.iter().map(|&processor| processor.to_owned()).collect();
+        let text = |group: Group| {
+            let images: Vec<&str> = group.images.iter().map(|&index| names[index]).collect();
+            format!("{}: {}", group.arch, images.join(" "))
+        };
+        group(&targets, &requested).into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn images_join_compatible_groups_that_exist() {
+        // Measured with clang-linker-wrapper 22.1.8.
+        let cases: [(&str, &[&str]); 8] = [
+            ("gfx90a gfx942 gfx90a", &["gfx90a: gfx90a gfx90a", "gfx942: gfx942"]),
+            ("generic gfx90a gfx942", &["generic: generic gfx90a gfx942", "gfx90a: gfx90a", "gfx942: gfx942"]),
+            ("gfx90a gfx942 generic", &["gfx90a: gfx90a generic", "gfx942: gfx942 generic", "generic: generic"]),
+            ("gfx90a:xnack+ gfx90a", &["gfx90a:xnack+: gfx90a:xnack+ gfx90a", "gfx90a: gfx90a"]),
+            ("gfx90a gfx90a:xnack+", &["gfx90a: gfx90a gfx90a:xnack+", "gfx90a:xnack+: gfx90a:xnack+"]),
+            (
+                "gfx90a:xnack- gfx90a:xnack+ gfx90a",
+                &["gfx90a:xnack-: gfx90a:xnack- gfx90a", "gfx90a:xnack+: gfx90a:xnack+ gfx90a", "gfx90a: gfx90a"],
+            ),
+            ("sm_90 sm_90a", &["sm_90: sm_90", "sm_90a: sm_90a"]),
+            ("generic sm_90", &["generic: generic", "sm_90: sm_90"]),
+        ];
+        for (targets, expected) in cases {
+            assert_eq!(groups(targets, &[]), expected, "{targets}");
+        }
+    }
+
+    #[test]
+    fn members_of_archives_join_groups_of_others_or_requested_ones() {
+        let cases: [(&str, &[&str], &[&str]); 5] = [
+            ("?gfx90a", &[], &[]),
+            ("?gfx90a ?gfx942", &["gfx90a"], &["gfx90a: ?gfx90a"]),
+            ("?gfx90a gfx90a", &[], &["gfx90a: gfx90a ?gfx90a"]),
+            ("gfx90a ?gfx942", &[], &["gfx90a: gfx90a"]),
+            ("gfx90a:xnack+ ?gfx90a", &[], &["gfx90a:xnack+: gfx90a:xnack+ ?gfx90a"]),
+        ];
+        for (targets, requested, expected) in cases {
+            assert_eq!(groups(targets, requested), expected, "{targets}");
+        }
+    }
+}

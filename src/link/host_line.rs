@@ -1,0 +1,284 @@
+//! The command line of a host linker: its words, and the meaning of those that concern device code.
+//!
+//! A word without a meaning here is passed on in its place; options of linkers are too many to be listed. The value of such an
+//! option looks like an input, and is one only if a file of that name has device code. Source: clang-linker-wrapper 22.1.8.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use crate::io::os_string;
+
+/// Words of a host linker's command line, without the linker itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostLine {
+    /// Words in groups that belong together: an option and its value.
+    pub words: Vec<HostWord>,
+}
+
+/// An option with its value, or another word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostWord {
+    /// Meaning for device code.
+    pub meaning: Meaning,
+    /// Words as the user gave them.
+    pub written: Vec<OsString>,
+}
+
+/// Meaning of a word for device code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meaning {
+    /// An input, or the value of an option that is not known here.
+    Input(OsString),
+    /// A library, by the name after `-l`.
+    Library(OsString),
+    /// A directory with libraries.
+    LibraryDirectory(OsString),
+    /// A directory in which the program searches libraries.
+    RunPath(OsString),
+    /// Directory that stands for `=` at the start of a directory with libraries.
+    Sysroot(OsString),
+    /// The output file.
+    Output(OsString),
+    /// Members of the archives that follow are linked even if nothing refers to them, or not.
+    WholeArchive(bool),
+    /// The output is an object.
+    Relocatable,
+    /// Of no concern for device code.
+    Other,
+}
+
+/// An option without the value that it requires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingValue {
+    /// The option.
+    pub option: OsString,
+}
+
+/// Forms of an option with a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The value follows in the same word: `-Ldir`, `--output=file`.
+    Joined,
+    /// The value is the next word.
+    Separate,
+    /// Either.
+    Both,
+}
+
+/// Meaning of an option with a value.
+type MeaningOf = fn(OsString) -> Meaning;
+
+/// Options with a value. A prefix of another option follows it.
+const WITH_VALUE: [(&str, Form, MeaningOf); 15] = [
+    ("--output=", Form::Joined, Meaning::Output),
+    ("--output", Form::Separate, Meaning::Output),
+    ("-o", Form::Both, Meaning::Output),
+    ("--library-path=", Form::Joined, Meaning::LibraryDirectory),
+    ("-library-path=", Form::Joined, Meaning::LibraryDirectory),
+    ("--library-path", Form::Separate, Meaning::LibraryDirectory),
+    ("-library-path", Form::Separate, Meaning::LibraryDirectory),
+    ("-L", Form::Both, Meaning::LibraryDirectory),
+    // The tool takes `--library=` for a path; linkers do not.
+    ("--library=", Form::Joined, Meaning::Library),
+    ("--rpath=", Form::Joined, Meaning::RunPath),
+    ("-rpath=", Form::Joined, Meaning::RunPath),
+    ("--rpath", Form::Separate, Meaning::RunPath),
+    ("-rpath", Form::Separate, Meaning::RunPath),
+    ("--sysroot=", Form::Joined, Meaning::Sysroot),
+    ("-l", Form::Both, Meaning::Library),
+];
+
+/// Options without a value.
+const FLAGS: [(&str, Meaning); 7] = [
+    ("--whole-archive", Meaning::WholeArchive(true)),
+    ("-whole-archive", Meaning::WholeArchive(true)),
+    ("--no-whole-archive", Meaning::WholeArchive(false)),
+    ("-no-whole-archive", Meaning::WholeArchive(false)),
+    ("-r", Meaning::Relocatable),
+    ("--relocatable", Meaning::Relocatable),
+    ("-relocatable", Meaning::Relocatable),
+];
+
+/// Options of linkers that begin like those with a value.
+const OTHERS: [&str; 2] = ["-oformat", "-omagic"];
+
+impl HostLine {
+    /// Parses words in the syntax of linkers for ELF, or of a compiler that calls one.
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, MissingValue> {
+        let mut line = HostLine::default();
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let parsed = match read(&word) {
+                Word::Complete(meaning) => HostWord { meaning, written: vec![word] },
+                Word::Needs(meaning) => {
+                    let value = words.next().ok_or_else(|| MissingValue { option: word.clone() })?;
+                    HostWord { meaning: meaning(value.clone()), written: vec![word, value] }
+                }
+            };
+            line.words.push(parsed);
+        }
+        Ok(line)
+    }
+
+    /// Returns the output file; the last one where there are several.
+    pub fn output(&self) -> Option<&OsStr> {
+        self.words.iter().rev().find_map(|word| match &word.meaning {
+            Meaning::Output(path) => Some(path.as_os_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns the words as the user gave them, without inputs that are of no use to the linker. Objects precede the first
+    /// library, which may define what they use.
+    pub fn with_objects(&self, objects: &[PathBuf], is_useless: &dyn Fn(&OsStr) -> bool) -> Vec<OsString> {
+        let is_library = |word: &HostWord| matches!(word.meaning, Meaning::Library(_) | Meaning::WholeArchive(_));
+        let at = self.words.iter().position(is_library).unwrap_or(self.words.len());
+        let (before, after) = self.words.split_at(at);
+        let is_kept = |word: &&HostWord| !matches!(&word.meaning, Meaning::Input(path) if is_useless(path));
+        let written =
+            |words: &[HostWord]| words.iter().filter(is_kept).flat_map(|word| word.written.clone()).collect::<Vec<_>>();
+        [written(before), objects.iter().map(OsString::from).collect(), written(after)].concat()
+    }
+
+    /// Returns the words as clang-linker-wrapper passes them on: in one spelling, with the objects after every output.
+    pub fn respelled(&self, objects: &[PathBuf]) -> Vec<OsString> {
+        let mut words = Vec::new();
+        for word in &self.words {
+            words.extend(word.respelled());
+            if let Meaning::Output(_) = word.meaning {
+                words.extend(objects.iter().map(OsString::from));
+            }
+        }
+        words
+    }
+
+    /// Returns whether the output is an object.
+    pub fn is_relocatable(&self) -> bool {
+        self.words.iter().any(|word| word.meaning == Meaning::Relocatable)
+    }
+}
+
+impl HostWord {
+    /// Returns the words for a compiler that calls the linker.
+    pub fn for_compiler(&self) -> Vec<OsString> {
+        let through = |option: &str, value: &OsStr| {
+            let mut word = OsString::from(option);
+            word.push(value);
+            vec![word]
+        };
+        match &self.meaning {
+            Meaning::RunPath(directory) => through("-Wl,-rpath,", directory),
+            Meaning::WholeArchive(true) => vec!["-Wl,--whole-archive".into()],
+            Meaning::WholeArchive(false) => vec!["-Wl,--no-whole-archive".into()],
+            _ => self.respelled(),
+        }
+    }
+
+    /// Returns the words as clang-linker-wrapper passes them to clang for a CPU as a device.
+    pub fn for_clang(&self) -> Vec<OsString> {
+        match &self.meaning {
+            Meaning::WholeArchive(_) => self.for_compiler(),
+            _ => self.respelled(),
+        }
+    }
+
+    /// Returns the words in the spelling of clang-linker-wrapper.
+    pub fn respelled(&self) -> Vec<OsString> {
+        let option = match &self.meaning {
+            Meaning::Output(value) => ["-o".into(), value.clone()],
+            Meaning::Library(value) => ["-l".into(), value.clone()],
+            Meaning::LibraryDirectory(value) => ["-L".into(), value.clone()],
+            Meaning::RunPath(value) if self.written.len() == 1 => ["--rpath".into(), value.clone()],
+            Meaning::Relocatable if self.written == ["-r"] => return vec!["--relocatable".into()],
+            Meaning::Input(_)
+            | Meaning::RunPath(_)
+            | Meaning::Sysroot(_)
+            | Meaning::WholeArchive(_)
+            | Meaning::Relocatable
+            | Meaning::Other => return self.written.clone(),
+        };
+        option.into()
+    }
+}
+
+/// A word by itself, or one whose value follows.
+enum Word {
+    Complete(Meaning),
+    Needs(MeaningOf),
+}
+
+fn read(word: &OsStr) -> Word {
+    let bytes = word.as_encoded_bytes();
+    // What a compiler passes on to its linker.
+    let text = bytes.strip_prefix(b"-Wl,").unwrap_or(bytes);
+    if let Some((_, meaning)) = FLAGS.iter().find(|(flag, _)| flag.as_bytes() == text) {
+        return Word::Complete(meaning.clone());
+    }
+    if OTHERS.iter().any(|other| bytes.starts_with(other.as_bytes())) {
+        return Word::Complete(Meaning::Other);
+    }
+    for (option, form, meaning) in WITH_VALUE {
+        match bytes.strip_prefix(option.as_bytes()) {
+            Some([]) if form != Form::Joined => return Word::Needs(meaning),
+            Some(value @ [_, ..]) if form != Form::Separate => {
+                return Word::Complete(meaning(os_string(value)));
+            }
+            _ => {}
+        }
+    }
+    let is_input = !bytes.starts_with(b"-") || bytes == b"-";
+    Word::Complete(if is_input { Meaning::Input(word.to_owned()) } else { Meaning::Other })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Vec<Meaning> {
+        let words = HostLine::parse(line.split(' ').map(OsString::from)).unwrap().words;
+        words.into_iter().map(|word| word.meaning).collect()
+    }
+
+    #[test]
+    fn words_have_the_meaning_that_linkers_give_them() {
+        use Meaning::{Input, Library, LibraryDirectory, Other, Output, Relocatable, RunPath, Sysroot, WholeArchive};
+        let cases = [
+            ("a.o", Input("a.o".into())),
+            ("-", Input("-".into())),
+            ("-oa", Output("a".into())),
+            ("-o a", Output("a".into())),
+            ("--output=a", Output("a".into())),
+            ("--output a", Output("a".into())),
+            ("-Ldir", LibraryDirectory("dir".into())),
+            ("-L dir", LibraryDirectory("dir".into())),
+            ("--library-path=dir", LibraryDirectory("dir".into())),
+            ("-library-path dir", LibraryDirectory("dir".into())),
+            ("-lx", Library("x".into())),
+            ("-l :libx.a", Library(":libx.a".into())),
+            ("--library=x", Library("x".into())),
+            ("-rpath=dir", RunPath("dir".into())),
+            ("--rpath dir", RunPath("dir".into())),
+            ("--sysroot=/root", Sysroot("/root".into())),
+            ("-whole-archive", WholeArchive(true)),
+            ("-Wl,--no-whole-archive", WholeArchive(false)),
+            ("-r", Relocatable),
+            ("--oformat=binary", Other),
+            ("-omagic", Other),
+            ("--as-needed", Other),
+            ("-static", Other),
+        ];
+        for (line, meaning) in cases {
+            assert_eq!(parse(line), [meaning], "{line}");
+        }
+        assert_eq!(parse("-m elf_x86_64"), [Other, Input("elf_x86_64".into())]);
+    }
+
+    #[test]
+    fn the_last_output_counts_and_an_option_needs_its_value() {
+        let line = HostLine::parse(["-o", "a", "x.o", "-ob"].map(OsString::from)).unwrap();
+        assert_eq!(line.output(), Some(OsStr::new("b")));
+        assert!(!line.is_relocatable());
+        let missing = HostLine::parse(["x.o", "-o"].map(OsString::from)).unwrap_err();
+        assert_eq!(missing.option, "-o");
+    }
+}

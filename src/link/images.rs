@@ -1,0 +1,242 @@
+//! The device links of all targets.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use super::device::{DeviceFile, DeviceLinker, DeviceProgram, Job};
+use super::error::{LinkError, Result};
+use super::files::Files;
+use super::groups::{self, Group, Target};
+use super::inputs::DeviceInput;
+use super::programs::CommandLine;
+use super::{LinkOptions, Step};
+use crate::bytes::View;
+use crate::format::DeviceImage;
+use crate::io::{Input, Sink};
+use crate::parallel::map_parallel;
+use crate::target::OffloadKind;
+
+/// The link of the images of one target.
+#[derive(Debug)]
+pub struct DeviceLink<'data> {
+    /// Triple of the images.
+    pub triple: &'data str,
+    /// Processor of the images.
+    pub arch: &'data str,
+    /// File for the linked image.
+    pub output: PathBuf,
+    /// Host files with the images.
+    pub host_files: Vec<&'data str>,
+    /// Commands of the device linker; none where the image is linked already.
+    pub commands: Vec<CommandLine>,
+    /// Arguments with which clang links the images.
+    pub for_clang: Vec<OsString>,
+    /// Offload kinds that register the image.
+    kinds: Vec<OffloadKind>,
+    /// The image that is linked already.
+    linked: Option<&'data DeviceInput<'data>>,
+}
+
+/// A linked device image.
+#[derive(Debug, Clone)]
+pub struct LinkedImage<'data> {
+    /// Triple.
+    pub triple: &'data str,
+    /// Processor.
+    pub arch: &'data str,
+    /// Offload kinds that register the image.
+    pub kinds: Vec<OffloadKind>,
+    /// File of the image.
+    pub path: PathBuf,
+    /// The image; absent in a dry run.
+    pub bytes: Option<ImageBytes<'data>>,
+}
+
+/// Bytes of a linked image, and the file that holds them.
+#[derive(Debug, Clone)]
+pub enum ImageBytes<'data> {
+    /// The only image of its target, which is linked already.
+    Unchanged(&'data DeviceInput<'data>),
+    /// Output of a device linker.
+    File(std::sync::Arc<Input>),
+}
+
+impl ImageBytes<'_> {
+    /// The image.
+    pub fn view(&self) -> View<'_> {
+        match self {
+            ImageBytes::Unchanged(image) => image.entry.image,
+            ImageBytes::File(input) => input.view(),
+        }
+    }
+
+    /// The file that holds the image.
+    pub fn input(&self) -> &Input {
+        match self {
+            ImageBytes::Unchanged(image) => image.file.input(),
+            ImageBytes::File(input) => input,
+        }
+    }
+}
+
+/// Links the images of each target, and returns them in the order in which their targets were found, with the output of the
+/// device linkers. Device linkers run at the same time, and all of them run even if one fails.
+pub fn link<'data>(
+    inputs: &'data [DeviceInput<'data>],
+    options: &LinkOptions,
+    files: &mut Files,
+    started: &mut dyn FnMut(&Step<'_>),
+) -> Result<(Vec<LinkedImage<'data>>, String)> {
+    let targets: Vec<Target> = inputs.iter().map(DeviceInput::target).collect();
+    let mut preparation = Preparation { inputs, options, files, written: vec![None; inputs.len()] };
+    let groups = groups::group(&targets, &options.requested);
+    let links: Vec<DeviceLink<'data>> = groups.iter().map(|group| preparation.prepare(group)).collect::<Result<_>>()?;
+    for link in &links {
+        started(&Step::Device(link));
+    }
+    let messages = if options.is_dry_run { String::new() } else { run(&links, options.jobs)? };
+    let images = links.into_iter().map(|link| {
+        let bytes = match link.linked {
+            Some(image) => Some(ImageBytes::Unchanged(image)),
+            None => files.open(&link.output, options)?.map(|input| ImageBytes::File(input.into())),
+        };
+        let DeviceLink { triple, kinds, output, .. } = link;
+        // The image is for the processors that its own header states.
+        let arch = if link.arch == groups::GENERIC { "" } else { link.arch };
+        Ok(LinkedImage { triple, arch, kinds, path: output, bytes })
+    });
+    Ok((images.collect::<Result<_>>()?, messages))
+}
+
+/// Runs the device linkers, and returns what they print. The first failure is the error.
+fn run(links: &[DeviceLink<'_>], jobs: usize) -> Result<String> {
+    let (mut messages, mut outcome) = (String::new(), Ok(()));
+    let run = |link: &DeviceLink<'_>| run_in_order(&link.commands);
+    map_parallel(links, jobs, run, &mut |(output, ran): (String, Result<()>)| {
+        messages += &output;
+        if outcome.is_ok() {
+            outcome = ran;
+        }
+    });
+    match outcome {
+        Ok(()) => Ok(messages),
+        Err(error) => Err(LinkError::DeviceLink { messages, error: Box::new(error) }),
+    }
+}
+
+/// Runs commands until one fails, and returns what they print.
+fn run_in_order(commands: &[CommandLine]) -> (String, Result<()>) {
+    let mut printed = String::new();
+    for command in commands {
+        let Output { status, stdout, stderr } = match command.capture() {
+            Ok(output) => output,
+            Err(error) => return (printed, Err(error)),
+        };
+        printed += &String::from_utf8_lossy(&stdout);
+        printed += &String::from_utf8_lossy(&stderr);
+        if !status.success() {
+            return (printed, Err(LinkError::Failed { program: command.program.clone(), status }));
+        }
+    }
+    (printed, Ok(()))
+}
+
+/// The preparation of device links, one after another.
+struct Preparation<'data, 'a> {
+    inputs: &'data [DeviceInput<'data>],
+    options: &'a LinkOptions,
+    files: &'a mut Files,
+    /// Files with images, by their indices. An image may belong to several targets.
+    written: Vec<Option<DeviceFile>>,
+}
+
+impl<'data> Preparation<'data, '_> {
+    fn prepare(&mut self, group: &Group<'data>) -> Result<DeviceLink<'data>> {
+        let images = || group.images.iter().map(|&index| &self.inputs[index]);
+        let mut host_files: Vec<&str> = images().map(|image| image.file.path()).collect();
+        host_files.dedup();
+        let kinds = kinds(group, images())?;
+        let first = host_files.first().copied().unwrap_or_default().to_owned();
+        let unsupported = || LinkError::UnsupportedTarget { path: first.clone(), triple: group.triple.to_owned() };
+        let linker = DeviceLinker::of(group.triple).ok_or_else(unsupported)?;
+        let linked = images().find(|image| (linker.is_linked)(image.entry.image));
+        let (triple, arch) = (group.triple, group.arch);
+        if let Some(image) = linked
+            && group.images.len() > 1
+        {
+            return Err(LinkError::LinkedAlready { path: image.file.path().to_owned(), target: target(group) });
+        }
+        let architecture = triple.split('-').next().unwrap_or_default();
+        let processor = if arch == groups::GENERIC { "" } else { arch };
+        let output = self.files.of_output(&format!("{architecture}.{processor}.img"));
+        let mut link =
+            DeviceLink { triple, arch, output, host_files, commands: Vec::new(), for_clang: Vec::new(), kinds, linked };
+        let inputs =
+            group.images.iter().map(|&index| self.file(index, linker, linked.is_none())).collect::<Result<Vec<_>>>()?;
+        let name = link.output.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let directory = self.options.line.output().map(Path::new).and_then(Path::parent).unwrap_or(Path::new(""));
+        let job = Job {
+            triple,
+            arch,
+            inputs: &inputs,
+            output: &link.output,
+            dump_prefix: &directory.join(format!("{name}.")),
+            keeps_files: self.options.keeps_files,
+            arguments: &self.options.device,
+        };
+        link.for_clang = job.for_clang();
+        if linked.is_none() {
+            let find = |DeviceProgram { name, package }| {
+                let found = self.options.programs.linker(triple, name);
+                let found = if self.options.is_dry_run { found.or(Some(name.into())) } else { found };
+                let (path, target) = (first.clone(), target(group));
+                found.ok_or(LinkError::MissingTool { path, target, tool: name, package })
+            };
+            link.commands = linker.commands(&job, &find)?;
+        }
+        Ok(link)
+    }
+
+    /// Returns the file with an image, which is written when it is needed for the first time. One that is linked already has a
+    /// name only.
+    fn file(&mut self, index: usize, linker: &DeviceLinker, is_written: bool) -> Result<DeviceFile> {
+        if let Some(file) = &self.written[index] {
+            return Ok(file.clone());
+        }
+        let image = &self.inputs[index];
+        let Target { triple, arch, .. } = image.target();
+        let stem = image.file.name().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let path = self.files.path(format!("{stem}-{triple}-{arch}.o"));
+        if is_written {
+            let mut sink = Sink::new([image.file.input()]);
+            sink.push(image.entry.image.data());
+            self.files.write(&path, &sink, [image.file.input()])?;
+            if let Some(extension) = linker.extension {
+                self.files.alias(&path, extension)?;
+            }
+        }
+        let file = DeviceFile { path, image_kind: DeviceImage::identify(image.entry.image).image_kind };
+        self.written[index] = Some(file.clone());
+        Ok(file)
+    }
+}
+
+/// Returns the offload kinds of images of one target.
+fn kinds<'data>(
+    group: &Group<'_>,
+    images: impl Iterator<Item = &'data DeviceInput<'data>>,
+) -> Result<Vec<OffloadKind>> {
+    let mut kinds: Vec<OffloadKind> =
+        images.filter_map(|image| OffloadKind::from_bit(image.entry.offload_kind)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    if kinds.contains(&OffloadKind::Sycl) && kinds.len() > 1 {
+        return Err(LinkError::MixedKinds { target: target(group) });
+    }
+    Ok(kinds)
+}
+
+fn target(group: &Group<'_>) -> String {
+    if group.arch.is_empty() { group.triple.to_owned() } else { format!("{} {}", group.triple, group.arch) }
+}

@@ -1,0 +1,70 @@
+//! The programs that a link calls: their paths, and running them.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::error::{LinkError, Result};
+
+/// Places of the device linkers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramPaths {
+    /// Linkers that the user specified for targets: a triple, or the architecture at its start.
+    pub specified: Vec<(String, PathBuf)>,
+    /// Directories that are searched before `PATH`.
+    pub directories: Vec<PathBuf>,
+    /// Major version that is appended to a name first: distributions install `ld.lld-22`.
+    pub version: Option<u32>,
+}
+
+/// A command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl ProgramPaths {
+    /// Returns the path of the linker for a triple; `None` where it is not installed.
+    pub fn linker(&self, triple: &str, name: &str) -> Option<PathBuf> {
+        let architecture = triple.split('-').next().unwrap_or_default();
+        let is_for = |target: &str| target == triple || target == architecture;
+        let specified = self.specified.iter().rev().find(|(target, _)| is_for(target));
+        specified.map(|(_, path)| path.clone()).or_else(|| self.find(name))
+    }
+
+    /// Returns the path of a program; `None` where it is not installed.
+    pub fn find(&self, name: &str) -> Option<PathBuf> {
+        let in_directories = self.directories.iter().map(|directory| directory.join(name)).find(|path| path.is_file());
+        let versioned = self.version.map(|version| format!("{name}-{version}"));
+        in_directories.or_else(|| versioned.as_deref().and_then(in_path)).or_else(|| in_path(name))
+    }
+}
+
+/// Returns the first file with this name in the directories of `PATH`.
+fn in_path(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|directory| directory.join(name)).find(|path| path.is_file())
+}
+
+impl CommandLine {
+    /// Runs the program, and captures what it prints: several programs run at the same time.
+    pub fn capture(&self) -> Result<Output> {
+        let started = Command::new(&self.program).args(&self.arguments).stdin(Stdio::null()).output();
+        started.map_err(|cause| LinkError::Start { program: self.program.clone(), cause })
+    }
+
+    /// Runs the program with the inputs and outputs of this one.
+    pub fn run(&self) -> Result<()> {
+        let started = Command::new(&self.program).args(&self.arguments).status();
+        let status = started.map_err(|cause| LinkError::Start { program: self.program.clone(), cause })?;
+        if status.success() { Ok(()) } else { Err(LinkError::Failed { program: self.program.clone(), status }) }
+    }
+
+    /// Returns the words of the command line.
+    pub fn words(&self) -> impl Iterator<Item = &OsStr> {
+        [Path::as_os_str(&self.program)].into_iter().chain(self.arguments.iter().map(OsString::as_os_str))
+    }
+}

@@ -1,0 +1,206 @@
+//! From linked device images to the objects that register them, or to the fat binaries in those.
+
+use std::path::{Path, PathBuf};
+
+use super::error::{LinkError, Result};
+use super::files::Files;
+use super::images::{ImageBytes, LinkedImage};
+use super::{LinkOptions, Step};
+use crate::bytes::View;
+use crate::content::Content;
+use crate::error::Error;
+use crate::format::offload_binary::{self, OffloadBinaryImage, image_kind};
+use crate::format::{bundle, ccob, cuda_fatbin};
+use crate::io::{Access, Input, Sink};
+use crate::target::{OffloadKind, nvptx};
+use crate::wrap::{SourceImage, TargetOverride, WrapError, WrapperBuilder};
+
+/// Alignment of code objects in a bundle for HIP, in bytes; its loader maps pages.
+const BUNDLE_ALIGNMENT: u64 = 4096;
+
+/// Writes the object that registers the images of a kind, and returns its path.
+pub fn write_object(
+    kind: OffloadKind,
+    images: &[LinkedImage<'_>],
+    options: &LinkOptions,
+    files: &mut Files,
+    started: &mut dyn FnMut(&Step<'_>),
+) -> Result<PathBuf> {
+    let fat_binary = fat_binary(kind, images, options, files, started)?;
+    let path = files.of_output(&format!("{}.image.wrapper.o", kind.name()));
+    if options.is_dry_run {
+        return Ok(path);
+    }
+    let mut wrapper = WrapperBuilder::new(kind, &options.host).map_err(WrapError::from)?;
+    wrapper.release = options.release;
+    if options.line.is_relocatable() {
+        wrapper = wrapper.for_relocatable_link();
+    }
+    match &fat_binary {
+        Some(content) => wrapper = wrapper.with_fat_binary(content.content()),
+        None => wrapper.images = images.iter().filter_map(source).collect(),
+    }
+    let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
+    let mut sink = Sink::new(inputs());
+    wrapper.emit(&mut sink)?;
+    files.write(&path, &sink, inputs())?;
+    Ok(path)
+}
+
+fn source<'a>(image: &'a LinkedImage<'_>) -> Option<SourceImage<'a>> {
+    let target = TargetOverride { triple: Some(image.triple.to_owned()), arch: Some(image.arch.to_owned()) };
+    Some(SourceImage { path: &image.path, view: image.bytes.as_ref()?.view(), target })
+}
+
+fn input<'a>(image: &'a LinkedImage<'_>) -> Option<&'a Input> {
+    image.bytes.as_ref().map(ImageBytes::input)
+}
+
+/// A fat binary of CUDA or HIP.
+enum FatBinary<'data> {
+    /// Parts in the images, and between them.
+    Parts(Content<'data>),
+    /// A compressed one.
+    File(Input),
+}
+
+impl FatBinary<'_> {
+    fn content(&self) -> Content<'_> {
+        match self {
+            FatBinary::Parts(content) => content.clone(),
+            FatBinary::File(input) => Content::from(input.view().data()),
+        }
+    }
+
+    fn input(&self) -> Option<&Input> {
+        match self {
+            FatBinary::Parts(_) => None,
+            FatBinary::File(input) => Some(input),
+        }
+    }
+}
+
+/// Returns the fat binary of a kind that has one. It is written to a file only where that is kept.
+fn fat_binary<'data>(
+    kind: OffloadKind,
+    images: &'data [LinkedImage<'_>],
+    options: &LinkOptions,
+    files: &mut Files,
+    started: &mut dyn FnMut(&Step<'_>),
+) -> Result<Option<FatBinary<'data>>> {
+    let extension = match kind {
+        OffloadKind::Hip => "hipfb",
+        OffloadKind::Cuda => "fatbin",
+        OffloadKind::OpenMp | OffloadKind::Sycl | OffloadKind::Host => return Ok(None),
+    };
+    let path = files.of_output(extension);
+    started(&Step::FatBinary { kind, images, path: &path });
+    if options.is_dry_run {
+        return Ok(None);
+    }
+    let content = match kind {
+        OffloadKind::Hip => hip_bundle(images, options)?,
+        _ => cuda_fat_binary(images)?,
+    };
+    let fat_binary = match options.compression.filter(|_| kind == OffloadKind::Hip) {
+        None => FatBinary::Parts(content),
+        Some((how, version)) => {
+            let mut header = Vec::new();
+            let stream = Input::from_temp_file(&path, &std::env::temp_dir(), Access::read(), |file| {
+                header =
+                    ccob::compress(&content, how, version, file, &mut |_| ()).map_err(std::io::Error::other)?.header;
+                Ok(())
+            })?;
+            let whole = Input::from_temp_file(&path, &std::env::temp_dir(), Access::read(), |file| {
+                let mut sink = Sink::new([&stream]);
+                sink.push(&header);
+                sink.push(stream.view().data());
+                sink.copy_to(file)
+            })?;
+            FatBinary::File(whole)
+        }
+    };
+    if options.keeps_files {
+        let inputs = || images.iter().filter_map(input).chain(fat_binary.input());
+        let mut sink = Sink::new(inputs());
+        let content = fat_binary.content();
+        content.runs().for_each(|run| sink.push(run));
+        files.write(&path, &sink, inputs())?;
+    }
+    Ok(Some(fat_binary))
+}
+
+/// Writes the fat binary of a kind as the output.
+pub fn write_fat_binary(
+    kind: OffloadKind,
+    images: &[LinkedImage<'_>],
+    options: &LinkOptions,
+    files: &mut Files,
+    started: &mut dyn FnMut(&Step<'_>),
+) -> Result<()> {
+    let fat_binary = fat_binary(kind, images, options, files, started)?;
+    let content = match &fat_binary {
+        Some(fat_binary) => fat_binary.content(),
+        None if options.is_dry_run => return Ok(()),
+        None => offload_binaries(kind, images, options)?,
+    };
+    let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
+    let mut sink = Sink::new(inputs());
+    content.runs().for_each(|run| sink.push(run));
+    let output = options.line.output().map_or(Path::new("a.out"), Path::new);
+    files.write(output, &sink, inputs())
+}
+
+/// Returns a bundle with an empty entry for the host in front.
+fn hip_bundle<'data>(images: &'data [LinkedImage<'_>], options: &LinkOptions) -> Result<Content<'data>> {
+    let rules = options.release.linker;
+    let ids: Vec<String> =
+        images.iter().map(|image| format!("{}-{}--{}", rules.hip, image.triple, image.arch)).collect();
+    let mut entries: Vec<(&str, &[u8])> = vec![(rules.host_id, &[])];
+    entries.extend(ids.iter().map(String::as_str).zip(images.iter().map(bytes)));
+    bundle::write(&entries, BUNDLE_ALIGNMENT).ok_or_else(|| too_large(images))
+}
+
+fn bytes<'a>(image: &'a LinkedImage<'_>) -> &'a [u8] {
+    image.bytes.as_ref().map_or(&[], |bytes| bytes.view().data())
+}
+
+/// Returns a fat binary of cubins and PTX.
+fn cuda_fat_binary<'data>(images: &'data [LinkedImage<'_>]) -> Result<Content<'data>> {
+    let mut members = Vec::new();
+    for image in images {
+        // A cubin cannot record that it is for a family.
+        let suffix = nvptx::Arch::parse(image.arch).and_then(|arch| arch.suffix);
+        let member = cuda_fatbin::FatbinImage::new(View::new(bytes(image)), suffix);
+        members.push(member.map_err(|malformed| malformed.in_file(&image.path))?);
+    }
+    cuda_fatbin::write(&members).ok_or_else(|| too_large(images))
+}
+
+/// Returns an offload binary for each image.
+fn offload_binaries<'data>(
+    kind: OffloadKind,
+    images: &'data [LinkedImage<'_>],
+    options: &LinkOptions,
+) -> Result<Content<'data>> {
+    let strings: Vec<[(&str, &str); 2]> =
+        images.iter().map(|image| [("arch", image.arch), ("triple", image.triple)]).collect();
+    let members: Vec<OffloadBinaryImage<'_, '_>> = images
+        .iter()
+        .zip(&strings)
+        .map(|(image, strings)| OffloadBinaryImage {
+            image_kind: image_kind::OBJECT,
+            offload_kind: options.release.kinds.number(kind),
+            flags: 0,
+            strings,
+            image: bytes(image),
+        })
+        .collect();
+    let written = offload_binary::write(options.release.packager.version, &members);
+    written.map(|written| written.content).ok_or_else(|| too_large(images))
+}
+
+fn too_large(images: &[LinkedImage<'_>]) -> LinkError {
+    let path = images.first().map(|image| image.path.clone()).unwrap_or_default();
+    Error::TooLarge { path }.into()
+}

@@ -1,0 +1,60 @@
+//! Objects that contain linked device code (`-r`): a later link neither takes their device code again nor mixes their entries
+//! with others.
+//!
+//! The section with device code of the inputs is removed, and the section of entries gets a name of its own, with the hash of
+//! the object; so do the symbols at its start and end, which linkers define. Source: clang-linker-wrapper 22.1.8.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::error::Result;
+use crate::bytes::View;
+use crate::codec::md5::Md5;
+use crate::content::Content;
+use crate::error::Malformed;
+use crate::io::{Access, Input, Output, Sink};
+use crate::rewrite;
+
+/// Section with device code that is not linked yet.
+const OFFLOADING: &[u8] = b".llvm.offloading";
+
+/// Prefixes of names that are made of the name of a section: its relocations, and the symbols at its start and end.
+const PREFIXES: [&str; 5] = ["", ".rela", ".rel", "__start_", "__stop_"];
+
+/// Returns the hash of an object: the first eight bytes of its MD5, as a number. In a dry run there is no object.
+pub fn hash(path: &Path, access: Access) -> Result<u64> {
+    let mut hash = Md5::new();
+    if path.exists() {
+        hash.update(Input::open_file(path.to_owned(), access)?.view().data());
+    }
+    let digest = hash.finish();
+    Ok(u64::from_le_bytes(*digest.first_chunk().expect("16 bytes begin with 8")))
+}
+
+/// Removes the section with device code, and adds the hash to the names of the sections of entries and of the symbols at their
+/// starts and ends.
+pub fn isolate(path: &Path, entry_sections: &BTreeSet<&str>, hash: u64, access: Access) -> Result<()> {
+    let rename = |name: &[u8]| {
+        let is_of_entries = |section: &&str| {
+            PREFIXES.iter().any(|prefix| name.strip_prefix(prefix.as_bytes()) == Some(section.as_bytes()))
+        };
+        entry_sections.iter().find(|section| is_of_entries(section))?;
+        Some([name, format!("_{hash:x}").as_bytes()].concat())
+    };
+    rewrite_file(path, access, |object| rewrite::without_section(object, OFFLOADING))?;
+    rewrite_file(path, access, |object| rewrite::renamed(object, &rename))
+}
+
+fn rewrite_file(
+    path: &Path,
+    access: Access,
+    rewrite: impl FnOnce(View<'_>) -> std::result::Result<Content<'_>, Malformed>,
+) -> Result<()> {
+    let input = Input::open_file(path.to_owned(), access)?;
+    let content = rewrite(input.view()).map_err(|malformed| malformed.in_file(path))?;
+    let mut sink = Sink::new([&input]);
+    content.runs().for_each(|run| sink.push(run));
+    let mut output = Output::create(path)?;
+    sink.write_to(&mut output)?;
+    Ok(output.commit([&input])?)
+}

@@ -1,0 +1,14 @@
+//! The tool that links device code and registers it in a program: clang-linker-wrapper.
+//!
+//! Source: the tools of LLVM 15, 16, 19 and 22, with `--dry-run` and `--save-temps`.
+
+/// Differences between the releases of the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkerRules {
+    /// True if fatbin replaces the tool of this release.
+    pub is_replaced: bool,
+    /// Word for HIP in the IDs of a bundle.
+    pub hip: &'static str,
+    /// ID of the host's entry in a bundle as it is stored, whatever the host is.
+    pub host_id: &'static str,
+}

@@ -19,7 +19,7 @@ mod mapping;
 mod output;
 #[cfg(feature = "map")]
 mod registry;
-#[cfg(feature = "files")]
+#[cfg(feature = "cli")]
 mod scratch;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
@@ -48,12 +48,13 @@ pub use input::STANDARD_INPUT;
 pub use input::{Access, Input};
 #[cfg(feature = "files")]
 pub use output::{Output, commit_all};
-#[cfg(feature = "files")]
-pub use scratch::ScratchDirectory;
+#[cfg(feature = "cli")]
+pub(crate) use scratch::ScratchDirectory;
 pub use sink::Sink;
 
 /// Returns the argument or path with these bytes, a part of another one that begins and ends beside an ASCII character. Invalid
 /// UTF-8 is replaced on systems whose strings are not bytes, where it cannot have come from an argument.
+#[cfg(feature = "cli")]
 pub(crate) fn os_string(bytes: &[u8]) -> std::ffi::OsString {
     #[cfg(unix)]
     return std::os::unix::ffi::OsStringExt::from_vec(bytes.to_owned());

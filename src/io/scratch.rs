@@ -1,7 +1,6 @@
 //! A directory for files that other programs write and read, which is removed at the end.
 
 use std::ffi::{CString, OsStr};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -44,10 +43,5 @@ impl ScratchDirectory {
             self.registrations.lock().expect("no thread panics with the lock").push(registration);
         }
         path
-    }
-
-    /// Removes the directory.
-    pub fn close(self) -> io::Result<()> {
-        self.directory.close()
     }
 }

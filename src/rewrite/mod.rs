@@ -19,6 +19,7 @@ mod tests;
 
 use std::ops::Range;
 
+#[cfg(feature = "cli")]
 use elf::Rename;
 use object::{FileKind, Object, ObjectSection};
 

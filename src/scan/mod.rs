@@ -50,7 +50,9 @@ pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, exp
 #[cfg(feature = "files")]
 pub use paths::{InputPath, Outcome, Scanner, expand_paths};
 pub use source::Source;
-pub use strict::{offload_binaries, offload_binaries_in};
+pub use strict::offload_binaries;
+#[cfg(feature = "cli")]
+pub(crate) use strict::offload_binaries_in;
 
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -118,11 +118,13 @@ impl<'data> WrapperBuilder<'data> {
     }
 
     /// Registers a fat binary of CUDA or HIP in place of images.
+    #[cfg(feature = "cli")]
     pub(crate) fn with_fat_binary(self, content: Content<'data>) -> Self {
         WrapperBuilder { fat_binary: Some(content), ..self }
     }
 
     /// Writes an object for a link whose output is an object.
+    #[cfg(feature = "cli")]
     pub(crate) fn for_relocatable_link(self) -> Self {
         WrapperBuilder { relocatable: true, ..self }
     }

@@ -23,6 +23,7 @@ mod tests;
 mod text_tests;
 
 pub use file_type::{BundleForm, COMMENTS, FILE_TYPES, FileType};
+#[cfg(feature = "cli")]
 pub(crate) use raw::MAGIC_TEXT;
 pub use raw::{HOST_CONTENT, MAGIC, section_name};
 pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};

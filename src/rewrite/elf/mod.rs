@@ -5,6 +5,7 @@
 
 mod add;
 mod remove;
+#[cfg(feature = "cli")]
 mod rename;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::error::{Cause, Malformed};
 
 pub use add::with_sections;
 pub use remove::without_sections;
+#[cfg(feature = "cli")]
 pub use rename::{Rename, renamed};
 
 /// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of the

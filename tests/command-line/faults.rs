@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -26,8 +26,22 @@ struct Running {
     stdin: Option<ChildStdin>,
 }
 
+/// Gives a program the default actions of signals, which `nohup` and some runners of builds set to be ignored.
+fn restore_signals(command: &mut Command) {
+    let restore = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE, libc::SIGXFSZ] {
+            // SAFETY: the default action of a signal is valid.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: the function makes only calls that are safe after `fork`.
+    unsafe { command.pre_exec(restore) };
+}
+
 impl Running {
     fn start(command: &mut Command) -> Running {
+        restore_signals(command);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take();
@@ -233,6 +247,7 @@ fn a_file_size_limit_ends_the_program_and_leaves_nothing() {
     let before = sandbox.names();
     let script = format!("ulimit -c 0; ulimit -f 100; exec fatbin unbundle --target {ONE}=out b");
     let mut command = sandbox.command("sh");
+    restore_signals(&mut command);
     let output = command.args(["-c", &script]).env("PATH", crate::path_with_program()).output().unwrap();
     assert_eq!(output.status.signal(), Some(SIGXFSZ), "{output:?}");
     assert_eq!((sandbox.names(), sandbox.read("out")), (before, b"old".to_vec()));

@@ -19,7 +19,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 7] = [
+    let trials: [(&str, Run); 8] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("openmp-without-llvm", openmp_without_llvm),
@@ -27,6 +27,7 @@ pub fn trials() -> Vec<Trial> {
         ("relocatable", relocatable),
         ("linked-image", linked_image),
         ("cuda", cuda),
+        ("two-fat-binaries", two_fat_binaries),
     ];
     let trial = |(name, run): (&'static str, Run)| {
         let run = move || completion(fresh_directory("link", name).and_then(|directory| run(&directory)));
@@ -171,6 +172,27 @@ fn linked_image(directory: &Path) -> Result<()> {
     let link = fatbin(directory).args(["link", "--dry-run", "--", "ld", "image.offload", "image.offload", "-o", "x"]);
     let error = link.run().err().context("two linked images of one target were accepted")?.to_string();
     ensure!(error.contains("is linked already and cannot be linked with others"), "{error}");
+    Ok(())
+}
+
+/// Images of two offload kinds are not written to one file. The reference keeps only those of one.
+fn two_fat_binaries(directory: &Path) -> Result<()> {
+    inputs::compile_hip(directory, &["gfx90a"])?;
+    inputs::compile_openmp(directory)?;
+    let words = ["openmp.o", "kernel.o", "helper.o", "--emit-fatbin-only", "-o", "both"];
+    let theirs = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
+    Step::new(directory, theirs).args(words).run()?;
+    let lost = fatbin(directory).args(["scan", "both"]).run()?;
+    if lost.stdout.contains("openmp") {
+        return Err(lost.error("LLVM 22 keeps both now: mend the divergences"));
+    }
+    install_links(directory)?;
+    let ours = Step::new(directory, directory.join("links/clang-linker-wrapper")).args(words).run();
+    let error = ours.err().context("two fat binaries were written to one file")?.to_string();
+    ensure!(error.contains("the inputs have openmp and hip images"), "{error}");
+    let empty = fatbin(directory).args(["link", "--emit-fatbin-only", "--", "ld", "-o", "none"]).run();
+    let error = empty.err().context("a fat binary without images was written")?.to_string();
+    ensure!(error.contains("no device images in the inputs"), "{error}");
     Ok(())
 }
 

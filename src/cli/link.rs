@@ -154,6 +154,7 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         requested: arguments.should_extract,
         device,
         programs,
+        requires_images: true,
         compression: None,
         keeps_files: arguments.save_temps,
         is_dry_run: arguments.dry_run,

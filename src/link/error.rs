@@ -77,6 +77,19 @@ pub enum LinkError {
         /// Triple and processor.
         target: String,
     },
+    /// The inputs have images for several fat binaries.
+    #[error(
+        "the inputs have {one} and {other} images, each of which has a fat binary of its own; link them separately"
+    )]
+    SeveralKinds {
+        /// Name of an offload kind.
+        one: &'static str,
+        /// Name of another offload kind.
+        other: &'static str,
+    },
+    /// The inputs have no images.
+    #[error("no device images in the inputs")]
+    NoImages,
     /// A program cannot be started.
     #[error("{}: cannot start: {cause}", program.display())]
     Start {

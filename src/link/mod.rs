@@ -66,6 +66,8 @@ pub struct LinkOptions {
     pub device: DeviceArguments,
     /// Places of the device linkers.
     pub programs: ProgramPaths,
+    /// True if a fat binary without images is an error; otherwise none is written.
+    pub requires_images: bool,
     /// Compression of HIP's bundles.
     pub compression: Option<(Compression, ccob::Version)>,
     /// Maximum number of device linkers that run at the same time.
@@ -140,6 +142,9 @@ pub fn link(options: &LinkOptions, started: &mut dyn FnMut(&Step<'_>)) -> Result
     let (linked, messages) = images::link(&found, options, &mut files, started)?;
     let mut objects = Vec::new();
     let kinds = kinds(&linked);
+    if options.product == Product::FatBinary {
+        check_fat_binary(&kinds, options)?;
+    }
     for &kind in &kinds {
         let mut own: Vec<LinkedImage<'_>> =
             linked.iter().filter(|image| image.kinds.contains(&kind)).cloned().collect();
@@ -174,6 +179,15 @@ pub fn link(options: &LinkOptions, started: &mut dyn FnMut(&Step<'_>)) -> Result
         }
     }
     Ok(LinkReport { messages })
+}
+
+/// Checks that the images are for one fat binary. clang-linker-wrapper writes one after another to the same file.
+fn check_fat_binary(kinds: &[OffloadKind], options: &LinkOptions) -> Result<()> {
+    match kinds {
+        [] if options.requires_images => Err(LinkError::NoImages),
+        [] | [_] => Ok(()),
+        [one, other, ..] => Err(LinkError::SeveralKinds { one: one.name(), other: other.name() }),
+    }
 }
 
 /// Returns the offload kinds of the images, in the order in which they appear.

@@ -5,6 +5,7 @@
 //! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |
 //! | an image that is linked already passes unchanged | the tool links it again, into an empty image |
 //! | device code in the output of `-r` is not linked again | it is registered already |
+//! | `--emit-fatbin-only` with images of several offload kinds is an error | the tool writes one fat binary over the other |
 //! | without an output on the command line, the program has its device code | the tool drops it |
 //! | device links run at the same time | the result is the same |
 //! | temporary files are in a directory of their own, with names that do not depend on chance | builds are reproducible |
@@ -110,6 +111,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
             directories: cuda.into_iter().chain(beside.map(Path::to_owned)).collect(),
             version: stand_in.release.number,
         },
+        requires_images: false,
         compression: compression
             .map(|rules| (Compression { codec: Codec::Zstd, level: level.unwrap_or(rules.level) }, rules.version)),
         jobs: jobs(options)?,

@@ -1,6 +1,7 @@
 //! `fatbin link`.
 
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -14,7 +15,7 @@ use super::problems::{print_detail, print_output};
 use crate::host::Host;
 use crate::link::{
     CommandLine, DeviceArguments, HostLine, LinkError, LinkOptions, Product, ProgramPaths, Spelling, Step,
-    TargetArgument, library_words,
+    TargetArgument,
 };
 use crate::llvm::{NEWEST, Release};
 use crate::parallel::processors;
@@ -55,7 +56,7 @@ pub struct Arguments {
 
     /// Maximum number of device linkers that run at the same time [default: number of processors]
     #[arg(short, long, value_name = "N")]
-    jobs: Option<usize>,
+    jobs: Option<NonZero<usize>>,
 
     #[command(flatten)]
     limits: LimitArguments,
@@ -94,12 +95,11 @@ fn parse_tool(text: &str) -> Result<(String, PathBuf)> {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let is_verbose = arguments.verbose || arguments.dry_run;
     let options = options(arguments)?;
-    let report = crate::link::link(&options, &mut |step| {
-        if is_verbose {
-            print_detail(format_args!("link: {}", describe(step)));
-        }
+    crate::link::link(&options, &mut |step| match step {
+        Step::Printed(text) => print_output(text),
+        step if is_verbose => print_detail(format_args!("link: {}", describe(step))),
+        _ => {}
     })?;
-    print_output(&report.messages);
     Ok(Status::Yes)
 }
 
@@ -115,6 +115,7 @@ fn describe(step: &Step<'_>) -> String {
             format!("{} fat binary of {}", kind.name(), archs.join(", "))
         }
         Step::Host(command) => words(command),
+        Step::Printed(text) => (*text).to_owned(),
         Step::Isolate { output, entry_sections, .. } => {
             let sections: Vec<&str> = entry_sections.iter().copied().collect();
             format!("{}: own names for {}", output.display(), sections.join(", "))
@@ -130,7 +131,6 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
     let line = HostLine::parse(line).map_err(LinkError::MissingValue)?;
     let device = DeviceArguments {
         linker: arguments.device_linker.iter().map(argument).collect(),
-        libraries: library_words(&line).into_iter().flat_map(|word| word.written.clone()).collect(),
         ..DeviceArguments::default()
     };
     let rocm = arguments.rocm_path.or_else(|| std::env::var_os("ROCM_PATH").map(PathBuf::from));
@@ -158,7 +158,7 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         compression: None,
         keeps_files: arguments.save_temps,
         is_dry_run: arguments.dry_run,
-        jobs: arguments.jobs.unwrap_or_else(processors),
+        jobs: arguments.jobs.map_or_else(processors, NonZero::get),
         access: access::get(),
         limits: arguments.limits.limits(),
     })

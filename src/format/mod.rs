@@ -26,7 +26,7 @@ pub mod offload_binary;
 mod ptx;
 mod recognize;
 pub(crate) mod spirv;
-mod stored_hash;
+pub(crate) mod stored_hash;
 
 pub use container::{Compressed, ContainerView, Contents};
 pub use container_type::ContainerType;

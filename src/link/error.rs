@@ -22,8 +22,13 @@ pub enum LinkError {
     #[error(transparent)]
     Wrap(#[from] WrapError),
     /// The processor of a device image is unknown.
-    #[error(transparent)]
-    Target(#[from] InvalidTargetId),
+    #[error("{path}: {cause}")]
+    Target {
+        /// Host file of the first image.
+        path: String,
+        /// The reason.
+        cause: InvalidTargetId,
+    },
     /// The command line of the host linker ends after an option that needs a value.
     #[error("{}: missing argument", .0.option.display())]
     MissingValue(MissingValue),
@@ -62,14 +67,6 @@ pub enum LinkError {
         tool: &'static str,
         /// Package with the program.
         package: &'static str,
-    },
-    /// A device linker has failed.
-    #[error("{messages}{error}")]
-    DeviceLink {
-        /// Output of the device linkers.
-        messages: String,
-        /// The failure.
-        error: Box<LinkError>,
     },
     /// Images of one target for kinds that do not mix.
     #[error("SYCL images for {target} cannot be linked with images of other offload kinds")]

@@ -2,10 +2,12 @@
 //!
 //! Names follow from the inputs and not from chance, so that commands and messages of two links are equal but for the directory.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::LinkOptions;
 use super::error::Result;
+use crate::content::Content;
 use crate::error::Error;
 use crate::io::{Input, Output, ScratchDirectory, Sink};
 
@@ -25,8 +27,7 @@ impl Files {
     /// Prepares a place for files.
     pub fn create(options: &LinkOptions) -> Result<Files> {
         let scratch = if options.keeps_files { None } else { Some(ScratchDirectory::create()?) };
-        let output = options.line.output().map(Path::new).and_then(Path::file_name).unwrap_or("a.out".as_ref());
-        let output = output.to_string_lossy().into_owned();
+        let output = options.output().file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Files { scratch, output, is_dry_run: options.is_dry_run, names: Vec::new() })
     }
 
@@ -64,11 +65,30 @@ impl Files {
         Ok(output.commit(inputs)?)
     }
 
+    /// Writes a file of these bytes, parts of which are in inputs.
+    pub fn write_content<'a, I: Iterator<Item = &'a Input>>(
+        &self,
+        path: &Path,
+        content: &Content<'_>,
+        inputs: impl Fn() -> I,
+    ) -> Result<()> {
+        let mut sink = Sink::new(inputs());
+        content.runs().for_each(|run| sink.push(run));
+        self.write(path, &sink, inputs())
+    }
+
     /// Gives a file a second name, with another extension.
     pub fn alias(&mut self, path: &Path, extension: &str) -> Result<()> {
         let name = path.with_extension(extension).file_name().unwrap_or_default().to_string_lossy().into_owned();
         let alias = self.path(name);
         if !self.is_dry_run {
+            // An earlier link may have kept its files.
+            match std::fs::remove_file(&alias) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io(&alias, "replace")(error).into());
+                }
+                _ => {}
+            }
             std::fs::hard_link(path, &alias).map_err(Error::io(&alias, "create"))?;
         }
         Ok(())

@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use super::words::joined;
 use crate::io::os_string;
 
 /// Words of a host linker's command line, without the linker itself.
@@ -35,7 +36,7 @@ pub enum Meaning {
     LibraryDirectory(OsString),
     /// A directory in which the program searches libraries.
     RunPath(OsString),
-    /// Directory that stands for `=` at the start of a directory with libraries.
+    /// Directory that replaces `=` at the start of a directory with libraries.
     Sysroot(OsString),
     /// The output file.
     Output(OsString),
@@ -161,13 +162,8 @@ impl HostLine {
 impl HostWord {
     /// Returns the words for a compiler that calls the linker.
     pub fn for_compiler(&self) -> Vec<OsString> {
-        let through = |option: &str, value: &OsStr| {
-            let mut word = OsString::from(option);
-            word.push(value);
-            vec![word]
-        };
         match &self.meaning {
-            Meaning::RunPath(directory) => through("-Wl,-rpath,", directory),
+            Meaning::RunPath(directory) => vec![joined("-Wl,-rpath,", directory)],
             Meaning::WholeArchive(true) => vec!["-Wl,--whole-archive".into()],
             Meaning::WholeArchive(false) => vec!["-Wl,--no-whole-archive".into()],
             _ => self.respelled(),

@@ -8,6 +8,7 @@ use super::device::{DeviceFile, DeviceLinker, DeviceProgram, Job};
 use super::error::{LinkError, Result};
 use super::files::Files;
 use super::groups::{self, Group, Target};
+use super::host_line::HostWord;
 use super::inputs::DeviceInput;
 use super::programs::CommandLine;
 use super::{LinkOptions, Step};
@@ -80,22 +81,25 @@ impl ImageBytes<'_> {
     }
 }
 
-/// Links the images of each target, and returns them in the order in which their targets were found, with the output of the
-/// device linkers. Device linkers run at the same time, and all of them run even if one fails.
+/// Links the images of each target, and returns them in the order in which their targets were found. Device linkers run at the
+/// same time, and all of them run even if one fails.
 pub fn link<'data>(
     inputs: &'data [DeviceInput<'data>],
+    libraries: &[&HostWord],
     options: &LinkOptions,
     files: &mut Files,
-    started: &mut dyn FnMut(&Step<'_>),
-) -> Result<(Vec<LinkedImage<'data>>, String)> {
+    report: &mut dyn FnMut(&Step<'_>),
+) -> Result<Vec<LinkedImage<'data>>> {
     let targets: Vec<Target> = inputs.iter().map(DeviceInput::target).collect();
-    let mut preparation = Preparation { inputs, options, files, written: vec![None; inputs.len()] };
+    let mut preparation = Preparation { inputs, libraries, options, files, written: vec![None; inputs.len()] };
     let groups = groups::group(&targets, &options.requested);
     let links: Vec<DeviceLink<'data>> = groups.iter().map(|group| preparation.prepare(group)).collect::<Result<_>>()?;
     for link in &links {
-        started(&Step::Device(link));
+        report(&Step::Device(link));
     }
-    let messages = if options.is_dry_run { String::new() } else { run(&links, options.jobs)? };
+    if !options.is_dry_run {
+        run(&links, options.jobs, report)?;
+    }
     let images = links.into_iter().map(|link| {
         let bytes = match link.linked {
             Some(image) => Some(ImageBytes::Unchanged(image)),
@@ -106,23 +110,20 @@ pub fn link<'data>(
         let arch = if link.arch == groups::GENERIC { "" } else { link.arch };
         Ok(LinkedImage { triple, arch, kinds, path: output, bytes })
     });
-    Ok((images.collect::<Result<_>>()?, messages))
+    images.collect()
 }
 
-/// Runs the device linkers, and returns what they print. The first failure is the error.
-fn run(links: &[DeviceLink<'_>], jobs: usize) -> Result<String> {
-    let (mut messages, mut outcome) = (String::new(), Ok(()));
+/// Runs the device linkers. The first failure is the error.
+fn run(links: &[DeviceLink<'_>], jobs: usize, report: &mut dyn FnMut(&Step<'_>)) -> Result<()> {
+    let mut outcome = Ok(());
     let run = |link: &DeviceLink<'_>| run_in_order(&link.commands);
-    map_parallel(links, jobs, run, &mut |(output, ran): (String, Result<()>)| {
-        messages += &output;
+    map_parallel(links, jobs, run, &mut |(printed, ran): (String, Result<()>)| {
+        report(&Step::Printed(&printed));
         if outcome.is_ok() {
             outcome = ran;
         }
     });
-    match outcome {
-        Ok(()) => Ok(messages),
-        Err(error) => Err(LinkError::DeviceLink { messages, error: Box::new(error) }),
-    }
+    outcome
 }
 
 /// Runs commands until one fails, and returns what they print.
@@ -145,6 +146,7 @@ fn run_in_order(commands: &[CommandLine]) -> (String, Result<()>) {
 /// The preparation of device links, one after another.
 struct Preparation<'data, 'a> {
     inputs: &'data [DeviceInput<'data>],
+    libraries: &'a [&'a HostWord],
     options: &'a LinkOptions,
     files: &'a mut Files,
     /// Files with images, by their indices. An image may belong to several targets.
@@ -162,6 +164,7 @@ impl<'data> Preparation<'data, '_> {
         let linker = DeviceLinker::of(group.triple).ok_or_else(unsupported)?;
         let linked = images().find(|image| (linker.is_linked)(image.entry.image));
         let (triple, arch) = (group.triple, group.arch);
+        (linker.check_processor)(arch).map_err(|cause| LinkError::Target { path: first.clone(), cause })?;
         if let Some(image) = linked
             && group.images.len() > 1
         {
@@ -175,7 +178,7 @@ impl<'data> Preparation<'data, '_> {
         let inputs =
             group.images.iter().map(|&index| self.file(index, linker, linked.is_none())).collect::<Result<Vec<_>>>()?;
         let name = link.output.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let directory = self.options.line.output().map(Path::new).and_then(Path::parent).unwrap_or(Path::new(""));
+        let directory = self.options.output().parent().unwrap_or(Path::new(""));
         let job = Job {
             triple,
             arch,
@@ -183,6 +186,7 @@ impl<'data> Preparation<'data, '_> {
             output: &link.output,
             dump_prefix: &directory.join(format!("{name}.")),
             keeps_files: self.options.keeps_files,
+            libraries: self.libraries,
             arguments: &self.options.device,
         };
         link.for_clang = job.for_clang();

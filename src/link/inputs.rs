@@ -7,15 +7,16 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use object::elf;
-use object::read::FileKind;
 
+use super::elf_type::elf_type;
 use super::error::{LinkError, Result};
 use super::groups::Target;
 use super::host_line::{HostLine, HostWord, Meaning};
+use super::words::joined;
+use super::{LinkOptions, Spelling};
 use crate::archive::ArchiveFormat;
-use crate::bytes::{Limits, View};
 use crate::format::offload_binary::{self, OffloadBinaryEntry};
-use crate::io::{Access, Input};
+use crate::io::Input;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
 /// A file of the host linker that may have device images: an input, or a member of an archive.
@@ -35,52 +36,69 @@ pub struct DeviceInput<'data> {
     pub file: &'data HostFile,
 }
 
-/// Opens the inputs, in their order, and the members of archives.
-pub fn open(line: &HostLine, access: Access, limits: Limits) -> Result<Vec<HostFile>> {
-    let mut files = Vec::new();
-    let mut takes_all = false;
-    for word in &line.words {
+/// Inputs of a host linker.
+#[derive(Debug)]
+pub struct Inputs<'line> {
+    /// Files that may have device images, in their order.
+    pub files: Vec<HostFile>,
+    /// Words that concern libraries, which the link for a CPU as a device shares with that of the program.
+    pub libraries: Vec<&'line HostWord>,
+}
+
+/// Opens the inputs, and the members of archives.
+pub fn open(options: &LinkOptions) -> Result<Inputs<'_>> {
+    let (mut inputs, mut takes_all) = (Inputs { files: Vec::new(), libraries: Vec::new() }, false);
+    for word in &options.line.words {
         let path = match &word.meaning {
+            Meaning::Input(path) => Some(PathBuf::from(path)),
+            Meaning::Library(name) => library(options, name)?,
             Meaning::WholeArchive(on) => {
                 takes_all = *on;
-                continue;
+                None
             }
-            Meaning::Input(path) => PathBuf::from(path),
-            Meaning::Library(name) => {
-                find_library(line, name).ok_or_else(|| LinkError::MissingLibrary { name: name.clone() })?
-            }
-            _ => continue,
+            Meaning::LibraryDirectory(_) | Meaning::RunPath(_) => None,
+            Meaning::Sysroot(_) | Meaning::Output(_) | Meaning::Relocatable | Meaning::Other => continue,
         };
-        if path.is_file() {
-            open_file(&path, takes_all, OpenOptions { archives: Archives::Libraries, limits, access }, &mut files)?;
+        let is_library = match path.filter(|path| path.is_file()) {
+            Some(path) => inputs.add(&path, takes_all, options)?,
+            None => false,
+        };
+        if is_library || !matches!(word.meaning, Meaning::Input(_)) {
+            inputs.libraries.push(word);
         }
     }
-    Ok(files)
+    Ok(inputs)
 }
 
-fn open_file(path: &Path, takes_all: bool, options: OpenOptions, files: &mut Vec<HostFile>) -> Result<()> {
-    let input = Input::open_file(path.to_owned(), options.access)?.with_limits(options.limits);
-    if is_shared(input.view()) {
-        return Ok(());
-    }
-    let mut outcome = Ok(());
-    scan::expand_input(input, path, options, &mut |slice| match slice {
-        Ok(slice) => {
-            let is_lazy = slice.member.is_some() && !takes_all;
-            files.push(HostFile { slice, is_lazy });
+impl Inputs<'_> {
+    /// Opens a file, and returns whether it is a static or a shared library.
+    fn add(&mut self, path: &Path, takes_all: bool, options: &LinkOptions) -> Result<bool> {
+        let input = Input::open_file(path.to_owned(), options.access)?.with_limits(options.limits);
+        // The device images of a shared library, or of a program of its form, are linked already.
+        if elf_type(input.view()) == Some(elf::ET_DYN) {
+            return Ok(true);
         }
-        Err(error) => outcome = Err(error.into()),
-    });
-    outcome
+        let is_archive = ArchiveFormat::of(input.view()).is_some_and(ArchiveFormat::is_library);
+        let open = OpenOptions { archives: Archives::Libraries, limits: options.limits, access: options.access };
+        let mut outcome = Ok(is_archive);
+        scan::expand_input(input, path, open, &mut |slice| match slice {
+            Ok(slice) => {
+                let is_lazy = slice.member.is_some() && !takes_all;
+                self.files.push(HostFile { slice, is_lazy });
+            }
+            Err(error) => outcome = Err(error.into()),
+        });
+        outcome
+    }
 }
 
-/// Returns whether a file is a shared library or a program of its form: its device images are linked already.
-fn is_shared(view: View<'_>) -> bool {
-    const E_TYPE: u64 = 16;
-    let is_elf = matches!(FileKind::parse(view.data()), Ok(FileKind::Elf32 | FileKind::Elf64));
-    let is_big_endian = view.data().get(5) == Some(&elf::ELFDATA2MSB.0);
-    let file_type = view.u16("ELF type", E_TYPE).map(|value| if is_big_endian { value.swap_bytes() } else { value });
-    is_elf && file_type.is_ok_and(|value| value == elf::ET_DYN.0)
+/// Returns the path of a library. A compiler that calls the linker searches further directories, so that one which is not in
+/// those of the command line is left to it.
+fn library(options: &LinkOptions, name: &OsStr) -> Result<Option<PathBuf>> {
+    match (find_library(&options.line, name), options.spelling) {
+        (None, Spelling::Respelled) => Err(LinkError::MissingLibrary { name: name.to_owned() }),
+        (found, Spelling::AsWritten | Spelling::Respelled) => Ok(found),
+    }
 }
 
 /// Returns the library with a name: `x` is `libx.so` or `libx.a`, whichever is in an earlier directory, and `:x` is `x`.
@@ -89,8 +107,7 @@ fn find_library(line: &HostLine, name: &OsStr) -> Option<PathBuf> {
         Some(file) => vec![crate::io::os_string(file)],
         None => [".so", ".a"]
             .map(|extension| {
-                let mut file = OsStr::new("lib").to_owned();
-                file.push(name);
+                let mut file = joined("lib", name);
                 file.push(extension);
                 file
             })
@@ -120,25 +137,6 @@ fn below(root: Option<&Path>, directory: &Path) -> PathBuf {
         }
         None => directory.to_owned(),
     }
-}
-
-/// Returns the words that concern libraries, which the link for a CPU as a device shares with that of the program.
-pub fn library_words(line: &HostLine) -> Vec<&HostWord> {
-    let is_library_word = |word: &&HostWord| match &word.meaning {
-        Meaning::Input(path) => is_library(Path::new(path)),
-        Meaning::Library(_) | Meaning::LibraryDirectory(_) | Meaning::RunPath(_) | Meaning::WholeArchive(_) => true,
-        Meaning::Sysroot(_) | Meaning::Output(_) | Meaning::Relocatable | Meaning::Other => false,
-    };
-    line.words.iter().filter(is_library_word).collect()
-}
-
-/// Returns whether a path leads to a static or a shared library.
-fn is_library(path: &Path) -> bool {
-    if !path.is_file() {
-        return false;
-    }
-    let Ok(input) = Input::open_file(path.to_owned(), Access::read()) else { return false };
-    ArchiveFormat::of(input.view()).is_some_and(ArchiveFormat::is_library) || is_shared(input.view())
 }
 
 /// Section with images that are linked and registered, in an object that an earlier link has written.

@@ -14,6 +14,7 @@
 //! ```
 
 mod device;
+mod elf_type;
 mod error;
 mod files;
 mod groups;
@@ -23,6 +24,7 @@ mod inputs;
 mod programs;
 mod registration;
 mod relocatable;
+mod words;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -32,7 +34,6 @@ pub use device::{DeviceArguments, LlvmArgument, TargetArgument};
 pub use error::{LinkError, Result};
 pub use host_line::HostLine;
 pub use images::{DeviceLink, LinkedImage};
-pub use inputs::library_words;
 pub use programs::{CommandLine, ProgramPaths};
 
 use crate::bytes::Limits;
@@ -42,7 +43,7 @@ use crate::io::Access;
 use crate::llvm::Release;
 use crate::target::OffloadKind;
 use files::Files;
-use inputs::HostFile;
+use inputs::{HostFile, Inputs};
 use registration::{write_fat_binary, write_object};
 
 /// Command line of a host linker, and the properties of the device code in its output.
@@ -82,6 +83,13 @@ pub struct LinkOptions {
     pub limits: Limits,
 }
 
+impl LinkOptions {
+    /// Returns the output of the host linker.
+    fn output(&self) -> &Path {
+        self.line.output().map_or(Path::new("a.out"), Path::new)
+    }
+}
+
 /// Spelling of a host linker's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
@@ -100,11 +108,13 @@ pub enum Product {
     FatBinary,
 }
 
-/// A step of a link, before it runs.
+/// A step of a link before it runs, or what it has printed.
 #[derive(Debug)]
 pub enum Step<'a> {
     /// The images of a target are linked.
     Device(&'a DeviceLink<'a>),
+    /// The device linkers of a target have printed this.
+    Printed(&'a str),
     /// The images of an offload kind are combined in a file, or inside the object that registers them.
     FatBinary {
         /// The offload kind.
@@ -127,19 +137,12 @@ pub enum Step<'a> {
     },
 }
 
-/// Result of a link.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkReport {
-    /// Output of the device linkers, in the order of the images.
-    pub messages: String,
-}
-
 /// Links device code and the program that contains it.
-pub fn link(options: &LinkOptions, started: &mut dyn FnMut(&Step<'_>)) -> Result<LinkReport> {
-    let opened = inputs::open(&options.line, options.access, options.limits)?;
+pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&Step<'_>)) -> Result<()> {
+    let Inputs { files: opened, libraries } = inputs::open(options)?;
     let found = inputs::device_inputs(&opened)?;
     let mut files = Files::create(options)?;
-    let (linked, messages) = images::link(&found, options, &mut files, started)?;
+    let linked = images::link(&found, &libraries, options, &mut files, report)?;
     let mut objects = Vec::new();
     let kinds = kinds(&linked);
     if options.product == Product::FatBinary {
@@ -151,8 +154,8 @@ pub fn link(options: &LinkOptions, started: &mut dyn FnMut(&Step<'_>)) -> Result
         // The order of clang-linker-wrapper: descending by the texts.
         own.sort_by(|one, other| (other.triple, other.arch).cmp(&(one.triple, one.arch)));
         match options.product {
-            Product::Program => objects.push(write_object(kind, &own, options, &mut files, started)?),
-            Product::FatBinary => write_fat_binary(kind, &own, options, &mut files, started)?,
+            Product::Program => objects.push(write_object(kind, &own, options, &mut files, report)?),
+            Product::FatBinary => write_fat_binary(kind, &own, options, &mut files, report)?,
         }
     }
     if options.product == Product::Program {
@@ -164,21 +167,21 @@ pub fn link(options: &LinkOptions, started: &mut dyn FnMut(&Step<'_>)) -> Result
             Spelling::Respelled => options.line.respelled(&objects),
         };
         let command = CommandLine { program: options.linker.clone(), arguments };
-        started(&Step::Host(&command));
+        report(&Step::Host(&command));
         if !options.is_dry_run {
             command.run()?;
         }
         if options.line.is_relocatable() {
             let entry_sections = kinds.iter().map(|&kind| options.release.wrapper.entry_section(kind)).collect();
-            let output = options.line.output().map_or(Path::new("a.out"), Path::new);
+            let output = options.output();
             let hash = relocatable::hash(output, options.access)?;
-            started(&Step::Isolate { output, entry_sections: &entry_sections, hash });
+            report(&Step::Isolate { output, entry_sections: &entry_sections, hash });
             if !options.is_dry_run {
                 relocatable::isolate(output, &entry_sections, hash, options.access)?;
             }
         }
     }
-    Ok(LinkReport { messages })
+    Ok(())
 }
 
 /// Checks that the images are for one fat binary. clang-linker-wrapper writes one after another to the same file.

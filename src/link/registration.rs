@@ -1,6 +1,6 @@
 //! From linked device images to the objects that register them, or to the fat binaries in those.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::error::{LinkError, Result};
 use super::files::Files;
@@ -15,18 +15,15 @@ use crate::io::{Access, Input, Sink};
 use crate::target::{OffloadKind, nvptx};
 use crate::wrap::{SourceImage, TargetOverride, WrapError, WrapperBuilder};
 
-/// Alignment of code objects in a bundle for HIP, in bytes; its loader maps pages.
-const BUNDLE_ALIGNMENT: u64 = 4096;
-
 /// Writes the object that registers the images of a kind, and returns its path.
 pub fn write_object(
     kind: OffloadKind,
     images: &[LinkedImage<'_>],
     options: &LinkOptions,
     files: &mut Files,
-    started: &mut dyn FnMut(&Step<'_>),
+    report: &mut dyn FnMut(&Step<'_>),
 ) -> Result<PathBuf> {
-    let fat_binary = fat_binary(kind, images, options, files, started)?;
+    let fat_binary = fat_binary(kind, images, options, files, report)?;
     let path = files.of_output(&format!("{}.image.wrapper.o", kind.name()));
     if options.is_dry_run {
         return Ok(path);
@@ -86,7 +83,7 @@ fn fat_binary<'data>(
     images: &'data [LinkedImage<'_>],
     options: &LinkOptions,
     files: &mut Files,
-    started: &mut dyn FnMut(&Step<'_>),
+    report: &mut dyn FnMut(&Step<'_>),
 ) -> Result<Option<FatBinary<'data>>> {
     let extension = match kind {
         OffloadKind::Hip => "hipfb",
@@ -94,7 +91,7 @@ fn fat_binary<'data>(
         OffloadKind::OpenMp | OffloadKind::Sycl | OffloadKind::Host => return Ok(None),
     };
     let path = files.of_output(extension);
-    started(&Step::FatBinary { kind, images, path: &path });
+    report(&Step::FatBinary { kind, images, path: &path });
     if options.is_dry_run {
         return Ok(None);
     }
@@ -121,11 +118,9 @@ fn fat_binary<'data>(
         }
     };
     if options.keeps_files {
-        let inputs = || images.iter().filter_map(input).chain(fat_binary.input());
-        let mut sink = Sink::new(inputs());
-        let content = fat_binary.content();
-        content.runs().for_each(|run| sink.push(run));
-        files.write(&path, &sink, inputs())?;
+        files.write_content(&path, &fat_binary.content(), || {
+            images.iter().filter_map(input).chain(fat_binary.input())
+        })?;
     }
     Ok(Some(fat_binary))
 }
@@ -136,19 +131,16 @@ pub fn write_fat_binary(
     images: &[LinkedImage<'_>],
     options: &LinkOptions,
     files: &mut Files,
-    started: &mut dyn FnMut(&Step<'_>),
+    report: &mut dyn FnMut(&Step<'_>),
 ) -> Result<()> {
-    let fat_binary = fat_binary(kind, images, options, files, started)?;
+    let fat_binary = fat_binary(kind, images, options, files, report)?;
     let content = match &fat_binary {
         Some(fat_binary) => fat_binary.content(),
         None if options.is_dry_run => return Ok(()),
         None => offload_binaries(kind, images, options)?,
     };
     let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
-    let mut sink = Sink::new(inputs());
-    content.runs().for_each(|run| sink.push(run));
-    let output = options.line.output().map_or(Path::new("a.out"), Path::new);
-    files.write(output, &sink, inputs())
+    files.write_content(options.output(), &content, inputs)
 }
 
 /// Returns a bundle with an empty entry for the host in front.
@@ -158,7 +150,7 @@ fn hip_bundle<'data>(images: &'data [LinkedImage<'_>], options: &LinkOptions) ->
         images.iter().map(|image| format!("{}-{}--{}", rules.hip, image.triple, image.arch)).collect();
     let mut entries: Vec<(&str, &[u8])> = vec![(rules.host_id, &[])];
     entries.extend(ids.iter().map(String::as_str).zip(images.iter().map(bytes)));
-    bundle::write(&entries, BUNDLE_ALIGNMENT).ok_or_else(|| too_large(images))
+    bundle::write(&entries, bundle::HIP_ALIGNMENT).ok_or_else(|| too_large(images))
 }
 
 fn bytes<'a>(image: &'a LinkedImage<'_>) -> &'a [u8] {

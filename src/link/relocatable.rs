@@ -9,9 +9,9 @@ use std::path::Path;
 
 use super::error::Result;
 use crate::bytes::View;
-use crate::codec::md5::Md5;
 use crate::content::Content;
 use crate::error::Malformed;
+use crate::format::stored_hash;
 use crate::io::{Access, Input, Output, Sink};
 use crate::rewrite;
 
@@ -21,14 +21,13 @@ const OFFLOADING: &[u8] = b".llvm.offloading";
 /// Prefixes of names that are made of the name of a section: its relocations, and the symbols at its start and end.
 const PREFIXES: [&str; 5] = ["", ".rela", ".rel", "__start_", "__stop_"];
 
-/// Returns the hash of an object: the first eight bytes of its MD5, as a number. In a dry run there is no object.
+/// Returns the hash of an object. In a dry run there is none, and the hash is that of no bytes.
 pub fn hash(path: &Path, access: Access) -> Result<u64> {
-    let mut hash = Md5::new();
-    if path.exists() {
-        hash.update(Input::open_file(path.to_owned(), access)?.view().data());
+    if !path.exists() {
+        return Ok(stored_hash::hash(std::iter::empty()));
     }
-    let digest = hash.finish();
-    Ok(u64::from_le_bytes(*digest.first_chunk().expect("16 bytes begin with 8")))
+    let input = Input::open_file(path.to_owned(), access)?;
+    Ok(stored_hash::hash([input.view().data()].into_iter()))
 }
 
 /// Removes the section with device code, and adds the hash to the names of the sections of entries and of the symbols at their

@@ -6,6 +6,7 @@
 //! `clang/lib/CodeGen/CGCUDANV.cpp`.
 
 use super::{Request, entries, registration};
+use crate::format::bundle;
 use crate::format::fat_binary_wrapper::{self, FatBinaryWrapper};
 use crate::host::{
     Call, Comparison, Data, Definition, Field, Local, ObjectPlan, Part, PlanSection, SectionKind, Step, SymbolId, Value,
@@ -43,7 +44,7 @@ const HIP: Names = Names {
     local: "hip",
     runtime: "__hip",
     wrapper: fat_binary_wrapper::HIP,
-    alignment: 4096,
+    alignment: bundle::HIP_ALIGNMENT,
     has_end: false,
     has_surfaces: true,
 };

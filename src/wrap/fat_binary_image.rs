@@ -16,9 +16,6 @@ use crate::target::{OffloadKind, nvptx, triple};
 /// Result of building a fat binary.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
 
-/// Alignment of code objects in a bundle for HIP, in bytes; its loader maps pages.
-const BUNDLE_ALIGNMENT: u64 = 4096;
-
 /// Returns the fat binary for `kind`, CUDA or HIP; `host` is the triple of the host's entry in a bundle. With `raw` a
 /// single source is embedded unchanged, whatever it is: the runtimes read it only when something is launched.
 pub fn fat_binary<'data>(
@@ -108,7 +105,7 @@ fn build_hip_bundle<'data>(sources: &[SourceImage<'data>], host: &str) -> Result
         code_objects.push(image.bytes);
     }
     let entries: Vec<(&str, &[u8])> = ids.iter().map(String::as_str).zip(code_objects).collect();
-    bundle::write(&entries, BUNDLE_ALIGNMENT).ok_or_else(|| too_large(sources))
+    bundle::write(&entries, bundle::HIP_ALIGNMENT).ok_or_else(|| too_large(sources))
 }
 
 fn build_cuda_fatbin<'data>(sources: &[SourceImage<'data>]) -> Result<Content<'data>> {

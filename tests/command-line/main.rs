@@ -18,6 +18,8 @@ mod hostile_text;
 mod incomplete;
 mod inspect;
 mod library;
+#[cfg(target_os = "linux")]
+mod link;
 mod lists;
 mod lock;
 mod lto_ir;

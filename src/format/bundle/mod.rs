@@ -25,6 +25,9 @@ mod text_tests;
 pub use file_type::{BundleForm, COMMENTS, FILE_TYPES, FileType};
 #[cfg(feature = "cli")]
 pub(crate) use raw::MAGIC_TEXT;
+
+/// Alignment of code objects in a bundle that HIP registers, in bytes; its loader maps pages.
+pub(crate) const HIP_ALIGNMENT: u64 = 4096;
 pub use raw::{HOST_CONTENT, MAGIC, section_name};
 pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};
 pub use write::{check_ids, write};

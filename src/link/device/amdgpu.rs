@@ -4,14 +4,22 @@ use std::ffi::OsString;
 
 use object::elf;
 
-use super::{DeviceLinker, DeviceProgram, Find, Job};
+use super::{DeviceLinker, DeviceProgram, Find, Job, stated};
 use crate::bytes::View;
+use crate::link::elf_type::elf_type;
 use crate::link::error::Result;
 use crate::link::programs::CommandLine;
-use crate::target::{TargetId, target_id};
+use crate::link::words::joined;
+use crate::target::{InvalidTargetId, TargetId, target_id};
 
-pub const LINKER: DeviceLinker =
-    DeviceLinker { architectures: &["amdgcn"], commands, extension: None, needs_clang: |_| false, is_linked };
+pub const LINKER: DeviceLinker = DeviceLinker {
+    architectures: &["amdgcn"],
+    check_processor,
+    commands,
+    extension: None,
+    needs_clang: |_| false,
+    is_linked,
+};
 
 const LLD: DeviceProgram = DeviceProgram { name: "ld.lld", package: "lld" };
 
@@ -29,10 +37,6 @@ const LEVELS: [(&str, &str); 5] = [("", "1"), ("s", "2"), ("z", "2"), ("g", "1")
 const PARTITIONS: &str = "-flto-partitions=";
 
 fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
-    if let Some(processor) = job.processor() {
-        // The linker takes an unknown processor for the default one.
-        TargetId::parse(processor)?;
-    }
     Ok(vec![CommandLine { program: find(LLD)?, arguments: arguments(job) }])
 }
 
@@ -48,11 +52,7 @@ fn arguments(job: &Job<'_>) -> Vec<OsString> {
         words.push(format!("-plugin-opt=mcpu={processor}").into());
     }
     words.extend(options().flat_map(translate));
-    for option in &job.arguments.llvm {
-        let mut word = OsString::from("--plugin-opt=");
-        word.push(&option.value);
-        words.push(word);
-    }
+    words.extend(job.arguments.llvm.iter().map(|option| joined("--plugin-opt=", &option.value)));
     words.extend(job.paths());
     let features: Vec<String> = features
         .filter_map(|feature| Some(format!("{}{}", feature.chars().last()?, feature.trim_end_matches(['+', '-']))))
@@ -84,7 +84,12 @@ fn translate(option: &str) -> Vec<OsString> {
     to.iter().map(|option| format!("{option}{value}").into()).collect()
 }
 
+/// Checks that a processor is known: the linker takes an unknown one for the default one.
+fn check_processor(arch: &str) -> Result<(), InvalidTargetId> {
+    if stated(arch).is_some() { TargetId::parse(arch).map(drop) } else { Ok(()) }
+}
+
 /// Returns whether an image is a finished code object, which is a shared library.
 fn is_linked(image: View<'_>) -> bool {
-    image.starts_with(b"\x7fELF") && image.u16("ELF type", 16).is_ok_and(|value| value == elf::ET_DYN.0)
+    elf_type(image) == Some(elf::ET_DYN)
 }

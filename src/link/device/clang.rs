@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use super::{DeviceProgram, Job};
+use crate::link::words::joined;
 use crate::target::triple;
 
 pub const PROGRAM: DeviceProgram = DeviceProgram { name: "clang", package: "clang" };
@@ -35,7 +36,7 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
     words.extend(job.paths());
     if !GPUS.contains(&architecture) {
         words.extend(["-Wl,-Bsymbolic".into(), "-shared".into()]);
-        words.extend(job.arguments.respelled_libraries.iter().cloned());
+        words.extend(job.libraries.iter().flat_map(|word| word.for_clang()));
     }
     words.extend(llvm.iter().filter(|option| option.is_mllvm).flat_map(|option| to_linker("-mllvm=", &option.value)));
     if job.keeps_files && LTO.contains(&architecture) {
@@ -51,7 +52,5 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
 
 /// Returns the words that pass an argument to the linker.
 fn to_linker(prefix: &str, value: &OsStr) -> [OsString; 2] {
-    let mut argument = OsString::from(prefix);
-    argument.push(value);
-    ["-Xlinker".into(), argument]
+    ["-Xlinker".into(), joined(prefix, value)]
 }

@@ -9,6 +9,7 @@ use crate::link::programs::CommandLine;
 
 pub const LINKER: DeviceLinker = DeviceLinker {
     architectures: &["x86_64", "i386", "aarch64", "aarch64_be", "powerpc64", "powerpc64le", "s390x", "loongarch64"],
+    check_processor: |_| Ok(()),
     commands,
     extension: None,
     needs_clang: |kind| kind == ImageKind::Bitcode,
@@ -21,7 +22,7 @@ fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
     // An image uses its own definitions, and not those of the program.
     let mut arguments: Vec<OsString> = vec!["-shared".into(), "-Wl,--no-undefined".into(), "-Wl,-Bsymbolic".into()];
     arguments.extend(job.paths());
-    arguments.extend(job.arguments.libraries.iter().cloned());
+    arguments.extend(job.libraries.iter().flat_map(|word| word.for_compiler()));
     for argument in job.linker_arguments() {
         arguments.extend(["-Xlinker".into(), argument.clone()]);
     }

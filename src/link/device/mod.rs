@@ -12,11 +12,12 @@ mod spirv;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::host_line::HostWord;
 use super::programs::CommandLine;
 use crate::bytes::View;
 use crate::format::ImageKind;
 use crate::io::os_string;
-use crate::target::triple;
+use crate::target::{InvalidTargetId, triple};
 
 /// Arguments of the command line for device links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,11 +30,6 @@ pub struct DeviceArguments {
     pub llvm: Vec<LlvmArgument>,
     /// True if the result is bitcode.
     pub emits_bitcode: bool,
-    /// Words of the host linker's command line that concern libraries, in the spelling of a compiler: devices that are CPUs
-    /// share them.
-    pub libraries: Vec<OsString>,
-    /// The same words in the spelling of clang-linker-wrapper.
-    pub respelled_libraries: Vec<OsString>,
 }
 
 /// An argument, for one target or for all.
@@ -93,6 +89,8 @@ pub struct Job<'a> {
     pub dump_prefix: &'a Path,
     /// True if files between the steps are kept.
     pub keeps_files: bool,
+    /// Words of the host linker that concern libraries: devices that are CPUs share them.
+    pub libraries: &'a [&'a HostWord],
     /// Arguments of the command line.
     pub arguments: &'a DeviceArguments,
 }
@@ -114,6 +112,8 @@ pub type Find<'a> = &'a dyn Fn(DeviceProgram) -> super::Result<PathBuf>;
 pub struct DeviceLinker {
     /// Architectures, by the first of their names.
     architectures: &'static [&'static str],
+    /// Checks that a processor is known, where the programs do not.
+    pub check_processor: fn(&str) -> Result<(), InvalidTargetId>,
     /// Returns the commands that link images.
     commands: fn(&Job<'_>, Find<'_>) -> super::Result<Vec<CommandLine>>,
     /// Extension of the files from which the linker reads images; `None` for any.
@@ -160,12 +160,17 @@ impl<'a> Job<'a> {
 
     /// Returns the processor, if it is stated.
     fn processor(&self) -> Option<&'a str> {
-        Some(self.arch).filter(|arch| !["", super::groups::GENERIC].contains(arch))
+        stated(self.arch)
     }
 
     fn paths(&self) -> impl Iterator<Item = OsString> + use<'a> {
         self.inputs.iter().map(|input| input.path.clone().into())
     }
+}
+
+/// Returns the processor of a target, if it is stated.
+fn stated(arch: &str) -> Option<&str> {
+    Some(arch).filter(|arch| !["", super::groups::GENERIC].contains(arch))
 }
 
 fn of_target<'a>(arguments: &'a [TargetArgument], triple: &'a str) -> impl Iterator<Item = &'a OsString> {

@@ -7,11 +7,13 @@ use object::elf;
 use super::{DeviceFile, DeviceLinker, DeviceProgram, Find, Job};
 use crate::bytes::View;
 use crate::format::ImageKind;
+use crate::link::elf_type::elf_type;
 use crate::link::error::Result;
 use crate::link::programs::CommandLine;
 
 pub const LINKER: DeviceLinker = DeviceLinker {
     architectures: &["nvptx", "nvptx64"],
+    check_processor: |_| Ok(()),
     commands,
     extension: Some(EXTENSION),
     needs_clang: |kind| kind == ImageKind::Bitcode,
@@ -51,5 +53,5 @@ fn processor(job: &Job<'_>) -> Vec<OsString> {
 
 /// Returns whether an image is a finished cubin, and not a relocatable one.
 fn is_linked(image: View<'_>) -> bool {
-    image.starts_with(b"\x7fELF") && image.u16("ELF type", 16).is_ok_and(|value| value != elf::ET_REL.0)
+    elf_type(image).is_some_and(|file_type| file_type != elf::ET_REL)
 }

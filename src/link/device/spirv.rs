@@ -9,6 +9,7 @@ use crate::link::programs::CommandLine;
 
 pub const LINKER: DeviceLinker = DeviceLinker {
     architectures: &["spirv64"],
+    check_processor: |_| Ok(()),
     commands,
     extension: None,
     needs_clang: |kind| kind == ImageKind::Bitcode,

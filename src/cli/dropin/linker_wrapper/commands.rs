@@ -20,6 +20,7 @@ impl Commands<'_> {
     /// Returns the lines for a step.
     pub fn lines(&self, step: &Step<'_>) -> String {
         match step {
+            Step::Printed(text) => (*text).to_owned(),
             Step::Device(link) => render("clang", &link.for_clang),
             Step::FatBinary { kind: OffloadKind::Hip, images, path } => self.bundle(images, path),
             Step::FatBinary { images, path, .. } => self.fat_binary(images, path),

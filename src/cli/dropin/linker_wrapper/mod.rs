@@ -2,6 +2,7 @@
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
+//! | `--override-image` and `--print-wrapped-module` are errors | not supported |
 //! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |
 //! | an image that is linked already passes unchanged | the tool links it again, into an empty image |
 //! | device code in the output of `-r` is not linked again | it is registered already |
@@ -24,9 +25,7 @@ use crate::bytes::Limits;
 use crate::cli::access;
 use crate::codec::{Codec, Compression};
 use crate::host::Host;
-use crate::link::{
-    DeviceArguments, HostLine, LinkError, LinkOptions, Product, ProgramPaths, Spelling, library_words, link,
-};
+use crate::link::{DeviceArguments, HostLine, LinkError, LinkOptions, Product, ProgramPaths, Spelling, Step, link};
 use crate::parallel::processors;
 use commands::Commands;
 use options::Options;
@@ -55,17 +54,22 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
         let version = stand_in.release.number.map_or("main".to_owned(), |number| number.to_string());
         return Ok(print(&format!("clang-linker-wrapper version {version} (fatbin)\n"), 0));
     }
+    if options.help {
+        return Ok(print(options::HELP, 0));
+    }
+    if let Some(option) = options.unsupported {
+        return Err(format!("{option}: not supported; call LLVM's clang-linker-wrapper for it"));
+    }
     let line = HostLine::parse(words).map_err(|missing| format!("{}: missing argument", missing.option.display()))?;
     let link_options = link_options(program, stand_in, &options, line)?;
     let commands = Commands { options: &options, release: stand_in.release };
     let is_verbose = options.verbose || options.dry_run;
-    let report = link(&link_options, &mut |step| {
-        if is_verbose {
-            write_messages(&commands.lines(step));
-        }
-    });
-    let report = report.map_err(|error| message(&error))?;
-    write_messages(&report.messages);
+    let mut report = |step: &Step<'_>| match step {
+        Step::Printed(text) => write_messages(text),
+        step if is_verbose => write_messages(&commands.lines(step)),
+        _ => {}
+    };
+    link(&link_options, &mut report).map_err(|error| message(&error))?;
     Ok(0)
 }
 
@@ -80,9 +84,6 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
         Some(host) => host.clone(),
         None => Host::native().map_err(|error| error.to_string())?.triple().to_owned(),
     };
-    let library_words = library_words(&line);
-    let libraries = library_words.iter().flat_map(|word| word.for_compiler()).collect();
-    let respelled_libraries = library_words.iter().flat_map(|word| word.for_clang()).collect();
     let beside = Path::new(program).parent().filter(|directory| *directory != Path::new(""));
     let cuda = options.cuda_path.as_ref().map(|directory| directory.join("bin"));
     let compression = stand_in.release.bundler.compression.filter(|_| options.compress);
@@ -103,8 +104,6 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
             compiler: options.device_compiler.clone(),
             llvm: options.llvm.clone(),
             emits_bitcode: options.embed_bitcode,
-            libraries,
-            respelled_libraries,
         },
         programs: ProgramPaths {
             specified: Vec::new(),
@@ -135,15 +134,14 @@ fn jobs(options: &Options) -> Result<usize> {
 /// Returns the tool's message for an error.
 fn message(error: &LinkError) -> String {
     match error {
-        LinkError::DeviceLink { messages, error } => {
-            write_messages(messages);
-            message(error)
-        }
         LinkError::Failed { program, .. } => {
             format!("'{}' failed", program.file_name().unwrap_or_default().to_string_lossy())
         }
         LinkError::Start { program, cause } => {
             format!("'{}' failed: {cause}", program.file_name().unwrap_or_default().to_string_lossy())
+        }
+        LinkError::MissingTool { path, target, tool, package } => {
+            format!("{path}: {target} needs {tool}, which was not found; install {package}")
         }
         LinkError::UnsupportedTarget { triple, .. } => {
             format!("{} linking is not supported", triple.split('-').next().unwrap_or_default())

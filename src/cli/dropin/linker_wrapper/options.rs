@@ -23,8 +23,8 @@ pub struct Options {
     pub device_compiler: Vec<TargetArgument>,
     /// Options for LLVM during device links.
     pub llvm: Vec<LlvmArgument>,
-    /// Offload kind and file of an image that replaces all others.
-    pub override_image: Option<OsString>,
+    /// An option that fatbin does not support.
+    pub unsupported: Option<&'static str>,
     /// Level of compression.
     pub compression_level: Option<String>,
     /// Number of device linkers at the same time.
@@ -35,7 +35,6 @@ pub struct Options {
     pub dry_run: bool,
     pub verbose: bool,
     pub save_temps: bool,
-    pub print_wrapped_module: bool,
     pub help: bool,
     pub version: bool,
 }
@@ -47,7 +46,7 @@ type SetValue = fn(&mut Options, &OsStr);
 type SetFlag = fn(&mut Options);
 
 /// Options with a value in the same word.
-const JOINED: [(&str, SetValue); 15] = [
+const JOINED: [(&str, SetValue); 14] = [
     ("--linker-path=", |options, value| options.linker = Some(value.into())),
     ("--host-triple=", |options, value| options.host = Some(text(value))),
     ("--cuda-path=", |options, value| options.cuda_path = Some(value.into())),
@@ -58,9 +57,8 @@ const JOINED: [(&str, SetValue); 15] = [
     ("--device-compiler=", |options, value| options.device_compiler.push(TargetArgument::parse(value))),
     ("--offload-opt=", offload_option),
     ("-offload-opt=", offload_option),
-    ("--override-image=", |options, value| options.override_image = Some(value.to_owned())),
+    ("--override-image=", |options, _| options.unsupported = Some("--override-image")),
     ("--compression-level=", |options, value| options.compression_level = Some(text(value))),
-    ("-compression-level=", |options, value| options.compression_level = Some(text(value))),
     ("--wrapper-jobs=", |options, value| options.jobs = Some(text(value))),
     // A trace of the tool's own passes; fatbin has none.
     ("--wrapper-time-trace-granularity=", |_, _| ()),
@@ -77,12 +75,42 @@ const FLAGS: [(&str, SetFlag); 11] = [
     ("--dry-run", |options| options.dry_run = true),
     ("--wrapper-verbose", |options| options.verbose = true),
     ("--save-temps", |options| options.save_temps = true),
-    ("--print-wrapped-module", |options| options.print_wrapped_module = true),
+    ("--print-wrapped-module", |options| options.unsupported = Some("--print-wrapped-module")),
     ("--help", |options| options.help = true),
     ("--help-hidden", |options| options.help = true),
     ("--version", |options| options.version = true),
     ("-version", |options| options.version = true),
 ];
+
+/// Output of `--help`.
+pub const HELP: &str = "\
+OVERVIEW: links the device code in the inputs of a host linker, and then the program
+
+USAGE: clang-linker-wrapper [options] <options of the host linker>
+
+OPTIONS:
+  --compress                    Compress the bundle of HIP images
+  --compression-level=<N>       Level of compression
+  --cuda-path=<directory>       CUDA installation with the device linker
+  --device-compiler=[<triple>=]<value>
+                                Argument of the compiler for device links
+  --device-linker=[<triple>=]<value>
+                                Argument for the device linker
+  --dry-run                     Print the commands and run none
+  --embed-bitcode               Keep device code as bitcode
+  --emit-fatbin-only            Write the fat binary, and do not link the program
+  --host-triple=<triple>        Triple of the program
+  --linker-path=<path>          Host linker
+  --offload-opt=<option>        Option for LLVM during device links
+  -mllvm <option>               The same
+  --save-temps                  Keep the files between the steps
+  --should-extract=<arch>       Link members of archives for this processor
+  --version                     Print the version
+  --wrapper-jobs=<N>            Number of device linkers at the same time
+  --wrapper-verbose             Print the commands
+
+All other options are passed to the host linker.
+";
 
 /// Option for LLVM, whose value is the next word.
 const MLLVM: &str = "-mllvm";

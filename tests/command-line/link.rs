@@ -1,0 +1,190 @@
+//! `fatbin link`: which programs it calls, and with what. The programs are shell scripts here; linker-tests has the real ones.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::{BITCODE, Run, Sandbox};
+
+/// Device linker that prints its name and the arguments that do not name temporary files, and writes a code object.
+const DEVICE_LINKER: &str = r#"#!/bin/sh
+name=${0##*/}
+for word; do
+    if [ "$last" = -o ]; then /bin/cp code.hsaco "$word"; fi
+    case $word in /*|-o) ;; *) line="$line $word" ;; esac
+    last=$word
+done
+echo "$name:$line"
+"#;
+
+/// Host linker that prints its arguments.
+const HOST_LINKER: &str = "#!/bin/sh\necho host: \"$@\"\n: > program\n";
+
+/// Returns a directory with an offload binary of bitcode for two AMD processors, a host linker, and a code object for [`DEVICE_LINKER`].
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.file("a.bc", BITCODE).fixture("answer-gfx90a.hsaco", "code.hsaco");
+    let image = |arch: &str| format!("--image file=a.bc,triple=amdgcn-amd-amdhsa,kind=hip,arch={arch}");
+    sandbox.fatbin(&format!("pack -o code {} {}", image("gfx90a"), image("gfx942"))).ok();
+    program(&sandbox, "host", HOST_LINKER);
+    sandbox
+}
+
+/// Writes a shell script.
+fn program(sandbox: &Sandbox, name: &str, script: &str) {
+    let path = sandbox.path(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs `fatbin link` with a `PATH` that has no device linkers. The directory `bin` is in it.
+fn link(sandbox: &Sandbox, arguments: &str) -> Run {
+    let path = std::env::join_paths([sandbox.path("bin").as_path(), "/nonexistent".as_ref()]).unwrap();
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
+    crate::run(command.arg("link").args(arguments.split_whitespace()).env("PATH", path))
+}
+
+#[test]
+fn a_device_linker_is_that_of_the_option_then_of_rocm_then_in_path() {
+    let sandbox = sandbox();
+    let first_line = |arguments: &str| {
+        let run = link(&sandbox, &format!("{arguments} -- ./host code -o program"));
+        assert_eq!((run.status, run.out.lines().count()), (0, 1), "{}", run.err);
+        run.err.split(':').next().unwrap().to_owned()
+    };
+    // Each linker is preferred to those before it.
+    program(&sandbox, "bin/ld.lld", DEVICE_LINKER);
+    assert_eq!(first_line(""), "ld.lld");
+    program(&sandbox, "bin/ld.lld-22", DEVICE_LINKER);
+    assert_eq!(first_line("--abi llvm22"), "ld.lld-22");
+    let rocm = DEVICE_LINKER.replace("${0##*/}", "rocm");
+    program(&sandbox, "rocm/llvm/bin/ld.lld", &rocm);
+    assert_eq!(first_line("--rocm-path rocm"), "rocm");
+    program(&sandbox, "own", DEVICE_LINKER);
+    for target in ["amdgcn", "amdgcn-amd-amdhsa"] {
+        assert_eq!(first_line(&format!("--rocm-path rocm --device-link-tool {target}=./own")), "own");
+    }
+    assert_eq!(first_line("--device-link-tool nvptx64=./own"), "ld.lld-22");
+}
+
+#[test]
+fn device_linkers_get_their_arguments_and_print_in_the_order_of_the_images() {
+    let sandbox = sandbox();
+    program(
+        &sandbox,
+        "bin/ld.lld",
+        &DEVICE_LINKER.replace("echo \"", "[ -n \"${line##*gfx90a*}\" ] || /bin/sleep 0.2; echo \""),
+    );
+    let arguments =
+        "--device-linker -one --device-linker amdgcn-amd-amdhsa=-two --device-linker nvptx64-nvidia-cuda=-three";
+    for jobs in [1, 2] {
+        let run = link(&sandbox, &format!("{arguments} --jobs {jobs} -- ./host code -o program"));
+        let line = |arch| format!("ld.lld: --no-undefined -shared -plugin-opt=mcpu={arch} -one -two\n");
+        assert_eq!((run.status, run.err), (0, line("gfx90a") + &line("gfx942")));
+        assert!(run.out.starts_with("host: ") && run.out.lines().count() == 1, "{}", run.out);
+    }
+    let run = link(&sandbox, "--jobs 0 -- ./host code -o program");
+    assert!(run.status == 2 && run.err.contains("--jobs"), "{}", run.err);
+}
+
+#[test]
+fn members_of_archives_are_linked_for_processors_that_are_asked_for() {
+    let sandbox = sandbox();
+    program(&sandbox, "bin/ld.lld", DEVICE_LINKER);
+    let image = "--image file=a.bc,triple=amdgcn-amd-amdhsa,kind=hip,arch=gfx1100";
+    sandbox.shell(&format!("fatbin pack -o only {image} && ar rc libx.a only")).ok();
+    let targets = |arguments: &str| {
+        let run = link(&sandbox, &format!("--dry-run {arguments} -o program"));
+        assert_eq!(run.status, 0, "{}", run.err);
+        let fat_binary = run.err.lines().find(|line| line.contains("fat binary of")).expect("a fat binary").to_owned();
+        fat_binary.split("of ").nth(1).unwrap().to_owned()
+    };
+    assert_eq!(targets("-- ./host code libx.a"), "gfx942, gfx90a");
+    assert_eq!(targets("--should-extract gfx1100 -- ./host code libx.a"), "gfx942, gfx90a, gfx1100");
+    assert_eq!(targets("-- ./host code --whole-archive libx.a"), "gfx942, gfx90a, gfx1100");
+    assert_eq!(targets("-- ./host code -L. -lx --whole-archive -lx"), "gfx942, gfx90a, gfx1100");
+}
+
+#[test]
+fn libraries_that_only_the_compiler_finds_are_left_to_it() {
+    let sandbox = sandbox();
+    program(&sandbox, "bin/ld.lld", DEVICE_LINKER);
+    let run = link(&sandbox, "-- ./host code -lsomewhere -o program");
+    assert_eq!(run.status, 0, "{}", run.err);
+    assert!(run.out.ends_with("program.hip.image.wrapper.o -lsomewhere -o program\n"), "{}", run.out);
+}
+
+#[test]
+fn files_between_the_steps_are_kept_on_request_only() {
+    let sandbox = sandbox();
+    program(&sandbox, "bin/ld.lld", DEVICE_LINKER);
+    let before = sandbox.names();
+    assert_eq!(link(&sandbox, "-- ./host code -o program").status, 0);
+    let after = sandbox.names();
+    assert_eq!(after.iter().filter(|name| !before.contains(name)).collect::<Vec<_>>(), ["program"]);
+    for run in 0..2 {
+        assert_eq!(link(&sandbox, "--save-temps -- ./host code -o program").status, 0, "run {run}");
+        let kept: Vec<String> = sandbox.names().into_iter().filter(|name| !after.contains(name)).collect();
+        let expected = [
+            "code-amdgcn-amd-amdhsa-gfx90a.o",
+            "code-amdgcn-amd-amdhsa-gfx942.o",
+            "program.amdgcn.gfx90a.img",
+            "program.amdgcn.gfx942.img",
+            "program.hip.image.wrapper.o",
+            "program.hipfb",
+        ];
+        assert_eq!(kept, expected, "run {run}");
+    }
+}
+
+#[test]
+fn the_host_is_the_machine_of_the_object_that_registers() {
+    let sandbox = sandbox();
+    program(&sandbox, "bin/ld.lld", DEVICE_LINKER);
+    let line = "--save-temps --host aarch64-unknown-linux-gnu -- ./host code -o program";
+    assert_eq!(link(&sandbox, line).status, 0);
+    let object = sandbox.read("program.hip.image.wrapper.o");
+    assert_eq!(u16::from_le_bytes([object[18], object[19]]), object::elf::EM_AARCH64.0);
+    let run = link(&sandbox, "--host vax-dec-ultrix -- ./host code -o program");
+    assert!(run.status == 2 && run.err.contains("vax-dec-ultrix"), "{}", run.err);
+}
+
+#[test]
+fn every_failure_is_reported_and_leaves_nothing() {
+    let sandbox = sandbox();
+    let image = |kind: &str| format!("--image file=a.bc,triple=amdgcn-amd-amdhsa,{kind}");
+    sandbox.fatbin(&format!("pack -o unknown {}", image("arch=gfx9999,kind=hip"))).ok();
+    sandbox.fatbin(&format!("pack -o kinds {} {}", image("arch=gfx90a,kind=hip"), image("arch=gfx90a,kind=sycl"))).ok();
+    sandbox.fatbin("pack -o strange --image file=a.bc,triple=vax-dec-ultrix,arch=x,kind=openmp").ok();
+    sandbox.file("none", "");
+    program(&sandbox, "fails", "#!/bin/sh\necho first problem; echo second problem >&2; exit 3\n");
+    program(&sandbox, "silent", "#!/bin/sh\n");
+    let cases = [
+        ("-- ./host code", "code: amdgcn-amd-amdhsa gfx90a needs ld.lld, which was not found; install lld"),
+        ("--device-link-tool amdgcn=./none/x -- ./host code", "./none/x: cannot start"),
+        (
+            "--device-link-tool amdgcn=./fails -- ./host code",
+            "first problem\nsecond problem\nfirst problem\nsecond problem\n./fails failed (exit status: 3)",
+        ),
+        ("--device-link-tool amdgcn=./silent -- ./host code", "program.amdgcn.gfx90a.img"),
+        ("-- ./host unknown", "unknown: unknown processor \"gfx9999\""),
+        ("-- ./host kinds", "SYCL images for amdgcn-amd-amdhsa gfx90a cannot be linked with"),
+        ("-- ./host strange", "strange: device images for vax-dec-ultrix cannot be linked"),
+        ("--emit-fatbin-only -- ./host none", "no device images in the inputs"),
+        ("-- ./missing none", "./missing: cannot start"),
+    ];
+    let before = sandbox.names();
+    for (arguments, message) in cases {
+        let run = link(&sandbox, &format!("{arguments} -o program"));
+        assert_eq!((run.status, run.out.as_str()), (2, ""), "{arguments}: {}", run.err);
+        let err = run.err.replace("fatbin: ", "");
+        assert!(err.contains(message), "{arguments}: {err}");
+        assert_eq!(err.lines().count(), message.lines().count(), "{arguments}: {err}");
+        assert_eq!(sandbox.names(), before, "{arguments}");
+    }
+    let run = link(&sandbox, "--device-link-tool amdgcn -- ./host code");
+    assert!(
+        run.status == 2 && run.err.contains("'--device-link-tool <TARGET=PATH>': is not TARGET=PATH"),
+        "{}",
+        run.err
+    );
+}

@@ -60,6 +60,8 @@ pub fn create(directory: &Path) -> Result<()> {
     let compile = Step::new(directory, Tool::Clang.path()?).args(bitcode);
     compile.args(["-emit-llvm", "-c", "helper.hip", "-o", "helper.bc"]).run()?;
     let cubin = fixture("answer-sm_90.cubin")?;
+    std::fs::copy(&cubin, directory.join("answer.cubin"))?;
+    std::fs::copy(fixture("answer-gfx90a.hsaco")?, directory.join("answer.hsaco"))?;
     let pack = |output: &str, images: &[String]| -> Result<()> {
         let step = Step::new(directory, Tool::OffloadBinary.path()?).args(["-o", output]);
         step.args(images.iter().map(|image| format!("--image={image}"))).run().map(drop)

@@ -1,5 +1,6 @@
 //! `fatbin link`, and clang-linker-wrapper beside its replacement.
 
+mod entries;
 mod inputs;
 mod tables;
 
@@ -19,14 +20,16 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 8] = [
+    let trials: [(&str, Run); 10] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
+        ("override-image", tables::override_image),
         ("openmp-without-llvm", openmp_without_llvm),
         ("hip-bundles", hip_bundles),
         ("relocatable", relocatable),
         ("linked-image", linked_image),
         ("cuda", cuda),
+        ("missing-kernels", entries::missing_kernels),
         ("two-fat-binaries", two_fat_binaries),
     ];
     let trial = |(name, run): (&'static str, Run)| {

@@ -75,14 +75,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(arguments.html.is_some());
-    let mut files: Vec<CheckedFile> = Vec::new();
-    let scanner = arguments.limits.scanner(checker.scan_options()).with_cache(CacheBudget::default());
-    inputs.scan_and(&scanner, &problems, &|input, outcome| checker.analyze(input, outcome), &mut |(file, error)| {
-        if let Some(error) = error {
-            problems.report(error);
-        }
-        files.push(file);
-    })?;
+    let files = analyze(&inputs, &checker, arguments.limits, &problems)?;
     let verdict = check::check(&policy, &inputs.names(), &files);
     let surveys = || files.iter().map(|file| &file.survey).collect::<Vec<_>>();
     if let Some(path) = &arguments.html {
@@ -101,7 +94,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 }
 
 /// Returns the exit status for a verdict.
-fn status_of(verdict: &Verdict) -> Status {
+pub fn status_of(verdict: &Verdict) -> Status {
     match verdict.outcome() {
         check::Outcome::Passed | check::Outcome::Warned => Status::Yes,
         check::Outcome::Violated => Status::No,
@@ -129,7 +122,34 @@ fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -
     Ok(Status::Yes)
 }
 
-fn read_policy(path: &Path) -> Result<Policy> {
+/// Checks a file.
+pub fn check_file(path: &Path, policy: &Policy, limits: LimitArguments) -> Result<Verdict> {
+    let inputs = InputArguments::single(path.to_owned());
+    let checker = Checker::new(policy, Options::default());
+    let files = analyze(&inputs, &checker, limits, &Problems::new(false))?;
+    Ok(check::check(policy, &inputs.names(), &files))
+}
+
+/// Scans and analyzes files, and reports their errors.
+fn analyze(
+    inputs: &InputArguments,
+    checker: &Checker<'_>,
+    limits: LimitArguments,
+    problems: &Problems,
+) -> Result<Vec<CheckedFile>> {
+    let mut files: Vec<CheckedFile> = Vec::new();
+    let scanner = limits.scanner(checker.scan_options()).with_cache(CacheBudget::default());
+    inputs.scan_and(&scanner, problems, &|input, outcome| checker.analyze(input, outcome), &mut |(file, error)| {
+        if let Some(error) = error {
+            problems.report(error);
+        }
+        files.push(file);
+    })?;
+    Ok(files)
+}
+
+/// Reads a policy.
+pub fn read_policy(path: &Path) -> Result<Policy> {
     let input = Input::open(path, Access::read())?;
     let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: not UTF-8", path.display()))?;
     Ok(Policy::parse(&path.to_string_lossy(), text)?)

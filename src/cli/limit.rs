@@ -8,7 +8,7 @@ use crate::bytes::Limits;
 use crate::scan::{Options, Scanner};
 
 /// Options for the limits.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Copy, Args)]
 pub struct LimitArguments {
     /// Limit on decompressed bytes per input file; suffixes K, M, G [default: 64M + 256 times its size]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

@@ -2,23 +2,29 @@
 
 use std::ffi::OsString;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 
 use super::Status;
 use super::access;
+use super::check::{check_file, read_policy, status_of};
 use super::limit::LimitArguments;
-use super::problems::{print_detail, print_output};
+use super::problems::{print_detail, print_output, print_warning};
+use super::terminal;
+use crate::check::{self, Policy};
+use crate::error::Error;
 use crate::host::Host;
 use crate::link::{
-    CommandLine, DeviceArguments, HostLine, LinkError, LinkOptions, Product, ProgramPaths, Spelling, Step,
-    TargetArgument,
+    CommandLine, DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, MissingKernel, Product,
+    ProgramPaths, Spelling, TargetArgument,
 };
 use crate::llvm::{NEWEST, Release};
 use crate::parallel::processors;
+use crate::report;
+use crate::target::OffloadKind;
 
 /// Link device code and the program that contains it
 ///
@@ -27,7 +33,7 @@ use crate::parallel::processors;
 /// one. Code objects and bitcode for AMD GPUs need ld.lld, devices that are CPUs need cc; images that are linked already
 /// need nothing.
 ///
-/// Exit status: 0 if the program was linked, 2 if not.
+/// Exit status: 0 if the program was linked, 1 if it violates the policy, 2 if it was not linked.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// LLVM release of the host objects and the runtime
@@ -53,6 +59,23 @@ pub struct Arguments {
     /// Directory of ROCm, whose ld.lld is used; by default that of ROCM_PATH
     #[arg(long, value_name = "DIR")]
     rocm_path: Option<PathBuf>,
+
+    /// Register this image in place of those in the inputs
+    #[arg(long, value_name = "KIND=FILE", value_parser = parse_image)]
+    override_image: Option<(OffloadKind, PathBuf)>,
+
+    /// Treatment of kernels that the objects use and no device image has; without a mode, error
+    #[arg(long, value_name = "MODE", value_enum, num_args = 0..=1, require_equals = true)]
+    #[arg(default_value_t = EntryCheckMode::Warn, default_missing_value = "error")]
+    check_entries: EntryCheckMode,
+
+    /// Check the output against a policy, and remove it if it violates the policy; see `fatbin check`
+    #[arg(long, value_name = "POLICY", conflicts_with = "dry_run")]
+    policy: Option<PathBuf>,
+
+    /// Print which images were linked from which inputs
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    report: Option<ReportFormat>,
 
     /// Maximum number of device linkers that run at the same time [default: number of processors]
     #[arg(short, long, value_name = "N")]
@@ -82,6 +105,24 @@ pub struct Arguments {
     line: Vec<OsString>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EntryCheckMode {
+    /// Do not search for them
+    Off,
+    /// Print a warning for each
+    Warn,
+    /// Fail before the program is linked
+    Error,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    /// Table
+    Text,
+    /// One document (schema fatbin.link/1)
+    Json,
+}
+
 fn release_names() -> PossibleValuesParser {
     PossibleValuesParser::new(Release::names())
 }
@@ -91,36 +132,74 @@ fn parse_tool(text: &str) -> Result<(String, PathBuf)> {
     Ok((target.to_owned(), path.into()))
 }
 
+fn parse_image(text: &str) -> Result<(OffloadKind, PathBuf)> {
+    let (kind, path) = text.split_once('=').context("is not KIND=FILE")?;
+    let kind = OffloadKind::from_name(kind).filter(|kind| *kind != OffloadKind::Host);
+    Ok((kind.context("invalid kind: expected openmp, cuda, hip or sycl")?, path.into()))
+}
+
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let is_verbose = arguments.verbose || arguments.dry_run;
+    let (format, policy) = (arguments.report, arguments.policy.clone());
+    let policy = policy.map(|path| read_policy(&path)).transpose()?;
+    let limits = arguments.limits;
     let options = options(arguments)?;
-    crate::link::link(&options, &mut |step| match step {
-        Step::Printed(text) => print_output(text),
-        step if is_verbose => print_detail(format_args!("link: {}", describe(step))),
+    let report = crate::link::link(&options, &mut |event| match event {
+        LinkEvent::Printed(text) => print_output(text),
+        LinkEvent::MissingKernel(kernel) => print_warning(&describe_missing(kernel)),
+        event if is_verbose => print_detail(format_args!("link: {}", describe(event))),
         _ => {}
     })?;
-    Ok(Status::Yes)
+    match format {
+        Some(ReportFormat::Text) => terminal::print(&report::link_text(&report, &terminal::screen()))?,
+        Some(ReportFormat::Json) => terminal::print(&report::link_json(&report))?,
+        None => {}
+    }
+    match policy {
+        Some(policy) => check_output(&report.output, &policy, limits),
+        None => Ok(Status::Yes),
+    }
+}
+
+/// Checks the output against a policy. A build tool takes an output that exists for one that was linked, so that one which violates
+/// the policy is removed.
+fn check_output(output: &Path, policy: &Policy, limits: LimitArguments) -> Result<Status> {
+    let verdict = check_file(output, policy, limits)?;
+    let status = status_of(&verdict);
+    if verdict.outcome() != check::Outcome::Passed {
+        print_output(&report::verdict_text(&verdict));
+    }
+    if status != Status::Yes {
+        std::fs::remove_file(output).map_err(Error::io(output, "remove"))?;
+    }
+    Ok(status)
 }
 
 /// Describes a step.
-fn describe(step: &Step<'_>) -> String {
+fn describe(step: &LinkEvent<'_>) -> String {
     match step {
-        Step::Device(link) if link.commands.is_empty() => {
+        LinkEvent::Device(link) if link.commands.is_empty() => {
             format!("{}: image for {} {} is linked already", link.host_files.join(", "), link.triple, link.arch)
         }
-        Step::Device(link) => link.commands.iter().map(words).collect::<Vec<_>>().join(" && "),
-        Step::FatBinary { kind, images, .. } => {
+        LinkEvent::Device(link) => link.commands.iter().map(words).collect::<Vec<_>>().join(" && "),
+        LinkEvent::FatBinary { kind, images, .. } => {
             let archs: Vec<&str> = images.iter().map(|image| image.arch).collect();
             format!("{} fat binary of {}", kind.name(), archs.join(", "))
         }
-        Step::Host(command) => words(command),
-        Step::Printed(text) => (*text).to_owned(),
-        Step::Isolate { output, entry_sections, .. } => {
+        LinkEvent::Host(command) => words(command),
+        LinkEvent::UnusedArchive(archive) => report::unused(archive),
+        LinkEvent::MissingKernel(kernel) => describe_missing(kernel),
+        LinkEvent::Printed(text) | LinkEvent::Ir(text) => (*text).to_owned(),
+        LinkEvent::Isolate { output, entry_sections, .. } => {
             let sections: Vec<&str> = entry_sections.iter().copied().collect();
             format!("{}: own names for {}", output.display(), sections.join(", "))
         }
     }
+}
+
+fn describe_missing(MissingKernel { path, kind, name }: &MissingKernel) -> String {
+    format!("{path}: no {} image has kernel {name}; its launch will fail", kind.name())
 }
 
 fn options(arguments: Arguments) -> Result<LinkOptions> {
@@ -151,10 +230,18 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         product: if arguments.emit_fatbin_only { Product::FatBinary } else { Product::Program },
         host,
         release,
+        override_image: arguments.override_image,
+        entry_check: match arguments.check_entries {
+            EntryCheckMode::Off => EntryCheck::Off,
+            EntryCheckMode::Warn => EntryCheck::Warn,
+            EntryCheckMode::Error => EntryCheck::Deny,
+        },
         requested: arguments.should_extract,
         device,
         programs,
         requires_images: true,
+        reports_ir: false,
+        reserves_output: arguments.report.is_some(),
         compression: None,
         keeps_files: arguments.save_temps,
         is_dry_run: arguments.dry_run,

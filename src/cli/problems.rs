@@ -234,6 +234,11 @@ pub fn print_detail(detail: fmt::Arguments<'_>) {
     print_line("fatbin:", Style::new(), &detail.to_string());
 }
 
+/// Prints a warning.
+pub fn print_warning(message: &str) {
+    print(Severity::Warning, message);
+}
+
 /// Prints what another program has printed, escaped.
 pub fn print_output(output: &str) {
     let _ = write!(io::stderr(), "{}", escape_lines(output));

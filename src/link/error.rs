@@ -84,6 +84,24 @@ pub enum LinkError {
         /// Name of another offload kind.
         other: &'static str,
     },
+    /// Host objects use kernels that no image has.
+    #[error("{path}: no {kind} image has kernel {name}{}; link the objects that define it", and_others(*.others))]
+    MissingKernels {
+        /// Host object.
+        path: String,
+        /// Name of the kernel.
+        name: String,
+        /// Name of its offload kind.
+        kind: &'static str,
+        /// Number of further kernels.
+        others: usize,
+    },
+    /// The target of an image is unknown.
+    #[error("{}: the target of this image is unknown; specify a code object, a cubin or PTX", path.display())]
+    UnknownTarget {
+        /// The image.
+        path: PathBuf,
+    },
     /// The inputs have no images.
     #[error("no device images in the inputs")]
     NoImages,
@@ -107,4 +125,8 @@ pub enum LinkError {
 
 fn describe(triple: &str) -> &str {
     if triple.is_empty() { "an unknown target" } else { triple }
+}
+
+fn and_others(count: usize) -> String {
+    if count == 0 { String::new() } else { format!(" (and {count} others)") }
 }

@@ -5,8 +5,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::LinkOptions;
 use super::error::Result;
+use super::options::LinkOptions;
 use crate::content::Content;
 use crate::error::Error;
 use crate::io::{Input, Output, ScratchDirectory, Sink};

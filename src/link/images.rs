@@ -1,84 +1,31 @@
 //! The device links of all targets.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 
 use super::device::{DeviceFile, DeviceLinker, DeviceProgram, Job};
 use super::error::{LinkError, Result};
+use super::event::LinkEvent;
 use super::files::Files;
 use super::groups::{self, Group, Target};
 use super::host_line::HostWord;
 use super::inputs::DeviceInput;
+use super::linked_image::{DeviceLink, ImageBytes, LinkedImage};
+use super::options::LinkOptions;
 use super::programs::CommandLine;
-use super::{LinkOptions, Step};
-use crate::bytes::View;
+use super::unused_archives::{self, UnusedArchive};
 use crate::format::DeviceImage;
-use crate::io::{Input, Sink};
+use crate::io::Sink;
 use crate::parallel::map_parallel;
 use crate::target::OffloadKind;
 
-/// The link of the images of one target.
+/// The device images of a program.
 #[derive(Debug)]
-pub struct DeviceLink<'data> {
-    /// Triple of the images.
-    pub triple: &'data str,
-    /// Processor of the images.
-    pub arch: &'data str,
-    /// File for the linked image.
-    pub output: PathBuf,
-    /// Host files with the images.
-    pub host_files: Vec<&'data str>,
-    /// Commands of the device linker; none where the image is linked already.
-    pub commands: Vec<CommandLine>,
-    /// Arguments with which clang links the images.
-    pub for_clang: Vec<OsString>,
-    /// Offload kinds that register the image.
-    kinds: Vec<OffloadKind>,
-    /// The image that is linked already.
-    linked: Option<&'data DeviceInput<'data>>,
-}
-
-/// A linked device image.
-#[derive(Debug, Clone)]
-pub struct LinkedImage<'data> {
-    /// Triple.
-    pub triple: &'data str,
-    /// Processor.
-    pub arch: &'data str,
-    /// Offload kinds that register the image.
-    pub kinds: Vec<OffloadKind>,
-    /// File of the image.
-    pub path: PathBuf,
-    /// The image; absent in a dry run.
-    pub bytes: Option<ImageBytes<'data>>,
-}
-
-/// Bytes of a linked image, and the file that holds them.
-#[derive(Debug, Clone)]
-pub enum ImageBytes<'data> {
-    /// The only image of its target, which is linked already.
-    Unchanged(&'data DeviceInput<'data>),
-    /// Output of a device linker.
-    File(std::sync::Arc<Input>),
-}
-
-impl ImageBytes<'_> {
-    /// The image.
-    pub fn view(&self) -> View<'_> {
-        match self {
-            ImageBytes::Unchanged(image) => image.entry.image,
-            ImageBytes::File(input) => input.view(),
-        }
-    }
-
-    /// The file that holds the image.
-    pub fn input(&self) -> &Input {
-        match self {
-            ImageBytes::Unchanged(image) => image.file.input(),
-            ImageBytes::File(input) => input,
-        }
-    }
+pub struct LinkedImages<'data> {
+    /// Images, in the order in which their targets were found.
+    pub images: Vec<LinkedImage<'data>>,
+    /// Archives with device images, none of which is linked.
+    pub unused_archives: Vec<UnusedArchive>,
 }
 
 /// Links the images of each target, and returns them in the order in which their targets were found. Device linkers run at the
@@ -88,14 +35,18 @@ pub fn link<'data>(
     libraries: &[&HostWord],
     options: &LinkOptions,
     files: &mut Files,
-    report: &mut dyn FnMut(&Step<'_>),
-) -> Result<Vec<LinkedImage<'data>>> {
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<LinkedImages<'data>> {
     let targets: Vec<Target> = inputs.iter().map(DeviceInput::target).collect();
     let mut preparation = Preparation { inputs, libraries, options, files, written: vec![None; inputs.len()] };
     let groups = groups::group(&targets, &options.requested);
     let links: Vec<DeviceLink<'data>> = groups.iter().map(|group| preparation.prepare(group)).collect::<Result<_>>()?;
+    let unused_archives = unused_archives::find(inputs, &groups);
+    for archive in &unused_archives {
+        report(&LinkEvent::UnusedArchive(archive));
+    }
     for link in &links {
-        report(&Step::Device(link));
+        report(&LinkEvent::Device(link));
     }
     if !options.is_dry_run {
         run(&links, options.jobs, report)?;
@@ -105,20 +56,21 @@ pub fn link<'data>(
             Some(image) => Some(ImageBytes::Unchanged(image)),
             None => files.open(&link.output, options)?.map(|input| ImageBytes::File(input.into())),
         };
-        let DeviceLink { triple, kinds, output, .. } = link;
+        let programs = link.commands.into_iter().map(|command| command.program).collect();
+        let DeviceLink { triple, kinds, host_files, output, .. } = link;
         // The image is for the processors that its own header states.
         let arch = if link.arch == groups::GENERIC { "" } else { link.arch };
-        Ok(LinkedImage { triple, arch, kinds, path: output, bytes })
+        Ok(LinkedImage { triple, arch, kinds, host_files, programs, path: output, bytes })
     });
-    images.collect()
+    Ok(LinkedImages { images: images.collect::<Result<_>>()?, unused_archives })
 }
 
 /// Runs the device linkers. The first failure is the error.
-fn run(links: &[DeviceLink<'_>], jobs: usize, report: &mut dyn FnMut(&Step<'_>)) -> Result<()> {
+fn run(links: &[DeviceLink<'_>], jobs: usize, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<()> {
     let mut outcome = Ok(());
     let run = |link: &DeviceLink<'_>| run_in_order(&link.commands);
     map_parallel(links, jobs, run, &mut |(printed, ran): (String, Result<()>)| {
-        report(&Step::Printed(&printed));
+        report(&LinkEvent::Printed(&printed));
         if outcome.is_ok() {
             outcome = ran;
         }

@@ -12,9 +12,10 @@ use super::elf_type::elf_type;
 use super::error::{LinkError, Result};
 use super::groups::Target;
 use super::host_line::{HostLine, HostWord, Meaning};
+use super::options::{LinkOptions, Spelling};
 use super::words::joined;
-use super::{LinkOptions, Spelling};
 use crate::archive::ArchiveFormat;
+use crate::bytes::View;
 use crate::format::offload_binary::{self, OffloadBinaryEntry};
 use crate::io::Input;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
@@ -164,6 +165,21 @@ impl HostFile {
         Path::new(self.slice.member.as_deref().unwrap_or(&self.slice.path))
     }
 
+    /// Path of the archive of a member.
+    pub fn archive(&self) -> Option<&str> {
+        self.slice.path.strip_suffix(self.slice.member.as_deref()?)?.strip_suffix('!')
+    }
+
+    /// Returns whether the host linker takes the file only if it needs it.
+    pub fn is_lazy(&self) -> bool {
+        self.is_lazy
+    }
+
+    /// Bytes of the file.
+    pub fn view(&self) -> View<'_> {
+        self.slice.view()
+    }
+
     /// Path of a file of device images, which is nothing to a host linker.
     pub fn device_file(&self) -> Option<&OsStr> {
         let is_device_file = self.slice.member.is_none() && self.slice.view().starts_with(&offload_binary::MAGIC);
@@ -180,6 +196,6 @@ impl<'data> DeviceInput<'data> {
     /// Target of the image.
     pub fn target(&self) -> Target<'data> {
         let text = |key| self.entry.string(key).unwrap_or_default();
-        Target { triple: text("triple"), arch: text("arch"), is_lazy: self.file.is_lazy }
+        Target { triple: text("triple"), arch: text("arch"), is_lazy: self.file.is_lazy() }
     }
 }

@@ -16,141 +16,62 @@
 mod device;
 mod elf_type;
 mod error;
+mod event;
 mod files;
 mod groups;
 mod host_line;
 mod images;
 mod inputs;
+mod linked_image;
+mod missing_kernels;
+mod options;
+mod override_image;
 mod programs;
 mod registration;
 mod relocatable;
+mod report;
+mod unused_archives;
 mod words;
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use device::{DeviceArguments, LlvmArgument, TargetArgument};
 pub use error::{LinkError, Result};
+pub use event::LinkEvent;
 pub use host_line::HostLine;
-pub use images::{DeviceLink, LinkedImage};
+pub use linked_image::LinkedImage;
+pub use missing_kernels::MissingKernel;
+pub use options::{EntryCheck, LinkOptions, Product, Spelling};
 pub use programs::{CommandLine, ProgramPaths};
+pub use report::{LinkReport, LinkedTarget};
+pub use unused_archives::UnusedArchive;
 
-use crate::bytes::Limits;
-use crate::codec::Compression;
-use crate::format::ccob;
-use crate::io::Access;
-use crate::llvm::Release;
 use crate::target::OffloadKind;
 use files::Files;
+use images::LinkedImages;
 use inputs::{HostFile, Inputs};
+use override_image::OverrideImage;
 use registration::{write_fat_binary, write_object};
 
-/// Command line of a host linker, and the properties of the device code in its output.
-#[derive(Debug, Clone)]
-pub struct LinkOptions {
-    /// The host linker, or a compiler that calls it.
-    pub linker: PathBuf,
-    /// Its arguments.
-    pub line: HostLine,
-    /// Spelling of the arguments that the linker gets.
-    pub spelling: Spelling,
-    /// Output of the link.
-    pub product: Product,
-    /// Triple of the host.
-    pub host: String,
-    /// Release of LLVM whose runtime registers the images.
-    pub release: Release,
-    /// Processors for which members of archives are linked even if no other image is for them.
-    pub requested: Vec<String>,
-    /// Arguments for the device linkers.
-    pub device: DeviceArguments,
-    /// Places of the device linkers.
-    pub programs: ProgramPaths,
-    /// True if a fat binary without images is an error; otherwise none is written.
-    pub requires_images: bool,
-    /// Compression of HIP's bundles.
-    pub compression: Option<(Compression, ccob::Version)>,
-    /// Maximum number of device linkers that run at the same time.
-    pub jobs: usize,
-    /// True if files between the steps are kept, in the working directory.
-    pub keeps_files: bool,
-    /// True if no program is called and nothing is written.
-    pub is_dry_run: bool,
-    /// Access to inputs.
-    pub access: Access,
-    /// Limits on reading each input.
-    pub limits: Limits,
-}
-
-impl LinkOptions {
-    /// Returns the output of the host linker.
-    fn output(&self) -> &Path {
-        self.line.output().map_or(Path::new("a.out"), Path::new)
-    }
-}
-
-/// Spelling of a host linker's arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
-    /// That of the user; objects precede the first library.
-    AsWritten,
-    /// That of clang-linker-wrapper; objects follow every output.
-    Respelled,
-}
-
-/// Output of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Product {
-    /// The output of the host linker.
-    Program,
-    /// The fat binary that would be registered; the host linker is not called.
-    FatBinary,
-}
-
-/// A step of a link before it runs, or what it has printed.
-#[derive(Debug)]
-pub enum Step<'a> {
-    /// The images of a target are linked.
-    Device(&'a DeviceLink<'a>),
-    /// The device linkers of a target have printed this.
-    Printed(&'a str),
-    /// The images of an offload kind are combined in a file, or inside the object that registers them.
-    FatBinary {
-        /// The offload kind.
-        kind: OffloadKind,
-        /// The images, in the order of the file.
-        images: &'a [LinkedImage<'a>],
-        /// Path of the file, whether or not it is written.
-        path: &'a Path,
-    },
-    /// The program is linked.
-    Host(&'a CommandLine),
-    /// Sections of the output, an object, are renamed.
-    Isolate {
-        /// Path of the output.
-        output: &'a Path,
-        /// Sections of entries.
-        entry_sections: &'a BTreeSet<&'static str>,
-        /// Hash of the output, which is added to the names.
-        hash: u64,
-    },
-}
-
 /// Links device code and the program that contains it.
-pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&Step<'_>)) -> Result<()> {
+pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<LinkReport> {
     let Inputs { files: opened, libraries } = inputs::open(options)?;
-    let found = inputs::device_inputs(&opened)?;
     let mut files = Files::create(options)?;
-    let linked = images::link(&found, &libraries, options, &mut files, report)?;
-    let mut objects = Vec::new();
-    let kinds = kinds(&linked);
+    let overriding = options.override_image.as_ref();
+    let overriding = overriding.map(|(kind, path)| override_image::open(*kind, path, options)).transpose()?;
+    let found = if overriding.is_some() { Vec::new() } else { inputs::device_inputs(&opened)? };
+    let LinkedImages { mut images, unused_archives } = images::link(&found, &libraries, options, &mut files, report)?;
+    images.extend(overriding.as_ref().map(OverrideImage::linked));
+    let missing_kernels = missing_kernels(&opened, &images, options, report)?;
+    let kinds = kinds(&images);
     if options.product == Product::FatBinary {
         check_fat_binary(&kinds, options)?;
     }
+    let mut objects = Vec::new();
     for &kind in &kinds {
         let mut own: Vec<LinkedImage<'_>> =
-            linked.iter().filter(|image| image.kinds.contains(&kind)).cloned().collect();
+            images.iter().filter(|image| image.kinds.contains(&kind)).cloned().collect();
         // The order of clang-linker-wrapper: descending by the texts.
         own.sort_by(|one, other| (other.triple, other.arch).cmp(&(one.triple, one.arch)));
         match options.product {
@@ -159,26 +80,65 @@ pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&Step<'_>)) -> Result<
         }
     }
     if options.product == Product::Program {
-        let arguments = match options.spelling {
-            Spelling::AsWritten => {
-                let device_files: Vec<&OsStr> = opened.iter().filter_map(HostFile::device_file).collect();
-                options.line.with_objects(&objects, &|input| device_files.contains(&input))
-            }
-            Spelling::Respelled => options.line.respelled(&objects),
-        };
-        let command = CommandLine { program: options.linker.clone(), arguments };
-        report(&Step::Host(&command));
-        if !options.is_dry_run {
-            command.run()?;
+        link_program(&opened, &kinds, &objects, options, report)?;
+    }
+    let targets = images.iter().map(LinkedTarget::new).collect();
+    Ok(LinkReport { output: options.output().to_owned(), targets, unused_archives, missing_kernels })
+}
+
+/// Returns the kernels that host objects use and no image has, after reporting them.
+fn missing_kernels(
+    opened: &[HostFile],
+    images: &[LinkedImage<'_>],
+    options: &LinkOptions,
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<Vec<MissingKernel>> {
+    // A fat binary is for objects that are linked later.
+    if options.entry_check == EntryCheck::Off || options.product == Product::FatBinary {
+        return Ok(Vec::new());
+    }
+    let missing = missing_kernels::find(opened, images)?;
+    if let (EntryCheck::Deny, [MissingKernel { path, kind, name }, others @ ..]) = (options.entry_check, &missing[..]) {
+        let (path, name, kind) = (path.clone(), name.clone(), kind.name());
+        return Err(LinkError::MissingKernels { path, name, kind, others: others.len() });
+    }
+    for kernel in &missing {
+        report(&LinkEvent::MissingKernel(kernel));
+    }
+    Ok(missing)
+}
+
+/// Runs the host linker with the objects that register images.
+fn link_program(
+    opened: &[HostFile],
+    kinds: &[OffloadKind],
+    objects: &[PathBuf],
+    options: &LinkOptions,
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<()> {
+    let arguments = match options.spelling {
+        Spelling::AsWritten => {
+            let device_files: Vec<&OsStr> = opened.iter().filter_map(HostFile::device_file).collect();
+            options.line.with_objects(objects, &|input| device_files.contains(&input))
         }
-        if options.line.is_relocatable() {
-            let entry_sections = kinds.iter().map(|&kind| options.release.wrapper.entry_section(kind)).collect();
-            let output = options.output();
-            let hash = relocatable::hash(output, options.access)?;
-            report(&Step::Isolate { output, entry_sections: &entry_sections, hash });
-            if !options.is_dry_run {
-                relocatable::isolate(output, &entry_sections, hash, options.access)?;
-            }
+        Spelling::Respelled => options.line.respelled(objects),
+    };
+    let command = CommandLine { program: options.linker.clone(), arguments };
+    report(&LinkEvent::Host(&command));
+    if !options.is_dry_run && options.reserves_output {
+        let (printed, ended) = command.run_and_capture()?;
+        report(&LinkEvent::Printed(&printed));
+        ended?;
+    } else if !options.is_dry_run {
+        command.run()?;
+    }
+    if options.line.is_relocatable() {
+        let entry_sections = kinds.iter().map(|&kind| options.release.wrapper.entry_section(kind)).collect();
+        let output = options.output();
+        let hash = relocatable::hash(output, options.access)?;
+        report(&LinkEvent::Isolate { output, entry_sections: &entry_sections, hash });
+        if !options.is_dry_run {
+            relocatable::isolate(output, &entry_sections, hash, options.access)?;
         }
     }
     Ok(())

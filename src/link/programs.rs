@@ -2,8 +2,9 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use super::error::{LinkError, Result};
 
@@ -53,14 +54,29 @@ impl CommandLine {
     /// Runs the program, and captures what it prints: several programs run at the same time.
     pub fn capture(&self) -> Result<Output> {
         let started = Command::new(&self.program).args(&self.arguments).stdin(Stdio::null()).output();
-        started.map_err(|cause| LinkError::Start { program: self.program.clone(), cause })
+        started.map_err(|cause| self.cannot_start(cause))
     }
 
     /// Runs the program with the inputs and outputs of this one.
     pub fn run(&self) -> Result<()> {
-        let started = Command::new(&self.program).args(&self.arguments).status();
-        let status = started.map_err(|cause| LinkError::Start { program: self.program.clone(), cause })?;
+        self.check(Command::new(&self.program).args(&self.arguments).status())
+    }
+
+    /// Runs the program like [`CommandLine::run`], and returns what it prints to its standard output.
+    pub fn run_and_capture(&self) -> Result<(String, Result<()>)> {
+        let mut command = Command::new(&self.program);
+        let started = command.args(&self.arguments).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
+        let Output { status, stdout, .. } = started.map_err(|cause| self.cannot_start(cause))?;
+        Ok((String::from_utf8_lossy(&stdout).into_owned(), self.check(Ok(status))))
+    }
+
+    fn check(&self, ended: io::Result<ExitStatus>) -> Result<()> {
+        let status = ended.map_err(|cause| self.cannot_start(cause))?;
         if status.success() { Ok(()) } else { Err(LinkError::Failed { program: self.program.clone(), status }) }
+    }
+
+    fn cannot_start(&self, cause: io::Error) -> LinkError {
+        LinkError::Start { program: self.program.clone(), cause }
     }
 
     /// Returns the words of the command line.

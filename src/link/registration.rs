@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use super::error::{LinkError, Result};
+use super::event::LinkEvent;
 use super::files::Files;
-use super::images::{ImageBytes, LinkedImage};
-use super::{LinkOptions, Step};
+use super::linked_image::{ImageBytes, LinkedImage};
+use super::options::LinkOptions;
 use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Error;
@@ -13,7 +14,7 @@ use crate::format::offload_binary::{self, OffloadBinaryImage, image_kind};
 use crate::format::{bundle, ccob, cuda_fatbin};
 use crate::io::{Access, Input, Sink};
 use crate::target::{OffloadKind, nvptx};
-use crate::wrap::{SourceImage, TargetOverride, WrapError, WrapperBuilder};
+use crate::wrap::{SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 
 /// Writes the object that registers the images of a kind, and returns its path.
 pub fn write_object(
@@ -21,32 +22,56 @@ pub fn write_object(
     images: &[LinkedImage<'_>],
     options: &LinkOptions,
     files: &mut Files,
-    report: &mut dyn FnMut(&Step<'_>),
+    report: &mut dyn FnMut(&LinkEvent<'_>),
 ) -> Result<PathBuf> {
     let fat_binary = fat_binary(kind, images, options, files, report)?;
     let path = files.of_output(&format!("{}.image.wrapper.o", kind.name()));
+    if options.reports_ir {
+        let mut wrapper = wrapper(kind, images, fat_binary.as_ref(), options)?;
+        wrapper.format = WrapperFormat::Text;
+        let mut ir = Vec::new();
+        wrapper.write_to(&mut ir)?;
+        report(&LinkEvent::Ir(&String::from_utf8_lossy(&ir)));
+    }
     if options.is_dry_run {
         return Ok(path);
     }
+    let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
+    let mut sink = Sink::new(inputs());
+    wrapper(kind, images, fat_binary.as_ref(), options)?.emit(&mut sink)?;
+    files.write(&path, &sink, inputs())?;
+    Ok(path)
+}
+
+/// Returns the writer of the object that registers images.
+fn wrapper<'a>(
+    kind: OffloadKind,
+    images: &'a [LinkedImage<'_>],
+    fat_binary: Option<&'a FatBinary<'_>>,
+    options: &LinkOptions,
+) -> Result<WrapperBuilder<'a>> {
     let mut wrapper = WrapperBuilder::new(kind, &options.host).map_err(WrapError::from)?;
     wrapper.release = options.release;
     if options.line.is_relocatable() {
         wrapper = wrapper.for_relocatable_link();
     }
-    match &fat_binary {
+    match fat_binary {
         Some(content) => wrapper = wrapper.with_fat_binary(content.content()),
-        None => wrapper.images = images.iter().filter_map(source).collect(),
+        None if matches!(kind, OffloadKind::Cuda | OffloadKind::Hip) => {
+            wrapper = wrapper.with_fat_binary(Content::new());
+        }
+        None => wrapper.images = images.iter().map(source).collect(),
     }
-    let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
-    let mut sink = Sink::new(inputs());
-    wrapper.emit(&mut sink)?;
-    files.write(&path, &sink, inputs())?;
-    Ok(path)
+    Ok(wrapper)
 }
 
-fn source<'a>(image: &'a LinkedImage<'_>) -> Option<SourceImage<'a>> {
+/// Image in place of one that a dry run does not link.
+const PLACEHOLDER: &[u8] = &[0];
+
+fn source<'a>(image: &'a LinkedImage<'_>) -> SourceImage<'a> {
     let target = TargetOverride { triple: Some(image.triple.to_owned()), arch: Some(image.arch.to_owned()) };
-    Some(SourceImage { path: &image.path, view: image.bytes.as_ref()?.view(), target })
+    let view = image.bytes.as_ref().map_or(View::new(PLACEHOLDER), ImageBytes::view);
+    SourceImage { path: &image.path, view, target }
 }
 
 fn input<'a>(image: &'a LinkedImage<'_>) -> Option<&'a Input> {
@@ -83,7 +108,7 @@ fn fat_binary<'data>(
     images: &'data [LinkedImage<'_>],
     options: &LinkOptions,
     files: &mut Files,
-    report: &mut dyn FnMut(&Step<'_>),
+    report: &mut dyn FnMut(&LinkEvent<'_>),
 ) -> Result<Option<FatBinary<'data>>> {
     let extension = match kind {
         OffloadKind::Hip => "hipfb",
@@ -91,7 +116,7 @@ fn fat_binary<'data>(
         OffloadKind::OpenMp | OffloadKind::Sycl | OffloadKind::Host => return Ok(None),
     };
     let path = files.of_output(extension);
-    report(&Step::FatBinary { kind, images, path: &path });
+    report(&LinkEvent::FatBinary { kind, images, path: &path });
     if options.is_dry_run {
         return Ok(None);
     }
@@ -131,7 +156,7 @@ pub fn write_fat_binary(
     images: &[LinkedImage<'_>],
     options: &LinkOptions,
     files: &mut Files,
-    report: &mut dyn FnMut(&Step<'_>),
+    report: &mut dyn FnMut(&LinkEvent<'_>),
 ) -> Result<()> {
     let fat_binary = fat_binary(kind, images, options, files, report)?;
     let content = match &fat_binary {

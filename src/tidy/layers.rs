@@ -15,8 +15,8 @@ const LAYERS: [&[&str]; 10] = [
     &["host", "inspect", "inventory", "llvm"],
     &["wrap", "scan", "select", "survey"],
     &["check", "lock"],
-    &["ops", "report"],
-    &["link"],
+    &["link", "ops"],
+    &["report"],
     &["cli"],
 ];
 

@@ -8,6 +8,8 @@ mod entries;
 mod error;
 mod fat_binary;
 mod fat_binary_image;
+#[cfg(feature = "cli")]
+pub(crate) mod host_entries;
 pub mod matching;
 mod openmp;
 mod registration;

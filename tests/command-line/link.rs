@@ -149,6 +149,118 @@ fn the_host_is_the_machine_of_the_object_that_registers() {
 }
 
 #[test]
+fn an_image_may_replace_those_in_the_inputs() {
+    let sandbox = sandbox();
+    let line = "--emit-fatbin-only -- ./host code -o program";
+    sandbox.fixture("answer-sm_90.cubin", "cubin").fixture("answer-sm_80.ptx", "ptx").file("text", "text");
+    for (image, listed) in [("hip=code.hsaco", "gfx90a  elf"), ("cuda=cubin", "sm_90  elf"), ("cuda=ptx", "sm_80  ptx")]
+    {
+        assert_eq!(
+            link(&sandbox, &format!("--override-image {image} {line}")),
+            Run { status: 0, out: String::new(), err: String::new() }
+        );
+        let table = sandbox.fatbin("scan program").ok();
+        assert!(table.contains(listed) && table.contains("1 device image\n"), "{table}");
+    }
+    for (image, message) in [
+        ("hip=text", "fatbin: text: the target of this image is unknown"),
+        ("hip=none", "fatbin: none: cannot open"),
+        ("host=text", "invalid kind: expected openmp, cuda, hip or sycl"),
+        ("text", "is not KIND=FILE"),
+    ] {
+        let run = link(&sandbox, &format!("--override-image {image} {line}"));
+        assert!(run.status == 2 && run.err.contains(message), "{}", run.err);
+    }
+}
+
+/// An object with the entries of two kernels and a variable, and device code with the first kernel.
+fn with_entries(sandbox: &Sandbox) {
+    let entries = "--entry answer_kernel --entry other --entry variable,size=8";
+    sandbox.fatbin(&format!("wrap --kind hip {entries} -o entries.o code.hsaco")).ok();
+    sandbox.fatbin("pack -o linked --image file=code.hsaco,kind=hip").ok();
+}
+
+#[test]
+fn kernels_that_no_image_has_are_reported_before_the_program_is_linked() {
+    let sandbox = sandbox();
+    with_entries(&sandbox);
+    let run = |mode: &str| link(&sandbox, &format!("{mode} -- ./host entries.o linked -o program"));
+    let warned = run("");
+    let warning = "fatbin: warning: entries.o: no hip image has kernel other; its launch will fail\n";
+    assert_eq!((warned.status, warned.err.as_str()), (0, warning));
+    assert_eq!(run("--check-entries=warn").err, warning);
+    assert_eq!(run("--check-entries=off").err, "");
+    std::fs::remove_file(sandbox.path("program")).unwrap();
+    for mode in ["--check-entries", "--check-entries=error"] {
+        let failed = run(mode);
+        let error = "fatbin: entries.o: no hip image has kernel other; link the objects that define it\n";
+        assert_eq!(failed, Run { status: 2, out: String::new(), err: error.to_owned() });
+        assert!(!sandbox.path("program").exists());
+    }
+    // The kernels of bitcode are unknown.
+    let bitcode = "--device-link-tool amdgcn=./copy -- ./host entries.o code -o program";
+    program(&sandbox, "copy", &DEVICE_LINKER.replace("code.hsaco", "a.bc"));
+    assert!(!link(&sandbox, bitcode).err.contains("warning"));
+}
+
+#[test]
+fn an_archive_that_contributes_nothing_is_reported() {
+    let sandbox = sandbox();
+    sandbox.fatbin("pack -o other --image file=a.bc,triple=amdgcn-amd-amdhsa,kind=hip,arch=gfx942").ok();
+    sandbox.fatbin("pack -o linked --image file=code.hsaco,kind=hip").ok();
+    sandbox.shell("ar rc libx.a other").ok();
+    let line = "-- ./host linked libx.a -o program";
+    let note = "fatbin: link: libx.a: not linked: no object has code for amdgcn-amd-amdhsa gfx942";
+    let run = link(&sandbox, &format!("-v {line}"));
+    assert!(run.err.contains(note), "{}", run.err);
+    assert_eq!(link(&sandbox, line).err, "");
+}
+
+#[test]
+fn the_report_names_images_inputs_and_programs() {
+    let sandbox = sandbox();
+    program(&sandbox, "bin/ld.lld", DEVICE_LINKER);
+    with_entries(&sandbox);
+    sandbox.shell("cp code lazy && ar rc libx.a lazy").ok();
+    let line = "-- ./host code libx.a entries.o -o program";
+    let run = link(&sandbox, &format!("--report text {line}"));
+    let table: Vec<String> =
+        run.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let expected = [
+        "program: 2 device images",
+        "KIND TRIPLE ARCH LINKER SIZE INPUTS",
+        "hip amdgcn-amd-amdhsa gfx90a ld.lld 3456 code libx.a!lazy",
+        "hip amdgcn-amd-amdhsa gfx942 ld.lld 3456 code libx.a!lazy",
+    ];
+    assert_eq!(table, expected, "{}", run.err);
+    // The host linker's output does not mix with the report.
+    assert!(run.err.contains("host: "), "{}", run.err);
+    let run = link(&sandbox, &format!("--report json {line}"));
+    let document: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    crate::schema::check_document(&sandbox, "link", &document);
+    assert_eq!(document["targets"][0]["inputs"], serde_json::json!(["code", "libx.a!lazy"]));
+    assert_eq!(document["missing_kernels"][0]["name"], "other");
+    assert_eq!(document["unused_archives"], serde_json::json!([]));
+}
+
+#[test]
+fn an_output_that_violates_the_policy_is_removed() {
+    let sandbox = sandbox();
+    program(&sandbox, "host", "#!/bin/sh\nfor last; do :; done\n/bin/cp \"$last\" program\n");
+    sandbox.fatbin("pack -o linked --image file=code.hsaco,kind=hip").ok();
+    sandbox.file("good.toml", "[archs]\nonly = [\"gfx90a\"]\n");
+    sandbox.file("bad.toml", "[archs]\nonly = [\"gfx942\"]\n");
+    let run = |policy: &str| link(&sandbox, &format!("--policy {policy} -- ./host first linked -o program"));
+    assert_eq!(run("good.toml"), Run { status: 0, out: String::new(), err: String::new() });
+    assert!(sandbox.path("program").exists());
+    let violated = run("bad.toml");
+    assert!(violated.status == 1 && violated.err.contains("gfx942"), "{}", violated.err);
+    assert!(!sandbox.path("program").exists());
+    let missing = run("none.toml");
+    assert!(missing.status == 2 && missing.err.contains("none.toml: cannot open"), "{}", missing.err);
+}
+
+#[test]
 fn every_failure_is_reported_and_leaves_nothing() {
     let sandbox = sandbox();
     let image = |kind: &str| format!("--image file=a.bc,triple=amdgcn-amd-amdhsa,{kind}");

@@ -34,6 +34,11 @@ fn check(validator: &Validator, document: &Value) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
+/// Checks a document against the schema of a command.
+pub fn check_document(sandbox: &Sandbox, command: &str, document: &Value) {
+    check(&validator(sandbox, command), document);
+}
+
 /// Returns files of many kinds, including damaged and missing ones.
 fn sandbox() -> (Sandbox, &'static str) {
     let sandbox = Sandbox::new();

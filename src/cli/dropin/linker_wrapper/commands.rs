@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::options::Options;
-use crate::link::{CommandLine, LinkedImage, Step};
+use crate::link::{CommandLine, LinkEvent, LinkedImage};
 use crate::llvm::Release;
 use crate::target::{OffloadKind, triple};
 
@@ -17,15 +17,16 @@ pub struct Commands<'a> {
 }
 
 impl Commands<'_> {
-    /// Returns the lines for a step.
-    pub fn lines(&self, step: &Step<'_>) -> String {
+    /// Returns the lines for a step; none for one that the tool does not have.
+    pub fn lines(&self, step: &LinkEvent<'_>) -> String {
         match step {
-            Step::Printed(text) => (*text).to_owned(),
-            Step::Device(link) => render("clang", &link.for_clang),
-            Step::FatBinary { kind: OffloadKind::Hip, images, path } => self.bundle(images, path),
-            Step::FatBinary { images, path, .. } => self.fat_binary(images, path),
-            Step::Host(CommandLine { program, arguments }) => render(&program.to_string_lossy(), arguments),
-            Step::Isolate { output, entry_sections, hash } => isolation(output, entry_sections, *hash),
+            LinkEvent::Printed(text) | LinkEvent::Ir(text) => (*text).to_owned(),
+            LinkEvent::UnusedArchive(_) | LinkEvent::MissingKernel(_) => String::new(),
+            LinkEvent::Device(link) => render("clang", &link.for_clang),
+            LinkEvent::FatBinary { kind: OffloadKind::Hip, images, path } => self.bundle(images, path),
+            LinkEvent::FatBinary { images, path, .. } => self.fat_binary(images, path),
+            LinkEvent::Host(CommandLine { program, arguments }) => render(&program.to_string_lossy(), arguments),
+            LinkEvent::Isolate { output, entry_sections, hash } => isolation(output, entry_sections, *hash),
         }
     }
 

@@ -2,12 +2,12 @@
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
-//! | `--override-image` and `--print-wrapped-module` are errors | not supported |
 //! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |
 //! | an image that is linked already passes unchanged | the tool links it again, into an empty image |
 //! | device code in the output of `-r` is not linked again | it is registered already |
 //! | `--emit-fatbin-only` with images of several offload kinds is an error | the tool writes one fat binary over the other |
 //! | without an output on the command line, the program has its device code | the tool drops it |
+//! | `--override-image` reads the processor of a cubin as CUDA 13 writes it | the tool takes `sm_90` for `sm_90a` |
 //! | device links run at the same time | the result is the same |
 //! | temporary files are in a directory of their own, with names that do not depend on chance | builds are reproducible |
 
@@ -15,7 +15,7 @@ mod commands;
 mod options;
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print, write_messages};
@@ -25,8 +25,12 @@ use crate::bytes::Limits;
 use crate::cli::access;
 use crate::codec::{Codec, Compression};
 use crate::host::Host;
-use crate::link::{DeviceArguments, HostLine, LinkError, LinkOptions, Product, ProgramPaths, Spelling, Step, link};
+use crate::io::os_string;
+use crate::link::{
+    DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, Product, ProgramPaths, Spelling, link,
+};
 use crate::parallel::processors;
+use crate::target::OffloadKind;
 use commands::Commands;
 use options::Options;
 
@@ -57,15 +61,12 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
     if options.help {
         return Ok(print(options::HELP, 0));
     }
-    if let Some(option) = options.unsupported {
-        return Err(format!("{option}: not supported; call LLVM's clang-linker-wrapper for it"));
-    }
     let line = HostLine::parse(words).map_err(|missing| format!("{}: missing argument", missing.option.display()))?;
     let link_options = link_options(program, stand_in, &options, line)?;
     let commands = Commands { options: &options, release: stand_in.release };
     let is_verbose = options.verbose || options.dry_run;
-    let mut report = |step: &Step<'_>| match step {
-        Step::Printed(text) => write_messages(text),
+    let mut report = |step: &LinkEvent<'_>| match step {
+        LinkEvent::Printed(text) | LinkEvent::Ir(text) => write_messages(text),
         step if is_verbose => write_messages(&commands.lines(step)),
         _ => {}
     };
@@ -110,7 +111,12 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
             directories: cuda.into_iter().chain(beside.map(Path::to_owned)).collect(),
             version: stand_in.release.number,
         },
+        override_image: options.override_image.as_deref().map(override_image).transpose()?,
+        // The tool does not search for kernels.
+        entry_check: EntryCheck::Off,
         requires_images: false,
+        reports_ir: options.prints_ir,
+        reserves_output: false,
         compression: compression
             .map(|rules| (Compression { codec: Codec::Zstd, level: level.unwrap_or(rules.level) }, rules.version)),
         jobs: jobs(options)?,
@@ -129,6 +135,23 @@ fn jobs(options: &Options) -> Result<usize> {
             format!("--wrapper-jobs={number}: expected a positive integer or 'jobserver', got '{number}'")
         }),
     }
+}
+
+/// Parses `KIND=FILE`.
+fn override_image(value: &OsStr) -> Result<(OffloadKind, PathBuf)> {
+    let bytes = value.as_encoded_bytes();
+    let (kind, path) = match bytes.iter().position(|&byte| byte == b'=') {
+        Some(at) => (&bytes[..at], os_string(&bytes[at + 1..])),
+        None => (bytes, OsString::new()),
+    };
+    let kind = std::str::from_utf8(kind).ok().and_then(OffloadKind::from_name);
+    let path = PathBuf::from(path);
+    // The file is the first that the tool reads.
+    if !path.exists() {
+        return Err(format!("'{}': No such file or directory", path.display()));
+    }
+    let kind = kind.ok_or("none bundling is not supported")?;
+    Ok((kind, path))
 }
 
 /// Returns the tool's message for an error.

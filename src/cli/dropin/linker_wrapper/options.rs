@@ -23,8 +23,8 @@ pub struct Options {
     pub device_compiler: Vec<TargetArgument>,
     /// Options for LLVM during device links.
     pub llvm: Vec<LlvmArgument>,
-    /// An option that fatbin does not support.
-    pub unsupported: Option<&'static str>,
+    /// Offload kind and file of an image that is registered in place of those in the inputs.
+    pub override_image: Option<OsString>,
     /// Level of compression.
     pub compression_level: Option<String>,
     /// Number of device linkers at the same time.
@@ -35,6 +35,7 @@ pub struct Options {
     pub dry_run: bool,
     pub verbose: bool,
     pub save_temps: bool,
+    pub prints_ir: bool,
     pub help: bool,
     pub version: bool,
 }
@@ -57,7 +58,7 @@ const JOINED: [(&str, SetValue); 14] = [
     ("--device-compiler=", |options, value| options.device_compiler.push(TargetArgument::parse(value))),
     ("--offload-opt=", offload_option),
     ("-offload-opt=", offload_option),
-    ("--override-image=", |options, _| options.unsupported = Some("--override-image")),
+    ("--override-image=", |options, value| options.override_image = Some(value.to_owned())),
     ("--compression-level=", |options, value| options.compression_level = Some(text(value))),
     ("--wrapper-jobs=", |options, value| options.jobs = Some(text(value))),
     // A trace of the tool's own passes; fatbin has none.
@@ -75,7 +76,7 @@ const FLAGS: [(&str, SetFlag); 11] = [
     ("--dry-run", |options| options.dry_run = true),
     ("--wrapper-verbose", |options| options.verbose = true),
     ("--save-temps", |options| options.save_temps = true),
-    ("--print-wrapped-module", |options| options.unsupported = Some("--print-wrapped-module")),
+    ("--print-wrapped-module", |options| options.prints_ir = true),
     ("--help", |options| options.help = true),
     ("--help-hidden", |options| options.help = true),
     ("--version", |options| options.version = true),
@@ -103,6 +104,9 @@ OPTIONS:
   --linker-path=<path>          Host linker
   --offload-opt=<option>        Option for LLVM during device links
   -mllvm <option>               The same
+  --override-image=<kind>=<file>
+                                Register this image in place of those in the inputs
+  --print-wrapped-module        Print the LLVM IR of the objects that register images
   --save-temps                  Keep the files between the steps
   --should-extract=<arch>       Link members of archives for this processor
   --version                     Print the version

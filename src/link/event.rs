@@ -1,0 +1,45 @@
+//! Steps of a link, for those who print them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::linked_image::{DeviceLink, LinkedImage};
+use super::missing_kernels::MissingKernel;
+use super::programs::CommandLine;
+use super::unused_archives::UnusedArchive;
+use crate::target::OffloadKind;
+
+/// A step of a link before it runs, or something that was found on the way.
+#[derive(Debug)]
+pub enum LinkEvent<'a> {
+    /// An archive has device images, and none of them is linked.
+    UnusedArchive(&'a UnusedArchive),
+    /// The images of a target are linked.
+    Device(&'a DeviceLink<'a>),
+    /// The device linkers of a target, or the host linker, have printed this.
+    Printed(&'a str),
+    /// A kernel that a host object uses is in no image.
+    MissingKernel(&'a MissingKernel),
+    /// The images of an offload kind are combined in a file, or inside the object that registers them.
+    FatBinary {
+        /// The offload kind.
+        kind: OffloadKind,
+        /// The images, in the order of the file.
+        images: &'a [LinkedImage<'a>],
+        /// Path of the file, whether or not it is written.
+        path: &'a Path,
+    },
+    /// LLVM IR of an object that registers images.
+    Ir(&'a str),
+    /// The program is linked.
+    Host(&'a CommandLine),
+    /// Sections of the output, an object, are renamed.
+    Isolate {
+        /// Path of the output.
+        output: &'a Path,
+        /// Sections of entries.
+        entry_sections: &'a BTreeSet<&'static str>,
+        /// Hash of the output, which is added to the names.
+        hash: u64,
+    },
+}

@@ -1,0 +1,78 @@
+//! The link of a device image, and its result.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::inputs::DeviceInput;
+use super::programs::CommandLine;
+use crate::bytes::View;
+use crate::io::Input;
+use crate::target::OffloadKind;
+
+/// The link of the images of one target.
+#[derive(Debug)]
+pub struct DeviceLink<'data> {
+    /// Triple of the images.
+    pub triple: &'data str,
+    /// Processor of the images.
+    pub arch: &'data str,
+    /// File for the linked image.
+    pub output: PathBuf,
+    /// Host files with the images.
+    pub host_files: Vec<&'data str>,
+    /// Commands of the device linker; none where the image is linked already.
+    pub commands: Vec<CommandLine>,
+    /// Arguments with which clang links the images.
+    pub for_clang: Vec<OsString>,
+    /// Offload kinds that register the image.
+    pub kinds: Vec<OffloadKind>,
+    /// The image that is linked already.
+    pub linked: Option<&'data DeviceInput<'data>>,
+}
+
+/// A linked device image.
+#[derive(Debug, Clone)]
+pub struct LinkedImage<'data> {
+    /// Triple.
+    pub triple: &'data str,
+    /// Processor.
+    pub arch: &'data str,
+    /// Offload kinds that register the image.
+    pub kinds: Vec<OffloadKind>,
+    /// Host files with the images that were linked.
+    pub host_files: Vec<&'data str>,
+    /// Programs that linked the image; none where it was linked already.
+    pub programs: Vec<PathBuf>,
+    /// File of the image.
+    pub path: PathBuf,
+    /// The image; absent in a dry run.
+    pub bytes: Option<ImageBytes<'data>>,
+}
+
+/// Bytes of a linked image, and the file that holds them.
+#[derive(Debug, Clone)]
+pub enum ImageBytes<'data> {
+    /// The only image of its target, which is linked already.
+    Unchanged(&'data DeviceInput<'data>),
+    /// Output of a device linker.
+    File(Arc<Input>),
+}
+
+impl ImageBytes<'_> {
+    /// The image.
+    pub fn view(&self) -> View<'_> {
+        match self {
+            ImageBytes::Unchanged(image) => image.entry.image,
+            ImageBytes::File(input) => input.view(),
+        }
+    }
+
+    /// The file that holds the image.
+    pub fn input(&self) -> &Input {
+        match self {
+            ImageBytes::Unchanged(image) => image.file.input(),
+            ImageBytes::File(input) => input,
+        }
+    }
+}

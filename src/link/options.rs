@@ -1,0 +1,94 @@
+//! Command line of a host linker, and how its device code is linked.
+
+use std::path::{Path, PathBuf};
+
+use super::device::DeviceArguments;
+use super::host_line::HostLine;
+use super::programs::ProgramPaths;
+use crate::bytes::Limits;
+use crate::codec::Compression;
+use crate::format::ccob;
+use crate::io::Access;
+use crate::llvm::Release;
+use crate::target::OffloadKind;
+
+/// Command line of a host linker, and the properties of the device code in its output.
+#[derive(Debug, Clone)]
+pub struct LinkOptions {
+    /// The host linker, or a compiler that calls it.
+    pub linker: PathBuf,
+    /// Its arguments.
+    pub line: HostLine,
+    /// Spelling of the arguments that the linker gets.
+    pub spelling: Spelling,
+    /// Output of the link.
+    pub product: Product,
+    /// Triple of the host.
+    pub host: String,
+    /// Release of LLVM whose runtime registers the images.
+    pub release: Release,
+    /// Image that is registered in place of those in the inputs, with its offload kind.
+    pub override_image: Option<(OffloadKind, PathBuf)>,
+    /// Treatment of kernels that host objects use and no image has.
+    pub entry_check: EntryCheck,
+    /// Processors for which members of archives are linked even if no other image is for them.
+    pub requested: Vec<String>,
+    /// Arguments for the device linkers.
+    pub device: DeviceArguments,
+    /// Places of the device linkers.
+    pub programs: ProgramPaths,
+    /// True if a fat binary without images is an error; otherwise none is written.
+    pub requires_images: bool,
+    /// Compression of HIP's bundles.
+    pub compression: Option<(Compression, ccob::Version)>,
+    /// Maximum number of device linkers that run at the same time.
+    pub jobs: usize,
+    /// True if files between the steps are kept, in the working directory.
+    pub keeps_files: bool,
+    /// True if no program is called and nothing is written.
+    pub is_dry_run: bool,
+    /// True if the LLVM IR of the objects that register images is reported.
+    pub reports_ir: bool,
+    /// True if the standard output is for the caller's own results; what the host linker prints there is reported.
+    pub reserves_output: bool,
+    /// Access to inputs.
+    pub access: Access,
+    /// Limits on reading each input.
+    pub limits: Limits,
+}
+
+impl LinkOptions {
+    /// Returns the output of the host linker.
+    pub(super) fn output(&self) -> &Path {
+        self.line.output().map_or(Path::new("a.out"), Path::new)
+    }
+}
+
+/// Spelling of a host linker's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// That of the user; objects precede the first library.
+    AsWritten,
+    /// That of clang-linker-wrapper; objects follow every output.
+    Respelled,
+}
+
+/// Output of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Product {
+    /// The output of the host linker.
+    Program,
+    /// The fat binary that would be registered; the host linker is not called.
+    FatBinary,
+}
+
+/// Treatment of kernels that host objects use and no image has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryCheck {
+    /// They are not searched for.
+    Off,
+    /// They are reported.
+    Warn,
+    /// They are an error.
+    Deny,
+}

@@ -89,6 +89,12 @@ fn main() -> io::Result<()> {
             save(&directory, "host_object", &format!("{name}.{ending}.bundled.o"), &bundled)?;
         }
 
+        // The host object as bitcode.
+        let images = vec![ImageFile { path: path.clone(), target: TargetOverride::default() }];
+        let bitcode = directory.join("bitcode").join(format!("{name}.bc"));
+        fs::create_dir_all(directory.join("bitcode"))?;
+        wrap(&WrapOptions::new(OffloadKind::OpenMp, images, bitcode)).map_err(io::Error::other)?;
+
         // Host objects with a pointer to a container, and the container in Mach-O files.
         let kind = if arch.starts_with("sm_") { OffloadKind::Cuda } else { OffloadKind::Hip };
         // No runtime takes LTO-IR.

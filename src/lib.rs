@@ -132,6 +132,10 @@ pub mod internals {
     pub mod extract {
         pub use crate::ops::extract::name_template::NamedImage;
     }
+    #[cfg(feature = "cli")]
+    pub mod bitcode {
+        pub use crate::format::bitcode::embedded::offload_binaries;
+    }
     pub mod host {
         pub use crate::host::*;
     }

@@ -20,13 +20,14 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 10] = [
+    let trials: [(&str, Run); 11] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("override-image", tables::override_image),
         ("openmp-without-llvm", openmp_without_llvm),
         ("hip-bundles", hip_bundles),
         ("relocatable", relocatable),
+        ("host-bitcode", host_bitcode),
         ("linked-image", linked_image),
         ("cuda", cuda),
         ("missing-kernels", entries::missing_kernels),
@@ -151,6 +152,35 @@ fn relocatable(directory: &Path) -> Result<()> {
     let link = fatbin(directory).args(["link", "-v", "--"]).arg(cc).args(["openmp-linked.o", "second-linked.o"]);
     let done = link.args(["-o", "program", "-Llib", "-lomp", "-lomptarget"]).run()?;
     ensure!(!done.report.contains("image.wrapper.o"), "{}", done.error("device code was linked again"));
+    runs(directory, "program")
+}
+
+/// Device code is found in the bitcode of a host, in that of every release, and is that of the object. A program that clang's driver
+/// links offloads.
+fn host_bitcode(directory: &Path) -> Result<()> {
+    std::fs::write(directory.join("openmp.c"), inputs::OPENMP)?;
+    let openmp = ["-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu", "-O1"];
+    for release in ["15", "16", "19", "22"] {
+        let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
+        let fat_binary = |lto: &[&str], name: &str| -> Result<Vec<u8>> {
+            let (object, output) = (format!("{name}-{release}.o"), format!("{name}-{release}"));
+            let compile = Step::new(directory, &clang).args(openmp).args(lto);
+            compile.args(["-c", "openmp.c", "-o", &object]).run()?;
+            let link = fatbin(directory).args(["link", "--abi", &format!("llvm{release}"), "--emit-fatbin-only"]);
+            link.args(["--", "cc", &object, "-o", &output]).run()?;
+            Ok(std::fs::read(directory.join(output))?)
+        };
+        let expected = fat_binary(&[], "object")?;
+        for lto in ["full", "thin"] {
+            let found = fat_binary(&[&format!("-flto={lto}")], lto)?;
+            ensure!(found == expected, "{release}: the device code in bitcode differs from that in an object");
+        }
+    }
+    openmp_libraries(directory)?;
+    install_links(directory)?;
+    Tool::Lld.path()?;
+    let link = Step::new(directory, Tool::Clang.path()?).args(["-Blinks", "-flto", "-fuse-ld=lld"]).args(openmp);
+    link.args(["full-22.o", "-Llib", "-o", "program"]).run()?;
     runs(directory, "program")
 }
 

@@ -4,6 +4,8 @@
 //! contribute nothing: words that are the value of an unknown option look like inputs. Source: clang-linker-wrapper 22.1.8.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use object::elf;
@@ -16,14 +18,17 @@ use super::options::{LinkOptions, Spelling};
 use super::words::joined;
 use crate::archive::ArchiveFormat;
 use crate::bytes::View;
+use crate::format::bitcode::embedded;
 use crate::format::offload_binary::{self, OffloadBinaryEntry};
-use crate::io::Input;
+use crate::io::{Access, Input};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
 /// A file of the host linker that may have device images: an input, or a member of an archive.
 #[derive(Debug)]
 pub struct HostFile {
     slice: InputSlice,
+    /// Offload binaries of bitcode, which are not stored in it as bytes.
+    decoded: Option<Input>,
     /// True for a member of an archive of which the linker takes what it needs.
     is_lazy: bool,
 }
@@ -85,12 +90,29 @@ impl Inputs<'_> {
         scan::expand_input(input, path, open, &mut |slice| match slice {
             Ok(slice) => {
                 let is_lazy = slice.member.is_some() && !takes_all;
-                self.files.push(HostFile { slice, is_lazy });
+                match decode(&slice) {
+                    Ok(decoded) => self.files.push(HostFile { slice, decoded, is_lazy }),
+                    Err(error) => outcome = Err(error),
+                }
             }
             Err(error) => outcome = Err(error.into()),
         });
         outcome
     }
+}
+
+/// Returns the offload binaries in bitcode; `None` for any other file, and for bitcode without any.
+fn decode(slice: &InputSlice) -> Result<Option<Input>> {
+    let (view, path) = (slice.view(), Path::new(&slice.path));
+    if !embedded::is_bitcode(view) {
+        return Ok(None);
+    }
+    let binaries = embedded::offload_binaries(view).map_err(|malformed| malformed.in_file(path))?;
+    if binaries.is_empty() {
+        return Ok(None);
+    }
+    let write = |file: &mut File| file.write_all(&binaries);
+    Ok(Some(Input::from_temp_file(path, &std::env::temp_dir(), Access::read(), write)?))
 }
 
 /// Returns the path of a library. A compiler that calls the linker searches further directories, so that one which is not in
@@ -147,7 +169,7 @@ const LINKED: &[u8] = b".llvm.offloading.relocatable";
 pub fn device_inputs(files: &[HostFile]) -> Result<Vec<DeviceInput<'_>>> {
     let mut inputs = Vec::new();
     for file in files {
-        let entries = scan::offload_binaries_in(file.slice.view(), &|section| section != LINKED);
+        let entries = scan::offload_binaries_in(file.images(), &|section| section != LINKED);
         let entries = entries.map_err(|malformed| malformed.in_file(Path::new(&file.slice.path)))?;
         inputs.extend(entries.into_iter().map(|entry| DeviceInput { entry, file }));
     }
@@ -186,9 +208,14 @@ impl HostFile {
         is_device_file.then(|| OsStr::new(&self.slice.path))
     }
 
-    /// The open file.
+    /// The open file with the device images.
     pub fn input(&self) -> &Input {
-        self.slice.input()
+        self.decoded.as_ref().unwrap_or_else(|| self.slice.input())
+    }
+
+    /// Bytes with the device images.
+    fn images(&self) -> View<'_> {
+        self.decoded.as_ref().map_or_else(|| self.slice.view(), Input::view)
     }
 }
 

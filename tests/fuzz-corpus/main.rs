@@ -31,6 +31,7 @@ macro_rules! targets {
 
 targets! {
     archive = "../../fuzz/targets/archive.rs",
+    bitcode = "../../fuzz/targets/bitcode.rs",
     bundle = "../../fuzz/targets/bundle.rs",
     ccob = "../../fuzz/targets/ccob.rs",
     cuda_fatbin = "../../fuzz/targets/cuda_fatbin.rs",

@@ -1,21 +1,27 @@
-//! The triple of LLVM bitcode.
+//! LLVM bitcode: its triple, and the offload binaries that clang embeds in that of a host.
 //!
 //! Bitcode is a stream of bits, in a wrapper or not: blocks, which state their size, and in the module's block records, one of
 //! which is the triple. LLVM writes it before all others that depend on abbreviations (`ModuleBitcodeWriter`), so other blocks
 //! are skipped, and a stream with an abbreviation before the triple is read as one without it. Source: LLVM Bitcode File
 //! Format; output of clang 14 to 22.
 
+mod bits;
+#[cfg(feature = "cli")]
+pub(crate) mod embedded;
+#[cfg(feature = "cli")]
+mod records;
+#[cfg(test)]
+mod test_writer;
+
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
+use bits::Bits;
 
 /// First bytes of a stream.
 pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
 
 /// First bytes of a stream in a wrapper.
 pub const WRAPPER_MAGIC: [u8; 4] = [0xde, 0xc0, 0x17, 0x0b];
-
-/// Size of the magic in bits.
-const MAGIC_BITS: u64 = MAGIC.len() as u64 * 8;
 
 /// Fields of the wrapper: offset and size of the stream.
 const WRAPPER_OFFSET: u64 = 8;
@@ -78,7 +84,7 @@ pub fn check(view: View<'_>) -> Result<(), Malformed> {
         let after = bits.at.saturating_add(needed.saturating_mul(8));
         if block.id == MODULE_BLOCK {
             has_module = true;
-            needs_strings = bits.module_version(block.width).is_some_and(|version| version >= STRTAB_VERSION);
+            needs_strings = module_version(&mut bits, block.width).is_some_and(|version| version >= STRTAB_VERSION);
         }
         needs_strings &= block.id != STRTAB_BLOCK;
         bits.at = after;
@@ -99,169 +105,65 @@ pub fn triple(view: View<'_>) -> Option<String> {
         }
         let block = bits.enter_block()?;
         if block.id == MODULE_BLOCK {
-            return bits.module_triple(block.width);
+            return module_triple(&mut bits, block.width);
         }
         bits.skip_words(block.words)?;
     }
 }
 
-/// A block, of which the header has been read.
-struct Block {
-    id: u64,
-    /// Width of abbreviation IDs in it, in bits.
-    width: u32,
-    /// Size of the rest in words of 32 bits.
-    words: u64,
+/// Reads the version of the module, whose record is the first in its block.
+fn module_version(bits: &mut Bits<'_>, width: u32) -> Option<u64> {
+    let is_version = bits.fixed(width)? == UNABBREV_RECORD && bits.variable(VBR)? == VERSION;
+    if is_version && bits.variable(VBR)? > 0 { bits.variable(VBR) } else { None }
 }
 
-/// A reader of bits, from the lowest of each byte on.
-struct Bits<'data> {
-    data: &'data [u8],
-    /// Position in bits.
-    at: u64,
-    fields_left: u32,
+/// Reads records of the module's block up to the triple.
+fn module_triple(bits: &mut Bits<'_>, width: u32) -> Option<String> {
+    loop {
+        match bits.fixed(width)? {
+            ENTER_SUBBLOCK => {
+                let block = bits.enter_block()?;
+                bits.skip_words(block.words)?;
+            }
+            UNABBREV_RECORD => {
+                let (code, count) = (bits.variable(VBR)?, bits.variable(VBR)?);
+                if code == TRIPLE {
+                    return text(bits, count);
+                }
+                for _ in 0..count {
+                    bits.variable(VBR)?;
+                }
+            }
+            // An abbreviation, or its definition.
+            END_BLOCK.. => return None,
+        }
+    }
 }
 
-impl<'data> Bits<'data> {
-    /// Creates a reader of a stream; `None` where it does not begin with the magic.
-    fn after_magic(data: &'data [u8], fields_left: u32) -> Option<Self> {
-        data.starts_with(&MAGIC).then_some(Bits { data, at: MAGIC_BITS, fields_left })
+/// Reads the operands of a record as characters.
+fn text(bits: &mut Bits<'_>, count: u64) -> Option<String> {
+    if count == 0 || count > MAX_TRIPLE_SIZE {
+        return None;
     }
-
-    /// Reads the version of the module, whose record is the first in its block.
-    fn module_version(&mut self, width: u32) -> Option<u64> {
-        let is_version = self.fixed(width)? == UNABBREV_RECORD && self.variable(VBR)? == VERSION;
-        if is_version && self.variable(VBR)? > 0 { self.variable(VBR) } else { None }
-    }
-
-    /// Reads records of the module's block up to the triple.
-    fn module_triple(&mut self, width: u32) -> Option<String> {
-        loop {
-            match self.fixed(width)? {
-                ENTER_SUBBLOCK => {
-                    let block = self.enter_block()?;
-                    self.skip_words(block.words)?;
-                }
-                UNABBREV_RECORD => {
-                    let (code, count) = (self.variable(VBR)?, self.variable(VBR)?);
-                    if code == TRIPLE {
-                        return self.text(count);
-                    }
-                    for _ in 0..count {
-                        self.variable(VBR)?;
-                    }
-                }
-                // An abbreviation, or its definition.
-                END_BLOCK.. => return None,
-            }
-        }
-    }
-
-    /// Reads the operands of a record as characters.
-    fn text(&mut self, count: u64) -> Option<String> {
-        if count == 0 || count > MAX_TRIPLE_SIZE {
-            return None;
-        }
-        let characters = (0..count).map(|_| self.variable(VBR).and_then(|value| u8::try_from(value).ok()));
-        let characters = characters.map(|byte| byte.filter(u8::is_ascii_graphic).map(char::from));
-        characters.collect()
-    }
-
-    fn enter_block(&mut self) -> Option<Block> {
-        let (id, width) = (self.variable(8)?, u32::try_from(self.variable(4)?).ok()?);
-        self.at = self.at.next_multiple_of(32);
-        Some(Block { id, width, words: self.fixed(32)? })
-    }
-
-    fn skip_words(&mut self, words: u64) -> Option<()> {
-        self.at = self.at.checked_add(words.checked_mul(32)?)?;
-        Some(())
-    }
-
-    /// Reads an integer in groups of `width` bits, the highest of which states that another follows.
-    fn variable(&mut self, width: u32) -> Option<u64> {
-        let group_width = width.checked_sub(1)?;
-        let more = 1 << group_width;
-        let (mut value, mut shift) = (0, 0_u32);
-        loop {
-            let group = self.fixed(width)?;
-            value |= (group & !more).checked_shl(shift)?;
-            if group & more == 0 {
-                return Some(value);
-            }
-            shift = shift.checked_add(group_width)?;
-        }
-    }
-
-    /// Reads an integer of `width` bits, at most 32.
-    fn fixed(&mut self, width: u32) -> Option<u64> {
-        self.fields_left = self.fields_left.checked_sub(1)?;
-        if !(1..=32).contains(&width) {
-            return None;
-        }
-        let (start, end) = (self.at, self.at.checked_add(width.into())?);
-        let bytes = self.data.get(usize::try_from(start / 8).ok()?..usize::try_from(end.div_ceil(8)).ok()?)?;
-        let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        self.at = end;
-        Some(value >> (start % 8) & !(u64::MAX << width))
-    }
+    let characters = (0..count).map(|_| bits.variable(VBR).and_then(|value| u8::try_from(value).ok()));
+    let characters = characters.map(|byte| byte.filter(u8::is_ascii_graphic).map(char::from));
+    characters.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::test_writer::{BitWriter, WIDTH};
     use super::*;
-
-    /// Writes bits as LLVM does.
-    #[derive(Default)]
-    struct Writer(Vec<bool>);
-
-    impl Writer {
-        fn fixed(&mut self, value: u64, width: u32) {
-            self.0.extend((0..width).map(|bit| value >> bit & 1 == 1));
-        }
-
-        fn variable(&mut self, mut value: u64, width: u32) {
-            let more = 1 << (width - 1);
-            while value >= more {
-                self.fixed(value & (more - 1) | more, width);
-                value >>= width - 1;
-            }
-            self.fixed(value, width);
-        }
-
-        fn enter(&mut self, width: u32, id: u64, new_width: u64, words: u64) {
-            self.fixed(ENTER_SUBBLOCK, width);
-            self.variable(id, 8);
-            self.variable(new_width, 4);
-            self.0.resize(self.0.len().next_multiple_of(32), false);
-            self.fixed(words, 32);
-        }
-
-        fn record(&mut self, code: u64, operands: &[u64]) {
-            self.fixed(UNABBREV_RECORD, 3);
-            self.variable(code, VBR);
-            self.variable(operands.len() as u64, VBR);
-            for &operand in operands {
-                self.variable(operand, VBR);
-            }
-        }
-
-        fn bytes(mut self) -> Vec<u8> {
-            self.0.resize(self.0.len().next_multiple_of(32), false);
-            let byte = |bits: &[bool]| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
-            MAGIC.into_iter().chain(self.0.chunks(8).map(byte)).collect()
-        }
-    }
 
     /// A module with this triple, after an identification block, a version and blocks.
     fn module(triple: &str) -> Vec<u8> {
-        let mut writer = Writer::default();
-        writer.enter(OUTER_WIDTH, 13, 5, 2);
+        let mut writer = BitWriter::default();
+        writer.enter(OUTER_WIDTH, 13, 2);
         writer.fixed(u64::MAX, 64);
-        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3, 1000);
+        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 1000);
         writer.record(1, &[2]);
         for _ in 0..3 {
-            writer.enter(3, 17, 4, 1);
+            writer.enter(WIDTH, 17, 1);
             writer.fixed(u64::MAX, 32);
         }
         writer.record(TRIPLE, &triple.bytes().map(u64::from).collect::<Vec<_>>());
@@ -312,14 +214,14 @@ mod tests {
 
     /// A stream of an identification, a module of this version with two more words, and a string table.
     fn complete(version: u64) -> Vec<u8> {
-        let mut writer = Writer::default();
-        writer.enter(OUTER_WIDTH, 13, 5, 2);
+        let mut writer = BitWriter::default();
+        writer.enter(OUTER_WIDTH, 13, 2);
         writer.fixed(u64::MAX, 64);
-        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3, 3);
+        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3);
         writer.record(VERSION, &[version]);
-        writer.0.resize(writer.0.len().next_multiple_of(32), false);
+        writer.align();
         writer.fixed(u64::MAX, 64);
-        writer.enter(OUTER_WIDTH, STRTAB_BLOCK, 3, 1);
+        writer.enter(OUTER_WIDTH, STRTAB_BLOCK, 1);
         writer.fixed(u64::MAX, 32);
         writer.bytes()
     }
@@ -348,17 +250,17 @@ mod tests {
 
     #[test]
     fn an_abbreviation_before_the_triple_ends_the_search() {
-        let mut writer = Writer::default();
-        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3, 1000);
-        writer.fixed(4, 3);
+        let mut writer = BitWriter::default();
+        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 1000);
+        writer.fixed(4, WIDTH);
         writer.record(TRIPLE, &[120]);
         assert_eq!(read(&writer.bytes()), None);
     }
 
     #[test]
     fn an_endless_module_is_read_for_a_while_only() {
-        let mut writer = Writer::default();
-        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 3, 1000);
+        let mut writer = BitWriter::default();
+        writer.enter(OUTER_WIDTH, MODULE_BLOCK, 1000);
         for _ in 0..MAX_FIELDS / 3 {
             writer.record(1, &[]);
         }

@@ -72,6 +72,9 @@ fn added(bytes: &[u8]) -> Vec<u8> {
     with_sections(View::new(bytes), &sections).unwrap().to_vec()
 }
 
+/// Offset of the number of segments.
+const ELF64_PHNUM: usize = 0x38;
+
 #[test]
 fn adds_sections_and_changes_nothing_else() {
     for kind in KINDS {
@@ -142,6 +145,24 @@ fn removes_sections_from_an_object_rewritten_by_another_tool() {
         assert!(sections_named(View::new(&remaining), PREFIX).unwrap().is_empty());
         assert!(remaining.len() < bytes.len());
     }
+}
+
+/// Sections cannot move in a file with segments, but the names after them can.
+#[test]
+fn a_file_with_segments_grows_by_a_copy_of_its_names_and_headers_only() {
+    let mut bytes = object(KINDS[0], &[".text.of_the_program"]);
+    bytes[ELF64_PHNUM] = 1;
+    let names = "a name that is not a part of another one".repeat(20);
+    let new = [NewSection { name: &format!("__BUNDLE__{names}"), content: b"code" }];
+    let mut sizes = Vec::new();
+    for _ in 0..4 {
+        bytes = with_sections(View::new(&bytes), &new).unwrap().to_vec();
+        bytes = without_sections(View::new(&bytes), PREFIX).unwrap().to_vec();
+        sizes.push(bytes.len());
+    }
+    // The unused names stay, once for each round trip.
+    let growth: Vec<usize> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(growth.iter().all(|&bytes| bytes < names.len() + 256), "{sizes:?}");
 }
 
 #[test]

@@ -174,7 +174,15 @@ impl<'data> Elf<'data> {
             for &section in &kept {
                 places.insert(section, self.word(section, layout.sh_offset)?);
             }
-            return Ok((Content::from(self.after_header(self.end_of(kept)?)), places));
+            let others = kept.into_iter().filter(|&section| section != self.names_index);
+            let end = self.end_of(others)?;
+            let mut body = Content::from(self.after_header(end));
+            // No segment contains the names. Where they are last, they follow the sections that remain.
+            if self.names.range_in(self.file).end > end {
+                places.insert(self.names_index, end);
+                body.push(self.names.data());
+            }
+            return Ok((body, places));
         }
         let mut contents = Vec::new();
         for section in kept {

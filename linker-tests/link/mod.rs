@@ -2,6 +2,7 @@
 
 mod entries;
 mod inputs;
+mod llvm_cases;
 mod tables;
 
 use std::collections::BTreeSet;
@@ -20,9 +21,11 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 11] = [
+    let trials: [(&str, Run); 13] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
+        ("llvm-cases", llvm_cases::commands),
+        ("wrapped-modules", llvm_cases::wrapped_modules),
         ("override-image", tables::override_image),
         ("openmp-without-llvm", openmp_without_llvm),
         ("hip-bundles", hip_bundles),

@@ -16,18 +16,24 @@ pub fn dry_run(directory: &Path) -> Result<()> {
     let programs = programs(directory)?;
     let mut compared = 0;
     for line in lines {
-        let [expected, found] = programs.each_ref().map(|program| run(directory, program, line));
-        let (expected, found) = (expected?, found?);
-        let [theirs, ours] = [&expected, &found].map(printed);
-        ensure!(
-            (expected.status, &theirs) == (found.status, &ours),
-            "{line}\nclang-linker-wrapper: {}\n{theirs}\nfatbin: {}\n{ours}",
-            expected.status,
-            found.status
-        );
+        compare(directory, &programs, line)?;
         compared += 1;
     }
     ensure!(compared >= 40, "only {compared} lines");
+    Ok(())
+}
+
+/// Runs a line with both programs, and compares what they print and their exit statuses.
+pub fn compare(directory: &Path, programs: &[String; 2], line: &str) -> Result<()> {
+    let [expected, found] = programs.each_ref().map(|program| run(directory, program, line));
+    let (expected, found) = (expected?, found?);
+    let [theirs, ours] = [&expected, &found].map(printed);
+    ensure!(
+        (expected.status, &theirs) == (found.status, &ours),
+        "{line}\nclang-linker-wrapper: {}\n{theirs}\nfatbin: {}\n{ours}",
+        expected.status,
+        found.status
+    );
     Ok(())
 }
 
@@ -59,7 +65,7 @@ pub fn override_image(directory: &Path) -> Result<()> {
 }
 
 /// Prepares the inputs, and returns the reference's program and its replacement.
-fn programs(directory: &Path) -> Result<[String; 2]> {
+pub fn programs(directory: &Path) -> Result<[String; 2]> {
     let theirs = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
     inputs::create(directory)?;
     install_links(directory)?;
@@ -67,7 +73,7 @@ fn programs(directory: &Path) -> Result<[String; 2]> {
     Ok([theirs, ours].map(|path| path.display().to_string()))
 }
 
-fn run(directory: &Path, program: &str, line: &str) -> Result<Output> {
+pub fn run(directory: &Path, program: &str, line: &str) -> Result<Output> {
     let temporary = directory.join("tmp");
     std::fs::create_dir_all(&temporary)?;
     let mut command = command(program);

@@ -114,7 +114,9 @@ impl<'data> Preparation<'data, '_> {
         let first = host_files.first().copied().unwrap_or_default().to_owned();
         let unsupported = || LinkError::UnsupportedTarget { path: first.clone(), triple: group.triple.to_owned() };
         let linker = DeviceLinker::of(group.triple).ok_or_else(unsupported)?;
-        let linked = images().find(|image| (linker.is_linked)(image.entry.image));
+        let is_sycl = kinds.contains(&OffloadKind::Sycl);
+        let is_linked = !(is_sycl || linker.links_complete && group.images.len() > 1);
+        let linked = images().find(|image| is_linked && (linker.is_complete)(image.entry.image));
         let (triple, arch) = (group.triple, group.arch);
         (linker.check_processor)(arch).map_err(|cause| LinkError::Target { path: first.clone(), cause })?;
         if let Some(image) = linked
@@ -134,6 +136,7 @@ impl<'data> Preparation<'data, '_> {
         let job = Job {
             triple,
             arch,
+            is_sycl,
             inputs: &inputs,
             output: &link.output,
             dump_prefix: &directory.join(format!("{name}.")),

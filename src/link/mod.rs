@@ -135,7 +135,8 @@ fn link_program(
     if options.line.is_relocatable() {
         let entry_sections = kinds.iter().map(|&kind| options.release.wrapper.entry_section(kind)).collect();
         let output = options.output();
-        let hash = relocatable::hash(output, options.access)?;
+        // A dry run has no object.
+        let hash = relocatable::hash(Some(output).filter(|_| !options.is_dry_run), options.access)?;
         report(&LinkEvent::Isolate { output, entry_sections: &entry_sections, hash });
         if !options.is_dry_run {
             relocatable::isolate(output, &entry_sections, hash, options.access)?;

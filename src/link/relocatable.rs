@@ -21,13 +21,10 @@ const OFFLOADING: &[u8] = b".llvm.offloading";
 /// Prefixes of names that are made of the name of a section: its relocations, and the symbols at its start and end.
 const PREFIXES: [&str; 5] = ["", ".rela", ".rel", "__start_", "__stop_"];
 
-/// Returns the hash of an object. In a dry run there is none, and the hash is that of no bytes.
-pub fn hash(path: &Path, access: Access) -> Result<u64> {
-    if !path.exists() {
-        return Ok(stored_hash::hash(std::iter::empty()));
-    }
-    let input = Input::open_file(path.to_owned(), access)?;
-    Ok(stored_hash::hash([input.view().data()].into_iter()))
+/// Returns the hash of an object, or of no bytes.
+pub fn hash(object: Option<&Path>, access: Access) -> Result<u64> {
+    let input = object.map(|path| Input::open_file(path.to_owned(), access)).transpose()?;
+    Ok(stored_hash::hash(input.iter().map(|input| input.view().data())))
 }
 
 /// Removes the section with device code, and adds the hash to the names of the sections of entries and of the symbols at their

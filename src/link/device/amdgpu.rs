@@ -18,7 +18,8 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     commands,
     extension: None,
     needs_clang: |_| false,
-    is_linked,
+    is_complete,
+    links_complete: false,
 };
 
 const LLD: DeviceProgram = DeviceProgram { name: "ld.lld", package: "lld" };
@@ -90,6 +91,6 @@ fn check_processor(arch: &str) -> Result<(), InvalidTargetId> {
 }
 
 /// Returns whether an image is a finished code object, which is a shared library.
-fn is_linked(image: View<'_>) -> bool {
+fn is_complete(image: View<'_>) -> bool {
     elf_type(image) == Some(elf::ET_DYN)
 }

@@ -38,6 +38,10 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
         words.extend(["-Wl,-Bsymbolic".into(), "-shared".into()]);
         words.extend(job.libraries.iter().flat_map(|word| word.for_clang()));
     }
+    if job.is_sycl {
+        words.extend(["--sycl-link".into(), "-Xlinker".into(), format!("-triple={}", job.triple).into()]);
+        words.extend(["-Xlinker".into(), format!("-arch={}", job.processor().unwrap_or_default()).into()]);
+    }
     words.extend(llvm.iter().filter(|option| option.is_mllvm).flat_map(|option| to_linker("-mllvm=", &option.value)));
     if job.keeps_files && LTO.contains(&architecture) {
         words.push("-Wl,--save-temps".into());

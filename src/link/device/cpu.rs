@@ -13,7 +13,8 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     commands,
     extension: None,
     needs_clang: |kind| kind == ImageKind::Bitcode,
-    is_linked: amdgpu::LINKER.is_linked,
+    is_complete: amdgpu::LINKER.is_complete,
+    links_complete: false,
 };
 
 const CC: DeviceProgram = DeviceProgram { name: "cc", package: "gcc" };

@@ -81,6 +81,8 @@ pub struct Job<'a> {
     pub triple: &'a str,
     /// Processor of the images; empty or `generic` where it is not stated.
     pub arch: &'a str,
+    /// True if the SYCL runtime registers the result: clang-sycl-linker writes the table of kernels that it needs.
+    pub is_sycl: bool,
     /// Files with the images.
     pub inputs: &'a [DeviceFile],
     /// File for the linked image.
@@ -120,8 +122,10 @@ pub struct DeviceLinker {
     pub extension: Option<&'static str>,
     /// Returns whether clang has to link such images.
     needs_clang: fn(ImageKind) -> bool,
-    /// Returns whether an image is complete without a link.
-    pub is_linked: fn(View<'_>) -> bool,
+    /// Returns whether an image needs no link if it is the only one of its target.
+    pub is_complete: fn(View<'_>) -> bool,
+    /// True if such an image can be linked with others.
+    pub links_complete: bool,
 }
 
 const LINKERS: [DeviceLinker; 4] = [amdgpu::LINKER, nvptx::LINKER, cpu::LINKER, spirv::LINKER];
@@ -135,7 +139,7 @@ impl DeviceLinker {
 
     /// Returns the commands that link images.
     pub fn commands(&self, job: &Job<'_>, find: Find<'_>) -> super::Result<Vec<CommandLine>> {
-        if job.inputs.iter().any(|input| (self.needs_clang)(input.image_kind)) {
+        if job.is_sycl || job.inputs.iter().any(|input| (self.needs_clang)(input.image_kind)) {
             return Ok(vec![CommandLine { program: find(clang::PROGRAM)?, arguments: job.for_clang() }]);
         }
         (self.commands)(job, find)

@@ -17,7 +17,8 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     commands,
     extension: Some(EXTENSION),
     needs_clang: |kind| kind == ImageKind::Bitcode,
-    is_linked,
+    is_complete,
+    links_complete: false,
 };
 
 /// nvlink goes by the names of files.
@@ -52,6 +53,6 @@ fn processor(job: &Job<'_>) -> Vec<OsString> {
 }
 
 /// Returns whether an image is a finished cubin, and not a relocatable one.
-fn is_linked(image: View<'_>) -> bool {
+fn is_complete(image: View<'_>) -> bool {
     elf_type(image).is_some_and(|file_type| file_type != elf::ET_REL)
 }

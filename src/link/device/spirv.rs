@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::{DeviceLinker, DeviceProgram, Find, Job};
-use crate::format::ImageKind;
+use crate::format::{DeviceImage, ImageKind};
 use crate::link::error::Result;
 use crate::link::programs::CommandLine;
 
@@ -13,7 +13,8 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     commands,
     extension: None,
     needs_clang: |kind| kind == ImageKind::Bitcode,
-    is_linked: |_| false,
+    is_complete: |image| DeviceImage::identify(image).image_kind == ImageKind::SpirV,
+    links_complete: true,
 };
 
 const SPIRV_LINK: DeviceProgram = DeviceProgram { name: "spirv-link", package: "spirv-tools" };

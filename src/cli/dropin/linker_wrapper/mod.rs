@@ -8,6 +8,7 @@
 //! | `--emit-fatbin-only` with images of several offload kinds is an error | the tool writes one fat binary over the other |
 //! | without an output on the command line, the program has its device code | the tool drops it |
 //! | `--override-image` reads the processor of a cubin as CUDA 13 writes it | the tool takes `sm_90` for `sm_90a` |
+//! | images of several triples are ordered by triple, then by processor | the tool's comparison is not an order |
 //! | device links run at the same time | the result is the same |
 //! | temporary files are in a directory of their own, with names that do not depend on chance | builds are reproducible |
 

@@ -52,7 +52,7 @@ impl<'data> Bits<'data> {
     /// Reads an integer in groups of `width` bits, the highest of which states that another follows.
     pub fn variable(&mut self, width: u32) -> Option<u64> {
         let group_width = width.checked_sub(1)?;
-        let more = 1 << group_width;
+        let more = 1_u64.checked_shl(group_width)?;
         let (mut value, mut shift) = (0, 0_u32);
         loop {
             let group = self.fixed(width)?;

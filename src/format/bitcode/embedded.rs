@@ -239,6 +239,13 @@ mod tests {
                 assert!(read(&bytes).unwrap_or_default().len() <= good.len() * 8);
             }
         }
+        // LLVM has numbers of at most 32 bits.
+        for (encoding, width) in [(1, 33), (2, 33), (2, 200), (1, u64::MAX)] {
+            let wide = module(2, |writer| {
+                writer.array(STRING, encoding, Some(width)).fixed(4, 4).variable(1, VBR).fixed(0, 64);
+            });
+            assert_eq!(read(&wide), None, "{encoding} {width}");
+        }
         // Elements without bits would be endless.
         let empty = module(2, |writer| {
             writer.array(STRING, 1, Some(0)).record(2, &[]).fixed(4, 4).variable(u64::MAX >> 8, VBR);

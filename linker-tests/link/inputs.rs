@@ -73,6 +73,7 @@ pub fn create(directory: &Path) -> Result<()> {
     pack("features.offload", &["gfx90a:xnack-", "gfx90a:xnack+", "gfx90a"].map(hip))?;
     pack("generic.offload", &["gfx90a", "gfx942", "generic"].map(hip))?;
     pack("bogus.offload", &[hip("gfxbogus")])?;
+    pack("subarch.offload", &["file=helper.bc,triple=amdgpu9.0a-amd-amdhsa,arch=gfx90a,kind=hip".to_owned()])?;
     pack("riscv.offload", &[format!("file={},triple=riscv64-unknown-linux,kind=openmp", cubin.display())])?;
     let object = std::fs::read(directory.join("kernel.o"))?;
     std::fs::write(directory.join("cut.o"), object.get(..3000).unwrap_or_default())?;

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::access;
 use super::compression::CompressionArguments;
+use super::id_style::{id_style, warn_of_hidden_id};
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
@@ -14,7 +15,7 @@ use crate::format::bundle::{FILE_TYPES, FileType};
 use crate::format::ccob;
 use crate::io::Input;
 use crate::ops::{self, BundleInput, BundleOptions};
-use crate::target::BundleEntryId;
+use crate::target::{BundleEntryId, IdStyle};
 
 /// Bundle files for several targets into one file
 ///
@@ -43,6 +44,13 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_alignment)]
     align: u64,
 
+    /// Spelling of the triples of AMD's GPUs in entry IDs
+    ///
+    /// legacy: amdgcn-amd-amdhsa, the only one that HIP runtimes find; subarch: amdgpu9.0a-amd-amdhsa, which LLVM reads since
+    /// release 23; as-given: as in --target.
+    #[arg(long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::Legacy.name())]
+    id_style: IdStyle,
+
     #[command(flatten)]
     compression: CompressionArguments,
 
@@ -61,7 +69,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let version = arguments.format_version.unwrap_or(ccob::Version::Three);
     let mut files = Vec::new();
     for (written, path) in &arguments.targets {
-        let id = BundleEntryId::check(written).context("--target")?.canonical();
+        let id = BundleEntryId::check(written).context("--target")?;
+        let id = arguments.id_style.id(&id).with_context(|| format!("--target {written}"))?;
+        warn_of_hidden_id(&id);
         files.push(BundleInput { id, input: Input::open_any(path, access::get())? });
     }
     let ids: Vec<String> = files.iter().map(|file| file.id.clone()).collect();

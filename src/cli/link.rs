@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use super::Status;
 use super::access;
 use super::check::{check_file, read_policy, status_of};
+use super::id_style::{id_style, warn_of_hidden_id};
 use super::limit::LimitArguments;
 use super::problems::{print_detail, print_output, print_warning};
 use super::terminal;
@@ -24,7 +25,7 @@ use crate::link::{
 use crate::llvm::{NEWEST, Release};
 use crate::parallel::processors;
 use crate::report;
-use crate::target::OffloadKind;
+use crate::target::{IdStyle, OffloadKind};
 
 /// Link device code and the program that contains it
 ///
@@ -43,6 +44,13 @@ pub struct Arguments {
     /// Machine of the program, by default the one fatbin was built for
     #[arg(long, value_name = "TRIPLE")]
     host: Option<String>,
+
+    /// Spelling of the triples of AMD's GPUs in HIP's bundles
+    ///
+    /// legacy: amdgcn-amd-amdhsa, the only one that HIP runtimes find; subarch: amdgpu9.0a-amd-amdhsa; as-given: as in the
+    /// inputs.
+    #[arg(long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::Legacy.name())]
+    id_style: IdStyle,
 
     /// Linker for the device code of a target: a triple, or the architecture at its start
     #[arg(long = "device-link-tool", value_name = "TARGET=PATH", value_parser = parse_tool)]
@@ -145,11 +153,16 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let policy = policy.map(|path| read_policy(&path)).transpose()?;
     let limits = arguments.limits;
     let options = options(arguments)?;
-    let report = crate::link::link(&options, &mut |event| match event {
-        LinkEvent::Printed(text) => print_output(text),
-        LinkEvent::MissingKernel(kernel) => print_warning(&describe_missing(kernel)),
-        event if is_verbose => print_detail(format_args!("link: {}", describe(event))),
-        _ => {}
+    let report = crate::link::link(&options, &mut |event| {
+        if let LinkEvent::FatBinary { kind: OffloadKind::Hip, images, .. } = event {
+            images.iter().filter_map(|image| image.hip_id(&options).ok()).for_each(|id| warn_of_hidden_id(&id));
+        }
+        match event {
+            LinkEvent::Printed(text) => print_output(text),
+            LinkEvent::MissingKernel(kernel) => print_warning(&describe_missing(kernel)),
+            event if is_verbose => print_detail(format_args!("link: {}", describe(event))),
+            _ => {}
+        }
     })?;
     match format {
         Some(ReportFormat::Text) => terminal::print(&report::link_text(&report, &terminal::screen()))?,
@@ -230,6 +243,8 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         product: if arguments.emit_fatbin_only { Product::FatBinary } else { Product::Program },
         host,
         release,
+        id_style: arguments.id_style,
+        accepts_subarchs: true,
         override_image: arguments.override_image,
         entry_check: match arguments.check_entries {
             EntryCheckMode::Off => EntryCheck::Off,

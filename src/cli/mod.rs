@@ -10,6 +10,7 @@ pub(crate) mod dropin;
 mod extract;
 mod figures;
 mod filter;
+mod id_style;
 mod image_argument;
 mod inputs;
 mod inspect;

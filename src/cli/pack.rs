@@ -9,11 +9,12 @@ use clap::builder::PossibleValuesParser;
 use super::Status;
 use super::access;
 use super::compression::CompressionArguments;
+use super::id_style::id_style;
 use crate::format::offload_binary::Version;
 use crate::io::Input;
 use crate::llvm::{KindNumbers, NEWEST, Release};
 use crate::ops::{self, PackInput, PackOptions};
-use crate::target::OffloadKind;
+use crate::target::{IdStyle, OffloadKind};
 
 /// Pack device images into an offload binary, as clang-offload-packager does
 ///
@@ -41,6 +42,13 @@ pub struct Arguments {
     /// It determines the format version and the numbers of offload kinds: HIP is 3 up to LLVM 20, and 4 since.
     #[arg(long, value_name = "ABI", value_parser = release_names(), default_value = NEWEST.name)]
     abi: String,
+
+    /// Spelling of the triples of AMD's GPUs
+    ///
+    /// legacy: amdgcn-amd-amdhsa; subarch: amdgpu9.0a-amd-amdhsa, which LLVM reads since release 23; as-given: as in --image,
+    /// and legacy for images whose headers record the target.
+    #[arg(long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::AsGiven.name())]
+    id_style: IdStyle,
 
     /// Format version; LLVM up to 22 reads version 1
     #[arg(long, value_name = "N", value_parser = parse_version)]
@@ -81,6 +89,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     ensure!(!images.is_empty(), "pack: no image given; pass IMAGE or --image file=IMAGE");
     for image in &mut images {
         image.flags = arguments.flags;
+        image.spell_triple(arguments.id_style).with_context(|| image.input.path().display().to_string())?;
     }
     ops::pack(&images, &PackOptions { version, compression, output: arguments.output })?;
     Ok(Status::Yes)

@@ -7,7 +7,7 @@ use super::{DeviceImage, ImageKind, spirv};
 use crate::bytes::View;
 use crate::codec::{self, Codec};
 use crate::error::Malformed;
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, subarch};
 
 /// A device image with the properties that its container states. Properties that the container leaves open are taken
 /// from the image's own header.
@@ -56,17 +56,20 @@ pub struct UnknownValue {
 }
 
 impl<'data> ImageView<'data> {
-    /// Creates an image with the properties that the container states, completed from the image's header. Empty strings
-    /// count as absent.
+    /// Creates an image with the properties that the container states, completed from the image's header, and from the
+    /// subarchitecture in the triple. Empty strings count as absent.
     pub(super) fn new(view: View<'data>, kind: Option<OffloadKind>, triple: Option<&str>, arch: Option<&str>) -> Self {
         let own = DeviceImage::identify(view);
         let implied = || spirv::triple(view).filter(|_| own.image_kind == ImageKind::SpirV).map(str::to_owned);
         let stated = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        let triple = stated(triple).or(own.triple.map(Cow::into_owned)).or_else(implied);
+        let arch = subarch::image_arch(triple.as_deref().unwrap_or_default(), arch, own.arch.as_deref());
+        let arch = arch.map(str::to_owned);
         ImageView {
             kind,
             image_kind: own.image_kind,
-            triple: stated(triple).or(own.triple.map(Cow::into_owned)).or_else(implied),
-            arch: stated(arch).or(own.arch),
+            triple,
+            arch,
             id: None,
             strings: Vec::new(),
             unknown: Vec::new(),

@@ -19,7 +19,7 @@ use std::path::Path;
 use crate::codec::Codec;
 use crate::error::{Error, Malformed};
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, subarch};
 
 pub use address::{Address, DiskLocation};
 pub use contradiction::contradicting_arch;
@@ -266,7 +266,8 @@ impl Image {
 
     /// Returns the extension that the tools for this kind of image use in file names.
     pub fn extension(&self) -> &'static str {
-        let architecture = self.triple.as_deref().and_then(|triple| triple.split('-').next()).unwrap_or_default();
+        let triple = self.triple.as_deref().map(subarch::legacy_triple).unwrap_or_default();
+        let architecture = triple.split('-').next().unwrap_or_default();
         let of_elf = ELF_EXTENSIONS.iter().find(|(name, _)| *name == architecture);
         match (self.image_kind, of_elf) {
             (ImageKind::Elf, Some((_, extension))) => extension,

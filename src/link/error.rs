@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::host_line::MissingValue;
 use crate::error::Error;
-use crate::target::InvalidTargetId;
+use crate::target::{InvalidTargetId, UnsupportedStyle};
 use crate::wrap::WrapError;
 
 /// Result of linking.
@@ -29,6 +29,9 @@ pub enum LinkError {
         /// The reason.
         cause: InvalidTargetId,
     },
+    /// An image whose triple cannot be spelled as requested.
+    #[error(transparent)]
+    Style(#[from] UnsupportedStyle),
     /// The command line of the host linker ends after an option that needs a value.
     #[error("{}: missing argument", .0.option.display())]
     MissingValue(MissingValue),

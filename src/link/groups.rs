@@ -2,9 +2,10 @@
 //!
 //! An image belongs to the group of its target, and a copy of it to each group of a compatible target that exists when the
 //! image is read: code for `gfx90a` is linked into code for `gfx90a:xnack+`. Members of archives come last, and belong only to
-//! groups that exist, and to targets that are requested. Source: clang-linker-wrapper 22.1.8, for files in every order.
+//! groups that exist, and to targets that are requested. The two spellings of a triple for AMD's GPUs are one target. Source:
+//! clang-linker-wrapper 22.1.8, for files in every order; for spellings LLVM 23, `AMDGPUTargetParser.cpp`.
 
-use crate::target::target_id;
+use crate::target::{target_id, triple};
 
 /// Processor of code for every processor of an architecture.
 pub const GENERIC: &str = "generic";
@@ -38,7 +39,7 @@ pub fn group<'data>(targets: &[Target<'data>], requested: &[String]) -> Vec<Grou
     let mut groups: Vec<Group<'data>> = Vec::new();
     for (index, &Target { triple, arch, is_lazy }) in eager.into_iter().chain(lazy) {
         let mut has_own = false;
-        for group in groups.iter_mut().filter(|group| group.triple == triple) {
+        for group in groups.iter_mut().filter(|group| triple::are_compatible(group.triple, triple)) {
             has_own |= group.arch == arch;
             if group.arch == arch || are_compatible(arch, group.arch) {
                 group.images.push(index);
@@ -78,8 +79,13 @@ mod tests {
     fn groups(targets: &str, requested: &[&str]) -> Vec<String> {
         let target = |text: &'static str| {
             let (arch, is_lazy) = text.strip_prefix('?').map_or((text, false), |arch| (arch, true));
-            let triple = if arch.starts_with("sm_") { "nvptx64-nvidia-cuda" } else { "amdgcn-amd-amdhsa" };
-            Target { triple, arch: arch.trim_end_matches('_'), is_lazy }
+            let (arch, number) = arch.split_once('@').unwrap_or((arch, ""));
+            let triple = match (number, arch.starts_with("sm_")) {
+                ("", true) => "nvptx64-nvidia-cuda",
+                ("", false) => "amdgcn-amd-amdhsa",
+                (number, _) => format!("amdgpu{number}-amd-amdhsa").leak(),
+            };
+            Target { triple, arch, is_lazy }
         };
         let names: Vec<&'static str> = targets.to_owned().leak().split(' ').collect();
         let targets: Vec<Target> = names.iter().copied().map(target).collect();
@@ -106,6 +112,19 @@ mod tests {
             ),
             ("sm_90 sm_90a", &["sm_90: sm_90", "sm_90a: sm_90a"]),
             ("generic sm_90", &["generic: generic", "sm_90: sm_90"]),
+        ];
+        for (targets, expected) in cases {
+            assert_eq!(groups(targets, &[]), expected, "{targets}");
+        }
+    }
+
+    #[test]
+    fn both_spellings_of_a_triple_are_one_target() {
+        let cases: [(&str, &[&str]); 4] = [
+            ("gfx90a gfx90a@9.0a gfx942@9.4", &["gfx90a: gfx90a gfx90a@9.0a", "gfx942: gfx942@9.4"]),
+            ("gfx90a@9.0a gfx90a@", &["gfx90a: gfx90a@9.0a gfx90a@"]),
+            ("gfx90a:xnack+@9.0a gfx90a", &["gfx90a:xnack+: gfx90a:xnack+@9.0a gfx90a", "gfx90a: gfx90a"]),
+            ("gfx942@9.42 gfx950@9.50", &["gfx942: gfx942@9.42", "gfx950: gfx950@9.50"]),
         ];
         for (targets, expected) in cases {
             assert_eq!(groups(targets, &[]), expected, "{targets}");

@@ -17,7 +17,7 @@ use super::unused_archives::{self, UnusedArchive};
 use crate::format::DeviceImage;
 use crate::io::Sink;
 use crate::parallel::map_parallel;
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, subarch};
 
 /// The device images of a program.
 #[derive(Debug)]
@@ -113,7 +113,8 @@ impl<'data> Preparation<'data, '_> {
         let kinds = kinds(group, images())?;
         let first = host_files.first().copied().unwrap_or_default().to_owned();
         let unsupported = || LinkError::UnsupportedTarget { path: first.clone(), triple: group.triple.to_owned() };
-        let linker = DeviceLinker::of(group.triple).ok_or_else(unsupported)?;
+        let is_known = self.options.accepts_subarchs || !subarch::is_spelled_amdgpu(group.triple);
+        let linker = DeviceLinker::of(group.triple).filter(|_| is_known).ok_or_else(unsupported)?;
         let is_sycl = kinds.contains(&OffloadKind::Sycl);
         let is_linked = !(is_sycl || linker.links_complete && group.images.len() > 1);
         let linked = images().find(|image| is_linked && (linker.is_complete)(image.entry.image));

@@ -22,6 +22,7 @@ use crate::format::bitcode::embedded;
 use crate::format::offload_binary::{self, OffloadBinaryEntry};
 use crate::io::{Access, Input};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
+use crate::target::subarch;
 
 /// A file of the host linker that may have device images: an input, or a member of an archive.
 #[derive(Debug)]
@@ -223,6 +224,8 @@ impl<'data> DeviceInput<'data> {
     /// Target of the image.
     pub fn target(&self) -> Target<'data> {
         let text = |key| self.entry.string(key).unwrap_or_default();
-        Target { triple: text("triple"), arch: text("arch"), is_lazy: self.file.is_lazy() }
+        let (triple, arch) = (text("triple"), text("arch"));
+        let arch = subarch::stated_arch(triple, Some(arch)).unwrap_or(arch);
+        Target { triple, arch, is_lazy: self.file.is_lazy() }
     }
 }

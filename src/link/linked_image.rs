@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::error::Result;
 use super::inputs::DeviceInput;
+use super::options::LinkOptions;
 use super::programs::CommandLine;
 use crate::bytes::View;
 use crate::io::Input;
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, subarch};
 
 /// The link of the images of one target.
 #[derive(Debug)]
@@ -48,6 +50,15 @@ pub struct LinkedImage<'data> {
     pub path: PathBuf,
     /// The image; absent in a dry run.
     pub bytes: Option<ImageBytes<'data>>,
+}
+
+impl LinkedImage<'_> {
+    /// Returns the ID of the image in a bundle of HIP.
+    pub fn hip_id(&self, options: &LinkOptions) -> Result<String> {
+        let arch = subarch::stated_arch(self.triple, Some(self.arch));
+        let triple = options.id_style.triple(self.triple, arch)?;
+        Ok(format!("{}-{triple}--{}", options.release.linker.hip, arch.unwrap_or_default()))
+    }
 }
 
 /// Bytes of a linked image, and the file that holds them.

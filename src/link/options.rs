@@ -10,7 +10,7 @@ use crate::codec::Compression;
 use crate::format::ccob;
 use crate::io::Access;
 use crate::llvm::Release;
-use crate::target::OffloadKind;
+use crate::target::{IdStyle, OffloadKind};
 
 /// Command line of a host linker, and the properties of the device code in its output.
 #[derive(Debug, Clone)]
@@ -27,6 +27,10 @@ pub struct LinkOptions {
     pub host: String,
     /// Release of LLVM whose runtime registers the images.
     pub release: Release,
+    /// Spelling of the triples in HIP's bundles.
+    pub id_style: IdStyle,
+    /// True if triples with a subarchitecture are accepted.
+    pub accepts_subarchs: bool,
     /// Image that is registered in place of those in the inputs, with its offload kind.
     pub override_image: Option<(OffloadKind, PathBuf)>,
     /// Treatment of kernels that host objects use and no image has.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use super::error::{LinkError, Result};
+use crate::target::triple;
 
 /// Places of the device linkers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl ProgramPaths {
     /// Returns the path of the linker for a triple; `None` where it is not installed.
     pub fn linker(&self, triple: &str, name: &str) -> Option<PathBuf> {
         let architecture = triple.split('-').next().unwrap_or_default();
-        let is_for = |target: &str| target == triple || target == architecture;
+        let is_for = |target: &str| [triple, architecture].iter().any(|own| triple::are_compatible(target, own));
         let specified = self.specified.iter().rev().find(|(target, _)| is_for(target));
         specified.map(|(_, path)| path.clone()).or_else(|| self.find(name))
     }

@@ -171,8 +171,8 @@ pub fn write_fat_binary(
 /// Returns a bundle with an empty entry for the host in front.
 fn hip_bundle<'data>(images: &'data [LinkedImage<'_>], options: &LinkOptions) -> Result<Content<'data>> {
     let rules = options.release.linker;
-    let ids: Vec<String> =
-        images.iter().map(|image| format!("{}-{}--{}", rules.hip, image.triple, image.arch)).collect();
+    let id = |image: &LinkedImage<'_>| image.hip_id(options);
+    let ids: Vec<String> = images.iter().map(id).collect::<Result<_>>()?;
     let mut entries: Vec<(&str, &[u8])> = vec![(rules.host_id, &[])];
     entries.extend(ids.iter().map(String::as_str).zip(images.iter().map(bytes)));
     bundle::write(&entries, bundle::HIP_ALIGNMENT).ok_or_else(|| too_large(images))

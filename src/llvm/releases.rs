@@ -17,6 +17,9 @@ pub struct Release {
     pub number: Option<u32>,
     /// Numbers of the offload kinds.
     pub kinds: KindNumbers,
+    /// True if the tools read triples with a subarchitecture, `amdgpu9.0a-amd-amdhsa`. Source: llvm-project pull request
+    /// 206480.
+    pub reads_subarchs: bool,
     /// Wrapper objects.
     pub wrapper: WrapperAbi,
     /// The packager of offload binaries.
@@ -32,6 +35,7 @@ const LLVM_14: Release = Release {
     name: "llvm14",
     number: Some(14),
     kinds: KindNumbers::Counted,
+    reads_subarchs: false,
     wrapper: WrapperAbi {
         entries: EntryLayout::Old,
         one_entry_section: false,
@@ -179,6 +183,7 @@ const LLVM_22: Release = Release {
 const LLVM_23: Release = Release {
     name: "llvm23",
     number: Some(23),
+    reads_subarchs: true,
     wrapper: WrapperAbi { sycl: Some(SyclAbi::OffloadBinaries), ..LLVM_22.wrapper },
     packager: PackagerRules { version: Version::Two, ..LLVM_22.packager },
     ..LLVM_22

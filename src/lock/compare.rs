@@ -138,16 +138,16 @@ fn file_difference<'a>(
     code_only: bool,
 ) -> Option<FileDifference<'a>> {
     type Images<'a> = Vec<&'a LockedImage>;
-    let mut targets: BTreeMap<&LockedTarget, (Images<'_>, Images<'_>)> = BTreeMap::new();
+    let mut targets: BTreeMap<LockedTarget, (Images<'_>, Images<'_>)> = BTreeMap::new();
     for image in old.iter().flat_map(|file| &file.images) {
-        targets.entry(&image.target).or_default().0.push(image);
+        targets.entry(image.target.canonical()).or_default().0.push(image);
     }
     for image in new.iter().flat_map(|file| &file.images) {
-        targets.entry(&image.target).or_default().1.push(image);
+        targets.entry(image.target.canonical()).or_default().1.push(image);
     }
     let mut targets: Vec<_> = targets
-        .into_iter()
-        .filter_map(|(target, (old, new))| target_difference(target, &old, &new))
+        .into_values()
+        .filter_map(|(old, new)| target_difference(&new.first().or(old.first())?.target, &old, &new))
         .filter(|it| !code_only || !matches!(it.change, Change::Metadata | Change::Storage))
         .collect();
     targets.sort_by_key(|it| std::cmp::Reverse(it.growth().unsigned_abs()));

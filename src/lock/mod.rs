@@ -24,6 +24,7 @@ pub use size::growth;
 pub use text::write;
 
 use crate::inspect::Figure;
+use crate::target::subarch;
 
 /// The device code of a set of files, in an order that does not depend on how it was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,6 +57,14 @@ pub struct LockedTarget {
     pub image: String,
     /// Target triple.
     pub triple: Option<String>,
+}
+
+impl LockedTarget {
+    /// Returns the target in the spelling that all of its spellings have in common.
+    fn canonical(&self) -> LockedTarget {
+        let triple = self.triple.as_deref().map(|triple| subarch::legacy_triple(triple).into_owned());
+        LockedTarget { triple, ..self.clone() }
+    }
 }
 
 /// A device image. Images are sorted by their kernels before their sizes, so that each of many images for one target

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::format::offload_binary::{self, OffloadBinaryImage, Version, image_kind};
 use crate::format::{self, DeviceImage, ImageKind};
 use crate::io::{Access, Input, Output, Sink};
-use crate::target::triple;
+use crate::target::{IdStyle, UnsupportedStyle, subarch, triple};
 use crate::wrap::{ImageError, TargetOverride};
 
 /// Options for writing an offload binary.
@@ -72,6 +72,23 @@ impl PackInput {
             strings.push(("triple".to_owned(), triple.into_owned()));
         }
         Ok(PackInput { input, image_kind, offload_kind: 0, flags: 0, strings })
+    }
+
+    /// Spells the triple in a style.
+    pub fn spell_triple(&mut self, style: IdStyle) -> Result<(), UnsupportedStyle> {
+        let value = |key: &str| self.strings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
+        let Some(triple) = value("triple") else { return Ok(()) };
+        let arch = subarch::stated_arch(triple, value("arch")).map(str::to_owned);
+        let spelled = style.triple(triple, arch.as_deref())?.into_owned();
+        let has_arch = value("arch").is_some();
+        for (_, value) in self.strings.iter_mut().filter(|(key, _)| key == "triple") {
+            value.clone_from(&spelled);
+        }
+        // The triple no longer states the processor.
+        if let (IdStyle::Legacy, false, Some(arch)) = (style, has_arch, arch) {
+            self.strings.push(("arch".to_owned(), arch));
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::format::{ImageKind, UnknownValue};
 use crate::inventory::{Container, File, Image, Node, Section, Wrapper, WrapperKind, WrapperTarget};
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, subarch};
 
 fn headings() -> [Column; 8] {
     let [container, section, kind, triple, arch, image] =
@@ -76,7 +76,7 @@ fn images(file: &File, screen: &Screen) -> String {
 /// Returns the name of the format whose version is printed.
 fn versioned_format(image: &Image) -> &'static str {
     match image.image_kind {
-        ImageKind::Elf if image.triple.as_deref().is_some_and(|triple| triple.starts_with("amdgcn")) => "code object",
+        ImageKind::Elf if image.triple.as_deref().is_some_and(subarch::is_amdgpu) => "code object",
         ImageKind::Elf => "cubin ABI",
         ImageKind::Ptx => "PTX",
         _ => "SPIR-V",

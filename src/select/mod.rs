@@ -19,7 +19,7 @@ use crate::format::{ImageKind, SelectionScope};
 use crate::inventory::{Container, File, Image, NestedImage};
 use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
-use crate::target::{Device, OffloadKind, Platform};
+use crate::target::{BundleEntryId, Device, OffloadKind, Platform};
 
 /// Images of which a runtime selects at most one for a device: those of a fat binary or bundle, or of all offload binaries
 /// of one kind in a file, which are registered as one.
@@ -89,6 +89,16 @@ pub enum RejectReason {
         /// Number of the preferred image.
         by: usize,
     },
+    /// The runtime does not find the ID of the image, in which it compares the triple as text.
+    #[error(
+        "{runtime} does not find {id}, whose triple is not amdgcn-amd-amdhsa; bundle it again with --id-style legacy"
+    )]
+    UnknownId {
+        /// Name of the runtime.
+        runtime: &'static str,
+        /// The bundle entry ID.
+        id: String,
+    },
     /// The runtime selects the image without checking all of its requirements, and then fails to load it.
     #[error("{runtime} selects it but cannot load it: {obstacle}")]
     SelectedButUnloadable {
@@ -153,6 +163,12 @@ impl<'a> Candidate<'a> {
         let form = form(*image_kind, self.platform());
         let own = Code { form, triple: triple.as_deref(), arch: Some(own_arch.as_deref()?) };
         own.runs_on(device).err()
+    }
+
+    /// Returns the ID of the image in its bundle if the runtime does not find it.
+    fn unknown_id(&self, runtime: &Runtime) -> Option<&'a str> {
+        let id = self.image.id.as_deref().filter(|_| runtime.kind == OffloadKind::Hip)?;
+        BundleEntryId::parse(id).is_some_and(|id| !id.is_found_by_hip()).then_some(id)
     }
 
     /// Returns the code as the runtime identifies it: libomptarget reads the header of the image, all others trust the
@@ -266,7 +282,12 @@ impl CandidateSet<'_> {
             return Err(RejectReason::NeedsDeviceLink);
         }
         let code = candidate.code(runtime);
+        let unknown_id = candidate.unknown_id(runtime);
         match code.runs_on(device) {
+            Ok(_) if unknown_id.is_some() => {
+                let id = unknown_id.unwrap_or_default().to_owned();
+                Err(RejectReason::UnknownId { runtime: runtime.name, id })
+            }
             Ok(_) if !runtime.accepted_forms.contains(&code.form) => {
                 Err(RejectReason::Form { runtime: runtime.name, form: code.form })
             }

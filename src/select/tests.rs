@@ -96,6 +96,22 @@ fn hip_prefers_the_first_compatible_image_then_generic_code_then_spirv() {
 }
 
 #[test]
+fn hip_does_not_find_ids_that_begin_with_amdgpu() {
+    let named = |id: &str, arch| Image { id: Some(id.to_owned()), ..image(OffloadKind::Hip, arch) };
+    let images =
+        vec![named("hipv4-amdgpu9.0a-amd-amdhsa--gfx90a", "gfx90a"), named("hip-amdgcn-amd-amdhsa--gfx90a", "gfx90a")];
+    let device = &Device::parse("gfx90a:sramecc+:xnack-").unwrap()[0];
+    let file = file(vec![container(ContainerType::Bundle, images)]);
+    let selection = candidate_sets(&file)[0].select_on(device);
+    assert_eq!(selection.selected, Some((1, LoadMethod::Exact)));
+    assert_eq!(
+        selection.rejected[0].1.to_string(),
+        "HIP does not find hipv4-amdgpu9.0a-amd-amdhsa--gfx90a, whose triple is not amdgcn-amd-amdhsa; bundle it again \
+         with --id-style legacy"
+    );
+}
+
+#[test]
 fn libomptarget_selects_the_first_image_that_its_plugin_accepts() {
     let cases = [
         ("x86_64 sm_80 sm_86", "sm_86", "sm_80 Compatible"),

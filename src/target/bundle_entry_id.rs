@@ -4,9 +4,11 @@
 //! (`gfx9-4-generic`, `gfx90a:xnack-`), and older tools omitted the environment (`hip-amdgcn-amd-amdhsa-gfx906`), so a
 //! parser needs to recognize processors to split an ID in the right places.
 
+use super::processors::{OTHERS, Processor};
+use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
-use super::triple::{Triple, names_architecture};
-use super::{OffloadKind, nvptx, processors};
+use super::triple::{AMDGCN, Triple, names_architecture};
+use super::{OffloadKind, amdgpu, nvptx};
 
 /// A bundle entry ID split into its parts, which are never normalized: they are printed as they are in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,32 @@ pub enum InvalidBundleEntryId {
     /// The architecture is unknown.
     #[error("{id:?}: unknown architecture in triple {triple}")]
     Triple {
+        /// The ID.
+        id: String,
+        /// Triple in the ID.
+        triple: String,
+    },
+    /// The number after `amdgpu` is unknown.
+    #[error("{id:?}: unknown subarchitecture in triple {triple}; write amdgcn and the processor")]
+    Subarch {
+        /// The ID.
+        id: String,
+        /// Triple in the ID.
+        triple: String,
+    },
+    /// The processor does not belong to the subarchitecture in the triple.
+    #[error("{id:?}: {processor} is not a processor of {triple}")]
+    Processor {
+        /// The ID.
+        id: String,
+        /// Triple in the ID.
+        triple: String,
+        /// The processor.
+        processor: &'static str,
+    },
+    /// The triple is for a family whose members have no code in common, and no processor is given.
+    #[error("{id:?}: no code runs on all processors of {triple}; add a processor")]
+    Family {
         /// The ID.
         id: String,
         /// Triple in the ID.
@@ -89,9 +117,24 @@ impl<'data> BundleEntryId<'data> {
         if !names_architecture(parsed.triple) {
             return Err(InvalidBundleEntryId::Triple { id: owned(), triple: parsed.triple.to_owned() });
         }
-        match parsed.target_id.map(TargetId::parse) {
-            Some(Err(cause)) => Err(InvalidBundleEntryId::TargetId { id: owned(), cause }),
-            _ => Ok(parsed),
+        if let Some(Err(cause)) = parsed.target_id.map(TargetId::parse) {
+            return Err(InvalidBundleEntryId::TargetId { id: owned(), cause });
+        }
+        parsed.check_subarch(id).map(|()| parsed)
+    }
+
+    /// Checks that the subarchitecture in the triple exists, and that it includes the processor.
+    fn check_subarch(&self, id: &str) -> Result<(), InvalidBundleEntryId> {
+        let (id, triple) = (id.to_owned(), self.triple.to_owned());
+        let Some(subarch) = Subarch::of(&triple) else {
+            let is_bare = !subarch::is_spelled_amdgpu(&triple) || triple.split('-').next() == Some(subarch::AMDGPU);
+            return if is_bare { Ok(()) } else { Err(InvalidBundleEntryId::Subarch { id, triple }) };
+        };
+        let stated = self.stated_target_id().map(amdgpu::processor);
+        match stated.and_then(|name| Processor::named(name).or_else(|| Subarch::processor_named(name))) {
+            Some(processor) if subarch.accepts(processor) => Ok(()),
+            Some(processor) => Err(InvalidBundleEntryId::Processor { id, triple, processor: processor.name }),
+            None => Err(InvalidBundleEntryId::Family { id, triple }),
         }
     }
 
@@ -114,6 +157,17 @@ impl<'data> BundleEntryId<'data> {
         }
     }
 
+    /// Returns the target ID, or the processor that the triple states in its place.
+    pub fn stated_target_id(&self) -> Option<&'data str> {
+        subarch::stated_arch(self.triple, self.target_id)
+    }
+
+    /// Returns whether HIP's runtime finds the entry if it is for AMD's GPUs. The runtime compares the triple as text.
+    /// Source: ROCm/clr, hipamd/src/hip_fatbin.cpp; llvm-project pull requests 214841 and 217640.
+    pub fn is_found_by_hip(&self) -> bool {
+        !subarch::is_amdgpu(self.triple) || self.triple == AMDGCN
+    }
+
     /// Returns the ID with its triple in normal form and another target ID, which may be empty.
     pub fn with_target_id(&self, target_id: &str) -> String {
         format!("{}-{}-{target_id}", self.kind_name, Triple::normalize(self.triple))
@@ -122,7 +176,7 @@ impl<'data> BundleEntryId<'data> {
 
 fn looks_like_processor(text: &str) -> bool {
     let (processor, _) = super::target_id::cut(text);
-    let known = || processors::Processor::named(processor).is_some() || processors::OTHERS[..1].contains(&processor);
+    let known = || Processor::named(processor).is_some() || OTHERS[..1].contains(&processor);
     text.starts_with("gfx") || text.starts_with("sm_") && nvptx::Arch::parse(processor).is_some() || known()
 }
 
@@ -156,6 +210,22 @@ mod tests {
     }
 
     #[test]
+    fn hip_finds_entries_for_amd_by_one_triple() {
+        let cases = [
+            ("hipv4-amdgcn-amd-amdhsa--gfx90a", true),
+            ("hip-amdgcn-amd-amdhsa-gfx90a", true),
+            ("hip-spirv64-amd-amdhsa--amdgcnspirv", true),
+            ("host-x86_64-unknown-linux-gnu-", true),
+            ("hip-amdgpu9.0a-amd-amdhsa--gfx90a", false),
+            ("hip-amdgpu-amd-amdhsa--gfx90a", false),
+            ("hip-amdgcn-amd-amdhsa-llvm-gfx90a", false),
+        ];
+        for (id, is_found) in cases {
+            assert_eq!(BundleEntryId::parse(id).unwrap().is_found_by_hip(), is_found, "{id}");
+        }
+    }
+
+    #[test]
     fn rejects_text_that_is_not_an_id() {
         for id in [
             "",
@@ -183,6 +253,13 @@ mod tests {
             ("hipv4-amdgcn-amd-amdhsa-fiji", "hipv4-amdgcn-amd-amdhsa--gfx803"),
             ("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-:sramecc+", "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-"),
             ("hip-spirv64-amd-amdhsa-amdgcnspirv", "hip-spirv64-amd-amdhsa--amdgcnspirv"),
+            ("hip-amdgpu9.0a-amd-amdhsa-gfx90a", "hip-amdgpu9.0a-amd-amdhsa--gfx90a"),
+            (
+                "hip-amdgpu9.4-amd-amdhsa-unknown-gfx9-4-generic:xnack+",
+                "hip-amdgpu9.4-amd-amdhsa--gfx9-4-generic:xnack+",
+            ),
+            ("hipv4-amdgpu9.42-amd-amdhsa--", "hipv4-amdgpu9.42-amd-amdhsa--"),
+            ("hipv4-amdgpu-amd-amdhsa--gfx90c", "hipv4-amdgpu-amd-amdhsa--gfx90c"),
             ("openmp-nvptx64-nvidia-cuda-sm_70", "openmp-nvptx64-nvidia-cuda-unknown-sm_70"),
             ("openmp-nvptx64-nvidia-cuda--sm_70", "openmp-nvptx64-nvidia-cuda-unknown-sm_70"),
             ("host-x86_64-unknown-linux-gnu", "host-x86_64-unknown-linux-gnu-"),
@@ -211,8 +288,21 @@ mod tests {
                 "\"gpu-amdgcn-amd-amdhsa--gfx906\": unknown offload kind (known: openmp, cuda, hip, sycl, host, hipv4)",
             ),
             (
-                "hip-amdgpu-amd-amdhsa--gfx906",
-                "\"hip-amdgpu-amd-amdhsa--gfx906\": unknown architecture in triple amdgpu-amd-amdhsa",
+                "hip-amdgpx-amd-amdhsa--gfx906",
+                "\"hip-amdgpx-amd-amdhsa--gfx906\": unknown architecture in triple amdgpx-amd-amdhsa",
+            ),
+            (
+                "hip-amdgpu9.5-amd-amdhsa--gfx950",
+                "\"hip-amdgpu9.5-amd-amdhsa--gfx950\": unknown subarchitecture in triple amdgpu9.5-amd-amdhsa; \
+                 write amdgcn and the processor",
+            ),
+            (
+                "hip-amdgpu9.0a-amd-amdhsa--gfx942:xnack+",
+                "\"hip-amdgpu9.0a-amd-amdhsa--gfx942:xnack+\": gfx942 is not a processor of amdgpu9.0a-amd-amdhsa",
+            ),
+            (
+                "hip-amdgpu7-amd-amdhsa--",
+                "\"hip-amdgpu7-amd-amdhsa--\": no code runs on all processors of amdgpu7-amd-amdhsa; add a processor",
             ),
             ("hip-amdgcn-amd-amdhsa--gfx9999", "\"hip-amdgcn-amd-amdhsa--gfx9999\": unknown processor \"gfx9999\""),
             (

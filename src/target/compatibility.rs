@@ -5,8 +5,10 @@
 //! Object Composition; AMDGPU usage guide, Generic Processor ABI. Every answer includes its reason, so that choices can
 //! be traced.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use super::subarch::legacy_triple;
 use super::target_id::{Feature, InvalidTargetId, TargetId, cut};
 use super::triple::Triple;
 use super::{BundleEntryId, OffloadKind};
@@ -89,7 +91,7 @@ pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, TargetMisma
     }
     let (image, requested) = (TargetId::parse(image_target_id)?, TargetId::parse(requested)?);
     let member = super::processors::Processor::named(requested.processor());
-    let is_generic = member.is_some_and(|member| member.generic == Some(image.processor()));
+    let is_generic = member.is_some_and(|member| member.generic() == Some(image.processor()));
     if image.processor() != requested.processor() && !is_generic {
         let (found, requested) = (image.processor().to_owned(), requested.processor().to_owned());
         return Err(TargetMismatch::Processor { found, requested });
@@ -144,10 +146,10 @@ impl BundleEntryId<'_> {
         let same_kind = if self.kind_name == requested.kind_name { Fit::Exact } else { Fit::Compatible };
         let processor = |id: Option<&str>| cut(id.unwrap_or_default()).0.to_owned();
         let mismatch = || TargetMismatch::Processor {
-            found: processor(self.target_id),
-            requested: processor(requested.target_id),
+            found: processor(self.stated_target_id()),
+            requested: processor(requested.stated_target_id()),
         };
-        let fit = match (self.target_id, requested.target_id) {
+        let fit = match (self.stated_target_id(), requested.stated_target_id()) {
             (None, None) => Fit::Exact,
             (Some(found), Some(requested)) => serves(found, requested)?,
             _ => return Err(mismatch()),
@@ -179,12 +181,12 @@ pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Opti
 /// Returns the first two IDs that exclude each other in a bundle, because one sets a feature that the other leaves
 /// open.
 pub fn conflicting_entries(ids: &[&str]) -> Option<(String, String)> {
-    let mut by_kind_and_triple: BTreeMap<(&str, &str), Vec<BundleEntryId>> = BTreeMap::new();
+    let mut by_kind_and_triple: BTreeMap<(&str, Cow<'_, str>), Vec<BundleEntryId>> = BTreeMap::new();
     for id in ids.iter().filter_map(|id| BundleEntryId::parse(id)) {
-        by_kind_and_triple.entry((id.kind_name, id.triple)).or_default().push(id);
+        by_kind_and_triple.entry((id.kind_name, legacy_triple(id.triple))).or_default().push(id);
     }
     by_kind_and_triple.into_values().find_map(|ids| {
-        let (one, other) = conflict(ids.iter().filter_map(|id| id.target_id))?;
+        let (one, other) = conflict(ids.iter().filter_map(BundleEntryId::stated_target_id))?;
         Some((ids[0].with_target_id(one), ids[0].with_target_id(other)))
     })
 }
@@ -248,6 +250,15 @@ mod tests {
             ("hip-amdgcn-amd-amdhsa--gfx9-generic", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("it is for gfx9-generic, not for gfx906")),
             ("hip-amdgcn-amd-amdhsa--", "hip-amdgcn-amd-amdhsa--gfx906", strict, Err("it is for any processor, not for gfx906")),
             ("hip-amdgcn-amd-amdhsa--gfx906:xnack+", "hip-amdgcn-amd-amdhsa--gfx906:xnack-", strict, Err("it requires xnack+, not xnack-")),
+            ("hip-amdgpu9.0a-amd-amdhsa--gfx90a", "hip-amdgcn-amd-amdhsa--gfx90a", strict, Ok(Fit::Exact)),
+            ("hip-amdgpu9.0a-amd-amdhsa--", "hip-amdgcn-amd-amdhsa--gfx90a", strict, Ok(Fit::Exact)),
+            ("hip-amdgpu-amd-amdhsa--gfx90a", "hip-amdgpu9.0a-amd-amdhsa--", strict, Ok(Fit::Exact)),
+            ("hip-amdgcn-amd-amdhsa--gfx90a", "hip-amdgpu9.0a-amd-amdhsa--gfx90a:xnack+", strict, Ok(Fit::Compatible)),
+            ("hip-amdgpu9.4-amd-amdhsa--", "hip-amdgcn-amd-amdhsa--gfx9-4-generic", strict, Ok(Fit::Exact)),
+            ("hip-amdgpu9.4-amd-amdhsa--gfx942", "hip-amdgpu9.42-amd-amdhsa--generic", strict, Ok(Fit::Exact)),
+            ("hip-amdgpu9.42-amd-amdhsa--", "hip-amdgpu9.50-amd-amdhsa--", strict, Err("its triple is amdgpu9.42-amd-amdhsa-, not amdgpu9.50-amd-amdhsa-")),
+            ("hip-amdgpu9.4-amd-amdhsa--", "hip-amdgpu9.42-amd-amdhsa--", strict, Err("it is for gfx9-4-generic, not for gfx942")),
+            ("hip-amdgpu9.0a-amd-amdpal--gfx90a", "hip-amdgcn-amd-amdhsa--gfx90a", strict, Err("its triple is amdgpu9.0a-amd-amdpal-unknown, not amdgcn-amd-amdhsa-")),
         ];
         for (found, requested, rules, expected) in cases {
             let [a, b] = [found, requested].map(|id| BundleEntryId::parse(id).unwrap());

@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::nvptx;
 use super::processors::Processor;
+use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
 use super::triple;
 
@@ -42,7 +43,7 @@ impl Platform {
             let mut parts = triple.split('-');
             let (architecture, vendor) = (parts.next()?, parts.next());
             Some(match architecture {
-                "amdgcn" => Platform::Amd,
+                _ if subarch::is_amdgpu(triple) => Platform::Amd,
                 // AMD's flavor of SPIR-V, which its runtime compiles.
                 "spirv64" if vendor == Some("amd") => Platform::Amd,
                 "nvptx64" | "nvptx" => Platform::Nvidia,
@@ -53,7 +54,8 @@ impl Platform {
         });
         stated.or_else(|| {
             let processor = super::amdgpu::processor(arch?);
-            let is_amd = processor == "amdgcnspirv" || Processor::named(processor).is_some();
+            let is_known = Processor::named(processor).is_some() || Subarch::processor_named(processor).is_some();
+            let is_amd = processor == "amdgcnspirv" || is_known;
             let nvidia = || nvptx::Arch::parse(processor).map(|_| Platform::Nvidia);
             if is_amd { Some(Platform::Amd) } else { nvidia() }
         })
@@ -205,6 +207,7 @@ mod tests {
             ("gfx942", "gfx942:sramecc+:xnack+ gfx942:sramecc+:xnack- gfx942:sramecc-:xnack+ gfx942:sramecc-:xnack-"),
             ("gfx1100", "gfx1100"),
             ("fiji", "gfx803"),
+            ("amdgpu11.00", "gfx1100"),
             ("sm_90", "sm_90"),
             ("x86_64", "x86_64"),
             ("x86_64-unknown-linux-gnu", "x86_64"),
@@ -243,6 +246,7 @@ mod tests {
     fn the_triple_determines_the_platform_before_the_arch() {
         let cases = [
             (Some("amdgcn-amd-amdhsa"), None, Some(Platform::Amd)),
+            (Some("amdgpu9.0a-amd-amdhsa"), None, Some(Platform::Amd)),
             (Some("spirv64-amd-amdhsa"), Some("amdgcnspirv"), Some(Platform::Amd)),
             (Some("spirv64-intel"), None, Some(Platform::SpirV)),
             (Some("spir64_gen-unknown-unknown"), None, Some(Platform::SpirV)),

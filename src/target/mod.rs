@@ -5,17 +5,20 @@ mod bundle_entry_id;
 pub mod compatibility;
 pub(crate) mod cuda_tool_note;
 pub(crate) mod device;
+mod id_style;
 mod kind;
 pub mod nvptx;
 pub(crate) mod processors;
 pub mod runs_on;
 #[cfg(test)]
 mod runs_on_tests;
+pub(crate) mod subarch;
 pub(crate) mod target_id;
 pub mod triple;
 
 pub use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
 pub use device::{Device, InvalidDevice, Platform};
+pub use id_style::{IdStyle, UnsupportedStyle};
 pub use kind::OffloadKind;
 pub use target_id::{InvalidTargetId, TargetId};
 pub use triple::{Triple, names_architecture};

@@ -1,8 +1,8 @@
-//! AMD's processors as a table: machine numbers, alternative names, the features that a target ID may set, generic
-//! families.
+//! AMD's processors as a table: machine numbers, alternative names, the features that a target ID may set, families.
 //!
 //! Sources: AMDGPU usage guide, sections Processors, Target IDs and Generic Processor ABI; machine numbers and features
-//! measured with clang 22.1.8, one kernel compiled for each processor and each `processor:feature+`.
+//! measured with clang 22.1.8, one kernel compiled for each processor and each `processor:feature+`. Families, and the
+//! processors that LLVM 22 does not know: LLVM 23, `llvm/TargetParser/Triple.h` and `AMDGPUTargetParser.def`.
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,7 +16,18 @@ pub struct Processor {
     /// Features that a target ID may set, in alphabetical order. (gfx1250 and gfx1251 have both, and neither can be
     /// set.)
     pub features: &'static [&'static str],
-    /// Generic processor whose code also runs on this one.
+    /// Family with further members; `None` for a processor without one and for a generic processor.
+    pub family: Option<&'static Family>,
+    /// True if LLVM knows it only since LLVM 23.
+    pub is_recent: bool,
+}
+
+/// Processors that a single subarchitecture of triples covers.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Number in triples: `amdgpu9.4` has `9.4`.
+    pub number: &'static str,
+    /// Processor whose code runs on all members.
     pub generic: Option<&'static str>,
 }
 
@@ -24,38 +35,65 @@ const NONE: &[&str] = &[];
 const XNACK: &[&str] = &["xnack"];
 const BOTH: &[&str] = &["sramecc", "xnack"];
 
-const GFX9: Option<&str> = Some("gfx9-generic");
-const GFX9_4: Option<&str> = Some("gfx9-4-generic");
-const GFX10_1: Option<&str> = Some("gfx10-1-generic");
-const GFX10_3: Option<&str> = Some("gfx10-3-generic");
-const GFX11: Option<&str> = Some("gfx11-generic");
-const GFX12: Option<&str> = Some("gfx12-generic");
+/// Every family. Of the members of the first three, no code runs on all.
+pub const FAMILIES: [Family; 12] = [
+    Family { number: "6", generic: None },
+    Family { number: "7", generic: None },
+    Family { number: "8", generic: None },
+    Family { number: "9", generic: Some("gfx9-generic") },
+    Family { number: "9.4", generic: Some("gfx9-4-generic") },
+    Family { number: "10.1", generic: Some("gfx10-1-generic") },
+    Family { number: "10.3", generic: Some("gfx10-3-generic") },
+    Family { number: "11", generic: Some("gfx11-generic") },
+    Family { number: "11.7", generic: Some("gfx11-7-generic") },
+    Family { number: "12", generic: Some("gfx12-generic") },
+    Family { number: "12.5", generic: Some("gfx12-5-generic") },
+    Family { number: "13", generic: Some("gfx13-generic") },
+];
+
+const GFX6: Option<&Family> = Some(&FAMILIES[0]);
+const GFX7: Option<&Family> = Some(&FAMILIES[1]);
+const GFX8: Option<&Family> = Some(&FAMILIES[2]);
+const GFX9: Option<&Family> = Some(&FAMILIES[3]);
+const GFX9_4: Option<&Family> = Some(&FAMILIES[4]);
+const GFX10_1: Option<&Family> = Some(&FAMILIES[5]);
+const GFX10_3: Option<&Family> = Some(&FAMILIES[6]);
+const GFX11: Option<&Family> = Some(&FAMILIES[7]);
+const GFX11_7: Option<&Family> = Some(&FAMILIES[8]);
+const GFX12: Option<&Family> = Some(&FAMILIES[9]);
+const GFX12_5: Option<&Family> = Some(&FAMILIES[10]);
+const GFX13: Option<&Family> = Some(&FAMILIES[11]);
 
 const fn row(
     name: &'static str,
     machine: u8,
     features: &'static [&'static str],
-    generic: Option<&'static str>,
+    family: Option<&'static Family>,
     alternatives: &'static [&'static str],
 ) -> Processor {
-    Processor { name, machine, alternatives, features, generic }
+    Processor { name, machine, alternatives, features, family, is_recent: false }
 }
 
-/// Every processor. `gfx940` and `gfx941` are former names that files in the field still carry.
-pub const PROCESSORS: [Processor; 55] = [
-    row("gfx600", 0x20, NONE, None, &["tahiti"]),
-    row("gfx601", 0x21, NONE, None, &["pitcairn", "verde"]),
-    row("gfx602", 0x3a, NONE, None, &["hainan", "oland"]),
-    row("gfx700", 0x22, NONE, None, &["kaveri"]),
-    row("gfx701", 0x23, NONE, None, &["hawaii"]),
-    row("gfx702", 0x24, NONE, None, &[]),
-    row("gfx703", 0x25, NONE, None, &["kabini", "mullins"]),
-    row("gfx704", 0x26, NONE, None, &["bonaire"]),
-    row("gfx705", 0x3b, NONE, None, &[]),
-    row("gfx801", 0x28, XNACK, None, &["carrizo"]),
-    row("gfx802", 0x29, NONE, None, &["iceland", "tonga"]),
-    row("gfx803", 0x2a, NONE, None, &["fiji", "polaris10", "polaris11"]),
-    row("gfx805", 0x3c, NONE, None, &["tongapro"]),
+/// Returns the row of a processor that LLVM knows since LLVM 23. None of them has features to set.
+const fn recent(name: &'static str, machine: u8, family: Option<&'static Family>) -> Processor {
+    Processor { is_recent: true, ..row(name, machine, NONE, family, &[]) }
+}
+
+/// Every processor. [`FORMER`] names are still in files in the field.
+pub const PROCESSORS: [Processor; 63] = [
+    row("gfx600", 0x20, NONE, GFX6, &["tahiti"]),
+    row("gfx601", 0x21, NONE, GFX6, &["pitcairn", "verde"]),
+    row("gfx602", 0x3a, NONE, GFX6, &["hainan", "oland"]),
+    row("gfx700", 0x22, NONE, GFX7, &["kaveri"]),
+    row("gfx701", 0x23, NONE, GFX7, &["hawaii"]),
+    row("gfx702", 0x24, NONE, GFX7, &[]),
+    row("gfx703", 0x25, NONE, GFX7, &["kabini", "mullins"]),
+    row("gfx704", 0x26, NONE, GFX7, &["bonaire"]),
+    row("gfx705", 0x3b, NONE, GFX7, &[]),
+    row("gfx801", 0x28, XNACK, GFX8, &["carrizo"]),
+    row("gfx802", 0x29, NONE, GFX8, &["iceland", "tonga"]),
+    row("gfx803", 0x2a, NONE, GFX8, &["fiji", "polaris10", "polaris11"]),
+    row("gfx805", 0x3c, NONE, GFX8, &["tongapro"]),
     row("gfx810", 0x2b, XNACK, None, &["stoney"]),
     row("gfx900", 0x2c, XNACK, GFX9, &[]),
     row("gfx902", 0x2d, XNACK, GFX9, &[]),
@@ -88,21 +126,32 @@ pub const PROCESSORS: [Processor; 55] = [
     row("gfx1151", 0x4a, NONE, GFX11, &[]),
     row("gfx1152", 0x55, NONE, GFX11, &[]),
     row("gfx1153", 0x58, NONE, GFX11, &[]),
+    recent("gfx1154", 0x57, GFX11),
+    recent("gfx1170", 0x5d, GFX11_7),
+    recent("gfx1171", 0x5e, GFX11_7),
+    recent("gfx1172", 0x5c, GFX11_7),
     row("gfx1200", 0x48, NONE, GFX12, &[]),
     row("gfx1201", 0x4e, NONE, GFX12, &[]),
-    row("gfx1250", 0x49, NONE, None, &[]),
-    row("gfx1251", 0x5a, NONE, None, &[]),
+    row("gfx1250", 0x49, NONE, GFX12_5, &[]),
+    row("gfx1251", 0x5a, NONE, GFX12_5, &[]),
+    recent("gfx1310", 0x50, GFX13),
     row("gfx9-generic", 0x51, XNACK, None, &[]),
     row("gfx9-4-generic", 0x5f, BOTH, None, &[]),
     row("gfx10-1-generic", 0x52, XNACK, None, &[]),
     row("gfx10-3-generic", 0x53, NONE, None, &[]),
     row("gfx11-generic", 0x54, NONE, None, &[]),
+    recent("gfx11-7-generic", 0x62, None),
     row("gfx12-generic", 0x59, NONE, None, &[]),
+    recent("gfx12-5-generic", 0x5b, None),
+    recent("gfx13-generic", 0x63, None),
 ];
 
 /// Names at the place of a processor that are neither in AMD's table nor follow NVIDIA's numbering: the pseudo
 /// processor of SPIR-V for AMD, code for any processor, and the two Intel processors that clang 22 accepts.
 pub const OTHERS: [&str; 4] = ["amdgcnspirv", "generic", "graniterapids", "bmg_g21"];
+
+/// Processors that LLVM has dropped. They have no subarchitecture.
+pub const FORMER: [&str; 2] = ["gfx940", "gfx941"];
 
 impl Processor {
     /// Returns the processor with this primary or alternative name.
@@ -112,13 +161,18 @@ impl Processor {
 
     /// Returns the members of a generic processor; empty for any other.
     pub fn members(generic: &str) -> Vec<&'static str> {
-        let members = PROCESSORS.iter().filter(|member| member.generic == Some(generic));
+        let members = PROCESSORS.iter().filter(|member| member.generic() == Some(generic));
         members.map(|member| member.name).collect()
     }
 
     /// Returns the processor with this machine number in its code objects.
     pub fn of_machine(machine: u8) -> Option<&'static Processor> {
         PROCESSORS.iter().find(|processor| processor.machine == machine)
+    }
+
+    /// Returns the generic processor whose code also runs on this one.
+    pub fn generic(&self) -> Option<&'static str> {
+        self.family?.generic
     }
 }
 
@@ -139,15 +193,60 @@ mod tests {
     }
 
     #[test]
-    fn every_generic_processor_has_members_and_a_row() {
+    fn every_generic_processor_has_a_family_with_members() {
         for processor in &PROCESSORS {
-            if let Some(generic) = processor.generic {
+            if let Some(generic) = processor.generic() {
                 assert!(Processor::named(generic).is_some(), "{generic}");
                 assert!(!processor.name.ends_with("generic"));
             }
             if processor.name.ends_with("generic") {
-                assert!(PROCESSORS.iter().any(|member| member.generic == Some(processor.name)), "{}", processor.name);
+                assert!(!Processor::members(processor.name).is_empty(), "{}", processor.name);
+                assert_eq!(processor.family, None, "{}", processor.name);
             }
         }
+    }
+
+    /// Families of LLVM 23: number, generic processor with its machine number, members with the last two digits of their
+    /// numbers. The machine numbers of the members are those that LLVM 22 does not know.
+    const LLVM_23: [(&str, &str, &str); 15] = [
+        ("6", "", "600 601 602"),
+        ("7", "", "700 701 702 703 704 705"),
+        ("8", "", "801 802 803 805"),
+        ("", "", "810"),
+        ("9", "gfx9-generic=51", "900 902 904 906 909 90c"),
+        ("", "", "908"),
+        ("", "", "90a"),
+        ("9.4", "gfx9-4-generic=5f", "942 950"),
+        ("10.1", "gfx10-1-generic=52", "1010 1011 1012 1013"),
+        ("10.3", "gfx10-3-generic=53", "1030 1031 1032 1033 1034 1035 1036"),
+        ("11", "gfx11-generic=54", "1100 1101 1102 1103 1150 1151 1152 1153 1154=57"),
+        ("11.7", "gfx11-7-generic=62", "1170=5d 1171=5e 1172=5c"),
+        ("12", "gfx12-generic=59", "1200 1201"),
+        ("12.5", "gfx12-5-generic=5b", "1250 1251"),
+        ("13", "gfx13-generic=63", "1310=50"),
+    ];
+
+    #[test]
+    fn the_table_has_exactly_the_processors_of_llvm_23_and_the_former_ones() {
+        let number = |text: &str| u8::from_str_radix(text, 16).unwrap();
+        let mut expected: Vec<&str> = FORMER.to_vec();
+        for (family, generic, members) in LLVM_23 {
+            for member in members.split(' ') {
+                let (digits, machine) = member.split_once('=').map_or((member, None), |(name, it)| (name, Some(it)));
+                let processor = Processor::named(&format!("gfx{digits}")).unwrap_or_else(|| panic!("gfx{digits}"));
+                assert_eq!(processor.family.map_or("", |family| family.number), family, "gfx{digits}");
+                assert_eq!(processor.is_recent, machine.is_some(), "gfx{digits}");
+                assert!(machine.is_none_or(|machine| number(machine) == processor.machine), "gfx{digits}");
+                expected.push(processor.name);
+            }
+            let generic = generic.split_once('=').map(|(name, machine)| (name, number(machine)));
+            let found = FAMILIES.iter().find(|it| it.number == family).and_then(|it| it.generic);
+            assert_eq!(found.and_then(Processor::named).map(|it| (it.name, it.machine)), generic, "{family}");
+            expected.extend(found);
+        }
+        let mut known: Vec<&str> = PROCESSORS.iter().map(|processor| processor.name).collect();
+        known.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(known, expected);
     }
 }

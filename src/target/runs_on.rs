@@ -10,7 +10,7 @@
 use super::compatibility::{self, Fit};
 use super::device::{Device, Platform};
 use super::nvptx::{self, CapabilityMismatch};
-use super::triple;
+use super::{subarch, triple};
 
 /// Form of code, as far as drivers distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,7 +181,8 @@ impl Code<'_> {
         if self.form == CodeForm::SpirV {
             return Ok(LoadMethod::FromSpirV);
         }
-        let fit = compatibility::serves(self.arch.ok_or(Incompatibility::Unspecified)?, target_id)?;
+        let arch = subarch::stated_arch(self.triple.unwrap_or_default(), self.arch);
+        let fit = compatibility::serves(arch.ok_or(Incompatibility::Unspecified)?, target_id)?;
         Ok(self.loaded(match fit {
             // Code that leaves features open ranks equally: it is built for this processor, and HIP accepts either.
             Fit::Exact | Fit::Compatible => LoadMethod::Exact,

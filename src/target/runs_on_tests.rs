@@ -169,14 +169,18 @@ fn features_that_a_code_object_sets_must_match() {
 
 #[test]
 fn a_generic_code_object_runs_on_the_members_of_its_processor_only() {
-    // Members according to the AMDGPU usage guide, with 909, which its own table includes.
+    // Members according to the AMDGPU usage guide, with 909, which its own table includes; the recent
+    // ones, `AMDGPUTargetParser.def` of LLVM 23.
     let families = [
         ("gfx9-generic", "900 902 904 906 909 90c"),
         ("gfx9-4-generic", "940 941 942 950"),
         ("gfx10-1-generic", "1010 1011 1012 1013"),
         ("gfx10-3-generic", "1030 1031 1032 1033 1034 1035 1036"),
-        ("gfx11-generic", "1100 1101 1102 1103 1150 1151 1152 1153"),
+        ("gfx11-generic", "1100 1101 1102 1103 1150 1151 1152 1153 1154"),
+        ("gfx11-7-generic", "1170 1171 1172"),
         ("gfx12-generic", "1200 1201"),
+        ("gfx12-5-generic", "1250 1251"),
+        ("gfx13-generic", "1310"),
     ];
     for (generic, members) in families {
         for processor in PROCESSORS.iter().filter(|processor| !processor.name.ends_with("-generic")) {

@@ -9,6 +9,7 @@ use std::fmt;
 
 use super::nvptx;
 use super::processors::{OTHERS, PROCESSORS, Processor};
+use super::subarch::Subarch;
 use crate::spelling::edit_distance;
 
 /// A target ID in its canonical form. Processors without features, including NVIDIA's, are IDs that set none.
@@ -75,7 +76,7 @@ impl<'text> TargetId<'text> {
     /// Parses an ID in any form.
     pub fn parse(text: &'text str) -> Result<Self, InvalidTargetId> {
         let (written, features) = cut(text);
-        let amd = Processor::named(written);
+        let amd = Processor::named(written).or_else(|| Subarch::processor_named(written));
         if amd.is_none() && nvptx::Arch::parse(written).is_none() && !OTHERS.contains(&written) {
             let (processor, closest) = (written.to_owned(), closest(written));
             return Err(InvalidTargetId::UnknownProcessor { processor, closest });
@@ -163,6 +164,8 @@ mod tests {
             ("carrizo:xnack+", "gfx801:xnack+"),
             ("gfx9-4-generic:xnack+", "gfx9-4-generic:xnack+"),
             ("gfx940", "gfx940"),
+            ("amdgpu9.50:xnack+", "gfx950:xnack+"),
+            ("amdgpu9.4", "gfx9-4-generic"),
             ("sm_90a", "sm_90a"),
             ("sm_100f", "sm_100f"),
             ("amdgcnspirv", "amdgcnspirv"),
@@ -181,6 +184,8 @@ mod tests {
             ("gfx90", "unknown processor \"gfx90\""),
             ("GFX906", "unknown processor \"GFX906\""),
             ("sm_", "unknown processor \"sm_\""),
+            ("amdgpu9.5", "unknown processor \"amdgpu9.5\""),
+            ("amdgpu7", "unknown processor \"amdgpu7\""),
             ("gfx906:xnack", "feature \"xnack\" must end in + or -"),
             ("gfx906:", "feature \"\" must end in + or -"),
             ("gfx906:bogus+", "gfx906 does not support feature \"bogus\" (supported: sramecc, xnack)"),

@@ -11,7 +11,7 @@ use crate::format::offload_binary::{
 };
 use crate::format::{self, DeviceImage, WrapInput};
 use crate::rewrite::openmp_notes;
-use crate::target::{OffloadKind, amdgpu, nvptx};
+use crate::target::{OffloadKind, TargetId, nvptx};
 
 /// Result of preparing an image.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
@@ -222,6 +222,9 @@ impl TargetOverride {
 fn is_same_processor(a: &str, b: &str) -> bool {
     match (nvptx::Arch::parse(a), nvptx::Arch::parse(b)) {
         (Some(a), Some(b)) => a.number == b.number,
-        _ => amdgpu::processor(a) == amdgpu::processor(b),
+        _ => match (TargetId::parse(a), TargetId::parse(b)) {
+            (Ok(a), Ok(b)) => a.processor() == b.processor(),
+            _ => a == b,
+        },
     }
 }

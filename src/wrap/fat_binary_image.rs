@@ -11,7 +11,7 @@ use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
 use crate::format::{self, DeviceImage, ImageKind, RegisteringRuntime, bundle, cuda_fatbin};
-use crate::target::{OffloadKind, nvptx, triple};
+use crate::target::{OffloadKind, TargetId, nvptx, subarch, triple};
 
 /// Result of building a fat binary.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
@@ -69,7 +69,8 @@ fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str
     let own = DeviceImage::identify(view);
     format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
     let found = source.target.triple.as_deref().or(own.triple.as_deref());
-    if found != Some(triple) || own.triple.as_deref().is_some_and(|own| own != triple) {
+    let is_other = |found: &str| subarch::legacy_triple(found) != triple;
+    if found.is_none_or(is_other) || own.triple.as_deref().is_some_and(is_other) {
         let found = describe(own.image_kind, found);
         let remedy = match kind {
             OffloadKind::Cuda => "CUDA takes cubins and PTX, or one CUDA fat binary",
@@ -78,9 +79,15 @@ fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str
         return Err(ImageError::NotADeviceImage { path: path.to_owned(), found, remedy });
     }
     source.target.check_against(&own, path)?;
-    let arch = source.target.arch.clone().or(own.arch);
+    let stated = source.target.arch.as_deref();
+    let arch = subarch::image_arch(found.unwrap_or_default(), stated, own.arch.as_deref()).map(canonical);
     let arch = arch.ok_or_else(|| ImageError::UnknownArch { path: path.to_owned() })?;
     Ok(GpuImage { path, bytes: view.data(), image_kind: own.image_kind, arch })
+}
+
+/// Returns the canonical form of an arch, as far as it has one.
+fn canonical(arch: &str) -> String {
+    TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string())
 }
 
 fn describe(kind: ImageKind, triple: Option<&str>) -> String {

@@ -35,6 +35,7 @@ mod scan;
 mod schema;
 mod select;
 mod shells;
+mod spellings;
 mod terminal;
 mod verify;
 mod wrap;

@@ -29,7 +29,7 @@ const BUNDLES: [&str; 13] = [
 ];
 
 /// Other calls, which fail in some of the releases or in all of them.
-const LINES: [&str; 28] = [
+const LINES: [&str; 29] = [
     "--help",
     "-type=bc",
     "-type=bc -h",
@@ -41,6 +41,7 @@ const LINES: [&str; 28] = [
     "-type=bc -input=../text -output=x -targets=foo-bar-a-b-c-d-e",
     "-type=bc -input=../text -output=x -targets=hip--amdgcn-amd-amdhsa--gfx906",
     "-type=bc -input=../text -output=x -targets=host-foo-unknown-linux",
+    "-type=bc -input=../text -output=x -targets=hip-amdgpu9.0a-amd-amdhsa--gfx90a",
     "-type=bc -input=../text -output=x -targets=cuda-nvptx64-nvidia-cuda-sm_70",
     "-type=bc -input=../text -input=../text -output=x -targets=host-x86_64-unknown-linux,host-x86_64-unknown-linux",
     "-type=bc -input=../text -input=../text -output=x -targets=host-x86_64-unknown-linux,host-aarch64-unknown-linux",

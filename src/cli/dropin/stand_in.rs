@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Tool;
-use crate::llvm::{NEWEST, Release};
+use crate::llvm::{NEWEST, RELEASES, Release};
 
 /// Environment variable with a release.
 const VARIABLE: &str = "FATBIN_LLVM";
@@ -40,6 +40,18 @@ impl StandIn {
             (None, None) => of_links(program)?,
         };
         Ok(StandIn { release: specified.unwrap_or_else(|| default_release(tool)), is_specified: specified.is_some() })
+    }
+}
+
+impl StandIn {
+    /// Returns the release for a call that needs a property: where nothing specifies the release, the first one with the
+    /// property, if it is later.
+    pub fn release_with(&self, has_property: impl Fn(&Release) -> bool) -> Release {
+        if self.is_specified || has_property(&self.release) {
+            return self.release;
+        }
+        let later = RELEASES.into_iter().skip_while(|release| release.name != self.release.name);
+        later.into_iter().find(has_property).unwrap_or(self.release)
     }
 }
 
@@ -119,6 +131,16 @@ mod tests {
         fs::write(path("links").join(RELEASE_FILE), "x").unwrap();
         let message = of_links(path("links/clang-offload-bundler").as_os_str()).unwrap_err();
         assert!(message.contains("fatbin-llvm: unknown release of LLVM \"x\" (known: llvm10, "), "{message}");
+    }
+
+    #[test]
+    fn an_unspecified_release_is_the_first_one_that_a_call_needs() {
+        let newest = StandIn { release: NEWEST, is_specified: false };
+        assert_eq!(newest.release_with(|release| release.reads_subarchs).name, "llvm23");
+        assert_eq!(newest.release_with(|release| release.bundler.has_hipi).name, NEWEST.name);
+        assert_eq!(newest.release_with(|_| false).name, NEWEST.name);
+        let specified = StandIn { is_specified: true, ..newest };
+        assert_eq!(specified.release_with(|release| release.reads_subarchs).name, NEWEST.name);
     }
 
     #[test]

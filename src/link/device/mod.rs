@@ -178,6 +178,6 @@ fn stated(arch: &str) -> Option<&str> {
 }
 
 fn of_target<'a>(arguments: &'a [TargetArgument], triple: &'a str) -> impl Iterator<Item = &'a OsString> {
-    let applies = move |it: &&TargetArgument| it.triple.as_deref().is_none_or(|of| of == triple);
+    let applies = move |it: &&TargetArgument| it.triple.as_deref().is_none_or(|of| triple::are_compatible(of, triple));
     arguments.iter().filter(applies).map(|it| &it.value)
 }

@@ -15,7 +15,7 @@ use crate::format::bundle::{self, BundleForm, FileType, HOST_CONTENT, MAGIC, sec
 use crate::format::ccob;
 use crate::io::{Access, Input, Output, Sink};
 use crate::rewrite::{self, NewSection};
-use crate::target::{BundleEntryId, OffloadKind, compatibility};
+use crate::target::{BundleEntryId, IdStyle, OffloadKind, compatibility};
 
 /// Options for writing a bundle.
 #[derive(Debug, Clone)]
@@ -56,8 +56,9 @@ pub struct BundleSummary {
 /// Rejects IDs that exclude each other in a bundle: two equal ones, two hosts, and target IDs of one processor of which
 /// one sets a feature that the other leaves open.
 pub fn check_composition(ids: &[String]) -> Result<()> {
+    let targets: Vec<String> = ids.iter().map(|id| target(id)).collect();
     for (index, id) in ids.iter().enumerate() {
-        if ids[..index].contains(id) {
+        if targets[..index].contains(&targets[index]) {
             return Err(BundleError::DuplicateTarget { id: id.clone() });
         }
     }
@@ -69,6 +70,12 @@ pub fn check_composition(ids: &[String]) -> Result<()> {
         Some((one, other)) => Err(BundleError::ConflictingTargets { one, other }),
         None => Ok(()),
     }
+}
+
+/// Returns the target of an ID in the spelling that all of its spellings have in common.
+fn target(id: &str) -> String {
+    let target = BundleEntryId::parse(id).and_then(|id| IdStyle::Legacy.id(&id).ok());
+    target.unwrap_or_else(|| id.to_owned())
 }
 
 fn is_host(id: &str) -> bool {

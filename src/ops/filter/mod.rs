@@ -15,7 +15,7 @@ use crate::format::{ContainerType, ImageKind};
 use crate::inspect::Kernel;
 use crate::inventory::Image;
 use crate::pattern;
-use crate::target::{OffloadKind, TargetId, compatibility, nvptx};
+use crate::target::{OffloadKind, TargetId, compatibility, nvptx, subarch, triple};
 
 pub use crate::pattern::PatternError;
 pub use apply::{FilterResult, FoundImage, apply, by_file};
@@ -114,6 +114,13 @@ fn same_arch(a: &str, b: &str) -> bool {
     }
 }
 
+/// Returns whether a triple is the one of a filter. A filter with a subarchitecture accepts both spellings of the target, and
+/// a filter without one all code for AMD's GPUs.
+fn same_triple(own: &str, arch: Option<&str>, filter: &str) -> bool {
+    let with_processor = arch.filter(|_| subarch::is_amdgpu(own)).and_then(|it| subarch::triple_of_processor(own, it));
+    own == filter || triple::are_compatible(with_processor.as_deref().unwrap_or(own), filter)
+}
+
 fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
     match (nvptx::Arch::parse(image), nvptx::Arch::parse(requested)) {
         (Some(image), Some(device)) => image.runs_on(device, is_ptx),
@@ -130,7 +137,9 @@ impl Predicate {
         let image = candidate.image;
         match self {
             Predicate::Kind(kind) => image.kind == Some(*kind),
-            Predicate::Triple(triple) => image.triple.as_ref() == Some(triple),
+            Predicate::Triple(triple) => {
+                image.triple.as_ref().is_some_and(|own| same_triple(own, image.arch.as_deref(), triple))
+            }
             Predicate::Arch(arch) => image.arch.as_ref().is_some_and(|own| same_arch(own, arch)),
             Predicate::CompatibleWith(arch) => {
                 let is_ptx = image.image_kind == ImageKind::Ptx;
@@ -212,4 +221,30 @@ pub fn target(image: &Image) -> String {
     let known = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
     let known: Vec<&str> = known.into_iter().flatten().collect();
     if known.is_empty() { "an image without a target".to_owned() } else { known.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_triple_is_met_by_both_spellings_of_the_target() {
+        let (legacy, subarch) = ("amdgcn-amd-amdhsa", "amdgpu9.42-amd-amdhsa");
+        let cases = [
+            (legacy, Some("gfx942"), legacy, true),
+            (legacy, Some("gfx942:xnack+"), subarch, true),
+            (legacy, Some("gfx90a"), subarch, false),
+            (legacy, Some("gfx942"), "amdgpu9.4-amd-amdhsa", true),
+            (subarch, Some("gfx942"), legacy, true),
+            (subarch, None, subarch, true),
+            (subarch, None, "amdgpu9.50-amd-amdhsa", false),
+            (subarch, None, "amdgcn-amd-amdpal", false),
+            ("x86_64-unknown-linux-gnu", None, "amd64-unknown-linux-gnu", false),
+        ];
+        for (own, arch, filter, is_met) in cases {
+            let image = Image { triple: Some(own.into()), arch: arch.map(str::to_owned), ..Image::default() };
+            let candidate = FilterCandidate { image: &image, containers: Vec::new(), kernels: None };
+            assert_eq!(Predicate::Triple(filter.into()).is_met_by(&candidate), is_met, "{own} {arch:?} for {filter}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
 use crate::report::text::printable;
 use crate::survey::{AnalyzedFile, KernelMatrix, MatrixCell, MatrixColumn};
+use crate::target::subarch;
 
 /// A numeric property of kernels.
 #[derive(Serialize)]
@@ -201,7 +202,7 @@ fn vendor(image: &inventory::Image) -> &'static str {
     match image.image_kind {
         ImageKind::Ptx | ImageKind::Nvvm => "nvidia",
         _ if begins("nvptx") => "nvidia",
-        _ if begins("amdgcn") => "amd",
+        _ if subarch::is_amdgpu(triple) => "amd",
         ImageKind::SpirV => "spirv",
         _ if begins("spir") => "spirv",
         _ => "other",

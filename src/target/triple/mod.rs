@@ -8,6 +8,7 @@ mod normalize;
 
 use object::elf;
 
+use super::subarch;
 pub use normalize::{Triple, names_architecture};
 
 /// Triple of AMD GPUs with the HSA runtime.
@@ -28,9 +29,17 @@ const TRIPLES: [(elf::Machine, bool, &str); 9] = [
     (elf::EM_LOONGARCH, true, "loongarch64-unknown-linux-gnu"),
 ];
 
-/// Returns the architecture at the start of a triple, by the first of its names; `None` for an unknown one.
+/// Returns the architecture at the start of a triple, by the first of its names; `None` for an unknown one. That of AMD's
+/// GPUs is `amdgcn`, with or without a subarchitecture.
 pub fn architecture(triple: &str) -> Option<&str> {
     names::architecture(triple.split('-').next()?)
+}
+
+/// Returns whether two triples are equal, or are compatible triples of AMD's GPUs: those of one target in two spellings, or
+/// one without a subarchitecture or for a family.
+pub fn are_compatible(one: &str, other: &str) -> bool {
+    let are_amdgpu = || subarch::is_amdgpu(one) && subarch::is_amdgpu(other);
+    one == other || are_amdgpu() && Triple::normalize(one).is_compatible_with(&Triple::normalize(other))
 }
 
 /// Returns the triple of a 64-bit ELF file for this machine and byte order.

@@ -3,6 +3,8 @@
 //! Each table was derived from the behavior of clang-offload-bundler 22.1.8, which sorts the parts of a triple by kind:
 //! it moves a known word to its place and leaves an unknown word where it is.
 
+use crate::target::subarch::{self, AMDGCN};
+
 /// Architectures with several names; the first is the canonical one. Triples match only if their architectures are the
 /// same, by whatever name.
 const SYNONYMS: [&[&str]; 18] = [
@@ -28,9 +30,9 @@ const SYNONYMS: [&[&str]; 18] = [
 
 /// Architectures with one name.
 #[rustfmt::skip]
-const ARCHITECTURES: [&str; 54] = [
+const ARCHITECTURES: [&str; 53] = [
     "powerpcspe", "aarch64_be", "aarch64_lfi", "arm64e", "arm64ec", "arm", "armeb", "thumb", "thumbeb", "xscale", "xscaleeb",
-    "arc", "avr", "m68k", "msp430", "mipsisa64r6el", "mips64r6el", "mipsn32r6el", "r600", "amdgcn", "riscv32", "riscv64",
+    "arc", "avr", "m68k", "msp430", "mipsisa64r6el", "mips64r6el", "mipsn32r6el", "r600", "riscv32", "riscv64",
     "riscv32be", "riscv64be", "hexagon", "sparc", "sparcel", "tce", "tcele", "xcore", "nvptx", "nvptx64", "amdil",
     "amdil64", "hsail", "hsail64", "spir", "spir64", "spirv", "spirv32", "spirv64", "lanai", "renderscript32",
     "renderscript64", "shave", "ve", "wasm32", "wasm64", "csky", "loongarch32", "loongarch64", "dxil", "xtensa", "bpfeb",
@@ -42,6 +44,9 @@ const FAMILIES: [&str; 9] =
 
 /// Returns the canonical name of an architecture; `None` for any other word.
 pub fn architecture(word: &str) -> Option<&str> {
+    if subarch::is_amdgpu(word) {
+        return Some(AMDGCN);
+    }
     if let Some(names) = SYNONYMS.iter().find(|names| names.contains(&word)) {
         return Some(names[0]);
     }

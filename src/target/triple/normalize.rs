@@ -8,6 +8,7 @@
 use std::fmt;
 
 use super::names;
+use crate::target::subarch::Subarch;
 
 const UNKNOWN: &str = "unknown";
 
@@ -63,9 +64,11 @@ impl Triple {
     }
 
     /// Returns whether code for one triple is code for the other: both have the same architecture, vendor, system and
-    /// environment, by whatever name and of whatever version.
+    /// environment, by whatever name and of whatever version. Subarchitectures of AMD's GPUs must be compatible.
     pub fn is_compatible_with(&self, other: &Triple) -> bool {
-        self.meaning() == other.meaning()
+        let [own, others] = [self, other].map(|triple| Subarch::of(&triple.parts[0]));
+        let subarchs_fit = own.zip(others).is_none_or(|(own, other)| own.is_compatible_with(other));
+        subarchs_fit && self.meaning() == other.meaning()
     }
 
     fn meaning(&self) -> Meaning<'_> {
@@ -189,6 +192,9 @@ mod tests {
             ("amdgcn-amd-amdhsa", "amdgcn-amd-amdhsa-"),
             ("amdgcn-amd-amdhsa-unknown", "amdgcn-amd-amdhsa-"),
             ("amdgcn--amdhsa-", "amdgcn-unknown-amdhsa-"),
+            ("amdgpu9.0a-amd-amdhsa", "amdgpu9.0a-amd-amdhsa-"),
+            ("amdgpu9.4--amdpal", "amdgpu9.4-unknown-amdpal-unknown"),
+            ("amdgpu-amdhsa", "amdgpu-unknown-amdhsa-"),
             ("amdgcn-amd-amdpal-", "amdgcn-amd-amdpal-unknown"),
             ("nvptx64-nvidia-cuda-", "nvptx64-nvidia-cuda-unknown"),
             ("spirv64---", "spirv64-unknown-unknown-unknown"),
@@ -203,7 +209,19 @@ mod tests {
 
     #[test]
     fn all_names_of_an_architecture_are_known() {
-        for known in ["x86_64", "amd64", "ppc64le", "armv7a", "spirv64v1.6", "nvptx64", "wasm32"] {
+        for known in [
+            "amdgcn",
+            "amdgpu",
+            "amdgpu9.0a",
+            "amdgpu9.99",
+            "x86_64",
+            "amd64",
+            "ppc64le",
+            "armv7a",
+            "spirv64v1.6",
+            "nvptx64",
+            "wasm32",
+        ] {
             assert!(names_architecture(&format!("{known}-unknown-linux-gnu")), "{known}");
         }
         for unknown in ["x86", "loongarch", "x86_64foo", "riscv", "", "linux"] {
@@ -220,6 +238,11 @@ mod tests {
             ("aarch64-unknown-linux-android", "arm64-unknown-linux-android29", true),
             ("x86_64-pc-windows-msvc", "x86_64-pc-win32-", true),
             ("x86_64-unknown-linux-foo", "x86_64-unknown-linux-", true),
+            ("amdgcn-amd-amdhsa", "amdgpu9.0a-amd-amdhsa", true),
+            ("amdgpu-amd-amdhsa", "amdgpu9.0a-amd-amdhsa", true),
+            ("amdgpu9.4-amd-amdhsa", "amdgpu9.42-amd-amdhsa", true),
+            ("amdgpu9.42-amd-amdhsa", "amdgpu9.50-amd-amdhsa", false),
+            ("amdgpu9.42-amd-amdhsa", "amdgpu9.42-amd-amdpal", false),
             ("x86_64-pc-linux-gnu", "x86_64-unknown-linux-gnu", false),
             ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl", false),
             ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-", false),

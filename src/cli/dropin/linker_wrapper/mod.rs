@@ -31,7 +31,7 @@ use crate::link::{
     DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, Product, ProgramPaths, Spelling, link,
 };
 use crate::parallel::processors;
-use crate::target::OffloadKind;
+use crate::target::{IdStyle, OffloadKind};
 use commands::Commands;
 use options::Options;
 
@@ -100,6 +100,9 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
         product,
         host,
         release: stand_in.release,
+        // The tool writes no other spelling: HIP's runtime finds no other.
+        id_style: IdStyle::Legacy,
+        accepts_subarchs: stand_in.release_with(|release| release.reads_subarchs).reads_subarchs,
         requested: options.should_extract.clone(),
         device: DeviceArguments {
             linker: options.device_linker.clone(),

@@ -8,6 +8,8 @@
 //! | either all outputs are written completely or none | the tool leaves the outputs that it wrote before it failed, and a build uses them |
 //! | a processor that is unknown to the tool (`fiji`, `gfx940`, `sm_100f`), or that is in the place of the environment, is kept with a warning | the tool silently drops it, and the code cannot be found again |
 //! | if nothing specifies the release, triples of three parts and AMD's targets without environment are accepted | compilers and scripts before LLVM 21 call the tool by the same name |
+//! | an entry for `amdgpu9.0a-amd-amdhsa` is found by `amdgcn-amd-amdhsa` and its processor | both are the same target; the tools of LLVM up to 22 do not know the former |
+//! | if nothing specifies the release, triples with `amdgpu` are accepted | compilers since LLVM 23 call the tool by the same name |
 //! | two targets with the same stored ID are duplicates | the tool stores both under that ID, and finds one |
 //! | a feature that one target of a processor sets and another leaves unspecified is a conflict in any order | the tool misses it if the target with more features comes first |
 //! | an ID with a space, `/` or `\` is an invalid target | IDs become parts of file names |

@@ -12,10 +12,11 @@
 
 use super::Result;
 use crate::cli::dropin::stand_in::StandIn;
+use crate::llvm::Release;
 use crate::llvm::bundler::IdForm;
-use crate::target::processors::Processor;
+use crate::target::processors::{FORMER, Processor};
 use crate::target::target_id::{TargetId, cut};
-use crate::target::{BundleEntryId, OffloadKind, Triple, compatibility, names_architecture};
+use crate::target::{BundleEntryId, IdStyle, OffloadKind, Triple, compatibility, names_architecture, subarch};
 
 const FORMAT: &str = "Targets need to follow the format '<offload kind>-<target triple>', where '<target triple>' follows \
                       the format '<kind>-<arch>-<vendor>-<os>-<env>[-<target id>[:target features]]'.";
@@ -72,18 +73,21 @@ fn check_conflicts(names: &[SplitName]) -> Result<()> {
 
 const DUPLICATE: &str = "Duplicate targets are not allowed";
 
+/// Returns the target of an ID in its canonical form, whichever spelling the triple has.
 fn canonical(id: &str) -> Option<String> {
-    BundleEntryId::parse(id).map(|id| id.canonical())
+    IdStyle::Legacy.id(&BundleEntryId::parse(id)?).ok()
 }
 
 /// Parses a name in the form of the release. If nothing specifies the release, a name that it refuses or loses may have the
 /// form that earlier releases accept.
 fn read_one<'text>(name: &'text str, stand_in: &StandIn) -> Result<(SplitName<'text>, Target)> {
-    let own = in_form(stand_in.release.bundler.ids, name, stand_in.release.name);
+    let is_subarch = name.split('-').nth(1).is_some_and(subarch::is_spelled_amdgpu);
+    let release = &stand_in.release_with(|release| !is_subarch || release.reads_subarchs);
+    let own = in_form(release.bundler.ids, name, release);
     if stand_in.is_specified || own.as_ref().is_ok_and(|(_, target)| target.lost.is_none()) {
         return own;
     }
-    match (own, in_form(IdForm::Completed, name, stand_in.release.name)) {
+    match (own, in_form(IdForm::Completed, name, release)) {
         (Ok((_, own)), Ok((split, other))) if other.tool_id.is_none() => {
             Ok((split, Target { tool_id: own.tool_id, ..other }))
         }
@@ -92,13 +96,13 @@ fn read_one<'text>(name: &'text str, stand_in: &StandIn) -> Result<(SplitName<'t
     }
 }
 
-fn in_form<'text>(form: IdForm, name: &'text str, release: &str) -> Result<(SplitName<'text>, Target)> {
+fn in_form<'text>(form: IdForm, name: &'text str, release: &Release) -> Result<(SplitName<'text>, Target)> {
     let split = match form {
-        IdForm::AsWritten | IdForm::Completed => SplitName::before_processor(name, form),
-        IdForm::FourParts => SplitName::of_four_parts(name)?,
+        IdForm::AsWritten | IdForm::Completed => SplitName::before_processor(name, form, release),
+        IdForm::FourParts => SplitName::of_four_parts(name, release)?,
     };
-    split.check(name)?;
-    let target = split.target(name, release)?;
+    split.check(name, release)?;
+    let target = split.target(name, release.name)?;
     Ok((split, target))
 }
 
@@ -113,10 +117,10 @@ struct SplitName<'text> {
 
 impl<'text> SplitName<'text> {
     /// Splits a name before its last part, if that is a processor.
-    fn before_processor(name: &'text str, form: IdForm) -> Self {
+    fn before_processor(name: &'text str, form: IdForm, release: &Release) -> Self {
         let before_features = name.split(':').next().unwrap_or_default();
         let (before, last) = before_features.rsplit_once('-').unwrap_or((before_features, ""));
-        let is_target_id = last.is_empty() || last == GENERIC || is_known_to_the_tool(last);
+        let is_target_id = last.is_empty() || last == GENERIC || is_known_to_the_tool(last, release);
         let (rest, target_id) =
             if is_target_id { (before, &name[before_features.len() - last.len()..]) } else { (before_features, "") };
         let (kind, triple) = rest.split_once('-').unwrap_or((rest, ""));
@@ -130,7 +134,7 @@ impl<'text> SplitName<'text> {
         SplitName { kind, triple, target_id, stored }
     }
 
-    fn of_four_parts(name: &'text str) -> Result<Self> {
+    fn of_four_parts(name: &'text str, release: &Release) -> Result<Self> {
         let mut parts = name.splitn(2 + TRIPLE_PARTS, '-');
         let kind = parts.next().unwrap_or_default();
         let triple: Vec<&str> = parts.by_ref().take(TRIPLE_PARTS).collect();
@@ -138,14 +142,15 @@ impl<'text> SplitName<'text> {
             return Err(FORMAT.to_owned());
         }
         let (triple, target_id) = (triple.join("-"), parts.next().unwrap_or_default());
-        let kept = if is_known_to_the_tool(target_id) { target_id } else { "" };
+        let kept = if is_known_to_the_tool(target_id, release) { target_id } else { "" };
         let stored = format!("{kind}-{}-{kept}", Triple::normalize(&triple));
         Ok(SplitName { kind, triple, target_id, stored })
     }
 
-    fn check(&self, name: &str) -> Result<()> {
+    fn check(&self, name: &str, release: &Release) -> Result<()> {
         let mut message = format!("invalid target '{name}'");
-        let (kind, triple) = (KINDS.contains(&self.kind), names_architecture(&self.triple));
+        let is_spelling_known = release.reads_subarchs || !subarch::is_spelled_amdgpu(&self.triple);
+        let (kind, triple) = (KINDS.contains(&self.kind), names_architecture(&self.triple) && is_spelling_known);
         if !kind {
             message += &format!(", unknown offloading kind '{}'", self.kind);
         }
@@ -186,18 +191,18 @@ fn completed(triple: &str) -> String {
 }
 
 /// Returns whether the processor of a target ID is known to the tool. Of the processors known here, it does not know
-/// NVIDIA's family names, AMD's alternative names, and two that AMD has dropped.
-fn is_known_to_the_tool(target_id: &str) -> bool {
+/// NVIDIA's family names, AMD's alternative names, two that AMD has dropped, and until LLVM 22 the recent ones.
+fn is_known_to_the_tool(target_id: &str, release: &Release) -> bool {
     let (written, _) = cut(target_id);
     let is_family = written.starts_with("sm_") && written.ends_with('f');
-    let is_other_name = Processor::named(written).is_some_and(|processor| processor.name != written);
-    TargetId::parse(written).is_ok() && !is_family && !is_other_name && !["gfx940", "gfx941"].contains(&written)
+    let is_primary_name = TargetId::parse(written).is_ok_and(|id| id.processor() == written);
+    let is_too_recent = Processor::named(written).is_some_and(|it| it.is_recent && !release.reads_subarchs);
+    is_primary_name && !is_family && !FORMER.contains(&written) && !is_too_recent
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llvm::Release;
 
     fn stand_in(release: u32) -> StandIn {
         StandIn { release: Release::numbered(release), is_specified: true }
@@ -215,6 +220,28 @@ mod tests {
     fn stored(name: &str) -> (String, bool) {
         let target = read_as(&stand_in(22), name).unwrap().remove(0);
         (target.id, target.lost.is_some())
+    }
+
+    #[test]
+    fn subarchitectures_are_known_since_llvm_23() {
+        // Stored by clang-offload-bundler of the main branch; refused by those of LLVM 14 to 22.
+        for id in ["hip-amdgpu9.4-amd-amdhsa--gfx9-4-generic:xnack+", "hip-amdgpu9.0a-amd-amdhsa--"] {
+            for stand_in in [stand_in(23), stand_in(24), unspecified()] {
+                let target = read_as(&stand_in, id).unwrap().remove(0);
+                assert_eq!((target.id.as_str(), target.tool_id), (id, None), "{}", stand_in.release.name);
+            }
+        }
+        let recent = read_as(&stand_in(23), "hip-amdgcn-amd-amdhsa--gfx1170").unwrap().remove(0);
+        assert_eq!((recent.id.as_str(), recent.lost), ("hip-amdgcn-amd-amdhsa--gfx1170", None));
+        for release in [14, 19, 22] {
+            let message = read_as(&stand_in(release), "hip-amdgpu9.0a-amd-amdhsa--gfx90a").unwrap_err();
+            let expected = "invalid target 'hip-amdgpu9.0a-amd-amdhsa--gfx90a', unknown target triple \
+                            'amdgpu9.0a-amd-amdhsa-'";
+            assert_eq!(message, expected, "{release}");
+        }
+        let both = "hip-amdgpu9.0a-amd-amdhsa--gfx90a hip-amdgcn-amd-amdhsa--gfx90a";
+        assert_eq!(read_as(&stand_in(23), both).unwrap_err(), DUPLICATE);
+        assert!(stored("hip-amdgcn-amd-amdhsa--gfx1170").1, "LLVM 22 does not know it");
     }
 
     #[test]

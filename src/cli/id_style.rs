@@ -1,0 +1,20 @@
+//! `--id-style`, and the warning about IDs that no runtime finds.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::problems::print_warning;
+use crate::target::{BundleEntryId, IdStyle, OffloadKind};
+
+/// Returns the parser of `--id-style`.
+pub fn id_style() -> impl TypedValueParser<Value = IdStyle> {
+    PossibleValuesParser::new(IdStyle::ALL.map(IdStyle::name))
+        .map(|name| IdStyle::from_name(&name).expect("one of the names"))
+}
+
+/// Prints a warning if HIP's runtime does not find a new entry with this ID.
+pub fn warn_of_hidden_id(id: &str) {
+    let is_hidden = |id: BundleEntryId<'_>| id.kind == OffloadKind::Hip && !id.is_found_by_hip();
+    if BundleEntryId::parse(id).is_some_and(is_hidden) {
+        print_warning(&format!("{id}: no HIP runtime finds this entry; use --id-style {}", IdStyle::Legacy.name()));
+    }
+}

@@ -10,7 +10,7 @@ use crate::codec::Codec;
 use crate::escape::is_escaped;
 use crate::inspect::DebugLevel;
 use crate::survey::AnalyzedFile;
-use crate::target::natural_order;
+use crate::target::{BundleEntryId, OffloadKind, natural_order};
 
 /// Size limits are a tenth above the current sizes, because a limit that must be raised with every commit is soon ignored.
 const HEADROOM_DIVISOR: u64 = 10;
@@ -97,6 +97,11 @@ fn images(facts: &[FileFacts<'_>]) -> String {
     let codecs = || images.iter().map(|image| image.codec);
     if codecs().all(|codec| codec.is_some_and(|codec| codec != Codec::Opaque)) {
         text += "compressed = true\n";
+    }
+    let hip = images.iter().filter(|image| image.image.kind == Some(OffloadKind::Hip));
+    let mut ids = hip.filter_map(|image| image.image.id.as_deref().and_then(BundleEntryId::parse)).peekable();
+    if ids.peek().is_some() && ids.all(|id| id.is_found_by_hip()) {
+        text += "# HIP runtimes find the code.\nfindable-by = [\"rocm-7.2\"]\n";
     }
     if text.is_empty() { text } else { format!("\n[images]\n{text}") }
 }

@@ -7,10 +7,14 @@
 //!
 //! Offload binaries in LLVM: version 1 since LLVM 14, version 2 on the main branch after 22 (#169425). No release reads
 //! version 3, which is still changing.
+//!
+//! Bundle entry IDs: HIP's runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa` only
+//! (llvm-project #214841, #217640).
 
 use std::fmt;
 
 use crate::format::ContainerType;
+use crate::target::BundleEntryId;
 
 /// A release of a product that reads containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +98,20 @@ impl Reader {
         numbers.all(|number| number.is_some()).then_some(Reader { product, release: (major, minor) })
     }
 
+    /// Returns whether it is a release with a HIP runtime.
+    pub fn has_hip_runtime(self) -> bool {
+        self.product == Product::Rocm
+    }
+
+    /// Returns whether its HIP runtime finds the entry with an ID.
+    pub fn finds(self, id: &BundleEntryId<'_>) -> Support {
+        match (self.has_hip_runtime(), id.is_found_by_hip()) {
+            (false, _) => Support::NotApplicable,
+            (true, true) => Support::Yes,
+            (true, false) => Support::No(None),
+        }
+    }
+
     /// Returns whether it reads containers of a type and version.
     pub fn reads(self, container: ContainerType, version: Option<u32>) -> Support {
         let mut rows = support_for(container).iter().filter(|row| row.product == self.product).peekable();
@@ -132,6 +150,14 @@ mod tests {
         assert_eq!(reads("llvm-18", 2), first("llvm-19"));
         let cuda = Reader::parse("rocm-7").unwrap().reads(ContainerType::CudaFatbin, Some(1));
         assert_eq!(cuda, Support::NotApplicable);
+    }
+
+    #[test]
+    fn hip_runtimes_find_entries_by_one_triple() {
+        let finds = |reader: &str, id| Reader::parse(reader).unwrap().finds(&BundleEntryId::parse(id).unwrap());
+        assert_eq!(finds("rocm-7.2", "hipv4-amdgcn-amd-amdhsa--gfx90a"), Support::Yes);
+        assert_eq!(finds("rocm-7.2", "hipv4-amdgpu9.0a-amd-amdhsa--gfx90a"), Support::No(None));
+        assert_eq!(finds("llvm-23", "hipv4-amdgpu9.0a-amd-amdhsa--gfx90a"), Support::NotApplicable);
     }
 
     #[test]

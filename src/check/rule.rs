@@ -48,6 +48,7 @@ rules! {
     BuildPaths => "build-paths", "Images contain no paths of the build machine.";
     Compression => "compression", "Images are stored compressed or uncompressed, as required.";
     ReadableBy => "readable-by", "The required releases can read all containers.";
+    FindableBy => "findable-by", "The HIP runtimes of the required releases find all bundle entries by their IDs.";
     Wrappers => "wrappers", "Every CUDA and HIP container is registered exactly once.";
     DuplicateImages => "duplicate-images", "No image is stored twice in a file.";
 }

@@ -83,6 +83,9 @@ pub enum PolicyCause {
     /// A release of a product that is not known.
     #[error("invalid release {0:?}, expected for example \"rocm-6.2\" or \"llvm-19\"")]
     InvalidRelease(String),
+    /// A release without a HIP runtime.
+    #[error("invalid release {0:?}, expected one with a HIP runtime, for example \"rocm-7.2\"")]
+    NoHipRuntime(String),
     /// A word for the architectures of kernels other than `all`.
     #[error("invalid archs {0:?}, expected \"all\" or a list of architectures")]
     InvalidKernelArchs(String),

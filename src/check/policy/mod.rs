@@ -87,6 +87,8 @@ pub struct Requirements {
     pub compressed: Option<bool>,
     /// Releases that must be able to read the containers.
     pub readable_by: Option<Vec<Reader>>,
+    /// Releases whose HIP runtimes must find the bundle entries.
+    pub findable_by: Option<Vec<Reader>>,
     /// Images are inspected, and must not be damaged.
     pub intact: Option<bool>,
     /// Every CUDA and HIP container must be registered exactly once.
@@ -217,6 +219,7 @@ impl Requirements {
             build_paths: self.build_paths.or(other.build_paths),
             compressed: self.compressed.or(other.compressed),
             readable_by: self.readable_by.or(other.readable_by),
+            findable_by: self.findable_by.or(other.findable_by),
             intact: self.intact.or(other.intact),
             registered: self.registered.or(other.registered),
             duplicates: self.duplicates.or(other.duplicates),

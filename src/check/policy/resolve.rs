@@ -76,6 +76,7 @@ impl Resolver<'_> {
         let archs = self.archs(&archs)?;
         archs.check().map_err(|it| self.contradiction(it))?;
         let readers = images.readable_by.map(|names| names.iter().map(|name| self.reader(name)).collect());
+        let runtimes = images.findable_by.map(|names| names.iter().map(|name| self.runtime(name)).collect());
         let kernels = kernels.map(|kernels| kernels.iter().map(|it| self.kernels(it)).collect());
         let debug = |level| match level {
             syntax::DebugKeyword::None => DebugLevel::None,
@@ -97,6 +98,7 @@ impl Resolver<'_> {
             build_paths: images.build_paths,
             compressed: images.compressed,
             readable_by: readers.transpose()?,
+            findable_by: runtimes.transpose()?,
             intact: images.intact,
             registered: images.registered,
             duplicates: images.duplicates,
@@ -193,6 +195,12 @@ impl Resolver<'_> {
     fn reader(&self, text: &Text) -> Result<Reader> {
         let invalid = || self.error(text.span(), PolicyCause::InvalidRelease(text.get_ref().clone()));
         Reader::parse(text.get_ref()).ok_or_else(invalid)
+    }
+
+    /// Resolves a release with a HIP runtime.
+    fn runtime(&self, text: &Text) -> Result<Reader> {
+        let invalid = || self.error(text.span(), PolicyCause::NoHipRuntime(text.get_ref().clone()));
+        Reader::parse(text.get_ref()).filter(|reader| reader.has_hip_runtime()).ok_or_else(invalid)
     }
 
     fn kernels(&self, written: &Spanned<syntax::Kernels>) -> Result<KernelRequirement> {

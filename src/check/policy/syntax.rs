@@ -86,6 +86,7 @@ pub struct Images {
     pub build_paths: Option<bool>,
     pub compressed: Option<bool>,
     pub readable_by: Option<Vec<Text>>,
+    pub findable_by: Option<Vec<Text>>,
     pub intact: Option<bool>,
     pub registered: Option<bool>,
     pub duplicates: Option<bool>,

@@ -10,6 +10,10 @@ use crate::codec::Codec;
 use crate::error::Cause;
 use crate::inspect::{DebugLevel, Inspection};
 use crate::inventory::{Container, Node};
+use crate::target::{BundleEntryId, OffloadKind};
+
+/// Remedy for bundle entries that no runtime finds.
+const REMEDY: &str = "bundle the code again with --id-style legacy";
 
 /// Message for images with an unsupported codec.
 const UNKNOWN_CODEC: &str = "compressed with an unknown codec";
@@ -159,6 +163,20 @@ pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings:
                 Some(first) => violated(message).detail(format!("{first} is the first release that can")),
                 None => violated(message).detail("no known release can"),
             });
+        }
+    }
+}
+
+/// Checks that the HIP runtimes of the required releases find all bundle entries.
+pub fn findable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
+    for image in facts.images.iter().filter(|image| image.image.kind == Some(OffloadKind::Hip)) {
+        let Some(id) = image.image.id.as_deref().and_then(BundleEntryId::parse) else { continue };
+        for reader in requirements.findable_by.iter().flatten() {
+            if let Support::No(_) = reader.finds(&id) {
+                let id = image.image.id.as_deref().unwrap_or_default();
+                let message = format!("the HIP runtime of {reader} does not find {id}");
+                findings.add(violated(message).image(image).detail(REMEDY));
+            }
         }
     }
 }

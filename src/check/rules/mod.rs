@@ -74,6 +74,7 @@ impl Rule {
             Rule::BuildPaths => with_code(|it| it.build_paths == Some(false), images::build_paths),
             Rule::Compression => with_code(|it| it.compressed.is_some(), images::compression),
             Rule::ReadableBy => with_code(|it| it.readable_by.is_some(), images::readable_by),
+            Rule::FindableBy => with_code(|it| it.findable_by.is_some(), images::findable_by),
             Rule::Wrappers => with_code(|it| it.registered == Some(true), wrappers::registered),
             Rule::DuplicateImages => with_code(|it| it.duplicates == Some(false), images::duplicates),
         }

@@ -75,6 +75,11 @@ pub const CASES: &[Case] = &[
     ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v2.hipfb plain.hipfb", 0, &[]),
     ("images.readable-by = ['rocm-6.1']", "v2.hipfb", 1, &["readable-by: ROCm 6.1 cannot read ccob version 2 at 0x0; ROCm 6.2 is the first release that can"]),
     ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v3.hipfb", 1, &["ROCm 6.2 cannot read ccob version 3", "LLVM 19 cannot read ccob version 3"]),
+    // The IDs of bundle entries, and the runtimes that find them.
+    ("images.findable-by = ['rocm-7.2']", "plain.hipfb v3.hipfb both.o", 0, &[]),
+    ("images.findable-by = ['rocm-7.2']", "amdgpu.hipfb", 1, &["findable-by: image 0 (gfx90a) at ", "the HIP runtime of ROCm 7.2 does not find hipv4-amdgpu9.0a-amd-amdhsa--gfx90a; bundle the code again with --id-style legacy"]),
+    ("warn = ['findable-by']\nimages.findable-by = ['rocm-6']\narchs.require = ['gfx90a']", "amdgpu.hipfb", 0, &["warning: findable-by"]),
+    ("archs.only = ['amdgpu9.0a', 'sm_90']", "both.o amdgpu.hipfb", 0, &[]),
     // Intact, registered, and not duplicated.
     ("images.intact = true", "both.o v3.hipfb", 0, &[]),
     ("images.intact = true", "cut", 1, &["cut: valid-images: image 0 (gfx90a) at "]),

@@ -30,6 +30,8 @@ impl Sandbox {
             let arguments = format!("--compress --format-version {version} {host} {ids} -o v{version}.hipfb");
             sandbox.fatbin(&format!("bundle --type o {arguments}")).ok();
         }
+        let subarch = "--id-style subarch --align 4096 --target hipv4-amdgcn-amd-amdhsa--gfx90a=amd";
+        assert_eq!(sandbox.fatbin(&format!("bundle --type o {host} {subarch} -o amdgpu.hipfb")).status, 0);
         let two = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd --target hipv4-amdgcn-amd-amdhsa--gfx942=amd";
         sandbox.fatbin(&format!("bundle --type o --compress {two} -o two.hipfb")).ok();
         sandbox.fatbin("pack -o twice amd amd").ok();

@@ -42,7 +42,7 @@ pub enum InvalidPolicyTarget {
 
 /// Returns the first components of the triples of code that OpenMP runs on the host, and of SPIR-V.
 fn triples() -> impl Iterator<Item = &'static str> {
-    Host::ALL.into_iter().map(Host::name).chain(["spirv32", "spirv64"])
+    Host::machines().into_iter().chain(["spirv32", "spirv64"])
 }
 
 /// Numbers of NVIDIA's architectures, up to CUDA 13.5: those that its compilers accept or used to accept.

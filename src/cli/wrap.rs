@@ -112,7 +112,7 @@ enum Emit {
 }
 
 fn host_help() -> String {
-    let hosts = Host::ALL.map(Host::name).join(", ");
+    let hosts = Host::machines().join(", ");
     format!("Machine that the object is for, by default the one fatbin was built for (available: {hosts}, under Linux)")
 }
 

@@ -1,4 +1,4 @@
-//! Description of a machine for the emitter: a table of numbers and one function that generates code.
+//! Description of a machine for the emitters: a table of numbers and one function that generates code.
 
 use object::Endianness;
 use object::elf;
@@ -6,27 +6,34 @@ use object::elf;
 use super::assembler::CompiledFunction;
 use super::code::Function;
 
-/// Description of a host machine. Each machine has a file with its value.
+/// Description of a machine. Each machine has a file with its value.
 #[derive(Debug)]
 pub struct Architecture {
-    /// `e_machine`.
-    pub machine: elf::Machine,
-    /// `e_flags`.
-    pub flags: elf::FileFlags,
     /// Byte order of data.
     pub endianness: Endianness,
     /// Alignment of a function in bytes.
     pub function_alignment: u64,
     /// Filler between two functions: an instruction that traps.
     pub fill: &'static [u8],
+    /// Frame on entry to a function.
+    pub call_frame: CallFrame,
+    /// Properties of its ELF objects, which every machine has.
+    pub elf: ElfMachine,
+}
+
+/// Properties of a machine's ELF objects.
+#[derive(Debug)]
+pub struct ElfMachine {
+    /// `e_machine`.
+    pub machine: elf::Machine,
+    /// `e_flags`.
+    pub flags: elf::FileFlags,
     /// The relocation that stores a 64-bit address.
     pub absolute: elf::RelocationType,
     /// The relocation that stores a 32-bit distance from itself, for `.eh_frame`.
     pub relative: elf::RelocationType,
     /// The section type of `.eh_frame`.
     pub eh_frame_type: elf::SectionType,
-    /// Frame on entry to a function.
-    pub call_frame: CallFrame,
     /// Hardening that the code supports: the type and bits of a property in `.note.gnu.property`. A linker keeps a property
     /// for the program only if every object has it.
     pub hardening: Option<(elf::GnuPropertyType, u32)>,
@@ -36,7 +43,7 @@ pub struct Architecture {
     pub function_other: u8,
     /// Name of the mapping symbol that the ABI requires before code, so that readers can distinguish it from data.
     pub code_symbol: Option<&'static str>,
-    /// Compiles a function.
+    /// Compiles a function for Linux.
     pub compile: fn(&Function) -> CompiledFunction,
 }
 

@@ -1,19 +1,38 @@
-//! The table of hosts: every machine that host objects can be written for.
+//! The table of hosts: every machine and system that host objects can be written for.
 //!
-//! A new host is a row in [`hosts!`] and a file in `machines`. Triples, `--host`, `--match`, the help text and the lists of
-//! the tests follow from the row, or do not compile until they list the host.
+//! A new host is a row in [`hosts!`]; a new machine also a file in `machines`. Triples, `--host`, `--match`, the help text and the
+//! lists of the tests follow from the row, or do not compile until they list the host.
 
 use object::Endianness;
 
 use super::architecture::Architecture;
 use super::error::HostError;
 use super::machines::{AARCH64, LOONGARCH64, POWERPC64LE, RISCV64, S390X, X86_64};
+use super::systems::{LINUX, System};
 use crate::target::triple;
+
+/// Emitter of a host's objects, with the description of the machine that it needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Emitter {
+    /// Emits ELF.
+    Elf(&'static Architecture),
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HostRow {
+    /// Emitter of its objects.
+    pub emitter: Emitter,
+    /// Operating system and C library.
+    pub system: &'static System,
+    /// Triple, as LLVM normalizes it.
+    pub triple: &'static str,
+}
 
 /// Declares [`Host`] and everything that lists its variants.
 macro_rules! hosts {
-    ($($(#[$doc:meta])+ $host:ident => $architecture:ident,)+) => {
-        /// A machine that host objects can be written for.
+    ($($(#[$doc:meta])+ $host:ident => $row:expr,)+) => {
+        /// A machine and a system that host objects can be written for.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Host {
             $($(#[$doc])+ $host,)+
@@ -23,17 +42,10 @@ macro_rules! hosts {
             /// Every host, the most common first.
             pub const ALL: [Host; [$(Host::$host),+].len()] = [$(Host::$host),+];
 
-            /// Returns the machine's numbers and its code generator.
-            pub(super) fn architecture(self) -> &'static Architecture {
+            /// Returns the row of the table.
+            pub(super) fn row(self) -> HostRow {
                 match self {
-                    $(Host::$host => &$architecture,)+
-                }
-            }
-
-            /// Returns the triple of the host under Linux with the GNU C library, as LLVM normalizes it.
-            pub fn triple(self) -> &'static str {
-                match self {
-                    $(Host::$host => const { linux_triple(&$architecture) },)+
+                    $(Host::$host => const { $row },)+
                 }
             }
         }
@@ -42,51 +54,51 @@ macro_rules! hosts {
 
 hosts! {
     /// x86-64.
-    X86_64 => X86_64,
+    X86_64 => linux(&X86_64),
     /// 64-bit Arm, little-endian.
-    Aarch64 => AARCH64,
+    Aarch64 => linux(&AARCH64),
     /// 64-bit RISC-V.
-    Riscv64 => RISCV64,
+    Riscv64 => linux(&RISCV64),
     /// 64-bit Power, little-endian.
-    Powerpc64le => POWERPC64LE,
+    Powerpc64le => linux(&POWERPC64LE),
     /// IBM Z.
-    S390x => S390X,
+    S390x => linux(&S390X),
     /// 64-bit LoongArch.
-    Loongarch64 => LOONGARCH64,
+    Loongarch64 => linux(&LOONGARCH64),
 }
 
-/// Returns the triple of a machine; fails to compile where `target::triple` has none.
-const fn linux_triple(architecture: &Architecture) -> &'static str {
+/// Returns the row of a machine under Linux with the GNU C library; fails to compile where `target::triple` has no triple for it.
+const fn linux(architecture: &'static Architecture) -> HostRow {
     let is_little_endian = matches!(architecture.endianness, Endianness::Little);
-    triple::of_machine(architecture.machine, is_little_endian).expect("a row in target::triple")
+    let triple = triple::of_machine(architecture.elf.machine, is_little_endian).expect("a row in target::triple");
+    HostRow { emitter: Emitter::Elf(architecture), system: &LINUX, triple }
 }
-
-/// Operating system and environment that may follow the machine and a vendor. Other environments change the ABI (`gnux32`,
-/// `gnu_ilp32`, `gnusf`) or the C library so much (`android`) that nothing here was tried on them.
-const SYSTEMS: [&[&str]; 3] = [&["linux"], &["linux", "gnu"], &["linux", "musl"]];
 
 impl Host {
     /// Parses a triple like `aarch64-unknown-linux-gnu`; the vendor may be any or missing, and the machine may have any of
     /// the names that LLVM knows for it.
     pub fn from_triple(triple: &str) -> Result<Host, HostError> {
         let parts: Vec<&str> = triple.split('-').collect();
-        let is_system = |rest: Option<&[&str]>| rest.is_some_and(|rest| SYSTEMS.contains(&rest));
         let machine = triple::architecture(triple);
-        let host = Host::ALL.into_iter().find(|host| Some(host.name()) == machine);
-        match host {
-            Some(host) if is_system(parts.get(1..)) || is_system(parts.get(2..)) => Ok(host),
-            _ => Err(HostError::UnsupportedTriple { triple: triple.to_owned(), available: Host::supported() }),
-        }
+        let is_host = |host: &Host| {
+            let is_system = |rest: Option<&[&str]>| rest.is_some_and(|rest| host.row().system.has_spelling(rest));
+            Some(host.name()) == machine && (is_system(parts.get(1..)) || is_system(parts.get(2..)))
+        };
+        Host::ALL
+            .into_iter()
+            .find(is_host)
+            .ok_or_else(|| HostError::UnsupportedTriple { triple: triple.to_owned(), available: Host::supported() })
     }
 
-    /// Returns the machine that this program was built for, or an error if it is not a supported host.
+    /// Returns the machine and system that this program was built for, or an error if they are not a supported host.
     pub fn native() -> Result<Host, HostError> {
         let endianness = if cfg!(target_endian = "little") { Endianness::Little } else { Endianness::Big };
         let native = Host::ALL.into_iter().find(|host| {
             // Rust has one name for both byte orders of Power.
             let name = host.name();
             let name = name.strip_suffix("le").unwrap_or(name);
-            name == std::env::consts::ARCH && host.architecture().endianness == endianness
+            let row = host.row();
+            row.system.is_native && name == std::env::consts::ARCH && row.emitter.endianness() == endianness
         });
         native.ok_or_else(|| HostError::UnsupportedNative {
             machine: std::env::consts::ARCH,
@@ -94,17 +106,50 @@ impl Host {
         })
     }
 
-    /// Returns the name of the machine, with which its triples begin.
-    pub fn name(self) -> &'static str {
-        let triple = self.triple();
-        triple.split_once('-').map_or(triple, |(name, _)| name)
+    /// Returns the triple of the host, as LLVM normalizes it.
+    pub fn triple(self) -> &'static str {
+        self.row().triple
     }
 
-    /// Returns the supported triples for messages: machines, then operating systems with environments.
+    /// Returns the name of the machine, with which triples begin.
+    pub fn name(self) -> &'static str {
+        let triple = self.triple();
+        triple::architecture(triple).unwrap_or(triple)
+    }
+
+    /// Returns the names of all machines.
+    pub fn machines() -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for name in Host::ALL.map(Host::name) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Returns the supported triples for messages: for each group of systems, the machines, then the systems.
     pub fn supported() -> String {
-        let names = Host::ALL.map(Host::name);
-        let systems = SYSTEMS.map(|system| system.join("-"));
-        format!("{} with {}", names.join(", "), systems.join(", "))
+        let mut groups: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
+        for host in Host::ALL {
+            let systems = host.row().system.names();
+            match groups.iter_mut().find(|(_, of_group)| *of_group == systems) {
+                Some((machines, _)) => machines.push(host.name()),
+                None => groups.push((vec![host.name()], systems)),
+            }
+        }
+        let groups =
+            groups.iter().map(|(machines, systems)| format!("{} with {}", machines.join(", "), systems.join(", ")));
+        groups.collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Emitter {
+    /// Returns the byte order of data.
+    fn endianness(self) -> Endianness {
+        match self {
+            Emitter::Elf(architecture) => architecture.endianness,
+        }
     }
 }
 

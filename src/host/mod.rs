@@ -1,9 +1,10 @@
-//! Host objects: a plan of plain data, and its emission as an ELF relocatable.
+//! Host objects: a plan of plain data, and its emission as a relocatable.
 //!
 //! A plan describes the contents of an object: sections with pointers in them, symbols, functions that call other functions
-//! with addresses. It is independent of machines. A [`Host`]'s `Architecture` turns the functions into code, relocations and unwind
-//! information, and names the relocation numbers; [`emit`] writes the file. So the registration of
-//! images (`wrap`) and the machines (here) meet in data, and their combinations cost a sum and not a product.
+//! with addresses. It is independent of machines. A [`Host`] is a machine and a system. The machine's `Architecture` turns the
+//! functions into code, relocations and unwind information; the writer of the system's object format writes the file. So the
+//! registration of images (`wrap`), the machines and the formats (here) meet in data, and their combinations cost a sum and
+//! not a product.
 
 mod architecture;
 mod assembler;
@@ -14,14 +15,25 @@ mod elf;
 mod error;
 mod hosts;
 mod ir;
+mod layout;
 mod machines;
 mod plan;
 mod symbol;
+mod systems;
 
 pub use code::{Call, Comparison, Function, LoadedField, Local, Part, Step, Value, Width};
-pub use elf::emit;
 pub use error::HostError;
 pub use hosts::Host;
 pub use ir::{emit_bitcode, write_text};
 pub use plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 pub use symbol::{Definition, SectionId, Symbol, SymbolAddress, SymbolId};
+
+use crate::io::Sink;
+use hosts::Emitter;
+
+/// Writes the object that `plan` describes for `host` into `sink`.
+pub fn emit(plan: &ObjectPlan, host: Host, sink: &mut Sink) -> Result<(), HostError> {
+    match host.row().emitter {
+        Emitter::Elf(architecture) => elf::emit(plan, architecture, sink),
+    }
+}

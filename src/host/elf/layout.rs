@@ -6,19 +6,16 @@
 
 use object::{Endianness, elf};
 
-use crate::content::Content;
 use crate::format::offload_binary;
 use crate::host::architecture::Architecture;
-use crate::host::assembler::{CodeRelocation, CodeTarget, CompiledFunction};
+use crate::host::assembler::{CodeRelocation, CodeTarget};
 use crate::host::eh_frame;
+use crate::host::layout::{Code, EncodedFields, SectionContent, TEXT};
 use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
-use crate::host::symbol::{Definition, SectionId, SymbolAddress, SymbolId};
+use crate::host::symbol::{Definition, SectionId, SymbolId};
 
 /// `R_<machine>_NONE`, the same number on every machine.
 const R_NONE: elf::RelocationType = elf::RelocationType(0);
-
-/// Section of the functions. A linker places it beside other code that runs once.
-const TEXT: &str = ".text.startup";
 
 /// An ELF section without its offset in the file.
 pub struct ElfSection<'plan> {
@@ -26,15 +23,8 @@ pub struct ElfSection<'plan> {
     pub kind: elf::SectionType,
     pub flags: elf::SectionFlags,
     pub alignment: u64,
-    content: SectionContent<'plan>,
+    pub content: SectionContent<'plan>,
     pub relocations: Vec<Relocation>,
-}
-
-enum SectionContent<'plan> {
-    Plan(&'plan Content<'plan>),
-    Own(Content<'static>),
-    /// This number of zero bytes, none of them in the file.
-    Zero(u64),
 }
 
 /// A relocation whose target is a section or a symbol of the file.
@@ -62,26 +52,16 @@ pub enum RelocationTarget {
 pub struct ObjectLayout<'plan> {
     plan: &'plan ObjectPlan<'plan>,
     architecture: &'plan Architecture,
-    /// Offset of each function in the text section, and its size.
-    functions: Vec<(u64, u64)>,
+    code: &'plan Code,
 }
 
 impl<'plan> ObjectLayout<'plan> {
     /// Index of the text section; the plan's own sections follow.
     pub const TEXT: usize = 0;
 
-    /// Lays out the text section.
-    pub fn new(plan: &'plan ObjectPlan<'plan>, architecture: &'plan Architecture, code: &[CompiledFunction]) -> Self {
-        let mut end: u64 = 0;
-        let functions = code
-            .iter()
-            .map(|code| {
-                let start = end.next_multiple_of(architecture.function_alignment);
-                end = start + code.bytes.len() as u64;
-                (start, code.bytes.len() as u64)
-            })
-            .collect();
-        ObjectLayout { plan, architecture, functions }
+    /// Creates the layout of a plan and its compiled functions.
+    pub fn new(plan: &'plan ObjectPlan<'plan>, architecture: &'plan Architecture, code: &'plan Code) -> Self {
+        ObjectLayout { plan, architecture, code }
     }
 
     /// Returns section, offset and size of a symbol that the object defines.
@@ -90,7 +70,7 @@ impl<'plan> ObjectLayout<'plan> {
             Definition::Undefined | Definition::UndefinedWeak | Definition::UndefinedHidden => None,
             Definition::Data { section, offset, size } => Some((Self::place_of(section), offset, size)),
             Definition::Function(index) => {
-                let (offset, size) = self.functions[index];
+                let (offset, size) = self.code.place(index);
                 Some((Self::TEXT, offset, size))
             }
         }
@@ -140,7 +120,7 @@ impl<'plan> ObjectLayout<'plan> {
             }
             _ => section.name.clone(),
         };
-        if let (true, Some(large)) = (section.large, self.architecture.large_section) {
+        if let (true, Some(large)) = (section.large, self.architecture.elf.large_section) {
             // GNU ld recognizes the name, the other linkers the flag.
             name = format!(".lrodata{name}");
             flags |= large;
@@ -160,35 +140,16 @@ impl<'plan> ObjectLayout<'plan> {
 
     /// The bytes of a sequence of fields, and a relocation for each address among them.
     fn fields(&self, fields: &[Field]) -> (SectionContent<'plan>, Vec<Relocation>) {
-        let mut bytes = Vec::new();
-        let mut relocations = Vec::new();
-        for field in fields {
-            match *field {
-                Field::U8(value) => bytes.push(value),
-                Field::U16(value) => bytes.extend(self.ordered(value.to_le_bytes())),
-                Field::U32(value) => bytes.extend(self.ordered(value.to_le_bytes())),
-                Field::U64(value) => bytes.extend(self.ordered(value.to_le_bytes())),
-                Field::Pointer(SymbolAddress { symbol, offset }) => {
-                    let at = bytes.len() as u64;
-                    relocations.push(self.relocation(at, self.architecture.absolute, symbol, offset as i64));
-                    bytes.extend([0; 8]);
-                }
-            }
-        }
+        let EncodedFields { bytes, pointers } = EncodedFields::new(fields, self.architecture.endianness);
+        let absolute = self.architecture.elf.absolute;
+        let relocations =
+            pointers.into_iter().map(|(at, to)| self.relocation(at, absolute, to.symbol, to.offset as i64)).collect();
         (SectionContent::own(bytes), relocations)
     }
 
-    /// The little-endian bytes of a number in the order of the machine.
-    fn ordered<const N: usize>(&self, mut bytes: [u8; N]) -> [u8; N] {
-        if self.architecture.endianness == Endianness::Big {
-            bytes.reverse();
-        }
-        bytes
-    }
-
     /// Returns all sections in order, without the tables that describe them.
-    pub fn sections(&self, code: &[CompiledFunction]) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
-        let mut sections = vec![self.text(code)];
+    pub fn sections(&self) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
+        let mut sections = vec![self.text()];
         sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
         // This section declares that the code needs no executable stack; without it linkers make the program's executable.
         let none = elf::SectionFlags(0);
@@ -200,8 +161,8 @@ impl<'plan> ObjectLayout<'plan> {
             SectionContent::own(vec![]),
             vec![],
         ));
-        sections.extend(self.architecture.hardening.map(|(kind, bits)| self.property_note(kind, bits)));
-        sections.push(self.eh_frame(code)?);
+        sections.extend(self.architecture.elf.hardening.map(|(kind, bits)| self.property_note(kind, bits)));
+        sections.push(self.eh_frame()?);
         Ok(sections)
     }
 
@@ -217,29 +178,25 @@ impl<'plan> ObjectLayout<'plan> {
         ElfSection::new(".note.gnu.property", elf::SHT_NOTE, elf::SHF_ALLOC, 8, content, relocations)
     }
 
-    fn text(&self, code: &[CompiledFunction]) -> ElfSection<'plan> {
-        let mut bytes = Vec::new();
+    fn text(&self) -> ElfSection<'plan> {
         let mut relocations = Vec::new();
-        for (code, &(start, _)) in code.iter().zip(&self.functions) {
-            let gap = start as usize - bytes.len();
-            bytes.extend(self.architecture.fill.iter().cycle().take(gap));
-            bytes.extend(&code.bytes);
-            relocations.extend(code.relocations.iter().map(|it| self.code_relocation(start, it)));
+        for (start, function) in self.code.placed() {
+            relocations.extend(function.relocations.iter().map(|it| self.code_relocation(start, it)));
         }
         let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
-        let alignment = self.architecture.function_alignment;
-        ElfSection::new(TEXT, elf::SHT_PROGBITS, flags, alignment, SectionContent::own(bytes), relocations)
+        let (alignment, content) = (self.architecture.function_alignment, SectionContent::own(self.code.bytes.clone()));
+        ElfSection::new(TEXT, elf::SHT_PROGBITS, flags, alignment, content, relocations)
     }
 
-    fn eh_frame(&self, code: &[CompiledFunction]) -> gimli::write::Result<ElfSection<'plan>> {
-        let unwind = eh_frame::build(self.architecture, code)?;
-        let relocations = unwind.function_starts.iter().zip(&self.functions).map(|(&offset, &(start, _))| Relocation {
+    fn eh_frame(&self) -> gimli::write::Result<ElfSection<'plan>> {
+        let unwind = eh_frame::build(self.architecture, &self.code.functions)?;
+        let relocations = unwind.function_starts.iter().zip(&self.code.starts).map(|(&offset, &start)| Relocation {
             offset,
-            kind: self.architecture.relative,
+            kind: self.architecture.elf.relative,
             target: RelocationTarget::Section(Self::TEXT),
             addend: start as i64,
         });
-        let kind = self.architecture.eh_frame_type;
+        let kind = self.architecture.elf.eh_frame_type;
         let content = SectionContent::own(unwind.bytes);
         Ok(ElfSection::new(".eh_frame", kind, elf::SHF_ALLOC, 8, content, relocations.collect()))
     }
@@ -256,29 +213,5 @@ impl<'plan> ElfSection<'plan> {
     ) -> Self {
         let name = name.into();
         ElfSection { name, kind, flags, alignment, content, relocations }
-    }
-
-    /// Returns the section's bytes in the file.
-    pub fn content(&self) -> Option<&Content<'_>> {
-        match &self.content {
-            SectionContent::Plan(content) => Some(content),
-            SectionContent::Own(content) => Some(content),
-            SectionContent::Zero(_) => None,
-        }
-    }
-
-    /// Returns the section's size in memory, in bytes.
-    pub fn size(&self) -> u64 {
-        match &self.content {
-            SectionContent::Zero(size) => *size,
-            SectionContent::Plan(content) => content.size(),
-            SectionContent::Own(content) => content.size(),
-        }
-    }
-}
-
-impl SectionContent<'_> {
-    fn own(bytes: Vec<u8>) -> Self {
-        SectionContent::Own(Content::from(bytes))
     }
 }

@@ -6,17 +6,16 @@
 mod layout;
 mod write;
 
-use super::assembler::CompiledFunction;
+use super::architecture::Architecture;
 use super::error::HostError;
-use super::hosts::Host;
+use super::layout::Code;
 use super::plan::ObjectPlan;
 use crate::io::Sink;
 
-/// Writes the object that `plan` describes for `host` into `sink`.
-pub fn emit(plan: &ObjectPlan, host: Host, sink: &mut Sink) -> Result<(), HostError> {
-    let architecture = host.architecture();
-    let code: Vec<CompiledFunction> = plan.functions.iter().map(architecture.compile).collect();
+/// Writes the object that `plan` describes for a machine into `sink`.
+pub fn emit(plan: &ObjectPlan, architecture: &Architecture, sink: &mut Sink) -> Result<(), HostError> {
+    let code = Code::new(architecture, plan.functions.iter().map(architecture.elf.compile).collect());
     let layout = layout::ObjectLayout::new(plan, architecture, &code);
-    let sections = layout.sections(&code)?;
+    let sections = layout.sections()?;
     Ok(write::write(plan, architecture, &layout, &sections, sink)?)
 }

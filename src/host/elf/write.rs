@@ -30,7 +30,7 @@ pub fn write(
     let rela_names: Vec<String> = sections.iter().map(|section| format!(".rela{}", section.name)).collect();
 
     let mut writer = SinglePhaseWriter::new_single_phase(architecture.endianness, true, sink);
-    let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.machine, architecture.flags);
+    let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.elf.machine, architecture.elf.flags);
     writer.write_file_header(&FileHeader { e_type, e_machine, e_flags, ..Default::default() })?;
 
     let offsets: Vec<u64> = sections.iter().map(|section| write_contents(&mut writer, section)).collect();
@@ -68,9 +68,9 @@ pub fn write(
 
 /// Writes the contents of a section, and returns their offset in the file.
 fn write_contents(writer: &mut SinglePhaseWriter<'_>, section: &ElfSection) -> u64 {
-    let offset = file_offset(section, writer.len());
+    let offset = section.content.file_offset(writer.len(), section.alignment);
     writer.pad_until(offset);
-    for run in section.content().into_iter().flat_map(Content::runs) {
+    for run in section.content.in_file().into_iter().flat_map(Content::runs) {
         writer.write(run);
     }
     offset
@@ -118,30 +118,12 @@ fn section_header(section: &ElfSection, name: u32, offset: u64) -> SectionHeader
         sh_flags: section.flags,
         sh_addr: 0,
         sh_offset: offset,
-        sh_size: section.size(),
+        sh_size: section.content.size(),
         sh_link: 0,
         sh_info: 0,
         sh_addralign: section.alignment,
         sh_entsize: 0,
     }
-}
-
-/// Size from which a payload is worth a gap before it, in bytes.
-const LARGE_PAYLOAD: u64 = 1 << 20;
-
-/// Alignment in the file at which the kernel copies a payload fastest, in bytes. It copies in blocks of this size, and one
-/// that straddles two blocks of the destination took 1.25 times as long on ext4 (Linux 6.18, 300 MB; a gap to 4 KiB made it
-/// 1.2, to 16 KiB 1.1, to 64 KiB 1.0). File systems that share blocks instead of copying them need whole blocks of at least
-/// 4 KiB.
-const PAYLOAD_ALIGNMENT: u64 = 64 << 10;
-
-/// Returns the offset of a section that may begin at `end`: at its alignment or, if it holds a large payload, so that the
-/// payload is aligned. The gap is not part of any section and no linker copies it.
-fn file_offset(section: &ElfSection, end: u64) -> u64 {
-    let plain = end.next_multiple_of(section.alignment);
-    let Some(before) = section.content().and_then(|content| content.first_run_of(LARGE_PAYLOAD)) else { return plain };
-    let aligned = (end + before).next_multiple_of(PAYLOAD_ALIGNMENT) - before;
-    if aligned.is_multiple_of(section.alignment) { aligned } else { plain }
 }
 
 /// Returns the index in the section header table: each section is followed by its relocations, if it has any.
@@ -184,7 +166,7 @@ impl<'plan> SymbolTable<'plan> {
             kind: elf::STT_FILE,
             ..SymbolEntry::local(None)
         });
-        if let Some(name) = architecture.code_symbol {
+        if let Some(name) = architecture.elf.code_symbol {
             table.push(SymbolEntry { name: name.into(), ..SymbolEntry::local(Some(ObjectLayout::TEXT)) });
         }
         let targets = || sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target);
@@ -205,7 +187,7 @@ impl<'plan> SymbolTable<'plan> {
         for (id, symbol) in plan.symbols.iter().enumerate() {
             if let Some((section, value, size)) = layout.place(symbol.definition) {
                 let (kind, other) = match symbol.definition {
-                    Definition::Function(_) => (elf::STT_FUNC, elf::SymbolOther(architecture.function_other)),
+                    Definition::Function(_) => (elf::STT_FUNC, elf::SymbolOther(architecture.elf.function_other)),
                     _ => (elf::STT_OBJECT, elf::STV_DEFAULT.into()),
                 };
                 let name = symbol.name.as_str().into();

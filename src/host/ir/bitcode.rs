@@ -7,12 +7,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::bitstream::{BitWriter, ByteForm};
-use super::content::{TEXT_SECTION, content_runs};
+use super::content::content_runs;
 use super::module::{
     BinaryOperation, BlockLabel, ConstantForm, Conversion, Instruction, IrConstant, IrFunction, IrModule, IrType,
     IrValue, Linkage, Predicate, TypeId,
 };
 use crate::format::bitcode::{MAGIC, MODULE_BLOCK};
+use crate::host::layout::TEXT;
 use crate::host::plan::{Data, ObjectPlan};
 
 /// IDs of the blocks besides the module's.
@@ -131,7 +132,7 @@ impl<'plan> Bitcode<'plan> {
     fn section_names(&mut self) {
         const SECTIONNAME: u64 = 5;
         let of_variables = self.module.variables.iter().filter_map(|variable| variable.section.as_deref());
-        for section in of_variables.chain([TEXT_SECTION]) {
+        for section in of_variables.chain([TEXT]) {
             if !self.sections.contains(&section) {
                 self.sections.push(section);
                 self.stream.text(SECTIONNAME, section);
@@ -177,7 +178,7 @@ impl<'plan> Bitcode<'plan> {
             let [position, size] = self.name(&function.name);
             let is_declaration = function.blocks.is_empty();
             let (linkage, visibility) = linkage(if is_declaration { Linkage::External } else { Linkage::Internal });
-            let section = if is_declaration { 0 } else { self.section(Some(TEXT_SECTION)) };
+            let section = if is_declaration { 0 } else { self.section(Some(TEXT)) };
             let (convention, attributes, alignment) = (0, 0, 0);
             let start = [position, size, id(&function.function_type), convention, is_declaration.into(), linkage];
             self.stream.record(FUNCTION, start.into_iter().chain([attributes, alignment, section, visibility]));

@@ -2,9 +2,6 @@
 
 use crate::content::Content;
 
-/// Section of the functions.
-pub const TEXT_SECTION: &str = ".text.startup";
-
 /// Returns `size` bytes from an offset on.
 pub fn content_runs<'plan>(content: &'plan Content<'_>, offset: u64, size: u64) -> impl Iterator<Item = &'plan [u8]> {
     let mut left = size;

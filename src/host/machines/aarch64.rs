@@ -5,7 +5,7 @@ use object::elf;
 
 use super::fixed_width::{distance, fill_in, unsigned, word};
 use super::stack_frame::StackFrame;
-use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
@@ -14,14 +14,9 @@ use crate::host::symbol::{SymbolAddress, SymbolId};
 /// The machine. Register numbers: DWARF for the Arm 64-bit Architecture; relocations and the mapping symbol `$x`: ELF for
 /// the Arm 64-bit Architecture.
 pub const AARCH64: Architecture = Architecture {
-    machine: elf::EM_AARCH64,
-    flags: elf::FileFlags(0),
     endianness: Endianness::Little,
     function_alignment: 4,
     fill: &[0, 0, 0, 0], // udf
-    absolute: elf::R_AARCH64_ABS64,
-    relative: elf::R_AARCH64_PREL32,
-    eh_frame_type: elf::SHT_PROGBITS,
     call_frame: CallFrame {
         code_alignment: 4,
         data_alignment: -8,
@@ -30,15 +25,22 @@ pub const AARCH64: Architecture = Architecture {
         entry_offset: 0,
         return_address_at: None,
     },
-    // Functions begin with paciasp, which accepts an indirect branch, and sign the return address on the stack.
-    hardening: Some((
-        elf::GNU_PROPERTY_AARCH64_FEATURE_1_AND,
-        elf::GNU_PROPERTY_AARCH64_FEATURE_1_BTI | elf::GNU_PROPERTY_AARCH64_FEATURE_1_PAC,
-    )),
-    large_section: None,
-    function_other: 0,
-    code_symbol: Some("$x"),
-    compile: compile::<A64Assembler>,
+    elf: ElfMachine {
+        machine: elf::EM_AARCH64,
+        flags: elf::FileFlags(0),
+        absolute: elf::R_AARCH64_ABS64,
+        relative: elf::R_AARCH64_PREL32,
+        eh_frame_type: elf::SHT_PROGBITS,
+        // Functions begin with paciasp, which accepts an indirect branch, and sign the return address on the stack.
+        hardening: Some((
+            elf::GNU_PROPERTY_AARCH64_FEATURE_1_AND,
+            elf::GNU_PROPERTY_AARCH64_FEATURE_1_BTI | elf::GNU_PROPERTY_AARCH64_FEATURE_1_PAC,
+        )),
+        large_section: None,
+        function_other: 0,
+        code_symbol: Some("$x"),
+        compile: compile::<A64Assembler>,
+    },
 };
 
 /// A second scratch register, x10, for constants in comparisons.

@@ -5,7 +5,7 @@ use object::elf;
 
 use super::fixed_width::{distance, fill_in, signed, word};
 use super::stack_frame::StackFrame;
-use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
@@ -14,14 +14,9 @@ use crate::host::symbol::{SymbolAddress, SymbolId};
 /// The machine: LoongArch ABI, with its parts on ELF (laelf), procedure calls (lapcs) and DWARF (ladwarf). The linker must
 /// not relax anything.
 pub const LOONGARCH64: Architecture = Architecture {
-    machine: elf::EM_LOONGARCH,
-    flags: elf::FileFlags(elf::EF_LARCH_ABI_DOUBLE_FLOAT.0 | elf::EF_LARCH_OBJABI_V1.0),
     endianness: Endianness::Little,
     function_alignment: 4,
     fill: &[0x00, 0x00, 0x2a, 0x00], // break 0
-    absolute: elf::R_LARCH_64,
-    relative: elf::R_LARCH_32_PCREL,
-    eh_frame_type: elf::SHT_PROGBITS,
     call_frame: CallFrame {
         code_alignment: 4,
         data_alignment: -8,
@@ -30,11 +25,18 @@ pub const LOONGARCH64: Architecture = Architecture {
         entry_offset: 0,
         return_address_at: None,
     },
-    hardening: None,
-    large_section: None,
-    function_other: 0,
-    code_symbol: None,
-    compile: compile::<LoongArchAssembler>,
+    elf: ElfMachine {
+        machine: elf::EM_LOONGARCH,
+        flags: elf::FileFlags(elf::EF_LARCH_ABI_DOUBLE_FLOAT.0 | elf::EF_LARCH_OBJABI_V1.0),
+        absolute: elf::R_LARCH_64,
+        relative: elf::R_LARCH_32_PCREL,
+        eh_frame_type: elf::SHT_PROGBITS,
+        hardening: None,
+        large_section: None,
+        function_other: 0,
+        code_symbol: None,
+        compile: compile::<LoongArchAssembler>,
+    },
 };
 
 const ZERO: u32 = 0;

@@ -4,7 +4,7 @@ use object::Endianness;
 use object::elf;
 
 use super::fixed_width::{distance, fill_in, signed, word};
-use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
@@ -12,14 +12,9 @@ use crate::host::symbol::{SymbolAddress, SymbolId};
 
 /// The machine: 64-Bit ELF V2 ABI Specification, Power Architecture.
 pub const POWERPC64LE: Architecture = Architecture {
-    machine: elf::EM_PPC64,
-    flags: elf::FileFlags(2), // ELFv2
     endianness: Endianness::Little,
     function_alignment: 16,
     fill: &[0x08, 0x00, 0xe0, 0x7f], // trap
-    absolute: elf::R_PPC64_ADDR64,
-    relative: elf::R_PPC64_REL32,
-    eh_frame_type: elf::SHT_PROGBITS,
     call_frame: CallFrame {
         code_alignment: 4,
         data_alignment: -8,
@@ -28,12 +23,19 @@ pub const POWERPC64LE: Architecture = Architecture {
         entry_offset: 0,
         return_address_at: None,
     },
-    hardening: None,
-    // The local entry point, for callers that share the TOC, comes after the two instructions that load its address.
-    large_section: None,
-    function_other: 3 << elf::STO_PPC64_LOCAL_BIT,
-    code_symbol: None,
-    compile: compile::<PowerAssembler>,
+    elf: ElfMachine {
+        machine: elf::EM_PPC64,
+        flags: elf::FileFlags(2), // ELFv2
+        absolute: elf::R_PPC64_ADDR64,
+        relative: elf::R_PPC64_REL32,
+        eh_frame_type: elf::SHT_PROGBITS,
+        hardening: None,
+        // The local entry point, for callers that share the TOC, comes after the two instructions that load its address.
+        large_section: None,
+        function_other: 3 << elf::STO_PPC64_LOCAL_BIT,
+        code_symbol: None,
+        compile: compile::<PowerAssembler>,
+    },
 };
 
 const LINK_REGISTER: u16 = 65;

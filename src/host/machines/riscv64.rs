@@ -5,7 +5,7 @@ use object::elf;
 
 use super::fixed_width::{distance, fill_in, signed, word};
 use super::stack_frame::StackFrame;
-use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
@@ -15,14 +15,9 @@ use crate::host::symbol::{SymbolAddress, SymbolId};
 /// instructions and lets the linker relax nothing, so that it needs no alignment relocations and no
 /// `.riscv.attributes`.
 pub const RISCV64: Architecture = Architecture {
-    machine: elf::EM_RISCV,
-    flags: elf::EF_RISCV_FLOAT_ABI_DOUBLE,
     endianness: Endianness::Little,
     function_alignment: 4,
     fill: &[0x73, 0x00, 0x10, 0x00], // ebreak
-    absolute: elf::R_RISCV_64,
-    relative: elf::R_RISCV_32_PCREL,
-    eh_frame_type: elf::SHT_PROGBITS,
     call_frame: CallFrame {
         code_alignment: 4,
         data_alignment: -8,
@@ -31,11 +26,18 @@ pub const RISCV64: Architecture = Architecture {
         entry_offset: 0,
         return_address_at: None,
     },
-    hardening: None,
-    large_section: None,
-    function_other: 0,
-    code_symbol: Some("$x"),
-    compile: compile::<RiscvAssembler>,
+    elf: ElfMachine {
+        machine: elf::EM_RISCV,
+        flags: elf::EF_RISCV_FLOAT_ABI_DOUBLE,
+        absolute: elf::R_RISCV_64,
+        relative: elf::R_RISCV_32_PCREL,
+        eh_frame_type: elf::SHT_PROGBITS,
+        hardening: None,
+        large_section: None,
+        function_other: 0,
+        code_symbol: Some("$x"),
+        compile: compile::<RiscvAssembler>,
+    },
 };
 
 const ZERO: u32 = 0;

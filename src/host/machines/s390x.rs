@@ -3,7 +3,7 @@
 use object::Endianness;
 use object::elf;
 
-use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
@@ -12,14 +12,9 @@ use crate::host::symbol::{SymbolAddress, SymbolId};
 /// The machine: s390x ELF Application Binary Interface Supplement. Its instructions are those of z9 and later; Linux
 /// distributions require more.
 pub const S390X: Architecture = Architecture {
-    machine: elf::EM_S390,
-    flags: elf::FileFlags(0),
     endianness: Endianness::Big,
     function_alignment: 16,
     fill: &[0, 0], // no instruction has this operation code
-    absolute: elf::R_390_64,
-    relative: elf::R_390_PC32,
-    eh_frame_type: elf::SHT_PROGBITS,
     call_frame: CallFrame {
         code_alignment: 1,
         data_alignment: -8,
@@ -28,11 +23,18 @@ pub const S390X: Architecture = Architecture {
         entry_offset: SAVE_AREA,
         return_address_at: None,
     },
-    hardening: None,
-    large_section: None,
-    function_other: 0,
-    code_symbol: None,
-    compile: compile::<ZAssembler>,
+    elf: ElfMachine {
+        machine: elf::EM_S390,
+        flags: elf::FileFlags(0),
+        absolute: elf::R_390_64,
+        relative: elf::R_390_PC32,
+        eh_frame_type: elf::SHT_PROGBITS,
+        hardening: None,
+        large_section: None,
+        function_other: 0,
+        code_symbol: None,
+        compile: compile::<ZAssembler>,
+    },
 };
 
 const SP: u8 = 15;

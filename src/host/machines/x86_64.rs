@@ -3,7 +3,7 @@
 use object::Endianness;
 use object::elf;
 
-use crate::host::architecture::{Architecture, CallFrame};
+use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
@@ -11,15 +11,9 @@ use crate::host::symbol::{SymbolAddress, SymbolId};
 
 /// The machine. Register numbers: System V ABI, AMD64 supplement, table 3.36.
 pub const X86_64: Architecture = Architecture {
-    machine: elf::EM_X86_64,
-    flags: elf::FileFlags(0),
     endianness: Endianness::Little,
     function_alignment: 16,
     fill: &[0xcc], // int3
-    absolute: elf::R_X86_64_64,
-    relative: elf::R_X86_64_PC32,
-    // The ABI's own type. LLVM writes it, GNU as writes PROGBITS; bfd, gold, lld and mold accept both.
-    eh_frame_type: elf::SHT_X86_64_UNWIND,
     call_frame: CallFrame {
         code_alignment: 1,
         data_alignment: -8,
@@ -28,16 +22,24 @@ pub const X86_64: Architecture = Architecture {
         entry_offset: 8,
         return_address_at: Some(-8),
     },
-    // Functions begin with endbr64, and calls and returns match, as a shadow stack requires.
-    hardening: Some((
-        elf::GNU_PROPERTY_X86_FEATURE_1_AND,
-        elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
-    )),
-    // SHF_X86_64_LARGE (AMD64 supplement, table 4.1), for which `object` has no constant.
-    large_section: Some(elf::SectionFlags(0x1000_0000)),
-    function_other: 0,
-    code_symbol: None,
-    compile: compile::<X86Assembler>,
+    elf: ElfMachine {
+        machine: elf::EM_X86_64,
+        flags: elf::FileFlags(0),
+        absolute: elf::R_X86_64_64,
+        relative: elf::R_X86_64_PC32,
+        // The ABI's own type. LLVM writes it, GNU as writes PROGBITS; bfd, gold, lld and mold accept both.
+        eh_frame_type: elf::SHT_X86_64_UNWIND,
+        // Functions begin with endbr64, and calls and returns match, as a shadow stack requires.
+        hardening: Some((
+            elf::GNU_PROPERTY_X86_FEATURE_1_AND,
+            elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
+        )),
+        // SHF_X86_64_LARGE (AMD64 supplement, table 4.1), for which `object` has no constant.
+        large_section: Some(elf::SectionFlags(0x1000_0000)),
+        function_other: 0,
+        code_symbol: None,
+        compile: compile::<X86Assembler>,
+    },
 };
 
 /// Registers of the locals, with their numbers in instructions and in DWARF. r12 and r13 would need longer

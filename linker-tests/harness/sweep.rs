@@ -27,8 +27,10 @@ pub fn after_libomptarget(start: SystemTime) {
 
 fn collect_images(directory: &Path, images: &mut HashSet<Vec<u8>>) {
     let Ok(entries) = fs::read_dir(directory) else { return };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if path.is_dir() {
+    for entry in entries.flatten() {
+        let path = entry.path();
+        // A link is not followed: Wine's directory has one to the root of the file system.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             collect_images(&path, images);
         } else if path.file_name().is_some_and(|name| name == IMAGE) {
             images.extend(fs::read(&path).ok());

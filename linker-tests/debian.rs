@@ -22,9 +22,9 @@ pub struct DebianHost {
 
 const ALL_LINKERS: &[&str] = &["lld", "bfd", "mold", "gold"];
 
-/// Returns the row of a host.
-pub const fn debian(host: Host) -> DebianHost {
-    match host {
+/// Returns the row of a host; `None` for one without Linux.
+pub const fn debian(host: Host) -> Option<DebianHost> {
+    Some(match host {
         Host::X86_64 => DebianHost {
             triple: "x86_64-linux-gnu",
             architecture: Some("amd64"),
@@ -67,5 +67,6 @@ pub const fn debian(host: Host) -> DebianHost {
             dynamic_linker: "",
             linkers: &["lld"],
         },
-    }
+        Host::X86_64WindowsMsvc | Host::Aarch64WindowsMsvc | Host::X86_64WindowsGnu => return None,
+    })
 }

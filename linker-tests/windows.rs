@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
@@ -27,10 +28,13 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// Runs a program for Windows in a directory. Its output goes to files: services of Wine outlive it and keep pipes open.
-fn wine(directory: &Path, program: &Path, arguments: &[&str]) -> Result<Output> {
+pub fn wine(directory: &Path, program: &Path, arguments: &[&str]) -> Result<Output> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let mut command = command(Tool::Wine.path()?);
     let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine");
     command.current_dir(directory).env("WINEPREFIX", prefix).env("WINEDEBUG", "-all").arg(program).args(arguments);
+    // The first run creates the directory of settings. A trial that failed while it held the lock left nothing.
+    let _lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| directory.join(name));
     command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
     Ok(Output { status: command.status()?, stdout: std::fs::read(stdout)?, stderr: std::fs::read(stderr)? })

@@ -154,7 +154,7 @@ pub mod internals {
 pub use bytes::{Budget, Limits, View};
 pub use codec::Codec;
 pub use error::{Error, Malformed, Result};
-pub use host::{Host, HostError};
+pub use host::{Host, HostError, ObjectFormat};
 pub use inventory::{Container, File, Image};
 pub use io::{Access, Input};
 pub use scan::{ImageBytes, ImageRef, Scan};

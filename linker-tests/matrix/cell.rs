@@ -77,7 +77,7 @@ impl Cells<'_> {
 }
 
 /// Returns the first line in which two logs differ.
-fn difference(expected: &str, found: &str) -> String {
+pub fn difference(expected: &str, found: &str) -> String {
     let (mut expected, mut found) = (expected.lines(), found.lines());
     let mut number = 1;
     loop {

@@ -50,7 +50,7 @@ pub fn check(cells: &Cells, ir: Ir, images: &Images) -> Result<()> {
     let (row, form) = (cells.row, ir.program_form());
     let from_options = form.entries_from_options() || row.section.is_none();
     let entries = if from_options { row.entry_options() } else { Vec::new() };
-    wrap(row, cells.host, images, &entries, &directory.join(ir.file_name()))?;
+    wrap(row, cells.host.triple, images, &entries, &directory.join(ir.file_name()))?;
     let release = compiler_release(row.abi, cells.host.name);
     let compiler = llvm_tool("clang", release, &format!("clang-{release}"))?;
     let step = Step::new(&directory, compiler).arg(format!("--target={}", cells.host.triple));

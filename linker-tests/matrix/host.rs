@@ -38,8 +38,8 @@ enum Libc {
     Ours,
 }
 
-/// Every host of the library.
-pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::Host::ALL.into_iter().map(Host::new).collect());
+/// Every host with Linux.
+pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::Host::ALL.into_iter().filter_map(Host::new).collect());
 
 /// Kind of program that contains the wrapper object.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,15 +107,15 @@ const NONE: [(&str, &str, &str, &str); 7] = [
 ];
 
 impl Host {
-    fn new(host: fatbin::Host) -> Self {
-        let debian = debian(host);
+    fn new(host: fatbin::Host) -> Option<Self> {
+        let debian = debian(host)?;
         let libc = match debian.architecture {
             Some("amd64") => Libc::Native,
             Some(architecture) => Libc::Cross(architecture),
             None => Libc::Ours,
         };
         let (name, triple) = (host.name(), host.triple());
-        Host {
+        Some(Host {
             name,
             triple,
             gnu: debian.triple,
@@ -123,7 +123,7 @@ impl Host {
             dynamic_linker: debian.dynamic_linker,
             linkers: debian.linkers,
             emulator: debian.emulator,
-        }
+        })
     }
 
     /// Returns the reason why a link does not exist, or `None` if it exists.

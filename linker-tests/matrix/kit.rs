@@ -19,6 +19,7 @@ pub struct Kit {
 
 static KITS: [Mutex<Option<Arc<Kit>>>; HOST_COUNT] = [const { Mutex::new(None) }; HOST_COUNT];
 
+/// At least the number of hosts with Linux.
 const HOST_COUNT: usize = fatbin::Host::ALL.len();
 
 impl Kit {
@@ -59,7 +60,7 @@ impl Kit {
         for row in ROWS.iter().filter(|row| row.section.is_some()) {
             let object = kit.program_with_entries(row);
             if !object.exists() {
-                compile(&source("program.c"), &entry_flags(row), &object)?;
+                compile(&source("program.c"), &entry_flags(row, ""), &object)?;
             }
         }
         if !host.has_libc() {
@@ -122,9 +123,10 @@ fn source(name: &str) -> PathBuf {
     super::directory().join(name)
 }
 
-fn entry_flags(row: &Row) -> Vec<String> {
+/// Returns the flags of a host program with the entries of a row. `suffix` follows the section's name.
+pub fn entry_flags(row: &Row, suffix: &str) -> Vec<String> {
     let mut flags = vec!["-DENTRIES".to_owned(), format!("-DKIND={}", row.kind_number())];
-    flags.extend(row.section.map(|section| format!("-DSECTION={section}")));
+    flags.extend(row.section.map(|section| format!("-DSECTION={section}{suffix}")));
     if row.layout == Layout::Old {
         flags.push("-DOLD_ENTRIES".to_owned());
     }

@@ -23,6 +23,7 @@ pub mod images;
 mod kit;
 mod reference;
 mod rows;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,6 +54,7 @@ pub fn trials() -> Vec<Trial> {
             trials.push(Trial::ignorable_test(name, || completion(all_cells(row, host))));
         }
     }
+    trials.extend(windows::trials());
     trials
 }
 
@@ -69,8 +71,8 @@ fn all_cells(row: &Row, host: &Host) -> Result<()> {
     let cells = Cells { row, host, kit: &kit, directory: &directory, expected: &expected };
 
     let (with_entries, without) = (directory.join("with-entries.o"), directory.join("without.o"));
-    wrap(row, host, &images, &row.entry_options(), &with_entries)?;
-    wrap(row, host, &images, &[], &without)?;
+    wrap(row, host.triple, &images, &row.entry_options(), &with_entries)?;
+    wrap(row, host.triple, &images, &[], &without)?;
     let objects = [std::fs::read(&with_entries)?, std::fs::read(&without)?];
     let known = KNOWN.of((objects, kit.program_with_entries(row), row.judge(), row.log));
     // A trial that failed while it held the lock left nothing.
@@ -132,9 +134,9 @@ impl Known {
     }
 }
 
-fn wrap(row: &Row, host: &Host, images: &Images, entries: &[String], object: &Path) -> Result<()> {
+fn wrap(row: &Row, triple: &str, images: &Images, entries: &[String], object: &Path) -> Result<()> {
     let step = Step::new(object.parent().unwrap_or(object), env!("CARGO_BIN_EXE_fatbin")).arg("wrap");
-    let step = step.args(["--kind", row.kind, "--abi", row.abi]).args(["--host", host.triple]).args(entries);
+    let step = step.args(["--kind", row.kind, "--abi", row.abi]).args(["--host", triple]).args(entries);
     step.args(images.of(row.kind)).arg("-o").arg(object).run()?;
     Ok(())
 }

@@ -50,8 +50,15 @@ struct entry {
 #define TEXT(name) #name
 #define SECTION_NAME(name) TEXT(name)
 
+#ifdef _WIN32
+/* The loader relocates read-only data, and linkers merge contributions to a section only if they agree on that. */
+#define RELOCATED const
+#else
+#define RELOCATED
+#endif
+
 __attribute__((section(SECTION_NAME(SECTION)), aligned(8), used))
-static struct entry entries[] = {
+static RELOCATED struct entry entries[] = {
     ENTRY(KIND, kernel_stub, "answer_kernel", 0, 0, 0, 0),
 #if KIND != 1 && !defined OLD_ENTRIES
     /* Another kind's in the same section: CUDA and HIP have to leave it alone. */

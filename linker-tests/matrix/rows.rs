@@ -153,6 +153,14 @@ impl Row {
         }
     }
 
+    /// Returns whether objects of this ABI can be linked for Windows: LLVM's cannot before release 19.
+    pub fn has_windows_objects(&self) -> bool {
+        match self.abi.strip_prefix("llvm") {
+            Some(release) => release.parse().is_ok_and(|release: u32| release >= 19),
+            None => self.abi == "main",
+        }
+    }
+
     pub fn entry_options(&self) -> Vec<String> {
         let options = ENTRIES.iter().map(|(name, rest, aux)| match self.layout {
             Layout::Old => format!("--entry={name}{rest}"),

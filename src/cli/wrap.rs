@@ -112,8 +112,10 @@ enum Emit {
 }
 
 fn host_help() -> String {
-    let hosts = Host::machines().join(", ");
-    format!("Machine that the object is for, by default the one fatbin was built for (available: {hosts}, under Linux)")
+    let hosts = Host::supported();
+    format!(
+        "Machine and system that the object is for, by default those that fatbin was built for (available: {hosts})"
+    )
 }
 
 fn abi_names() -> PossibleValuesParser {

@@ -1,7 +1,7 @@
 //! Description of a machine for the emitters: a table of numbers and one function that generates code.
 
 use object::Endianness;
-use object::elf;
+use object::{elf, pe};
 
 use super::assembler::CompiledFunction;
 use super::code::Function;
@@ -45,6 +45,36 @@ pub struct ElfMachine {
     pub code_symbol: Option<&'static str>,
     /// Compiles a function for Linux.
     pub compile: fn(&Function) -> CompiledFunction,
+}
+
+/// Properties of a machine's COFF objects, for the machines that run Windows.
+#[derive(Debug)]
+pub struct CoffMachine {
+    /// The machine itself.
+    pub architecture: &'static Architecture,
+    /// `Machine` of the file header.
+    pub machine: pe::Machine,
+    /// The relocation that stores a 64-bit address.
+    pub absolute: pe::RelocationType,
+    /// The relocation that stores a 32-bit distance from the start of the program or library, for `.pdata`.
+    pub image_relative: pe::RelocationType,
+    /// Relocations of code: in ELF, and here.
+    pub code_relocations: &'static [(elf::RelocationType, pe::RelocationType)],
+    /// Stores the addend of an ELF relocation of the code at an offset: COFF relocations have none of their own.
+    pub store_addend: fn(&mut [u8], usize, pe::RelocationType, i64),
+    /// Format of unwind information.
+    pub unwind: UnwindFormat,
+    /// Compiles a function for Windows.
+    pub compile: fn(&Function) -> CompiledFunction,
+}
+
+/// Format of the unwind information of Windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnwindFormat {
+    /// That of x64.
+    X64,
+    /// That of ARM64.
+    Arm64,
 }
 
 /// Frame at a function's first instruction, in the register numbers of the machine's DWARF supplement.

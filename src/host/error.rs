@@ -23,7 +23,13 @@ pub enum HostError {
     /// `.eh_frame` could not be written. Plans of this crate have not caused it.
     #[error("cannot emit unwind information")]
     UnwindInformation(#[from] gimli::write::Error),
-    /// The ELF file could not be written. Plans of this crate have not caused it.
+    /// Offsets in a COFF object have 32 bits.
+    #[error("COFF object of {size} bytes is too large: at most 4 GiB; wrap fewer images per object")]
+    CoffTooLarge {
+        /// Size of the object in bytes.
+        size: u64,
+    },
+    /// The object file could not be written. Plans of this crate have not caused it.
     #[error("cannot emit the object file")]
     ObjectFile(#[from] object::write::Error),
 }

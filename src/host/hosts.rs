@@ -5,10 +5,10 @@
 
 use object::Endianness;
 
-use super::architecture::Architecture;
+use super::architecture::{Architecture, CoffMachine};
 use super::error::HostError;
-use super::machines::{AARCH64, LOONGARCH64, POWERPC64LE, RISCV64, S390X, X86_64};
-use super::systems::{LINUX, System};
+use super::machines::{AARCH64, AARCH64_COFF, LOONGARCH64, POWERPC64LE, RISCV64, S390X, X86_64, X86_64_COFF};
+use super::systems::{LINUX, System, WINDOWS_GNU, WINDOWS_MSVC, WindowsRuntime};
 use crate::target::triple;
 
 /// Emitter of a host's objects, with the description of the machine that it needs.
@@ -16,6 +16,17 @@ use crate::target::triple;
 pub(super) enum Emitter {
     /// Emits ELF.
     Elf(&'static Architecture),
+    /// Emits COFF for a C runtime.
+    Coff(&'static CoffMachine, WindowsRuntime),
+}
+
+/// Format of a host's objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectFormat {
+    /// ELF.
+    Elf,
+    /// COFF, the objects of Windows.
+    Coff,
 }
 
 /// A row of the table.
@@ -53,18 +64,28 @@ macro_rules! hosts {
 }
 
 hosts! {
-    /// x86-64.
+    /// x86-64 under Linux.
     X86_64 => linux(&X86_64),
-    /// 64-bit Arm, little-endian.
+    /// 64-bit Arm, little-endian, under Linux.
     Aarch64 => linux(&AARCH64),
-    /// 64-bit RISC-V.
+    /// 64-bit RISC-V under Linux.
     Riscv64 => linux(&RISCV64),
-    /// 64-bit Power, little-endian.
+    /// 64-bit Power, little-endian, under Linux.
     Powerpc64le => linux(&POWERPC64LE),
-    /// IBM Z.
+    /// IBM Z under Linux.
     S390x => linux(&S390X),
-    /// 64-bit LoongArch.
+    /// 64-bit LoongArch under Linux.
     Loongarch64 => linux(&LOONGARCH64),
+    /// x86-64 under Windows, with Microsoft's C runtime.
+    X86_64WindowsMsvc => msvc(&X86_64_COFF, "x86_64-pc-windows-msvc"),
+    /// 64-bit Arm under Windows, with Microsoft's C runtime.
+    Aarch64WindowsMsvc => msvc(&AARCH64_COFF, "aarch64-pc-windows-msvc"),
+    /// x86-64 under Windows, with the C runtime of MinGW-w64.
+    X86_64WindowsGnu => HostRow {
+        emitter: Emitter::Coff(&X86_64_COFF, WindowsRuntime::Gnu),
+        system: &WINDOWS_GNU,
+        triple: "x86_64-w64-windows-gnu",
+    },
 }
 
 /// Returns the row of a machine under Linux with the GNU C library; fails to compile where `target::triple` has no triple for it.
@@ -72,6 +93,11 @@ const fn linux(architecture: &'static Architecture) -> HostRow {
     let is_little_endian = matches!(architecture.endianness, Endianness::Little);
     let triple = triple::of_machine(architecture.elf.machine, is_little_endian).expect("a row in target::triple");
     HostRow { emitter: Emitter::Elf(architecture), system: &LINUX, triple }
+}
+
+/// Returns the row of a machine under Windows with Microsoft's C runtime.
+const fn msvc(machine: &'static CoffMachine, triple: &'static str) -> HostRow {
+    HostRow { emitter: Emitter::Coff(machine, WindowsRuntime::Msvc), system: &WINDOWS_MSVC, triple }
 }
 
 impl Host {
@@ -109,6 +135,19 @@ impl Host {
     /// Returns the triple of the host, as LLVM normalizes it.
     pub fn triple(self) -> &'static str {
         self.row().triple
+    }
+
+    /// Returns the format of the host's objects.
+    pub fn format(self) -> ObjectFormat {
+        match self.row().emitter {
+            Emitter::Elf(_) => ObjectFormat::Elf,
+            Emitter::Coff(..) => ObjectFormat::Coff,
+        }
+    }
+
+    /// Returns whether objects of both hosts can be linked with each other.
+    pub fn links_with(self, other: Host) -> bool {
+        self.name() == other.name() && self.format() == other.format()
     }
 
     /// Returns the name of the machine, with which triples begin.
@@ -149,6 +188,7 @@ impl Emitter {
     fn endianness(self) -> Endianness {
         match self {
             Emitter::Elf(architecture) => architecture.endianness,
+            Emitter::Coff(machine, _) => machine.architecture.endianness,
         }
     }
 }
@@ -168,7 +208,8 @@ mod tests {
     #[test]
     fn parses_every_spelling_of_a_triple() {
         let aliases = [("amd64", Host::X86_64), ("arm64", Host::Aarch64), ("ppc64le", Host::Powerpc64le)];
-        let names = Host::ALL.map(|host| (host.name(), host)).into_iter().chain(aliases);
+        let linux = Host::ALL.into_iter().filter(|host| host.format() == ObjectFormat::Elf);
+        let names = linux.map(|host| (host.name(), host)).chain(aliases);
         for (name, host) in names.chain([("systemz", Host::S390x)]) {
             for rest in
                 ["linux", "linux-gnu", "linux-musl", "unknown-linux-gnu", "pc-linux", "ibm-linux-musl", "-linux"]
@@ -177,6 +218,24 @@ mod tests {
                 let found = Host::from_triple(&triple).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(found, host, "{triple}");
             }
+        }
+    }
+
+    #[test]
+    fn parses_every_spelling_of_windows() {
+        for (triple, host) in [
+            ("x86_64-pc-windows-msvc", Host::X86_64WindowsMsvc),
+            ("x86_64-pc-windows-msvc19.44.35211", Host::X86_64WindowsMsvc),
+            ("x86_64-windows", Host::X86_64WindowsMsvc),
+            ("amd64-pc-win32", Host::X86_64WindowsMsvc),
+            ("aarch64-pc-windows-msvc", Host::Aarch64WindowsMsvc),
+            ("arm64-unknown-windows-msvc", Host::Aarch64WindowsMsvc),
+            ("x86_64-w64-windows-gnu", Host::X86_64WindowsGnu),
+            ("x86_64-pc-windows-gnu", Host::X86_64WindowsGnu),
+            ("x86_64-w64-mingw32", Host::X86_64WindowsGnu),
+        ] {
+            let found = Host::from_triple(triple).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(found, host, "{triple}");
         }
     }
 
@@ -190,7 +249,12 @@ mod tests {
             "powerpc64-unknown-linux-gnu",
             "aarch64_be-unknown-linux-gnu",
             "x86_64-unknown-linux-gnux32",
-            "x86_64-pc-windows-msvc",
+            "i686-pc-windows-msvc",
+            "arm64ec-pc-windows-msvc",
+            "aarch64-w64-windows-gnu",
+            "x86_64-pc-windows-cygnus",
+            "riscv64-pc-windows-msvc",
+            "x86_64-pc-windows-msvc-elf",
             "arm64-apple-macosx",
             "aarch64-unknown-linux-android",
             "x86_64-a-b-linux-gnu",

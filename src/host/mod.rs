@@ -9,6 +9,7 @@
 mod architecture;
 mod assembler;
 mod code;
+mod coff;
 mod compile;
 mod eh_frame;
 mod elf;
@@ -23,7 +24,7 @@ mod systems;
 
 pub use code::{Call, Comparison, Function, LoadedField, Local, Part, Step, Value, Width};
 pub use error::HostError;
-pub use hosts::Host;
+pub use hosts::{Host, ObjectFormat};
 pub use ir::{emit_bitcode, write_text};
 pub use plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 pub use symbol::{Definition, SectionId, Symbol, SymbolAddress, SymbolId};
@@ -35,5 +36,6 @@ use hosts::Emitter;
 pub fn emit(plan: &ObjectPlan, host: Host, sink: &mut Sink) -> Result<(), HostError> {
     match host.row().emitter {
         Emitter::Elf(architecture) => elf::emit(plan, architecture, sink),
+        Emitter::Coff(machine, runtime) => coff::emit(plan, machine, runtime, sink),
     }
 }

@@ -4,7 +4,9 @@ use super::bundler::{BundlerRules, CompressionRules, FileOptions, IdForm};
 use super::kinds::KindNumbers;
 use super::linker::LinkerRules;
 use super::packager::{Extraction, PackagerRules, PackedFiles, RequiredKeys, StringOrder};
-use super::wrapper_abi::{EntryLayout, FlagRules, ImageSection, PlaceholderName, SyclAbi, Unregister, WrapperAbi};
+use super::wrapper_abi::{
+    CoffBounds, EntryLayout, FlagRules, ImageSection, PlaceholderName, SyclAbi, Unregister, WrapperAbi,
+};
 use crate::format::{ccob, offload_binary::Version};
 use crate::target::OffloadKind;
 
@@ -41,6 +43,7 @@ const LLVM_14: Release = Release {
         one_entry_section: false,
         placeholder: PlaceholderName::Entry,
         retain: false,
+        coff: None,
         source_name: "offload.wrapper.object",
         images: ImageSection::Rodata,
         openmp_priority: 1,
@@ -143,6 +146,7 @@ const LLVM_19: Release = Release {
         openmp_priority: 101,
         cuda_hip_priority: Some(101),
         unregister: Unregister::AtExit,
+        coff: Some(CoffBounds::Empty),
         ..LLVM_18.wrapper
     },
     bundler: BundlerRules { compression: Some(COMPRESSION_19), ..LLVM_18.bundler },
@@ -210,7 +214,12 @@ pub const RELEASES: [Release; 16] = [
     LLVM_21,
     LLVM_22,
     LLVM_23,
-    Release { name: "main", number: None, wrapper: WrapperAbi { retain: true, ..LLVM_23.wrapper }, ..LLVM_23 },
+    Release {
+        name: "main",
+        number: None,
+        wrapper: WrapperAbi { retain: true, coff: Some(CoffBounds::ZeroEntry), ..LLVM_23.wrapper },
+        ..LLVM_23
+    },
     Release { name: "aomp", number: None, wrapper: WrapperAbi { image_info: true, ..LLVM_14.wrapper }, ..LLVM_14 },
 ];
 
@@ -250,8 +259,12 @@ impl Release {
 
     /// Returns the names of the releases with a wrapper for a kind, oldest first.
     pub fn wrapping(kind: OffloadKind) -> Vec<&'static str> {
-        let supporting = RELEASES.iter().filter(|release| release.wrapper.supports(kind));
-        supporting.map(|release| release.name).collect()
+        Release::names_where(|release| release.wrapper.supports(kind))
+    }
+
+    /// Returns the names of the releases that meet a condition, oldest first.
+    pub fn names_where(is_match: impl Fn(&Release) -> bool) -> Vec<&'static str> {
+        RELEASES.iter().filter(|release| is_match(release)).map(|release| release.name).collect()
     }
 }
 

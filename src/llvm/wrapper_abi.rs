@@ -19,6 +19,8 @@ pub struct WrapperAbi {
     pub(super) placeholder: PlaceholderName,
     /// True if the placeholder's section is marked to survive `--gc-sections`.
     pub retain: bool,
+    /// Bounds of the entries in COFF objects; `None` where the tools of the release write objects that cannot be linked.
+    pub coff: Option<CoffBounds>,
     /// Source file name that the release's tool records in the object.
     pub source_name: &'static str,
     /// Section of OpenMP's images.
@@ -44,6 +46,16 @@ pub enum EntryLayout {
     Old,
     /// 56 bytes with version and kind, from LLVM 20 on.
     New,
+}
+
+/// Bounds of the entries in COFF objects. A linker sorts the contributions to a section by the part of their names after `$`: the
+/// first bound is in `$OA`, clang's entries are in `$OE`, and the last bound is in `$OZ`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CoffBounds {
+    /// Arrays without elements (LLVM 19 to 23).
+    Empty,
+    /// One entry of zeros each, because linkers may leave an empty contribution out; the entries begin after the first (main).
+    ZeroEntry,
 }
 
 /// Section of OpenMP's images.

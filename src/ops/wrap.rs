@@ -97,7 +97,7 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
         None => Host::native()?.triple(),
     };
     if let (Some(found), Some(path)) = (matched_host, &options.matching)
-        && Host::from_triple(found)? != Host::from_triple(host)?
+        && !Host::from_triple(found)?.links_with(Host::from_triple(host)?)
     {
         return Err(WrapError::HostMismatch { path: path.clone(), specified: host.to_owned(), found });
     }

@@ -14,13 +14,16 @@
 //! | | | Data | 40 |
 //! | | | AuxAddr | 48 |
 
+use super::Request;
 use crate::content::Content;
 use crate::host::{
-    Data, Definition, Field, LoadedField, Local, ObjectPlan, Part, PlanSection, SectionKind, SymbolAddress, Value,
-    Width,
+    Data, Definition, Field, LoadedField, Local, ObjectFormat, ObjectPlan, Part, PlanSection, SectionKind,
+    SymbolAddress, Value, Width,
 };
-use crate::llvm::wrapper_abi::{EntryLayout, WrapperAbi};
-use crate::target::OffloadKind;
+use crate::llvm::wrapper_abi::{CoffBounds, EntryLayout};
+
+/// Alignment of the entries in bytes.
+const ENTRY_ALIGNMENT: u64 = 8;
 
 /// An entry that the wrapper writes instead of a compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,55 +51,99 @@ pub struct Bounds {
     pub end: SymbolAddress,
 }
 
-/// Adds the entry section with the placeholder and with `entries`, and returns its bounds.
-pub fn section(
-    plan: &mut ObjectPlan,
-    kind: OffloadKind,
-    kind_number: u16,
-    abi: &WrapperAbi,
-    entries: &[OffloadEntry],
-) -> Bounds {
-    let names = names_section(plan, abi.entries, entries);
-    let name = abi.entry_section(kind);
-    let section = plan.next_section();
-    plan.symbol(abi.placeholder(kind), Definition::Data { section, offset: 0, size: 0 });
-    let mut all = Vec::new();
-    let size = u64::from(abi.entries.size());
-    for (index, (entry, name)) in entries.iter().zip(names).enumerate() {
-        let definition = Definition::Data { section, offset: size * index as u64, size };
-        plan.symbol(format!("{}{}", abi.entry_symbol(), entry.name), definition);
-        let host = plan.reference(&entry.host_symbol, Definition::Undefined);
-        let mut entry_fields = fields(abi.entries, kind_number, entry, Field::Pointer(host.start()), name);
-        if let (Some(aux), EntryLayout::New) = (&entry.aux_symbol, abi.entries) {
-            let aux = plan.reference(aux, Definition::Undefined);
-            *entry_fields.last_mut().expect("AuxAddr is the last") = Field::Pointer(aux.start());
-        }
-        all.extend(entry_fields);
+/// Adds the entries of a request and whatever their bounds need in the host's object format, and returns the bounds.
+pub fn section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
+    match (request.format, request.abi.coff) {
+        (ObjectFormat::Coff, Some(bounds)) => coff_sections(plan, request, bounds),
+        (ObjectFormat::Elf | ObjectFormat::Coff, _) => elf_section(plan, request),
     }
-    let (section_kind, data) = match (entries, abi.retain) {
+}
+
+/// Adds one section with the placeholder and the entries; the linker defines its bounds.
+fn elf_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
+    let abi = &request.abi;
+    let names = names_section(plan, request);
+    let name = abi.entry_section(request.kind);
+    let section = plan.next_section();
+    plan.symbol(abi.placeholder(request.kind), Definition::Data { section, offset: 0, size: 0 });
+    let entries = all_fields(plan, request, names);
+    let (section_kind, data) = match (request.entries.as_slice(), abi.retain) {
         // Read-only, as LLVM makes it. Clang's own entries are read-only without -fPIC and writable with it, and mold 1.10
         // keeps one output section for each, of which the writable one gets __start_ and __stop_. A read-only placeholder
         // joins the entries or loses to them; a writable one would take the bounds away from read-only entries.
         ([], false) => (SectionKind::ReadOnly, Data::Bytes(Content::new())),
         ([], true) => (SectionKind::Retained, Data::Bytes(Content::new())),
         // The linker or the loader fills in their addresses.
-        _ => (SectionKind::Writable, Data::Fields(all)),
+        _ => (SectionKind::Writable, Data::Fields(entries)),
     };
-    plan.section(PlanSection::new(name, section_kind, 8, data));
+    plan.section(PlanSection::new(name, section_kind, ENTRY_ALIGNMENT, data));
     Bounds {
         begin: plan.reference(&format!("__start_{name}"), Definition::UndefinedHidden).start(),
         end: plan.reference(&format!("__stop_{name}"), Definition::UndefinedHidden).start(),
     }
 }
 
+/// Adds a section for each bound and one for the entries between them, in the order of a linker for Windows.
+///
+/// LLVM defines the bounds as weak symbols of the whole program. Here they are local: every contribution to the first section
+/// precedes all entries, and every contribution to the last one follows them, so each object may have bounds of its own.
+fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -> Bounds {
+    let name = request.abi.entry_section(request.kind);
+    let zeros = match bounds {
+        CoffBounds::Empty => 0,
+        CoffBounds::ZeroEntry => request.abi.entries.size().into(),
+    };
+    let bound = |plan: &mut ObjectPlan, symbol: &str, part: &str| {
+        let section = plan.next_section();
+        let symbol = plan.symbol(format!("{symbol}{name}"), Definition::Data { section, offset: 0, size: zeros });
+        let data = Data::Bytes(Content::from(vec![0; zeros as usize]));
+        plan.section(PlanSection::new(format!("{name}${part}"), SectionKind::ReadOnly, ENTRY_ALIGNMENT, data));
+        symbol
+    };
+    if bounds == CoffBounds::Empty {
+        // lld-link 22 drops a section without bytes, and then rejects references to its bounds, LLVM's as well: in a program
+        // without entries. These bytes precede the first bound.
+        let data = Data::Bytes(Content::from(vec![0; ENTRY_ALIGNMENT as usize]));
+        plan.section(PlanSection::new(format!("{name}$O"), SectionKind::ReadOnly, ENTRY_ALIGNMENT, data));
+    }
+    let begin = bound(plan, "__start_", "OA").plus(zeros);
+    if !request.entries.is_empty() {
+        let names = names_section(plan, request);
+        let entries = all_fields(plan, request, names);
+        let name = format!("{name}$OE");
+        plan.section(PlanSection::new(name, SectionKind::Writable, ENTRY_ALIGNMENT, Data::Fields(entries)));
+    }
+    Bounds { begin, end: bound(plan, "__stop_", "OZ").start() }
+}
+
+/// Adds a symbol for each entry in the next section, and returns the fields of all entries.
+fn all_fields(plan: &mut ObjectPlan, request: &Request, names: Vec<SymbolAddress>) -> Vec<Field> {
+    let (abi, section) = (&request.abi, plan.next_section());
+    let size = u64::from(abi.entries.size());
+    let mut all = Vec::new();
+    for (index, (entry, name)) in request.entries.iter().zip(names).enumerate() {
+        let definition = Definition::Data { section, offset: size * index as u64, size };
+        plan.symbol(format!("{}{}", abi.entry_symbol(), entry.name), definition);
+        let host = plan.reference(&entry.host_symbol, Definition::Undefined);
+        let mut entry_fields = fields(abi.entries, request.kind_number, entry, Field::Pointer(host.start()), name);
+        if let (Some(aux), EntryLayout::New) = (&entry.aux_symbol, abi.entries) {
+            let aux = plan.reference(aux, Definition::Undefined);
+            *entry_fields.last_mut().expect("AuxAddr is the last") = Field::Pointer(aux.start());
+        }
+        all.extend(entry_fields);
+    }
+    all
+}
+
 /// Adds the section with the names of `entries` and returns their addresses.
-fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadEntry]) -> Vec<SymbolAddress> {
-    if entries.is_empty() {
+fn names_section(plan: &mut ObjectPlan, request: &Request) -> Vec<SymbolAddress> {
+    if request.entries.is_empty() {
         return Vec::new();
     }
     let section = plan.next_section();
     let mut text = Vec::new();
-    let addresses = entries
+    let addresses = request
+        .entries
         .iter()
         .map(|entry| {
             let (offset, size) = (text.len() as u64, entry.name.len() as u64 + 1);
@@ -104,7 +151,7 @@ fn names_section(plan: &mut ObjectPlan, layout: EntryLayout, entries: &[OffloadE
             plan.symbol(".offloading.entry_name", Definition::Data { section, offset, size }).start()
         })
         .collect();
-    let name = match layout {
+    let name = match request.abi.entries {
         EntryLayout::Old => ".rodata",
         EntryLayout::New => ".llvm.rodata.offloading",
     };

@@ -109,6 +109,22 @@ pub enum WrapError {
         /// Names of the releases that have the kind.
         available: String,
     },
+    /// Objects of this release cannot be linked for the host.
+    #[error("--abi {abi}: host {host} is not supported (available for it: {available})")]
+    UnsupportedHost {
+        /// Name of the release.
+        abi: &'static str,
+        /// Triple of the host.
+        host: String,
+        /// Names of the releases whose objects can be linked.
+        available: String,
+    },
+    /// Only ELF has large sections.
+    #[error("--large-images always: objects for {host} have no large sections; omit it")]
+    NoLargeSections {
+        /// Triple of the host.
+        host: String,
+    },
     /// The compiler of IR decides on sections.
     #[error("--large-images always applies to objects, not to LLVM IR; omit it or use --emit object")]
     LargeImagesInIr,
@@ -139,7 +155,7 @@ pub enum WrapError {
         source: object::read::Error,
     },
     /// The host object is for no machine that is known.
-    #[error("{}: not a 64-bit ELF object for a known machine", path.display())]
+    #[error("{}: not a 64-bit object for a known machine", path.display())]
     UnknownHostMachine {
         /// The host object.
         path: PathBuf,

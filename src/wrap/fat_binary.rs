@@ -53,7 +53,7 @@ const HIP: Names = Names {
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, priority: u16) {
     let names = if request.kind == OffloadKind::Cuda { &CUDA } else { &HIP };
     let abi = request.abi;
-    let bounds = entries::section(plan, request.kind, request.kind_number, &abi, &request.entries);
+    let bounds = entries::section(plan, &request);
 
     let content = request.images.pop().map(|image| image.content).unwrap_or_default();
     let section = plan.next_section();

@@ -7,10 +7,12 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use object::read::{Object, ObjectSection, ObjectSymbol};
+use object::{Architecture, BinaryFormat};
 
 use super::error::WrapError;
 use crate::bytes::{ObjectBytes, View};
 use crate::format::DeviceImage;
+use crate::host::Host;
 use crate::llvm::wrapper_abi::{ENTRY_SYMBOLS, EntryLayout};
 use crate::llvm::{NEWEST, RELEASES, Release};
 use crate::target::OffloadKind;
@@ -41,13 +43,12 @@ struct FoundEntries {
 pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, WrapError> {
     let file = object::File::parse(ObjectBytes(view))
         .map_err(|source| WrapError::UnreadableHostObject { path: path.to_owned(), source })?;
-    let host = match DeviceImage::identify(view).triple {
-        Some(Cow::Borrowed(host)) => Some(host),
-        // Bitcode, which the parser above rejects.
-        Some(Cow::Owned(_)) | None => None,
+    let host = host_of(&file, view).ok_or_else(|| WrapError::UnknownHostMachine { path: path.to_owned() })?;
+    let entries = match file.format() {
+        BinaryFormat::Coff => read_coff_entries(&file, kind),
+        _ => read_entries(&file, kind),
     };
-    let host = host.ok_or_else(|| WrapError::UnknownHostMachine { path: path.to_owned() })?;
-    let entries = read_entries(&file, kind).ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
+    let entries = entries.ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
     let Some(release) = newest_release(kind, &entries) else {
         let (path, size) = (path.to_owned(), entries.size);
         return Err(WrapError::UnknownEntries { path, size, section: entries.section });
@@ -55,10 +56,46 @@ pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, W
     Ok(MatchedHost { release, host, entry_symbols: entries.symbols })
 }
 
+/// Returns the triple of a host object. A COFF object does not state its C runtime; that of MinGW-w64 also runs the constructors
+/// of objects for Microsoft's.
+fn host_of<'data>(file: &object::File<'data, ObjectBytes<'data>>, view: View) -> Option<&'static str> {
+    match (file.format(), file.architecture()) {
+        (BinaryFormat::Coff, Architecture::X86_64) => Some(Host::X86_64WindowsMsvc.triple()),
+        (BinaryFormat::Coff, Architecture::Aarch64) => Some(Host::Aarch64WindowsMsvc.triple()),
+        _ => match DeviceImage::identify(view).triple {
+            Some(Cow::Borrowed(host)) => Some(host),
+            // Bitcode, which is not an object.
+            Some(Cow::Owned(_)) | None => None,
+        },
+    }
+}
+
+/// Returns the names that releases have for the section of a kind's entries, those of the newest first.
+fn section_names(kind: OffloadKind) -> impl Iterator<Item = &'static str> {
+    let supporting = RELEASES.iter().rev().map(|release| release.wrapper).filter(move |abi| abi.supports(kind));
+    supporting.map(move |abi| abi.entry_section(kind))
+}
+
+/// Reads the entries of a kind from a COFF object. Its symbols have no sizes, and clang writes an entry as a weak symbol beside its
+/// definition, whose name contains the entry's. No such symbol needs to be kept.
+fn read_coff_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: OffloadKind) -> Option<FoundEntries> {
+    let (name, section) =
+        section_names(kind).find_map(|name| Some((name, file.section_by_name(&format!("{name}$OE"))?)))?;
+    let names = file.symbols().filter(|symbol| symbol.section_index() == Some(section.index()));
+    let prefixes: Vec<&str> = names
+        .filter_map(|symbol| {
+            let name = symbol.name().ok()?;
+            ENTRY_SYMBOLS.into_iter().find(|prefix| name.contains(prefix))
+        })
+        .collect();
+    let size = section.size().checked_div(prefixes.len() as u64).unwrap_or(section.size());
+    let (section, symbol_prefix) = (name.to_owned(), prefixes.first().copied());
+    Some(FoundEntries { section, size, symbol_prefix, symbols: Vec::new() })
+}
+
 /// Reads the entries of a kind from the section that the newest release has for them.
 fn read_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: OffloadKind) -> Option<FoundEntries> {
-    let supporting = RELEASES.iter().rev().map(|release| release.wrapper).filter(|abi| abi.supports(kind));
-    let section = supporting.map(|it| it.entry_section(kind)).find_map(|name| file.section_by_name(name))?;
+    let section = section_names(kind).find_map(|name| file.section_by_name(name))?;
     let mut entries = FoundEntries {
         section: section.name().unwrap_or_default().to_owned(),
         size: section.size(),

@@ -21,8 +21,8 @@ pub use entries::OffloadEntry;
 pub use error::{ImageError, WrapError};
 pub use wrapper::{LargeImages, WrapperBuilder, WrapperFormat};
 
-use crate::host::{Definition, ObjectPlan, SymbolId};
-use crate::llvm::wrapper_abi::WrapperAbi;
+use crate::host::{Definition, ObjectFormat, ObjectPlan, SymbolId};
+use crate::llvm::wrapper_abi::{Unregister, WrapperAbi};
 use crate::target::OffloadKind;
 use embedded::EmbeddedImage;
 
@@ -31,6 +31,8 @@ use embedded::EmbeddedImage;
 struct Request<'data> {
     kind: OffloadKind,
     abi: WrapperAbi,
+    /// Format of the host's objects.
+    format: ObjectFormat,
     /// Number of the kind in the offload entries.
     kind_number: u16,
     /// One for CUDA and HIP, any number for the others.
@@ -43,6 +45,17 @@ struct Request<'data> {
     large: bool,
     /// True if the images are in a section from which a later link does not take them.
     relocatable: bool,
+}
+
+impl Request<'_> {
+    /// Returns the way to unregister, given that of the release: only ELF has destructors that run in every program and
+    /// library. Microsoft's runtime runs those of programs that contain it, and not of those that use its library.
+    fn unregistration(&self, of_release: Unregister) -> Unregister {
+        match self.format {
+            ObjectFormat::Elf => of_release,
+            ObjectFormat::Coff => Unregister::AtExit,
+        }
+    }
 }
 
 /// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None` if the

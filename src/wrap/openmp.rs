@@ -21,7 +21,6 @@ use crate::host::{
     Data, Definition, Field, ObjectPlan, PlanSection, SectionKind, Step, SymbolAddress, SymbolId, Value,
 };
 use crate::llvm::wrapper_abi::{ImageSection, WrapperAbi};
-use crate::target::OffloadKind;
 
 /// Size of each of the three structures, in bytes.
 const STRUCTURE_SIZE: u64 = 32;
@@ -32,7 +31,8 @@ const STRUCTURE_ALIGNMENT: u64 = 16;
 /// Adds images, structures and functions for OpenMP.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priority: u16) {
     let abi = &request.abi;
-    let bounds = entries::section(plan, OffloadKind::OpenMp, request.kind_number, abi, &request.entries);
+    let how = request.unregistration(abi.unregister);
+    let bounds = entries::section(plan, &request);
     let target_ids: Vec<String> = request.images.iter().map(|image| image.arch.clone()).collect();
     let images = image_section(plan, request.images, abi, (request.large, request.relocatable));
     let keep = super::weak_references(plan, &request.keep);
@@ -49,7 +49,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priorit
     register.push(Step::call(register_lib, vec![Value::Address(descriptor)]));
     let unregister = vec![Step::call(unregister_lib, vec![Value::Address(descriptor)])];
     let names = (".omp_offloading.descriptor_reg", ".omp_offloading.descriptor_unreg");
-    registration::functions(plan, names, priority, abi.unregister, register, unregister);
+    registration::functions(plan, names, priority, how, register, unregister);
 }
 
 /// Adds one section with all images; returns the bounds of each.

@@ -31,9 +31,13 @@ const DESCRIPTOR_SIZE: u64 = 32;
 
 /// Adds images, structures and functions for SYCL.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, abi: SyclAbi, priority: u16) {
-    let (arguments, unregister) = match abi {
-        SyclAbi::Descriptor => (vec![descriptor(plan, request)], Unregister::FiniArray(1)),
-        SyclAbi::OffloadBinaries => (offload_binaries(plan, request), Unregister::AtExit),
+    let unregister = request.unregistration(match abi {
+        SyclAbi::Descriptor => Unregister::FiniArray(1),
+        SyclAbi::OffloadBinaries => Unregister::AtExit,
+    });
+    let arguments = match abi {
+        SyclAbi::Descriptor => vec![descriptor(plan, request)],
+        SyclAbi::OffloadBinaries => offload_binaries(plan, request),
     };
     let register_lib = plan.reference("__sycl_register_lib", Definition::Undefined);
     let unregister_lib = plan.reference("__sycl_unregister_lib", Definition::Undefined);

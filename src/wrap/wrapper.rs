@@ -11,9 +11,9 @@ use super::fat_binary_image::fat_binary;
 use super::{Request, plan};
 use crate::bytes::View;
 use crate::content::Content;
-use crate::host::{self, Host, HostError, ObjectPlan};
+use crate::host::{self, Host, HostError, ObjectFormat, ObjectPlan};
 use crate::io::Sink;
-use crate::llvm::wrapper_abi::ImageSection;
+use crate::llvm::wrapper_abi::{ImageSection, WrapperAbi};
 use crate::llvm::{NEWEST, Release};
 use crate::target::OffloadKind;
 
@@ -35,7 +35,7 @@ pub enum LargeImages {
 /// Format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrapperFormat {
-    /// An ELF object, ready to be linked.
+    /// An object in the host's format, ready to be linked.
     Object,
     /// LLVM IR as bitcode, which a compiler turns into an object.
     Bitcode,
@@ -162,9 +162,13 @@ impl<'data> WrapperBuilder<'data> {
     fn plan(&self) -> Result<(ObjectPlan<'data>, bool), WrapError> {
         let images = self.embed()?;
         let size: u64 = images.iter().map(|image| image.content.size()).sum();
+        let has_large_sections = self.host.format() == ObjectFormat::Elf;
         let large = match (self.large, self.format) {
+            (LargeImages::Always, WrapperFormat::Object) if !has_large_sections => {
+                return Err(WrapError::NoLargeSections { host: self.triple.clone() });
+            }
             (LargeImages::Always, WrapperFormat::Object) => true,
-            (LargeImages::Auto, WrapperFormat::Object) => size >= LARGE,
+            (LargeImages::Auto, WrapperFormat::Object) => has_large_sections && size >= LARGE,
             (LargeImages::Never, WrapperFormat::Object) => false,
             (LargeImages::Always, WrapperFormat::Bitcode | WrapperFormat::Text) => {
                 return Err(WrapError::LargeImagesInIr);
@@ -181,15 +185,40 @@ impl<'data> WrapperBuilder<'data> {
         if let Some(name) = names.find_map(|name| name.filter(|name| name.contains('\0'))) {
             return Err(WrapError::NulInName { name: name.clone() });
         }
-        let (kind, abi) = (self.kind, self.release.wrapper);
-        let (kind_number, relocatable) = (self.release.kinds.number(kind), self.relocatable);
-        let (entries, keep) = (self.entries.clone(), self.keep.clone());
-        let plan =
-            plan(Request { kind, abi, kind_number, images, entries, keep, large, relocatable }).ok_or_else(|| {
-                let available = Release::wrapping(kind).join(", ");
-                WrapError::UnsupportedKind { abi: self.release.name, kind: kind.name(), available }
-            })?;
+        let request = self.request(images, large)?;
+        let plan = plan(request).ok_or_else(|| {
+            let available = Release::wrapping(self.kind).join(", ");
+            WrapError::UnsupportedKind { abi: self.release.name, kind: self.kind.name(), available }
+        })?;
         Ok((plan, large))
+    }
+
+    /// Returns the request for a plan, or an error if the release has no objects of the host's format.
+    fn request(&self, images: Vec<EmbeddedImage<'data>>, large: bool) -> Result<Request<'data>, WrapError> {
+        let format = self.host.format();
+        if !supports_format(&self.release.wrapper, format) {
+            let is_available = |abi: &WrapperAbi| supports_format(abi, format) && abi.supports(self.kind);
+            let available = Release::names_where(|release| is_available(&release.wrapper)).join(", ");
+            let host = self.triple.clone();
+            return Err(WrapError::UnsupportedHost { abi: self.release.name, host, available });
+        }
+        let keep = match format {
+            ObjectFormat::Elf => self.keep.clone(),
+            // Linkers for Windows remove sections of unused functions and variables only if they are marked as such, and
+            // the entries are not.
+            ObjectFormat::Coff => Vec::new(),
+        };
+        Ok(Request {
+            kind: self.kind,
+            abi: self.release.wrapper,
+            format,
+            kind_number: self.release.kinds.number(self.kind),
+            images,
+            entries: self.entries.clone(),
+            keep,
+            large,
+            relocatable: self.relocatable,
+        })
     }
 
     fn embed(&self) -> Result<Vec<EmbeddedImage<'data>>, WrapError> {
@@ -209,6 +238,14 @@ impl<'data> WrapperBuilder<'data> {
             images.extend(embedded::embed(source, self.kind, form)?);
         }
         Ok(images)
+    }
+}
+
+/// Returns whether objects of a release in a format can be linked.
+fn supports_format(abi: &WrapperAbi, format: ObjectFormat) -> bool {
+    match format {
+        ObjectFormat::Elf => true,
+        ObjectFormat::Coff => abi.coff.is_some(),
     }
 }
 

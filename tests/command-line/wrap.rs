@@ -130,6 +130,40 @@ fn host_option_sets_the_machine_of_the_object() {
 }
 
 #[test]
+fn host_option_selects_objects_for_windows() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    // Machine numbers of PE Format.
+    for (host, machine) in [
+        ("x86_64-pc-windows-msvc", [0x64, 0x86]),
+        ("aarch64-pc-windows-msvc", [0x64, 0xaa]),
+        ("x86_64-w64-mingw32", [0x64, 0x86]),
+    ] {
+        for abi in ["llvm19", "llvm22", "main"] {
+            for (kind, container) in [("openmp", "offload-binary"), ("hip", "bundle")] {
+                sandbox.fatbin(&format!("wrap --kind {kind} --abi {abi} -o w.obj --host {host} a")).ok();
+                assert_eq!(sandbox.read("w.obj")[..2], machine, "{host}");
+                let found = sandbox.fatbin("scan w.obj").ok();
+                assert!(found.contains("gfx90a") && found.contains(container), "{host}: {found}");
+                sandbox.fatbin("verify w.obj").ok();
+            }
+        }
+    }
+    let run = sandbox.fatbin("wrap --kind hip --abi llvm18 -o old.obj --host x86_64-pc-windows-msvc a");
+    assert_eq!(
+        (run.status, run.err.as_str()),
+        (
+            2,
+            "fatbin: --abi llvm18: host x86_64-pc-windows-msvc is not supported (available for it: llvm19, llvm20, llvm21, \
+             llvm22, llvm23, main)\n"
+        )
+    );
+    let run = sandbox.fatbin("wrap --kind hip --large-images always -o old.obj --host x86_64-pc-windows-msvc a");
+    let message = "fatbin: --large-images always: objects for x86_64-pc-windows-msvc have no large sections; omit it\n";
+    assert_eq!((run.status, run.err.as_str()), (2, message));
+}
+
+#[test]
 fn rejects_unsupported_hosts() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a");
@@ -138,7 +172,8 @@ fn rejects_unsupported_hosts() {
     assert_eq!(
         run.err,
         "fatbin: mips64-unknown-linux-gnu: unsupported host (available: x86_64, aarch64, riscv64, powerpc64le, s390x, \
-         loongarch64 with linux, linux-gnu, linux-musl)\n"
+         loongarch64 with linux, linux-gnu, linux-musl; x86_64, aarch64 with windows, windows-msvc, win32; x86_64 with \
+         windows-gnu, mingw32)\n"
     );
     assert_eq!(sandbox.names(), ["a"]);
 }
@@ -239,6 +274,9 @@ fn matches_objects_with_entries_written_by_fatbin() {
         ("llvm17", "aarch64-unknown-linux-gnu"),
         ("llvm19", "riscv64-unknown-linux-gnu"),
         ("llvm20", "s390x-unknown-linux-gnu"),
+        ("llvm19", "x86_64-pc-windows-msvc"),
+        ("llvm20", "aarch64-pc-windows-msvc"),
+        ("llvm22", "x86_64-pc-windows-msvc"),
         ("llvm22", "x86_64-unknown-linux-gnu"),
     ] {
         sandbox
@@ -249,6 +287,11 @@ fn matches_objects_with_entries_written_by_fatbin() {
     }
     let run = sandbox.fatbin("wrap --kind openmp --match entries.o --host aarch64-linux-gnu -o w.o a");
     assert_eq!(run.err, "fatbin: entries.o: host is x86_64-unknown-linux-gnu, not aarch64-linux-gnu\n");
+    // A COFF object does not state its C runtime.
+    sandbox.fatbin("wrap --kind openmp --host x86_64-pc-windows-msvc --entry k -o entries.o a").ok();
+    sandbox.fatbin("wrap --kind openmp --match entries.o --host x86_64-w64-windows-gnu -o w.o a").ok();
+    let run = sandbox.fatbin("wrap --kind openmp --match entries.o --host x86_64-linux-gnu -o w.o a");
+    assert_eq!(run.err, "fatbin: entries.o: host is x86_64-pc-windows-msvc, not x86_64-linux-gnu\n");
 }
 
 #[test]

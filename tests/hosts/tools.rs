@@ -31,8 +31,8 @@ pub enum Linker {
 
 use Linker::{Bfd, Gold, Lld, Mold};
 
-/// Every host of the library.
-pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::Host::ALL.into_iter().map(Host::new).collect());
+/// Every host with Linux.
+pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::Host::ALL.into_iter().filter_map(Host::new).collect());
 
 /// A tool that is not on this machine.
 #[derive(Debug)]
@@ -50,16 +50,16 @@ impl fmt::Display for Missing {
 impl std::error::Error for Missing {}
 
 impl Host {
-    fn new(host: fatbin::Host) -> Self {
-        let debian = debian(host);
+    fn new(host: fatbin::Host) -> Option<Self> {
+        let debian = debian(host)?;
         let linkers = Linker::ALL.into_iter().filter(|linker| debian.linkers.contains(&linker.name())).collect();
-        Host {
+        Some(Host {
             name: host.name(),
             triple: debian.triple,
             emulator: debian.emulator,
             debian: debian.architecture,
             linkers,
-        }
+        })
     }
 
     pub fn linkers(&self) -> &[Linker] {

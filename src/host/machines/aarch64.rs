@@ -1,11 +1,11 @@
 //! AArch64, little-endian, under the Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64).
 
 use object::Endianness;
-use object::elf;
+use object::{elf, pe};
 
-use super::fixed_width::{distance, fill_in, unsigned, word};
+use super::fixed_width::{distance, fill_in, signed, unsigned, word};
 use super::stack_frame::StackFrame;
-use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
+use crate::host::architecture::{Architecture, CallFrame, CoffMachine, ElfMachine, UnwindFormat};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
@@ -39,8 +39,35 @@ pub const AARCH64: Architecture = Architecture {
         large_section: None,
         function_other: 0,
         code_symbol: Some("$x"),
-        compile: compile::<A64Assembler>,
+        compile: compile::<A64Assembler<true>>,
     },
+};
+
+/// Objects for Windows. Relocations: PE Format, ARM64 processors; an addend is in the immediate of the instruction. Unwind
+/// information for signed return addresses exists only since Windows 11, so they are not signed.
+pub const AARCH64_COFF: CoffMachine = CoffMachine {
+    architecture: &AARCH64,
+    machine: pe::IMAGE_FILE_MACHINE_ARM64,
+    absolute: pe::IMAGE_REL_ARM64_ADDR64,
+    image_relative: pe::IMAGE_REL_ARM64_ADDR32NB,
+    code_relocations: &[
+        (elf::R_AARCH64_CALL26, pe::IMAGE_REL_ARM64_BRANCH26),
+        (elf::R_AARCH64_ADR_PREL_PG_HI21, pe::IMAGE_REL_ARM64_PAGEBASE_REL21),
+        (elf::R_AARCH64_ADD_ABS_LO12_NC, pe::IMAGE_REL_ARM64_PAGEOFFSET_12A),
+    ],
+    store_addend: |code, at, kind, addend| {
+        let bits = match kind {
+            pe::IMAGE_REL_ARM64_PAGEBASE_REL21 => {
+                let addend = signed(addend, 21);
+                (addend & 3) << 29 | (addend >> 2) << 5
+            }
+            pe::IMAGE_REL_ARM64_PAGEOFFSET_12A => (addend as u32 & 0xfff) << 10,
+            _ => signed(addend / 4, 26),
+        };
+        fill_in(code, at, bits);
+    },
+    unwind: UnwindFormat::Arm64,
+    compile: compile::<A64Assembler<false>>,
 };
 
 /// A second scratch register, x10, for constants in comparisons.
@@ -52,12 +79,13 @@ const EQUAL: u32 = 0;
 const NOT_EQUAL: u32 = 1;
 const NOT_BELOW: u32 = 2;
 
+/// The assembler; `SIGNED` if functions sign the return address on the stack.
 #[derive(Default)]
-pub struct A64Assembler {
+pub struct A64Assembler<const SIGNED: bool = true> {
     buffer: Buffer,
 }
 
-impl A64Assembler {
+impl<const SIGNED: bool> A64Assembler<SIGNED> {
     fn number(register: Register) -> u32 {
         match register {
             Register::Argument(index) => index as u32, // x0 to x7
@@ -98,7 +126,7 @@ const LDR: u32 = 0xf940_0000;
 const B: u32 = 0x1400_0000;
 const B_COND: u32 = 0x5400_0000;
 
-impl StackFrame for A64Assembler {
+impl<const SIGNED: bool> StackFrame for A64Assembler<SIGNED> {
     const SAVED: [u8; 3] = [30, 19, 20];
 
     fn move_stack_pointer(&mut self, by: i32) {
@@ -115,7 +143,7 @@ impl StackFrame for A64Assembler {
     }
 }
 
-impl Assembler for A64Assembler {
+impl<const SIGNED: bool> Assembler for A64Assembler<SIGNED> {
     const ARGUMENT_REGISTERS: usize = 8;
 
     fn buffer(&mut self) -> &mut Buffer {
@@ -123,15 +151,19 @@ impl Assembler for A64Assembler {
     }
 
     fn prologue(&mut self, frame: Frame) {
-        self.buffer.word(0xd503_233f); // paciasp
-        self.buffer.unwind(UnwindRule::ReturnAddressSignature);
+        if SIGNED {
+            self.buffer.word(0xd503_233f); // paciasp
+            self.buffer.unwind(UnwindRule::ReturnAddressSignature);
+        }
         self.make_frame(frame);
     }
 
     fn epilogue(&mut self, frame: Frame) {
         self.remove_frame(frame);
-        self.buffer.word(0xd503_23bf); // autiasp
-        self.buffer.unwind(UnwindRule::ReturnAddressSignature);
+        if SIGNED {
+            self.buffer.word(0xd503_23bf); // autiasp
+            self.buffer.unwind(UnwindRule::ReturnAddressSignature);
+        }
         self.buffer.word(0xd65f_03c0); // ret
     }
 

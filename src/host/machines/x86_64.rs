@@ -1,9 +1,11 @@
-//! x86-64 under the System V ABI.
+//! x86-64 under the System V ABI and under Microsoft's x64 calling convention.
+
+use std::marker::PhantomData;
 
 use object::Endianness;
-use object::elf;
+use object::{elf, pe};
 
-use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
+use crate::host::architecture::{Architecture, CallFrame, CoffMachine, ElfMachine, UnwindFormat};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
@@ -42,6 +44,24 @@ pub const X86_64: Architecture = Architecture {
     },
 };
 
+/// Objects for Windows. Relocations: PE Format, x64 processors; a distance is relative to the end of its four bytes.
+pub const X86_64_COFF: CoffMachine = CoffMachine {
+    architecture: &X86_64,
+    machine: pe::IMAGE_FILE_MACHINE_AMD64,
+    absolute: pe::IMAGE_REL_AMD64_ADDR64,
+    image_relative: pe::IMAGE_REL_AMD64_ADDR32NB,
+    code_relocations: &[
+        (elf::R_X86_64_PC32, pe::IMAGE_REL_AMD64_REL32),
+        (elf::R_X86_64_PLT32, pe::IMAGE_REL_AMD64_REL32),
+    ],
+    store_addend: |code, at, _, addend| {
+        let addend = (addend + 4) as i32;
+        code[at..at + 4].copy_from_slice(&addend.to_le_bytes());
+    },
+    unwind: UnwindFormat::X64,
+    compile: compile::<X86Assembler<Windows>>,
+};
+
 /// Registers of the locals, with their numbers in instructions and in DWARF. r12 and r13 would need longer
 /// addressing.
 const LOCALS: [(u8, u16); 2] = [(3, 3), (14, 14)]; // rbx, r14
@@ -49,15 +69,46 @@ const LOCALS: [(u8, u16); 2] = [(3, 3), (14, 14)]; // rbx, r14
 /// Scratch and result.
 const RAX: u8 = 0;
 
-#[derive(Default)]
-pub struct X86Assembler {
-    buffer: Buffer,
+/// A calling convention. The registers of locals are preserved, and the scratch register is not, in both.
+pub trait Convention: Default {
+    /// Registers of arguments, in order.
+    const ARGUMENTS: &'static [u8];
+    /// Size of the space below the stack arguments in which a callee may store register arguments, in bytes.
+    const HOME_SPACE: usize;
+    /// True if functions begin with `endbr64`.
+    const IS_TRACKED: bool;
 }
 
-impl X86Assembler {
+/// System V ABI, AMD64 supplement, section 3.2.
+#[derive(Default)]
+pub struct SystemV;
+
+impl Convention for SystemV {
+    const ARGUMENTS: &'static [u8] = &[7, 6, 2, 1, 8, 9]; // rdi, rsi, rdx, rcx, r8, r9
+    const HOME_SPACE: usize = 0;
+    const IS_TRACKED: bool = true;
+}
+
+/// Microsoft, x64 calling convention. Windows does not track indirect branches by `endbr64`.
+#[derive(Default)]
+pub struct Windows;
+
+impl Convention for Windows {
+    const ARGUMENTS: &'static [u8] = &[1, 2, 8, 9]; // rcx, rdx, r8, r9
+    const HOME_SPACE: usize = 32;
+    const IS_TRACKED: bool = false;
+}
+
+#[derive(Default)]
+pub struct X86Assembler<C = SystemV> {
+    buffer: Buffer,
+    convention: PhantomData<C>,
+}
+
+impl<C: Convention> X86Assembler<C> {
     fn number(register: Register) -> u8 {
         match register {
-            Register::Argument(index) => [7, 6, 2, 1, 8, 9][index], // rdi, rsi, rdx, rcx, r8, r9
+            Register::Argument(index) => C::ARGUMENTS[index],
             Register::Local(index) => LOCALS[index].0,
             Register::Result | Register::Scratch => RAX,
         }
@@ -94,13 +145,13 @@ impl X86Assembler {
     /// Returns the size of the stack below the return address and the saved locals: a multiple of 16 together with them.
     fn space(frame: Frame) -> i32 {
         let used = 8 + 8 * frame.locals;
-        let arguments = 8 * frame.stack_arguments;
+        let arguments = C::HOME_SPACE + 8 * frame.stack_arguments;
         ((used + arguments).next_multiple_of(16) - used) as i32
     }
 }
 
-impl Assembler for X86Assembler {
-    const ARGUMENT_REGISTERS: usize = 6;
+impl<C: Convention> Assembler for X86Assembler<C> {
+    const ARGUMENT_REGISTERS: usize = C::ARGUMENTS.len();
 
     fn buffer(&mut self) -> &mut Buffer {
         &mut self.buffer
@@ -108,8 +159,10 @@ impl Assembler for X86Assembler {
 
     fn prologue(&mut self, frame: Frame) {
         let mut cfa = 8;
-        // endbr64: where indirect branches are tracked, the loader and `atexit` may only jump here.
-        self.buffer.push(&[0xf3, 0x0f, 0x1e, 0xfa]);
+        if C::IS_TRACKED {
+            // endbr64: where indirect branches are tracked, the loader and `atexit` may only jump here.
+            self.buffer.push(&[0xf3, 0x0f, 0x1e, 0xfa]);
+        }
         for &(number, dwarf) in &LOCALS[..frame.locals] {
             if number >= 8 {
                 self.buffer.push(&[0x41]);
@@ -180,7 +233,7 @@ impl Assembler for X86Assembler {
     fn store_stack_argument(&mut self, index: usize, from: Register) {
         self.instruction(&[0x89], 2, Self::number(from), 4); // mov, with a SIB byte for rsp
         self.buffer.push(&[0x24]);
-        self.buffer.push(&(8 * index as u32).to_le_bytes());
+        self.buffer.push(&((C::HOME_SPACE + 8 * index) as u32).to_le_bytes());
     }
 
     fn copy(&mut self, to: Register, from: Register) {

@@ -44,7 +44,7 @@ class Bench:
             figures = pipe.read().split()
         if done.returncode != 0:
             raise Failure(f"{command_line(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}")
-        return Cost(float(figures[0]), int(figures[1]) * 1024, done.stdout.decode(errors="replace"))
+        return Cost(float(figures[0]), int(figures[1]) * 1024, int(figures[2]) * 512, done.stdout.decode(errors="replace"))
 
     def image(self, size=None):
         """Returns a file with the headers of a shared library for x86-64, filled with incompressible bytes."""
@@ -67,9 +67,11 @@ class Bench:
 
 
 class Cost:
-    def __init__(self, seconds, memory, output):
+    def __init__(self, seconds, memory, blocks, output):
         self.seconds = seconds
         self.memory = memory
+        # Bytes that were written to disk, those of temporary files included.
+        self.blocks = blocks
         self.output = output
 
 
@@ -83,6 +85,7 @@ class Contestant:
         self.rounds = rounds
         self.seconds = []
         self.memory = 0
+        self.blocks = 0
         self.output = ""
 
     def run(self, bench):
@@ -94,6 +97,7 @@ class Contestant:
         costs = [bench.measure(*command) for command in self.commands]
         self.seconds.append(sum(cost.seconds for cost in costs))
         self.memory = max(self.memory, *(cost.memory for cost in costs))
+        self.blocks = sum(cost.blocks for cost in costs)
         self.output = costs[-1].output
 
     def written(self, bench):

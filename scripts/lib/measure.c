@@ -1,5 +1,6 @@
-/* measure DESCRIPTOR COMMAND...: runs the command and writes its wall time in seconds and its peak resident memory in KiB
- * (of the largest process, if it starts several) to the open file descriptor.
+/* measure DESCRIPTOR COMMAND...: runs the command and writes its wall time in seconds, its peak resident memory in KiB (of the
+ * largest process, if it starts several) and the number of 512-byte blocks that it and its children wrote to the open file
+ * descriptor.
  *
  * This is a separate program because Linux initializes the peak of a child with the memory of its parent: forked from an
  * interpreter of 10 MiB, every command would seem to use at least as much. */
@@ -33,6 +34,6 @@ int main(int count, char **arguments) {
     clock_gettime(CLOCK_MONOTONIC, &end);
 
     double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
-    dprintf(report, "%.9f %ld\n", seconds, usage.ru_maxrss);
+    dprintf(report, "%.9f %ld %ld\n", seconds, usage.ru_maxrss, usage.ru_oublock);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -29,12 +29,17 @@ const RDC: [&str; 6] = ["-x", "hip", "-nogpulib", "-nogpuinc", "-fgpu-rdc", "--o
 
 /// Compiles the sources of a HIP library with relocatable device code for some processors.
 pub fn compile_hip(directory: &Path, processors: &[&str]) -> Result<()> {
+    compile_hip_with(directory, &Tool::Clang.path()?, processors)
+}
+
+/// Compiles the sources with a compiler.
+pub fn compile_hip_with(directory: &Path, clang: &Path, processors: &[&str]) -> Result<()> {
     let source = kernel("hip").replace("*to = 42;", "*to = helper(41);");
     let declaration = "__attribute__((device)) int helper(int);\n";
     std::fs::write(directory.join("kernel.hip"), format!("{declaration}{source}"))?;
     std::fs::write(directory.join("helper.hip"), HELPER)?;
     for name in ["kernel", "helper"] {
-        let compile = Step::new(directory, Tool::Clang.path()?).args(RDC).args(["-fPIC", "-O1", "-c"]);
+        let compile = Step::new(directory, clang).args(RDC).args(["-fPIC", "-O1", "-c"]);
         let compile = compile.args(processors.iter().map(|processor| format!("--offload-arch={processor}")));
         compile.args([format!("{name}.hip"), "-o".to_owned(), format!("{name}.o")]).run()?;
     }

@@ -3,6 +3,7 @@
 mod entries;
 mod inputs;
 mod llvm_cases;
+mod releases;
 mod tables;
 
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 13] = [
+    let trials: [(&str, Run); 14] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -31,6 +32,7 @@ pub fn trials() -> Vec<Trial> {
         ("hip-bundles", hip_bundles),
         ("relocatable", relocatable),
         ("host-bitcode", host_bitcode),
+        ("earlier-releases", releases::drivers),
         ("linked-image", linked_image),
         ("cuda", cuda),
         ("missing-kernels", entries::missing_kernels),

@@ -71,7 +71,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for (written, path) in &arguments.targets {
         let id = BundleEntryId::check(written).context("--target")?;
         let id = arguments.id_style.id(&id).with_context(|| format!("--target {written}"))?;
-        warn_of_hidden_id(&id);
         files.push(BundleInput { id, input: Input::open_any(path, access::get())? });
     }
     let ids: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
@@ -84,6 +83,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let mut progress = Progress::new(files.iter().map(|file| file.input.size()).sum());
     let bundled = ops::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
+    ids.iter().for_each(|id| warn_of_hidden_id(id));
     drop(progress);
     if arguments.verbose {
         let path = options.output.display();

@@ -7,6 +7,8 @@
 pub struct LinkerRules {
     /// True if fatbin replaces the tool of this release.
     pub is_replaced: bool,
+    /// True if the tool has options for its own link-time optimization, and the words of the host linker may follow `--`.
+    pub has_own_lto: bool,
     /// Word for HIP in the IDs of a bundle.
     pub hip: &'static str,
     /// ID of the host's entry in a bundle as it is stored, whatever the host is.

@@ -72,7 +72,7 @@ const LLVM_14: Release = Release {
         compression: None,
     },
     // Those of LLVM 15; LLVM 14 has no such tool.
-    linker: LinkerRules { is_replaced: false, hip: "hipv4", host_id: "host-x86_64-unknown-linux" },
+    linker: LinkerRules { is_replaced: false, has_own_lto: true, hip: "hipv4", host_id: "host-x86_64-unknown-linux" },
 };
 
 /// LLVM 15, the first release with clang-linker-wrapper and clang-offload-packager.
@@ -86,6 +86,7 @@ const LLVM_15: Release = Release {
         ..LLVM_14.wrapper
     },
     bundler: BundlerRules { file_options: FileOptions::Repeated, has_hip_openmp: true, ..LLVM_14.bundler },
+    linker: LinkerRules { is_replaced: true, ..LLVM_14.linker },
     ..LLVM_14
 };
 
@@ -158,6 +159,7 @@ const LLVM_20: Release = Release {
     number: Some(20),
     wrapper: WrapperAbi { entries: EntryLayout::New, flags: FlagRules::BitsAndManaged, ..LLVM_19.wrapper },
     bundler: BundlerRules { compression: Some(COMPRESSION_20), ..LLVM_19.bundler },
+    linker: LinkerRules { has_own_lto: false, ..LLVM_19.linker },
     ..LLVM_19
 };
 
@@ -175,7 +177,6 @@ const LLVM_22: Release = Release {
     name: "llvm22",
     number: Some(22),
     wrapper: WrapperAbi { sycl: Some(SyclAbi::Descriptor), ..LLVM_21.wrapper },
-    linker: LinkerRules { is_replaced: true, ..LLVM_21.linker },
     packager: PackagerRules { required_keys: RequiredKeys::File, is_renamed: true, ..LLVM_21.packager },
     bundler: BundlerRules {
         compression: Some(CompressionRules { version: ccob::Version::Three, ..COMPRESSION_21 }),

@@ -2,6 +2,9 @@
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
+//! | up to LLVM 20, members of archives are linked as in later releases: all for targets that objects have code for | the tool takes those that others use, by symbols |
+//! | up to LLVM 19, link-time optimization is that of ld.lld | the tool optimizes by itself |
+//! | `--bitcode-library` and `--builtin-bitcode` are errors | not supported |
 //! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |
 //! | an image that is linked already passes unchanged | the tool links it again, into an empty image |
 //! | device code in the output of `-r` is not linked again | it is registered already |
@@ -54,13 +57,16 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
     if !stand_in.release.linker.is_replaced {
         return Err(format!("the tool of {} is not replaced; call that of LLVM itself", stand_in.release.name));
     }
-    let (options, words) = options::parse(expand_response_files(arguments)?)?;
+    let (options, words) = options::parse(expand_response_files(arguments)?, stand_in.release.linker)?;
     if options.version {
         let version = stand_in.release.number.map_or("main".to_owned(), |number| number.to_string());
         return Ok(print(&format!("clang-linker-wrapper version {version} (fatbin)\n"), 0));
     }
     if options.help {
         return Ok(print(options::HELP, 0));
+    }
+    if let Some(option) = options.unsupported {
+        return Err(format!("{option}: not supported; call the clang-linker-wrapper of {}", stand_in.release.name));
     }
     let line = HostLine::parse(words).map_err(|missing| format!("{}: missing argument", missing.option.display()))?;
     let link_options = link_options(program, stand_in, &options, line)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::io::os_string;
 use crate::link::{LlvmArgument, TargetArgument};
+use crate::llvm::linker::LinkerRules;
 
 /// Values of the tool's options.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,8 @@ pub struct Options {
     pub llvm: Vec<LlvmArgument>,
     /// Offload kind and file of an image that is registered in place of those in the inputs.
     pub override_image: Option<OsString>,
+    /// An option that fatbin does not support.
+    pub unsupported: Option<&'static str>,
     /// Level of compression.
     pub compression_level: Option<String>,
     /// Number of device linkers at the same time.
@@ -66,6 +69,31 @@ const JOINED: [(&str, SetValue); 14] = [
     ("--wrapper-time-trace=", |_, _| ()),
     // The tool passes this to itself.
     ("--linker-arg=", |_, _| ()),
+];
+
+/// Options with a value of the releases that optimize device code in the tool.
+const JOINED_WITH_LTO: [(&str, SetValue); 7] = [
+    ("--opt-level=", |options, value| compiler_option(options, "-", value)),
+    ("--ptxas-arg=", |options, value| {
+        compiler_option(options, "-Xcuda-ptxas", OsStr::new(""));
+        compiler_option(options, "", value);
+    }),
+    ("--pass-remarks=", |options, value| compiler_option(options, "-Rpass=", value)),
+    ("--pass-remarks-missed=", |options, value| compiler_option(options, "-Rpass-missed=", value)),
+    ("--pass-remarks-analysis=", |options, value| compiler_option(options, "-Rpass-analysis=", value)),
+    ("--bitcode-library=", |options, _| options.unsupported = Some("--bitcode-library")),
+    ("--builtin-bitcode=", |options, _| options.unsupported = Some("--builtin-bitcode")),
+];
+
+/// Options without a value of the same releases.
+const FLAGS_WITH_LTO: [(&str, SetFlag); 5] = [
+    ("--device-debug", |options| compiler_option(options, "-g", OsStr::new(""))),
+    // The linker of the target always generates the code.
+    ("--clang-backend", |_| ()),
+    ("--verbose", |options| options.verbose = true),
+    ("--v", |options| options.version = true),
+    // The words of the host linker follow.
+    ("--", |_| ()),
 ];
 
 /// Options without a value.
@@ -127,16 +155,25 @@ fn text(value: &OsStr) -> String {
     value.to_string_lossy().into_owned()
 }
 
+/// Adds an option of the compiler that links device code, for all targets.
+fn compiler_option(options: &mut Options, option: &str, value: &OsStr) {
+    let mut word = OsString::from(option);
+    word.push(value);
+    options.device_compiler.push(TargetArgument { triple: None, value: word });
+}
+
 /// Separates the tool's options from the words for the host linker.
-pub fn parse(arguments: Vec<OsString>) -> Result<(Options, Vec<OsString>), String> {
+pub fn parse(arguments: Vec<OsString>, rules: LinkerRules) -> Result<(Options, Vec<OsString>), String> {
+    let (joined, flags): (&[_], &[_]) =
+        if rules.has_own_lto { (&JOINED_WITH_LTO, &FLAGS_WITH_LTO) } else { (&[], &[]) };
     let (mut options, mut words) = (Options::default(), Vec::new());
     let mut arguments = arguments.into_iter();
     while let Some(word) = arguments.next() {
         let bytes = word.as_encoded_bytes();
-        if let Some((_, set)) = FLAGS.iter().find(|(flag, _)| flag.as_bytes() == bytes) {
+        if let Some((_, set)) = FLAGS.iter().chain(flags).find(|(flag, _)| flag.as_bytes() == bytes) {
             set(&mut options);
         } else if let Some((value, set)) =
-            JOINED.iter().find_map(|(option, set)| Some((bytes.strip_prefix(option.as_bytes())?, set)))
+            JOINED.iter().chain(joined).find_map(|(option, set)| Some((bytes.strip_prefix(option.as_bytes())?, set)))
         {
             set(&mut options, &os_string(value));
         } else if bytes == MLLVM.as_bytes() {

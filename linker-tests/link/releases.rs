@@ -1,0 +1,73 @@
+//! clang's driver of earlier releases with fatbin as its clang-linker-wrapper.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::{fatbin, inputs};
+use crate::harness::step::Step;
+use crate::harness::tools::{Tool, llvm_tool};
+use crate::runtimes::{directories_of, openmp_library};
+
+/// HIP libraries have the images of the reference's: IDs and kernels are equal. OpenMP programs offload to the CPU under the
+/// runtime of their release.
+pub fn drivers(directory: &Path) -> Result<()> {
+    for release in ["15", "16", "19"] {
+        let links = format!("links-{release}");
+        fatbin(directory).args(["install-links", "--llvm", release, &links]).run()?;
+        let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
+        llvm_tool("clang-linker-wrapper", release, &format!("clang-tools-{release}"))?;
+        hip(directory, &clang, &links)?;
+        openmp(directory, release, &clang, &links)?;
+    }
+    Ok(())
+}
+
+fn hip(directory: &Path, clang: &Path, links: &str) -> Result<()> {
+    inputs::compile_hip_with(directory, clang, &["gfx90a", "gfx1030"])?;
+    Step::new(directory, Tool::Ar.path()?).args(["rcs", "libhelper.a", "helper.o"]).run()?;
+    for options in [&["-O3"][..], &["-O2", "-g"], &["-Xoffload-linker", "--build-id=none"]] {
+        let library = |name: &str, search: &[&str]| -> Result<String> {
+            let link = Step::new(directory, clang).args(search).args(["--offload-link", "--offload-new-driver"]);
+            link.args(options).args(["-shared", "-nostdlib", "kernel.o", "-L.", "-lhelper", "-o", name]).run()?;
+            images(directory, name)
+        };
+        let (theirs, ours) = (library("theirs.so", &[])?, library("ours.so", &["-B", links])?);
+        ensure!(theirs == ours, "{} {options:?}:\n{theirs}\n{ours}", clang.display());
+        ensure!(theirs.matches("_Z6kernelPi").count() == 2, "{theirs}");
+    }
+    Ok(())
+}
+
+/// Returns a line for each image of a file: ID and kernels.
+fn images(directory: &Path, name: &str) -> Result<String> {
+    let json = |command: &str| -> Result<Value> {
+        Ok(serde_json::from_str(&fatbin(directory).args([command, "--json", name]).run()?.stdout)?)
+    };
+    let (scan, inspect) = (json("scan")?, json("inspect")?);
+    let listed = scan["files"][0]["containers"][0]["images"].as_array().context("no images")?;
+    let mut lines: Vec<String> = listed.iter().map(|image| image["id"].to_string()).collect();
+    for image in inspect["files"][0]["images"].as_array().context("no images")? {
+        let kernels = image["kernels"].as_array().into_iter().flatten().map(|kernel| kernel["name"].to_string());
+        lines.push(format!("{} {:?}", image["arch"], kernels.collect::<Vec<_>>()));
+    }
+    // Early releases have an order of their own, which no runtime depends on.
+    lines.sort();
+    Ok(lines.join("\n"))
+}
+
+fn openmp(directory: &Path, release: &str, clang: &Path, links: &str) -> Result<()> {
+    std::fs::write(directory.join("openmp.c"), inputs::OPENMP)?;
+    let libraries =
+        [openmp_library(release, "libomp.so.5")?, openmp_library(release, &format!("libomptarget.so.{release}"))?];
+    let program = format!("program-{release}");
+    let compile = Step::new(directory, clang).args(["-B", links, "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]);
+    // The libraries that the driver names are those of one release, which is another.
+    let link = compile.args(["-O2", "-Wl,--no-as-needed", "openmp.c"]).args(&libraries);
+    let directory_of = libraries[1].parent().context("a library is in a directory")?;
+    link.arg("-L").arg(directory_of).args(["-o", &program]).run()?;
+    let run = Step::new(directory, directory.join(&program)).env("OMP_TARGET_OFFLOAD", "MANDATORY");
+    let done = run.env("LD_LIBRARY_PATH", directories_of(&[&libraries[0], &libraries[1]])).run()?;
+    if done.stdout == "42\n" { Ok(()) } else { Err(done.error("expected 42")) }
+}

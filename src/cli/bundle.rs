@@ -83,7 +83,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let mut progress = Progress::new(files.iter().map(|file| file.input.size()).sum());
     let bundled = ops::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
-    ids.iter().for_each(|id| warn_of_hidden_id(id));
+    for id in &ids {
+        warn_of_hidden_id(id);
+    }
     drop(progress);
     if arguments.verbose {
         let path = options.output.display();

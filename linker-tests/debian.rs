@@ -67,6 +67,10 @@ pub const fn debian(host: Host) -> Option<DebianHost> {
             dynamic_linker: "",
             linkers: &["lld"],
         },
-        Host::X86_64WindowsMsvc | Host::Aarch64WindowsMsvc | Host::X86_64WindowsGnu => return None,
+        Host::X86_64WindowsMsvc
+        | Host::Aarch64WindowsMsvc
+        | Host::X86_64WindowsGnu
+        | Host::X86_64Macos
+        | Host::Aarch64Macos => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! Description of a machine for the emitters: a table of numbers and one function that generates code.
 
 use object::Endianness;
-use object::{elf, pe};
+use object::{elf, macho, pe};
 
 use super::assembler::CompiledFunction;
 use super::code::Function;
@@ -75,6 +75,34 @@ pub enum UnwindFormat {
     X64,
     /// That of ARM64.
     Arm64,
+}
+
+/// Properties of a machine's Mach-O objects, for the machines that run macOS.
+#[derive(Debug)]
+pub struct MachOMachine {
+    /// The machine itself.
+    pub architecture: &'static Architecture,
+    /// `cputype` and `cpusubtype`.
+    pub cpu: (macho::CpuType, macho::CpuSubtypeId),
+    /// The oldest version of macOS that runs on the machine and whose objects have the same load commands.
+    pub oldest_system: (u16, u8),
+    /// Relocations of code: in ELF, here, and whether it is relative to its own place.
+    pub code_relocations: &'static [(elf::RelocationType, macho::RelocationType, bool)],
+    /// Place of the addends of those relocations.
+    pub addend: AddendForm,
+    /// Returns the compact unwind encoding of a function.
+    pub compact_unwind: fn(&CompiledFunction) -> u32,
+    /// Compiles a function for macOS.
+    pub compile: fn(&Function) -> CompiledFunction,
+}
+
+/// Place of the addend of a relocation of code in Mach-O.
+#[derive(Debug, Clone, Copy)]
+pub enum AddendForm {
+    /// In the code at an offset.
+    Code(fn(&mut [u8], usize, i64)),
+    /// In another relocation of this type, which precedes it.
+    Relocation(macho::RelocationType),
 }
 
 /// Frame at a function's first instruction, in the register numbers of the machine's DWARF supplement.

@@ -23,9 +23,11 @@ pub enum HostError {
     /// `.eh_frame` could not be written. Plans of this crate have not caused it.
     #[error("cannot emit unwind information")]
     UnwindInformation(#[from] gimli::write::Error),
-    /// Offsets in a COFF object have 32 bits.
-    #[error("COFF object of {size} bytes is too large: at most 4 GiB; wrap fewer images per object")]
-    CoffTooLarge {
+    /// Offsets in objects of this format have 32 bits.
+    #[error("{format} object of {size} bytes is too large: at most 4 GiB; wrap fewer images per object")]
+    ObjectTooLarge {
+        /// Name of the format.
+        format: &'static str,
         /// Size of the object in bytes.
         size: u64,
     },

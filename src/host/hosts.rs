@@ -5,10 +5,12 @@
 
 use object::Endianness;
 
-use super::architecture::{Architecture, CoffMachine};
+use super::architecture::{Architecture, CoffMachine, MachOMachine};
 use super::error::HostError;
-use super::machines::{AARCH64, AARCH64_COFF, LOONGARCH64, POWERPC64LE, RISCV64, S390X, X86_64, X86_64_COFF};
-use super::systems::{LINUX, System, WINDOWS_GNU, WINDOWS_MSVC, WindowsRuntime};
+use super::machines::{
+    AARCH64, AARCH64_COFF, AARCH64_MACHO, LOONGARCH64, POWERPC64LE, RISCV64, S390X, X86_64, X86_64_COFF, X86_64_MACHO,
+};
+use super::systems::{LINUX, MACOS, System, WINDOWS_GNU, WINDOWS_MSVC, WindowsRuntime};
 use crate::target::triple;
 
 /// Emitter of a host's objects, with the description of the machine that it needs.
@@ -18,6 +20,8 @@ pub(super) enum Emitter {
     Elf(&'static Architecture),
     /// Emits COFF for a C runtime.
     Coff(&'static CoffMachine, WindowsRuntime),
+    /// Emits Mach-O.
+    MachO(&'static MachOMachine),
 }
 
 /// Format of a host's objects.
@@ -27,6 +31,8 @@ pub enum ObjectFormat {
     Elf,
     /// COFF, the objects of Windows.
     Coff,
+    /// Mach-O, the objects of macOS.
+    MachO,
 }
 
 /// A row of the table.
@@ -86,6 +92,10 @@ hosts! {
         system: &WINDOWS_GNU,
         triple: "x86_64-w64-windows-gnu",
     },
+    /// x86-64 under macOS.
+    X86_64Macos => macos(&X86_64_MACHO, "x86_64-apple-macosx"),
+    /// 64-bit Arm under macOS.
+    Aarch64Macos => macos(&AARCH64_MACHO, "arm64-apple-macosx"),
 }
 
 /// Returns the row of a machine under Linux with the GNU C library; fails to compile where `target::triple` has no triple for it.
@@ -98,6 +108,11 @@ const fn linux(architecture: &'static Architecture) -> HostRow {
 /// Returns the row of a machine under Windows with Microsoft's C runtime.
 const fn msvc(machine: &'static CoffMachine, triple: &'static str) -> HostRow {
     HostRow { emitter: Emitter::Coff(machine, WindowsRuntime::Msvc), system: &WINDOWS_MSVC, triple }
+}
+
+/// Returns the row of a machine under macOS.
+const fn macos(machine: &'static MachOMachine, triple: &'static str) -> HostRow {
+    HostRow { emitter: Emitter::MachO(machine), system: &MACOS, triple }
 }
 
 impl Host {
@@ -142,6 +157,7 @@ impl Host {
         match self.row().emitter {
             Emitter::Elf(_) => ObjectFormat::Elf,
             Emitter::Coff(..) => ObjectFormat::Coff,
+            Emitter::MachO(_) => ObjectFormat::MachO,
         }
     }
 
@@ -189,6 +205,7 @@ impl Emitter {
         match self {
             Emitter::Elf(architecture) => architecture.endianness,
             Emitter::Coff(machine, _) => machine.architecture.endianness,
+            Emitter::MachO(machine) => machine.architecture.endianness,
         }
     }
 }
@@ -222,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn parses_every_spelling_of_windows() {
+    fn parses_every_spelling_of_windows_and_macos() {
         for (triple, host) in [
             ("x86_64-pc-windows-msvc", Host::X86_64WindowsMsvc),
             ("x86_64-pc-windows-msvc19.44.35211", Host::X86_64WindowsMsvc),
@@ -233,6 +250,10 @@ mod tests {
             ("x86_64-w64-windows-gnu", Host::X86_64WindowsGnu),
             ("x86_64-pc-windows-gnu", Host::X86_64WindowsGnu),
             ("x86_64-w64-mingw32", Host::X86_64WindowsGnu),
+            ("x86_64-apple-macosx", Host::X86_64Macos),
+            ("x86_64-apple-darwin23.1.0", Host::X86_64Macos),
+            ("arm64-apple-macosx14.0", Host::Aarch64Macos),
+            ("aarch64-apple-macos", Host::Aarch64Macos),
         ] {
             let found = Host::from_triple(triple).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(found, host, "{triple}");
@@ -255,7 +276,9 @@ mod tests {
             "x86_64-pc-windows-cygnus",
             "riscv64-pc-windows-msvc",
             "x86_64-pc-windows-msvc-elf",
-            "arm64-apple-macosx",
+            "arm64e-apple-macosx",
+            "arm64-apple-ios",
+            "x86_64-apple-macosx-macabi",
             "aarch64-unknown-linux-android",
             "x86_64-a-b-linux-gnu",
             "amdgcn-amd-amdhsa",

@@ -18,6 +18,7 @@ mod hosts;
 mod ir;
 mod layout;
 mod machines;
+mod macho;
 mod plan;
 mod symbol;
 mod systems;
@@ -37,5 +38,6 @@ pub fn emit(plan: &ObjectPlan, host: Host, sink: &mut Sink) -> Result<(), HostEr
     match host.row().emitter {
         Emitter::Elf(architecture) => elf::emit(plan, architecture, sink),
         Emitter::Coff(machine, runtime) => coff::emit(plan, machine, runtime, sink),
+        Emitter::MachO(machine) => macho::emit(plan, machine, sink),
     }
 }

@@ -13,8 +13,10 @@ pub(super) struct System {
 
 /// Linux. Other environments change the ABI (`gnux32`, `gnu_ilp32`, `gnusf`) or the C library so much (`android`) that nothing
 /// here was tried on them.
-pub(super) const LINUX: System =
-    System { spellings: &[&["linux"], &["linux", "gnu"], &["linux", "musl"]], is_native: cfg!(not(windows)) };
+pub(super) const LINUX: System = System {
+    spellings: &[&["linux"], &["linux", "gnu"], &["linux", "musl"]],
+    is_native: cfg!(not(any(windows, target_os = "macos"))),
+};
 
 /// Windows with Microsoft's C runtime and linker, or LLVM's.
 pub(super) const WINDOWS_MSVC: System = System {
@@ -25,6 +27,26 @@ pub(super) const WINDOWS_MSVC: System = System {
 /// Windows with the C runtime of MinGW-w64.
 pub(super) const WINDOWS_GNU: System =
     System { spellings: &[&["windows", "gnu"], &["mingw32"]], is_native: cfg!(all(windows, target_env = "gnu")) };
+
+/// macOS; Apple's other systems have the same objects with another version, and nothing here was tried on them.
+pub(super) const MACOS: System =
+    System { spellings: &[&["macosx"], &["macos"], &["darwin"]], is_native: cfg!(target_os = "macos") };
+
+/// Segment and section of macOS for a section that is named as in ELF; names of macOS stay. Source: tests of LLVM's main branch;
+/// clang for data. LLVM has no name for OpenMP's images; those are fatbin's.
+pub(super) fn mach_o_section(name: &str) -> &str {
+    match name {
+        ".text.startup" => "__TEXT,__StaticInit",
+        ".rodata" | ".llvm.rodata.offloading" => "__TEXT,__const",
+        ".data.rel.ro" => "__DATA,__const",
+        ".bss" => "__DATA,__bss",
+        ".init_array" => "__DATA,__mod_init_func",
+        ".fini_array" => "__DATA,__mod_term_func",
+        ".llvm.offloading" => "__TEXT,__offloading",
+        ".llvm.offloading.relocatable" => "__TEXT,__offloading_r",
+        name => name,
+    }
+}
 
 /// C runtime of Windows, which runs the constructors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

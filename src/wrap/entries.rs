@@ -55,6 +55,7 @@ pub struct Bounds {
 pub fn section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
     match (request.format, request.abi.coff) {
         (ObjectFormat::Coff, Some(bounds)) => coff_sections(plan, request, bounds),
+        (ObjectFormat::MachO, _) => mach_o_section(plan, request),
         (ObjectFormat::Elf | ObjectFormat::Coff, _) => elf_section(plan, request),
     }
 }
@@ -66,6 +67,7 @@ fn elf_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
     let name = abi.entry_section(request.kind);
     let section = plan.next_section();
     plan.symbol(abi.placeholder(request.kind), Definition::Data { section, offset: 0, size: 0 });
+    entry_symbols(plan, request);
     let entries = all_fields(plan, request, names);
     let (section_kind, data) = match (request.entries.as_slice(), abi.retain) {
         // Read-only, as LLVM makes it. Clang's own entries are read-only without -fPIC and writable with it, and mold 1.10
@@ -109,6 +111,7 @@ fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -
     let begin = bound(plan, "__start_", "OA").plus(zeros);
     if !request.entries.is_empty() {
         let names = names_section(plan, request);
+        entry_symbols(plan, request);
         let entries = all_fields(plan, request, names);
         let name = format!("{name}$OE");
         plan.section(PlanSection::new(name, SectionKind::Writable, ENTRY_ALIGNMENT, Data::Fields(entries)));
@@ -116,14 +119,46 @@ fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -
     Bounds { begin, end: bound(plan, "__stop_", "OZ").start() }
 }
 
-/// Adds a symbol for each entry in the next section, and returns the fields of all entries.
-fn all_fields(plan: &mut ObjectPlan, request: &Request, names: Vec<SymbolAddress>) -> Vec<Field> {
-    let (abi, section) = (&request.abi, plan.next_section());
-    let size = u64::from(abi.entries.size());
-    let mut all = Vec::new();
-    for (index, (entry, name)) in request.entries.iter().zip(names).enumerate() {
+/// Adds the entries as an array, or, without entries of its own, the placeholder of the section of clang's, whose bounds the linker
+/// defines.
+///
+/// The two do not meet: ld64.lld 22 drops everything in the segment `__LLVM`, clang's entries as well, and other linkers may.
+fn mach_o_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
+    if !request.entries.is_empty() {
+        let names = names_section(plan, request);
+        let (section, count) = (plan.next_section(), request.entries.len() as u64);
+        let size = u64::from(request.abi.entries.size()) * count;
+        let array = plan.symbol(".offloading.entries", Definition::Data { section, offset: 0, size });
+        let entries = all_fields(plan, request, names);
+        plan.section(PlanSection::new(".data.rel.ro", SectionKind::Writable, ENTRY_ALIGNMENT, Data::Fields(entries)));
+        return Bounds { begin: array.start(), end: array.plus(size) };
+    }
+    const SECTION: &str = "__LLVM,offload_entries";
+    let section = plan.next_section();
+    plan.symbol(format!("__dummy.{SECTION}"), Definition::Data { section, offset: 0, size: 0 });
+    plan.section(PlanSection::new(SECTION, SectionKind::Retained, ENTRY_ALIGNMENT, Data::Bytes(Content::new())));
+    let mut bound = |part: &str| {
+        // The byte 1 marks names that do not get the underscore of C's.
+        let name = format!("\x01section${part}$__LLVM$offload_entries");
+        plan.reference(&name, Definition::UndefinedHidden).start()
+    };
+    Bounds { begin: bound("start"), end: bound("end") }
+}
+
+/// Adds a symbol for each entry in the next section.
+fn entry_symbols(plan: &mut ObjectPlan, request: &Request) {
+    let (section, size) = (plan.next_section(), u64::from(request.abi.entries.size()));
+    for (index, entry) in request.entries.iter().enumerate() {
         let definition = Definition::Data { section, offset: size * index as u64, size };
-        plan.symbol(format!("{}{}", abi.entry_symbol(), entry.name), definition);
+        plan.symbol(format!("{}{}", request.abi.entry_symbol(), entry.name), definition);
+    }
+}
+
+/// Returns the fields of all entries.
+fn all_fields(plan: &mut ObjectPlan, request: &Request, names: Vec<SymbolAddress>) -> Vec<Field> {
+    let abi = &request.abi;
+    let mut all = Vec::new();
+    for (entry, name) in request.entries.iter().zip(names) {
         let host = plan.reference(&entry.host_symbol, Definition::Undefined);
         let mut entry_fields = fields(abi.entries, request.kind_number, entry, Field::Pointer(host.start()), name);
         if let (Some(aux), EntryLayout::New) = (&entry.aux_symbol, abi.entries) {

@@ -9,7 +9,8 @@ use super::{Request, entries, registration};
 use crate::format::bundle;
 use crate::format::fat_binary_wrapper::{self, FatBinaryWrapper};
 use crate::host::{
-    Call, Comparison, Data, Definition, Field, Local, ObjectPlan, Part, PlanSection, SectionKind, Step, SymbolId, Value,
+    Call, Comparison, Data, Definition, Field, Local, ObjectFormat, ObjectPlan, Part, PlanSection, SectionKind, Step,
+    SymbolId, Value,
 };
 use crate::llvm::wrapper_abi::{FlagRules, Unregister, WrapperAbi};
 use crate::target::OffloadKind;
@@ -49,18 +50,35 @@ const HIP: Names = Names {
     has_surfaces: true,
 };
 
+impl Names {
+    /// Returns the sections of the fat binary and of the wrapper structure.
+    fn sections(&self, format: ObjectFormat) -> (String, String) {
+        let wrapper = &self.wrapper;
+        match format {
+            ObjectFormat::Elf | ObjectFormat::Coff => {
+                (wrapper.container_section.to_owned(), wrapper.section.to_owned())
+            }
+            ObjectFormat::MachO => {
+                let [container, structure] = [wrapper.mach_o_container_section, wrapper.mach_o_section]
+                    .map(|(segment, name)| format!("{segment},{name}"));
+                (container, structure)
+            }
+        }
+    }
+}
+
 /// Adds fat binary, wrapper structure and functions for CUDA or HIP.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, priority: u16) {
     let names = if request.kind == OffloadKind::Cuda { &CUDA } else { &HIP };
     let abi = request.abi;
     let bounds = entries::section(plan, &request);
+    let (container_section, wrapper_section) = names.sections(request.format);
 
     let content = request.images.pop().map(|image| image.content).unwrap_or_default();
     let section = plan.next_section();
     let definition = Definition::Data { section, offset: 0, size: content.size() };
     let fat_binary = plan.symbol(".fatbin_image", definition);
-    let section =
-        PlanSection::new(names.wrapper.container_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
+    let section = PlanSection::new(container_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
     plan.section(PlanSection { large: request.large, ..section });
 
     let keep = super::weak_references(plan, &request.keep);
@@ -68,7 +86,7 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     let wrapper = plan.symbol(".fatbin_wrapper", Definition::Data { section, offset: 0, size: 24 });
     let version = Field::U32(fat_binary_wrapper::VERSION);
     let fields = vec![Field::U32(names.wrapper.magic), version, Field::Pointer(fat_binary.start()), Field::U64(0)];
-    let section = PlanSection::new(names.wrapper.section, SectionKind::Writable, 8, Data::Fields(fields));
+    let section = PlanSection::new(wrapper_section, SectionKind::Writable, 8, Data::Fields(fields));
     plan.section(PlanSection { keep, ..section });
 
     let section = plan.next_section();

@@ -46,6 +46,7 @@ pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, W
     let host = host_of(&file, view).ok_or_else(|| WrapError::UnknownHostMachine { path: path.to_owned() })?;
     let entries = match file.format() {
         BinaryFormat::Coff => read_coff_entries(&file, kind),
+        BinaryFormat::MachO => read_mach_o_entries(&file),
         _ => read_entries(&file, kind),
     };
     let entries = entries.ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
@@ -62,6 +63,8 @@ fn host_of<'data>(file: &object::File<'data, ObjectBytes<'data>>, view: View) ->
     match (file.format(), file.architecture()) {
         (BinaryFormat::Coff, Architecture::X86_64) => Some(Host::X86_64WindowsMsvc.triple()),
         (BinaryFormat::Coff, Architecture::Aarch64) => Some(Host::Aarch64WindowsMsvc.triple()),
+        (BinaryFormat::MachO, Architecture::X86_64) => Some(Host::X86_64Macos.triple()),
+        (BinaryFormat::MachO, Architecture::Aarch64) => Some(Host::Aarch64Macos.triple()),
         _ => match DeviceImage::identify(view).triple {
             Some(Cow::Borrowed(host)) => Some(host),
             // Bitcode, which is not an object.
@@ -69,6 +72,9 @@ fn host_of<'data>(file: &object::File<'data, ObjectBytes<'data>>, view: View) ->
         },
     }
 }
+
+/// Section of the entries of every kind since LLVM 21.
+const NEWEST_SECTION: &str = "llvm_offload_entries";
 
 /// Returns the names that releases have for the section of a kind's entries, those of the newest first.
 fn section_names(kind: OffloadKind) -> impl Iterator<Item = &'static str> {
@@ -91,6 +97,16 @@ fn read_coff_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind
     let size = section.size().checked_div(prefixes.len() as u64).unwrap_or(section.size());
     let (section, symbol_prefix) = (name.to_owned(), prefixes.first().copied());
     Some(FoundEntries { section, size, symbol_prefix, symbols: Vec::new() })
+}
+
+/// Reads the entries of a Mach-O object. Only objects of LLVM's main branch have them, in entries of 56 bytes for every kind.
+fn read_mach_o_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>) -> Option<FoundEntries> {
+    let is_entries = |section: &object::Section<'data, '_, ObjectBytes<'data>>| {
+        section.segment_name() == Ok(Some("__LLVM")) && section.name() == Ok("offload_entries")
+    };
+    file.sections().find(is_entries)?;
+    let size = EntryLayout::New.size().into();
+    Some(FoundEntries { section: NEWEST_SECTION.to_owned(), size, symbol_prefix: None, symbols: Vec::new() })
 }
 
 /// Reads the entries of a kind from the section that the newest release has for them.

@@ -53,7 +53,7 @@ impl Request<'_> {
     fn unregistration(&self, of_release: Unregister) -> Unregister {
         match self.format {
             ObjectFormat::Elf => of_release,
-            ObjectFormat::Coff => Unregister::AtExit,
+            ObjectFormat::Coff | ObjectFormat::MachO => Unregister::AtExit,
         }
     }
 }

@@ -207,6 +207,8 @@ impl<'data> WrapperBuilder<'data> {
             // Linkers for Windows remove sections of unused functions and variables only if they are marked as such, and
             // the entries are not.
             ObjectFormat::Coff => Vec::new(),
+            // Clang marks the entries so that `-dead_strip` keeps them.
+            ObjectFormat::MachO => Vec::new(),
         };
         Ok(Request {
             kind: self.kind,
@@ -246,6 +248,9 @@ fn supports_format(abi: &WrapperAbi, format: ObjectFormat) -> bool {
     match format {
         ObjectFormat::Elf => true,
         ObjectFormat::Coff => abi.coff.is_some(),
+        // LLVM 22 and earlier write no objects for macOS at all: sections of ELF are invalid there. Those of main, with entries
+        // of 56 bytes in one section, serve every release that has such entries.
+        ObjectFormat::MachO => abi.one_entry_section,
     }
 }
 

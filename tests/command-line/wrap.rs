@@ -164,6 +164,33 @@ fn host_option_selects_objects_for_windows() {
 }
 
 #[test]
+fn host_option_selects_objects_for_macos() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    // The magic of 64-bit Mach-O, then the type of the processor.
+    for (host, cpu) in [("x86_64-apple-darwin23.1.0", [7, 0, 0, 1]), ("arm64-apple-macosx14.0", [12, 0, 0, 1])] {
+        for abi in ["llvm21", "llvm22", "main"] {
+            for (kind, container) in [("openmp", "offload-binary"), ("hip", "bundle")] {
+                for entry in ["", "--entry kernel"] {
+                    sandbox.fatbin(&format!("wrap --kind {kind} --abi {abi} {entry} -o w.o --host {host} a")).ok();
+                    assert_eq!(sandbox.read("w.o")[..8], [[0xcf, 0xfa, 0xed, 0xfe], cpu].concat(), "{host}");
+                    let found = sandbox.fatbin("scan w.o").ok();
+                    assert!(found.contains("gfx90a") && found.contains(container), "{host}: {found}");
+                    sandbox.fatbin("verify w.o").ok();
+                }
+            }
+        }
+    }
+    let run = sandbox.fatbin("wrap --kind hip --abi llvm20 -o old.o --host arm64-apple-macosx a");
+    let message = "fatbin: --abi llvm20: host arm64-apple-macosx is not supported (available for it: llvm21, llvm22, llvm23, main)\n";
+    assert_eq!((run.status, run.err.as_str()), (2, message));
+    // An object without entries of its own has the placeholder in the section of clang's.
+    sandbox.fatbin("wrap --kind hip -o entries.o --host arm64-apple-macosx a").ok();
+    let run = sandbox.fatbin("wrap --kind hip --match entries.o -v -o w.o a");
+    assert_eq!(run.err, "fatbin: w.o: ABI llvm22, host arm64-apple-macosx\n");
+}
+
+#[test]
 fn rejects_unsupported_hosts() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a");
@@ -173,7 +200,7 @@ fn rejects_unsupported_hosts() {
         run.err,
         "fatbin: mips64-unknown-linux-gnu: unsupported host (available: x86_64, aarch64, riscv64, powerpc64le, s390x, \
          loongarch64 with linux, linux-gnu, linux-musl; x86_64, aarch64 with windows, windows-msvc, win32; x86_64 with \
-         windows-gnu, mingw32)\n"
+         windows-gnu, mingw32; x86_64, aarch64 with macosx, macos, darwin)\n"
     );
     assert_eq!(sandbox.names(), ["a"]);
 }

@@ -46,7 +46,7 @@ pub fn write(
     let layout = reserve(&mut writer, plan, sections)?;
     let size = writer.reserved_len();
     if u32::try_from(size).is_err() {
-        return Err(HostError::CoffTooLarge { size });
+        return Err(HostError::ObjectTooLarge { format: "COFF", size });
     }
 
     let (time_date_stamp, characteristics) = (0, pe::FileFlags(0));

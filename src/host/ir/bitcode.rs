@@ -13,7 +13,6 @@ use super::module::{
     IrValue, Linkage, Predicate, TypeId,
 };
 use crate::format::bitcode::{MAGIC, MODULE_BLOCK};
-use crate::host::layout::TEXT;
 use crate::host::plan::{Data, ObjectPlan};
 
 /// IDs of the blocks besides the module's.
@@ -132,7 +131,7 @@ impl<'plan> Bitcode<'plan> {
     fn section_names(&mut self) {
         const SECTIONNAME: u64 = 5;
         let of_variables = self.module.variables.iter().filter_map(|variable| variable.section.as_deref());
-        for section in of_variables.chain([TEXT]) {
+        for section in of_variables.chain([self.module.code_section]) {
             if !self.sections.contains(&section) {
                 self.sections.push(section);
                 self.stream.text(SECTIONNAME, section);
@@ -178,7 +177,7 @@ impl<'plan> Bitcode<'plan> {
             let [position, size] = self.name(&function.name);
             let is_declaration = function.blocks.is_empty();
             let (linkage, visibility) = linkage(if is_declaration { Linkage::External } else { Linkage::Internal });
-            let section = if is_declaration { 0 } else { self.section(Some(TEXT)) };
+            let section = if is_declaration { 0 } else { self.section(Some(module.code_section)) };
             let (convention, attributes, alignment) = (0, 0, 0);
             let start = [position, size, id(&function.function_type), convention, is_declaration.into(), linkage];
             self.stream.record(FUNCTION, start.into_iter().chain([attributes, alignment, section, visibility]));

@@ -90,12 +90,13 @@ impl ModuleBuilder<'_> {
                 None => self.array_type(size),
             };
             self.intern(IrType::Pointer(value_type));
+            let section_name = self.section_name(&section_of.name).to_owned();
             let variable = &mut self.module.variables[at];
             variable.value_type = value_type;
             variable.is_constant = !matches!(section_of.data, Data::Zero(_));
             variable.alignment = alignment_at(section_of, offset);
             let is_default = DEFAULT_SECTIONS.contains(&section_of.name.as_str());
-            variable.section = (!is_default).then(|| section_of.name.clone());
+            variable.section = (!is_default).then_some(section_name);
             let bytes = SectionBytes { section: section.0, range: offset..offset + size };
             contents.push((at, value_type, fields, bytes));
         }

@@ -2,8 +2,17 @@
 
 use super::module::{ConstantForm, Interner, IrConstant, IrModule, IrType, IrValue, TypeId};
 use crate::host::code::{Call, Value};
+use crate::host::hosts::{Host, ObjectFormat};
+use crate::host::layout::TEXT;
 use crate::host::plan::ObjectPlan;
 use crate::host::symbol::{SymbolAddress, SymbolId};
+use crate::host::systems::mach_o_section;
+
+/// Returns the name of a section in the object format of a triple.
+fn section_name<'name>(name: &'name str, triple: &str) -> &'name str {
+    let is_mach_o = Host::from_triple(triple).is_ok_and(|host| host.format() == ObjectFormat::MachO);
+    if is_mach_o { mach_o_section(name) } else { name }
+}
 
 /// A module under construction.
 pub struct ModuleBuilder<'plan> {
@@ -19,12 +28,18 @@ impl<'plan> ModuleBuilder<'plan> {
         let module = IrModule {
             triple: triple.to_owned(),
             source_name: plan.source_name,
+            code_section: section_name(TEXT, triple),
             types: Interner::default(),
             constants: Interner::default(),
             variables: Vec::new(),
             functions: Vec::new(),
         };
         ModuleBuilder { plan, module, values: Vec::new() }
+    }
+
+    /// Returns the name of a section in the object format of the module's triple.
+    pub fn section_name<'name>(&self, name: &'name str) -> &'name str {
+        section_name(name, &self.module.triple)
     }
 
     /// Returns a symbol's variable or function.

@@ -16,6 +16,8 @@ pub struct IrModule {
     pub triple: String,
     /// Name of the source file.
     pub source_name: &'static str,
+    /// Section of the functions.
+    pub code_section: &'static str,
     /// Types; those that a type refers to precede it.
     pub types: Interner<IrType>,
     /// Constants; those that a constant refers to precede it.

@@ -9,7 +9,6 @@ use super::module::{
     BinaryOperation, BlockLabel, ConstantForm, Conversion, Instruction, IrConstant, IrFunction, IrModule, IrType,
     IrValue, IrVariable, Linkage, Predicate, SectionBytes, TypeId,
 };
-use crate::host::layout::TEXT;
 use crate::host::plan::{Data, ObjectPlan};
 
 /// A module and the writer of its text.
@@ -87,7 +86,7 @@ impl<W: Write> Text<'_, W> {
         if function.blocks.is_empty() {
             return writeln!(self.output, "\ndeclare {result} {name}({parameters})");
         }
-        let section = quoted(TEXT);
+        let section = quoted(self.module.code_section);
         writeln!(self.output, "\ndefine internal {result} {name}({parameters}) section {section} {{")?;
         let mut locals = 0;
         for block in &function.blocks {

@@ -1,12 +1,16 @@
 //! AArch64, little-endian, under the Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64).
 
+use std::marker::PhantomData;
+
 use object::Endianness;
-use object::{elf, pe};
+use object::{elf, macho, pe};
 
 use super::fixed_width::{distance, fill_in, signed, unsigned, word};
 use super::stack_frame::StackFrame;
-use crate::host::architecture::{Architecture, CallFrame, CoffMachine, ElfMachine, UnwindFormat};
-use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
+use crate::host::architecture::{
+    AddendForm, Architecture, CallFrame, CoffMachine, ElfMachine, MachOMachine, UnwindFormat,
+};
+use crate::host::assembler::{Assembler, Buffer, CodeTarget, CompiledFunction, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{SymbolAddress, SymbolId};
@@ -39,7 +43,7 @@ pub const AARCH64: Architecture = Architecture {
         large_section: None,
         function_other: 0,
         code_symbol: Some("$x"),
-        compile: compile::<A64Assembler<true>>,
+        compile: compile::<A64Assembler<Linux>>,
     },
 };
 
@@ -67,8 +71,65 @@ pub const AARCH64_COFF: CoffMachine = CoffMachine {
         fill_in(code, at, bits);
     },
     unwind: UnwindFormat::Arm64,
-    compile: compile::<A64Assembler<false>>,
+    compile: compile::<A64Assembler<Windows>>,
 };
+
+/// Objects for macOS. Relocations: Apple, `mach-o/arm64/reloc.h`; one of their own has the addend.
+pub const AARCH64_MACHO: MachOMachine = MachOMachine {
+    architecture: &AARCH64,
+    cpu: (macho::CPU_TYPE_ARM64, macho::CPU_SUBTYPE_ARM64_ALL),
+    oldest_system: (11, 0),
+    code_relocations: &[
+        (elf::R_AARCH64_CALL26, macho::ARM64_RELOC_BRANCH26, true),
+        (elf::R_AARCH64_ADR_PREL_PG_HI21, macho::ARM64_RELOC_PAGE21, true),
+        (elf::R_AARCH64_ADD_ABS_LO12_NC, macho::ARM64_RELOC_PAGEOFF12, false),
+    ],
+    addend: AddendForm::Relocation(macho::ARM64_RELOC_ADDEND),
+    compact_unwind,
+    compile: compile::<A64Assembler<Apple>>,
+};
+
+/// Returns the compact unwind encoding of a function: a frame with a frame pointer, and whether x19 and x20 are saved below it.
+/// Source: Apple, `mach-o/compact_unwind_encoding.h`.
+fn compact_unwind(function: &CompiledFunction) -> u32 {
+    const FRAME: u32 = 0x0400_0000;
+    const X19_X20_PAIR: u32 = 1;
+    let is_pair = |&(_, rule): &(u32, UnwindRule)| matches!(rule, UnwindRule::Saved { register: 19, .. });
+    if function.unwind.iter().any(is_pair) { FRAME | X19_X20_PAIR } else { FRAME }
+}
+
+/// Conventions of a system.
+pub trait System: Default {
+    /// True if functions sign the return address on the stack.
+    const SIGNS: bool = false;
+    /// Registers that functions save: the return address, the frame pointer where it is required, the locals.
+    const SAVED: &'static [u8] = &[30, 19, 20];
+    /// Number of them that every function saves.
+    const ALWAYS_SAVED: usize = 1;
+}
+
+/// Linux.
+#[derive(Default)]
+pub struct Linux;
+
+impl System for Linux {
+    const SIGNS: bool = true;
+}
+
+/// Windows.
+#[derive(Default)]
+pub struct Windows;
+
+impl System for Windows {}
+
+/// Apple's systems, where the frame pointer always points to a frame record: itself and the return address of the caller.
+#[derive(Default)]
+pub struct Apple;
+
+impl System for Apple {
+    const SAVED: &'static [u8] = &[30, 29, 19, 20];
+    const ALWAYS_SAVED: usize = 2;
+}
 
 /// A second scratch register, x10, for constants in comparisons.
 const CONSTANT: u32 = 10;
@@ -79,20 +140,26 @@ const EQUAL: u32 = 0;
 const NOT_EQUAL: u32 = 1;
 const NOT_BELOW: u32 = 2;
 
-/// The assembler; `SIGNED` if functions sign the return address on the stack.
 #[derive(Default)]
-pub struct A64Assembler<const SIGNED: bool = true> {
+pub struct A64Assembler<S = Linux> {
     buffer: Buffer,
+    system: PhantomData<S>,
 }
 
-impl<const SIGNED: bool> A64Assembler<SIGNED> {
+impl<S: System> A64Assembler<S> {
     fn number(register: Register) -> u32 {
         match register {
             Register::Argument(index) => index as u32, // x0 to x7
             Register::Result => 0,
-            Register::Local(index) => Self::SAVED[1 + index].into(),
+            Register::Local(index) => S::SAVED[S::ALWAYS_SAVED + index].into(),
             Register::Scratch => 9,
         }
+    }
+
+    /// Returns the frame with both locals or none where unwind information describes them as a pair.
+    fn whole(frame: Frame) -> Frame {
+        let locals = if S::ALWAYS_SAVED == 2 && frame.locals > 0 { 2 } else { frame.locals };
+        Frame { locals, ..frame }
     }
 
     fn load_constant(&mut self, to: u32, value: i32) {
@@ -126,8 +193,9 @@ const LDR: u32 = 0xf940_0000;
 const B: u32 = 0x1400_0000;
 const B_COND: u32 = 0x5400_0000;
 
-impl<const SIGNED: bool> StackFrame for A64Assembler<SIGNED> {
-    const SAVED: [u8; 3] = [30, 19, 20];
+impl<S: System> StackFrame for A64Assembler<S> {
+    const SAVED: &'static [u8] = S::SAVED;
+    const ALWAYS_SAVED: usize = S::ALWAYS_SAVED;
 
     fn move_stack_pointer(&mut self, by: i32) {
         let operation = if by < 0 { 0xd100_0000 } else { 0x9100_0000 }; // sub, add
@@ -141,9 +209,15 @@ impl<const SIGNED: bool> StackFrame for A64Assembler<SIGNED> {
     fn restore(&mut self, register: u8, at: i32) {
         self.memory(LDR, register.into(), SP, at as u32);
     }
+
+    fn set_frame_pointer(&mut self, at: i32) {
+        if S::ALWAYS_SAVED == 2 {
+            self.buffer.word(0x9100_0000 | unsigned(at as u32, 12) << 10 | SP << 5 | 29); // add
+        }
+    }
 }
 
-impl<const SIGNED: bool> Assembler for A64Assembler<SIGNED> {
+impl<S: System> Assembler for A64Assembler<S> {
     const ARGUMENT_REGISTERS: usize = 8;
 
     fn buffer(&mut self) -> &mut Buffer {
@@ -151,16 +225,16 @@ impl<const SIGNED: bool> Assembler for A64Assembler<SIGNED> {
     }
 
     fn prologue(&mut self, frame: Frame) {
-        if SIGNED {
+        if S::SIGNS {
             self.buffer.word(0xd503_233f); // paciasp
             self.buffer.unwind(UnwindRule::ReturnAddressSignature);
         }
-        self.make_frame(frame);
+        self.make_frame(Self::whole(frame));
     }
 
     fn epilogue(&mut self, frame: Frame) {
-        self.remove_frame(frame);
-        if SIGNED {
+        self.remove_frame(Self::whole(frame));
+        if S::SIGNS {
             self.buffer.word(0xd503_23bf); // autiasp
             self.buffer.unwind(UnwindRule::ReturnAddressSignature);
         }

@@ -96,7 +96,7 @@ impl LoongArchAssembler {
 }
 
 impl StackFrame for LoongArchAssembler {
-    const SAVED: [u8; 3] = [RA as u8, 23, 24]; // ra, s0, s1
+    const SAVED: &'static [u8] = &[RA as u8, 23, 24]; // ra, s0, s1
 
     fn move_stack_pointer(&mut self, by: i32) {
         self.immediate(ADDI_D, SP, SP, by);

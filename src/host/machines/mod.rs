@@ -11,9 +11,9 @@ mod stack_frame;
 mod tests;
 mod x86_64;
 
-pub use aarch64::{AARCH64, AARCH64_COFF};
+pub use aarch64::{AARCH64, AARCH64_COFF, AARCH64_MACHO};
 pub use loongarch64::LOONGARCH64;
 pub use powerpc64le::POWERPC64LE;
 pub use riscv64::RISCV64;
 pub use s390x::S390X;
-pub use x86_64::{X86_64, X86_64_COFF};
+pub use x86_64::{X86_64, X86_64_COFF, X86_64_MACHO};

@@ -112,7 +112,7 @@ fn bits_of(number: u32, first: u32, count: u32) -> u32 {
 }
 
 impl StackFrame for RiscvAssembler {
-    const SAVED: [u8; 3] = [RA as u8, 9, 18]; // ra, s1, s2
+    const SAVED: &'static [u8] = &[RA as u8, 9, 18]; // ra, s1, s2
 
     fn move_stack_pointer(&mut self, by: i32) {
         self.immediate(OP_IMM, 0, SP, SP, by); // addi

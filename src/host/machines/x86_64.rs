@@ -3,10 +3,12 @@
 use std::marker::PhantomData;
 
 use object::Endianness;
-use object::{elf, pe};
+use object::{elf, macho, pe};
 
-use crate::host::architecture::{Architecture, CallFrame, CoffMachine, ElfMachine, UnwindFormat};
-use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
+use crate::host::architecture::{
+    AddendForm, Architecture, CallFrame, CoffMachine, ElfMachine, MachOMachine, UnwindFormat,
+};
+use crate::host::assembler::{Assembler, Buffer, CodeTarget, CompiledFunction, Frame, Label, Register, UnwindRule};
 use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{SymbolAddress, SymbolId};
@@ -54,10 +56,7 @@ pub const X86_64_COFF: CoffMachine = CoffMachine {
         (elf::R_X86_64_PC32, pe::IMAGE_REL_AMD64_REL32),
         (elf::R_X86_64_PLT32, pe::IMAGE_REL_AMD64_REL32),
     ],
-    store_addend: |code, at, _, addend| {
-        let addend = (addend + 4) as i32;
-        code[at..at + 4].copy_from_slice(&addend.to_le_bytes());
-    },
+    store_addend: |code, at, _, addend| store_addend(code, at, addend),
     unwind: UnwindFormat::X64,
     compile: compile::<X86Assembler<Windows>>,
 };
@@ -68,6 +67,44 @@ const LOCALS: [(u8, u16); 2] = [(3, 3), (14, 14)]; // rbx, r14
 
 /// Scratch and result.
 const RAX: u8 = 0;
+
+/// Objects for macOS. Relocations: Apple, `mach-o/x86_64/reloc.h`; a distance is relative to the end of its four bytes.
+pub const X86_64_MACHO: MachOMachine = MachOMachine {
+    architecture: &X86_64,
+    cpu: (macho::CPU_TYPE_X86_64, macho::CPU_SUBTYPE_X86_64_ALL),
+    oldest_system: (10, 14),
+    code_relocations: &[
+        (elf::R_X86_64_PC32, macho::X86_64_RELOC_SIGNED, true),
+        (elf::R_X86_64_PLT32, macho::X86_64_RELOC_BRANCH, true),
+    ],
+    addend: AddendForm::Code(store_addend),
+    compact_unwind,
+    compile: compile::<X86Assembler<SystemV>>,
+};
+
+/// Stores the addend of a distance from its first byte as one from its end.
+fn store_addend(code: &mut [u8], at: usize, addend: i64) {
+    let addend = (addend + 4) as i32;
+    code[at..at + 4].copy_from_slice(&addend.to_le_bytes());
+}
+
+/// Returns the compact unwind encoding of a function: a frame without frame pointer, its size in units of 8, and the saved
+/// registers. Source: Apple, `mach-o/compact_unwind_encoding.h`.
+fn compact_unwind(function: &CompiledFunction) -> u32 {
+    const STACK_IMMEDIATE: u32 = 0x0200_0000;
+    let (mut size, mut saved) = (8, 0);
+    for &(_, rule) in &function.unwind {
+        match rule {
+            UnwindRule::FrameAt(frame) => size = size.max(frame),
+            UnwindRule::Saved { .. } => saved += 1,
+            UnwindRule::Restored { .. } | UnwindRule::ReturnAddressSignature => {}
+        }
+    }
+    // The permutation: each register, from the last one pushed on, as its index among rbx, r12 to r15 and rbp without those
+    // before it, in a mixed radix. Of two registers the first is r14 and the second rbx.
+    let permutation = if saved == 2 { 3 * 5 } else { 0 };
+    STACK_IMMEDIATE | (size as u32 / 8) << 16 | saved << 10 | permutation
+}
 
 /// A calling convention. The registers of locals are preserved, and the scratch register is not, in both.
 pub trait Convention: Default {

@@ -1,0 +1,175 @@
+//! Layout of a plan as the sections of a Mach-O object. Every relocation refers to a symbol.
+
+use object::macho;
+
+use crate::host::architecture::{AddendForm, MachOMachine};
+use crate::host::assembler::{CodeRelocation, CodeTarget};
+use crate::host::layout::{Code, EncodedFields, SectionContent, TEXT};
+use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
+use crate::host::symbol::{Definition, SymbolId};
+use crate::host::systems::mach_o_section;
+
+/// The relocation that stores an address, of the same number on both machines.
+const UNSIGNED: macho::RelocationType = macho::X86_64_RELOC_UNSIGNED;
+
+/// Binary logarithm of the size of a relocated word of four and of eight bytes.
+const FOUR_BYTES: u8 = 2;
+const EIGHT_BYTES: u8 = 3;
+
+/// A section without its offset in the file.
+#[derive(Debug)]
+pub struct MachOSection<'plan> {
+    /// Segment and section, separated by a comma.
+    pub name: String,
+    pub flags: macho::SectionFlags,
+    pub alignment: u64,
+    pub content: SectionContent<'plan>,
+    pub relocations: Vec<MachORelocation>,
+}
+
+/// A relocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachORelocation {
+    pub offset: u64,
+    pub kind: macho::RelocationType,
+    pub is_relative: bool,
+    /// Binary logarithm of the size in bytes.
+    pub size: u8,
+    pub target: MachOTarget,
+}
+
+/// Target of a relocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MachOTarget {
+    /// A symbol of the plan.
+    Symbol(SymbolId),
+    /// No target: the addend of the next relocation.
+    Addend(i64),
+}
+
+/// A plan and everything that its layout depends on.
+pub struct MachOLayout<'plan> {
+    pub plan: &'plan ObjectPlan<'plan>,
+    pub machine: &'plan MachOMachine,
+    pub code: &'plan Code,
+}
+
+impl<'plan> MachOLayout<'plan> {
+    /// Index of the code; the plan's own sections follow.
+    pub const TEXT: usize = 0;
+
+    /// Returns all sections in order.
+    pub fn sections(&self) -> Vec<MachOSection<'plan>> {
+        let mut sections = vec![self.text()];
+        sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
+        sections.push(self.compact_unwind());
+        sections
+    }
+
+    fn text(&self) -> MachOSection<'plan> {
+        let mut bytes = self.code.bytes.clone();
+        let mut relocations = Vec::new();
+        for (start, function) in self.code.placed() {
+            for relocation in &function.relocations {
+                self.relocate_code(&mut bytes, start, relocation, &mut relocations);
+            }
+        }
+        MachOSection {
+            name: mach_o_section(TEXT).to_owned(),
+            flags: macho::S_REGULAR | macho::S_ATTR_PURE_INSTRUCTIONS | macho::S_ATTR_SOME_INSTRUCTIONS,
+            alignment: self.machine.architecture.function_alignment,
+            content: SectionContent::own(bytes),
+            relocations,
+        }
+    }
+
+    /// Adds the relocation of the function at `start` of the code, and its addend where the machine has it.
+    fn relocate_code(
+        &self,
+        code: &mut [u8],
+        start: u64,
+        relocation: &CodeRelocation,
+        relocations: &mut Vec<MachORelocation>,
+    ) {
+        let CodeTarget::Symbol(symbol) = relocation.target else {
+            unreachable!("the machines of macOS refer to symbols only")
+        };
+        let mut kinds = self.machine.code_relocations.iter();
+        let &(_, kind, is_relative) =
+            kinds.find(|(elf, ..)| *elf == relocation.kind).expect("a row for each relocation of code");
+        let offset = start + relocation.offset;
+        let add = |kind, is_relative, target| MachORelocation { offset, kind, is_relative, size: FOUR_BYTES, target };
+        match self.machine.addend {
+            AddendForm::Code(store) => store(code, offset as usize, relocation.addend),
+            AddendForm::Relocation(_) if relocation.addend == 0 => {}
+            AddendForm::Relocation(kind) => relocations.push(add(kind, false, MachOTarget::Addend(relocation.addend))),
+        }
+        relocations.push(add(kind, is_relative, MachOTarget::Symbol(symbol)));
+    }
+
+    fn section(&self, section: &'plan PlanSection<'plan>) -> MachOSection<'plan> {
+        let (content, relocations) = match &section.data {
+            Data::Bytes(content) => (SectionContent::Plan(content), Vec::new()),
+            Data::Fields(fields) => self.fields(fields),
+            Data::Zero(size) => (SectionContent::Zero(*size), Vec::new()),
+        };
+        let flags = match (&section.data, section.kind) {
+            (Data::Zero(_), _) => macho::S_ZEROFILL.into(),
+            (_, SectionKind::Constructors(_)) => macho::S_MOD_INIT_FUNC_POINTERS.into(),
+            (_, SectionKind::Destructors(_)) => macho::S_MOD_TERM_FUNC_POINTERS.into(),
+            (_, SectionKind::Retained) => macho::S_REGULAR | macho::S_ATTR_NO_DEAD_STRIP,
+            (_, SectionKind::ReadOnly | SectionKind::Writable | SectionKind::Offloading) => macho::S_REGULAR.into(),
+        };
+        let name = mach_o_section(&section.name).to_owned();
+        MachOSection { name, flags, alignment: section.alignment, content, relocations }
+    }
+
+    fn fields(&self, fields: &[Field]) -> (SectionContent<'plan>, Vec<MachORelocation>) {
+        let EncodedFields { mut bytes, pointers } = EncodedFields::new(fields, self.machine.architecture.endianness);
+        let mut relocations = Vec::new();
+        for (offset, address) in pointers {
+            let at = offset as usize;
+            bytes[at..at + 8].copy_from_slice(&address.offset.to_le_bytes());
+            relocations.push(pointer(offset, address.symbol));
+        }
+        (SectionContent::own(bytes), relocations)
+    }
+
+    /// Returns the compact unwind information, which the linker turns into a table: for each function its address, its size,
+    /// its encoding, and no personality and no data.
+    fn compact_unwind(&self) -> MachOSection<'plan> {
+        let (mut bytes, mut relocations) = (Vec::new(), Vec::new());
+        for (index, function) in self.code.functions.iter().enumerate() {
+            relocations.push(pointer(bytes.len() as u64, self.symbol_of(index)));
+            let (size, encoding) = (function.bytes.len() as u32, (self.machine.compact_unwind)(function));
+            bytes.extend([0; 8]);
+            bytes.extend([size, encoding].map(u32::to_le_bytes).concat());
+            bytes.extend([0; 16]);
+        }
+        MachOSection {
+            name: "__LD,__compact_unwind".to_owned(),
+            flags: macho::S_REGULAR | macho::S_ATTR_DEBUG,
+            alignment: 8,
+            content: SectionContent::own(bytes),
+            relocations,
+        }
+    }
+
+    /// Returns the symbol of a function.
+    fn symbol_of(&self, function: usize) -> SymbolId {
+        let mut symbols = self.plan.symbols.iter();
+        let position = symbols.position(|symbol| symbol.definition == Definition::Function(function));
+        SymbolId(position.expect("a symbol for each function"))
+    }
+}
+
+/// Returns the relocation of eight bytes that hold an address.
+fn pointer(offset: u64, symbol: SymbolId) -> MachORelocation {
+    MachORelocation {
+        offset,
+        kind: UNSIGNED,
+        is_relative: false,
+        size: EIGHT_BYTES,
+        target: MachOTarget::Symbol(symbol),
+    }
+}

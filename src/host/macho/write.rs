@@ -1,0 +1,280 @@
+//! Writes the file in one pass: header and load commands, section data, relocations, symbols, strings.
+
+use object::Endianness;
+use object::macho;
+use object::write::macho::{
+    BuildVersionCommand, DysymtabCommand, Encoder, MachHeader, Nlist, SectionHeader, SegmentCommand, SymtabCommand,
+};
+use object::write::{StringId, StringTable, WritableBuffer};
+
+use super::layout::{MachOLayout, MachOSection, MachOTarget};
+use crate::content::Content;
+use crate::host::architecture::MachOMachine;
+use crate::host::error::HostError;
+use crate::host::layout::Code;
+use crate::host::plan::ObjectPlan;
+use crate::host::symbol::{Definition, SymbolId};
+use crate::io::Sink;
+
+/// Number of load commands: segment, version, symbols, dynamic symbols.
+const COMMANDS: u32 = 4;
+
+/// Alignment of relocations, symbols and strings in the file.
+const TABLE_ALIGNMENT: u64 = 8;
+
+/// Places of the parts of the file.
+struct FileLayout {
+    /// Offset of the data of each section; 0 for one of zeros.
+    data: Vec<u64>,
+    /// Address of each section in the object.
+    addresses: Vec<u64>,
+    /// Offset of the relocations of each section.
+    relocations: Vec<u64>,
+    symbols: u64,
+    strings: u64,
+    /// Offset of the segment, and of its end.
+    start: u64,
+    end_of_data: u64,
+}
+
+/// Symbols in the order of the file: those that the object defines, which are all local, then the others.
+struct SymbolOrder {
+    ids: Vec<SymbolId>,
+    /// Index in the file of each symbol of the plan.
+    index_of: Vec<u32>,
+    /// Number of local symbols.
+    local_count: u32,
+}
+
+/// Writes the sections of a plan into `sink`.
+pub fn write(
+    plan: &ObjectPlan,
+    machine: &MachOMachine,
+    code: &Code,
+    sections: &[MachOSection],
+    sink: &mut Sink,
+) -> Result<(), HostError> {
+    let encoder = Encoder::new(Endianness::Little, true);
+    let order = SymbolOrder::new(plan);
+    let layout = FileLayout::new(encoder, plan, sections);
+    let names: Vec<String> = plan.symbols.iter().map(|symbol| file_name(&symbol.name)).collect();
+    let mut strings = StringTable::default();
+    let names: Vec<StringId> = names.iter().map(|name| strings.add(name.as_bytes())).collect();
+    let mut string_bytes = Vec::new();
+    encoder.strtab(&mut string_bytes, &mut strings)?;
+    if u32::try_from(layout.strings + string_bytes.len() as u64).is_err() {
+        return Err(HostError::ObjectTooLarge { format: "Mach-O", size: layout.strings });
+    }
+
+    write_commands(encoder, machine, sections, &layout, &order, string_bytes.len(), sink);
+    for (section, &offset) in sections.iter().zip(&layout.data) {
+        if let Some(content) = section.content.in_file().filter(|content| content.size() > 0) {
+            pad_until(sink, offset);
+            for run in Content::runs(content) {
+                sink.write_bytes(run);
+            }
+        }
+    }
+    for (section, &offset) in sections.iter().zip(&layout.relocations) {
+        pad_until(sink, offset);
+        write_relocations(encoder, section, &order, sink);
+    }
+    pad_until(sink, layout.symbols);
+    for &SymbolId(id) in &order.ids {
+        let name = strings.get_offset(names[id]);
+        encoder.nlist(sink, &symbol(plan.symbols[id].definition, name, code, &layout));
+    }
+    sink.write_bytes(&string_bytes);
+    Ok(())
+}
+
+/// Returns the name of a symbol in the file: that of C begins with an underscore there. Like in LLVM IR, a leading byte 1 marks a
+/// name that is used as it is.
+fn file_name(name: &str) -> String {
+    name.strip_prefix('\x01').map_or_else(|| format!("_{name}"), str::to_owned)
+}
+
+fn pad_until(sink: &mut Sink, offset: u64) {
+    sink.write_zeros(offset - sink.size());
+}
+
+impl SymbolOrder {
+    fn new(plan: &ObjectPlan) -> Self {
+        let is_local = |&SymbolId(id): &SymbolId| plan.symbols[id].definition.strength().is_none();
+        let (mut ids, others): (Vec<_>, Vec<_>) = (0..plan.symbols.len()).map(SymbolId).partition(is_local);
+        let local_count = ids.len() as u32;
+        ids.extend(others);
+        let mut index_of = vec![0; ids.len()];
+        for (index, &SymbolId(id)) in ids.iter().enumerate() {
+            index_of[id] = index as u32;
+        }
+        SymbolOrder { ids, index_of, local_count }
+    }
+}
+
+impl FileLayout {
+    fn new(encoder: Encoder<Endianness>, plan: &ObjectPlan, sections: &[MachOSection]) -> Self {
+        // Addresses are distances from here, and so aligned as the offsets are.
+        let alignment = sections.iter().map(|section| section.alignment).max().unwrap_or(1);
+        let commands = encoder.mach_header_size() + size_of_commands(encoder, sections.len());
+        let start = commands.next_multiple_of(alignment);
+        let mut end = start;
+        let mut data = Vec::new();
+        for section in sections {
+            let in_file = section.content.in_file().map(Content::size);
+            // A section of no bytes has an offset as well.
+            let offset = section.content.file_offset(end, section.alignment);
+            data.push(if in_file.is_some() { offset } else { 0 });
+            end = in_file.map_or(end, |size| offset + size);
+        }
+        let end_of_data = end;
+        // Zeros follow everything that is in the file.
+        let mut addresses: Vec<u64> = data.iter().map(|&offset| offset.saturating_sub(start)).collect();
+        let mut address = end - start;
+        for (section, at) in
+            sections.iter().zip(&mut addresses).filter(|(section, _)| section.content.in_file().is_none())
+        {
+            *at = address.next_multiple_of(section.alignment);
+            address = *at + section.content.size();
+        }
+        let mut relocations = Vec::new();
+        end = end.next_multiple_of(TABLE_ALIGNMENT);
+        for section in sections {
+            relocations.push(end);
+            end += section.relocations.len() as u64 * encoder.relocation_size();
+        }
+        let symbols = end;
+        let strings = symbols + plan.symbols.len() as u64 * encoder.nlist_size();
+        FileLayout { data, addresses, relocations, symbols, strings, start, end_of_data }
+    }
+}
+
+fn size_of_commands(encoder: Encoder<Endianness>, sections: usize) -> u64 {
+    encoder.segment_command_size(sections as u32)
+        + encoder.build_version_command_size(0)
+        + encoder.symtab_command_size()
+        + encoder.dysymtab_command_size()
+}
+
+fn write_commands(
+    encoder: Encoder<Endianness>,
+    machine: &MachOMachine,
+    sections: &[MachOSection],
+    layout: &FileLayout,
+    order: &SymbolOrder,
+    string_size: usize,
+    sink: &mut Sink,
+) {
+    let (cputype, cpusubtype) = machine.cpu;
+    let sizeofcmds = size_of_commands(encoder, sections.len()) as u32;
+    let (filetype, flags) = (macho::MH_OBJECT, macho::FileFlags(0));
+    let header = MachHeader { cputype, cpusubtype: cpusubtype.into(), filetype, ncmds: COMMANDS, sizeofcmds, flags };
+    encoder.mach_header(sink, &header);
+
+    let ends = sections.iter().zip(&layout.addresses).map(|(section, address)| address + section.content.size());
+    let protection = macho::VM_PROT_READ | macho::VM_PROT_WRITE | macho::VM_PROT_EXECUTE;
+    encoder.segment_command(
+        sink,
+        &SegmentCommand {
+            segname: [0; 16],
+            vmaddr: 0,
+            vmsize: ends.max().unwrap_or(0),
+            fileoff: layout.start,
+            filesize: layout.end_of_data - layout.start,
+            maxprot: protection,
+            initprot: protection,
+            nsects: sections.len() as u32,
+            flags: macho::SegmentFlags(0),
+        },
+    );
+    for (index, section) in sections.iter().enumerate() {
+        encoder.section_header(sink, &section_header(section, index, layout));
+    }
+    let (major, minor) = machine.oldest_system;
+    let minos = macho::Version(u32::from(major) << 16 | u32::from(minor) << 8);
+    let platform = macho::PLATFORM_MACOS;
+    encoder.build_version_command(sink, &BuildVersionCommand { platform, minos, sdk: macho::Version(0), ntools: 0 });
+    encoder.symtab_command(
+        sink,
+        &SymtabCommand {
+            symoff: layout.symbols as u32,
+            nsyms: order.ids.len() as u32,
+            stroff: layout.strings as u32,
+            strsize: string_size as u32,
+        },
+    );
+    encoder.dysymtab_command(
+        sink,
+        &DysymtabCommand {
+            nlocalsym: order.local_count,
+            iextdefsym: order.local_count,
+            iundefsym: order.local_count,
+            nundefsym: order.ids.len() as u32 - order.local_count,
+            ..Default::default()
+        },
+    );
+}
+
+fn section_header(section: &MachOSection, index: usize, layout: &FileLayout) -> SectionHeader {
+    let (segment, name) = section.name.split_once(',').unwrap_or(("__DATA", &section.name));
+    let count = section.relocations.len() as u32;
+    SectionHeader {
+        sectname: fixed(name),
+        segname: fixed(segment),
+        addr: layout.addresses[index],
+        size: section.content.size(),
+        offset: layout.data[index] as u32,
+        align: section.alignment.trailing_zeros(),
+        reloff: if count > 0 { layout.relocations[index] as u32 } else { 0 },
+        nreloc: count,
+        flags: section.flags,
+        reserved1: 0,
+        reserved2: 0,
+        reserved3: 0,
+    }
+}
+
+/// Returns a name of at most 16 bytes, filled up with zeros.
+fn fixed(name: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    bytes
+}
+
+fn write_relocations(encoder: Encoder<Endianness>, section: &MachOSection, order: &SymbolOrder, sink: &mut Sink) {
+    for relocation in &section.relocations {
+        let (r_symbolnum, r_extern) = match relocation.target {
+            MachOTarget::Symbol(SymbolId(id)) => (order.index_of[id], true),
+            MachOTarget::Addend(addend) => (addend as u32 & 0x00ff_ffff, false),
+        };
+        encoder.relocation(
+            sink,
+            &macho::RelocationInfo {
+                r_address: relocation.offset as u32,
+                r_symbolnum,
+                r_pcrel: relocation.is_relative,
+                r_length: relocation.size,
+                r_extern,
+                r_type: relocation.kind,
+            },
+        );
+    }
+}
+
+fn symbol(definition: Definition, name: u32, code: &Code, layout: &FileLayout) -> Nlist {
+    let undefined =
+        |n_desc| Nlist { n_strx: name, n_type: macho::N_UNDF | macho::N_EXT, n_sect: 0, n_desc, n_value: 0 };
+    let defined = |section: usize, offset: u64| Nlist {
+        n_strx: name,
+        n_type: macho::N_SECT.into(),
+        n_sect: section as u8 + 1,
+        n_desc: macho::SymbolDesc(0),
+        n_value: layout.addresses[section] + offset,
+    };
+    match definition {
+        Definition::Undefined | Definition::UndefinedHidden => undefined(macho::SymbolDesc(0)),
+        Definition::UndefinedWeak => undefined(macho::N_WEAK_REF),
+        Definition::Data { section, offset, .. } => defined(MachOLayout::TEXT + 1 + section.0, offset),
+        Definition::Function(function) => defined(MachOLayout::TEXT, code.starts[function]),
+    }
+}

@@ -21,6 +21,7 @@ mod compiled;
 mod host;
 pub mod images;
 mod kit;
+mod macos;
 mod reference;
 mod rows;
 mod windows;
@@ -55,6 +56,7 @@ pub fn trials() -> Vec<Trial> {
         }
     }
     trials.extend(windows::trials());
+    trials.extend(macos::trials());
     trials
 }
 

@@ -161,6 +161,11 @@ impl Row {
         }
     }
 
+    /// Returns whether objects of this ABI can be linked for macOS: since LLVM 21 the entries of all kinds are in one section.
+    pub fn has_mach_o_objects(&self) -> bool {
+        self.has_windows_objects() && !["llvm19", "llvm20"].contains(&self.abi)
+    }
+
     pub fn entry_options(&self) -> Vec<String> {
         let options = ENTRIES.iter().map(|(name, rest, aux)| match self.layout {
             Layout::Old => format!("--entry={name}{rest}"),

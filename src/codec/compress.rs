@@ -10,7 +10,7 @@ use super::Codec;
 /// Codec and level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compression {
-    /// [`Codec::Zstd`] or [`Codec::Zlib`].
+    /// [`Codec::Zstd`] or [`Codec::Zlib`]; for [`super::compress_block`], [`Codec::Zstd`] or [`Codec::Lz4`].
     pub codec: Codec,
     /// Level, in the codec's own numbers.
     pub level: i32,

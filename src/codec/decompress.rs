@@ -152,11 +152,13 @@ fn zlib_into(full: &mut Vec<u8>, stored: &[u8]) -> Result<(), Cause> {
     }
 }
 
-/// Decompresses a block, which has no end marker and ends with its bytes.
+/// Decompresses a block, which has no end marker and ends with its bytes. The library checks every offset and writes no
+/// further than the buffer (`LZ4_decompress_safe`). No block has more than 2 GiB.
 fn lz4_into(full: &mut Vec<u8>, size: usize, stored: &[u8]) -> Result<(), Cause> {
+    let stated = i32::try_from(size).map_err(|_| Cause::Compressed("more than 2 GiB in one block".to_owned()))?;
     full.resize(size, 0);
-    let broken = |error: lz4_flex::block::DecompressError| Cause::Compressed(error.to_string());
-    let written = lz4_flex::block::decompress_into(stored, full).map_err(broken)?;
+    let written = lz4::block::decompress_to_buffer(stored, Some(stated), full)
+        .map_err(|_| Cause::Compressed("invalid sequence, or another size".to_owned()))?;
     full.truncate(written);
     Ok(())
 }

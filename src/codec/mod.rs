@@ -6,11 +6,13 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
+mod block;
 mod compress;
 mod decompress;
 pub mod md5;
 mod stream;
 
+pub use block::compress_block;
 pub use compress::{Compression, Counted, compress};
 pub use decompress::{charge, decompress, decompress_charged, decompress_into, decompress_start};
 pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, stream_size};

@@ -60,6 +60,40 @@ fn an_lz4_block_is_decompressed_to_its_stated_size() {
 }
 
 #[test]
+fn hostile_lz4_blocks_are_errors_and_write_no_further_than_the_stated_size() {
+    let cases: [(&str, &[u8]); 8] = [
+        ("empty", b""),
+        ("a match before the start", b"\x18a\x02\x00\x50vwxyz"),
+        ("offset 0", b"\x18a\x00\x00\x50vwxyz"),
+        ("literals beyond the end", b"\xf0\xff\xff\xffabc"),
+        ("a length without its end", b"\xf0\xff\xff\xff\xff"),
+        ("a match beyond the stated size", b"\x1fa\x01\x00\xff\xff\xff\x00\x50vwxyz"),
+        ("an offset of one byte", b"\x18a\x01"),
+        ("no last literals", b"\x58abcde\x05\x00"),
+    ];
+    for (name, block) in cases {
+        for stated in [1, 24, 64] {
+            let error = decompress(Codec::Lz4, View::new(block), stated).expect_err(name).to_string();
+            assert!(error.starts_with("LZ4 block at 0x0: "), "{name}: {error}");
+        }
+    }
+    for at in 0..LZ4.len() {
+        for value in 0..=u8::MAX {
+            let mut block = LZ4;
+            block[at] = value;
+            // A buffer that was used before must not lend its contents.
+            let mut full = vec![0x55; 1000];
+            if decompress_into(&mut full, Codec::Lz4, View::new(&block), 24).is_ok() {
+                assert_eq!(full.len(), 24, "{at} {value}");
+            }
+        }
+    }
+    let stored = vec![0; 9 << 20];
+    let error = decompress(Codec::Lz4, View::new(&stored), 1 << 31).unwrap_err().to_string();
+    assert!(error.contains("more than 2 GiB in one block"), "{error}");
+}
+
+#[test]
 fn rejects_an_impossible_size_before_allocating() {
     for (codec, most) in [(Codec::Zstd, 32768), (Codec::Zlib, 1032)] {
         let stored = compressed(&sample(10), codec);

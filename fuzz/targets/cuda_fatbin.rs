@@ -3,15 +3,37 @@
 #![no_main]
 
 use fatbin::bytes::View;
-use fatbin::format::cuda_fatbin::{CudaFatbin, FatbinImage, container, write};
+use fatbin::codec::{Codec, Compression};
+use fatbin::format::cuda_fatbin::{
+    CudaFatbin, FatbinImage, FatbinMember, concatenate, container, level, write, write_members,
+};
 use fatbin_fuzz::fuzz_target;
+
+const ZSTD: Compression = Compression { codec: Codec::Zstd, level: level::ZSTD };
+const LZ4: Compression = Compression { codec: Codec::Lz4, level: level::LZ4 };
 
 fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
 
-    let Ok(member) = FatbinImage::new(View::new(data), None) else { return };
-    let bytes = write(&[member, member]).expect("the headers fit").to_vec();
+    let Ok(image) = FatbinImage::new(View::new(data), None) else { return };
+    let bytes = write(&[image, image]).expect("the headers fit").to_vec();
     let again = CudaFatbin::read(View::new(&bytes)).expect("a written fat binary can be read");
     assert_eq!(again.entries.len(), 2);
     assert_eq!(again.view.size(), bytes.len() as u64);
+
+    let (identifier, options) = data.split_at(data.len().min(data.len() % 64));
+    let options = &options[..options.len().min(9)];
+    let image = image.with_identifier(identifier).with_options(options);
+    for compression in [ZSTD, LZ4] {
+        let member = FatbinMember::Image { image, compression: Some(compression) };
+        for members in [vec![member.clone()], concatenate(vec![member.clone(), member], compression)] {
+            let bytes = write_members(&members).expect("the sizes fit").to_vec();
+            let read = container(View::new(&bytes)).expect("a written fat binary can be read");
+            assert_eq!(read.view.size(), bytes.len() as u64);
+            for image in read.images() {
+                let decompressed = image.bytes().expect("a written image can be decompressed");
+                assert!(decompressed.starts_with(data));
+            }
+        }
+    }
 });

@@ -10,6 +10,9 @@ use crate::target::nvptx::{Arch, Suffix};
 /// First bytes of a file.
 pub const MAGIC: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
 
+/// +4: major and minor version, one byte each, which a fat binary repeats.
+pub const VERSION_OFFSET: u64 = 4;
+
 /// +12: offset of the properties, pairs of a number and a value of 16 bits each.
 const PROPERTIES_OFFSET: u64 = 12;
 

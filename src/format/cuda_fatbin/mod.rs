@@ -11,22 +11,30 @@
 //!
 //! # Differences from fatbinary
 //!
-//! For cubins the output equals that of `fatbinary --compress-mode=none` 13.5, and for PTX too unless it has comments
-//! or redundant blanks: fatbinary removes them, while every byte of an image is kept here. Two options of fatbinary
-//! have no counterpart: the identifier (`--ident`) and the command line for ptxas (`--cmdline`), both empty by default;
-//! nor does the flag for debugging (`-g`). The architecture, which fatbinary requires as an option, is read from the
-//! image, except for a suffix that the cubin does not state, see [`FatbinImage::new`]. The host is Linux.
+//! For cubins the output equals that of fatbinary 13.5, and for PTX too unless it has comments or redundant blanks: fatbinary
+//! removes them, while every byte of an image is kept here. The drop-in `fatbinary` removes them before it calls the writer. The
+//! architecture, which fatbinary requires as an option, is read from the image, except for a suffix that the cubin does not
+//! state, see [`FatbinImage::new`]. fatbinary scrambles LTO-IR that it compresses; here it is stored uncompressed. The host is
+//! Linux.
 
+mod compress;
+mod image;
+mod member;
 mod raw;
 mod read;
 mod write;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod write_tests;
 
+pub use compress::{WriteError, level};
+pub use image::{FatbinImage, HostSystem, Language};
+pub use member::{FatbinMember, concatenate};
 pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub use read::{CudaFatbin, FatbinEntry};
-pub use write::{FatbinImage, write};
+pub use write::{write, write_members};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
 use crate::bytes::View;

@@ -21,6 +21,8 @@ pub mod kind {
     pub const ELF: u16 = 2;
     /// LTO-IR, intermediate representation for link-time optimization.
     pub const NVVM: u16 = 8;
+    /// Tile IR bytecode.
+    pub const TILE_IR: u16 = 0x80;
     /// Several images compressed as one (`fatbinary --concat`); a table of them follows the entry's header.
     pub const GROUP: u16 = 0x100;
 }
@@ -31,8 +33,14 @@ pub mod flag {
     pub const BITS_64: u64 = 0x1;
     /// The code has debug information.
     pub const DEBUG: u64 = 0x2;
+    /// The code is CUDA (`fatbinary --cuda`, which is deprecated).
+    pub const CUDA: u64 = 0x4;
+    /// The code is OpenCL (`fatbinary --opencl`, which is deprecated).
+    pub const OPENCL: u64 = 0x8;
     /// The host is Linux.
     pub const LINUX: u64 = 0x10;
+    /// The host is macOS.
+    pub const MAC: u64 = 0x20;
     /// The host is Windows.
     pub const WINDOWS: u64 = 0x40;
     /// The payload is an LZ4 block.
@@ -192,6 +200,15 @@ impl EntryHeader {
     }
 }
 
+/// Returns the flag of a codec that entries can have.
+pub fn codec_flag(codec: Codec) -> u64 {
+    match codec {
+        Codec::Lz4 => flag::LZ4,
+        Codec::Zstd => flag::ZSTD,
+        Codec::None | Codec::Zlib | Codec::Opaque => 0,
+    }
+}
+
 /// Table of a group's images, which follows the group's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupTable {
@@ -212,6 +229,11 @@ impl GroupTable {
             count: view.u32("CUDA fatbin group count", 0)?,
             size: view.u32("CUDA fatbin group table size", 4)?,
         })
+    }
+
+    pub fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.count.to_le_bytes());
+        to.extend(self.size.to_le_bytes());
     }
 }
 

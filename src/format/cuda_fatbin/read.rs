@@ -28,7 +28,7 @@ pub struct FatbinEntry<'data> {
     pub part: Option<GroupPart>,
     /// Operand of `fatbinary --ident`, usually the name of a source file.
     pub identifier: Option<View<'data>>,
-    /// Command line for ptxas (PTX) or for the code generator (NVVM); attributes in binary form (cubins).
+    /// Command line for ptxas (PTX) or for the code generator (NVVM, Tile IR); attributes in binary form (cubins).
     pub options: Option<View<'data>>,
     /// Stored bytes of the image, without the padding that follows.
     pub image: View<'data>,
@@ -148,7 +148,7 @@ fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option
 fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
     let at = u64::from(header.options_offset);
     // In a group the offset points to the table of its images; in unknown kinds its meaning is unknown.
-    if at == 0 || ![kind::PTX, kind::ELF, kind::NVVM].contains(&header.kind) {
+    if at == 0 || ![kind::PTX, kind::ELF, kind::NVVM, kind::TILE_IR].contains(&header.kind) {
         return Ok(None);
     }
     prefix.part("CUDA fatbin options offset", 20, at, OptionBlock::SIZE)?;

@@ -128,22 +128,20 @@ fn output_equals_that_of_fatbinary_13_5() {
     assert_eq!(archs, ["sm_90", "sm_100f", "sm_100a", "sm_90a"]);
 }
 
+/// `fatbinary --compress-mode=speed --compress-all -ident=a.cu --cmdline=-O3 --create=out --image3=kind=ptx,sm=100f,…` 13.5.
+pub const SPEED: &[u8] = b"P\xedU\xba\x01\0\x10\0\x90\0\0\0\0\0\0\0\x01\0\x01\x01X\0\0\0\x38\0\0\0\0\0\0\0\
+    1\0\0\0H\0\0\0\x08\0\x08\0d\0\0\0@\0\0\0\x04\0\0\0\x11\x20\x20\0\0\0\0\0\
+    \0\0\0\0\0\0\0\0/\0\0\0\0\0\0\0a.cu\0\0\0\0P\0\0\0\x03\0\0\0\
+    -O3\0\0\0\0\0\xf0\x20.version\x208.8\x0a.target\x20s\
+    m_100f\x0a.address_size\x2064\x0a\0\0\0\0\0\0\0\0";
+
 #[test]
 fn entries_state_codec_and_compiler_options() {
-    // fatbinary --compress-mode=speed --compress-all -ident=a.cu --cmdline=-O3 --create=out --image3=kind=ptx,sm=100f,…
-    let bytes = [
-        b"P\xedU\xba\x01\0\x10\0\x90\0\0\0\0\0\0\0\x01\0\x01\x01X\0\0\0\x38\0\0\0\0\0\0\0".as_slice(),
-        b"1\0\0\0H\0\0\0\x08\0\x08\0d\0\0\0@\0\0\0\x04\0\0\0\x11\x20\x20\0\0\0\0\0",
-        b"\0\0\0\0\0\0\0\0/\0\0\0\0\0\0\0a.cu\0\0\0\0P\0\0\0\x03\0\0\0",
-        b"-O3\0\0\0\0\0\xf0\x20.version\x208.8\x0a.target\x20s",
-        b"m_100f\x0a.address_size\x2064\x0a\0\0\0\0\0\0\0\0",
-    ]
-    .concat();
-    let entry = CudaFatbin::read(View::new(&bytes)).unwrap().entries[0];
+    let entry = CudaFatbin::read(View::new(SPEED)).unwrap().entries[0];
     assert_eq!(entry.identifier.unwrap().data(), b"a.cu");
     assert_eq!(entry.options.unwrap().data(), b"-O3");
     assert_eq!(entry.header.code_version, (8, 8));
-    let image = &images(&bytes)[0];
+    let image = &images(SPEED)[0];
     assert_eq!((image.image_kind, image.arch.as_deref()), (ImageKind::Ptx, Some("sm_100f")));
     assert_eq!((image.codec, image.full_size), (Some(Codec::Lz4), Some(PTX.len() as u64 + 1)), "including its NUL");
     assert_eq!((image.view.start(), image.view.size()), (104, 49));

@@ -1,0 +1,42 @@
+//! Compression of payloads, with the codecs and levels of fatbinary.
+
+use std::io;
+
+use super::raw::codec_flag;
+use crate::codec::{Codec, Compression, compress_block};
+use crate::content::Content;
+
+/// Compression levels of fatbinary 13.5: the bytes of its output equal those of libzstd 1.5.7 and of LZ4 HC at these levels.
+pub mod level {
+    /// zstd, in the default mode.
+    pub const ZSTD: i32 = 5;
+    /// zstd, with `--compress-mode=size`.
+    pub const ZSTD_SIZE: i32 = 19;
+    /// LZ4, with `--compress-mode=speed`.
+    pub const LZ4: i32 = 3;
+}
+
+/// Reason why a container cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A size that does not fit its field.
+    #[error("too large: a size does not fit its field")]
+    TooLarge,
+    /// A codec that entries cannot have.
+    #[error("{} is not a codec of CUDA fat binaries (available: lz4, zstd)", .0.name())]
+    UnsupportedCodec(Codec),
+    /// LTO-IR that would be compressed.
+    #[error("LTO-IR cannot be compressed: its compressed form is not known")]
+    CompressedLtoIr,
+    /// An error of the codec's library.
+    #[error("cannot compress: {0}")]
+    Compress(io::Error),
+}
+
+/// Compresses a payload.
+pub(super) fn compress(payload: &Content<'_>, how: Compression) -> Result<Vec<u8>, WriteError> {
+    if codec_flag(how.codec) == 0 {
+        return Err(WriteError::UnsupportedCodec(how.codec));
+    }
+    compress_block(&payload.to_vec(), how).map_err(WriteError::Compress)
+}

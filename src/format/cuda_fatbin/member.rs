@@ -1,0 +1,113 @@
+//! Entries of a container: an image, or several images that are compressed as one.
+
+use super::compress::{WriteError, compress};
+use super::image::{EncodedEntry, FatbinImage};
+use super::raw::{ALIGNMENT, EntryHeader, GroupTable, codec_flag, kind};
+use crate::codec::Compression;
+use crate::content::Content;
+
+/// Code version of a group, as fatbinary writes it.
+const GROUP_VERSION: (u16, u16) = (0, 1);
+
+/// An entry to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FatbinMember<'data> {
+    /// One image, stored with a codec or uncompressed.
+    Image {
+        /// The image.
+        image: FatbinImage<'data>,
+        /// Codec and level; `None` for an uncompressed entry.
+        compression: Option<Compression>,
+    },
+    /// Several images that are compressed as one (`fatbinary --concat`).
+    Group {
+        /// The images, in the order of the table.
+        images: Vec<FatbinImage<'data>>,
+        /// Codec and level.
+        compression: Compression,
+    },
+}
+
+impl<'data> From<FatbinImage<'data>> for FatbinMember<'data> {
+    fn from(image: FatbinImage<'data>) -> Self {
+        FatbinMember::Image { image, compression: None }
+    }
+}
+
+impl<'data> FatbinMember<'data> {
+    /// Writes the entry.
+    pub(super) fn entry(&self) -> Result<EncodedEntry<'data>, WriteError> {
+        match self {
+            FatbinMember::Image { image, compression } => {
+                if compression.is_some() && image.kind() == kind::NVVM {
+                    return Err(WriteError::CompressedLtoIr);
+                }
+                image.entry(*compression)
+            }
+            FatbinMember::Group { images, compression } => group(images, *compression),
+        }
+    }
+
+    /// Returns the image of an entry of its own, if it is of this kind, and with Mercury code or without.
+    fn image_of(&self, (kind, has_mercury): (u16, bool)) -> Option<FatbinImage<'data>> {
+        match self {
+            FatbinMember::Image { image, .. } if image.kind() == kind && image.has_mercury() == has_mercury => {
+                Some(*image)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Groups of images, in the order of the container: their kind, and whether they are cubins with Mercury code.
+const GROUPS: [(u16, bool); 3] = [(kind::PTX, false), (kind::ELF, false), (kind::ELF, true)];
+
+/// Arranges members as `fatbinary --concat` does: two or more images of a sort form a group, and groups follow all other
+/// entries. The sorts are PTX, cubins, and cubins with Mercury code.
+pub fn concatenate(members: Vec<FatbinMember<'_>>, compression: Compression) -> Vec<FatbinMember<'_>> {
+    let mut rest = members;
+    let mut groups = Vec::new();
+    for sort in GROUPS {
+        let images: Vec<_> = rest.iter().filter_map(|member| member.image_of(sort)).collect();
+        if images.len() > 1 {
+            rest.retain(|member| member.image_of(sort).is_none());
+            groups.push(FatbinMember::Group { images, compression });
+        }
+    }
+    rest.extend(groups);
+    rest
+}
+
+/// Writes the entry of a group: its header, a table of the images, and one stream of all images, each padded.
+fn group<'data>(images: &[FatbinImage], how: Compression) -> Result<EncodedEntry<'data>, WriteError> {
+    let mut whole = Content::new();
+    let mut rows = Vec::new();
+    for image in images {
+        let offset = whole.size();
+        whole.append(image.payload());
+        whole.align(ALIGNMENT);
+        rows.extend(image.row(offset, whole.size().saturating_sub(offset))?);
+    }
+    let stored = compress(&whole, how)?;
+    let size = |size: u64| u32::try_from(size).map_err(|_| WriteError::TooLarge);
+    let table_size = GroupTable::SIZE.saturating_add(rows.len() as u64);
+    let mut header = Vec::new();
+    EntryHeader {
+        kind: kind::GROUP,
+        header_size: size(EntryHeader::SIZE.saturating_add(table_size))?,
+        stored_size: (stored.len() as u64).next_multiple_of(ALIGNMENT),
+        compressed_size: size(stored.len() as u64)?,
+        options_offset: EntryHeader::SIZE as u32,
+        code_version: GROUP_VERSION,
+        arch_number: 0,
+        name_offset: 0,
+        name_size: 0,
+        flags: codec_flag(how.codec) | images.first().map_or(0, FatbinImage::group_flags),
+        reserved: 0,
+        full_size: whole.size(),
+    }
+    .write(&mut header);
+    GroupTable { count: size(images.len() as u64)?, size: size(table_size)? }.write(&mut header);
+    header.extend(rows);
+    Ok(EncodedEntry { header, payload: Content::from(stored) })
+}

@@ -1,9 +1,10 @@
 //! The options `--compress[=CODEC]` and `--level N`, shared by several commands.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::codec::{Codec, Compression};
+use crate::format::cuda_fatbin::level;
 
 /// Options for the compression of the output.
 #[derive(Debug, Args)]
@@ -12,7 +13,7 @@ pub struct CompressionArguments {
     #[arg(long, value_name = "CODEC", num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
     compress: Option<CodecArgument>,
 
-    /// Compression level: 1 to 22 for zstd, 1 to 9 for zlib
+    /// Compression level: 1 to 22 for zstd, 1 to 9 for zlib, 1 to 12 for lz4
     #[arg(long, value_name = "N", requires = "compress")]
     level: Option<i32>,
 }
@@ -21,6 +22,8 @@ pub struct CompressionArguments {
 enum CodecArgument {
     Zstd,
     Zlib,
+    /// Only in CUDA fat binaries
+    Lz4,
 }
 
 impl CompressionArguments {
@@ -30,6 +33,7 @@ impl CompressionArguments {
         let (codec, highest) = match codec {
             CodecArgument::Zstd => (Codec::Zstd, 22),
             CodecArgument::Zlib => (Codec::Zlib, 9),
+            CodecArgument::Lz4 => bail!("{command}: --compress=lz4: only CUDA fat binaries (pack --kind cuda) use lz4"),
         };
         let compression = Compression::new(codec);
         match self.level {
@@ -40,4 +44,32 @@ impl CompressionArguments {
             }
         }
     }
+
+    /// Returns the requested compression of the entries of a CUDA fat binary, if any; the default level is that of fatbinary.
+    pub fn of_fatbin(&self, command: &str) -> Result<Option<Compression>> {
+        let codec = match self.compress {
+            None => return Ok(None),
+            Some(CodecArgument::Zstd) => Codec::Zstd,
+            Some(CodecArgument::Lz4) => Codec::Lz4,
+            Some(CodecArgument::Zlib) => {
+                bail!("{command}: --compress=zlib: CUDA fat binaries use zstd or lz4")
+            }
+        };
+        let compression = default_of_fatbin(codec);
+        let level = self.level.map(|level| check_level(codec, level)).transpose();
+        let level = level.map_err(|error| anyhow!("{command}: --{error}"))?;
+        Ok(Some(Compression { level: level.unwrap_or(compression.level), ..compression }))
+    }
+}
+
+/// Returns a codec at the level that fatbinary uses.
+pub fn default_of_fatbin(codec: Codec) -> Compression {
+    Compression { codec, level: if codec == Codec::Lz4 { level::LZ4 } else { level::ZSTD } }
+}
+
+/// Returns the level if a codec of CUDA fat binaries has it.
+pub fn check_level(codec: Codec, level: i32) -> Result<i32> {
+    let highest = if codec == Codec::Lz4 { 12 } else { 22 };
+    ensure!((1..=highest).contains(&level), "level {level}: invalid level; {} has levels 1 to {highest}", codec.name());
+    Ok(level)
 }

@@ -22,6 +22,7 @@ mod lock;
 mod locking;
 mod man;
 mod pack;
+mod pack_fatbin;
 mod problems;
 mod progress;
 mod scan;

@@ -1,4 +1,4 @@
-//! `fatbin pack`.
+//! `fatbin pack`, which writes offload binaries; [`pack_fatbin`] writes CUDA fat binaries.
 
 use std::path::PathBuf;
 
@@ -10,22 +10,31 @@ use super::Status;
 use super::access;
 use super::compression::CompressionArguments;
 use super::id_style::id_style;
+use super::pack_fatbin::{self, FatbinArguments};
 use crate::format::offload_binary::Version;
 use crate::io::Input;
 use crate::llvm::{KindNumbers, NEWEST, Release};
 use crate::ops::{self, PackInput, PackOptions};
 use crate::target::{IdStyle, OffloadKind};
 
-/// Pack device images into an offload binary, as clang-offload-packager does
+/// Pack device images into an offload binary, or into a CUDA fat binary with --kind cuda
 ///
 /// Triple and arch are read from the header of an image unless they are given.
 ///
-/// Exit status: 0 if the offload binary was written, 2 otherwise.
+/// The keys of --image in an offload binary are file, triple, arch, kind and any other, which the binary records. In a CUDA fat
+/// binary they are file, arch, ident (an identifier, usually the name of a source file), options (with which the driver
+/// compiles PTX, LTO-IR or Tile IR), debug (true or false), compress (none, zstd or lz4) and level.
+///
+/// Exit status: 0 if the output was written, 2 otherwise.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Output file; `-` writes standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
+
+    /// Container: NVIDIA's fat binary instead of an offload binary
+    #[arg(long, value_name = "KIND", value_parser = ["cuda"], conflicts_with_all = ["abi", "format_version", "id_style", "flags"])]
+    kind: Option<String>,
 
     /// Image with properties: file=F[,triple=T][,arch=A][,kind=K][,KEY=VALUE]...
     ///
@@ -57,6 +66,10 @@ pub struct Arguments {
     #[command(flatten)]
     compression: CompressionArguments,
 
+    /// Compress the images of a CUDA fat binary as one, as fatbinary --concat does
+    #[arg(long, requires = "kind")]
+    concat: bool,
+
     /// Flags of every entry, as a number
     #[arg(long, value_name = "N", value_parser = parse_flags, default_value = "0")]
     flags: u32,
@@ -64,6 +77,11 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
+    if arguments.kind.is_some() {
+        let Arguments { output, described, images, compression, concat, .. } = arguments;
+        pack_fatbin::run(FatbinArguments { output, described, images, compression, concat })?;
+        return Ok(Status::Yes);
+    }
     let compression = arguments.compression.compression("pack")?;
     let release = Release::named(&arguments.abi).unwrap_or(NEWEST);
     let version = match (arguments.format_version, compression) {

@@ -7,6 +7,7 @@ mod bundle;
 mod check;
 #[cfg(feature = "inspect")]
 pub mod extract;
+mod fatbin;
 #[cfg(feature = "inspect")]
 pub mod filter;
 #[cfg(feature = "inspect")]
@@ -31,6 +32,7 @@ pub use bundle::{
 pub use check::{CheckedPaths, Checker, check_paths};
 #[cfg(feature = "inspect")]
 pub use extract::extract;
+pub use fatbin::{FatbinInput, FatbinOptions, pack_fatbin};
 #[cfg(feature = "inspect")]
 pub use filter::{ImageFilter, KernelPattern, Predicate};
 #[cfg(feature = "inspect")]

@@ -164,3 +164,75 @@ fn writes_nothing_that_scan_refuses() {
                    use fewer or shorter names, without NUL and line breaks\n";
     assert_eq!((run.status, run.err.as_str()), (2, message));
 }
+
+/// Returns the entries of a CUDA fat binary: kind, codec, and offset of the identifier.
+fn fatbin_images(sandbox: &Sandbox, file: &str) -> Vec<String> {
+    let json: serde_json::Value = serde_json::from_str(&sandbox.fatbin(&format!("scan --json {file}")).ok()).unwrap();
+    let images = json["files"][0]["containers"][0]["images"].as_array().unwrap().iter();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
+    images.map(|it| ["image", "arch", "codec"].map(|key| text(&it[key])).join(" ")).collect()
+}
+
+#[test]
+fn fat_binaries_have_the_codec_of_each_image() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_80.ptx", "b").fixture("answer-sm_90.ltoir", "c");
+    let cases = [
+        ("a b c", ["elf sm_90 none", "ptx sm_80 none", "nvvm sm_90 none"]),
+        ("--compress --image file=c,compress=none a b", ["nvvm sm_90 none", "elf sm_90 zstd", "ptx sm_80 zstd"]),
+        (
+            "--compress=lz4 --image file=a,compress=zstd,level=19 b a",
+            ["elf sm_90 zstd", "ptx sm_80 lz4", "elf sm_90 lz4"],
+        ),
+        ("--compress=lz4 --level 9 --concat a b a", ["ptx sm_80 lz4", "elf sm_90 lz4", "elf sm_90 lz4"]),
+        (
+            "--image file=a,arch=sm_90a,ident=x.cu,debug=true --image file=b,options=-v a",
+            ["elf sm_90a none", "ptx sm_80 none", "elf sm_90 none"],
+        ),
+    ];
+    for (arguments, expected) in cases {
+        sandbox.fatbin(&format!("pack --kind cuda -o out {arguments}")).ok();
+        assert_eq!(fatbin_images(&sandbox, "out"), expected, "{arguments}");
+        sandbox.fatbin("verify out").ok();
+    }
+    sandbox.fatbin("extract out --arch sm_80 --to ptx").ok();
+    assert_eq!(sandbox.read("ptx"), sandbox.read("b"));
+}
+
+#[test]
+fn fat_binaries_of_unsuitable_images_and_options_are_errors() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_90.ltoir", "c").fixture("answer-gfx90a.hsaco", "amd");
+    sandbox.file("empty", "").file("text", "hello").file("tile", "\x7fTileIR\0\x01\x01\0\0bytes");
+    let cases = [
+        ("", "pack: no image given; pass IMAGE or --image file=IMAGE"),
+        ("--concat a", "pack: --concat: compression is required; add --compress"),
+        ("--compress c", "c: is LTO-IR, whose compressed form is not known; use compress=none"),
+        ("--compress=zlib a", "pack: --compress=zlib: CUDA fat binaries use zstd or lz4"),
+        ("--compress=lz4 --level 13 a", "pack: --level 13: invalid level; lz4 has levels 1 to 12"),
+        ("--image file=a,options=-v", "a: is a cubin, which is not compiled; omit options"),
+        ("--image file=a,arch=sm_80", "a: arch=sm_80 contradicts the image's header: sm_90"),
+        (
+            "--image file=a,kind=cuda",
+            "--image file=a,kind=cuda: unknown key \"kind\" (available: file, arch, ident, options, debug, compress, level)",
+        ),
+        ("empty", "empty: device image is empty"),
+        ("text", "text: CUDA image at 0x0: invalid value 0x6c6c6568, expected a cubin or PTX"),
+        ("amd", "amd: ELF machine at 0x12: invalid value 0xe0, expected 0xbe, CUDA"),
+        ("tile", "tile: no processor in the header; specify --image file=tile,arch=ARCH"),
+    ];
+    for (arguments, message) in cases {
+        let run = sandbox.fatbin(&format!("pack --kind cuda -o out {arguments}"));
+        assert_eq!((run.status, run.err.as_str()), (2, format!("fatbin: {message}\n").as_str()), "{arguments}");
+        assert!(!sandbox.path("out").exists(), "{arguments}");
+    }
+    for arguments in ["--kind cuda --abi llvm22", "--kind cuda --format-version 1", "--kind cuda --flags 1", "--concat"]
+    {
+        let run = sandbox.fatbin(&format!("pack -o out a {arguments}"));
+        assert_eq!(run.status, 2, "{arguments}");
+    }
+    let run = sandbox.fatbin("pack -o out --compress=lz4 a");
+    assert_eq!(run.err, "fatbin: pack: --compress=lz4: only CUDA fat binaries (pack --kind cuda) use lz4\n");
+    sandbox.fatbin("pack --kind cuda -o out --image file=tile,arch=sm_100,compress=lz4,options=-v").ok();
+    sandbox.fatbin("scan out").ok();
+}

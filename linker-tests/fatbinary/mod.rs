@@ -1,5 +1,11 @@
 //! Containers that NVIDIA's fatbinary writes, with contents that other tests do not have: LTO-IR, groups of images compressed
 //! as one, and cubins of architectures with a suffix. ptxas makes the cubins; the LTO-IR is a fixture.
+//!
+//! | module | trials |
+//! |---|---|
+//! | [`containers`] | `fatbin pack --kind cuda` beside fatbinary and cuobjdump |
+
+mod containers;
 
 use std::path::Path;
 
@@ -16,7 +22,7 @@ use crate::harness::trial::{completion, fresh_directory};
 const MODES: [(&str, bool); 4] = [("none", false), ("default", true), ("size", true), ("speed", true)];
 
 /// Architectures of the cubins in groups and of those without a container.
-const ARCHITECTURES: [&str; 6] = ["sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_120"];
+const ARCHITECTURES: [&str; 7] = ["sm_75", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_120"];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -27,6 +33,8 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("groups/plain".to_owned(), |directory| group(directory, &[])));
     trials.push(trial("groups/identifiers".to_owned(), |directory| group(directory, &["--ident=src/hello.cu"])));
     trials.push(trial("suffixes".to_owned(), suffixes));
+    trials.push(trial("pack/read".to_owned(), containers::are_read));
+    trials.push(trial("pack/equal".to_owned(), containers::equal_those_of_fatbinary));
     trials
 }
 
@@ -106,7 +114,7 @@ fn library(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a cubin for each architecture from the same text: `sm_90.cubin`, and so on.
+/// Makes PTX and a cubin for each architecture from the same text: `sm_90.ptx`, `sm_90.cubin`, and so on.
 fn cubins(directory: &Path) -> Result<()> {
     let text = std::fs::read_to_string(fixture("answer-sm_80.ptx")?)?;
     for arch in ARCHITECTURES {
@@ -115,9 +123,9 @@ fn cubins(directory: &Path) -> Result<()> {
             Some(".target") => format!(".target {arch}\n"),
             _ => format!("{line}\n"),
         };
-        std::fs::write(directory.join("ptx"), text.lines().map(line).collect::<String>())?;
-        let output = format!("{arch}.cubin");
-        Step::new(directory, Tool::Ptxas.path()?).args([&format!("-arch={arch}"), "-o", &output, "ptx"]).run()?;
+        let (input, output) = (format!("{arch}.ptx"), format!("{arch}.cubin"));
+        std::fs::write(directory.join(&input), text.lines().map(line).collect::<String>())?;
+        Step::new(directory, Tool::Ptxas.path()?).args([&format!("-arch={arch}"), "-o", &output, &input]).run()?;
     }
     Ok(())
 }
@@ -131,7 +139,7 @@ fn group(directory: &Path, options: &[&str]) -> Result<()> {
     let kinds = entry_kinds(&std::fs::read(directory.join("fat"))?)?;
     ensure!(kinds == [0x100, 0x100], "fatbinary writes entries of kinds {kinds:x?}");
     let verified = fatbin(directory, &["verify", "fat"])?;
-    ensure!(verified.stdout == "fat: 6 device images, intact\n", "{}", verified.error("not intact"));
+    ensure!(verified.stdout == "fat: 7 device images, intact\n", "{}", verified.error("not intact"));
     let extracted = fatbin(directory, &["extract", "fat", "-o", "out", "--name", "{arch}.{extension}"])?;
     let names: Vec<&str> = extracted.stdout.lines().collect();
     ensure!(names.len() == ARCHITECTURES.len(), "{}", extracted.error("another number of images"));

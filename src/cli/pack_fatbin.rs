@@ -1,0 +1,161 @@
+//! `fatbin pack --kind cuda`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::access;
+use super::compression::{CompressionArguments, check_level, default_of_fatbin};
+use crate::codec::{Codec, Compression};
+use crate::io::Input;
+use crate::ops::{self, FatbinInput, FatbinOptions};
+
+/// Arguments that apply to CUDA fat binaries.
+pub struct FatbinArguments {
+    pub output: PathBuf,
+    pub described: Vec<String>,
+    pub images: Vec<PathBuf>,
+    pub compression: CompressionArguments,
+    pub concat: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: FatbinArguments) -> Result<()> {
+    let compression = arguments.compression.of_fatbin("pack")?;
+    let mut images = Vec::new();
+    for text in &arguments.described {
+        let described = EntryDescription::parse(text, compression).with_context(|| format!("--image {text}"))?;
+        for file in &described.files {
+            images.push(described.input(Input::open(file, access::get())?));
+        }
+    }
+    let plain = EntryDescription { compression, ..EntryDescription::default() };
+    for path in arguments.images {
+        images.push(plain.input(Input::open(path, access::get())?));
+    }
+    ensure!(!images.is_empty(), "pack: no image given; pass IMAGE or --image file=IMAGE");
+    let concat = match (arguments.concat, compression) {
+        (true, None) => bail!("pack: --concat: compression is required; add --compress"),
+        (true, compression) => compression,
+        (false, _) => None,
+    };
+    Ok(ops::pack_fatbin(&images, &FatbinOptions { concat, output: arguments.output })?)
+}
+
+/// Value of `--image`.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct EntryDescription {
+    files: Vec<PathBuf>,
+    arch: Option<String>,
+    identifier: String,
+    options: String,
+    has_debug: bool,
+    compression: Option<Compression>,
+}
+
+impl EntryDescription {
+    /// Parses a value; `compression` is that of the command line.
+    fn parse(text: &str, compression: Option<Compression>) -> Result<EntryDescription> {
+        let mut described = EntryDescription { compression, ..EntryDescription::default() };
+        let mut stated_level = None;
+        let mut keys: Vec<&str> = Vec::new();
+        for part in text.split(',') {
+            let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
+            ensure!(key == "file" || !keys.contains(&key), "duplicate key {key}");
+            keys.push(key);
+            match key {
+                "file" => {
+                    ensure!(!value.is_empty(), "file=F is missing");
+                    described.files.push(value.into());
+                }
+                "arch" => described.arch = Some(value.to_owned()),
+                "ident" => described.identifier = value.to_owned(),
+                "options" => described.options = value.to_owned(),
+                "debug" => described.has_debug = parse_switch(value)?,
+                "compress" => described.compression = parse_codec(value)?,
+                "level" => stated_level = Some(value.parse().with_context(|| format!("level={value}: not a number"))?),
+                _ => bail!("unknown key {key:?} (available: file, arch, ident, options, debug, compress, level)"),
+            }
+        }
+        ensure!(!described.files.is_empty(), "file=F is missing");
+        if let Some(level) = stated_level {
+            let codec = described.compression.context("level: the image is not compressed; add compress=CODEC")?.codec;
+            described.compression = Some(Compression { codec, level: check_level(codec, level)? });
+        }
+        Ok(described)
+    }
+
+    fn input(&self, input: Input) -> FatbinInput {
+        FatbinInput {
+            input,
+            arch: self.arch.clone(),
+            identifier: self.identifier.clone(),
+            options: self.options.clone(),
+            has_debug: self.has_debug,
+            compression: self.compression,
+        }
+    }
+}
+
+fn parse_switch(text: &str) -> Result<bool> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => bail!("debug={text}: expected true or false"),
+    }
+}
+
+fn parse_codec(name: &str) -> Result<Option<Compression>> {
+    match name {
+        "none" => Ok(None),
+        "zstd" => Ok(Some(default_of_fatbin(Codec::Zstd))),
+        "lz4" => Ok(Some(default_of_fatbin(Codec::Lz4))),
+        _ => bail!("compress={name}: unknown codec (available: none, zstd, lz4)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_the_properties_of_an_image() {
+        let text = "file=a,arch=sm_100f,ident=a.cu,options=-O3 -v,debug=true,compress=zstd,level=19,file=b";
+        let described = EntryDescription::parse(text, None).unwrap();
+        let expected = EntryDescription {
+            files: vec!["a".into(), "b".into()],
+            arch: Some("sm_100f".to_owned()),
+            identifier: "a.cu".to_owned(),
+            options: "-O3 -v".to_owned(),
+            has_debug: true,
+            compression: Some(Compression { codec: Codec::Zstd, level: 19 }),
+        };
+        assert_eq!(described, expected);
+        let lz4 = Some(default_of_fatbin(Codec::Lz4));
+        assert_eq!(EntryDescription::parse("file=a", lz4).unwrap().compression, lz4);
+        assert_eq!(EntryDescription::parse("file=a,compress=none", lz4).unwrap().compression, None);
+        assert_eq!(EntryDescription::parse("file=a,level=12", lz4).unwrap().compression.unwrap().level, 12);
+    }
+
+    #[test]
+    fn reports_the_error_in_an_invalid_argument() {
+        let cases = [
+            ("", "\"\" is not KEY=VALUE"),
+            ("arch=sm_90", "file=F is missing"),
+            ("file=", "file=F is missing"),
+            (
+                "file=a,triple=t",
+                "unknown key \"triple\" (available: file, arch, ident, options, debug, compress, level)",
+            ),
+            ("file=a,ident=x,ident=y", "duplicate key ident"),
+            ("file=a,debug=1", "debug=1: expected true or false"),
+            ("file=a,compress=zlib", "compress=zlib: unknown codec (available: none, zstd, lz4)"),
+            ("file=a,level=3", "level: the image is not compressed; add compress=CODEC"),
+            ("file=a,compress=lz4,level=13", "level 13: invalid level; lz4 has levels 1 to 12"),
+            ("file=a,compress=zstd,level=x", "level=x: not a number"),
+        ];
+        for (text, message) in cases {
+            assert_eq!(EntryDescription::parse(text, None).unwrap_err().to_string(), message, "{text}");
+        }
+    }
+}

@@ -32,7 +32,7 @@
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`page`] | the page of `--html` in a browser |
-//! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, and `fatbin pack --kind cuda` |
+//! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`triples`] | triples of bitcode and SPIR-V |

@@ -94,10 +94,18 @@ impl Session {
                 std::fs::create_dir(&links)?;
                 for tool in Tool::ALL.into_iter().filter(|tool| tool.exists_in(self.release)) {
                     let name = tool.name(self.release);
-                    let package = if name == "llvm-offload-binary" { "llvm" } else { "clang-tools" };
-                    symlink(self.installed(name, package)?, links.join(name))?;
+                    let path = match tool {
+                        Tool::Fatbinary => fetched_tool(name)?,
+                        _ if name == "llvm-offload-binary" => self.installed(name, "llvm")?,
+                        _ => self.installed(name, "clang-tools")?,
+                    };
+                    symlink(path, links.join(name))?;
                 }
             }
+        }
+        if !Tool::Fatbinary.exists_in(self.release) {
+            // The stand-in of `install_cuda` is called on both sides.
+            let _ = std::fs::remove_file(links.join(Tool::Fatbinary.name(self.release)));
         }
         let wrapper = links.join("clang-linker-wrapper");
         if wrapper.is_symlink() {
@@ -142,15 +150,19 @@ impl Session {
         Ok(())
     }
 
-    /// Creates a CUDA installation with NVIDIA's tools, except for fatbinary: today's does not accept the options that older
-    /// compilers pass.
+    /// Creates a CUDA installation with NVIDIA's tools. Its fatbinary is that of the links; compilers before LLVM 22 call a
+    /// stand-in, because today's fatbinary does not accept their options.
     fn install_cuda(&self) -> Result<()> {
         let bin = stand_ins(&self.directory)?;
         std::fs::write(self.directory.join(CUDA).join("include/cuda.h"), "#define CUDA_VERSION 11050\n")?;
         for name in ["ptxas", "nvlink"] {
-            let tool = tools::find_in(&fetched("cuda-tools"), name).ok_or_else(|| not_fetched(name))?;
             std::fs::remove_file(bin.join(name))?;
-            symlink(tool, bin.join(name))?;
+            symlink(fetched_tool(name)?, bin.join(name))?;
+        }
+        if Tool::Fatbinary.exists_in(self.release) {
+            let name = Tool::Fatbinary.name(self.release);
+            std::fs::remove_file(bin.join(name))?;
+            symlink(self.directory.join(LINKS).join(name), bin.join(name))?;
         }
         Ok(())
     }
@@ -239,12 +251,19 @@ impl Session {
     }
 }
 
+/// Returns a program of CUDA.
+fn fetched_tool(name: &str) -> Result<PathBuf> {
+    Ok(tools::find_in(&fetched("cuda-tools"), name).ok_or_else(|| not_fetched(name))?)
+}
+
 impl Tool {
     fn exists_in(self, release: u32) -> bool {
         match self {
             Tool::Bundler => true,
             Tool::Packager => release >= 15,
             Tool::Wrapper => release <= 15,
+            // That of CUDA 13 has the options that clang passes since LLVM 22.
+            Tool::Fatbinary => release >= 22,
         }
     }
 }

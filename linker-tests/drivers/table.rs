@@ -17,10 +17,11 @@ pub enum Tool {
     Bundler,
     Packager,
     Wrapper,
+    Fatbinary,
 }
 
 impl Tool {
-    pub const ALL: [Tool; 3] = [Tool::Bundler, Tool::Packager, Tool::Wrapper];
+    pub const ALL: [Tool; 4] = [Tool::Bundler, Tool::Packager, Tool::Wrapper, Tool::Fatbinary];
 
     /// Returns the name by which clang of a release calls the tool.
     pub fn name(self, release: u32) -> &'static str {
@@ -29,6 +30,7 @@ impl Tool {
             Tool::Packager if release < 22 => "clang-offload-packager",
             Tool::Packager => "llvm-offload-binary",
             Tool::Wrapper => "clang-offload-wrapper",
+            Tool::Fatbinary => "fatbinary",
         }
     }
 
@@ -37,6 +39,7 @@ impl Tool {
             "bundler" => Tool::Bundler,
             "packager" => Tool::Packager,
             "wrapper" => Tool::Wrapper,
+            "fatbinary" => Tool::Fatbinary,
             _ => bail!("unknown tool `{text}`"),
         })
     }

@@ -3,9 +3,14 @@
 //!
 //! | module | trials |
 //! |---|---|
+//! | [`compare`], [`divergences`] | the drop-in `fatbinary` beside the tool |
 //! | [`containers`] | `fatbin pack --kind cuda` beside fatbinary and cuobjdump |
+//! | [`clang`] | compilers that call the drop-in |
 
+mod clang;
+mod compare;
 mod containers;
+mod divergences;
 
 use std::path::Path;
 
@@ -33,8 +38,16 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("groups/plain".to_owned(), |directory| group(directory, &[])));
     trials.push(trial("groups/identifiers".to_owned(), |directory| group(directory, &["--ident=src/hello.cu"])));
     trials.push(trial("suffixes".to_owned(), suffixes));
+    trials.push(trial("drop-in/options".to_owned(), compare::options));
+    trials.push(trial("drop-in/mistakes".to_owned(), compare::mistakes));
+    trials.push(trial("drop-in/texts".to_owned(), compare::texts));
+    trials.push(trial("drop-in/divergences".to_owned(), divergences::divergences));
     trials.push(trial("pack/read".to_owned(), containers::are_read));
     trials.push(trial("pack/equal".to_owned(), containers::equal_those_of_fatbinary));
+    for release in clang::RELEASES {
+        let test = move |directory: &Path| clang::builds_an_object(directory, release);
+        trials.push(trial(format!("clang/{release}"), test));
+    }
     trials
 }
 

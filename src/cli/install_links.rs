@@ -15,9 +15,9 @@ use crate::llvm::Release;
 /// Text before the version in the output of clang's option `--version`.
 const CLANG_VERSION: &str = "clang version ";
 
-/// Create links to this program under the names of the LLVM tools it replaces
+/// Create links to this program under the names of the tools it replaces: LLVM's, and NVIDIA's fatbinary
 ///
-/// A clang that searches this directory first (-B DIR, or DIR at the front of PATH) runs this program instead of the LLVM
+/// A clang that searches this directory first (-B DIR, or DIR at the front of PATH) runs this program instead of these
 /// tools. Existing links are replaced; any other file of such a name is an error and is left alone. The path of each link
 /// is printed. On Windows, copies take the place of links.
 ///

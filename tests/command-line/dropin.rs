@@ -203,3 +203,26 @@ fn install_links_replaces_links_and_nothing_else() {
     assert_eq!(run.err, "fatbin: other/llvm-offload-wrapper: already exists and is not a link; remove it first\n");
     assert_eq!((run.status, std::fs::read_dir(sandbox.path("other")).unwrap().count()), (2, 1));
 }
+
+#[test]
+fn fatbinary_writes_the_container_of_pack() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").file("b", ".version 8.8\n.target sm_90\n.global .b32 x;\n");
+    let images = "--image3=kind=elf,sm=90,file=a --image3=kind=ptx,sm=90,file=b";
+    let cases = [
+        ("--compress-mode=none", ""),
+        ("--compress-all", "--compress"),
+        ("--compress-mode=size", "--compress --level 19"),
+        ("--compress-mode=speed -c", "--compress=lz4"),
+    ];
+    for (theirs, ours) in cases {
+        called(&sandbox, "fatbinary", &format!("--create=theirs {theirs} {images}")).ok();
+        sandbox.fatbin(&format!("pack --kind cuda -o ours {ours} a b")).ok();
+        assert_eq!(sandbox.read("theirs"), sandbox.read("ours"), "{theirs}");
+    }
+    let run = called(&sandbox, "fatbinary", "--create=none -bogus");
+    assert_eq!((run.status, run.err.as_str()), (1, "fatbinary fatal   : Unknown option 'bogus'\n"));
+    let run = called(&sandbox, "fatbinary", "--create=none --image3=kind=ptx,sm=sm_90,file=b");
+    assert_eq!((run.status, run.err.as_str()), (1, "\nnvFatbin error: invalid architecture\n"));
+    assert!(!sandbox.path("none").exists());
+}

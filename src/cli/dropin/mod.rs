@@ -1,9 +1,10 @@
-//! Drop-in replacements for LLVM's tools: called under the name of one, the program behaves as that tool.
+//! Drop-in replacements for LLVM's tools and NVIDIA's fatbinary: called under the name of one, the program behaves as that tool.
 //!
 //! A drop-in defines command-line syntax and wording and nothing else. Options are data, one table per tool; the work is
 //! done by the operations that fatbin's own commands use.
 
 mod diagnostics;
+mod fatbinary;
 mod linker_wrapper;
 mod llvm_options;
 mod offload_bundler;
@@ -29,15 +30,17 @@ enum Tool {
     LlvmOffloadBinary,
     OffloadBundler,
     LinkerWrapper,
+    Fatbinary,
 }
 
-const TOOLS: [(&str, Tool); 6] = [
+const TOOLS: [(&str, Tool); 7] = [
     ("clang-offload-wrapper", Tool::ClangOffloadWrapper),
     ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper),
     ("clang-offload-packager", Tool::ClangOffloadPackager),
     ("llvm-offload-binary", Tool::LlvmOffloadBinary),
     ("clang-offload-bundler", Tool::OffloadBundler),
     ("clang-linker-wrapper", Tool::LinkerWrapper),
+    ("fatbinary", Tool::Fatbinary),
 ];
 
 /// Returns the names of the tools that are replaced in a release; without one, of those that are replaced in every release.
@@ -48,7 +51,8 @@ pub fn names(release: Option<Release>) -> impl Iterator<Item = &'static str> {
         | Tool::LlvmOffloadWrapper
         | Tool::ClangOffloadPackager
         | Tool::LlvmOffloadBinary
-        | Tool::OffloadBundler => true,
+        | Tool::OffloadBundler
+        | Tool::Fatbinary => true,
     };
     TOOLS.iter().filter(move |(_, tool)| is_replaced(tool)).map(|(name, _)| *name)
 }
@@ -67,7 +71,8 @@ struct Called {
 /// instead of running.
 pub fn read_options(response_file: &[u8]) -> Vec<String> {
     let lines = [offload_bundler::read_options(response_file), offload_packager::read_options(response_file)];
-    lines.into_iter().filter_map(|line| line.err().map(|stop| stop.out + &stop.err)).collect()
+    let printed = lines.into_iter().filter_map(|line| line.err().map(|stop| stop.out + &stop.err));
+    printed.chain(fatbinary::read_options(response_file).err()).collect()
 }
 
 /// Runs the tool that the program was called as. Returns `None` if the program's name is not that of a tool.
@@ -92,6 +97,7 @@ impl Tool {
             Tool::ClangOffloadPackager | Tool::LlvmOffloadBinary => offload_packager::run(program, stand_in, arguments),
             Tool::OffloadBundler => offload_bundler::run(program, stand_in, arguments),
             Tool::LinkerWrapper => linker_wrapper::run(program, stand_in, arguments),
+            Tool::Fatbinary => fatbinary::run(arguments),
         }
     }
 }
@@ -128,6 +134,8 @@ mod tests {
             ("clang-offload-packager-22", ClangOffloadPackager, Some(22)),
             ("llvm-offload-binary", LlvmOffloadBinary, None),
             ("clang-offload-bundler-22", OffloadBundler, Some(22)),
+            ("fatbinary", Fatbinary, None),
+            ("fatbinary.exe", Fatbinary, None),
             ("x86_64-w64-mingw32-clang-offload-wrapper-15.exe", ClangOffloadWrapper, Some(15)),
         ];
         for (name, tool, suffix) in cases {

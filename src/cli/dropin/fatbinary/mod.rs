@@ -1,0 +1,203 @@
+//! NVIDIA's fatbinary: writes CUDA fat binaries, as a file or as C source. nvcc and clang call it.
+//!
+//! Source: the output of fatbinary 13.5.37, which `linker-tests/fatbinary` compares with this module's.
+//!
+//! | divergence from fatbinary 13.5 | why |
+//! |---|---|
+//! | `--image=profile=P,file=F` is accepted; entries are then compressed with LZ4 | clang before LLVM 22 passes it to earlier releases of fatbinary, whose drivers may not read zstd |
+//! | LTO-IR is stored uncompressed | fatbinary scrambles what it compresses |
+//! | a truncated or damaged cubin is refused | fatbinary stores it, or ends with a segmentation fault |
+//! | options for the codec and key of entries, which the help does not list, are unknown | nvcc does not pass them |
+//! | outputs are written completely or not at all | a build uses existing outputs |
+//! | a full device is an error | the tool ignores errors of writing |
+//! | `--version` names this program | it is not NVIDIA's |
+
+mod command_line;
+mod compression;
+mod embed;
+mod image_spec;
+mod images;
+mod option_files;
+mod options;
+mod ptx;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::FAILED;
+use super::diagnostics::{print, write_messages};
+use crate::content::Content;
+use crate::error::Error;
+use crate::format::cuda_fatbin::{FatbinMember, HostSystem, Language, WriteError, concatenate, write_members};
+use crate::io::{Input, Output, Sink, commit_all};
+use command_line::ParsedLine;
+use compression::CompressionMode;
+use embed::SourceForm;
+use images::EntryInput;
+
+/// First lines of an error and of a warning; further lines begin in the third way.
+const FATAL: &str = "fatbinary fatal   : ";
+const WARNING: &str = "fatbinary warning : ";
+const CONTINUATION: &str = "\nfatbinary         . ";
+
+const VERSION: &str = concat!(
+    "fatbin ",
+    env!("CARGO_PKG_VERSION"),
+    ", in place of fatbinary\nCuda compilation tools, release 13.5, V13.5.37\n"
+);
+
+const CONCAT_NEEDS_COMPRESSION: &str = "Option '--concat' requires compression to be enabled; it is incompatible with \
+                                        '--compress=false' and '--compress-mode=none'";
+
+/// A message and the end of the tool.
+#[derive(Debug)]
+pub struct ToolFailure {
+    message: String,
+}
+
+impl ToolFailure {
+    /// Creates the failure for an output that cannot be written.
+    fn write(error: &Error) -> ToolFailure {
+        fatal(error.to_string())
+    }
+}
+
+/// Creates an error of the command line.
+fn fatal(message: impl AsRef<str>) -> ToolFailure {
+    ToolFailure { message: format!("{FATAL}{}\n", message.as_ref().replace('\n', CONTINUATION)) }
+}
+
+/// Creates an error of the library that fatbinary calls.
+fn library_error(message: &str) -> ToolFailure {
+    ToolFailure { message: format!("\nnvFatbin error: {message}\n") }
+}
+
+/// Formats a warning.
+fn warning(message: &str) -> String {
+    format!("{WARNING}{}\n", message.replace('\n', CONTINUATION))
+}
+
+/// Parses the contents of an option file, in which further option files are errors.
+pub fn read_options(option_file: &[u8]) -> Result<(), String> {
+    ParsedLine::default().parse_option_file(option_file).map_err(|failure| failure.message)
+}
+
+/// Runs as the tool.
+pub fn run(arguments: &[OsString]) -> u8 {
+    let mut line = ParsedLine::default();
+    let parsed = line.parse(arguments);
+    write_messages(&line.warnings);
+    let is_help = arguments.is_empty() || line.has_other_arguments || line.flag("help");
+    let done = match parsed {
+        Ok(()) if is_help => return print(&options::help(), 0),
+        Ok(()) if line.flag("version") => return print(VERSION, 0),
+        Ok(()) => construct(&line),
+        Err(failure) => Err(failure),
+    };
+    match done {
+        Ok(()) => 0,
+        Err(failure) => {
+            write_messages(&failure.message);
+            FAILED
+        }
+    }
+}
+
+/// Writes the outputs of a command line.
+fn construct(line: &ParsedLine) -> Result<(), ToolFailure> {
+    let is_uncompressed = line.value("compress") == Some(b"false") || line.value("compress-mode") == Some(b"none");
+    if line.flag("concat") && is_uncompressed {
+        return Err(fatal(CONCAT_NEEDS_COMPRESSION));
+    }
+    let mode = CompressionMode::of_line(line)?;
+    let target = EntryProperties::of_line(line)?;
+    let files = images::open_all(line)?;
+    let mut members = files.iter().map(|file| file.member(line, mode, target)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(compression) = mode.compression.filter(|_| line.flag("concat")) {
+        members = concatenate(members, compression);
+    }
+    let container = container(&members)?;
+    write_outputs(line, &files, &container)
+}
+
+fn container<'a>(members: &[FatbinMember<'a>]) -> Result<Content<'a>, ToolFailure> {
+    write_members(members).map_err(|error| match error {
+        WriteError::TooLarge => library_error("internal error"),
+        other => library_error(&other.to_string()),
+    })
+}
+
+/// Properties of all entries that options state.
+#[derive(Debug, Clone, Copy)]
+struct EntryProperties {
+    is_64_bit: bool,
+    host: HostSystem,
+    language: Option<Language>,
+}
+
+impl EntryProperties {
+    fn of_line(line: &ParsedLine) -> Result<EntryProperties, ToolFailure> {
+        let unknown = || library_error("unknown option");
+        let is_64_bit = match (line.flag("32"), line.flag("64")) {
+            (true, true) => return Err(unknown()),
+            (is_32_bit, _) => !is_32_bit,
+        };
+        let host = match line.value("host") {
+            None | Some(b"linux") => HostSystem::Linux,
+            Some(b"mac") => HostSystem::Mac,
+            Some(b"windows") => HostSystem::Windows,
+            Some(_) => return Err(unknown()),
+        };
+        let language = match (line.flag("cuda"), line.flag("opencl")) {
+            (true, true) => return Err(unknown()),
+            (true, false) => Some(Language::Cuda),
+            (false, true) => Some(Language::OpenCl),
+            (false, false) => None,
+        };
+        Ok(EntryProperties { is_64_bit, host, language })
+    }
+}
+
+/// Writes the container as a file, as C source, or both.
+fn write_outputs(line: &ParsedLine, files: &[EntryInput], container: &Content<'_>) -> Result<(), ToolFailure> {
+    let inputs = || files.iter().map(|file| &file.input);
+    let mut outputs = Vec::new();
+    if let Some(path) = line.path("create") {
+        let mut output = create(&path)?;
+        write_container(container, inputs(), &mut output)?;
+        outputs.push(output);
+    }
+    if let Some(path) = line.path("embedded-fatbin") {
+        let mut output = create(&path)?;
+        let form = SourceForm {
+            is_relocatable: line.flag("device-c"),
+            is_linked: line.flag("link"),
+            uses_asm: !line.flag("no-asm"),
+        };
+        embed::write(form, &container.to_vec(), &mut output)?;
+        outputs.push(output);
+    }
+    commit_all(outputs, inputs()).map_err(|error| ToolFailure::write(&error))
+}
+
+fn create(path: &OsStr) -> Result<Output, ToolFailure> {
+    // To the tool, `-` is the name of a file, and an empty name is invalid.
+    let place = if path == "-" { PathBuf::from("./-") } else { PathBuf::from(path) };
+    let failure = || fatal(format!("Could not open output file '{}'", path.display()));
+    if place == Path::new("") {
+        return Err(failure());
+    }
+    Output::update(&place).map_err(|_| failure())
+}
+
+fn write_container<'a>(
+    container: &Content<'_>,
+    inputs: impl Iterator<Item = &'a Input>,
+    output: &mut Output,
+) -> Result<(), ToolFailure> {
+    let mut sink = Sink::new(inputs);
+    for run in container.runs() {
+        sink.push(run);
+    }
+    sink.write_to(output).map_err(|error| ToolFailure::write(&error))
+}

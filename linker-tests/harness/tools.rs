@@ -20,6 +20,7 @@ const LLVM: &str = "22";
 #[derive(Clone, Copy)]
 pub enum Tool {
     Cc,
+    Cxx,
     Bfd,
     Gold,
     Lld,
@@ -92,6 +93,7 @@ impl Tool {
     pub fn path(self) -> Result<PathBuf> {
         let found = match self {
             Tool::Cc => in_path("cc"),
+            Tool::Cxx => in_path("c++"),
             Tool::Bfd => in_path("ld.bfd"),
             Tool::Gold => in_path("ld.gold"),
             Tool::Mold => in_path("ld.mold"),
@@ -148,6 +150,7 @@ impl Tool {
             Tool::Ld64Lld => ("ld64.lld-22", "lld-22"),
             Tool::Dlltool => ("llvm-dlltool-22", "llvm-22"),
             Tool::Cc => ("cc", "gcc"),
+            Tool::Cxx => ("c++", "g++"),
             Tool::Bfd => ("ld.bfd", "binutils"),
             Tool::Gold => ("ld.gold", "binutils-gold, or binutils before Debian 13"),
             Tool::Lld => ("ld.lld", "lld-22"),
@@ -272,7 +275,7 @@ fn llvm_program(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the directory of a release from Debian or apt.llvm.org.
-fn llvm_directory() -> PathBuf {
+pub fn llvm_directory() -> PathBuf {
     PathBuf::from(format!("/usr/lib/llvm-{LLVM}"))
 }
 

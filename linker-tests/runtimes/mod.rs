@@ -7,6 +7,7 @@
 //! `scripts/test` fetches runtimes that cannot be installed side by side into directories of `target/runtimes`.
 
 mod choosing;
+mod sycl;
 
 use std::path::{Path, PathBuf};
 
@@ -47,6 +48,8 @@ pub fn trials() -> Vec<Trial> {
             trial("hip-5-choosing".to_owned(), choosing::hip, "5");
         }
     }
+    let register = || completion(sycl::register(&fresh_directory("runtimes/sycl-9", "register")?));
+    trials.push(Trial::ignorable_test("runtimes/sycl-9", register));
     trials
 }
 

@@ -69,7 +69,12 @@ fn wrapper<'a>(
 const PLACEHOLDER: &[u8] = &[0];
 
 fn source<'a>(image: &'a LinkedImage<'_>) -> SourceImage<'a> {
-    let target = TargetOverride { triple: Some(image.triple.to_owned()), arch: Some(image.arch.to_owned()) };
+    // clang-sycl-linker writes offload binaries, which state the targets of their images.
+    let target = if image.kinds.contains(&OffloadKind::Sycl) && image.bytes.is_some() {
+        TargetOverride::default()
+    } else {
+        TargetOverride { triple: Some(image.triple.to_owned()), arch: Some(image.arch.to_owned()) }
+    };
     let view = image.bytes.as_ref().map_or(View::new(PLACEHOLDER), ImageBytes::view);
     SourceImage { path: &image.path, view, target }
 }

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::command::command;
+use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -38,6 +39,15 @@ pub fn wine(directory: &Path, program: &Path, arguments: &[&str]) -> Result<Outp
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| directory.join(name));
     command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
     Ok(Output { status: command.status()?, stdout: std::fs::read(stdout)?, stderr: std::fs::read(stderr)? })
+}
+
+/// Makes the library through which programs without a C runtime call the functions of Windows.
+pub fn import_library(directory: &Path) -> Result<PathBuf> {
+    let (definitions, library) = (directory.join("kernel32.def"), directory.join("kernel32.lib"));
+    std::fs::write(&definitions, "LIBRARY kernel32.dll\nEXPORTS\nExitProcess\nGetStdHandle\nWriteFile\n")?;
+    let step = Step::new(directory, Tool::Dlltool.path()?).args(["-m", "i386:x86-64", "-d"]);
+    step.arg(definitions).arg("-l").arg(&library).run()?;
+    Ok(library)
 }
 
 fn fatbin() -> Result<PathBuf> {

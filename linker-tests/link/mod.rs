@@ -5,6 +5,7 @@ mod inputs;
 mod llvm_cases;
 mod releases;
 mod tables;
+mod windows;
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -22,7 +23,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 14] = [
+    let trials: [(&str, Run); 17] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -37,6 +38,9 @@ pub fn trials() -> Vec<Trial> {
         ("cuda", cuda),
         ("missing-kernels", entries::missing_kernels),
         ("two-fat-binaries", two_fat_binaries),
+        ("windows-msvc", windows::msvc),
+        ("windows-gnu", windows::gnu),
+        ("windows-two-objects", windows::two_objects_without_entries),
     ];
     let trial = |(name, run): (&'static str, Run)| {
         let run = move || completion(fresh_directory("link", name).and_then(|directory| run(&directory)));

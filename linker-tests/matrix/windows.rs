@@ -22,7 +22,7 @@ use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
-use crate::windows::wine;
+use crate::windows::{import_library, wine};
 
 struct WindowsHost {
     /// Name of the column.
@@ -183,7 +183,7 @@ impl WindowsCells<'_> {
         let step =
             Step::new(self.directory, Tool::LldLink.path()?).args(["/entry:mainCRTStartup", "/subsystem:console"]);
         let step = step.args(["/opt:ref", "/opt:icf"]).arg(format!("/out:{program}")).args(objects).arg("runtime.o");
-        let step = if self.is_aarch64() { step } else { step.arg(self.import_library()?) };
+        let step = if self.is_aarch64() { step } else { step.arg(import_library(self.directory)?) };
         step.run()?;
         Ok(())
     }
@@ -192,15 +192,6 @@ impl WindowsCells<'_> {
         let step = Step::new(self.directory, Tool::MingwCc.path()?).args(flags).args(objects);
         step.args(["-o", program]).run()?;
         Ok(())
-    }
-
-    /// Makes the library through which programs call the functions of Windows.
-    fn import_library(&self) -> Result<PathBuf> {
-        let (definitions, library) = (self.directory.join("kernel32.def"), self.directory.join("kernel32.lib"));
-        std::fs::write(&definitions, "LIBRARY kernel32.dll\nEXPORTS\nExitProcess\nGetStdHandle\nWriteFile\n")?;
-        let step = Step::new(self.directory, Tool::Dlltool.path()?).args(["-m", "i386:x86-64", "-d"]);
-        step.arg(definitions).arg("-l").arg(&library).run()?;
-        Ok(library)
     }
 
     fn is_aarch64(&self) -> bool {

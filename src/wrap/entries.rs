@@ -88,7 +88,8 @@ fn elf_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
 /// Adds a section for each bound and one for the entries between them, in the order of a linker for Windows.
 ///
 /// LLVM defines the bounds as weak symbols of the whole program. Here they are local: every contribution to the first section
-/// precedes all entries, and every contribution to the last one follows them, so each object may have bounds of its own.
+/// precedes all entries, and every contribution to the last one follows them, so each object may have bounds of its own. Of two
+/// objects with bounds of zeros, one has that of the other among its entries, of no kind, which runtimes skip.
 fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -> Bounds {
     let name = request.abi.entry_section(request.kind);
     let zeros = match bounds {

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::problems::print_warning;
-use crate::target::{BundleEntryId, IdStyle, OffloadKind};
+use crate::target::{BundleEntryId, IdStyle, OffloadKind, subarch};
 
 /// Returns the parser of `--id-style`.
 pub fn id_style() -> impl TypedValueParser<Value = IdStyle> {
@@ -11,9 +11,9 @@ pub fn id_style() -> impl TypedValueParser<Value = IdStyle> {
         .map(|name| IdStyle::from_name(&name).expect("one of the names"))
 }
 
-/// Prints a warning if HIP's runtime does not find a new entry with this ID.
+/// Prints a warning if HIP's runtime does not find a new entry with this ID because of its spelling.
 pub fn warn_of_hidden_id(id: &str) {
-    let is_hidden = |id: BundleEntryId<'_>| id.kind == OffloadKind::Hip && !id.is_found_by_hip();
+    let is_hidden = |id: BundleEntryId<'_>| id.kind == OffloadKind::Hip && subarch::is_spelled_amdgpu(id.triple);
     if BundleEntryId::parse(id).is_some_and(is_hidden) {
         print_warning(&format!("{id}: no HIP runtime finds this entry; use --id-style {}", IdStyle::Legacy.name()));
     }

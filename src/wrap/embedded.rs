@@ -7,7 +7,7 @@ use super::error::ImageError;
 use crate::bytes::View;
 use crate::content::Content;
 use crate::format::offload_binary::{
-    self, OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, OffloadBinaryOutput, Version,
+    self, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, OffloadBinaryImage, OffloadBinaryOutput, Version,
 };
 use crate::format::{self, DeviceImage, WrapInput};
 use crate::rewrite::openmp_notes;
@@ -34,6 +34,13 @@ pub struct SourceImage<'data> {
     pub view: View<'data>,
     /// Properties that the user specified.
     pub target: TargetOverride,
+}
+
+impl SourceImage<'_> {
+    /// Returns whether it is a file of offload binaries.
+    pub(super) fn is_offload_binary(&self) -> bool {
+        self.view.starts_with(&offload_binary::MAGIC)
+    }
 }
 
 /// Bytes to embed, the range of the image in them, and its properties; unknown properties are empty.
@@ -126,9 +133,19 @@ fn embed_image<'data>(
 }
 
 fn embed_offload_binaries<'data>(source: &SourceImage<'data>, kind: OffloadKind) -> Result<Vec<EmbeddedImage<'data>>> {
+    let mut images = Vec::new();
+    for binary in read_offload_binaries(source)? {
+        for entry in binary.entries().iter().filter(|entry| !entry.is_metadata(binary.version)) {
+            images.push(embed_entry(&binary, entry, kind, source.path)?);
+        }
+    }
+    Ok(images)
+}
+
+fn read_offload_binaries<'data>(source: &SourceImage<'data>) -> Result<Vec<OffloadBinary<'data>>> {
     let path = source.path;
     source.target.reject_for_container(path)?;
-    let mut images = Vec::new();
+    let mut binaries = Vec::new();
     let mut rest = source.view;
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest).map_err(|malformed| malformed.in_file(path))?;
@@ -136,20 +153,74 @@ fn embed_offload_binaries<'data>(source: &SourceImage<'data>, kind: OffloadKind)
             let (path, found) = (path.to_owned(), "a compressed offload binary, which no runtime reads".to_owned());
             return Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" });
         }
-        for entry in binary.entries() {
-            images.push(embed_entry(&binary, entry, kind, path)?);
-        }
         rest = rest.from(binary.view.size());
+        binaries.push(binary);
     }
-    Ok(images)
+    Ok(binaries)
 }
 
-fn embed_entry<'data>(
-    binary: &OffloadBinary<'data>,
-    entry: &offload_binary::OffloadBinaryEntry<'data>,
+/// Prepares all inputs as one offload binary, which the runtime gets as a whole. A file of one binary is embedded unchanged.
+pub(super) fn embed_together<'data>(
+    sources: &[SourceImage<'data>],
     kind: OffloadKind,
-    path: &Path,
+    version: Version,
 ) -> Result<EmbeddedImage<'data>> {
+    let (mut binaries, mut images) = (Vec::new(), Vec::new());
+    for source in sources {
+        if source.is_offload_binary() {
+            binaries.extend(read_offload_binaries(source)?.into_iter().map(|binary| (source.path, binary)));
+            continue;
+        }
+        let image = embed_image(source, kind, EmbeddedForm::Raw)?;
+        if image.triple.is_empty() {
+            return Err(ImageError::UnknownTriple { path: source.path.to_owned() });
+        }
+        images.push((source, image));
+    }
+    let mut members = members_of(&binaries, kind)?;
+    let content = if let ([(_, binary)], []) = (binaries.as_slice(), images.as_slice()) {
+        Content::from(binary.view.data())
+    } else {
+        let strings: Vec<[(&str, &str); 2]> =
+            images.iter().map(|(_, image)| [("arch", image.arch.as_str()), ("triple", &image.triple)]).collect();
+        members.extend(images.iter().zip(&strings).map(|((source, image), strings)| OffloadBinaryImage {
+            image_kind: image.image_kind,
+            offload_kind: kind.bit(),
+            flags: 0,
+            strings,
+            image: source.view.data(),
+        }));
+        let path = sources.first().map(|source| source.path.to_owned()).unwrap_or_default();
+        offload_binary::write(version, &members).ok_or(ImageError::TooLarge { path })?.content
+    };
+    Ok(EmbeddedImage { image: 0..content.size(), content, ..Default::default() })
+}
+
+/// Returns the entries of binaries, after checking that their images are for a kind.
+fn members_of<'a, 'data>(
+    binaries: &'a [(&Path, OffloadBinary<'data>)],
+    kind: OffloadKind,
+) -> Result<Vec<OffloadBinaryImage<'a, 'data>>> {
+    let mut members = Vec::new();
+    for (path, binary) in binaries {
+        for entry in binary.entries() {
+            if !entry.is_metadata(binary.version) {
+                check_entry(entry, kind, path)?;
+            }
+            members.push(OffloadBinaryImage {
+                image_kind: entry.image_kind,
+                offload_kind: entry.offload_kind,
+                flags: entry.flags,
+                strings: &entry.strings,
+                image: entry.image.data(),
+            });
+        }
+    }
+    Ok(members)
+}
+
+/// Checks that an entry has an image for a kind.
+fn check_entry(entry: &OffloadBinaryEntry<'_>, kind: OffloadKind, path: &Path) -> Result<()> {
     if entry.offload_kind != kind.bit() {
         let found = match OffloadKind::from_bit(entry.offload_kind) {
             Some(kind) => kind.name().to_owned(),
@@ -160,6 +231,16 @@ fn embed_entry<'data>(
     if entry.image.size() == 0 {
         return Err(ImageError::Empty { path: path.to_owned() });
     }
+    Ok(())
+}
+
+fn embed_entry<'data>(
+    binary: &OffloadBinary<'data>,
+    entry: &OffloadBinaryEntry<'data>,
+    kind: OffloadKind,
+    path: &Path,
+) -> Result<EmbeddedImage<'data>> {
+    check_entry(entry, kind, path)?;
     let (content, image) = if binary.version == Version::One {
         let start = entry.image.start() - binary.view.start();
         (Content::from(binary.view.data()), start..start + entry.image.size())

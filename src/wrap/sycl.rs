@@ -11,8 +11,8 @@
 //! | EntriesBegin, EntriesEnd | 48, 56 | | |
 //! | PropertiesBegin, PropertiesEnd = null | 64, 72 | | |
 //!
-//! The main branch passes the offload binaries unchanged and their size. Source: objects made with LLVM 22.1's library;
-//! LLVM's tests of autumn 2026 for main. The runtime of oneAPI 2026.2 (libsycl.so.9) reads the
+//! LLVM 23 passes one offload binary with all images, and its size. Source: objects made with LLVM 22.1's library; LLVM's
+//! tests of autumn 2026 for 23 (llvm-project pull request 193876). The runtime of oneAPI 2026.2 (libsycl.so.9) reads the
 //! descriptor; none that reads the other form was available.
 
 use std::ops::Range;

@@ -13,7 +13,7 @@ use crate::bytes::View;
 use crate::content::Content;
 use crate::host::{self, Host, HostError, ObjectFormat, ObjectPlan};
 use crate::io::Sink;
-use crate::llvm::wrapper_abi::{ImageSection, WrapperAbi};
+use crate::llvm::wrapper_abi::{ImageSection, SyclAbi, WrapperAbi};
 use crate::llvm::{NEWEST, Release};
 use crate::target::OffloadKind;
 
@@ -124,7 +124,7 @@ impl<'data> WrapperBuilder<'data> {
     }
 
     /// Writes an object for a link whose output is an object.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "files")]
     pub(crate) fn for_relocatable_link(self) -> Self {
         WrapperBuilder { relocatable: true, ..self }
     }
@@ -235,6 +235,13 @@ impl<'data> WrapperBuilder<'data> {
             (EmbeddedForm::OffloadBinary, ImageSection::Rodata) => EmbeddedForm::Raw,
             (form, _) => form,
         };
+        let is_together = self.kind == OffloadKind::Sycl
+            && self.release.wrapper.sycl == Some(SyclAbi::OffloadBinaries)
+            && (form == EmbeddedForm::OffloadBinary || self.images.iter().all(SourceImage::is_offload_binary));
+        if is_together {
+            let version = self.release.packager.version;
+            return Ok(vec![embedded::embed_together(&self.images, self.kind, version)?]);
+        }
         let mut images = Vec::new();
         for source in &self.images {
             images.extend(embedded::embed(source, self.kind, form)?);

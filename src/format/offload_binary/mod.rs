@@ -9,7 +9,7 @@
 //! versions, see [`Version`]. A binary of version 1 contains one image, and several images are several binaries. From
 //! version 2 on, one binary contains them all. From version 3 on, everything after the header may be one compressed
 //! stream. Source: Clang Offload Packager document; `llvm/Object/OffloadBinary.h`; files written by LLVM 22.1.8; for
-//! versions 2 and 3 LLVM's main branch (#169425, #197456, #222774), which is not released yet.
+//! version 2 LLVM 23 (#169425, #197456), for version 3 LLVM's main branch (#222774).
 
 mod raw;
 mod read;
@@ -78,16 +78,11 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
         contents: match binary.contents {
             OffloadBinaryContents::Compressed(compressed) => super::Contents::Compressed(compressed),
             OffloadBinaryContents::Entries(entries) => {
-                let images = entries.iter().filter(|entry| !is_metadata(binary.version, entry));
+                let images = entries.iter().filter(|entry| !entry.is_metadata(binary.version));
                 super::Contents::Images(images.map(|entry| image(binary.version, entry)).collect())
             }
         },
     })
-}
-
-/// Returns whether the entry has properties and no image. Version 1 has no such flag.
-fn is_metadata(version: Version, entry: &OffloadBinaryEntry) -> bool {
-    version > Version::One && entry.flags & flag::METADATA != 0
 }
 
 fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> ImageView<'data> {

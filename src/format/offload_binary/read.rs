@@ -70,6 +70,11 @@ impl<'data> OffloadBinary<'data> {
 }
 
 impl<'data> OffloadBinaryEntry<'data> {
+    /// Returns whether the entry of a binary of this version has properties and no image. Version 1 has no such flag.
+    pub fn is_metadata(&self, version: Version) -> bool {
+        version > Version::One && self.flags & raw::flag::METADATA != 0
+    }
+
     /// Returns the value of a key; the last one where it repeats, as in LLVM's map.
     pub fn string(&self, key: &str) -> Option<&'data str> {
         self.strings.iter().rfind(|(known, _)| *known == key).map(|&(_, value)| value)

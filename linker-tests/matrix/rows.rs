@@ -62,7 +62,7 @@ const WRAPPER_15: Option<Reference> = Some(Reference::ClangOffloadWrapper("15"))
 const WRAPPER_22: Option<Reference> = Some(Reference::LlvmOffloadWrapper);
 
 #[rustfmt::skip]
-pub const ROWS: [Row; 39] = [
+pub const ROWS: [Row; 43] = [
     row("openmp", "llvm10", "openmp-old",  Old, OMP,  WRAPPER_14),
     row("openmp", "llvm11", "openmp-old",  Old, OMP,  WRAPPER_14),
     row("openmp", "llvm12", "openmp-old",  Old, OMP,  WRAPPER_14),
@@ -77,6 +77,7 @@ pub const ROWS: [Row; 39] = [
     row("openmp", "llvm21", "openmp-new",  New, ALL,  WRAPPER_22),
     row("openmp", "llvm22", "openmp-new",  New, ALL,  WRAPPER_22),
     row("openmp", "llvm23", "openmp-new",  New, ALL,  None),
+    row("openmp", "llvm24", "openmp-new",  New, ALL,  None),
     row("openmp", "main",   "openmp-new",  New, ALL,  None),
     row("openmp", "aomp",   "openmp-aomp", Old, OMP,  None),
     row("cuda",   "llvm15", "cuda-word",   Old, CUDA, None),
@@ -88,6 +89,7 @@ pub const ROWS: [Row; 39] = [
     row("cuda",   "llvm21", "cuda-new",    New, ALL,  WRAPPER_22),
     row("cuda",   "llvm22", "cuda-new",    New, ALL,  WRAPPER_22),
     row("cuda",   "llvm23", "cuda-new",    New, ALL,  None),
+    row("cuda",   "llvm24", "cuda-new",    New, ALL,  None),
     row("cuda",   "main",   "cuda-new",    New, ALL,  None),
     row("hip",    "llvm15", "hip-word",    Old, HIP,  None),
     row("hip",    "llvm16", "hip-word",    Old, HIP,  None),
@@ -98,9 +100,11 @@ pub const ROWS: [Row; 39] = [
     row("hip",    "llvm21", "hip-new",     New, ALL,  WRAPPER_22),
     row("hip",    "llvm22", "hip-new",     New, ALL,  WRAPPER_22),
     row("hip",    "llvm23", "hip-new",     New, ALL,  None),
+    row("hip",    "llvm24", "hip-new",     New, ALL,  None),
     row("hip",    "main",   "hip-new",     New, ALL,  None),
     row("sycl",   "llvm22", "sycl-22",     New, None, None),
     row("sycl",   "llvm23", "sycl-main",   New, None, None),
+    row("sycl",   "llvm24", "sycl-main",   New, None, None),
     row("sycl",   "main",   "sycl-main",   New, None, None),
 ];
 
@@ -135,7 +139,7 @@ impl Row {
     /// Returns the judge for this row.
     pub fn judge(&self) -> &'static str {
         match (self.kind, self.abi, self.layout) {
-            ("sycl", "llvm23" | "main", _) => "sycl-main",
+            ("sycl", "llvm23" | "llvm24" | "main", _) => "sycl-main",
             (_, _, Layout::Old) => "old",
             (_, _, Layout::New) => "new",
         }

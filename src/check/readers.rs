@@ -5,8 +5,8 @@
 //! 6.0), version 2 since then, and never version 1, because it reads the size where version 1 has another field (ROCm/clr
 //! #99). Version 3 requires a comgr built from LLVM 20 or later, first contained in ROCm 7.0 (llvm-project #152600).
 //!
-//! Offload binaries in LLVM: version 1 since LLVM 14, version 2 on the main branch after 22 (#169425). No release reads
-//! version 3, which is still changing.
+//! Offload binaries in LLVM: version 1 since LLVM 14, version 2 since 23 (#169425), version 3 since 24 (#222774), which is the
+//! main branch of autumn 2026.
 //!
 //! Bundle entry IDs: HIP's runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa` only
 //! (llvm-project #214841, #217640).
@@ -52,7 +52,7 @@ const CCOB: [SupportRow; 6] = [
 const OFFLOAD_BINARY: [SupportRow; 3] = [
     support_row(Product::Llvm, 1, Some((14, 0))),
     support_row(Product::Llvm, 2, Some((23, 0))),
-    support_row(Product::Llvm, 3, None),
+    support_row(Product::Llvm, 3, Some((24, 0))),
 ];
 
 /// Returns the products that handle containers of a type; none where every release reads them.
@@ -150,6 +150,17 @@ mod tests {
         assert_eq!(reads("llvm-18", 2), first("llvm-19"));
         let cuda = Reader::parse("rocm-7").unwrap().reads(ContainerType::CudaFatbin, Some(1));
         assert_eq!(cuda, Support::NotApplicable);
+    }
+
+    #[test]
+    fn releases_of_llvm_read_offload_binaries() {
+        let reads =
+            |reader: &str, version| Reader::parse(reader).unwrap().reads(ContainerType::OffloadBinary, Some(version));
+        for (reader, newest) in [("llvm-22", 1), ("llvm-23", 2), ("llvm-24", 3)] {
+            for version in 1..=3 {
+                assert_eq!(reads(reader, version) == Support::Yes, version <= newest, "{reader} {version}");
+            }
+        }
     }
 
     #[test]

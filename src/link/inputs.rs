@@ -18,8 +18,9 @@ use super::options::{LinkOptions, Spelling};
 use super::words::joined;
 use crate::archive::ArchiveFormat;
 use crate::bytes::View;
+use crate::error::{Cause, Malformed};
 use crate::format::bitcode::embedded;
-use crate::format::offload_binary::{self, OffloadBinaryEntry};
+use crate::format::offload_binary::{self, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version};
 use crate::io::{Access, Input};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 use crate::target::subarch;
@@ -170,12 +171,31 @@ const LINKED: &[u8] = b".llvm.offloading.relocatable";
 pub fn device_inputs(files: &[HostFile]) -> Result<Vec<DeviceInput<'_>>> {
     let mut inputs = Vec::new();
     for file in files {
-        let entries = scan::offload_binaries_in(file.images(), &|section| section != LINKED);
+        let binaries = scan::offload_binaries_in(file.images(), Version::Three, &|section| section != LINKED);
+        let entries = binaries.and_then(|binaries| entries(&binaries));
         let entries = entries.map_err(|malformed| malformed.in_file(Path::new(&file.slice.path)))?;
         inputs.extend(entries.into_iter().map(|entry| DeviceInput { entry, file }));
     }
     Ok(inputs)
 }
+
+/// Returns the entries with an image.
+fn entries<'data>(binaries: &[OffloadBinary<'data>]) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
+    let mut entries = Vec::new();
+    for binary in binaries {
+        if let OffloadBinaryContents::Compressed(_) = binary.contents {
+            let cause =
+                Cause::Described("compressed; extract the images with fatbin extract and link those".to_owned());
+            return Err(binary.view.malformed("offload binary inflated size", INFLATED_SIZE_OFFSET, cause));
+        }
+        let with_image = binary.entries().iter().filter(|entry| !entry.is_metadata(binary.version));
+        entries.extend(with_image.cloned());
+    }
+    Ok(entries)
+}
+
+/// Offset of the field with the decompressed size of an offload binary.
+const INFLATED_SIZE_OFFSET: u64 = 32;
 
 impl HostFile {
     /// Path, or `ARCHIVE!MEMBER`.

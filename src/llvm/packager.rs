@@ -1,7 +1,7 @@
 //! The tool that packs offload binaries: clang-offload-packager, since LLVM 22 llvm-offload-binary.
 //!
-//! Sources: the tools of LLVM 15, 16, 19 and 22; llvm-project pull request 197456 (several
-//! images in one binary, LLVM 23). The tools of 17, 18, 20 and 21 were not at hand; their rows repeat the
+//! Sources: the tools of LLVM 15, 16, 19 and 22; llvm-project pull requests 169425 and 197456 (several images in one binary,
+//! LLVM 23), 222774 (compression, LLVM 24); for extraction by LLVM 23 its tests, `llvm/test/tools/llvm-offload-binary`. The tools of 17, 18, 20 and 21 were not at hand; their rows repeat the
 //! preceding release except for facts from these sources.
 
 use crate::format::offload_binary::Version;
@@ -11,6 +11,15 @@ use crate::format::offload_binary::Version;
 pub struct PackagerRules {
     /// Version of the binaries that the tool writes.
     pub version: Version,
+    /// Newest version of the binaries that the tool reads.
+    pub reads: Version,
+    /// True if the tool extracts all images if none is requested, opens binaries in binaries, prints the names of files that
+    /// it generates, and ignores shared libraries.
+    pub extracts_all: bool,
+    /// True if `member` selects a member of an archive.
+    pub has_members: bool,
+    /// True if the tool has `--compress`.
+    pub has_compression: bool,
     /// Keys that `--image` requires.
     pub required_keys: RequiredKeys,
     /// Files that one `--image` packs.

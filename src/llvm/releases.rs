@@ -3,6 +3,7 @@
 use super::bundler::{BundlerRules, CompressionRules, FileOptions, IdForm};
 use super::kinds::KindNumbers;
 use super::linker::LinkerRules;
+use super::offload_wrapper::OffloadWrapperRules;
 use super::packager::{Extraction, PackagerRules, PackedFiles, RequiredKeys, StringOrder};
 use super::wrapper_abi::{
     CoffBounds, EntryLayout, FlagRules, ImageSection, PlaceholderName, SyclAbi, Unregister, WrapperAbi,
@@ -28,6 +29,8 @@ pub struct Release {
     pub packager: PackagerRules,
     /// The bundler of files for several targets.
     pub bundler: BundlerRules,
+    /// The wrapper that is called llvm-offload-wrapper.
+    pub offload_wrapper: OffloadWrapperRules,
     /// The linker of device code.
     pub linker: LinkerRules,
 }
@@ -56,6 +59,10 @@ const LLVM_14: Release = Release {
     // The packager of LLVM 15; LLVM 14 has none.
     packager: PackagerRules {
         version: Version::One,
+        reads: Version::One,
+        extracts_all: false,
+        has_members: false,
+        has_compression: false,
         required_keys: RequiredKeys::FileAndTriple,
         packed_files: PackedFiles::One,
         string_order: StringOrder::StringMaps,
@@ -71,6 +78,8 @@ const LLVM_14: Release = Release {
         has_archive_check: false,
         compression: None,
     },
+    // Those of LLVM 21; LLVM 14 has no such tool.
+    offload_wrapper: OffloadWrapperRules { is_extended: false },
     // Those of LLVM 15; LLVM 14 has no such tool.
     linker: LinkerRules { is_replaced: false, has_own_lto: true, hip: "hipv4", host_id: "host-x86_64-unknown-linux" },
 };
@@ -190,12 +199,28 @@ const LLVM_23: Release = Release {
     number: Some(23),
     reads_subarchs: true,
     wrapper: WrapperAbi { sycl: Some(SyclAbi::OffloadBinaries), ..LLVM_22.wrapper },
-    packager: PackagerRules { version: Version::Two, ..LLVM_22.packager },
+    packager: PackagerRules {
+        version: Version::Two,
+        reads: Version::Two,
+        extracts_all: true,
+        has_members: true,
+        ..LLVM_22.packager
+    },
+    offload_wrapper: OffloadWrapperRules { is_extended: true },
     ..LLVM_22
 };
 
+/// LLVM 24, which is on the main branch in autumn 2026.
+const LLVM_24: Release = Release {
+    name: "llvm24",
+    number: Some(24),
+    wrapper: WrapperAbi { retain: true, coff: Some(CoffBounds::ZeroEntry), ..LLVM_23.wrapper },
+    packager: PackagerRules { reads: Version::Three, has_compression: true, ..LLVM_23.packager },
+    ..LLVM_23
+};
+
 /// Every row: the releases, oldest first, then those that are not releases.
-pub const RELEASES: [Release; 16] = [
+pub const RELEASES: [Release; 17] = [
     Release {
         name: "llvm10",
         number: Some(10),
@@ -215,16 +240,13 @@ pub const RELEASES: [Release; 16] = [
     LLVM_21,
     LLVM_22,
     LLVM_23,
-    Release {
-        name: "main",
-        number: None,
-        wrapper: WrapperAbi { retain: true, coff: Some(CoffBounds::ZeroEntry), ..LLVM_23.wrapper },
-        ..LLVM_23
-    },
+    LLVM_24,
+    Release { name: "main", number: None, ..LLVM_24 },
     Release { name: "aomp", number: None, wrapper: WrapperAbi { image_info: true, ..LLVM_14.wrapper }, ..LLVM_14 },
 ];
 
-/// Release of whatever does not specify one: the newest whose tools every test compares with. LLVM 23 has no packages yet.
+/// Release of whatever does not specify one: the newest whose tools every test compares with. LLVM 23 has no packages for
+/// Debian yet.
 pub const NEWEST: Release = LLVM_22;
 
 impl Release {
@@ -303,7 +325,7 @@ mod tests {
     fn wraps_a_kind_from_its_first_release_on() {
         assert_eq!(Release::wrapping(Cuda)[0], "llvm15");
         assert!(!Release::wrapping(Hip).contains(&"aomp"));
-        assert_eq!(Release::wrapping(Sycl), ["llvm22", "llvm23", "main"]);
+        assert_eq!(Release::wrapping(Sycl), ["llvm22", "llvm23", "llvm24", "main"]);
         assert_eq!(Release::wrapping(OpenMp).len(), RELEASES.len());
     }
 
@@ -312,6 +334,13 @@ mod tests {
         for (name, hip, sycl) in [("llvm15", 3, 0), ("llvm20", 3, 0), ("llvm21", 4, 8), ("main", 4, 8)] {
             let kinds = Release::named(name).unwrap().kinds;
             assert_eq!([OpenMp, Cuda, Hip, Sycl].map(|kind| kinds.number(kind)), [1, 2, hip, sycl], "{name}");
+        }
+    }
+
+    #[test]
+    fn placeholders_survive_gc_sections_since_llvm_24() {
+        for (name, is_retained) in [("llvm22", false), ("llvm23", false), ("llvm24", true), ("main", true)] {
+            assert_eq!(Release::named(name).unwrap().wrapper.retain, is_retained, "{name}");
         }
     }
 
@@ -327,7 +356,7 @@ mod tests {
     #[test]
     fn a_version_outside_of_the_table_is_the_nearest_row() {
         for (number, name) in
-            [(3, "llvm10"), (10, "llvm10"), (14, "llvm14"), (19, "llvm19"), (23, "llvm23"), (24, "main")]
+            [(3, "llvm10"), (10, "llvm10"), (14, "llvm14"), (19, "llvm19"), (24, "llvm24"), (25, "main")]
         {
             assert_eq!(Release::numbered(number).name, name, "{number}");
         }

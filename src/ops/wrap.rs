@@ -34,6 +34,8 @@ pub struct WrapOptions {
     pub large: LargeImages,
     /// Entries for host programs that no offload compiler has compiled.
     pub entries: Vec<OffloadEntry>,
+    /// True if the object will be part of another, whose device code must not be linked again.
+    pub relocatable: bool,
     /// File to write.
     pub output: PathBuf,
     /// Format of the output; by default that of its name.
@@ -73,6 +75,7 @@ impl WrapOptions {
             form: EmbeddedForm::OffloadBinary,
             large: LargeImages::Auto,
             entries: Vec::new(),
+            relocatable: false,
             format: WrapperFormat::of_path(&output),
             output,
         }
@@ -107,6 +110,9 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     for (input, image) in inputs.iter().zip(&options.images) {
         let (path, view, target) = (input.path(), input.view(), image.target.clone());
         wrapper.images.push(SourceImage { path, view, target });
+    }
+    if options.relocatable {
+        wrapper = wrapper.for_relocatable_link();
     }
     wrapper.form = options.form;
     wrapper.large = options.large;

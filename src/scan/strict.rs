@@ -2,37 +2,38 @@
 //!
 //! Binaries are read only from the sections for them, back to back. Images are not searched for containers, and any invalid
 //! byte is an error for the whole file, where the scanner would continue. Source: files that llvm-offload-binary 22.1.8
-//! accepts and rejects.
+//! accepts and rejects; several entries and compression, llvm-project pull requests 169425 and 222774.
 
 use object::SectionFlags;
 use object::read::{File, FileKind, Object, ObjectSection};
 
 use crate::bytes::{ObjectBytes, View};
 use crate::error::{Cause, Malformed};
-use crate::format::offload_binary::{MAGIC, OffloadBinary, OffloadBinaryEntry, SECTION_TYPE, Version};
+use crate::format::offload_binary::{ALIGNMENT, MAGIC, OffloadBinary, OffloadBinaryContents, SECTION_TYPE, Version};
 
 /// Prefix of the names of COFF sections with offload binaries. ELF sections are recognized by their type.
 const COFF_SECTION: &[u8] = b".llvm.offloading";
 
-/// Returns the entries of all offload binaries of version 1 in `view`, which are the whole file or are stored in sections
-/// of an object, program or library. Any other file has none.
-pub fn offload_binaries(view: View<'_>) -> Result<Vec<OffloadBinaryEntry<'_>>, Malformed> {
-    offload_binaries_in(view, &|_| true)
+/// Returns all offload binaries in `view`, which are the whole file or are stored in sections of an object, program or
+/// library. Any other file has none. Versions after `newest` are an error.
+pub fn offload_binaries(view: View<'_>, newest: Version) -> Result<Vec<OffloadBinary<'_>>, Malformed> {
+    offload_binaries_in(view, newest, &|_| true)
 }
 
-/// Returns the entries like [`offload_binaries`], of sections whose names `is_read` selects.
+/// Returns the binaries like [`offload_binaries`], of sections whose names `is_read` selects.
 pub fn offload_binaries_in<'data>(
     view: View<'data>,
+    newest: Version,
     is_read: &dyn Fn(&[u8]) -> bool,
-) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
-    let mut entries = Vec::new();
+) -> Result<Vec<OffloadBinary<'data>>, Malformed> {
+    let mut binaries = Vec::new();
     if view.starts_with(&MAGIC) {
-        read_all(view, &mut entries)?;
-        return Ok(entries);
+        read_all(view, newest, &mut binaries)?;
+        return Ok(binaries);
     }
     let kind = FileKind::parse(view.data());
     if !matches!(kind, Ok(FileKind::Elf32 | FileKind::Elf64 | FileKind::Coff | FileKind::CoffBig)) {
-        return Ok(entries);
+        return Ok(binaries);
     }
     let invalid = |error: object::Error| view.malformed("object file", 0, Cause::ObjectFile(error));
     for section in File::parse(ObjectBytes(view)).map_err(invalid)?.sections() {
@@ -44,22 +45,32 @@ pub fn offload_binaries_in<'data>(
             && is_read(section.name_bytes().map_err(invalid)?)
             && let Some((offset, size)) = section.file_range()
         {
-            read_all(view.part("section", 0, offset, size)?, &mut entries)?;
+            read_all(view.part("section", 0, offset, size)?, newest, &mut binaries)?;
         }
     }
-    Ok(entries)
+    Ok(binaries)
 }
 
-fn read_all<'data>(mut rest: View<'data>, entries: &mut Vec<OffloadBinaryEntry<'data>>) -> Result<(), Malformed> {
+fn read_all<'data>(
+    mut rest: View<'data>,
+    newest: Version,
+    binaries: &mut Vec<OffloadBinary<'data>>,
+) -> Result<(), Malformed> {
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest)?;
-        if binary.version != Version::One {
-            let cause = Cause::UnsupportedVersion { value: binary.version.number().into(), supported: "1 in LLVM 22" };
+        if binary.version > newest {
+            let supported = if newest == Version::One { "1 in LLVM 22" } else { "1 and 2 in LLVM 23" };
+            let cause = Cause::UnsupportedVersion { value: binary.version.number().into(), supported };
             return Err(rest.malformed("offload binary version", 4, cause));
         }
-        entries.extend_from_slice(binary.entries());
+        // A compressed binary states its size without the padding after it.
+        let size = match binary.contents {
+            OffloadBinaryContents::Entries(_) => binary.view.size(),
+            OffloadBinaryContents::Compressed(_) => binary.view.size().next_multiple_of(ALIGNMENT).min(rest.size()),
+        };
         // No reader accepts a binary of size 0, so the loop ends.
-        rest = rest.from(binary.view.size());
+        rest = rest.from(size);
+        binaries.push(binary);
     }
     Ok(())
 }
@@ -76,8 +87,13 @@ mod tests {
     }
 
     fn images(bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-        let entries = offload_binaries(View::new(bytes)).map_err(|error| error.to_string())?;
-        Ok(entries.iter().map(|entry| entry.image.data().to_vec()).collect())
+        images_up_to(Version::One, bytes)
+    }
+
+    fn images_up_to(newest: Version, bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+        let binaries = offload_binaries(View::new(bytes), newest).map_err(|error| error.to_string())?;
+        let entries = binaries.iter().flat_map(OffloadBinary::entries);
+        Ok(entries.map(|entry| entry.image.data().to_vec()).collect())
     }
 
     #[test]
@@ -102,6 +118,24 @@ mod tests {
             let error = images(&binary(version, b"image")).unwrap_err();
             assert!(error.ends_with("(supported: 1 in LLVM 22)"), "{error}");
         }
+    }
+
+    #[test]
+    fn reads_binaries_of_several_versions_and_entries_back_to_back() {
+        let strings = [("triple", "nvptx64")];
+        let member = |image: &'static [u8]| OffloadBinaryImage {
+            image_kind: 1,
+            offload_kind: 2,
+            flags: 0,
+            strings: &strings,
+            image,
+        };
+        let two = write(Version::Two, &[member(b"one"), member(b"two")]).unwrap().content.to_vec();
+        let file = [two, binary(Version::One, b"three")].concat();
+        assert_eq!(images_up_to(Version::Two, &file).unwrap(), [&b"one"[..], b"two", b"three"]);
+        let error = images_up_to(Version::Two, &binary(Version::Three, b"image")).unwrap_err();
+        assert!(error.ends_with("(supported: 1 and 2 in LLVM 23)"), "{error}");
+        assert_eq!(images_up_to(Version::Three, &binary(Version::Three, b"image")).unwrap(), [b"image"]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod library;
 #[cfg(target_os = "linux")]
 mod link;
 mod lists;
+mod llvm23;
 mod lock;
 mod lto_ir;
 #[cfg(target_os = "linux")]

@@ -139,7 +139,7 @@ fn host_option_selects_objects_for_windows() {
         ("aarch64-pc-windows-msvc", [0x64, 0xaa]),
         ("x86_64-w64-mingw32", [0x64, 0x86]),
     ] {
-        for abi in ["llvm19", "llvm22", "main"] {
+        for abi in ["llvm19", "llvm22", "llvm24", "main"] {
             for (kind, container) in [("openmp", "offload-binary"), ("hip", "bundle")] {
                 sandbox.fatbin(&format!("wrap --kind {kind} --abi {abi} -o w.obj --host {host} a")).ok();
                 assert_eq!(sandbox.read("w.obj")[..2], machine, "{host}");
@@ -155,7 +155,7 @@ fn host_option_selects_objects_for_windows() {
         (
             2,
             "fatbin: --abi llvm18: host x86_64-pc-windows-msvc is not supported (available for it: llvm19, llvm20, llvm21, \
-             llvm22, llvm23, main)\n"
+             llvm22, llvm23, llvm24, main)\n"
         )
     );
     let run = sandbox.fatbin("wrap --kind hip --large-images always -o old.obj --host x86_64-pc-windows-msvc a");
@@ -278,10 +278,10 @@ fn rejects_images_that_contradict_the_options() {
         (
             "--kind cuda --abi llvm14 cubin",
             "--abi llvm14: cuda is not supported (available for cuda: llvm15, llvm16, llvm17, llvm18, llvm19, llvm20, llvm21, \
-             llvm22, llvm23, main)"
+             llvm22, llvm23, llvm24, main)"
                 .to_owned(),
         ),
-        ("--kind sycl --abi llvm21 hsaco", "--abi llvm21: sycl is not supported (available for sycl: llvm22, llvm23, main)".to_owned()),
+        ("--kind sycl --abi llvm21 hsaco", "--abi llvm21: sycl is not supported (available for sycl: llvm22, llvm23, llvm24, main)".to_owned()),
         ("--kind openmp --entry k --entry k=other hsaco", "duplicate entry k".to_owned()),
         ("--kind openmp --match hsaco hsaco", "hsaco: no section of offload entries; specify the release with --abi".to_owned()),
         ("--kind openmp --match text hsaco", "text: not an object file: Could not read file magic".to_owned()),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print};
-use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, ValueType, parse};
+use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, ValueType};
 use super::stand_in::StandIn;
 use crate::cli::access;
 use crate::llvm::Release;
@@ -46,19 +46,46 @@ as data and initialization code which registers target binaries in offload runti
     positional: Some(Positional { help: "<input files>", at_least: 1, at_most: None }),
 };
 
+/// The tool of LLVM 21 and 22.
 static LLVM: Tool = Tool {
     overview: "Generate runtime registration code for a device binary image\n",
     category: "llvm-offload-wrapper options",
-    options: &[
-        option("kind", ValueType::Choice(&KINDS), Occurs::Required, "Wrap for offload kind:"),
-        option("o", ValueType::Text("file"), Occurs::Optional, "Write output to <file>."),
-        option("triple", ValueType::Text("string"), Occurs::Optional, "Target triple for the wrapper module"),
-    ],
-    positional: Some(Positional { help: "Wrap input from <file>", at_least: 1, at_most: None }),
+    options: &[kind_of(&[OPENMP, CUDA, HIP]), OUTPUT, TRIPLE],
+    positional: INPUT,
 };
 
-const KINDS: [(&str, &str); 3] =
-    [("openmp", "Wrap OpenMP binaries"), ("cuda", "Wrap CUDA binaries"), ("hip", "Wrap HIP binaries")];
+/// The tool since LLVM 23.
+static LLVM_23: Tool = Tool {
+    overview: LLVM.overview,
+    category: LLVM.category,
+    options: &[
+        kind_of(&[OPENMP, CUDA, HIP, SYCL]),
+        OUTPUT,
+        option(
+            "relocatable",
+            ValueType::Flag,
+            Occurs::Optional,
+            "Wrap for a relocatable offloading application (OpenMP only)",
+        ),
+        TRIPLE,
+    ],
+    positional: INPUT,
+};
+
+const INPUT: Option<Positional> = Some(Positional { help: "Wrap input from <file>", at_least: 1, at_most: None });
+
+const OPENMP: (&str, &str) = ("openmp", "Wrap OpenMP binaries");
+const CUDA: (&str, &str) = ("cuda", "Wrap CUDA binaries");
+const HIP: (&str, &str) = ("hip", "Wrap HIP binaries");
+const SYCL: (&str, &str) = ("sycl", "Wrap SYCL binaries");
+
+const OUTPUT: LlvmOption = option("o", ValueType::Text("file"), Occurs::Optional, "Write output to <file>.");
+const TRIPLE: LlvmOption =
+    option("triple", ValueType::Text("string"), Occurs::Optional, "Target triple for the wrapper module");
+
+const fn kind_of(kinds: &'static [(&'static str, &'static str)]) -> LlvmOption {
+    option("kind", ValueType::Choice(kinds), Occurs::Required, "Wrap for offload kind:")
+}
 
 const fn option(name: &'static str, value: ValueType, occurs: Occurs, help: &'static str) -> LlvmOption {
     LlvmOption { name, value, occurs, shown: Shown::Always, help }
@@ -66,47 +93,62 @@ const fn option(name: &'static str, value: ValueType, occurs: Occurs, help: &'st
 
 /// Runs as clang-offload-wrapper.
 pub fn clang(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
-    run(program, &CLANG, arguments, |line| {
-        let target_ids: Vec<String> = line.texts("offload-arch").map(|id| id.to_string_lossy().into_owned()).collect();
-        if !target_ids.is_empty() && target_ids.len() != line.positional.len() {
-            return Err(format!("{} --offload-arch for {} inputs", target_ids.len(), line.positional.len()));
-        }
-        // Only AMD's compiler supports target IDs here.
-        let amd = Release::named("aomp").filter(|_| !target_ids.is_empty());
-        let release = amd.unwrap_or_else(|| stand_in.release.of_clang_offload_wrapper());
-        options(line, OffloadKind::OpenMp, release, line.text("target"), &target_ids)
-    })
+    run(
+        program,
+        stand_in,
+        |_| &CLANG,
+        arguments,
+        |line, release| {
+            let target_ids: Vec<String> =
+                line.texts("offload-arch").map(|id| id.to_string_lossy().into_owned()).collect();
+            if !target_ids.is_empty() && target_ids.len() != line.positional.len() {
+                return Err(format!("{} --offload-arch for {} inputs", target_ids.len(), line.positional.len()));
+            }
+            // Only AMD's compiler supports target IDs here.
+            let amd = Release::named("aomp").filter(|_| !target_ids.is_empty());
+            let release = amd.unwrap_or_else(|| release.of_clang_offload_wrapper());
+            options(line, OffloadKind::OpenMp, release, line.text("target"), &target_ids)
+        },
+    )
 }
 
 /// Runs as llvm-offload-wrapper.
 pub fn llvm(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
-    run(program, &LLVM, arguments, |line| {
+    run(program, stand_in, llvm_tool, arguments, |line, release| {
         let kind = match line.text("kind").and_then(OsStr::to_str) {
             Some("cuda") => OffloadKind::Cuda,
             Some("hip") => OffloadKind::Hip,
+            Some("sycl") => OffloadKind::Sycl,
             _ => OffloadKind::OpenMp,
         };
-        if kind != OffloadKind::OpenMp && line.positional.len() > 1 {
+        if [OffloadKind::Cuda, OffloadKind::Hip].contains(&kind) && line.positional.len() > 1 {
             return Err("CUDA / HIP offloading uses a single fatbinary or offload bundle".to_owned());
         }
-        options(line, kind, stand_in.release, line.text("triple"), &[])
+        let options = options(line, kind, release, line.text("triple"), &[])?;
+        Ok(WrapOptions { relocatable: kind == OffloadKind::OpenMp && line.flag("relocatable"), ..options })
     })
+}
+
+/// Returns the command line of a release's llvm-offload-wrapper.
+fn llvm_tool(release: &Release) -> &'static Tool<'static> {
+    if release.offload_wrapper.is_extended { &LLVM_23 } else { &LLVM }
 }
 
 fn run(
     program: &OsStr,
-    tool: &Tool,
+    stand_in: StandIn,
+    tool: fn(&Release) -> &'static Tool<'static>,
     arguments: &[OsString],
-    options: impl FnOnce(&Line) -> Result<WrapOptions, String>,
+    options: impl FnOnce(&Line, Release) -> Result<WrapOptions, String>,
 ) -> u8 {
-    let line = match parse(tool, program, arguments) {
-        Ok(line) => line,
+    let (line, release) = match stand_in.parse(tool, program, arguments) {
+        Ok(parsed) => parsed,
         Err(stop) => return stop.print(),
     };
     if line.flag("h") {
-        return print(&tool.short_help(program), 0);
+        return print(&tool(&release).short_help(program), 0);
     }
-    let wrapped = options(&line).and_then(|options| ops::wrap(&options).map_err(|error| error.to_string()));
+    let wrapped = options(&line, release).and_then(|options| ops::wrap(&options).map_err(|error| error.to_string()));
     match wrapped {
         Ok(_) => 0,
         Err(message) => {

@@ -4,11 +4,12 @@
 //! release is that of, in this order: the version suffix of the program's name, the environment variable `FATBIN_LLVM`, the
 //! directory of links that contains the program, and the last release whose compiler calls a tool of this name.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Tool;
+use super::llvm_options::{self, Line, Stop, Tool as LlvmTool};
 use crate::llvm::{NEWEST, RELEASES, Release};
 
 /// Environment variable with a release.
@@ -50,8 +51,31 @@ impl StandIn {
         if self.is_specified || has_property(&self.release) {
             return self.release;
         }
-        let later = RELEASES.into_iter().skip_while(|release| release.name != self.release.name);
-        later.into_iter().find(has_property).unwrap_or(self.release)
+        self.later_releases().find(has_property).unwrap_or(self.release)
+    }
+
+    /// Parses a command line with the options of the release. Where nothing specifies the release, a line that it rejects may
+    /// be one for a later release.
+    pub fn parse(
+        &self,
+        tool: fn(&Release) -> &'static LlvmTool<'static>,
+        program: &OsStr,
+        arguments: &[OsString],
+    ) -> Result<(Line, Release), Stop> {
+        let own = llvm_options::parse(tool(&self.release), program, arguments);
+        if own.is_err() && !self.is_specified {
+            let parsed = |release: Release| {
+                llvm_options::parse(tool(&release), program, arguments).ok().map(|line| (line, release))
+            };
+            if let Some(later) = self.later_releases().find_map(parsed) {
+                return Ok(later);
+            }
+        }
+        own.map(|line| (line, self.release))
+    }
+
+    fn later_releases(&self) -> impl Iterator<Item = Release> {
+        RELEASES.into_iter().skip_while(|release| release.name != self.release.name).skip(1)
     }
 }
 

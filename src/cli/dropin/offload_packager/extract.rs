@@ -1,21 +1,46 @@
 //! Extraction: for each `--image` the binaries that match it, into one file, into an archive, or each into a file of its own
-//! with a generated name. Without `--image` nothing is extracted, and an `--image` that matches nothing is not an error.
+//! with a generated name. Without `--image` nothing is extracted, since LLVM 23 everything; an `--image` that matches nothing
+//! is not an error.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
-use super::image_argument::ImageArgument;
+use object::read::{File, FileKind, Object, ObjectKind};
+
+use super::image_argument::{ImageArgument, MEMBER};
 use super::{Result, create, format_error, open, stem};
 use crate::archive;
-use crate::cli::dropin::diagnostics::Diagnostics;
-use crate::error::Error;
-use crate::format::offload_binary::{OffloadBinaryEntry, image_kind_name};
+use crate::bytes::{MAX_NESTING, ObjectBytes, View};
+use crate::cli::dropin::diagnostics::{Diagnostics, print};
+use crate::error::{Cause, Error, Malformed};
+use crate::format::offload_binary::{
+    MAGIC, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version, image_kind_name,
+};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::{Output, Sink};
-use crate::llvm::KindNumbers;
+use crate::llvm::Release;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
 /// The tool's name for standard input.
 const STANDARD_INPUT: &str = "<stdin>";
+
+/// Maximum depth of binaries in binaries.
+const MAX_DEPTH: usize = MAX_NESTING;
+
+/// Extraction from a file.
+pub struct Extraction<'a> {
+    /// The file.
+    pub input: &'a Path,
+    /// Requested images.
+    pub images: &'a [ImageArgument],
+    /// Release of the tool.
+    pub release: Release,
+    /// Newest version of binaries that is read.
+    pub newest: Version,
+    /// True if the images are written to archives.
+    pub into_archive: bool,
+    pub diagnostics: Diagnostics<'a>,
+}
 
 /// An entry of a binary, and the file that contains it.
 #[derive(Clone, Copy)]
@@ -24,68 +49,164 @@ struct Found<'a> {
     entry: &'a OffloadBinaryEntry<'a>,
 }
 
-/// Extracts the binaries in `input` that match `images`.
-pub fn extract(
-    input: &Path,
-    images: &[ImageArgument],
-    kinds: KindNumbers,
-    into_archive: bool,
-    diagnostics: Diagnostics,
-) -> Result<()> {
-    let parts = parts_with_binaries(input)?;
-    let mut entries = Vec::new();
-    for part in &parts {
-        entries.extend(binaries(part)?.into_iter().map(|entry| (part, entry)));
+impl Extraction<'_> {
+    /// Extracts the entries that match the requested images. Releases since LLVM 23 extract all where none is requested.
+    pub fn run(&self) -> Result<()> {
+        let parts = self.parts_with_binaries()?;
+        let mut binaries = Vec::new();
+        for part in &parts {
+            binaries.extend(self.binaries(part)?.into_iter().map(|binary| (part, binary)));
+        }
+        let mut buffers = Vec::new();
+        for (part, binary) in &binaries {
+            buffers.push(decompressed(binary).map_err(|error| format!("{}: {error}", part.path))?);
+        }
+        let mut entries = Vec::new();
+        for ((part, binary), buffer) in binaries.iter().zip(&buffers) {
+            let own = entries_of(binary, buffer.as_deref()).map_err(|error| format!("{}: {error}", part.path))?;
+            entries.extend(own.into_iter().map(|entry| (*part, entry)));
+        }
+        let all: Vec<Found> = entries.iter().map(|(part, entry)| Found { part, entry }).collect();
+        if self.images.is_empty() && self.release.packager.extracts_all {
+            return self.generate_files(&all);
+        }
+        for image in self.images {
+            let found: Vec<Found> = all.iter().copied().filter(|found| self.matches(found, image)).collect();
+            self.extract(image, &found)?;
+        }
+        Ok(())
     }
-    for image in images {
-        let found = entries.iter().map(|(part, entry)| Found { part, entry });
-        let found: Vec<Found> = found.filter(|found| matches(found.entry, image, kinds)).collect();
-        let Some(last) = found.last() else { continue };
+
+    /// Extracts the entries for a requested image. Images that match nothing are not an error.
+    fn extract(&self, image: &ImageArgument, found: &[Found<'_>]) -> Result<()> {
+        let Some(last) = found.last() else { return Ok(()) };
         match image.file() {
-            Some(file) if into_archive => library(&found, input, Path::new(file))?,
-            None if into_archive => return Err("Image must have a 'file' argument.".to_owned()),
+            Some(file) if self.into_archive => library(found, self.input, Path::new(file)),
+            None if self.into_archive => Err("Image must have a 'file' argument.".to_owned()),
             Some(file) => {
                 if found.len() > 1 {
-                    diagnostics.warning(&format!("Multiple inputs match to a single file, '{file}'"));
+                    self.diagnostics.warning(&format!("Multiple inputs match to a single file, '{file}'"));
                 }
                 let path = Path::new(file);
                 let output = if file == "-" { Output::create(path) } else { create(path) };
-                write(*last, output)?;
+                write(*last, output)
             }
-            None => {
-                for (index, found) in found.iter().enumerate() {
-                    write(*found, create(Path::new(&generated_name(input, index, found.entry))))?;
-                }
-            }
+            None => self.generate_files(found),
         }
     }
-    Ok(())
-}
 
-/// Returns the input, or the members of an archive, as far as they contain binaries: an archive may have more members than
-/// files can be open at once. The first part that cannot be read is an error.
-fn parts_with_binaries(input: &Path) -> Result<Vec<InputSlice>> {
-    let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), format_error(&error)))?;
-    let mut parts = Ok(Vec::new());
-    // The tool supports static libraries and no other archives.
-    let options =
-        OpenOptions { archives: Archives::Libraries, limits: crate::bytes::Limits::default(), access: opened.access() };
-    scan::expand_input(opened, input, options, &mut |part| {
-        let Ok(known) = &mut parts else { return };
-        let part = part.map_err(|error| member_error(&error, input));
-        match part.and_then(|part| Ok((!binaries(&part)?.is_empty()).then_some(part))) {
-            Ok(part) => known.extend(part),
-            Err(error) => parts = Err(error),
-        }
-    });
-    parts
-}
-
-fn binaries(part: &InputSlice) -> Result<Vec<OffloadBinaryEntry<'_>>> {
-    if DeviceImage::identify(part.view()).image_kind == ImageKind::Bitcode {
-        return Err(Error::Bitcode { path: (&part.path).into() }.to_string());
+    /// Extracts each entry to a file with a generated name.
+    fn generate_files(&self, found: &[Found<'_>]) -> Result<()> {
+        let mut index = 0;
+        found.iter().try_for_each(|found| self.generate_file(*found, &mut index, 0))
     }
-    scan::offload_binaries(part.view()).map_err(|error| format!("{}: {error}", part.path))
+
+    /// Extracts an entry to a file with a generated name. Releases since LLVM 23 extract the entries of a binary in it
+    /// instead, and print the names.
+    fn generate_file(&self, found: Found<'_>, index: &mut usize, depth: usize) -> Result<()> {
+        let extracts_all = self.release.packager.extracts_all;
+        if !extracts_all || !found.entry.image.starts_with(&MAGIC) {
+            let name = self.generated_name(*index, found.entry);
+            *index += 1;
+            write(found, create(Path::new(&name)))?;
+            if extracts_all {
+                print(&format!("Extracted: {name}\n"), 0);
+            }
+            return Ok(());
+        }
+        let (part, image) = (found.part, found.entry.image);
+        let in_part = |error: Malformed| format!("{}: {error}", part.path);
+        if depth == MAX_DEPTH {
+            let cause = Cause::NestedTooDeep { limit: MAX_DEPTH };
+            return Err(in_part(image.malformed("container in containers", 0, cause)));
+        }
+        for binary in scan::offload_binaries(image, self.newest).map_err(in_part)? {
+            let buffer = decompressed(&binary).map_err(in_part)?;
+            for entry in entries_of(&binary, buffer.as_deref()).map_err(in_part)? {
+                self.generate_file(Found { part, entry: &entry }, index, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the input, or the members of an archive, as far as they contain binaries: an archive may have more members
+    /// than files can be open at once. The first part that cannot be read is an error.
+    fn parts_with_binaries(&self) -> Result<Vec<InputSlice>> {
+        let input = self.input;
+        let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), format_error(&error)))?;
+        let mut parts = Ok(Vec::new());
+        // The tool supports static libraries and no other archives.
+        let limits = crate::bytes::Limits::default();
+        let options = OpenOptions { archives: Archives::Libraries, limits, access: opened.access() };
+        scan::expand_input(opened, input, options, &mut |part| {
+            let Ok(known) = &mut parts else { return };
+            let part = part.map_err(|error| member_error(&error, input));
+            match part.and_then(|part| Ok((!self.binaries(&part)?.is_empty()).then_some(part))) {
+                Ok(part) => known.extend(part),
+                Err(error) => parts = Err(error),
+            }
+        });
+        parts
+    }
+
+    fn binaries<'part>(&self, part: &'part InputSlice) -> Result<Vec<OffloadBinary<'part>>> {
+        if DeviceImage::identify(part.view()).image_kind == ImageKind::Bitcode {
+            return Err(Error::Bitcode { path: (&part.path).into() }.to_string());
+        }
+        if self.release.packager.extracts_all && is_shared_object(part.view()) {
+            return Ok(Vec::new());
+        }
+        scan::offload_binaries(part.view(), self.newest).map_err(|error| format!("{}: {error}", part.path))
+    }
+
+    fn matches(&self, found: &Found<'_>, image: &ImageArgument) -> bool {
+        let entry = found.entry;
+        let is_match = |(key, value): (&str, &str)| match key {
+            MEMBER if self.release.packager.has_members => {
+                Path::new(&member_name(found.part, self.input)).file_name() == Some(OsStr::new(value))
+            }
+            _ => entry.string(key).unwrap_or_default() == value,
+        };
+        image.offload_kind(self.release.kinds).is_none_or(|kind| kind == entry.offload_kind)
+            && image.strings().all(is_match)
+    }
+
+    /// Returns the file name `<stem>-<triple>-<arch>.<index>.<kind>`; since LLVM 23 without `-<arch>` for an entry without
+    /// one. The binary may be untrusted, so separators in its text are replaced.
+    fn generated_name(&self, index: usize, entry: &OffloadBinaryEntry<'_>) -> String {
+        let input = self.input.file_name().unwrap_or_default().to_string_lossy();
+        let text = |key: &str| entry.string(key).unwrap_or_default().replace(['/', '\\'], "_");
+        let arch = match text("arch") {
+            none if none.is_empty() && self.release.packager.extracts_all => none,
+            arch => format!("-{arch}"),
+        };
+        format!("{}-{}{arch}.{index}.{}", stem(&input), text("triple"), image_kind_name(entry.image_kind))
+    }
+}
+
+/// Returns whether a file is an ELF file for the dynamic linker, whose images are linked already.
+fn is_shared_object(view: View<'_>) -> bool {
+    let is_elf = matches!(FileKind::parse(view.data()), Ok(FileKind::Elf32 | FileKind::Elf64));
+    is_elf && File::parse(ObjectBytes(view)).is_ok_and(|file| file.kind() == ObjectKind::Dynamic)
+}
+
+/// Returns the decompressed bytes of a binary that is stored compressed.
+fn decompressed(binary: &OffloadBinary<'_>) -> Result<Option<Vec<u8>>, Malformed> {
+    match &binary.contents {
+        OffloadBinaryContents::Entries(_) => Ok(None),
+        OffloadBinaryContents::Compressed(compressed) => compressed.decompress().map(Some),
+    }
+}
+
+/// Returns the entries of a binary, from its decompressed bytes if it is stored compressed.
+fn entries_of<'data>(
+    binary: &OffloadBinary<'data>,
+    decompressed: Option<&'data [u8]>,
+) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
+    match decompressed {
+        None => Ok(binary.entries().to_vec()),
+        Some(bytes) => Ok(OffloadBinary::read(binary.view.derived(bytes))?.entries().to_vec()),
+    }
 }
 
 /// Returns the message for an error in a part of an archive. A missing member of a thin archive is named as in the archive.
@@ -97,20 +218,6 @@ fn member_error(error: &Error, archive: &Path) -> String {
         }
         other => other.to_string(),
     }
-}
-
-fn matches(entry: &OffloadBinaryEntry, image: &ImageArgument, kinds: KindNumbers) -> bool {
-    image.offload_kind(kinds).is_none_or(|kind| kind == entry.offload_kind)
-        && image.strings().all(|(key, value)| entry.string(key).unwrap_or_default() == value)
-}
-
-/// Returns the file name `<stem>-<triple>-<arch>.<index>.<kind>`. The binary may be untrusted, so separators in its text are
-/// replaced.
-fn generated_name(input: &Path, index: usize, entry: &OffloadBinaryEntry) -> String {
-    let input = input.file_name().unwrap_or_default().to_string_lossy();
-    let text = |key: &str| entry.string(key).unwrap_or_default().replace(['/', '\\'], "_");
-    let kind = image_kind_name(entry.image_kind);
-    format!("{}-{}-{}.{index}.{kind}", stem(&input), text("triple"), text("arch"))
 }
 
 fn write(found: Found, output: Result<Output, Error>) -> Result<()> {

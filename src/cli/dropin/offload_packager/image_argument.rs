@@ -15,6 +15,9 @@ const KIND: &str = "kind";
 /// Key of the triple of an image.
 const TRIPLE: &str = "triple";
 
+/// Key of the name of an archive's member, since LLVM 23.
+pub const MEMBER: &str = "member";
+
 /// Value of one `--image`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ImageArgument {
@@ -70,6 +73,11 @@ impl ImageArgument {
         let kind = self.value(KIND)?;
         let known = OffloadKind::from_name(kind).filter(|known| known.name() == kind);
         Some(known.map_or(0, |kind| numbers.number(kind)))
+    }
+
+    /// Returns whether the image is to be extracted from a member of an archive.
+    pub fn has_member(&self) -> bool {
+        self.value(MEMBER).is_some()
     }
 
     /// Returns the keys and values that are stored or compared as strings.

@@ -15,6 +15,10 @@
 //! | symbols of bitcode are not in the symbol table of an archive | bitcode is not supported |
 //! | a thin archive is refused if more of its members contain binaries than files may be open at once | payloads are copied from open files, not from memory |
 //!
+//! LLVM 23 and 24 were not at hand: their behavior is that of LLVM's tests, `llvm/test/tools/llvm-offload-binary`. If nothing
+//! specifies the release, the first one from LLVM 22 on with the options of the call is replaced, and binaries of every version
+//! are read. The help of the options for compression is not LLVM's.
+//!
 //! Losses of the tool are kept: several images for one file cause a warning, and the last one remains. `fatbin extract`
 //! reports an error instead.
 
@@ -27,21 +31,28 @@ mod pack;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, cause, print};
-use super::llvm_options::{Line, Stop, parse, parse_response_file};
+use super::llvm_options::{Line, Stop, parse_response_file};
 use super::stand_in::StandIn;
 use crate::cli::access;
+use crate::codec::{Codec, Compression};
 use crate::error::Error;
+use crate::format::offload_binary::Version;
 use crate::io::{Input, Output};
 use crate::llvm::NEWEST;
 use crate::llvm::packager::PackagerRules;
+use extract::Extraction;
 use image_argument::ImageArgument;
 
 /// Name of which LLVM 22 and later warn.
 const OLD_NAME: &str = "clang-offload-packager";
+
+/// Levels of zlib.
+const ZLIB_LEVELS: RangeInclusive<i32> = 0..=9;
 
 /// Result of an operation; the error is the tool's message.
 type Result<T, E = String> = std::result::Result<T, E>;
@@ -56,13 +67,11 @@ pub fn read_options(response_file: &[u8]) -> Result<Line, Stop> {
 
 /// Runs as the tool.
 pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
-    let release = &stand_in.release;
-    let rules = &release.packager;
-    let tool = options::tool(rules);
-    let line = match parse(tool, program, arguments) {
-        Ok(line) => line,
+    let (line, release) = match stand_in.parse(|release| options::tool(&release.packager), program, arguments) {
+        Ok(parsed) => parsed,
         Err(stop) => return stop.print(),
     };
+    let rules = &release.packager;
     let diagnostics = Diagnostics { program: Some(program), color: line.stated_flag("color") };
     if rules.is_renamed
         && stem(&Path::new(program).file_name().unwrap_or(program).to_string_lossy()).ends_with(OLD_NAME)
@@ -73,15 +82,25 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
     let some = |text: Option<&OsStr>| text.filter(|text| !text.is_empty()).map(OsStr::to_owned);
     let (output, input) = (some(line.text("o")), some(line.positional.first().map(OsString::as_os_str)));
     let done = match (line.flag("h"), output, input) {
-        (true, ..) | (_, None, None) => return print(&tool.short_help(program), 0),
+        (true, ..) | (_, None, None) => return print(&options::tool(rules).short_help(program), 0),
         (_, Some(_), Some(_)) => Err("Packaging to an output file and extracting from an input file are mutually \
                                       exclusive."
             .to_owned()),
-        (_, Some(output), None) => {
-            images(&line, rules).and_then(|images| pack::pack(&images, release, Path::new(&output)))
-        }
+        (_, Some(output), None) => images(&line, rules)
+            .and_then(|images| pack::pack(&images, &release, compression(&line)?, Path::new(&output))),
         (_, None, Some(input)) => images(&line, rules).and_then(|images| {
-            extract::extract(Path::new(&input), &images, release.kinds, line.flag("archive"), diagnostics)
+            let stand_in = StandIn { release, ..stand_in };
+            let needs_members = images.iter().any(ImageArgument::has_member);
+            let extraction = Extraction {
+                input: Path::new(&input),
+                images: &images,
+                release: stand_in.release_with(|release| !needs_members || release.packager.has_members),
+                // Any release may be the caller, and a file of a later one is read instead of being refused.
+                newest: if stand_in.is_specified { rules.reads } else { Version::Three },
+                into_archive: line.flag("archive"),
+                diagnostics,
+            };
+            extraction.run()
         }),
     };
     match done {
@@ -90,6 +109,25 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
             diagnostics.error(&message);
             FAILED
         }
+    }
+}
+
+/// Returns the compression of the output, if it is requested.
+fn compression(line: &Line) -> Result<Option<Compression>> {
+    if !line.flag("compress") {
+        return Ok(None);
+    }
+    let codec = match line.text("compression-format").and_then(OsStr::to_str) {
+        Some("zlib") => Codec::Zlib,
+        _ => Codec::Zstd,
+    };
+    let level = line.number("compression-level");
+    match level.map(i32::try_from) {
+        Some(Ok(level)) if codec == Codec::Zlib && !ZLIB_LEVELS.contains(&level) => {
+            Err(format!("invalid zlib compression level {level}; expected a value in [0, 9]"))
+        }
+        Some(Ok(level)) => Ok(Some(Compression { codec, level })),
+        Some(Err(_)) | None => Ok(Some(Compression::new(codec))),
     }
 }
 

@@ -25,12 +25,29 @@ static EXTRACTS_FILES: Tool =
 static EXTRACTS_ARCHIVES: Tool =
     Tool { overview: OVERVIEW, category: PACKAGER_OPTIONS, options: &[ARCHIVE, IMAGE, OUTPUT], positional: INPUT };
 
-static OFFLOAD_BINARY: Tool = Tool {
+static OFFLOAD_BINARY: Tool = OFFLOAD_BINARY_TOOL;
+
+const OFFLOAD_BINARY_TOOL: Tool = Tool {
     overview: OVERVIEW,
     category: "llvm-offload-binary options",
     options: &[ARCHIVE, IMAGE, OUTPUT],
     positional: INPUT,
 };
+
+/// The words of the help for the options of compression are not LLVM's.
+static COMPRESSES: Tool =
+    Tool { options: &[ARCHIVE, COMPRESS, COMPRESSION_FORMAT, COMPRESSION_LEVEL, IMAGE, OUTPUT], ..OFFLOAD_BINARY_TOOL };
+
+const COMPRESS: LlvmOption = option("compress", ValueType::Flag, "Compress the output");
+
+const COMPRESSION_FORMAT: LlvmOption = option(
+    "compression-format",
+    ValueType::Choice(&[("zstd", "Compress with zstd"), ("zlib", "Compress with zlib")]),
+    "Format of the compression",
+);
+
+const COMPRESSION_LEVEL: LlvmOption =
+    option("compression-level", ValueType::Integer("int"), "Level of the compression");
 
 const ARCHIVE: LlvmOption = option("archive", ValueType::Flag, "Write extracted files to a static archive");
 
@@ -51,6 +68,7 @@ const fn option(name: &'static str, value: ValueType, help: &'static str) -> Llv
 /// Returns the command line of a release's tool.
 pub fn tool(rules: &PackagerRules) -> &'static Tool<'static> {
     match (rules.extraction, rules.is_renamed) {
+        _ if rules.has_compression => &COMPRESSES,
         (Extraction::Unsupported, _) => &PACKS_ONLY,
         (Extraction::Files, _) => &EXTRACTS_FILES,
         (Extraction::FilesAndArchives, false) => &EXTRACTS_ARCHIVES,

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::image_argument::ImageArgument;
 use super::{Result, create, format_error, open};
-use crate::format::offload_binary::{self, image_kind};
+use crate::codec::Compression;
+use crate::format::offload_binary::{self, Version, image_kind};
 use crate::format::{DeviceImage, ImageKind};
 use crate::io::Output;
 use crate::llvm::packager::RequiredKeys;
@@ -12,7 +13,12 @@ use crate::llvm::{KindNumbers, Release};
 use crate::ops::{PackInput, PackOptions, pack_into};
 
 /// Packs the files of `images` into `output`.
-pub fn pack(images: &[ImageArgument], release: &Release, output: &Path) -> Result<()> {
+pub fn pack(
+    images: &[ImageArgument],
+    release: &Release,
+    compression: Option<Compression>,
+    output: &Path,
+) -> Result<()> {
     let mut packed = Vec::new();
     for image in images {
         let required = match release.packager.required_keys {
@@ -23,7 +29,8 @@ pub fn pack(images: &[ImageArgument], release: &Release, output: &Path) -> Resul
             packed.push(read(Path::new(file), image, release.kinds)?);
         }
     }
-    let options = PackOptions { version: release.packager.version, compression: None, output: output.to_owned() };
+    let version = if compression.is_some() { Version::Three } else { release.packager.version };
+    let options = PackOptions { version, compression, output: output.to_owned() };
     let begin = || if output == Path::new("-") { Output::create(output) } else { create(output) };
     begin().and_then(|begun| pack_into(begun, &packed, &options)).map_err(|error| format_error(&error))
 }

@@ -1,6 +1,7 @@
 //! `fatbin link`, and clang-linker-wrapper beside its replacement.
 
 mod entries;
+mod hip;
 mod inputs;
 mod llvm_cases;
 mod releases;
@@ -23,14 +24,16 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 17] = [
+    let trials: [(&str, Run); 19] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
         ("wrapped-modules", llvm_cases::wrapped_modules),
         ("override-image", tables::override_image),
         ("openmp-without-llvm", openmp_without_llvm),
-        ("hip-bundles", hip_bundles),
+        ("hip-bundles", hip::bundles),
+        ("hip-registration", hip::registration),
+        ("hip-without-rdc", hip::without_rdc),
         ("relocatable", relocatable),
         ("host-bitcode", host_bitcode),
         ("earlier-releases", releases::drivers),
@@ -100,44 +103,6 @@ fn runs(directory: &Path, program: &str) -> Result<()> {
     let run = Step::new(directory, directory.join(program)).env("OMP_TARGET_OFFLOAD", "MANDATORY");
     let done = run.env("LD_LIBRARY_PATH", libraries).run()?;
     if done.stdout == "42\n" { Ok(()) } else { Err(done.error("expected 42")) }
-}
-
-/// The bundles in HIP libraries are equal to those of the reference's tool: two translation units, an archive, and compressed.
-fn hip_bundles(directory: &Path) -> Result<()> {
-    inputs::compile_hip(directory, &["gfx90a:xnack+", "gfx90a:xnack-", "gfx942", "gfx1100"])?;
-    Step::new(directory, Tool::Ar.path()?).args(["rcs", "libhelper.a", "helper.o"]).run()?;
-    install_links(directory)?;
-    let theirs = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
-    let ours = directory.join("links/clang-linker-wrapper");
-    let lines = [
-        "kernel.o helper.o",
-        "libhelper.a kernel.o",
-        "kernel.o helper.o --device-compiler=-O3 --device-compiler=amdgcn-amd-amdhsa=-flto-partitions=8",
-        "libhelper.a --should-extract=gfx942",
-    ];
-    for line in lines {
-        let bundle = |program: &Path, output: &str| -> Result<Vec<u8>> {
-            let words = line.split(' ').chain(["--emit-fatbin-only", "-o", output]);
-            Step::new(directory, program).args(words).run()?;
-            Ok(std::fs::read(directory.join(output))?)
-        };
-        let (expected, found) = (bundle(&theirs, "theirs.hipfb")?, bundle(&ours, "ours.hipfb")?);
-        ensure!(expected.len() > 4096, "{line}: the reference's bundle is empty");
-        ensure!(found == expected, "{line}: {}: theirs.hipfb and ours.hipfb differ", directory.display());
-    }
-    // fatbin's own command, into a library.
-    let cc = Tool::Cc.path()?;
-    fatbin(directory).args(["link", "--"]).arg(&cc).args(["-shared", "kernel.o", "helper.o", "-o", "lib.so"]).run()?;
-    Step::new(directory, &theirs).args("kernel.o helper.o --emit-fatbin-only -o all.hipfb".split(' ')).run()?;
-    for (file, images) in [("lib.so", "linked"), ("all.hipfb", "expected")] {
-        fatbin(directory).args(["extract", "--name", "{arch}", "-o", images, file]).run()?;
-    }
-    for arch in ["gfx90a:xnack+", "gfx90a:xnack-", "gfx942", "gfx1100"] {
-        let name = arch.replace(':', "_");
-        let image = |images: &str| std::fs::read(directory.join(images).join(&name)).with_context(|| name.clone());
-        ensure!(image("linked")? == image("expected")?, "{arch}: the image in lib.so differs");
-    }
-    Ok(())
 }
 
 /// Objects that contain linked device code are linked into one program, which registers each once.

@@ -128,3 +128,17 @@ pub fn without_rdc(directory: &Path) -> Result<()> {
     let scan = fatbin(directory).args(["scan", "ours.o"]).run()?;
     if scan.stdout.contains("4 device images\n") { Ok(()) } else { Err(scan.error("expected four images")) }
 }
+
+/// An archive whose device code contributes nothing is reported. The reference is silent about it.
+pub fn unused_archive(directory: &Path) -> Result<()> {
+    inputs::compile_hip(directory, &["gfx1100"])?;
+    Step::new(directory, Tool::Ar.path()?).args(["rcs", "libother.a", "kernel.o", "helper.o"]).run()?;
+    inputs::compile_hip(directory, &["gfx90a"])?;
+    let line = ["kernel.o", "helper.o", "libother.a", "--emit-fatbin-only", "-o", "theirs"];
+    let theirs = Step::new(directory, llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?).args(line).run()?;
+    ensure!(!theirs.report.contains("libother.a:"), "LLVM 22 reports the archive now: {}", theirs.report);
+    let link = fatbin(directory).args(["link", "-v", "--", "true", "kernel.o", "helper.o", "libother.a", "-o", "x"]);
+    let ours = link.run()?;
+    let note = "libother.a: not linked: no object has code for amdgcn-amd-amdhsa gfx1100";
+    if ours.report.contains(note) { Ok(()) } else { Err(ours.error(format!("expected: {note}"))) }
+}

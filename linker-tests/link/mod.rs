@@ -1,10 +1,12 @@
 //! `fatbin link`, and clang-linker-wrapper beside its replacement.
 
+mod cuda;
 mod entries;
 mod hip;
 mod inputs;
 mod llvm_cases;
 mod releases;
+mod spirv;
 mod tables;
 mod windows;
 
@@ -24,7 +26,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 19] = [
+    let trials: [(&str, Run); 21] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -34,11 +36,13 @@ pub fn trials() -> Vec<Trial> {
         ("hip-bundles", hip::bundles),
         ("hip-registration", hip::registration),
         ("hip-without-rdc", hip::without_rdc),
+        ("unused-archive", hip::unused_archive),
+        ("spirv", spirv::modules),
         ("relocatable", relocatable),
         ("host-bitcode", host_bitcode),
         ("earlier-releases", releases::drivers),
         ("linked-image", linked_image),
-        ("cuda", cuda),
+        ("cuda", cuda::relocatable),
         ("missing-kernels", entries::missing_kernels),
         ("two-fat-binaries", two_fat_binaries),
         ("windows-msvc", windows::msvc),
@@ -201,52 +205,4 @@ fn two_fat_binaries(directory: &Path) -> Result<()> {
     let error = empty.err().context("a fat binary without images was written")?.to_string();
     ensure!(error.contains("no device images in the inputs"), "{error}");
     Ok(())
-}
-
-/// Relocatable cubins and PTX are linked by NVIDIA's programs, and NVIDIA's cuobjdump lists the result.
-fn cuda(directory: &Path) -> Result<()> {
-    let ptxas = Tool::Ptxas.path()?;
-    let tools = ptxas.parent().context("a program is in a directory")?;
-    let ptx = "\
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .func (.param .b32 r) helper(.param .b32 x)
-{
-    .reg .b32 %r;
-    ld.param.b32 %r, [x];
-    st.param.b32 [r], %r;
-    ret;
-}
-";
-    let kernel = "\
-.version 8.0
-.target sm_90
-.address_size 64
-.extern .func (.param .b32 r) helper(.param .b32 x);
-.visible .entry kernel()
-{
-    .reg .b32 %r;
-    .param .b32 in;
-    .param .b32 out;
-    mov.b32 %r, 1;
-    st.param.b32 [in], %r;
-    call (out), helper, (in);
-    ret;
-}
-";
-    std::fs::write(directory.join("helper.ptx"), ptx)?;
-    std::fs::write(directory.join("kernel.ptx"), kernel)?;
-    Step::new(directory, &ptxas).args(["-arch", "sm_90", "-c", "kernel.ptx", "-o", "kernel.cubin"]).run()?;
-    let pack = fatbin(directory).args(["pack", "-o", "cuda.offload"]);
-    let pack = pack.arg("--image=file=kernel.cubin,kind=cuda,triple=nvptx64-nvidia-cuda,arch=sm_90");
-    pack.arg("--image=file=helper.ptx,kind=cuda,triple=nvptx64-nvidia-cuda,arch=sm_90").run()?;
-    let link = fatbin(directory).args(["link", "--emit-fatbin-only", "--", "ld", "cuda.offload", "-o", "out.fatbin"]);
-    link.env("PATH", format!("{}:/usr/bin:/bin", tools.display())).run()?;
-    let list = Step::new(directory, Tool::Cuobjdump.path()?).args(["-lelf", "out.fatbin"]).run()?;
-    if !list.stdout.contains("sm_90.cubin") {
-        return Err(list.error("expected a cubin"));
-    }
-    let inspect = fatbin(directory).args(["inspect", "out.fatbin"]).run()?;
-    if inspect.stdout.contains("kernel") { Ok(()) } else { Err(inspect.error("expected the kernel")) }
 }

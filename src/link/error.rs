@@ -57,6 +57,14 @@ pub enum LinkError {
         /// Triple and processor.
         target: String,
     },
+    /// The linked image of a target has no bytes.
+    #[error("{path}: the linked image for {target} is empty")]
+    EmptyImage {
+        /// Host file of the first image.
+        path: String,
+        /// Triple and processor.
+        target: String,
+    },
     /// A program that a link needs is not installed.
     #[error(
         "{path}: {target} needs {tool}, which was not found; install {package} or specify its path with --device-link-tool TARGET=PATH"

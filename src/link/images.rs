@@ -56,6 +56,11 @@ pub fn link<'data>(
             Some(image) => Some(ImageBytes::Unchanged(image)),
             None => files.open(&link.output, options)?.map(|input| ImageBytes::File(input.into())),
         };
+        if bytes.as_ref().is_some_and(|bytes| bytes.view().size() == 0) {
+            let target = describe(link.triple, link.arch);
+            let path = link.host_files.first().copied().unwrap_or_default().to_owned();
+            return Err(LinkError::EmptyImage { path, target });
+        }
         let programs = link.commands.into_iter().map(|command| command.program).collect();
         let DeviceLink { triple, kinds, host_files, output, .. } = link;
         // The image is for the processors that its own header states.
@@ -198,5 +203,9 @@ fn kinds<'data>(
 }
 
 fn target(group: &Group<'_>) -> String {
-    if group.arch.is_empty() { group.triple.to_owned() } else { format!("{} {}", group.triple, group.arch) }
+    describe(group.triple, group.arch)
+}
+
+fn describe(triple: &str, arch: &str) -> String {
+    if arch.is_empty() { triple.to_owned() } else { format!("{triple} {arch}") }
 }

@@ -270,6 +270,7 @@ fn every_failure_is_reported_and_leaves_nothing() {
     sandbox.file("none", "");
     program(&sandbox, "fails", "#!/bin/sh\necho first problem; echo second problem >&2; exit 3\n");
     program(&sandbox, "silent", "#!/bin/sh\n");
+    program(&sandbox, "empty", "#!/bin/sh\nfor last; do :; done\n: > \"$last\"\n");
     let cases = [
         ("-- ./host code", "code: amdgcn-amd-amdhsa gfx90a needs ld.lld, which was not found; install lld"),
         ("--device-link-tool amdgcn=./none/x -- ./host code", "./none/x: cannot start"),
@@ -278,6 +279,10 @@ fn every_failure_is_reported_and_leaves_nothing() {
             "first problem\nsecond problem\nfirst problem\nsecond problem\n./fails failed (exit status: 3)",
         ),
         ("--device-link-tool amdgcn=./silent -- ./host code", "program.amdgcn.gfx90a.img"),
+        (
+            "--device-link-tool amdgcn=./empty -- ./host code",
+            "code: the linked image for amdgcn-amd-amdhsa gfx90a is empty",
+        ),
         ("-- ./host unknown", "unknown: unknown processor \"gfx9999\""),
         ("-- ./host kinds", "SYCL images for amdgcn-amd-amdhsa gfx90a cannot be linked with"),
         ("-- ./host strange", "strange: device images for vax-dec-ultrix cannot be linked"),

@@ -4,8 +4,13 @@
 //! image is read: code for `gfx90a` is linked into code for `gfx90a:xnack+`. Members of archives come last, and belong only to
 //! groups that exist, and to targets that are requested. The two spellings of a triple for AMD's GPUs are one target. Source:
 //! clang-linker-wrapper 22.1.8, for files in every order; for spellings LLVM 23, `AMDGPUTargetParser.cpp`.
+//!
+//! Since LLVM 24, objects for AMD's GPUs join only groups of their own target, and members of archives those for which they provide
+//! code; see [`crate::target::link_rules`].
 
-use crate::target::{target_id, triple};
+use crate::llvm::linker::LinkerRules;
+use crate::target::link_rules::CodeTarget;
+use crate::target::{subarch, target_id, triple};
 
 /// Processor of code for every processor of an architecture.
 pub const GENERIC: &str = "generic";
@@ -34,23 +39,53 @@ pub struct Group<'data> {
 
 /// Groups images by their targets. Of members of archives, code for the processors in `requested` is linked even if no other
 /// image is for the target.
-pub fn group<'data>(targets: &[Target<'data>], requested: &[String]) -> Vec<Group<'data>> {
+pub fn group<'data>(targets: &[Target<'data>], requested: &[String], rules: LinkerRules) -> Vec<Group<'data>> {
     let (lazy, eager): (Vec<_>, Vec<_>) = targets.iter().enumerate().partition(|(_, target)| target.is_lazy);
     let mut groups: Vec<Group<'data>> = Vec::new();
-    for (index, &Target { triple, arch, is_lazy }) in eager.into_iter().chain(lazy) {
+    for (index, target) in eager.into_iter().chain(lazy) {
         let mut has_own = false;
-        for group in groups.iter_mut().filter(|group| triple::are_compatible(group.triple, triple)) {
-            has_own |= group.arch == arch;
-            if group.arch == arch || are_compatible(arch, group.arch) {
+        for group in groups.iter_mut().filter(|group| triple::are_compatible(group.triple, target.triple)) {
+            let relation = target.relation_to(group, rules);
+            has_own |= relation == Relation::Own;
+            if relation != Relation::Other {
                 group.images.push(index);
             }
         }
-        let is_requested = !is_lazy || requested.iter().any(|processor| processor == arch);
+        let is_requested = !target.is_lazy || requested.iter().any(|processor| processor == target.arch);
         if !has_own && is_requested {
-            groups.push(Group { triple, arch, images: vec![index] });
+            groups.push(Group { triple: target.triple, arch: target.arch, images: vec![index] });
         }
     }
     groups
+}
+
+/// Relation of an image to a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// The group is that of the image's target.
+    Own,
+    /// A copy of the image is linked into the group.
+    Joined,
+    /// The image does not belong to the group.
+    Other,
+}
+
+impl Target<'_> {
+    fn relation_to(&self, group: &Group<'_>, rules: LinkerRules) -> Relation {
+        let own = CodeTarget { triple: self.triple, arch: self.arch };
+        let of_group = CodeTarget { triple: group.triple, arch: group.arch };
+        let (is_own, is_joined) = if rules.separates_features && subarch::is_amdgpu(self.triple) {
+            let gives = || if self.is_lazy { own.provides_for(of_group) } else { self.arch == GENERIC };
+            (own.is_equivalent_to(of_group), gives())
+        } else {
+            (self.arch == group.arch, are_compatible(self.arch, group.arch))
+        };
+        match (is_own, is_joined) {
+            (true, _) => Relation::Own,
+            (false, true) => Relation::Joined,
+            (false, false) => Relation::Other,
+        }
+    }
 }
 
 /// Returns whether code for two different processors of one triple can be linked together: the processors of the target IDs
@@ -74,9 +109,14 @@ fn are_compatible(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llvm::Release;
 
-    /// Returns the groups as text: processor, then its images.
     fn groups(targets: &str, requested: &[&str]) -> Vec<String> {
+        groups_of("llvm22", targets, requested)
+    }
+
+    /// Returns the groups of a release as text: processor, then its images.
+    fn groups_of(release: &str, targets: &str, requested: &[&str]) -> Vec<String> {
         let target = |text: &'static str| {
             let (arch, is_lazy) = text.strip_prefix('?').map_or((text, false), |arch| (arch, true));
             let (arch, number) = arch.split_once('@').unwrap_or((arch, ""));
@@ -94,7 +134,7 @@ mod tests {
             let images: Vec<&str> = group.images.iter().map(|&index| names[index]).collect();
             format!("{}: {}", group.arch, images.join(" "))
         };
-        group(&targets, &requested).into_iter().map(text).collect()
+        group(&targets, &requested, Release::named(release).unwrap().linker).into_iter().map(text).collect()
     }
 
     #[test]
@@ -142,6 +182,29 @@ mod tests {
         ];
         for (targets, requested, expected) in cases {
             assert_eq!(groups(targets, requested), expected, "{targets}");
+        }
+    }
+
+    #[test]
+    fn since_llvm_24_only_generic_code_and_archives_give_to_other_targets() {
+        let cases: [(&str, &[&str]); 6] = [
+            (
+                "gfx90a:xnack+ gfx90a:xnack- gfx90a",
+                &["gfx90a:xnack+: gfx90a:xnack+", "gfx90a:xnack-: gfx90a:xnack-", "gfx90a: gfx90a"],
+            ),
+            (
+                "gfx90a:xnack+ gfx90a:xnack- ?gfx90a",
+                &["gfx90a:xnack+: gfx90a:xnack+ ?gfx90a", "gfx90a:xnack-: gfx90a:xnack- ?gfx90a"],
+            ),
+            ("gfx90a gfx908 ?generic", &["gfx90a: gfx90a ?generic", "gfx908: gfx908 ?generic"]),
+            ("generic gfx90a", &["generic: generic", "gfx90a: gfx90a"]),
+            ("gfx90a gfx90a@ @9.0a", &["gfx90a: gfx90a gfx90a@ @9.0a"]),
+            ("sm_90 sm_90a", &["sm_90: sm_90", "sm_90a: sm_90a"]),
+        ];
+        for release in ["llvm24", "main"] {
+            for (targets, expected) in cases {
+                assert_eq!(groups_of(release, targets, &[]), expected, "{targets}");
+            }
         }
     }
 }

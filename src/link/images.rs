@@ -39,7 +39,7 @@ pub fn link<'data>(
 ) -> Result<LinkedImages<'data>> {
     let targets: Vec<Target> = inputs.iter().map(DeviceInput::target).collect();
     let mut preparation = Preparation { inputs, libraries, options, files, written: vec![None; inputs.len()] };
-    let groups = groups::group(&targets, &options.requested);
+    let groups = groups::group(&targets, &options.requested, options.release.linker);
     let links: Vec<DeviceLink<'data>> = groups.iter().map(|group| preparation.prepare(group)).collect::<Result<_>>()?;
     let unused_archives = unused_archives::find(inputs, &groups);
     for archive in &unused_archives {

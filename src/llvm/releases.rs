@@ -81,7 +81,13 @@ const LLVM_14: Release = Release {
     // Those of LLVM 21; LLVM 14 has no such tool.
     offload_wrapper: OffloadWrapperRules { is_extended: false },
     // Those of LLVM 15; LLVM 14 has no such tool.
-    linker: LinkerRules { is_replaced: false, has_own_lto: true, hip: "hipv4", host_id: "host-x86_64-unknown-linux" },
+    linker: LinkerRules {
+        is_replaced: false,
+        has_own_lto: true,
+        separates_features: false,
+        hip: "hipv4",
+        host_id: "host-x86_64-unknown-linux",
+    },
 };
 
 /// LLVM 15, the first release with clang-linker-wrapper and clang-offload-packager.
@@ -216,6 +222,7 @@ const LLVM_24: Release = Release {
     number: Some(24),
     wrapper: WrapperAbi { retain: true, coff: Some(CoffBounds::ZeroEntry), ..LLVM_23.wrapper },
     packager: PackagerRules { reads: Version::Three, has_compression: true, ..LLVM_23.packager },
+    linker: LinkerRules { separates_features: true, ..LLVM_23.linker },
     ..LLVM_23
 };
 

@@ -7,6 +7,8 @@ pub(crate) mod cuda_tool_note;
 pub(crate) mod device;
 mod id_style;
 mod kind;
+#[cfg(feature = "cli")]
+pub(crate) mod link_rules;
 pub mod nvptx;
 pub(crate) mod processors;
 pub mod runs_on;

@@ -1,4 +1,4 @@
-//! Which code of AMD's GPUs is linked together since LLVM 24.
+//! Rules of LLVM 24 for device code of AMD's GPUs that is linked together.
 //!
 //! Objects are linked together if they are for one target: the same processor, and the same setting of each feature. A member of an
 //! archive provides code for a target if it leaves open what the target sets. Source: LLVM's main branch in autumn 2026,

@@ -11,6 +11,9 @@ use crate::harness::tools::Tool;
 
 const HOST: &str = "--host-triple=x86_64-unknown-linux-gnu";
 
+/// Option of clang for objects of Windows.
+const WINDOWS: [&str; 1] = ["--target=x86_64-unknown-windows-msvc"];
+
 /// Creates the inputs of `llvm-cases.txt`, runs each case with both programs, and compares what they print.
 pub fn commands(directory: &Path) -> Result<()> {
     let programs = tables::programs(directory)?;
@@ -49,10 +52,12 @@ fn create(directory: &Path, name: &str, images: &str) -> Result<()> {
     let embed = format!("-fembed-offload-object={packed}");
     let embed = if images.is_empty() { vec![] } else { vec!["-Xclang", embed.as_str()] };
     match name.split_once('.').map(|(_, extension)| extension) {
+        Some("obj") => compile(directory, &[&embed[..], &WINDOWS].concat(), name),
         Some("o") => compile(directory, &embed, name),
         Some("bc.o") => compile(directory, &[&embed[..], &["-emit-llvm"]].concat(), name),
-        Some("a") => {
-            compile(directory, &embed, "member.o")?;
+        Some(extension @ ("a" | "lib")) => {
+            let target = if extension == "lib" { &WINDOWS[..] } else { &[] };
+            compile(directory, &[&embed[..], target].concat(), "member.o")?;
             Step::new(directory, Tool::Ar.path()?).args(["rcs", name, "member.o"]).run().map(drop)
         }
         Some("out") => Ok(()),

@@ -38,6 +38,8 @@ pub enum Meaning {
     RunPath(OsString),
     /// Directory that replaces `=` at the start of a directory with libraries.
     Sysroot(OsString),
+    /// An archive whose members are all linked.
+    WholeInput(OsString),
     /// The output file.
     Output(OsString),
     /// Members of the archives that follow are linked even if nothing refers to them, or not.
@@ -70,7 +72,11 @@ enum Form {
 type MeaningOf = fn(OsString) -> Meaning;
 
 /// Options with a value. A prefix of another option follows it.
-const WITH_VALUE: [(&str, Form, MeaningOf); 15] = [
+const WITH_VALUE: [(&str, Form, MeaningOf); 18] = [
+    // Those of Microsoft's linker.
+    ("-out:", Form::Joined, Meaning::Output),
+    ("-libpath:", Form::Joined, Meaning::LibraryDirectory),
+    ("-wholearchive:", Form::Joined, Meaning::WholeInput),
     ("--output=", Form::Joined, Meaning::Output),
     ("--output", Form::Separate, Meaning::Output),
     ("-o", Form::Both, Meaning::Output),
@@ -100,8 +106,8 @@ const FLAGS: [(&str, Meaning); 7] = [
     ("-relocatable", Meaning::Relocatable),
 ];
 
-/// Options of linkers that begin like those with a value.
-const OTHERS: [&str; 2] = ["-oformat", "-omagic"];
+/// Options of linkers that begin like those with a value, the last two those of macOS.
+const OTHERS: [&str; 4] = ["-oformat", "-omagic", "-lto_library", "-object_path_lto"];
 
 impl HostLine {
     /// Parses words in the syntax of linkers for ELF, or of a compiler that calls one.
@@ -180,13 +186,16 @@ impl HostWord {
 
     /// Returns the words in the spelling of clang-linker-wrapper.
     pub fn respelled(&self) -> Vec<OsString> {
+        let is_microsoft = self.written.first().is_some_and(|word| is_microsoft(word));
         let option = match &self.meaning {
+            Meaning::Output(_) | Meaning::LibraryDirectory(_) if is_microsoft => return self.written.clone(),
             Meaning::Output(value) => ["-o".into(), value.clone()],
             Meaning::Library(value) => ["-l".into(), value.clone()],
             Meaning::LibraryDirectory(value) => ["-L".into(), value.clone()],
             Meaning::RunPath(value) if self.written.len() == 1 => ["--rpath".into(), value.clone()],
             Meaning::Relocatable if self.written == ["-r"] => return vec!["--relocatable".into()],
             Meaning::Input(_)
+            | Meaning::WholeInput(_)
             | Meaning::RunPath(_)
             | Meaning::Sysroot(_)
             | Meaning::WholeArchive(_)
@@ -214,7 +223,7 @@ fn read(word: &OsStr) -> Word {
         return Word::Complete(Meaning::Other);
     }
     for (option, form, meaning) in WITH_VALUE {
-        match bytes.strip_prefix(option.as_bytes()) {
+        match value_of(bytes, option) {
             Some([]) if form != Form::Joined => return Word::Needs(meaning),
             Some(value @ [_, ..]) if form != Form::Separate => {
                 return Word::Complete(meaning(os_string(value)));
@@ -224,6 +233,24 @@ fn read(word: &OsStr) -> Word {
     }
     let is_input = !bytes.starts_with(b"-") || bytes == b"-";
     Word::Complete(if is_input { Meaning::Input(word.to_owned()) } else { Meaning::Other })
+}
+
+/// Returns whether a word is an option of Microsoft's linker.
+fn is_microsoft(word: &OsStr) -> bool {
+    let mut options = WITH_VALUE.iter().filter(|(option, ..)| option.ends_with(':'));
+    options.any(|(option, ..)| value_of(word.as_encoded_bytes(), option).is_some())
+}
+
+/// Returns the text after an option. Those that end in a colon are Microsoft's, in which case does not matter, and which may
+/// begin with a slash.
+fn value_of<'a>(word: &'a [u8], option: &str) -> Option<&'a [u8]> {
+    if !option.ends_with(':') {
+        return word.strip_prefix(option.as_bytes());
+    }
+    let (first, rest) = word.split_first()?;
+    let (name, value) = rest.split_at_checked(option.len() - 1)?;
+    let is_option = matches!(first, b'-' | b'/') && name.eq_ignore_ascii_case(&option.as_bytes()[1..]);
+    is_option.then_some(value)
 }
 
 #[cfg(test)]
@@ -237,7 +264,9 @@ mod tests {
 
     #[test]
     fn words_have_the_meaning_that_linkers_give_them() {
-        use Meaning::{Input, Library, LibraryDirectory, Other, Output, Relocatable, RunPath, Sysroot, WholeArchive};
+        use Meaning::{
+            Input, Library, LibraryDirectory, Other, Output, Relocatable, RunPath, Sysroot, WholeArchive, WholeInput,
+        };
         let cases = [
             ("a.o", Input("a.o".into())),
             ("-", Input("-".into())),
@@ -260,6 +289,13 @@ mod tests {
             ("-r", Relocatable),
             ("--oformat=binary", Other),
             ("-omagic", Other),
+            ("-lto_library", Other),
+            ("-object_path_lto", Other),
+            ("-out:a.exe", Output("a.exe".into())),
+            ("/OUT:a.exe", Output("a.exe".into())),
+            ("/libpath:lib", LibraryDirectory("lib".into())),
+            ("-WholeArchive:x.lib", WholeInput("x.lib".into())),
+            ("/out/a.obj", Input("/out/a.obj".into())),
             ("--as-needed", Other),
             ("-static", Other),
         ];

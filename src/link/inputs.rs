@@ -3,7 +3,7 @@
 //! Libraries are searched like linkers search them. A file that does not exist, a shared library and a file without device code
 //! contribute nothing: words that are the value of an unknown option look like inputs. Source: clang-linker-wrapper 22.1.8.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub fn open(options: &LinkOptions) -> Result<Inputs<'_>> {
     let (mut inputs, mut takes_all) = (Inputs { files: Vec::new(), libraries: Vec::new() }, false);
     for word in &options.line.words {
         let path = match &word.meaning {
-            Meaning::Input(path) => Some(PathBuf::from(path)),
+            Meaning::Input(path) | Meaning::WholeInput(path) => Some(input(options, path)),
             Meaning::Library(name) => library(options, name)?,
             Meaning::WholeArchive(on) => {
                 takes_all = *on;
@@ -67,8 +67,9 @@ pub fn open(options: &LinkOptions) -> Result<Inputs<'_>> {
             Meaning::LibraryDirectory(_) | Meaning::RunPath(_) => None,
             Meaning::Sysroot(_) | Meaning::Output(_) | Meaning::Relocatable | Meaning::Other => continue,
         };
+        let is_whole = takes_all || matches!(word.meaning, Meaning::WholeInput(_));
         let is_library = match path.filter(|path| path.is_file()) {
-            Some(path) => inputs.add(&path, takes_all, options)?,
+            Some(path) => inputs.add(&path, is_whole, options)?,
             None => false,
         };
         if is_library || !matches!(word.meaning, Meaning::Input(_)) {
@@ -117,6 +118,14 @@ fn decode(slice: &InputSlice) -> Result<Option<Input>> {
     Ok(Some(Input::from_temp_file(path, &std::env::temp_dir(), Access::read(), write)?))
 }
 
+/// Returns the path of an input. Microsoft's linker searches libraries by their file names.
+fn input(options: &LinkOptions, name: &OsStr) -> PathBuf {
+    let path = Path::new(name);
+    let is_library = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("lib"));
+    let found = if is_library && !path.is_file() { find_file(&options.line, &[name.to_owned()]) } else { None };
+    found.unwrap_or_else(|| path.to_owned())
+}
+
 /// Returns the path of a library. A compiler that calls the linker searches further directories, so that one which is not in
 /// those of the command line is left to it.
 fn library(options: &LinkOptions, name: &OsStr) -> Result<Option<PathBuf>> {
@@ -138,6 +147,11 @@ fn find_library(line: &HostLine, name: &OsStr) -> Option<PathBuf> {
             })
             .into(),
     };
+    find_file(line, &names)
+}
+
+/// Returns the file with one of these names, whichever is in an earlier directory for libraries.
+fn find_file(line: &HostLine, names: &[OsString]) -> Option<PathBuf> {
     let root = line.words.iter().find_map(|word| match &word.meaning {
         Meaning::Sysroot(root) => Some(Path::new(root)),
         _ => None,

@@ -97,7 +97,10 @@ const FLAGS_WITH_LTO: [(&str, SetFlag); 5] = [
 ];
 
 /// Options without a value.
-const FLAGS: [(&str, SetFlag); 11] = [
+const FLAGS: [(&str, SetFlag); 13] = [
+    // Of LLVM 24: how clang is found and called, which fatbin does only where no other program links the code.
+    ("--no-canonical-prefixes", |_| ()),
+    ("--no-lto", |_| ()),
     ("--emit-fatbin-only", |options| options.emit_fatbin_only = true),
     ("--embed-bitcode", |options| options.embed_bitcode = true),
     ("--compress", |options| options.compress = true),

@@ -80,6 +80,12 @@ pub fn create(directory: &Path) -> Result<()> {
     pack("bogus.offload", &[hip("gfxbogus")])?;
     pack("subarch.offload", &["file=helper.bc,triple=amdgpu9.0a-amd-amdhsa,arch=gfx90a,kind=hip".to_owned()])?;
     pack("riscv.offload", &[format!("file={},triple=riscv64-unknown-linux,kind=openmp", cubin.display())])?;
+    pack("triple.offload", &["file=helper.bc,kind=openmp,triple=".to_owned()])?;
+    std::fs::write(directory.join("text"), "text\n")?;
+    let replace = Step::new(directory, Tool::Objcopy.path()?).arg("--update-section=.llvm.offloading=text");
+    replace.args(["kernel.o", "magic.o"]).run()?;
+    pack("text.offload", &["file=text,triple=amdgcn-amd-amdhsa,arch=gfx90a,kind=hip".to_owned()])?;
+    pack("sycl.offload", &[hip("gfx90a"), hip("gfx90a").replace("kind=hip", "kind=sycl")])?;
     let object = std::fs::read(directory.join("kernel.o"))?;
     std::fs::write(directory.join("cut.o"), object.get(..3000).unwrap_or_default())?;
     std::fs::write(directory.join("bad.offload"), [&b"\x10\xff\x10\xad\x63\0\0\0"[..], &[0; 200]].concat())?;

@@ -68,6 +68,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     rocm_path: Option<PathBuf>,
 
+    /// Directory of CUDA, whose ptxas and nvlink are used; by default that of CUDA_PATH
+    #[arg(long, value_name = "DIR")]
+    cuda_path: Option<PathBuf>,
+
     /// Register this image in place of those in the inputs
     #[arg(long, value_name = "KIND=FILE", value_parser = parse_image)]
     override_image: Option<(OffloadKind, PathBuf)>,
@@ -225,11 +229,13 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         linker: arguments.device_linker.iter().map(argument).collect(),
         ..DeviceArguments::default()
     };
-    let rocm = arguments.rocm_path.or_else(|| std::env::var_os("ROCM_PATH").map(PathBuf::from));
-    let rocm = rocm.map(|directory| directory.join("llvm/bin"));
+    let path =
+        |option: Option<PathBuf>, variable: &str| option.or_else(|| std::env::var_os(variable).map(PathBuf::from));
+    let rocm = path(arguments.rocm_path, "ROCM_PATH").map(|directory| directory.join("llvm/bin"));
+    let cuda = path(arguments.cuda_path, "CUDA_PATH").map(|directory| directory.join("bin"));
     let programs = ProgramPaths {
         specified: arguments.device_link_tools,
-        directories: rocm.into_iter().collect(),
+        directories: rocm.into_iter().chain(cuda).collect(),
         version: release.number,
     };
     let host = match arguments.host {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::host_line::MissingValue;
 use crate::error::Error;
+use crate::host::ObjectFormat;
 use crate::target::{InvalidTargetId, UnsupportedStyle};
 use crate::wrap::WrapError;
 
@@ -56,6 +57,14 @@ pub enum LinkError {
         path: String,
         /// Triple and processor.
         target: String,
+    },
+    /// A link whose output is an object, for a host whose sections and symbols are not renamed.
+    #[error("{host}: relocatable linking is supported for ELF only; link the program in one step")]
+    Relocatable {
+        /// Triple of the host.
+        host: String,
+        /// Format of its objects.
+        format: ObjectFormat,
     },
     /// The linked image of a target has no bytes.
     #[error("{path}: the linked image for {target} is empty")]

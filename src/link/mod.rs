@@ -47,7 +47,9 @@ pub use programs::{CommandLine, ProgramPaths};
 pub use report::{LinkReport, LinkedTarget};
 pub use unused_archives::UnusedArchive;
 
+use crate::host::{Host, ObjectFormat};
 use crate::target::OffloadKind;
+use crate::wrap::WrapError;
 use files::Files;
 use images::LinkedImages;
 use inputs::{HostFile, Inputs};
@@ -56,6 +58,7 @@ use registration::{write_fat_binary, write_object};
 
 /// Links device code and the program that contains it.
 pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<LinkReport> {
+    check_relocatable(options)?;
     let Inputs { files: opened, libraries } = inputs::open(options)?;
     let mut files = Files::create(options)?;
     let overriding = options.override_image.as_ref();
@@ -84,6 +87,17 @@ pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Re
     }
     let targets = images.iter().map(LinkedTarget::new).collect();
     Ok(LinkReport { output: options.output().to_owned(), targets, unused_archives, missing_kernels })
+}
+
+/// Checks that an object as the output is supported on the host.
+fn check_relocatable(options: &LinkOptions) -> Result<()> {
+    if !options.line.is_relocatable() || options.product == Product::FatBinary {
+        return Ok(());
+    }
+    match Host::from_triple(&options.host).map_err(WrapError::from)?.format() {
+        ObjectFormat::Elf => Ok(()),
+        format => Err(LinkError::Relocatable { host: options.host.clone(), format }),
+    }
 }
 
 /// Returns the kernels that host objects use and no image has, after reporting them.

@@ -59,6 +59,13 @@ fn a_device_linker_is_that_of_the_option_then_of_rocm_then_in_path() {
     let rocm = DEVICE_LINKER.replace("${0##*/}", "rocm");
     program(&sandbox, "rocm/llvm/bin/ld.lld", &rocm);
     assert_eq!(first_line("--rocm-path rocm"), "rocm");
+    program(&sandbox, "cuda/bin/nvlink", DEVICE_LINKER);
+    program(&sandbox, "cuda/bin/ptxas", DEVICE_LINKER);
+    sandbox.fixture("answer-sm_80.ptx", "ptx");
+    sandbox.fatbin("pack -o cuda.offload --image file=ptx,kind=openmp").ok();
+    let run = link(&sandbox, "--cuda-path cuda -- ./host cuda.offload -o program");
+    // The replacement writes an image for another processor, which is refused.
+    assert!(run.status == 2 && run.err.starts_with("ptxas: -arch sm_80"), "{}", run.err);
     program(&sandbox, "own", DEVICE_LINKER);
     for target in ["amdgcn", "amdgcn-amd-amdhsa"] {
         assert_eq!(first_line(&format!("--rocm-path rocm --device-link-tool {target}=./own")), "own");

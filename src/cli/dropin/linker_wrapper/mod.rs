@@ -28,7 +28,7 @@ use super::stand_in::StandIn;
 use crate::bytes::Limits;
 use crate::cli::access;
 use crate::codec::{Codec, Compression};
-use crate::host::Host;
+use crate::host::{Host, ObjectFormat};
 use crate::io::os_string;
 use crate::link::{
     DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, Product, ProgramPaths, Spelling, link,
@@ -175,6 +175,9 @@ fn message(error: &LinkError) -> String {
         }
         LinkError::MissingTool { path, target, tool, package } => {
             format!("{path}: {target} needs {tool}, which was not found; install {package}")
+        }
+        LinkError::Relocatable { format: ObjectFormat::Coff, .. } => {
+            "Relocatable linking is not supported on COFF targets".to_owned()
         }
         LinkError::UnsupportedTarget { triple, .. } => {
             format!("{} linking is not supported", triple.split('-').next().unwrap_or_default())

@@ -135,6 +135,7 @@ pub mod internals {
     #[cfg(feature = "cli")]
     pub mod bitcode {
         pub use crate::format::bitcode::embedded::offload_binaries;
+        pub use crate::format::bitcode::symbols::symbols;
     }
     pub mod host {
         pub use crate::host::*;

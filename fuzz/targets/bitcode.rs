@@ -1,9 +1,9 @@
-//! Reads the offload binaries in arbitrary bytes as bitcode, and in bitcode that contains arbitrary bytes.
+//! Reads the symbols of and the offload binaries in arbitrary bytes as bitcode, and in bitcode that contains arbitrary bytes.
 
 #![no_main]
 
 use fatbin::bytes::View;
-use fatbin::internals::bitcode::offload_binaries;
+use fatbin::internals::bitcode::{offload_binaries, symbols};
 use fatbin::target::OffloadKind;
 use fatbin::wrap::{WrapperBuilder, WrapperFormat};
 use fatbin::{Host, format};
@@ -16,6 +16,9 @@ fuzz_target!(|data: &[u8]| {
     let budget = budget(data);
     if let Ok(binaries) = offload_binaries(View::with_budget(data, &budget)) {
         assert!(binaries.len() <= data.len() * MAX_EXPANSION);
+    }
+    if let Ok(symbols) = symbols(View::with_budget(data, &budget)) {
+        assert!(symbols.len() <= data.len() * MAX_EXPANSION);
     }
 
     let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::X86_64.triple()).expect("a supported host");

@@ -25,7 +25,7 @@ int main(void) {
 ";
 
 /// Options of clang for HIP with relocatable device code.
-const RDC: [&str; 6] = ["-x", "hip", "-nogpulib", "-nogpuinc", "-fgpu-rdc", "--offload-new-driver"];
+pub const RDC: [&str; 6] = ["-x", "hip", "-nogpulib", "-nogpuinc", "-fgpu-rdc", "--offload-new-driver"];
 
 /// Compiles the sources of a HIP library with relocatable device code for some processors.
 pub fn compile_hip(directory: &Path, processors: &[&str]) -> Result<()> {

@@ -26,7 +26,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 21] = [
+    let trials: [(&str, Run); 22] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -41,6 +41,7 @@ pub fn trials() -> Vec<Trial> {
         ("relocatable", relocatable),
         ("host-bitcode", host_bitcode),
         ("earlier-releases", releases::drivers),
+        ("archives", releases::archives),
         ("linked-image", linked_image),
         ("cuda", cuda::relocatable),
         ("missing-kernels", entries::missing_kernels),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{fatbin, inputs};
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
+use crate::linker_wrapper::kernel;
 use crate::runtimes::{directories_of, openmp_library};
 
 /// HIP libraries have the images of the reference's: IDs and kernels are equal. OpenMP programs offload to the CPU under the
@@ -55,6 +56,49 @@ fn images(directory: &Path, name: &str) -> Result<String> {
     // Early releases have an order of their own, which no runtime depends on.
     lines.sort();
     Ok(lines.join("\n"))
+}
+
+/// A function that nothing uses, and that uses a function that nothing defines.
+const UNUSED: &str = "\
+__attribute__((device)) int missing(int);
+__attribute__((device)) int unused(int x) { return missing(x); }
+";
+
+/// Libraries with members of archives have the kernels of the reference's. Up to LLVM 20, those members are linked that define what is
+/// used, and those with kernels; later, all.
+pub fn archives(directory: &Path) -> Result<()> {
+    for release in ["15", "16", "19", "22"] {
+        let links = format!("links-{release}");
+        fatbin(directory).args(["install-links", "--llvm", release, &links]).run()?;
+        let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
+        llvm_tool("clang-linker-wrapper", release, &format!("clang-tools-{release}"))?;
+        inputs::compile_hip_with(directory, &clang, &["gfx90a"])?;
+        let second = kernel("hip").replace("void kernel(", "void second(").replace("int main() { return 0; }", "");
+        for (name, source) in [("second", second.as_str()), ("unused", UNUSED)] {
+            std::fs::write(directory.join(format!("{name}.hip")), source)?;
+            let compile = Step::new(directory, &clang).args(inputs::RDC).args(["-fPIC", "-O1", "-c"]);
+            compile.args(["--offload-arch=gfx90a", &format!("{name}.hip"), "-o", &format!("{name}.o")]).run()?;
+        }
+        let archive = format!("lib{release}.a");
+        let ar = Step::new(directory, Tool::Ar.path()?);
+        ar.args(["rcs", &archive, "unused.o", "helper.o", "second.o"]).run()?;
+        let library = |name: &str, search: &[&str]| -> Result<String> {
+            let link = Step::new(directory, &clang).args(search).args(["--offload-link", "--offload-new-driver"]);
+            link.args(["-shared", "-nostdlib", "kernel.o", &archive, "-o", name]).run()?;
+            images(directory, name)
+        };
+        let (theirs, ours) = (library("theirs.so", &[])?, library("ours.so", &["-B", &links])?);
+        ensure!(theirs == ours, "{release}:\n{theirs}\n{ours}");
+        ensure!(theirs.contains("_Z6kernelPi") && theirs.contains("_Z6secondPi"), "{theirs}");
+
+        let report = fatbin(directory).args(["link", "--abi", &format!("llvm{release}"), "--report", "json"]);
+        let lld = format!("--device-link-tool=amdgcn=/usr/lib/llvm-{release}/bin/ld.lld");
+        let report = report.args([&lld, "--", "true", "kernel.o", &archive, "-o", "x"]).run()?;
+        let report: Value = serde_json::from_str(&report.stdout)?;
+        let inputs = report["targets"][0]["inputs"].as_array().context("no target")?.len();
+        ensure!(inputs == if release == "22" { 4 } else { 3 }, "{release}: {report}");
+    }
+    Ok(())
 }
 
 fn openmp(directory: &Path, release: &str, clang: &Path, links: &str) -> Result<()> {

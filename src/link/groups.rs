@@ -40,23 +40,49 @@ pub struct Group<'data> {
 /// Groups images by their targets. Of members of archives, code for the processors in `requested` is linked even if no other
 /// image is for the target.
 pub fn group<'data>(targets: &[Target<'data>], requested: &[String], rules: LinkerRules) -> Vec<Group<'data>> {
-    let (lazy, eager): (Vec<_>, Vec<_>) = targets.iter().enumerate().partition(|(_, target)| target.is_lazy);
-    let mut groups: Vec<Group<'data>> = Vec::new();
-    for (index, target) in eager.into_iter().chain(lazy) {
-        let mut has_own = false;
-        for group in groups.iter_mut().filter(|group| triple::are_compatible(group.triple, target.triple)) {
-            let relation = target.relation_to(group, rules);
-            has_own |= relation == Relation::Own;
-            if relation != Relation::Other {
-                group.images.push(index);
-            }
-        }
-        let is_requested = !target.is_lazy || requested.iter().any(|processor| processor == target.arch);
-        if !has_own && is_requested {
-            groups.push(Group { triple: target.triple, arch: target.arch, images: vec![index] });
-        }
+    let mut groups = group_objects(targets, rules);
+    for (index, target) in targets.iter().enumerate().filter(|(_, target)| target.is_lazy) {
+        let is_requested = requested.iter().any(|processor| processor == target.arch);
+        join(&mut groups, index, target, rules, is_requested);
     }
     groups
+}
+
+/// Groups images by their targets, without those of members of archives.
+pub fn group_objects<'data>(targets: &[Target<'data>], rules: LinkerRules) -> Vec<Group<'data>> {
+    let mut groups: Vec<Group<'data>> = Vec::new();
+    for (index, target) in targets.iter().enumerate().filter(|(_, target)| !target.is_lazy) {
+        join(&mut groups, index, target, rules, true);
+    }
+    groups
+}
+
+/// Adds an image to the groups that accept it, and to that of its target, which is created if `creates`.
+fn join<'data>(
+    groups: &mut Vec<Group<'data>>,
+    index: usize,
+    target: &Target<'data>,
+    rules: LinkerRules,
+    creates: bool,
+) {
+    for group in groups.iter_mut().filter(|group| group.accepts(target, rules)) {
+        group.images.push(index);
+    }
+    if creates && !groups.iter().any(|group| group.is_own(target, rules)) {
+        groups.push(Group { triple: target.triple, arch: target.arch, images: vec![index] });
+    }
+}
+
+impl Group<'_> {
+    /// Returns whether the group is that of a target.
+    pub fn is_own(&self, target: &Target<'_>, rules: LinkerRules) -> bool {
+        target.relation_to(self, rules) == Relation::Own
+    }
+
+    /// Returns whether images for a target belong to the group.
+    pub fn accepts(&self, target: &Target<'_>, rules: LinkerRules) -> bool {
+        target.relation_to(self, rules) != Relation::Other
+    }
 }
 
 /// Relation of an image to a group.
@@ -72,6 +98,9 @@ enum Relation {
 
 impl Target<'_> {
     fn relation_to(&self, group: &Group<'_>, rules: LinkerRules) -> Relation {
+        if !triple::are_compatible(group.triple, self.triple) {
+            return Relation::Other;
+        }
         let own = CodeTarget { triple: self.triple, arch: self.arch };
         let of_group = CodeTarget { triple: group.triple, arch: group.arch };
         let (is_own, is_joined) = if rules.separates_features && subarch::is_amdgpu(self.triple) {

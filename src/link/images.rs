@@ -6,6 +6,7 @@ use std::process::Output;
 use super::device::{DeviceFile, DeviceLinker, DeviceProgram, Job};
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
+use super::extraction;
 use super::files::Files;
 use super::groups::{self, Group, Target};
 use super::host_line::HostWord;
@@ -39,7 +40,12 @@ pub fn link<'data>(
 ) -> Result<LinkedImages<'data>> {
     let targets: Vec<Target> = inputs.iter().map(DeviceInput::target).collect();
     let mut preparation = Preparation { inputs, libraries, options, files, written: vec![None; inputs.len()] };
-    let groups = groups::group(&targets, &options.requested, options.release.linker);
+    let rules = options.release.linker;
+    let groups = if rules.resolves_symbols {
+        extraction::group(inputs, &targets, &options.requested, rules)?
+    } else {
+        groups::group(&targets, &options.requested, rules)
+    };
     let links: Vec<DeviceLink<'data>> = groups.iter().map(|group| preparation.prepare(group)).collect::<Result<_>>()?;
     let unused_archives = unused_archives::find(inputs, &groups);
     for archive in &unused_archives {

@@ -14,9 +14,11 @@
 //! ```
 
 mod device;
+mod device_symbols;
 mod elf_type;
 mod error;
 mod event;
+mod extraction;
 mod files;
 mod groups;
 mod host_line;

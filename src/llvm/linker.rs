@@ -9,6 +9,8 @@ pub struct LinkerRules {
     pub is_replaced: bool,
     /// True if the tool has options for its own link-time optimization, and the words of the host linker may follow `--`.
     pub has_own_lto: bool,
+    /// True if members of archives are linked only where their symbols are needed.
+    pub resolves_symbols: bool,
     /// True if code for one processor with different settings of features is linked separately, except that of archives.
     pub separates_features: bool,
     /// Word for HIP in the IDs of a bundle.

@@ -84,6 +84,7 @@ const LLVM_14: Release = Release {
     linker: LinkerRules {
         is_replaced: false,
         has_own_lto: true,
+        resolves_symbols: true,
         separates_features: false,
         hip: "hipv4",
         host_id: "host-x86_64-unknown-linux",
@@ -184,7 +185,7 @@ const LLVM_21: Release = Release {
     kinds: KindNumbers::Bits,
     wrapper: WrapperAbi { one_entry_section: true, ..LLVM_20.wrapper },
     bundler: BundlerRules { ids: IdForm::FourParts, compression: Some(COMPRESSION_21), ..LLVM_20.bundler },
-    linker: LinkerRules { host_id: "host-x86_64-unknown-linux-gnu-", ..LLVM_20.linker },
+    linker: LinkerRules { resolves_symbols: false, host_id: "host-x86_64-unknown-linux-gnu-", ..LLVM_20.linker },
     ..LLVM_20
 };
 

@@ -10,6 +10,8 @@ mod bits;
 pub(crate) mod embedded;
 #[cfg(feature = "cli")]
 mod records;
+#[cfg(feature = "cli")]
+pub(crate) mod symbols;
 #[cfg(test)]
 mod test_writer;
 

@@ -2,7 +2,6 @@
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
-//! | up to LLVM 20, members of archives are linked as in later releases: all for targets that objects have code for | the tool takes those that others use, by symbols |
 //! | up to LLVM 19, link-time optimization is that of ld.lld | the tool optimizes by itself |
 //! | `--bitcode-library` and `--builtin-bitcode` are errors | not supported |
 //! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |

@@ -1,0 +1,45 @@
+//! Symbols of device images, by which linkers take members of archives.
+
+use std::path::Path;
+
+use object::read::{File, Object, ObjectSymbol};
+use object::{SymbolFlags, elf};
+
+use super::error::Result;
+use super::inputs::DeviceInput;
+use crate::bytes::ObjectBytes;
+use crate::error::Cause;
+use crate::format::bitcode::symbols::{self, BitcodeSymbol};
+use crate::format::{DeviceImage, ImageKind};
+
+/// Returns the global symbols of an image; `None` for one that linkers do not take from archives.
+pub fn read(input: &DeviceInput<'_>) -> Result<Option<Vec<BitcodeSymbol>>> {
+    let view = input.entry.image;
+    let path = Path::new(input.file.path());
+    match DeviceImage::identify(view).image_kind {
+        ImageKind::Bitcode => {
+            let symbols = symbols::symbols(view).map_err(|malformed| malformed.in_file(path))?;
+            Ok(Some(symbols))
+        }
+        ImageKind::Elf | ImageKind::HostObject => {
+            let file = File::parse(ObjectBytes(view));
+            let file =
+                file.map_err(|error| view.malformed("device image", 0, Cause::ObjectFile(error)).in_file(path))?;
+            Ok(Some(file.symbols().filter(ObjectSymbol::is_global).map(|symbol| of_elf(&symbol)).collect()))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn of_elf<'data>(symbol: &impl ObjectSymbol<'data>) -> BitcodeSymbol {
+    let visibility = match symbol.flags() {
+        SymbolFlags::Elf { st_other, .. } => st_other.0 & 3,
+        _ => elf::STV_DEFAULT.0,
+    };
+    BitcodeSymbol {
+        name: symbol.name().unwrap_or_default().to_owned(),
+        is_undefined: symbol.is_undefined(),
+        is_weak: symbol.is_weak(),
+        is_visible: visibility != elf::STV_HIDDEN.0,
+    }
+}

@@ -120,3 +120,116 @@ fn data_sections(bytes: &[u8]) -> Result<Vec<String>> {
     sections.sort();
     Ok(sections)
 }
+
+/// What LLVM's test linker-wrapper-verbose.c expects of the main branch: images, further words, and the commands in their order, of
+/// which fragments are in their order.
+const VERBOSE: [(&str, &str, &[&[&str]]); 5] = [
+    (
+        "openmp nvptx64-nvidia-cuda sm_70, openmp amdgcn-amd-amdhsa gfx90a",
+        "input.o",
+        &[
+            &[
+                "llvm-offload-binary",
+                "input.o --image=kind=openmp,triple=nvptx64-nvidia-cuda,arch=sm_70,file=",
+                ".o --image=kind=openmp,triple=amdgcn-amd-amdhsa,arch=gfx90a,file=",
+            ],
+            &["clang", "--target=nvptx64-nvidia-cuda -march=sm_70"],
+            &["clang", "--target=amdgcn-amd-amdhsa -mcpu=gfx90a"],
+            &[
+                "llvm-offload-binary",
+                "-o",
+                ".offload --image=file=",
+                ".img,kind=openmp,triple=nvptx64-nvidia-cuda,arch=sm_70",
+            ],
+            &[
+                "llvm-offload-binary",
+                "-o",
+                ".offload --image=file=",
+                ".img,kind=openmp,triple=amdgcn-amd-amdhsa,arch=gfx90a",
+            ],
+            &[
+                "llvm-offload-wrapper",
+                "--kind=openmp --triple=x86_64-unknown-linux-gnu -o",
+                ".bc",
+                ".offload",
+                ".offload",
+            ],
+            &[
+                "clang",
+                "--no-default-config --target=x86_64-unknown-linux-gnu -c -fPIC -o",
+                ".openmp.image.wrapper.o",
+                ".bc",
+            ],
+        ],
+    ),
+    (
+        "openmp nvptx64-nvidia-cuda sm_70",
+        "-r input.o",
+        &[&[
+            "llvm-offload-wrapper",
+            "--kind=openmp --triple=x86_64-unknown-linux-gnu -o",
+            ".bc --relocatable",
+            ".offload",
+        ]],
+    ),
+    (
+        "cuda nvptx64-nvidia-cuda sm_70, cuda nvptx64-nvidia-cuda sm_52",
+        "input.o",
+        &[
+            &["fatbinary", "--create", ".fatbin", "--image3=kind=elf,sm=70", "--image3=kind=elf,sm=52"],
+            &["llvm-offload-wrapper", "--kind=cuda --triple=x86_64-unknown-linux-gnu -o", ".bc", ".fatbin"],
+            &["clang", "-c -fPIC -o", ".cuda.image.wrapper.o", ".bc"],
+        ],
+    ),
+    (
+        "hip amdgcn-amd-amdhsa gfx90a, hip amdgcn-amd-amdhsa gfx908",
+        "input.o",
+        &[
+            &[
+                "clang-offload-bundler",
+                "hip-amdgcn-amd-amdhsa--gfx90a,hip-amdgcn-amd-amdhsa--gfx908",
+                "-output=",
+                ".hipfb",
+            ],
+            &["llvm-offload-wrapper", "--kind=hip --triple=x86_64-unknown-linux-gnu -o", ".bc", ".hipfb"],
+        ],
+    ),
+    (
+        "openmp nvptx64-nvidia-cuda sm_70",
+        "--should-extract=sm_70 input.a",
+        &[&[
+            "llvm-offload-binary",
+            "input.a --image=kind=openmp,triple=nvptx64-nvidia-cuda,arch=sm_70,member=member.o,file=",
+        ]],
+    ),
+];
+
+/// The printed commands of the main branch include all that is needed to link again. It is not packaged: fatbin's commands are compared
+/// with LLVM's test.
+pub fn verbose(directory: &Path) -> Result<()> {
+    super::fatbin(directory).args(["install-links", "--llvm", "24", "links"]).run()?;
+    compile(directory, &[], "elf.o")?;
+    let program = directory.join("links/clang-linker-wrapper").display().to_string();
+    for (images, words, commands) in VERBOSE {
+        let input = words.split(' ').next_back().context("an input")?;
+        create(directory, input, images)?;
+        let line =
+            format!("{HOST} --wrapper-verbose --save-temps --dry-run --linker-path=/usr/bin/ld {words} -o a.out");
+        let output = tables::run(directory, &program, &line)?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "{line}\n{text}");
+        let mut lines = text.lines();
+        for fragments in commands {
+            let has_all = |line: &str| {
+                let mut rest = line;
+                fragments.iter().all(|fragment| {
+                    let after = rest.split_once(fragment).map(|(_, after)| after);
+                    rest = after.unwrap_or_default();
+                    after.is_some()
+                })
+            };
+            ensure!(lines.any(has_all), "{line}: expected {fragments:?}\n{text}");
+        }
+    }
+    Ok(())
+}

@@ -26,11 +26,12 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 22] = [
+    let trials: [(&str, Run); 23] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
         ("wrapped-modules", llvm_cases::wrapped_modules),
+        ("commands-of-main", llvm_cases::verbose),
         ("override-image", tables::override_image),
         ("openmp-without-llvm", openmp_without_llvm),
         ("hip-bundles", hip::bundles),

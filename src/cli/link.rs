@@ -164,7 +164,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         match event {
             LinkEvent::Printed(text) => print_output(text),
             LinkEvent::MissingKernel(kernel) => print_warning(&describe_missing(kernel)),
-            event if is_verbose => print_detail(format_args!("link: {}", describe(event))),
+            event if is_verbose => {
+                if let Some(text) = describe(event) {
+                    print_detail(format_args!("link: {text}"));
+                }
+            }
             _ => {}
         }
     })?;
@@ -193,9 +197,9 @@ fn check_output(output: &Path, policy: &Policy, limits: LimitArguments) -> Resul
     Ok(status)
 }
 
-/// Describes a step.
-fn describe(step: &LinkEvent<'_>) -> String {
-    match step {
+/// Describes a step; `None` for one that others show.
+fn describe(step: &LinkEvent<'_>) -> Option<String> {
+    Some(match step {
         LinkEvent::Device(link) if link.commands.is_empty() => {
             format!("{}: image for {} {} is linked already", link.host_files.join(", "), link.triple, link.arch)
         }
@@ -207,12 +211,14 @@ fn describe(step: &LinkEvent<'_>) -> String {
         LinkEvent::Host(command) => words(command),
         LinkEvent::UnusedArchive(archive) => report::unused(archive),
         LinkEvent::MissingKernel(kernel) => describe_missing(kernel),
+        // The fat binary and the host linker's command line follow.
+        LinkEvent::Extract(_) | LinkEvent::Wrapper { .. } => return None,
         LinkEvent::Printed(text) | LinkEvent::Ir(text) => (*text).to_owned(),
         LinkEvent::Isolate { output, entry_sections, .. } => {
             let sections: Vec<&str> = entry_sections.iter().copied().collect();
             format!("{}: own names for {}", output.display(), sections.join(", "))
         }
-    }
+    })
 }
 
 fn describe_missing(MissingKernel { path, kind, name }: &MissingKernel) -> String {

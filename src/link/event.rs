@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::linked_image::{DeviceLink, LinkedImage};
+use super::linked_image::{DeviceLink, ExtractedImage, LinkedImage};
 use super::missing_kernels::MissingKernel;
 use super::programs::CommandLine;
 use super::unused_archives::UnusedArchive;
@@ -14,6 +14,8 @@ use crate::target::OffloadKind;
 pub enum LinkEvent<'a> {
     /// An archive has device images, and none of them is linked.
     UnusedArchive(&'a UnusedArchive),
+    /// Images of a host file are written to files.
+    Extract(&'a [ExtractedImage<'a>]),
     /// The images of a target are linked.
     Device(&'a DeviceLink<'a>),
     /// The device linkers of a target, or the host linker, have printed this.
@@ -27,6 +29,15 @@ pub enum LinkEvent<'a> {
         /// The images, in the order of the file.
         images: &'a [LinkedImage<'a>],
         /// Path of the file, whether or not it is written.
+        path: &'a Path,
+    },
+    /// An object registers images.
+    Wrapper {
+        /// The offload kind.
+        kind: OffloadKind,
+        /// The images, in the order of the object.
+        images: &'a [LinkedImage<'a>],
+        /// Path of the object.
         path: &'a Path,
     },
     /// LLVM IR of an object that registers images.

@@ -11,7 +11,7 @@ use super::files::Files;
 use super::groups::{self, Group, Target};
 use super::host_line::HostWord;
 use super::inputs::DeviceInput;
-use super::linked_image::{DeviceLink, ImageBytes, LinkedImage};
+use super::linked_image::{DeviceLink, ExtractedImage, ImageBytes, LinkedImage};
 use super::options::LinkOptions;
 use super::programs::CommandLine;
 use super::unused_archives::{self, UnusedArchive};
@@ -50,6 +50,9 @@ pub fn link<'data>(
     let unused_archives = unused_archives::find(inputs, &groups);
     for archive in &unused_archives {
         report(&LinkEvent::UnusedArchive(archive));
+    }
+    for extracted in preparation.extracted() {
+        report(&LinkEvent::Extract(&extracted));
     }
     for link in &links {
         report(&LinkEvent::Device(link));
@@ -117,6 +120,20 @@ struct Preparation<'data, 'a> {
 }
 
 impl<'data> Preparation<'data, '_> {
+    /// Returns the images that have files, those of each host file together.
+    fn extracted(&self) -> Vec<Vec<ExtractedImage<'data>>> {
+        let mut of_files: Vec<Vec<ExtractedImage<'data>>> = Vec::new();
+        for (input, file) in self.inputs.iter().zip(&self.written) {
+            let Some(DeviceFile { path, .. }) = file else { continue };
+            let image = ExtractedImage { input, path: path.clone() };
+            match of_files.last_mut().filter(|images| images[0].input.file.path() == input.file.path()) {
+                Some(images) => images.push(image),
+                None => of_files.push(vec![image]),
+            }
+        }
+        of_files
+    }
+
     fn prepare(&mut self, group: &Group<'data>) -> Result<DeviceLink<'data>> {
         let images = || group.images.iter().map(|&index| &self.inputs[index]);
         let mut host_files: Vec<&str> = images().map(|image| image.file.path()).collect();

@@ -12,6 +12,15 @@ use crate::bytes::View;
 use crate::io::Input;
 use crate::target::{OffloadKind, subarch};
 
+/// A device image of a host file, and the file for it.
+#[derive(Debug)]
+pub struct ExtractedImage<'data> {
+    /// The image.
+    pub input: &'data DeviceInput<'data>,
+    /// Path of the file.
+    pub path: PathBuf,
+}
+
 /// The link of the images of one target.
 #[derive(Debug)]
 pub struct DeviceLink<'data> {

@@ -42,7 +42,7 @@ pub use device::{DeviceArguments, LlvmArgument, TargetArgument};
 pub use error::{LinkError, Result};
 pub use event::LinkEvent;
 pub use host_line::HostLine;
-pub use linked_image::LinkedImage;
+pub use linked_image::{ExtractedImage, LinkedImage};
 pub use missing_kernels::MissingKernel;
 pub use options::{EntryCheck, LinkOptions, Product, Spelling};
 pub use programs::{CommandLine, ProgramPaths};

@@ -26,6 +26,7 @@ pub fn write_object(
 ) -> Result<PathBuf> {
     let fat_binary = fat_binary(kind, images, options, files, report)?;
     let path = files.of_output(&format!("{}.image.wrapper.o", kind.name()));
+    report(&LinkEvent::Wrapper { kind, images, path: &path });
     if options.reports_ir {
         let mut wrapper = wrapper(kind, images, fat_binary.as_ref(), options)?;
         wrapper.format = WrapperFormat::Text;

@@ -9,6 +9,8 @@ pub struct LinkerRules {
     pub is_replaced: bool,
     /// True if the tool has options for its own link-time optimization, and the words of the host linker may follow `--`.
     pub has_own_lto: bool,
+    /// True if the printed commands include those for steps that the tool does by itself, so that they can be run again.
+    pub prints_all_steps: bool,
     /// True if members of archives are linked only where their symbols are needed.
     pub resolves_symbols: bool,
     /// True if code for one processor with different settings of features is linked separately, except that of archives.

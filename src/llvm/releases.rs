@@ -84,6 +84,7 @@ const LLVM_14: Release = Release {
     linker: LinkerRules {
         is_replaced: false,
         has_own_lto: true,
+        prints_all_steps: false,
         resolves_symbols: true,
         separates_features: false,
         hip: "hipv4",
@@ -223,7 +224,7 @@ const LLVM_24: Release = Release {
     number: Some(24),
     wrapper: WrapperAbi { retain: true, coff: Some(CoffBounds::ZeroEntry), ..LLVM_23.wrapper },
     packager: PackagerRules { reads: Version::Three, has_compression: true, ..LLVM_23.packager },
-    linker: LinkerRules { separates_features: true, ..LLVM_23.linker },
+    linker: LinkerRules { separates_features: true, prints_all_steps: true, ..LLVM_23.linker },
     ..LLVM_23
 };
 

@@ -1,33 +1,75 @@
 //! The commands that the tool prints with `--dry-run` and `--wrapper-verbose`: those of LLVM's programs, most of which fatbin
-//! does not call.
+//! does not call. Since LLVM 24, they are all that is needed to link again.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::options::Options;
-use crate::link::{CommandLine, LinkEvent, LinkedImage};
+use crate::link::{CommandLine, ExtractedImage, LinkEvent, LinkedImage};
 use crate::llvm::Release;
 use crate::target::{OffloadKind, triple};
 
 /// Printer of commands.
 pub struct Commands<'a> {
-    pub options: &'a Options,
-    pub release: Release,
+    options: &'a Options,
+    release: Release,
+    is_relocatable: bool,
+    /// The fat binary that the next object registers.
+    fat_binary: RefCell<Option<PathBuf>>,
 }
 
-impl Commands<'_> {
+impl<'a> Commands<'a> {
+    /// Creates a printer of the commands of a release.
+    pub fn new(options: &'a Options, release: Release, is_relocatable: bool) -> Self {
+        Commands { options, release, is_relocatable, fat_binary: RefCell::default() }
+    }
+
     /// Returns the lines for a step; none for one that the tool does not have.
     pub fn lines(&self, step: &LinkEvent<'_>) -> String {
         match step {
             LinkEvent::Printed(text) | LinkEvent::Ir(text) => (*text).to_owned(),
             LinkEvent::UnusedArchive(_) | LinkEvent::MissingKernel(_) => String::new(),
+            LinkEvent::Extract(_) | LinkEvent::Wrapper { .. } if !self.release.linker.prints_all_steps => String::new(),
+            LinkEvent::Extract(images) => extraction(images),
+            LinkEvent::Wrapper { kind, images, path } => self.wrapper(*kind, images, path),
             LinkEvent::Device(link) => render("clang", &link.for_clang),
-            LinkEvent::FatBinary { kind: OffloadKind::Hip, images, path } => self.bundle(images, path),
-            LinkEvent::FatBinary { images, path, .. } => self.fat_binary(images, path),
+            LinkEvent::FatBinary { kind, images, path } => {
+                self.fat_binary.replace(Some(path.to_path_buf()));
+                if *kind == OffloadKind::Hip { self.bundle(images, path) } else { self.fat_binary(images, path) }
+            }
             LinkEvent::Host(CommandLine { program, arguments }) => render(&program.to_string_lossy(), arguments),
             LinkEvent::Isolate { output, entry_sections, hash } => isolation(output, entry_sections, *hash),
         }
+    }
+
+    /// Returns the commands that write an object and what it contains.
+    fn wrapper(&self, kind: OffloadKind, images: &[LinkedImage<'_>], path: &Path) -> String {
+        let mut lines = String::new();
+        let contents: Vec<PathBuf> = match self.fat_binary.take() {
+            Some(fat_binary) => vec![fat_binary],
+            None if kind == OffloadKind::Sycl => images.iter().map(|image| image.path.clone()).collect(),
+            None => images.iter().map(|image| image.path.with_extension("offload")).collect(),
+        };
+        if kind == OffloadKind::OpenMp {
+            for (image, output) in images.iter().zip(&contents) {
+                let (path, triple, arch) = (image.path.display(), image.triple, image.arch);
+                let image = format!("--image=file={path},kind={},triple={triple},arch={arch}", kind.name());
+                lines += &render("llvm-offload-binary", &["-o".into(), output.into(), image.into()]);
+            }
+        }
+        let (host, bitcode) = (self.options.host.as_deref().unwrap_or_default(), path.with_extension("bc"));
+        let mut words: Vec<OsString> =
+            vec![format!("--kind={}", kind.name()).into(), format!("--triple={host}").into()];
+        words.extend(["-o".into(), bitcode.clone().into()]);
+        if self.is_relocatable {
+            words.push("--relocatable".into());
+        }
+        words.extend(contents.into_iter().map(OsString::from));
+        lines += &render("llvm-offload-wrapper", &words);
+        let words = ["--no-default-config".into(), format!("--target={host}").into(), "-c".into(), "-fPIC".into()];
+        lines + &render("clang", &[&words[..], &["-o".into(), path.into(), bitcode.into()]].concat())
     }
 
     fn bundle(&self, images: &[LinkedImage<'_>], path: &Path) -> String {
@@ -62,6 +104,21 @@ impl Commands<'_> {
         }));
         render(&program.to_string_lossy(), &words)
     }
+}
+
+/// Returns the command that writes images of a host file to files.
+fn extraction(images: &[ExtractedImage<'_>]) -> String {
+    let Some(first) = images.first() else { return String::new() };
+    let file = first.input.file;
+    let mut words: Vec<OsString> = vec![file.archive().unwrap_or(file.path()).into()];
+    words.extend(images.iter().map(|image| {
+        let (target, entry) = (image.input.target(), &image.input.entry);
+        let kind = OffloadKind::from_bit(entry.offload_kind).map_or("none", OffloadKind::name);
+        let member = file.archive().map_or(String::new(), |_| format!(",member={}", file.name().display()));
+        let target = format!("triple={},arch={}", target.triple, target.arch);
+        format!("--image=kind={kind},{target}{member},file={}", image.path.display()).into()
+    }));
+    render("llvm-offload-binary", &words)
 }
 
 /// Returns the command that gives sections and symbols of an object names with its hash.

@@ -69,7 +69,7 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
     }
     let line = HostLine::parse(words).map_err(|missing| format!("{}: missing argument", missing.option.display()))?;
     let link_options = link_options(program, stand_in, &options, line)?;
-    let commands = Commands { options: &options, release: stand_in.release };
+    let commands = Commands::new(&options, stand_in.release, link_options.line.is_relocatable());
     let is_verbose = options.verbose || options.dry_run;
     let mut report = |step: &LinkEvent<'_>| match step {
         LinkEvent::Printed(text) | LinkEvent::Ir(text) => write_messages(text),

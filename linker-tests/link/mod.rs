@@ -78,15 +78,19 @@ fn openmp_libraries(directory: &Path) -> Result<()> {
 }
 
 /// After the compilation, clang's driver calls fatbin, which calls the system's compiler and linker, and the program offloads to
-/// the CPU under libomptarget. The programs that were executed are compared with a list.
+/// the CPU under libomptarget. No other program is in `PATH`, and the programs that were executed are compared with a list.
 fn openmp_without_llvm(directory: &Path) -> Result<()> {
     let strace = in_path("strace").ok_or_else(|| Missing::new("strace", "strace"))?;
     inputs::compile_openmp(directory)?;
     openmp_libraries(directory)?;
     install_links(directory)?;
+    let tools = directory.join("tools");
+    std::fs::create_dir(&tools)?;
+    symlink(Tool::Cc.path()?, tools.join("cc"))?;
+    symlink(Tool::Bfd.path()?, tools.join("ld"))?;
     let link = Step::new(directory, strace).args(["-f", "-qq", "-e", "trace=execve", "-o", "executed"]);
     let link = link.arg(Tool::Clang.path()?).args(["-Blinks", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]);
-    let done = link.args(["openmp.o", "-Llib", "-o", "program"]).env("PATH", "/usr/bin:/bin").run()?;
+    let done = link.args(["openmp.o", "-Llib", "-o", "program"]).env("PATH", &tools).run()?;
     let executed = std::fs::read_to_string(directory.join("executed"))?;
     let names: BTreeSet<&str> = executed
         .lines()
@@ -96,6 +100,7 @@ fn openmp_without_llvm(directory: &Path) -> Result<()> {
     let clang = Tool::Clang.path()?;
     let clang = clang.file_name().context("a program has a name")?.to_string_lossy();
     let expected = BTreeSet::from([&clang, "clang-linker-wrapper", "cc", "collect2", "ld"]);
+    println!("link/openmp-without-llvm: executed: {}", names.iter().copied().collect::<Vec<_>>().join(", "));
     if names != expected {
         return Err(done.error(format!("executed: {names:?}, expected: {expected:?}")));
     }

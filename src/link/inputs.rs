@@ -104,18 +104,38 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the offload binaries in bitcode; `None` for any other file, and for bitcode without any.
+/// Returns the offload binaries of a file that does not store them as they are: in bitcode, or compressed. `None` for any other
+/// file.
 fn decode(slice: &InputSlice) -> Result<Option<Input>> {
     let (view, path) = (slice.view(), Path::new(&slice.path));
-    if !embedded::is_bitcode(view) {
-        return Ok(None);
-    }
-    let binaries = embedded::offload_binaries(view).map_err(|malformed| malformed.in_file(path))?;
+    let decoded = if embedded::is_bitcode(view) { embedded::offload_binaries(view) } else { decompressed(view) };
+    let binaries = decoded.map_err(|malformed| malformed.in_file(path))?;
     if binaries.is_empty() {
         return Ok(None);
     }
     let write = |file: &mut File| file.write_all(&binaries);
     Ok(Some(Input::from_temp_file(path, &std::env::temp_dir(), Access::read(), write)?))
+}
+
+/// Returns the offload binaries of a file, decompressed; nothing if none is compressed.
+fn decompressed(view: View<'_>) -> Result<Vec<u8>, Malformed> {
+    let binaries = read_binaries(view)?;
+    let is_compressed = |binary: &OffloadBinary<'_>| matches!(binary.contents, OffloadBinaryContents::Compressed(_));
+    let mut bytes = Vec::new();
+    if binaries.iter().any(is_compressed) {
+        for binary in &binaries {
+            match &binary.contents {
+                OffloadBinaryContents::Compressed(compressed) => bytes.extend(compressed.decompress()?),
+                OffloadBinaryContents::Entries(_) => bytes.extend(binary.view.data()),
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// Returns the offload binaries of a file whose images are not linked yet.
+fn read_binaries(view: View<'_>) -> Result<Vec<OffloadBinary<'_>>, Malformed> {
+    scan::offload_binaries_in(view, Version::Three, &|section| section != LINKED)
 }
 
 /// Returns the path of an input. Microsoft's linker searches libraries by their file names.
@@ -185,8 +205,7 @@ const LINKED: &[u8] = b".llvm.offloading.relocatable";
 pub fn device_inputs(files: &[HostFile]) -> Result<Vec<DeviceInput<'_>>> {
     let mut inputs = Vec::new();
     for file in files {
-        let binaries = scan::offload_binaries_in(file.images(), Version::Three, &|section| section != LINKED);
-        let entries = binaries.and_then(|binaries| entries(&binaries));
+        let entries = read_binaries(file.images()).and_then(|binaries| entries(&binaries));
         let entries = entries.map_err(|malformed| malformed.in_file(Path::new(&file.slice.path)))?;
         inputs.extend(entries.into_iter().map(|entry| DeviceInput { entry, file }));
     }
@@ -198,8 +217,7 @@ fn entries<'data>(binaries: &[OffloadBinary<'data>]) -> Result<Vec<OffloadBinary
     let mut entries = Vec::new();
     for binary in binaries {
         if let OffloadBinaryContents::Compressed(_) = binary.contents {
-            let cause =
-                Cause::Described("compressed; extract the images with fatbin extract and link those".to_owned());
+            let cause = Cause::Described("compressed more than once".to_owned());
             return Err(binary.view.malformed("offload binary inflated size", INFLATED_SIZE_OFFSET, cause));
         }
         let with_image = binary.entries().iter().filter(|entry| !entry.is_metadata(binary.version));

@@ -275,9 +275,16 @@ fn link_reads_binaries_of_every_version() {
         let listed = sandbox.fatbin("scan out").ok();
         assert!(listed.contains(" gfx90a ") && listed.contains(" sm_90 "), "version {version}: {listed}");
     }
-    sandbox.fatbin("pack --compress --image file=a,kind=hip -o in").ok();
-    let run = sandbox.fatbin("link --emit-fatbin-only -- ld in -o out");
-    let message = "fatbin: in: offload binary inflated size at 0x20: compressed; extract the images with fatbin extract \
-                   and link those\n";
-    assert_eq!((run.status, run.err.as_str()), (2, message));
+    for codec in ["zstd", "zlib"] {
+        sandbox.fatbin(&format!("pack --compress={codec} --image file=a,kind=hip -o compressed")).ok();
+        sandbox.fatbin("link --emit-fatbin-only -- ld compressed -o out").ok();
+        sandbox.fatbin("extract out --to image").ok();
+        assert_eq!(sandbox.read("image"), sandbox.read("a"), "{codec}");
+    }
+    // Cut after the header, and with a wrong size.
+    let mut bytes = sandbox.read("compressed");
+    bytes.truncate(100);
+    sandbox.file("cut", &bytes);
+    let run = sandbox.fatbin("link --emit-fatbin-only -- ld cut -o out2");
+    assert!(run.status == 2 && run.err.starts_with("fatbin: cut: offload binary"), "{}", run.err);
 }

@@ -21,6 +21,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(again.entries.len(), 2);
     assert_eq!(again.view.size(), bytes.len() as u64);
 
+    // Readers cannot distinguish NULs at the end of PTX from the one that follows it.
+    let text = &data[..data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)];
     let (identifier, options) = data.split_at(data.len().min(data.len() % 64));
     let options = &options[..options.len().min(9)];
     let image = image.with_identifier(identifier).with_options(options);
@@ -32,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(read.view.size(), bytes.len() as u64);
             for image in read.images() {
                 let decompressed = image.bytes().expect("a written image can be decompressed");
-                assert!(decompressed.starts_with(data));
+                assert!(decompressed.starts_with(text));
             }
         }
     }

@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(again.entries.len(), 2);
     assert_eq!(again.view.size(), bytes.len() as u64);
 
-    // Bytes after an ELF file are not a part of it, and NULs at the end of PTX cannot be distinguished from the one that follows it.
+    // Bytes after an ELF file are not a part of it, and NULs at the end of PTX are not distinguished from the one that follows it.
     let without_nuls = data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let size = DeviceImage::identify(View::new(data)).own_size.map_or(without_nuls, |size| size as usize);
     let own = &data[..size.min(data.len())];

@@ -1,18 +1,8 @@
 /* The part of a C library that a program of the matrix needs, for programs for macOS without one. The system calls are those of
  * Linux: macho-loader.c runs the constructors and the program. */
-typedef void function(void);
-
-static function *registered[8];
-static int count;
+#include "atexit.h"
 
 int main(void);
-
-int atexit(function *called) {
-    if (count == 8)
-        return 1;
-    registered[count++] = called;
-    return 0;
-}
 
 #ifdef __x86_64__
 
@@ -53,7 +43,6 @@ _Noreturn void _exit(int status) {
 
 void start(void) {
     int status = main();
-    while (count > 0)
-        registered[--count]();
+    call_registered();
     _exit(status);
 }

@@ -4,22 +4,12 @@
  *
  * For ARM64 the system calls are those of Linux: pe-loader.c runs the program in an emulator.
  */
-typedef void function(void);
+#include "atexit.h"
 
 __attribute__((section(".CRT$XCA"), used)) static function *const first = 0;
 __attribute__((section(".CRT$XCZ"), used)) static function *const last = 0;
 
-static function *registered[8];
-static int count;
-
 int main(void);
-
-int atexit(function *called) {
-    if (count == 8)
-        return 1;
-    registered[count++] = called;
-    return 0;
-}
 
 #ifdef __x86_64__
 
@@ -65,7 +55,6 @@ void mainCRTStartup(void) {
         if (*next)
             (*next)();
     int status = main();
-    while (count > 0)
-        registered[--count]();
+    call_registered();
     _exit(status);
 }

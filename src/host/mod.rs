@@ -41,3 +41,13 @@ pub fn emit(plan: &ObjectPlan, host: Host, sink: &mut Sink) -> Result<(), HostEr
         Emitter::MachO(machine) => macho::emit(plan, machine, sink),
     }
 }
+
+/// Returns the object that `plan` describes, for tests.
+#[cfg(test)]
+fn emitted(plan: &ObjectPlan, host: Host) -> Vec<u8> {
+    let mut sink = Sink::new([]);
+    emit(plan, host, &mut sink).unwrap();
+    let mut bytes = Vec::new();
+    sink.copy_to(&mut bytes).unwrap();
+    bytes
+}

@@ -12,8 +12,7 @@ use crate::host::assembler::{CompiledFunction, UnwindRule};
 use crate::host::code::{Call, Local, Step, Value};
 use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 use crate::host::symbol::Definition;
-use crate::host::{Host, emit};
-use crate::io::Sink;
+use crate::host::{self, Host};
 
 /// The bits of a section's flags that hold its alignment.
 const ALIGNMENT: u32 = 0xf0_0000;
@@ -45,11 +44,7 @@ fn plan() -> ObjectPlan<'static> {
 }
 
 fn emitted(host: Host) -> Vec<u8> {
-    let mut sink = Sink::new([]);
-    emit(&plan(), host, &mut sink).unwrap();
-    let mut bytes = Vec::new();
-    sink.copy_to(&mut bytes).unwrap();
-    bytes
+    host::emitted(&plan(), host)
 }
 
 /// Returns the relocations of a section: offset, type and name of the symbol.

@@ -9,8 +9,7 @@ use crate::content::Content;
 use crate::host::code::{Call, Local, Step, Value};
 use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 use crate::host::symbol::Definition;
-use crate::host::{Host, emit};
-use crate::io::Sink;
+use crate::host::{self, Host};
 
 const HOSTS: [Host; 2] = [Host::X86_64Macos, Host::Aarch64Macos];
 
@@ -40,11 +39,7 @@ fn plan() -> ObjectPlan<'static> {
 }
 
 fn emitted(host: Host) -> Vec<u8> {
-    let mut sink = Sink::new([]);
-    emit(&plan(), host, &mut sink).unwrap();
-    let mut bytes = Vec::new();
-    sink.copy_to(&mut bytes).unwrap();
-    bytes
+    host::emitted(&plan(), host)
 }
 
 fn parse(bytes: &[u8]) -> MachOFile64<'_, Endianness> {

@@ -9,11 +9,11 @@ use super::error::Result;
 use super::inputs::DeviceInput;
 use crate::bytes::ObjectBytes;
 use crate::error::Cause;
-use crate::format::bitcode::symbols::{self, BitcodeSymbol};
+use crate::format::bitcode::symbols::{self, GlobalSymbol};
 use crate::format::{DeviceImage, ImageKind};
 
 /// Returns the global symbols of an image; `None` for one that linkers do not take from archives.
-pub fn read(input: &DeviceInput<'_>) -> Result<Option<Vec<BitcodeSymbol>>> {
+pub fn read(input: &DeviceInput<'_>) -> Result<Option<Vec<GlobalSymbol>>> {
     let view = input.entry.image;
     let path = Path::new(input.file.path());
     match DeviceImage::identify(view).image_kind {
@@ -31,12 +31,12 @@ pub fn read(input: &DeviceInput<'_>) -> Result<Option<Vec<BitcodeSymbol>>> {
     }
 }
 
-fn of_elf<'data>(symbol: &impl ObjectSymbol<'data>) -> BitcodeSymbol {
+fn of_elf<'data>(symbol: &impl ObjectSymbol<'data>) -> GlobalSymbol {
     let visibility = match symbol.flags() {
         SymbolFlags::Elf { st_other, .. } => st_other.0 & 3,
         _ => elf::STV_DEFAULT.0,
     };
-    BitcodeSymbol {
+    GlobalSymbol {
         name: symbol.name().unwrap_or_default().to_owned(),
         is_undefined: symbol.is_undefined(),
         is_weak: symbol.is_weak(),

@@ -148,5 +148,9 @@ fn describe(triple: &str) -> &str {
 }
 
 fn and_others(count: usize) -> String {
-    if count == 0 { String::new() } else { format!(" (and {count} others)") }
+    match count {
+        0 => String::new(),
+        1 => " (and 1 other)".to_owned(),
+        _ => format!(" (and {count} others)"),
+    }
 }

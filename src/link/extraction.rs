@@ -10,7 +10,7 @@ use super::device_symbols;
 use super::error::Result;
 use super::groups::{self, Group, Target};
 use super::inputs::DeviceInput;
-use crate::format::bitcode::symbols::BitcodeSymbol;
+use crate::format::bitcode::symbols::GlobalSymbol;
 use crate::llvm::linker::LinkerRules;
 
 /// A symbol in a group.
@@ -68,7 +68,7 @@ pub fn group<'data>(
 }
 
 /// Returns whether a member with these symbols joins a group.
-fn is_needed(table: &SymbolTable, symbols: &[BitcodeSymbol]) -> bool {
+fn is_needed(table: &SymbolTable, symbols: &[GlobalSymbol]) -> bool {
     symbols.iter().filter(|symbol| !symbol.is_undefined).any(|symbol| match table.get(&symbol.name) {
         Some(SymbolState { is_defined: true, .. }) => false,
         Some(SymbolState { is_weak, .. }) => !is_weak || symbol.is_visible,
@@ -76,7 +76,7 @@ fn is_needed(table: &SymbolTable, symbols: &[BitcodeSymbol]) -> bool {
     })
 }
 
-fn add(table: &mut SymbolTable, symbols: &[BitcodeSymbol]) {
+fn add(table: &mut SymbolTable, symbols: &[GlobalSymbol]) {
     for symbol in symbols {
         let new = SymbolState { is_defined: !symbol.is_undefined, is_weak: symbol.is_weak };
         let state = table.entry(symbol.name.clone()).or_insert(new);
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
 
     /// Parses symbols: `name` is defined, `name?` undefined, `name??` undefined and weak, `.name` hidden.
-    fn symbols(text: &str) -> Vec<BitcodeSymbol> {
-        let symbol = |word: &str| BitcodeSymbol {
+    fn symbols(text: &str) -> Vec<GlobalSymbol> {
+        let symbol = |word: &str| GlobalSymbol {
             name: word.trim_matches(['.', '?']).to_owned(),
             is_undefined: word.ends_with('?'),
             is_weak: word.ends_with("??"),

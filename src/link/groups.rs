@@ -10,10 +10,8 @@
 
 use crate::llvm::linker::LinkerRules;
 use crate::target::link_rules::CodeTarget;
-use crate::target::{subarch, target_id, triple};
-
-/// Processor of code for every processor of an architecture.
-pub const GENERIC: &str = "generic";
+use crate::target::subarch::{self, GENERIC};
+use crate::target::{target_id, triple};
 
 /// Target of a device image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

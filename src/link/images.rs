@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use super::device::{DeviceFile, DeviceLinker, DeviceProgram, Job};
+use super::device::{DeviceFile, DeviceLinker, DeviceProgram, Job, stated};
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
 use super::extraction;
@@ -73,7 +73,7 @@ pub fn link<'data>(
         let programs = link.commands.into_iter().map(|command| command.program).collect();
         let DeviceLink { triple, kinds, host_files, output, .. } = link;
         // The image is for the processors that its own header states.
-        let arch = if link.arch == groups::GENERIC { "" } else { link.arch };
+        let arch = stated(link.arch).unwrap_or_default();
         Ok(LinkedImage { triple, arch, kinds, host_files, programs, path: output, bytes })
     });
     Ok(LinkedImages { images: images.collect::<Result<_>>()?, unused_archives })
@@ -154,7 +154,7 @@ impl<'data> Preparation<'data, '_> {
             return Err(LinkError::LinkedAlready { path: image.file.path().to_owned(), target: target(group) });
         }
         let architecture = triple.split('-').next().unwrap_or_default();
-        let processor = if arch == groups::GENERIC { "" } else { arch };
+        let processor = stated(arch).unwrap_or_default();
         let output = self.files.of_output(&format!("{architecture}.{processor}.img"));
         let mut link =
             DeviceLink { triple, arch, output, host_files, commands: Vec::new(), for_clang: Vec::new(), kinds, linked };

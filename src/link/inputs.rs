@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use object::elf;
 
@@ -29,8 +30,8 @@ use crate::target::subarch;
 #[derive(Debug)]
 pub struct HostFile {
     slice: InputSlice,
-    /// Offload binaries of bitcode, which are not stored in it as bytes.
-    decoded: Option<Input>,
+    /// Offload binaries that are not stored in the file as they are: those of bitcode, and compressed ones.
+    decoded: OnceLock<Input>,
     /// True for a member of an archive of which the linker takes what it needs.
     is_lazy: bool,
 }
@@ -93,49 +94,12 @@ impl Inputs<'_> {
         scan::expand_input(input, path, open, &mut |slice| match slice {
             Ok(slice) => {
                 let is_lazy = slice.member.is_some() && !takes_all;
-                match decode(&slice) {
-                    Ok(decoded) => self.files.push(HostFile { slice, decoded, is_lazy }),
-                    Err(error) => outcome = Err(error),
-                }
+                self.files.push(HostFile { slice, decoded: OnceLock::new(), is_lazy });
             }
             Err(error) => outcome = Err(error.into()),
         });
         outcome
     }
-}
-
-/// Returns the offload binaries of a file that does not store them as they are: in bitcode, or compressed. `None` for any other
-/// file.
-fn decode(slice: &InputSlice) -> Result<Option<Input>> {
-    let (view, path) = (slice.view(), Path::new(&slice.path));
-    let decoded = if embedded::is_bitcode(view) { embedded::offload_binaries(view) } else { decompressed(view) };
-    let binaries = decoded.map_err(|malformed| malformed.in_file(path))?;
-    if binaries.is_empty() {
-        return Ok(None);
-    }
-    let write = |file: &mut File| file.write_all(&binaries);
-    Ok(Some(Input::from_temp_file(path, &std::env::temp_dir(), Access::read(), write)?))
-}
-
-/// Returns the offload binaries of a file, decompressed; nothing if none is compressed.
-fn decompressed(view: View<'_>) -> Result<Vec<u8>, Malformed> {
-    let binaries = read_binaries(view)?;
-    let is_compressed = |binary: &OffloadBinary<'_>| matches!(binary.contents, OffloadBinaryContents::Compressed(_));
-    let mut bytes = Vec::new();
-    if binaries.iter().any(is_compressed) {
-        for binary in &binaries {
-            match &binary.contents {
-                OffloadBinaryContents::Compressed(compressed) => bytes.extend(compressed.decompress()?),
-                OffloadBinaryContents::Entries(_) => bytes.extend(binary.view.data()),
-            }
-        }
-    }
-    Ok(bytes)
-}
-
-/// Returns the offload binaries of a file whose images are not linked yet.
-fn read_binaries(view: View<'_>) -> Result<Vec<OffloadBinary<'_>>, Malformed> {
-    scan::offload_binaries_in(view, Version::Three, &|section| section != LINKED)
 }
 
 /// Returns the path of an input. Microsoft's linker searches libraries by their file names.
@@ -205,15 +169,35 @@ const LINKED: &[u8] = b".llvm.offloading.relocatable";
 pub fn device_inputs(files: &[HostFile]) -> Result<Vec<DeviceInput<'_>>> {
     let mut inputs = Vec::new();
     for file in files {
-        let entries = read_binaries(file.images()).and_then(|binaries| entries(&binaries));
-        let entries = entries.map_err(|malformed| malformed.in_file(Path::new(&file.slice.path)))?;
+        let entries = file.binaries()?;
+        let entries = entries_with_image(&entries).map_err(|malformed| malformed.in_file(Path::new(file.path())))?;
         inputs.extend(entries.into_iter().map(|entry| DeviceInput { entry, file }));
     }
     Ok(inputs)
 }
 
+/// Returns the offload binaries of a file whose images are not linked yet.
+fn read_binaries(view: View<'_>) -> Result<Vec<OffloadBinary<'_>>, Malformed> {
+    scan::offload_binaries_in(view, Version::Three, &|section| section != LINKED)
+}
+
+/// Returns offload binaries back to back, those decompressed that are compressed; nothing if none is.
+fn decompressed(binaries: &[OffloadBinary<'_>]) -> Result<Vec<u8>, Malformed> {
+    let is_compressed = |binary: &OffloadBinary<'_>| matches!(binary.contents, OffloadBinaryContents::Compressed(_));
+    let mut bytes = Vec::new();
+    if binaries.iter().any(is_compressed) {
+        for binary in binaries {
+            match &binary.contents {
+                OffloadBinaryContents::Compressed(compressed) => bytes.extend(compressed.decompress()?),
+                OffloadBinaryContents::Entries(_) => bytes.extend(binary.view.data()),
+            }
+        }
+    }
+    Ok(bytes)
+}
+
 /// Returns the entries with an image.
-fn entries<'data>(binaries: &[OffloadBinary<'data>]) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
+fn entries_with_image<'data>(binaries: &[OffloadBinary<'data>]) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
     let mut entries = Vec::new();
     for binary in binaries {
         if let OffloadBinaryContents::Compressed(_) = binary.contents {
@@ -263,12 +247,26 @@ impl HostFile {
 
     /// The open file with the device images.
     pub fn input(&self) -> &Input {
-        self.decoded.as_ref().unwrap_or_else(|| self.slice.input())
+        self.decoded.get().unwrap_or_else(|| self.slice.input())
     }
 
-    /// Bytes with the device images.
-    fn images(&self) -> View<'_> {
-        self.decoded.as_ref().map_or_else(|| self.slice.view(), Input::view)
+    /// Returns the offload binaries, which are decoded into a file without a name where they are not stored as they are.
+    fn binaries(&self) -> Result<Vec<OffloadBinary<'_>>> {
+        let (view, path) = (self.slice.view(), Path::new(self.path()));
+        let in_file = |malformed: Malformed| malformed.in_file(path);
+        let (stored, decoded) = if embedded::is_bitcode(view) {
+            (Vec::new(), embedded::offload_binaries(view).map_err(in_file)?)
+        } else {
+            let stored = read_binaries(view).map_err(in_file)?;
+            let decoded = decompressed(&stored).map_err(in_file)?;
+            (stored, decoded)
+        };
+        if decoded.is_empty() {
+            return Ok(stored);
+        }
+        let write = |file: &mut File| file.write_all(&decoded);
+        let input = Input::from_temp_file(path, &std::env::temp_dir(), Access::read(), write)?;
+        Ok(read_binaries(self.decoded.get_or_init(|| input).view()).map_err(in_file)?)
     }
 }
 

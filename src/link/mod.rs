@@ -48,6 +48,7 @@ pub use options::{EntryCheck, LinkOptions, Product, Spelling};
 pub use programs::{CommandLine, ProgramPaths};
 pub use report::{LinkReport, LinkedTarget};
 pub use unused_archives::UnusedArchive;
+pub use words::joined;
 
 use crate::host::{Host, ObjectFormat};
 use crate::target::OffloadKind;

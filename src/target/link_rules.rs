@@ -7,11 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::processors::Processor;
-use super::subarch::{Subarch, stated_arch};
+use super::subarch::{GENERIC, Subarch, stated_arch};
 use super::{target_id, triple};
-
-/// Processor of code for every processor.
-const GENERIC: &str = "generic";
 
 /// Triple and processor of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

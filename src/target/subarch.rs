@@ -20,7 +20,7 @@ pub const AMDGPU: &str = "amdgpu";
 pub const AMDGCN: &str = "amdgcn";
 
 /// Name of the processor of code for any processor.
-const GENERIC: &str = "generic";
+pub const GENERIC: &str = "generic";
 
 /// Number of digits for the minor version and the stepping.
 const MINOR_DIGITS: usize = 2;

@@ -15,9 +15,9 @@ use super::{STRTAB_BLOCK, stream};
 use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 
-/// A symbol of device code.
+/// A global symbol of device code, in bitcode or ELF.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BitcodeSymbol {
+pub struct GlobalSymbol {
     /// Name.
     pub name: String,
     /// True if it is used and not defined.
@@ -49,7 +49,7 @@ const GLOBAL: u32 = 1 << 10;
 const FORMAT_SPECIFIC: u32 = 1 << 11;
 
 /// Returns the global symbols of bitcode; none for bitcode without a table.
-pub fn symbols(view: View<'_>) -> Result<Vec<BitcodeSymbol>, Malformed> {
+pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
     let stream = stream(view)?;
     let damaged = || stream.malformed("bitcode", 0, Cause::Described("invalid record".to_owned()));
     let mut records = Records::new(Bits::after_magic(stream.data(), u32::MAX).ok_or_else(damaged)?);
@@ -81,7 +81,7 @@ pub fn symbols(view: View<'_>) -> Result<Vec<BitcodeSymbol>, Malformed> {
         let (offset, size) = (field(SYMBOL_NAME)?, field(SYMBOL_NAME_SIZE)?);
         let name = strings.part("bitcode symbol name", 0, offset.into(), size.into())?;
         name.charge("bitcode symbol name", Resource::Memory, name.size())?;
-        found.push(BitcodeSymbol {
+        found.push(GlobalSymbol {
             name: String::from_utf8_lossy(name.data()).into_owned(),
             is_undefined: flags & UNDEFINED != 0,
             is_weak: flags & WEAK != 0,
@@ -137,7 +137,7 @@ mod tests {
         writer.bytes()
     }
 
-    fn read(bytes: &[u8]) -> Result<Vec<BitcodeSymbol>, Malformed> {
+    fn read(bytes: &[u8]) -> Result<Vec<GlobalSymbol>, Malformed> {
         symbols(View::new(bytes))
     }
 
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(found.len(), expected.len());
         for (symbol, (is_undefined, is_weak, is_visible)) in found.iter().zip(expected) {
             let name = "kernel".to_owned();
-            assert_eq!(*symbol, BitcodeSymbol { name, is_undefined, is_weak, is_visible });
+            assert_eq!(*symbol, GlobalSymbol { name, is_undefined, is_weak, is_visible });
         }
         assert_eq!(read(b"BC\xc0\xde"), Ok(Vec::new()));
     }

@@ -17,6 +17,7 @@ use super::programs::CommandLine;
 use crate::bytes::View;
 use crate::format::ImageKind;
 use crate::io::os_string;
+use crate::target::subarch::GENERIC;
 use crate::target::{InvalidTargetId, triple};
 
 /// Arguments of the command line for device links.
@@ -173,8 +174,8 @@ impl<'a> Job<'a> {
 }
 
 /// Returns the processor of a target, if it is stated.
-fn stated(arch: &str) -> Option<&str> {
-    Some(arch).filter(|arch| !["", super::groups::GENERIC].contains(arch))
+pub fn stated(arch: &str) -> Option<&str> {
+    Some(arch).filter(|arch| !["", GENERIC].contains(arch))
 }
 
 fn of_target<'a>(arguments: &'a [TargetArgument], triple: &'a str) -> impl Iterator<Item = &'a OsString> {

@@ -118,7 +118,7 @@ impl EntryInput {
         };
         let image = image.with_identifier(options("ident")).with_debug(line.flag("debug"));
         let image = image.with_64_bits(target.is_64_bit).with_host(target.host).with_language(target.language);
-        // What fatbinary compresses, it scrambles.
+        // fatbinary scrambles what it compresses.
         let is_compressible = self.image_type != ImageType::Nvvm;
         let compression = if is_compressible { mode.of(self.image_type) } else { None };
         Ok(FatbinMember::Image { image, compression })

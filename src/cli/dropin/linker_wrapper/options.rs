@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::io::os_string;
-use crate::link::{LlvmArgument, TargetArgument};
+use crate::link::{LlvmArgument, TargetArgument, joined};
 use crate::llvm::linker::LinkerRules;
 
 /// Values of the tool's options.
@@ -160,9 +160,7 @@ fn text(value: &OsStr) -> String {
 
 /// Adds an option of the compiler that links device code, for all targets.
 fn compiler_option(options: &mut Options, option: &str, value: &OsStr) {
-    let mut word = OsString::from(option);
-    word.push(value);
-    options.device_compiler.push(TargetArgument { triple: None, value: word });
+    options.device_compiler.push(TargetArgument { triple: None, value: joined(option, value) });
 }
 
 /// Separates the tool's options from the words for the host linker.

@@ -73,7 +73,7 @@ fn same_images(directory: &Path, one: &str, other: &str) -> Result<()> {
     Ok(())
 }
 
-/// What HIP's launches call, besides what the judge defines.
+/// Functions that HIP's launches call, besides those of the judge.
 const STUBS: &str = "\
 int hipLaunchKernel(void) { return 0; }
 unsigned __hipPopCallConfiguration(void) { return 0; }

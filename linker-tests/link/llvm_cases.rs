@@ -121,8 +121,8 @@ fn data_sections(bytes: &[u8]) -> Result<Vec<String>> {
     Ok(sections)
 }
 
-/// What LLVM's test linker-wrapper-verbose.c expects of the main branch: images, further words, and the commands in their order, of
-/// which fragments are in their order.
+/// Expectations of LLVM's test linker-wrapper-verbose.c on the main branch: images, further words, and the commands in their order.
+/// Each command is a list of fragments in their order.
 const VERBOSE: [(&str, &str, &[&[&str]]); 5] = [
     (
         "openmp nvptx64-nvidia-cuda sm_70, openmp amdgcn-amd-amdhsa gfx90a",

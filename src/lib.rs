@@ -61,6 +61,7 @@
 //! | [`select`] | the image that a runtime selects on a device, and why no other | files, printing |
 //! | [`scan`] | the search for containers: by structure, then by magic | printing |
 //! | [`survey`] | everything known about a file: its inventory and the contents of its images | policies |
+//! | `edit` | changes of finished files, and their proofs | command-line syntax, printing |
 //! | [`check`] | policies, their rules, and findings | the origin of the data, printing |
 //! | [`lock`] | a reviewable record of device code, and its comparison with another | the origin of the data |
 //! | [`mod@ops`] | operations of the commands on files | command-line syntax |
@@ -80,6 +81,9 @@ pub mod check;
 pub mod cli;
 pub mod codec;
 mod content;
+#[cfg(feature = "cli")]
+#[allow(dead_code, unused_imports, reason = "the commands are being written")]
+mod edit;
 pub mod error;
 #[cfg(feature = "map")]
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "most outputs are those of the program"))]

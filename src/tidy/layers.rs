@@ -7,13 +7,14 @@ use super::{source_directory, source_files};
 
 /// The layers, lowest first. A module may use the modules of the layers before its own, and none of its own layer except
 /// itself.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["error"],
     &["bytes", "content", "escape", "parallel", "pattern", "spelling"],
     &["codec", "io", "rewrite", "target"],
     &["archive", "format"],
     &["host", "inspect", "inventory", "llvm"],
     &["wrap", "scan", "select", "survey"],
+    &["edit"],
     &["check", "lock"],
     &["link", "ops"],
     &["report"],

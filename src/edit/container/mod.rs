@@ -1,0 +1,1 @@
+//! Containers rebuilt from the images that an edit keeps or replaces.

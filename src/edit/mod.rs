@@ -1,0 +1,19 @@
+//! Changing finished files: images are dropped or replaced, the containers around them are rebuilt, and the bytes around the
+//! containers stay where they are.
+//!
+//! ```text
+//! Edit: a decision for each image and container
+//!    |  container: rebuilt from the images that are kept; the bytes of these are borrowed
+//!    v
+//! patch: spans of the file and their new bytes --> everything else is copied by the kernel
+//! ```
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
+pub mod container;
+mod decision;
+mod error;
+pub mod patch;
+
+pub use decision::{Edit, EditedImage, Encoding, ImageEdit};
+pub use error::{EditError, Result};

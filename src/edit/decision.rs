@@ -1,4 +1,4 @@
-//! What an edit decides: the fate of each image, and the encoding of each container.
+//! Decisions of an edit: the fate of each image, and the encoding of each container.
 
 use std::borrow::Cow;
 

@@ -11,11 +11,11 @@ pub struct Patch<'data> {
     pub span: Range<u64>,
     /// Its new bytes, at most as many as the span has where `rest` is zeros.
     pub content: Content<'data>,
-    /// What follows them.
+    /// Treatment of the bytes that are left of the span.
     pub rest: Rest,
 }
 
-/// What follows the new bytes of a span that are fewer than the old.
+/// Treatment of the rest of a span whose new bytes are fewer than the old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
     /// Zeros: all bytes after the span keep their offsets.

@@ -1,25 +1,199 @@
 //! Spans of a file and their new bytes.
 
+use std::io::{self, Read};
 use std::ops::Range;
 
+use crate::bytes::{View, size_of_range};
 use crate::content::Content;
+use crate::io::Sink;
 
 /// New bytes for a span of a file.
 #[derive(Debug, Clone)]
 pub struct Patch<'data> {
     /// The span, in bytes from the start of the file.
     pub span: Range<u64>,
-    /// Its new bytes, at most as many as the span has where `rest` is zeros.
+    /// Its new bytes.
     pub content: Content<'data>,
-    /// Treatment of the bytes that are left of the span.
+    /// Treatment of the rest of a span whose new bytes are fewer than the old.
     pub rest: Rest,
 }
 
-/// Treatment of the rest of a span whose new bytes are fewer than the old.
+/// Treatment of the bytes that are left of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
-    /// Zeros: all bytes after the span keep their offsets.
+    /// They become zeros: all bytes after the span keep their offsets.
     Zeros,
-    /// Nothing: the bytes after the span move, and the file changes its size.
+    /// They are removed: the bytes after the span move, and the file changes its size.
     Removed,
+}
+
+/// Patches of a file, sorted and disjoint.
+#[derive(Debug, Clone, Default)]
+pub struct Patches<'data>(Vec<Patch<'data>>);
+
+/// A part of a patched file.
+#[derive(Debug, Clone, Copy)]
+enum Part<'a, 'data> {
+    /// Bytes of the file before the change.
+    Kept(&'data [u8]),
+    /// New bytes.
+    New(&'a Content<'data>),
+    /// Zeros.
+    Zeros(u64),
+}
+
+impl<'data> Patch<'data> {
+    /// Creates a patch that changes no offsets. `None` if the new bytes exceed the span.
+    pub fn in_place(span: Range<u64>, content: Content<'data>) -> Option<Self> {
+        (content.size() <= size_of_range(&span)).then_some(Patch { span, content, rest: Rest::Zeros })
+    }
+
+    /// Creates a patch that replaces the span by bytes of any number.
+    pub fn resizing(span: Range<u64>, content: Content<'data>) -> Self {
+        Patch { span, content, rest: Rest::Removed }
+    }
+
+    /// Number of zeros after the new bytes.
+    fn zeros(&self) -> u64 {
+        match self.rest {
+            Rest::Zeros => size_of_range(&self.span).saturating_sub(self.content.size()),
+            Rest::Removed => 0,
+        }
+    }
+
+    /// Number of bytes in the place of the span.
+    fn new_size(&self) -> u64 {
+        self.content.size().saturating_add(self.zeros())
+    }
+}
+
+impl<'data> Patches<'data> {
+    /// Sorts patches. `None` if two spans overlap.
+    pub fn new(mut patches: Vec<Patch<'data>>) -> Option<Self> {
+        patches.sort_by_key(|patch| (patch.span.start, patch.span.end));
+        let is_disjoint = patches.windows(2).all(|pair| match pair {
+            [one, next] => one.span.end <= next.span.start,
+            _ => true,
+        });
+        is_disjoint.then_some(Patches(patches))
+    }
+
+    /// Returns whether the file stays as it is.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The patches in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &Patch<'data>> {
+        self.0.iter()
+    }
+
+    /// Returns the size of a file of `size` bytes after the change.
+    pub fn new_size(&self, size: u64) -> u64 {
+        let (removed, added) = self.0.iter().fold((0_u64, 0_u64), |(removed, added), patch| {
+            (removed.saturating_add(size_of_range(&patch.span)), added.saturating_add(patch.new_size()))
+        });
+        size.saturating_sub(removed).saturating_add(added)
+    }
+
+    /// Returns the offset after the change of a byte that is in no span.
+    pub fn new_offset(&self, offset: u64) -> u64 {
+        let before = self.0.iter().take_while(|patch| patch.span.end <= offset);
+        before.fold(offset, |offset, patch| {
+            offset.saturating_add(patch.new_size()).saturating_sub(size_of_range(&patch.span))
+        })
+    }
+
+    /// Appends the patched file to a sink.
+    pub fn push_to(&self, file: View<'data>, sink: &mut Sink<'_>) {
+        for part in self.parts(file) {
+            match part {
+                Part::Kept(bytes) => sink.push(bytes),
+                Part::New(content) => content.runs().for_each(|run| sink.push(run)),
+                Part::Zeros(size) => sink.push_zeros(size),
+            }
+        }
+    }
+
+    /// Writes the patched file to a writer that is not a file.
+    pub fn copy_to(&self, file: View<'data>, to: &mut dyn io::Write) -> io::Result<()> {
+        for part in self.parts(file) {
+            match part {
+                Part::Kept(bytes) => to.write_all(bytes)?,
+                Part::New(content) => content.runs().try_for_each(|run| to.write_all(run))?,
+                Part::Zeros(size) => drop(io::copy(&mut io::repeat(0).take(size), to)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the patched file, for tests and for small files.
+    pub fn to_vec(&self, file: View<'data>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.copy_to(file, &mut bytes).expect("memory can be written");
+        bytes
+    }
+
+    fn parts<'a>(&'a self, file: View<'data>) -> Vec<Part<'a, 'data>> {
+        let mut parts = Vec::new();
+        let mut end = 0;
+        let kept = |range: Range<u64>| {
+            let part = file.part("span of an edit", 0, range.start, size_of_range(&range));
+            Part::Kept(part.map(|view| view.data()).unwrap_or_default())
+        };
+        for patch in &self.0 {
+            parts.push(kept(end..patch.span.start));
+            parts.push(Part::New(&patch.content));
+            parts.push(Part::Zeros(patch.zeros()));
+            end = patch.span.end;
+        }
+        parts.push(kept(end..file.size()));
+        parts.retain(|part| part.size() > 0);
+        parts
+    }
+}
+
+impl Part<'_, '_> {
+    fn size(&self) -> u64 {
+        match self {
+            Part::Kept(bytes) => bytes.len() as u64,
+            Part::New(content) => content.size(),
+            Part::Zeros(size) => *size,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(bytes: &[u8]) -> Content<'_> {
+        Content::from(bytes)
+    }
+
+    #[test]
+    fn bytes_outside_of_spans_are_kept() {
+        let file = View::new(b"0123456789");
+        let patches = Patches::new(vec![
+            Patch::resizing(8..9, content(b"xyz")),
+            Patch::in_place(2..5, content(b"a")).unwrap(),
+            Patch::resizing(5..7, content(b"")),
+        ])
+        .unwrap();
+        assert_eq!(patches.to_vec(file), b"01a\0\x007xyz9");
+        assert_eq!(patches.new_size(10), 10);
+        assert_eq!([0, 7, 9].map(|offset| patches.new_offset(offset)), [0, 5, 9]);
+        let mut sink = Sink::new([]);
+        patches.push_to(file, &mut sink);
+        let mut bytes = Vec::new();
+        sink.copy_to(&mut bytes).unwrap();
+        assert_eq!(bytes, patches.to_vec(file));
+    }
+
+    #[test]
+    fn overlapping_spans_and_too_many_bytes_are_refused() {
+        assert!(Patch::in_place(2..4, content(b"abc")).is_none());
+        let [one, two] = [2..4, 3..5].map(|span| Patch::resizing(span, content(b"")));
+        assert!(Patches::new(vec![one, two]).is_none());
+    }
 }

@@ -7,7 +7,7 @@
 //! afterwards, requires support in the writer and a second pass over its offsets.
 
 use std::fmt;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use object::write::{GrowableBuffer, WritableBuffer};
 
@@ -40,6 +40,9 @@ enum SinkExtent<'data> {
     Slice(&'data [u8]),
     /// Bytes of an input file.
     InputRange { input: &'data Input, offset: u64, size: u64 },
+    /// This many zeros, which take no room on disk where the file system has holes.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only edits of files have zeros of this size"))]
+    Zeros(u64),
 }
 
 impl<'data> Sink<'data> {
@@ -62,6 +65,13 @@ impl<'data> Sink<'data> {
             (None, Some(SinkExtent::Bytes(last))) => last.extend_from_slice(bytes),
             (None, _) => self.extents.push(SinkExtent::Bytes(bytes.to_vec())),
         }
+    }
+
+    /// Appends zeros.
+    #[cfg(feature = "cli")]
+    pub fn push_zeros(&mut self, size: u64) {
+        self.size += size;
+        self.extents.push(SinkExtent::Zeros(size));
     }
 
     /// Returns the extent of bytes that are a part of a known input or slice.
@@ -107,6 +117,9 @@ impl<'data> Sink<'data> {
                 SinkExtent::InputRange { input, offset, size } => {
                     output.write_all(&input.view().data()[*offset as usize..][..*size as usize])?;
                 }
+                SinkExtent::Zeros(size) => {
+                    io::copy(&mut io::repeat(0).take(*size), output)?;
+                }
             }
         }
         output.flush()
@@ -115,7 +128,10 @@ impl<'data> Sink<'data> {
     /// Writes everything to `output`, and calls `moved` with the number of bytes after each part.
     #[cfg(feature = "files")]
     pub fn write_with_progress(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
-        output.reserve(self.size())?;
+        // Space that is reserved is not a hole.
+        if !self.extents.iter().any(|extent| matches!(extent, SinkExtent::Zeros(_))) {
+            output.reserve(self.size())?;
+        }
         for extent in &self.extents {
             match extent {
                 SinkExtent::Bytes(bytes) => {
@@ -134,6 +150,10 @@ impl<'data> Sink<'data> {
                         output.copy(input, offset + part, part_size)?;
                         moved(part_size);
                     }
+                }
+                SinkExtent::Zeros(size) => {
+                    output.skip(*size)?;
+                    moved(*size);
                 }
             }
         }
@@ -210,6 +230,30 @@ mod tests {
         sink.write_to(&mut output).unwrap();
         output.commit([]).unwrap();
         assert_eq!(std::fs::read_to_string(out).unwrap(), "HEADer|234|0");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn zeros_are_holes_also_at_the_end() {
+        use std::os::unix::fs::MetadataExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let size = 64 << 20;
+        let mut sink = Sink::new([]);
+        for zeros in [size, size] {
+            sink.push(b"text");
+            sink.push_zeros(zeros);
+        }
+        let mut output = Output::create(&path).unwrap();
+        sink.write_to(&mut output).unwrap();
+        output.commit([]).unwrap();
+        let metadata = path.metadata().unwrap();
+        assert_eq!(metadata.len(), sink.size());
+        assert!(metadata.blocks() * 512 < size, "{} blocks", metadata.blocks());
+        let mut written = Vec::new();
+        sink.copy_to(&mut written).unwrap();
+        assert!(written == std::fs::read(path).unwrap());
     }
 
     #[test]

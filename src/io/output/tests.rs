@@ -1,3 +1,5 @@
+//! Tests of outputs.
+
 use super::*;
 
 fn names(directory: &Path) -> Vec<String> {

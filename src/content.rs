@@ -72,6 +72,13 @@ impl<'data> Content<'data> {
         None
     }
 
+    /// Copies the borrowed runs.
+    #[cfg(feature = "cli")]
+    pub fn into_owned(self) -> Content<'static> {
+        let runs = self.runs.into_iter().map(|run| Cow::Owned(run.into_owned())).collect();
+        Content { runs, size: self.size }
+    }
+
     /// Returns all bytes joined, for tests and for small content.
     pub fn to_vec(&self) -> Vec<u8> {
         self.runs().collect::<Vec<_>>().concat()

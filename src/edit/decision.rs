@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Result;
-use crate::codec::Compression;
+use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::offload_binary::Version as OffloadBinaryVersion;
@@ -14,9 +14,9 @@ use crate::inventory::{Container, Image};
 pub enum ImageEdit {
     /// The stored bytes stay as they are.
     Keep,
-    /// The image is removed from its container.
+    /// The image is removed from its container. The host entry of a bundle stays: it has no device code.
     Drop,
-    /// The image gets these bytes, uncompressed; its container states them with the codec that the image had.
+    /// The image gets these bytes, uncompressed; its container stores them with the codec that the image had.
     Replace(Vec<u8>),
 }
 
@@ -29,11 +29,32 @@ pub enum Encoding {
     /// A bundle in its binary form, uncompressed.
     Bundle,
     /// A compressed bundle.
-    Ccob(CcobVersion, Compression),
+    Ccob(CcobVersion, Recompression),
     /// An offload binary of this version; `None` for uncompressed images.
-    OffloadBinary(OffloadBinaryVersion, Option<Compression>),
+    OffloadBinary(OffloadBinaryVersion, Option<Recompression>),
     /// A CUDA fat binary whose entries have this codec; `None` for uncompressed entries.
-    CudaFatbin(Option<Compression>),
+    CudaFatbin(Option<Recompression>),
+}
+
+/// Codec of a rebuilt container, and its level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recompression {
+    /// The codec.
+    pub codec: Codec,
+    /// The level.
+    pub effort: Effort,
+}
+
+/// Level of compression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// The level that the tools for the container use by default. If the result is larger than the container was, the next
+    /// stronger ones.
+    Fit,
+    /// This level.
+    Level(i32),
+    /// The strongest levels; the smallest result is taken.
+    Best,
 }
 
 /// An edit of a file.

@@ -15,5 +15,5 @@ mod decision;
 mod error;
 pub mod patch;
 
-pub use decision::{Edit, EditedImage, Encoding, ImageEdit};
+pub use decision::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression};
 pub use error::{EditError, Result};

@@ -1,1 +1,315 @@
 //! Containers rebuilt from the images that an edit keeps or replaces.
+//!
+//! The inventory of the scan leads to the images, so that nothing is read or decompressed for a container in which nothing
+//! changes. The stored bytes of kept images are borrowed, except where everything around them is compressed.
+
+mod bare;
+mod bundle;
+mod cuda_fatbin;
+mod effort;
+mod offload_binary;
+mod stored;
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::{Cell, OnceCell};
+
+use super::{Edit, EditError, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result};
+use crate::bytes::View;
+use crate::codec::Codec;
+use crate::content::Content;
+use crate::error::{Cause, Malformed};
+use crate::format::{self, Compressed, ContainerType, Contents};
+use crate::inventory::{Container, Image};
+use stored::ImageBytes;
+
+/// Fate of an image in its container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fate<'data> {
+    /// The stored bytes stay.
+    Keep,
+    /// The image is left out.
+    Drop,
+    /// The image has these bytes, which the container may compress.
+    Replace(Content<'data>),
+}
+
+/// A function that returns bytes in which containers or images are stored, and decompresses them first if needed.
+type Space<'s, 'data> = &'s dyn Fn() -> Result<View<'data>, Malformed>;
+
+/// A container in its place.
+#[derive(Clone, Copy)]
+struct Nested<'a> {
+    container: &'a Container,
+    /// The containers around it, from the outermost.
+    around: &'a [&'a Container],
+}
+
+/// Result of rebuilding a container.
+struct Rebuilt<'data> {
+    /// Its new bytes; `None` if nothing changes.
+    content: Option<Content<'data>>,
+    /// Numbers of device images before and after, at any depth.
+    before: usize,
+    after: usize,
+}
+
+/// Rebuilds the container at the start of `view`, which may extend beyond it. `container` is its entry in the inventory of the
+/// file, and `first_index` the index of its first device image there. Returns `None` if nothing changes.
+///
+/// The result has no padding after it, and no unused bytes except those that align images. It may be empty: offload binaries
+/// and images without a container are nothing without an image.
+pub fn rebuild<'data>(
+    view: View<'data>,
+    container: &Container,
+    first_index: usize,
+    edit: &dyn Edit,
+) -> Result<Option<Content<'data>>> {
+    let own = || view.part("container", 0, 0, container.size);
+    let rebuilder = Rebuilder { edit, next: Cell::new(first_index) };
+    rebuilder.container(&own, Nested { container, around: &[] }).map(|rebuilt| rebuilt.content)
+}
+
+/// Rebuilds the containers of a file.
+struct Rebuilder<'e> {
+    edit: &'e dyn Edit,
+    /// Index of the next device image.
+    next: Cell<usize>,
+}
+
+impl Rebuilder<'_> {
+    /// Rebuilds a container, of which `own` returns all bytes.
+    fn container<'data>(&self, own: Space<'_, 'data>, nested: Nested<'_>) -> Result<Rebuilt<'data>> {
+        let container = nested.container;
+        let encoding = match self.edit.encoding(container) {
+            requested if is_current(container, requested) => Encoding::Same,
+            requested => requested,
+        };
+        let around = [nested.around, &[container]].concat();
+        if container.codec.is_none() {
+            let fates = Fates::collect(self, own, container.start, &around)?;
+            let is_unchanged = encoding == Encoding::Same && fates.are_all_kept();
+            let content = if is_unchanged { None } else { Some(write(own()?, container, fates.list, encoding)?) };
+            return Ok(Rebuilt { content, before: fates.before, after: fates.after });
+        }
+        let stream = OnceCell::new();
+        let inner = || decompress(own()?, container, &stream);
+        let fates = Fates::collect(self, &inner, 0, &around)?;
+        let (before, after) = (fates.before, fates.after);
+        let content = if encoding == Encoding::Same && fates.are_all_kept() {
+            None
+        } else if (container.container_type, encoding) == (ContainerType::Ccob, Encoding::Bundle)
+            && fates.are_all_kept()
+        {
+            inner()?;
+            drop(fates);
+            stream.into_inner().map(Content::from)
+        } else {
+            // The decompressed bytes are dropped here.
+            Some(write(inner()?, container, fates.list, encoding)?.into_owned())
+        };
+        Ok(Rebuilt { content, before, after })
+    }
+
+    /// Decides about an image. `stored` returns its stored bytes.
+    fn leaf<'data>(
+        &self,
+        stored: Space<'_, 'data>,
+        image: &Image,
+        around: &[&Container],
+        bytes: &ImageBytes,
+    ) -> Result<Fate<'data>> {
+        let index = image.is_device_image().then(|| self.next.replace(self.next.get().saturating_add(1)));
+        let bytes = || bytes.read(stored()?, image);
+        let edited = EditedImage { index, image, containers: around, bytes: &bytes };
+        Ok(match self.edit.image(&edited)? {
+            ImageEdit::Keep => Fate::Keep,
+            // The host entry of a bundle.
+            ImageEdit::Drop if index.is_none() => Fate::Keep,
+            ImageEdit::Drop => Fate::Drop,
+            ImageEdit::Replace(bytes) => Fate::Replace(Content::from(bytes)),
+        })
+    }
+}
+
+/// Fates of the images of a container, and the numbers of device images before and after.
+struct Fates<'data> {
+    list: Vec<Fate<'data>>,
+    before: usize,
+    after: usize,
+}
+
+impl<'data> Fates<'data> {
+    /// Decides about the images of the innermost container of `around`. `space` returns the bytes in which they are stored, and
+    /// `start` is the offset of the first of these in the inventory.
+    fn collect(rebuilder: &Rebuilder<'_>, space: Space<'_, 'data>, start: u64, around: &[&Container]) -> Result<Self> {
+        let images = around.last().map(|container| container.images.as_slice()).unwrap_or_default();
+        let mut fates = Fates { list: Vec::new(), before: 0, after: 0 };
+        let bytes = ImageBytes::default();
+        for image in images {
+            let stored = || {
+                let offset = image.stored.start.saturating_sub(start);
+                space()?.part("image", 0, offset, image.stored.size)
+            };
+            if image.containers.is_empty() {
+                let fate = rebuilder.leaf(&stored, image, around, &bytes)?;
+                fates.before = fates.before.saturating_add(image.is_device_image().into());
+                let is_left = image.is_device_image() && fate != Fate::Drop;
+                fates.after = fates.after.saturating_add(is_left.into());
+                fates.list.push(fate);
+            } else {
+                fates.holder(rebuilder, &stored, image, around)?;
+            }
+        }
+        Ok(fates)
+    }
+
+    /// Decides about the images in an image that consists of containers. It is dropped if none is left.
+    fn holder(
+        &mut self,
+        rebuilder: &Rebuilder<'_>,
+        stored: Space<'_, 'data>,
+        image: &Image,
+        around: &[&Container],
+    ) -> Result<()> {
+        let (mut rebuilt, mut before, mut after) = (Vec::new(), 0_usize, 0_usize);
+        for container in &image.containers {
+            let offset = container.start.saturating_sub(image.stored.start);
+            let own = || stored()?.part("container", 0, offset, container.size);
+            let one = rebuilder.container(&own, Nested { container, around })?;
+            // A container that could not be read counts as an image.
+            let unread = usize::from(container.images.is_empty());
+            before = before.saturating_add(one.before).saturating_add(unread);
+            after = after.saturating_add(one.after).saturating_add(unread);
+            rebuilt.push(one.content);
+        }
+        self.before = self.before.saturating_add(before);
+        self.after = self.after.saturating_add(after);
+        self.list.push(if rebuilt.iter().all(Option::is_none) {
+            Fate::Keep
+        } else if after == 0 && before > 0 {
+            Fate::Drop
+        } else {
+            Fate::Replace(joined(stored()?, image, rebuilt)?)
+        });
+        Ok(())
+    }
+
+    fn are_all_kept(&self) -> bool {
+        self.list.iter().all(|fate| *fate == Fate::Keep)
+    }
+}
+
+/// Largest alignment that is kept, in bytes: the alignment of bundles in HIP programs.
+const LARGEST_ALIGNMENT: u64 = 4096;
+
+/// Returns the largest power of two that divides an offset, at most [`LARGEST_ALIGNMENT`].
+fn alignment_of(offset: u64) -> u64 {
+    1_u64.checked_shl(offset.trailing_zeros()).unwrap_or(LARGEST_ALIGNMENT).min(LARGEST_ALIGNMENT)
+}
+
+/// Joins the containers of an image: those that changed, and the others as they are in `view`. Bundles keep the alignment of
+/// their offsets, other containers one of eight bytes at most; bytes after the last container stay.
+fn joined<'data>(view: View<'data>, image: &Image, rebuilt: Vec<Option<Content<'data>>>) -> Result<Content<'data>> {
+    let mut content = Content::new();
+    let mut end = 0;
+    for (container, new) in image.containers.iter().zip(rebuilt) {
+        let offset = container.start.saturating_sub(image.stored.start);
+        let is_bundle = matches!(container.container_type, ContainerType::Bundle | ContainerType::Ccob);
+        let alignment = if is_bundle { alignment_of(offset) } else { alignment_of(offset).min(8) };
+        let new = match new {
+            Some(new) => new,
+            None => Content::from(view.part("container", 0, offset, container.size)?.data()),
+        };
+        if new.size() > 0 {
+            content.align(alignment);
+            content.append(new);
+        }
+        end = offset.saturating_add(container.size);
+    }
+    content.push(view.from(end).data());
+    Ok(content)
+}
+
+/// Returns whether a container has an encoding already. A level makes it another one.
+fn is_current(container: &Container, encoding: Encoding) -> bool {
+    let is_same = |how: Option<Recompression>, codec: Option<Codec>| match how {
+        Some(how) => how.effort == Effort::Fit && Some(how.codec) == codec,
+        None => codec.is_none() || codec == Some(Codec::None),
+    };
+    let version = container.version.unwrap_or_default();
+    match (container.container_type, encoding) {
+        (_, Encoding::Same) | (ContainerType::Bundle, Encoding::Bundle) => true,
+        (ContainerType::Ccob, Encoding::Ccob(new, how)) => {
+            u32::from(new.number()) == version && is_same(Some(how), container.codec)
+        }
+        (ContainerType::OffloadBinary, Encoding::OffloadBinary(new, how)) => {
+            new.number() == version && is_same(how, container.codec)
+        }
+        (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) => {
+            container.images.iter().all(|image| is_same(how, image.codec))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the decompressed bytes of a container, which are kept in `stream`.
+fn decompress<'a>(own: View<'a>, container: &Container, stream: &'a OnceCell<Vec<u8>>) -> Result<View<'a>, Malformed> {
+    if let Some(bytes) = stream.get() {
+        return Ok(own.derived(bytes));
+    }
+    let compressed = compressed(own)?;
+    // The scan has verified the hash of a container whose images it lists.
+    let is_verified = !container.images.is_empty();
+    let bytes = if is_verified { compressed.decompress_unverified()? } else { compressed.decompress()? };
+    Ok(own.derived(stream.get_or_init(|| bytes)))
+}
+
+/// Reads the container that is all of `view`, which is compressed as a whole.
+fn compressed(view: View<'_>) -> Result<Compressed<'_>, Malformed> {
+    match format::of_magic(view).map(|format| (format.read)(view)) {
+        Some(Ok(format::ContainerView { contents: Contents::Compressed(compressed), .. })) => Ok(compressed),
+        Some(Err(error)) => Err(error),
+        _ => Err(format::not_a_container("compressed container", view)),
+    }
+}
+
+/// Writes a container with an encoding. `view` is all of its bytes, decompressed.
+fn write<'data>(
+    view: View<'data>,
+    container: &Container,
+    fates: Vec<Fate<'data>>,
+    encoding: Encoding,
+) -> Result<Content<'data>> {
+    match (container.container_type, encoding) {
+        (ContainerType::Bundle | ContainerType::Ccob, Encoding::Same | Encoding::Bundle | Encoding::Ccob(..)) => {
+            bundle::write(view, container, fates, encoding)
+        }
+        (ContainerType::OffloadBinary, Encoding::Same | Encoding::OffloadBinary(..)) => {
+            offload_binary::write(view, container, fates, encoding)
+        }
+        (ContainerType::CudaFatbin, Encoding::Same) => cuda_fatbin::write(view, container, fates, None),
+        (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) => cuda_fatbin::write(view, container, fates, Some(how)),
+        (
+            ContainerType::SyclImage
+            | ContainerType::BundleSection
+            | ContainerType::DeviceElf
+            | ContainerType::Ptx
+            | ContainerType::Bitcode
+            | ContainerType::SpirV
+            | ContainerType::LtoIr,
+            Encoding::Same,
+        ) => bare::write(view, container, fates),
+        (from, _) => Err(EditError::UnsupportedEncoding { container: from.name() }),
+    }
+}
+
+/// Returns an error if a container has another number of images than its inventory, which a limit has cut short.
+fn check_count(view: View<'_>, images: usize, fates: &[Fate<'_>]) -> Result<(), Malformed> {
+    if images == fates.len() {
+        return Ok(());
+    }
+    let cause = Cause::Described(format!("{images} images, {} in the inventory", fates.len()));
+    Err(view.malformed("container", 0, cause))
+}

@@ -30,6 +30,8 @@ pub(crate) use raw::MAGIC_TEXT;
 pub(crate) const HIP_ALIGNMENT: u64 = 4096;
 pub use raw::{HOST_CONTENT, MAGIC, section_name};
 pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};
+#[cfg(feature = "cli")]
+pub(crate) use write::write_contents;
 pub use write::{check_ids, write};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};

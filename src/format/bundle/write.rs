@@ -27,6 +27,11 @@ pub fn check_ids(ids: &[&str]) -> Result<(), Malformed> {
 /// Writes a bundle of these IDs and code objects, whose bytes are borrowed; `alignment` is 1 for none (HIP uses 4096).
 /// `None` where the size exceeds 64 bits.
 pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<Content<'data>> {
+    write_contents(entries.iter().map(|&(id, code_object)| (id, Content::from(code_object))).collect(), alignment)
+}
+
+/// Like [`write()`], with code objects of several runs.
+pub fn write_contents<'data>(entries: Vec<(&str, Content<'data>)>, alignment: u64) -> Option<Content<'data>> {
     let entry_sizes = entries.iter().map(|(id, _)| EntryHeader::SIZE.saturating_add(id.len() as u64));
     let mut header = Vec::from(MAGIC);
     header.extend((entries.len() as u64).to_le_bytes());
@@ -35,8 +40,8 @@ pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<C
     for (id, code_object) in entries {
         let offset = end.checked_next_multiple_of(alignment)?;
         payload.push(vec![0; offset.saturating_sub(end) as usize]);
-        payload.push(*code_object);
-        let size = code_object.len() as u64;
+        let size = code_object.size();
+        payload.append(code_object);
         EntryHeader { offset, size, id_length: id.len() as u64 }.write(&mut header);
         header.extend(id.bytes());
         end = offset.checked_add(size)?;

@@ -237,7 +237,7 @@ impl<'data> FatbinImage<'data> {
     }
 
     /// Returns the header of an uncompressed entry, and the identifier and the option block that follow it.
-    fn parts(&self, stored_size: u64) -> Result<(EntryHeader, Vec<u8>), WriteError> {
+    pub(super) fn parts(&self, stored_size: u64) -> Result<(EntryHeader, Vec<u8>), WriteError> {
         let too_large = |_| WriteError::TooLarge;
         let mut strings = Vec::new();
         let mut name_offset = 0;
@@ -311,7 +311,8 @@ fn align(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
 }
 
-fn joined(entry: EntryHeader, strings: Vec<u8>) -> Vec<u8> {
+/// Returns the bytes of a header and of what follows it.
+pub(super) fn joined(entry: EntryHeader, strings: Vec<u8>) -> Vec<u8> {
     let mut header = Vec::new();
     entry.write(&mut header);
     header.extend(strings);

@@ -22,6 +22,8 @@ mod image;
 mod member;
 mod raw;
 mod read;
+#[cfg(feature = "cli")]
+mod stored;
 mod write;
 
 #[cfg(test)]
@@ -34,6 +36,10 @@ pub use image::{FatbinImage, HostSystem, Language};
 pub use member::{FatbinMember, concatenate};
 pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub use read::{CudaFatbin, FatbinEntry};
+#[cfg(feature = "cli")]
+pub(crate) use stored::{PlainEntry, StoredEntry, StoredImage, stored_entries};
+#[cfg(feature = "cli")]
+pub(crate) use write::write_entries;
 pub use write::{write, write_members};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};

@@ -46,7 +46,7 @@ impl<'data> CudaFatbin<'data> {
             match entry.header.kind {
                 // A group with an invalid table is one image of unknown content.
                 kind::GROUP => match group(rest, &entry) {
-                    Ok(images) => entries.extend(images),
+                    Ok(rows) => entries.extend(rows.into_iter().map(|(image, _)| image)),
                     Err(_) => entries.push(FatbinEntry { codec: Codec::Opaque, ..entry }),
                 },
                 _ => entries.push(entry),
@@ -59,7 +59,7 @@ impl<'data> CudaFatbin<'data> {
 
 impl<'data> FatbinEntry<'data> {
     /// Reads the entry at the view's start; also returns the view after it.
-    fn read(view: View<'data>) -> Result<(Self, View<'data>), Malformed> {
+    pub(super) fn read(view: View<'data>) -> Result<(Self, View<'data>), Malformed> {
         let header = EntryHeader::read(view)?;
         let header_size = u64::from(header.header_size);
         if header_size < EntryHeader::SIZE {
@@ -76,8 +76,11 @@ impl<'data> FatbinEntry<'data> {
     }
 }
 
-/// Reads the images of a group: headers in a table, bytes in the group's decompressed payload.
-fn group<'data>(view: View<'data>, group: &FatbinEntry<'data>) -> Result<Vec<FatbinEntry<'data>>, Malformed> {
+/// Reads the images of a group, each with its row: headers in a table, bytes in the group's decompressed payload.
+pub(super) fn group<'data>(
+    view: View<'data>,
+    group: &FatbinEntry<'data>,
+) -> Result<Vec<(FatbinEntry<'data>, View<'data>)>, Malformed> {
     let table = GroupTable::read(view.from(EntryHeader::SIZE))?;
     let prefix = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;
     let (stated_at, size) = (EntryHeader::SIZE + 4, u64::from(table.size));
@@ -86,7 +89,8 @@ fn group<'data>(view: View<'data>, group: &FatbinEntry<'data>) -> Result<Vec<Fat
     let mut entries = Vec::new();
     for _ in 0..table.count {
         let (entry, next) = group_row(rows, group)?;
-        entries.push(entry);
+        let row = rows.part("CUDA fatbin group row", 0, 0, rows.size().saturating_sub(next.size()))?;
+        entries.push((entry, row));
         rows = next;
     }
     if rows.size() != 0 {

@@ -22,9 +22,14 @@ pub fn write_members<'data>(members: &[FatbinMember<'data>]) -> Result<Content<'
         entries.push(header);
         entries.append(payload);
     }
+    Ok(write_entries(entries))
+}
+
+/// Writes a container of these entries, which are written already.
+pub fn write_entries(entries: Content<'_>) -> Content<'_> {
     let mut header = Vec::new();
     Header { version: VERSION, size: entries.size() }.write(&mut header);
     let mut content = Content::from(header);
     content.append(entries);
-    Ok(content)
+    content
 }

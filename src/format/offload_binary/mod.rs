@@ -21,6 +21,8 @@ mod tests;
 
 pub use raw::{MAGIC, SECTION_TYPE, Version, flag, image_kind};
 pub use read::{OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry};
+#[cfg(feature = "cli")]
+pub(crate) use write::write_contents;
 pub use write::{OffloadBinaryImage, OffloadBinaryOutput, check, compress, write};
 
 use std::path::Path;

@@ -42,12 +42,21 @@ pub struct OffloadBinaryOutput<'data> {
 /// Writes the members as an offload binary; in version 1, which holds one image, as one binary per member, back to
 /// back. The images' bytes are borrowed. `None` where a size exceeds 64 bits.
 pub fn write<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>]) -> Option<OffloadBinaryOutput<'data>> {
+    write_contents(version, members, members.iter().map(|member| Content::from(member.image)).collect())
+}
+
+/// Like [`write()`], with images of several runs in place of those of the members.
+pub fn write_contents<'data>(
+    version: Version,
+    members: &[OffloadBinaryImage<'_, '_>],
+    images: Vec<Content<'data>>,
+) -> Option<OffloadBinaryOutput<'data>> {
     if version > Version::One {
-        return write_one(version, members);
+        return write_one(version, members, images);
     }
     let mut all = OffloadBinaryOutput { content: Content::new(), images: Vec::new() };
-    for member in members {
-        let one = write_one(version, std::slice::from_ref(member))?;
+    for (member, image) in members.iter().zip(images) {
+        let one = write_one(version, std::slice::from_ref(member), vec![image])?;
         let start = all.content.size();
         for image in one.images {
             all.images.push(start.checked_add(image.start)?..start.checked_add(image.end)?);
@@ -96,7 +105,11 @@ pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Resu
 }
 
 #[expect(clippy::arithmetic_side_effects, reason = "sums of the sizes of slices in memory are below 2^63")]
-fn write_one<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>]) -> Option<OffloadBinaryOutput<'data>> {
+fn write_one<'data>(
+    version: Version,
+    members: &[OffloadBinaryImage<'_, '_>],
+    contents: Vec<Content<'data>>,
+) -> Option<OffloadBinaryOutput<'data>> {
     let all_strings = || members.iter().flat_map(|member| member.strings);
     let strings = StringTable::new(all_strings().flat_map(|&(key, value)| [key, value]));
     let entries_offset = version.header_size();
@@ -105,8 +118,8 @@ fn write_one<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>])
     let images_offset = (table_offset + strings.bytes().len() as u64).checked_next_multiple_of(ALIGNMENT)?;
     let mut images = Vec::new();
     let mut size = images_offset;
-    for member in members {
-        let end = size.checked_add(member.image.len() as u64)?;
+    for image in &contents {
+        let end = size.checked_add(image.size())?;
         images.push(size..end);
         size = end.checked_next_multiple_of(ALIGNMENT)?;
     }
@@ -141,8 +154,8 @@ fn write_one<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>])
     header.resize(images_offset as usize, 0);
 
     let mut content = Content::from(header);
-    for member in members {
-        content.push(member.image);
+    for image in contents {
+        content.append(image);
         content.align(ALIGNMENT);
     }
     Some(OffloadBinaryOutput { content, images })

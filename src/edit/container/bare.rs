@@ -1,0 +1,30 @@
+//! Images without a container, and sections that are one image.
+
+use super::Fate;
+use super::effort::{self, Unit};
+use crate::bytes::View;
+use crate::codec::{self, Codec};
+use crate::content::Content;
+use crate::edit::decision::{Effort, Recompression};
+use crate::edit::{EditError, Result};
+use crate::inventory::Container;
+
+/// Writes the image, or nothing if it is dropped. An image of SYCL is compressed as before.
+pub fn write<'data>(view: View<'data>, container: &Container, fates: Vec<Fate<'data>>) -> Result<Content<'data>> {
+    super::check_count(view, 1, &fates)?;
+    let codec = container.images.first().and_then(|image| image.codec).unwrap_or(Codec::None);
+    match fates.into_iter().next() {
+        None | Some(Fate::Keep) => Ok(Content::from(view.data())),
+        Some(Fate::Drop) => Ok(Content::new()),
+        Some(Fate::Replace(bytes)) if codec == Codec::None => Ok(bytes),
+        Some(Fate::Replace(bytes)) => {
+            let how = Recompression { codec, effort: Effort::Fit };
+            let stream = effort::compress(how, Unit::Container, container.size, |how| {
+                let stream = codec::compress(bytes.runs(), bytes.size(), how, Vec::new())?;
+                let size = stream.len() as u64;
+                Ok((stream, size))
+            });
+            stream.map(Content::from).map_err(EditError::Compress)
+        }
+    }
+}

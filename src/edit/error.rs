@@ -1,10 +1,13 @@
 //! Errors of changing files.
 
 use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Malformed};
 use crate::format::ccob::CompressError;
 use crate::format::cuda_fatbin::WriteError;
+use crate::target::Device;
 
 /// Result of changing a file.
 pub type Result<T, E = EditError> = std::result::Result<T, E>;
@@ -54,4 +57,89 @@ pub enum EditError {
     /// Compression failed.
     #[error("cannot compress: {0}")]
     Compress(io::Error),
+    /// New bytes do not fit into the place of a container in a linked file.
+    #[error("container at {offset:#x}: {needed} bytes do not fit into {room}")]
+    NoRoom {
+        /// Offset of the container in the file.
+        offset: u64,
+        /// Size of the rebuilt container, in bytes.
+        needed: u64,
+        /// Size of its place, in bytes.
+        room: u64,
+    },
+    /// An error in a file.
+    #[error("{}: {cause}", path.display())]
+    InFile {
+        /// Path of the file.
+        path: PathBuf,
+        /// The error.
+        cause: Box<EditError>,
+    },
+    /// The written file is not what it should be, and was discarded.
+    #[error("{}: not changed: {cause}", path.display())]
+    Unproven {
+        /// Path of the file.
+        path: PathBuf,
+        /// The failed check.
+        cause: ProofError,
+    },
+    /// Containers of a file overlap.
+    #[error("containers overlap; only a damaged file has such containers")]
+    Overlap,
+    /// A table of images that does not have the form that LLVM's wrappers give it.
+    #[error(
+        "table of device images at {offset:#x}: no descriptor states its length, so images cannot be removed from it"
+    )]
+    UnknownTable {
+        /// Offset of the table in the file.
+        offset: u64,
+    },
+}
+
+/// Reason why an edit is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// The new file has an error that the old one has not.
+    #[error("the result cannot be read: {0}")]
+    Unreadable(Malformed),
+    /// The new file does not have the expected number of images.
+    #[error("the result has {found} device images, expected {expected}")]
+    Count {
+        /// Number that was found.
+        found: usize,
+        /// Number of images that the edit keeps.
+        expected: usize,
+    },
+    /// An image is not what it was.
+    #[error("image {number} of the result differs in {what}")]
+    Image {
+        /// Index of the image in the result.
+        number: usize,
+        /// The property.
+        what: &'static str,
+    },
+    /// Bytes that the edit must not touch have changed.
+    #[error("bytes from {:#x} to {:#x} have changed", .0.start, .0.end)]
+    Bytes(Range<u64>),
+    /// A runtime selects another image than before.
+    #[error("on {device}, {runtime} selects another image from the container with image {number} than before")]
+    Selection {
+        /// The device.
+        device: Device,
+        /// Name of the runtime.
+        runtime: &'static str,
+        /// Index of the first image of the container before the edit.
+        number: usize,
+    },
+}
+
+impl EditError {
+    /// Adds the path to an error that has none.
+    pub fn in_file(self, path: &Path) -> EditError {
+        match self {
+            EditError::Malformed(cause) => cause.in_file(path).into(),
+            EditError::File(_) | EditError::InFile { .. } | EditError::Unproven { .. } => self,
+            cause => EditError::InFile { path: path.to_owned(), cause: Box::new(cause) },
+        }
+    }
 }

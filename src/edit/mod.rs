@@ -10,10 +10,20 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
+mod apply;
 pub mod container;
 mod decision;
 mod error;
+mod file;
+mod image_tables;
+mod keep;
 pub mod patch;
+mod proof;
 
+pub use apply::{Applied, AppliedFile, ApplyOptions, FileEdit, apply};
 pub use decision::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression};
-pub use error::{EditError, Result};
+pub use error::{EditError, ProofError, Result};
+use file::hash;
+pub use file::{EditedContainer, EditedFile, ImageFate, edit_file};
+pub use keep::{KeepPtx, KeptImages};
+pub use proof::{Change, Proof};

@@ -172,6 +172,12 @@ impl Input {
     ) -> Result<Input> {
         let mut file = tempfile::tempfile_in(directory).map_err(Error::io(path, "create a temporary file"))?;
         write(&mut file).map_err(Error::io(path, "write to a temporary file"))?;
+        Input::of_temp_file(path, file, access)
+    }
+
+    /// Creates an input from a temporary file that no other process writes.
+    #[cfg(feature = "files")]
+    pub(super) fn of_temp_file(path: &Path, file: File, access: Access) -> Result<Input> {
         let bytes = Bytes::Mapped(Mapping::of(&file, None).map_err(Error::io(path, "map"))?);
         Ok(Input::new(path.to_owned(), file, bytes, None, access))
     }

@@ -17,6 +17,8 @@ use super::existing::{Existing, reserve};
 use super::temporary::Temporary;
 use super::undo::Undo;
 use crate::error::{Error, Result};
+#[cfg(feature = "cli")]
+use crate::io::Access;
 use crate::io::Input;
 
 /// A file that is being written. Dropping it without [`Output::commit`] removes it.
@@ -131,20 +133,19 @@ impl Output {
         self.file().write_all(bytes).map_err(Error::io(&self.path, "write"))
     }
 
-    /// Appends zeros, as a hole where the file system supports holes.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only edits of files have zeros of this size"))]
-    pub fn skip(&mut self, size: u64) -> Result<()> {
-        let end = self.size + size;
-        let skipped = match &mut self.target {
+    /// Appends zeros, as a hole if `as_hole` is set and the file system has holes.
+    pub fn write_zeros(&mut self, size: u64, as_hole: bool) -> Result<()> {
+        let is_file = !matches!(self.target, OutputTarget::Device(_));
+        self.size += size;
+        let end = self.size;
+        let file = self.file();
+        let written = if as_hole && is_file {
             // The end of the file must move, too, if nothing follows.
-            OutputTarget::File(..) | OutputTarget::Stream { .. } => {
-                let file = self.file();
-                file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end)).map(drop))
-            }
-            OutputTarget::Device(file) => io::copy(&mut io::repeat(0).take(size), file).map(drop),
+            file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end)).map(drop))
+        } else {
+            io::copy(&mut io::repeat(0).take(size), file).map(drop)
         };
-        self.size = end;
-        skipped.map_err(Error::io(&self.path, "write"))
+        written.map_err(Error::io(&self.path, "write"))
     }
 
     /// Appends `size` bytes from `offset` of `input`.
@@ -202,6 +203,17 @@ impl Output {
             rest.start += window;
         }
         Ok(())
+    }
+
+    /// Returns what was written so far as an input, which is to be verified before [`Self::commit`].
+    #[cfg(feature = "cli")]
+    pub fn written(&mut self, access: Access) -> Result<Input> {
+        if let OutputTarget::Device(_) = self.target {
+            return Err(Error::NotAFile { path: self.path.clone(), found: "a device, which cannot be read again" });
+        }
+        let path = self.path.clone();
+        let file = self.file().try_clone().map_err(Error::io(&path, "read"))?;
+        Input::of_temp_file(&path, file, access)
     }
 
     /// Completes the output and gives it its final name, unless one of the inputs that it was made from has changed.

@@ -23,6 +23,8 @@ pub struct Sink<'data> {
     /// Number of bytes appended so far.
     size: u64,
     extents: Vec<SinkExtent<'data>>,
+    /// False if zeros are written instead of left out.
+    has_holes: bool,
 }
 
 /// Number of bytes that are copied between two reports of progress: enough that the system calls cost nothing.
@@ -49,12 +51,18 @@ impl<'data> Sink<'data> {
     /// Creates an empty sink that recognizes slices of `inputs`.
     pub fn new(inputs: impl IntoIterator<Item = &'data Input>) -> Self {
         let inputs = inputs.into_iter().collect();
-        Sink { inputs, slices: Vec::new(), size: 0, extents: vec![SinkExtent::Bytes(Vec::new())] }
+        Sink { inputs, slices: Vec::new(), size: 0, extents: vec![SinkExtent::Bytes(Vec::new())], has_holes: true }
     }
 
     /// Also recognizes large parts of `slices`, for payloads that are in memory.
     pub fn with_slices(self, slices: impl IntoIterator<Item = &'data [u8]>) -> Self {
         Sink { slices: slices.into_iter().collect(), ..self }
+    }
+
+    /// Writes zeros instead of leaving holes.
+    #[cfg(feature = "cli")]
+    pub fn without_holes(self) -> Self {
+        Sink { has_holes: false, ..self }
     }
 
     /// Appends bytes.
@@ -129,7 +137,7 @@ impl<'data> Sink<'data> {
     #[cfg(feature = "files")]
     pub fn write_with_progress(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
         // Space that is reserved is not a hole.
-        if !self.extents.iter().any(|extent| matches!(extent, SinkExtent::Zeros(_))) {
+        if !(self.has_holes && self.extents.iter().any(|extent| matches!(extent, SinkExtent::Zeros(_)))) {
             output.reserve(self.size())?;
         }
         for extent in &self.extents {
@@ -152,7 +160,7 @@ impl<'data> Sink<'data> {
                     }
                 }
                 SinkExtent::Zeros(size) => {
-                    output.skip(*size)?;
+                    output.write_zeros(*size, self.has_holes)?;
                     moved(*size);
                 }
             }

@@ -5,6 +5,8 @@
 //! tries its images.
 
 mod answers;
+#[cfg(feature = "cli")]
+mod needed;
 mod runtimes;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,157 @@
+//! The edit of one file: its containers rebuilt, and the patches that put them in their places.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use super::container::rebuild;
+use super::patch::{Patch, Patches};
+use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, Result, image_tables};
+use crate::bytes::{View, size_of_range};
+use crate::inventory::{Container, File, FileFormat};
+
+/// A file after an edit.
+#[derive(Debug)]
+pub struct EditedFile<'data> {
+    /// The changes of its bytes; empty if the edit changes nothing.
+    pub patches: Patches<'data>,
+    /// The containers that change, in the order of the file.
+    pub containers: Vec<EditedContainer>,
+    /// The decisions about the device images, in the order of the file.
+    pub fates: Vec<ImageFate>,
+}
+
+/// Decision about an image that was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageFate {
+    /// The image has the same bytes as before.
+    Kept,
+    /// The image is gone.
+    Dropped,
+    /// The image has new bytes with this SHA-256.
+    Replaced([u8; 32]),
+}
+
+/// A container that changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditedContainer {
+    /// Index among the containers of the file.
+    pub index: usize,
+    /// Range in the file before the edit.
+    pub span: Range<u64>,
+    /// Size after the edit, in bytes; 0 if it is removed.
+    pub new_size: u64,
+}
+
+/// Largest alignment of containers that is kept when bytes between them are removed: that of HIP's bundles.
+const MAX_ALIGNMENT: u64 = 4096;
+
+/// Rebuilds the containers of a file, of which `view` is all bytes and `file` the inventory.
+pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Result<EditedFile<'data>> {
+    let alignment = free_alignment(view, file);
+    let edit = Recorder { edit, fates: Mutex::new(vec![ImageFate::Kept; file.device_images().count()]) };
+    let (mut patches, mut containers) = (Vec::new(), Vec::new());
+    for (index, (container, first)) in file.containers.iter().zip(first_images(file)).enumerate() {
+        let Some(span) = container.range() else { continue };
+        let bytes = view.part("container", 0, span.start, size_of_range(&span))?;
+        let Some(mut content) = rebuild(bytes, container, first, &edit)? else { continue };
+        let new_size = content.size();
+        patches.push(match alignment {
+            Some(alignment) => {
+                content.align(alignment);
+                Patch::resizing(span.start..span.end.next_multiple_of(alignment).min(view.size()), content)
+            }
+            None => {
+                let room = size_of_range(&span);
+                Patch::in_place(span.clone(), content).ok_or(EditError::NoRoom {
+                    offset: span.start,
+                    needed: new_size,
+                    room,
+                })?
+            }
+        });
+        containers.push(EditedContainer { index, span, new_size });
+    }
+    let removed: Vec<u64> = containers.iter().filter(|it| it.new_size == 0).map(|it| it.span.start).collect();
+    if alignment.is_none() && !removed.is_empty() {
+        let ranges: Vec<Range<u64>> = file.containers.iter().filter_map(Container::range).collect();
+        patches.extend(image_tables::without_images(view, &ranges, &removed)?);
+    }
+    let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
+    Ok(EditedFile { patches, containers, fates: edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner) })
+}
+
+/// An edit whose decisions are recorded.
+struct Recorder<'a> {
+    edit: &'a dyn Edit,
+    fates: Mutex<Vec<ImageFate>>,
+}
+
+impl Edit for Recorder<'_> {
+    fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
+        let decision = self.edit.image(image)?;
+        let fate = match &decision {
+            ImageEdit::Keep => ImageFate::Kept,
+            ImageEdit::Drop => ImageFate::Dropped,
+            ImageEdit::Replace(bytes) => ImageFate::Replaced(hash(bytes)),
+        };
+        let mut fates = self.fates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(recorded) = image.index.and_then(|index| fates.get_mut(index)) {
+            *recorded = fate;
+        }
+        Ok(decision)
+    }
+
+    fn encoding(&self, container: &Container) -> Encoding {
+        self.edit.encoding(container)
+    }
+}
+
+/// Returns the SHA-256 of an image.
+pub fn hash(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// Returns the alignment of the containers of a file that consists of containers, and in which they may therefore move; `None`
+/// for all other files, in which addresses of containers are known to code.
+fn free_alignment(view: View<'_>, file: &File) -> Option<u64> {
+    let ranges: Option<Vec<Range<u64>>> = file.containers.iter().map(Container::range).collect();
+    let ranges = ranges.filter(|_| file.format == Some(FileFormat::Raw))?;
+    let mut end = 0;
+    for range in &ranges {
+        if range.start < end || !is_zero(view, end..range.start) {
+            return None;
+        }
+        end = range.end;
+    }
+    let own = |range: &Range<u64>| 1_u64.checked_shl(range.start.trailing_zeros()).unwrap_or(MAX_ALIGNMENT);
+    let alignment = ranges.iter().map(own).fold(MAX_ALIGNMENT, u64::min);
+    is_zero(view, end..view.size()).then_some(if ranges.len() > 1 { alignment } else { 1 })
+}
+
+fn is_zero(view: View<'_>, range: Range<u64>) -> bool {
+    let between = view.part("padding", 0, range.start, size_of_range(&range));
+    between.is_ok_and(|padding| padding.skip_zeros().size() == 0)
+}
+
+/// Returns the index of the first device image of each container.
+fn first_images(file: &File) -> Vec<usize> {
+    let mut counts = vec![0_usize; file.containers.len()];
+    let mut at = 0;
+    for nested in file.nested_images() {
+        let Some(outermost) = nested.containers.first() else { continue };
+        while file.containers.get(at).is_some_and(|container| !std::ptr::eq(container, *outermost)) {
+            at = at.saturating_add(1);
+        }
+        if let Some(count) = counts.get_mut(at) {
+            *count = count.saturating_add(1);
+        }
+    }
+    let next = |first: &mut usize, count: usize| {
+        let own = *first;
+        *first = own.saturating_add(count);
+        Some(own)
+    };
+    counts.into_iter().scan(0, next).collect()
+}

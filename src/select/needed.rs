@@ -1,0 +1,43 @@
+//! The images that a file needs for a device: those that a runtime selects, and those that a device linker takes.
+
+use super::{Candidate, CandidateSet, RejectReason, Selection};
+use crate::format::{ImageKind, SelectionScope};
+use crate::target::Device;
+
+impl CandidateSet<'_> {
+    /// Returns the numbers of the images without which the device would get other code or none.
+    ///
+    /// From a fat binary or bundle, these are the images that the runtime selects, in any of its releases, and those that it
+    /// selects and then fails to load: without them it would select others. Of images that are registered together, or that a
+    /// device linker combines, each may hold other kernels; all that run on the device are needed.
+    pub fn needed_on(&self, device: &Device) -> Vec<usize> {
+        let scope = self.container.container_type.descriptor().selection_scope;
+        if self.needs_device_link || scope == SelectionScope::File {
+            return self.linked_for(device);
+        }
+        let earlier = self.select_on_earlier_release(device).map(|(_, selection)| selection);
+        let selections = std::iter::once(self.select_on(device)).chain(earlier);
+        let needed = selections.flat_map(|selection| selection.needed());
+        needed.map(|index| self.candidates[index].number).collect()
+    }
+
+    /// Returns the numbers of the images that run on the device, and of LTO-IR for its platform.
+    fn linked_for(&self, device: &Device) -> Vec<usize> {
+        let is_needed = |candidate: &&Candidate<'_>| {
+            let is_link_time = candidate.image.image_kind == ImageKind::Nvvm;
+            let is_for_platform = candidate.platform() == Some(device.platform());
+            (is_link_time && is_for_platform) || candidate.code(self.runtime).runs_on(device).is_ok()
+        };
+        self.candidates.iter().filter(is_needed).map(|candidate| candidate.number).collect()
+    }
+}
+
+impl Selection {
+    /// Indexes of the selected images, and of those that are selected but cannot be loaded.
+    fn needed(&self) -> Vec<usize> {
+        let selected = self.selected.iter().map(|(index, _)| *index).chain(self.also_selected.iter().copied());
+        let is_selected = |why: &RejectReason| matches!(why, RejectReason::SelectedButUnloadable { .. });
+        let unloadable = self.rejected.iter().filter(|(_, why)| is_selected(why)).map(|(index, _)| *index);
+        selected.chain(unloadable).collect()
+    }
+}

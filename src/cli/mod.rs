@@ -25,6 +25,7 @@ mod pack;
 mod pack_fatbin;
 mod problems;
 mod progress;
+mod prune;
 mod scan;
 mod schema;
 mod select;
@@ -72,6 +73,7 @@ enum Command {
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
     Verify(verify::Arguments),
+    Prune(prune::Arguments),
     Select(select::Arguments),
     Check(check::Arguments),
     Lock(lock::Arguments),
@@ -122,6 +124,7 @@ impl Command {
             Command::Extract(arguments) => extract::run(arguments),
             Command::Inspect(arguments) => inspect::run(arguments),
             Command::Verify(arguments) => verify::run(arguments),
+            Command::Prune(arguments) => prune::run(arguments),
             Command::Select(arguments) => select::run(arguments),
             Command::Check(arguments) => check::run(arguments),
             Command::Lock(arguments) => lock::run(arguments),

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use super::{Change, Edit, EditError, EditedFile, ImageFate, Proof, Result, edit_file};
+use super::{Change, Edit, EditError, EditedFile, Proof, Result, edit_file};
 use crate::bytes::Limits;
 use crate::inventory::File;
 use crate::io::{Access, Input, Output, Sink};
-use crate::scan::{CacheBudget, InputSlice, Options, Scan};
+use crate::scan::{CacheBudget, InputSlice, Options, Scan, Source};
 use crate::target::Device;
 
 /// An edit for each file of an input.
@@ -30,55 +30,65 @@ pub struct ApplyOptions {
     pub holes: bool,
 }
 
-/// The result of an edit.
-#[derive(Debug)]
+/// Result of an edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Applied {
     /// Size of the input, in bytes.
     pub size: u64,
-    /// Size of the output, in bytes.
+    /// Size of the result, in bytes.
     pub new_size: u64,
-    /// The files of the input, in its order.
-    pub files: Vec<AppliedFile>,
 }
 
-/// A file of the input, and the edit of it.
-#[derive(Debug)]
-pub struct AppliedFile {
-    /// The inventory before the edit.
-    pub file: File,
-    /// Decisions about the device images, in the order of the file.
-    pub fates: Vec<ImageFate>,
-    /// The proof.
-    pub proof: Proof,
+/// A file of the input, and its edit.
+#[derive(Debug, Clone, Copy)]
+pub struct EditedInput<'a> {
+    /// The file before the edit.
+    pub scan: &'a Scan<InputSlice>,
+    /// The edit.
+    pub edited: &'a EditedFile<'a>,
+    /// The proof; absent if nothing was written.
+    pub proof: Option<&'a Proof>,
 }
 
-/// Edits an input into an output that is complete and not committed. `None` if there are no device images.
-pub fn apply(input: Input, rule: &dyn FileEdit, options: ApplyOptions, output: &mut Output) -> Result<Option<Applied>> {
+/// Edits an input into an output that is complete and not committed, or only plans the edit. Calls `visit` with each file of the
+/// input. Returns `None` if there are no device images.
+pub fn apply(
+    input: Input,
+    rule: &dyn FileEdit,
+    options: ApplyOptions,
+    output: Option<&mut Output>,
+    visit: &mut dyn FnMut(EditedInput<'_>),
+) -> Result<Option<Applied>> {
     let path = input.path().to_owned();
-    let before = Scan::with_options(slice(&path, input.with_limits(options.limits)), Options::default(), cache())?;
-    if before.file().device_images().next().is_none() && before.file().errors.is_empty() {
+    let before = scan(&path, input.with_limits(options.limits))?;
+    if before.file().device_images().next().is_none() && !before.file().is_incomplete() {
         return Ok(None);
     }
     let edited = edit_scan(&before, rule)?;
-    let size = before.source().input().size();
-    let mut sink = Sink::new([before.source().input()]);
+    let input = before.source().input();
+    let applied = Applied { size: input.size(), new_size: edited.patches.new_size(input.size()) };
+    let Some(output) = output else {
+        visit(EditedInput { scan: &before, edited: &edited, proof: None });
+        return Ok(Some(applied));
+    };
+    let mut sink = Sink::new([input]);
     if !options.holes {
         sink = sink.without_holes();
     }
-    edited.patches.push_to(before.source().input().view(), &mut sink);
+    edited.patches.push_to(input.view(), &mut sink);
     sink.write_to(output)?;
-    let new_size = sink.size();
-    drop(sink);
-    let written = output.written(options.access)?.with_limits(options.limits);
-    let after = Scan::with_options(slice(&path, written), Options::default(), cache())?;
-    let devices = rule.devices(before.file());
-    let proof = Change { before: &before, after: &after, edited: &edited }
-        .prove(&devices)
-        .map_err(|cause| EditError::Unproven { path: path.clone(), cause })?;
-    before.source().input().check_unchanged()?;
-    let fates = edited.fates;
-    let file = AppliedFile { fates, proof, file: before.file().clone() };
-    Ok(Some(Applied { size, new_size, files: vec![file] }))
+    let after = scan(&path, output.written(options.access)?.with_limits(options.limits))?;
+    let change = Change { before: &before, after: &after, edited: &edited };
+    let proof = change.prove(&rule.devices(before.file()));
+    let proof = proof.map_err(|cause| EditError::Unproven { path: path.clone(), cause })?;
+    input.check_unchanged()?;
+    visit(EditedInput { scan: &before, edited: &edited, proof: Some(&proof) });
+    Ok(Some(applied))
+}
+
+fn scan(path: &Path, input: Input) -> Result<Scan<InputSlice>> {
+    let slice = InputSlice::whole(path.to_string_lossy().into_owned(), input);
+    Ok(Scan::with_options(slice, Options::default(), Some(&CacheBudget::default()))?)
 }
 
 /// Edits a scanned file, which must be intact: what cannot be read cannot be proven to be unchanged.
@@ -88,14 +98,5 @@ fn edit_scan<'a>(scan: &'a Scan<InputSlice>, rule: &dyn FileEdit) -> Result<Edit
         return Err(error.into());
     }
     let edit = rule.edit(file)?;
-    let view = crate::scan::Source::view(scan.source());
-    edit_file(view, file, &*edit).map_err(|error| error.in_file(Path::new(&file.path)))
-}
-
-fn slice(path: &Path, input: Input) -> InputSlice {
-    InputSlice::whole(path.to_string_lossy().into_owned(), input)
-}
-
-fn cache() -> Option<&'static CacheBudget> {
-    None
+    edit_file(scan.source().view(), file, &*edit).map_err(|error| error.in_file(Path::new(&file.path)))
 }

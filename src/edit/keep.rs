@@ -62,6 +62,16 @@ impl KeptImages {
         self.0.iter().enumerate().filter(|(_, is_kept)| !**is_kept).map(|(number, _)| number)
     }
 
+    /// Returns the devices on which runtimes select kept images only, as before.
+    pub fn served(&self, file: &File, devices: Vec<Device>) -> Vec<Device> {
+        let sets = candidate_sets(file);
+        let is_served = |device: &Device| {
+            let mut selected = sets.iter().flat_map(|set| set.selected_on(device));
+            selected.all(|number| self.contains(number))
+        };
+        devices.into_iter().filter(is_served).collect()
+    }
+
     fn keep(&mut self, number: usize) {
         self.set(number, true);
     }
@@ -76,17 +86,4 @@ impl KeptImages {
 /// Returns whether nothing states what an image runs on. Code for the host's processor is not for a device, and stays, too.
 fn is_undecidable(image: &Image) -> bool {
     matches!(Platform::of(image.triple.as_deref(), image.arch.as_deref()), None | Some(Platform::Host))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::{self, Options};
-
-    #[test]
-    fn keeps_the_images_that_a_device_needs() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/");
-        let _ = path;
-        let _ = (scan::scan, Options::default());
-    }
 }

@@ -17,13 +17,17 @@ mod error;
 mod file;
 mod image_tables;
 mod keep;
+mod loss;
 pub mod patch;
 mod proof;
+mod prune;
 
-pub use apply::{Applied, AppliedFile, ApplyOptions, FileEdit, apply};
+pub use apply::{Applied, ApplyOptions, EditedInput, FileEdit, apply};
 pub use decision::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression};
 pub use error::{EditError, ProofError, Result};
 use file::hash;
 pub use file::{EditedContainer, EditedFile, ImageFate, edit_file};
 pub use keep::{KeepPtx, KeptImages};
+pub use loss::{Loss, NamedDevice, losses};
 pub use proof::{Change, Proof};
+pub use prune::{ArchName, Prune};

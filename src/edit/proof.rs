@@ -7,7 +7,7 @@ use super::{EditedFile, ImageFate, ProofError};
 use crate::bytes::View;
 use crate::inventory::{File, Image};
 use crate::scan::{ImageRef, Scan, Source};
-use crate::select::{CandidateSet, candidate_sets};
+use crate::select::candidate_sets;
 use crate::target::Device;
 
 /// Number of bytes that are compared before their pages are released.
@@ -170,8 +170,8 @@ fn compare_selections(
         let mut kept = set.candidates.iter().filter_map(|candidate| new_number(candidate.number));
         let new_set = kept.next().and_then(|number| set_of_image.get(number).copied().flatten());
         for device in devices {
-            let expected: Option<Vec<usize>> = selected(set, device).into_iter().map(new_number).collect();
-            let found = new_set.map_or(Vec::new(), |set| selected(set, device));
+            let expected: Option<Vec<usize>> = set.selected_on(device).into_iter().map(new_number).collect();
+            let found = new_set.map_or(Vec::new(), |set| set.selected_on(device));
             if expected != Some(found) {
                 let number = set.candidates.first().map_or(0, |candidate| candidate.number);
                 return Err(ProofError::Selection { device: device.clone(), runtime: set.runtime.name, number });
@@ -179,12 +179,4 @@ fn compare_selections(
         }
     }
     Ok(())
-}
-
-/// Returns the numbers of the images that the runtime selects.
-fn selected(set: &CandidateSet<'_>, device: &Device) -> Vec<usize> {
-    let selection = set.select_on(device);
-    let first = selection.selected.map(|(index, _)| index);
-    let all = first.into_iter().chain(selection.also_selected);
-    all.filter_map(|index| set.candidates.get(index)).map(|candidate| candidate.number).collect()
 }

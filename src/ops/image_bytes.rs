@@ -34,3 +34,9 @@ pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed)
         Error::MalformedImage { path: path.to_owned(), number, malformed: problem }
     }
 }
+
+/// Returns the names of the kernels in an image; none if it cannot be read.
+#[cfg(feature = "cli")]
+pub fn kernel_names(image: &ImageRef<'_>) -> Vec<String> {
+    inspect_with(image, inspect::kernels).kernels.into_iter().map(|kernel| kernel.name).collect()
+}

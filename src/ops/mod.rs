@@ -37,6 +37,8 @@ pub use fatbin::{FatbinInput, FatbinOptions, pack_fatbin};
 pub use filter::{ImageFilter, KernelPattern, Predicate};
 #[cfg(feature = "inspect")]
 pub use image_bytes::image_error;
+#[cfg(feature = "cli")]
+pub use image_bytes::kernel_names;
 #[cfg(feature = "inspect")]
 pub use inspect::{Incomplete, inspect};
 #[cfg(feature = "check")]

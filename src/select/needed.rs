@@ -21,6 +21,13 @@ impl CandidateSet<'_> {
         needed.map(|index| self.candidates[index].number).collect()
     }
 
+    /// Returns the numbers of the images that the runtime selects on the device.
+    pub fn selected_on(&self, device: &Device) -> Vec<usize> {
+        let selection = self.select_on(device);
+        let all = selection.selected.iter().map(|(index, _)| *index).chain(selection.also_selected.iter().copied());
+        all.map(|index| self.candidates[index].number).collect()
+    }
+
     /// Returns the numbers of the images that run on the device, and of LTO-IR for its platform.
     fn linked_for(&self, device: &Device) -> Vec<usize> {
         let is_needed = |candidate: &&Candidate<'_>| {

@@ -1,0 +1,167 @@
+//! `fatbin prune`.
+
+use std::collections::BTreeSet;
+#[cfg(unix)]
+use std::fs::Metadata;
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, ValueEnum};
+
+use super::limit::LimitArguments;
+use super::problems::ProblemArguments;
+use super::{Status, access, terminal};
+use crate::edit::{ApplyOptions, ArchName, EditedInput, KeepPtx, Loss, NamedDevice, Prune, apply, losses};
+use crate::io::{Input, Output};
+use crate::{ops, report};
+
+/// Drop the device images that some devices do not need, from finished files
+///
+/// With --for-device, every container keeps the images that its runtime selects on these devices: code for an earlier
+/// processor where there is none of its own, PTX where there is no machine code, everything that a device linker takes. With
+/// --keep and --drop, images are chosen by the exact name of their processor, and devices that lose code are reported.
+///
+/// Linked files are changed in place: all addresses stay, and dropped images become holes. The result is scanned again and
+/// compared with the input before it gets its name.
+///
+/// Exit status: 0 if the output was written, 1 if the input has no device images, 2 for trouble.
+#[derive(Args)]
+pub struct Arguments {
+    /// Keep what runtimes select on these devices, such as sm_86 or gfx90a; separated by commas
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = NamedDevice::parse,
+          required_unless_present_any = ["keep", "drop"], conflicts_with_all = ["keep", "drop"])]
+    for_device: Vec<NamedDevice>,
+
+    /// Keep images for exactly these processors, such as sm_80, compute_80 (PTX) or gfx90a:xnack+
+    #[arg(long, value_name = "ARCH", value_delimiter = ',', conflicts_with = "drop")]
+    keep: Vec<String>,
+
+    /// Drop images for exactly these processors
+    #[arg(long, value_name = "ARCH", value_delimiter = ',')]
+    drop: Vec<String>,
+
+    /// PTX to keep with --for-device: where it is selected, all, or none
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t, requires = "for_device")]
+    keep_ptx: PtxArgument,
+
+    /// Write zeros instead of leaving holes in the output
+    #[arg(long)]
+    no_punch: bool,
+
+    /// Leave holes in the output where images were (the default)
+    #[arg(long, conflicts_with = "no_punch")]
+    punch: bool,
+
+    /// Print what would be dropped, and which devices lose kernels; write nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// File to write
+    #[arg(short, long, value_name = "OUT", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    /// File to prune
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum PtxArgument {
+    #[default]
+    Newest,
+    All,
+    None,
+}
+
+impl From<PtxArgument> for KeepPtx {
+    fn from(argument: PtxArgument) -> KeepPtx {
+        match argument {
+            PtxArgument::Newest => KeepPtx::Newest,
+            PtxArgument::All => KeepPtx::All,
+            PtxArgument::None => KeepPtx::None,
+        }
+    }
+}
+
+impl Arguments {
+    fn prune(&self) -> Prune {
+        let names = |archs: &[String]| archs.iter().map(|arch| ArchName::new(arch)).collect();
+        if !self.for_device.is_empty() {
+            Prune::ForDevices(self.for_device.clone(), self.keep_ptx.into())
+        } else if !self.keep.is_empty() {
+            Prune::Keep(names(&self.keep))
+        } else {
+            Prune::Drop(names(&self.drop))
+        }
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let problems = arguments.problems.problems();
+    let prune = arguments.prune();
+    let input = Input::open(&arguments.input, access::get())?;
+    let options = ApplyOptions { limits: arguments.limits.limits(), access: access::get(), holes: !arguments.no_punch };
+    let mut output = arguments.output.as_deref().filter(|_| !arguments.dry_run).map(Output::create).transpose()?;
+    let screen = terminal::screen();
+    let mut text = String::new();
+    let applied = apply(input, &prune, options, output.as_mut(), &mut |edited| {
+        let file = edited.scan.file();
+        text += &report::edit_table(file, &edited.edited.fates, &screen);
+        let kept = prune.kept(file);
+        if arguments.dry_run {
+            let lost = losses(file, &kept, &NamedDevice::of_file(file));
+            text.extend(
+                lost.iter().map(|loss| format!("  {}\n", report::edit_loss(loss, Some(kernels(edited, loss))))),
+            );
+        } else {
+            for loss in losses(file, &kept, &prune.affected(file)) {
+                let loss = report::edit_loss(&loss, None);
+                problems.warn(anyhow!("{}: {loss}", file.path));
+            }
+        }
+    })?;
+    let Some(applied) = applied else {
+        problems.report(anyhow!("{}: no device images", arguments.input.display()));
+        return Ok(Status::No);
+    };
+    if let Some(output) = output {
+        output.commit([])?;
+    }
+    let mut out = terminal::output(&screen);
+    out.write(&text)?;
+    out.write(&report::edit_sizes(applied.size, applied.new_size, on_disk(&arguments)))?;
+    out.flush()?;
+    Ok(Status::Yes)
+}
+
+/// Returns the number of different kernels in the images that a device loses.
+fn kernels(edited: EditedInput<'_>, loss: &Loss) -> usize {
+    let images = edited.scan.images().filter(|image| loss.images.contains(&image.index()));
+    let names: BTreeSet<String> = images.flat_map(|image| ops::kernel_names(&image)).collect();
+    names.len()
+}
+
+/// Returns the bytes that input and output take on disk.
+#[cfg(unix)]
+fn on_disk(arguments: &Arguments) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+
+    /// Size of a block, whatever the file system's own is (stat(2)).
+    const BLOCK: u64 = 512;
+    let size = |path: &Path| Some(path.metadata().ok().filter(Metadata::is_file)?.blocks() * BLOCK);
+    Some((size(&arguments.input)?, size(arguments.output.as_deref().filter(|_| !arguments.dry_run)?)?))
+}
+
+/// Other systems do not tell.
+#[cfg(not(unix))]
+fn on_disk(_arguments: &Arguments) -> Option<(u64, u64)> {
+    None
+}

@@ -1,0 +1,62 @@
+//! Summaries of edits: the images that were kept and dropped by processor, and the sizes of the file.
+
+use std::collections::BTreeMap;
+
+use super::Screen;
+use super::text::{Column, columns, counted, printable};
+use crate::edit::{ImageFate, Loss};
+use crate::inventory::{File, Image};
+
+/// Number and bytes of images.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    images: usize,
+    bytes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, image: &Image) {
+        self.images += 1;
+        self.bytes += image.size.or(image.full_size).unwrap_or_default();
+    }
+}
+
+/// Formats the images that an edit keeps and drops, with a row for each processor.
+pub fn edit_table(file: &File, fates: &[ImageFate], screen: &Screen) -> String {
+    let mut rows: BTreeMap<(String, &str), [Sum; 2]> = BTreeMap::new();
+    let mut totals = [Sum::default(); 2];
+    for (image, fate) in file.device_images().zip(fates) {
+        let arch = image.arch.clone().or(image.triple.clone()).unwrap_or_else(|| "-".to_owned());
+        let sums = rows.entry((arch, image.image_kind.name())).or_default();
+        let column = usize::from(*fate == ImageFate::Dropped);
+        sums[column].add(image);
+        totals[column].add(image);
+    }
+    let headings = [
+        Column::left("ARCH"),
+        Column::left("IMAGE"),
+        Column::right("KEPT"),
+        Column::right("BYTES"),
+        Column::right("DROPPED"),
+        Column::right("BYTES"),
+    ];
+    let cells = |[kept, dropped]: [Sum; 2]| [kept, dropped].map(|sum| [sum.images.to_string(), sum.bytes.to_string()]);
+    let row =
+        |((arch, kind), sums): ((String, &str), [Sum; 2])| [vec![arch, kind.to_owned()], cells(sums).concat()].concat();
+    let [kept, dropped] = totals;
+    let images = counted(kept.images + dropped.images, "device image");
+    format!("{}: {images}, {} kept, {} dropped\n", printable(&file.path), kept.images, dropped.images)
+        + &columns(&headings, rows.into_iter().map(row), screen)
+}
+
+/// Formats a device that loses code, with the number of kernels if they were read.
+pub fn edit_loss(loss: &Loss, kernels: Option<usize>) -> String {
+    let kernels = kernels.map(|count| format!(" with {}", counted(count, "kernel"))).unwrap_or_default();
+    format!("{} loses {}{kernels}", printable(&loss.device), counted(loss.images.len(), "image"))
+}
+
+/// Formats the size of a file before and after an edit, and the space that it takes on disk where that is known.
+pub fn edit_sizes(size: u64, new_size: u64, on_disk: Option<(u64, u64)>) -> String {
+    let on_disk = on_disk.map(|(before, after)| format!("; on disk {before} -> {after}")).unwrap_or_default();
+    format!("size {size} -> {new_size} bytes{on_disk}\n")
+}

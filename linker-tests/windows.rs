@@ -31,14 +31,28 @@ pub fn trials() -> Vec<Trial> {
 /// Runs a program for Windows in a directory. Its output goes to files: services of Wine outlive it and keep pipes open.
 pub fn wine(directory: &Path, program: &Path, arguments: &[&str]) -> Result<Output> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let mut command = command(Tool::Wine.path()?);
+    let wine = Tool::Wine.path()?;
     let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine");
-    command.current_dir(directory).env("WINEPREFIX", prefix).env("WINEDEBUG", "-all").arg(program).args(arguments);
-    // The first run creates the directory of settings. A trial that failed while it held the lock left nothing.
+    // A trial that failed while it held the lock left nothing.
     let _lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let [stdout, stderr] = ["stdout", "stderr"].map(|name| directory.join(name));
-    command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
-    Ok(Output { status: command.status()?, stdout: std::fs::read(stdout)?, stderr: std::fs::read(stderr)? })
+    if !prefix.is_dir() {
+        // Otherwise the first program starts while services of the new prefix still start.
+        let boot = wine.with_file_name("wineboot");
+        Step::new(directory, boot).env("WINEPREFIX", &prefix).env("WINEDEBUG", "fixme-all").arg("--init").run()?;
+    }
+    let run = || -> Result<Output> {
+        let [stdout, stderr] = ["stdout", "stderr"].map(|name| directory.join(name));
+        let mut command = command(&wine);
+        command.current_dir(directory).env("WINEPREFIX", &prefix).env("WINEDEBUG", "-all");
+        command.arg(program).args(arguments).stdin(Stdio::null());
+        command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
+        Ok(Output { status: command.status()?, stdout: std::fs::read(stdout)?, stderr: std::fs::read(stderr)? })
+    };
+    let output = run()?;
+    // Wine 8.0 itself exits like this if it cannot reach its server, which happened once in some thousand starts on a loaded
+    // machine. A program that ends like this does so again.
+    let is_unstarted = output.status.code() == Some(1) && output.stdout.is_empty() && output.stderr.is_empty();
+    if is_unstarted { run() } else { Ok(output) }
 }
 
 /// Makes the library through which programs without a C runtime call the functions of Windows.

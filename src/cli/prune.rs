@@ -160,7 +160,7 @@ fn on_disk(arguments: &Arguments) -> Option<(u64, u64)> {
     Some((size(&arguments.input)?, size(arguments.output.as_deref().filter(|_| !arguments.dry_run)?)?))
 }
 
-/// Other systems do not tell.
+/// Other systems have no such figures.
 #[cfg(not(unix))]
 fn on_disk(_arguments: &Arguments) -> Option<(u64, u64)> {
     None

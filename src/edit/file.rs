@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::container::rebuild;
 use super::patch::{Patch, Patches};
-use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, Result, image_tables};
+use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, Result, image_tables, offload_sections};
 use crate::bytes::{View, size_of_range};
 use crate::inventory::{Container, File, FileFormat};
 
@@ -77,6 +77,7 @@ pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Resu
     if alignment.is_none() && !removed.is_empty() {
         let ranges: Vec<Range<u64>> = file.containers.iter().filter_map(Container::range).collect();
         patches.extend(image_tables::without_images(view, &ranges, &removed)?);
+        patches.extend(offload_sections::without_gaps(view, file, &removed)?);
     }
     let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
     Ok(EditedFile { patches, containers, fates: edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner) })

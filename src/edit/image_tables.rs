@@ -8,7 +8,7 @@
 //! has the bounds of an image and of the host's entries; a descriptor has a 32-bit number of rows and, after four bytes of
 //! padding, the address of the array.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use object::elf::{DT_RELA, DT_RELASZ, FileHeader64, PF_X, PT_DYNAMIC, PT_LOAD, ProgramHeader64, Rela64};
@@ -42,15 +42,12 @@ pub fn without_images<'data>(
     removed: &[u64],
 ) -> Result<Vec<Patch<'data>>> {
     let Some(file) = LoadedFile::read(view, containers)? else { return Ok(Vec::new()) };
-    let addresses: HashMap<u64, u64> =
-        containers.iter().filter_map(|it| Some((file.address(it.start)?, it.start))).collect();
-    let rows = file.pointers_to(|value| addresses.contains_key(&value))?;
+    let images = LoadedImages::new(&file, containers);
+    let pointers = file.pointers_to(|value| images.at(value).is_some())?;
+    let rows = images.rows(&pointers);
     let mut patches = Vec::new();
     for array in arrays(&rows) {
-        let is_kept = |place: &u64| {
-            let image = rows.get(place).and_then(|pointer| addresses.get(&pointer.value));
-            image.is_some_and(|image| !removed.contains(image))
-        };
+        let is_kept = |place: &u64| rows.get(place).is_some_and(|container| !removed.contains(container));
         let kept: Vec<u64> = array.iter().copied().filter(is_kept).collect();
         if kept.len() < array.len() {
             file.shorten(&array, &kept, &mut patches)?;
@@ -59,12 +56,43 @@ pub fn without_images<'data>(
     Ok(patches)
 }
 
+/// Addresses of containers, each with the offset of the container, sorted.
+struct LoadedImages(Vec<(Range<u64>, u64)>);
+
+impl LoadedImages {
+    fn new(file: &LoadedFile<'_>, containers: &[Range<u64>]) -> Self {
+        let loaded = |range: &Range<u64>| {
+            let address = file.address(range.start)?;
+            Some((address..address.checked_add(size_of_range(range))?, range.start))
+        };
+        let mut images: Vec<_> = containers.iter().filter_map(loaded).collect();
+        images.sort_by_key(|(range, _)| range.start);
+        LoadedImages(images)
+    }
+
+    /// Returns the container that has this address, or that ends there.
+    fn at(&self, address: u64) -> Option<(&Range<u64>, u64)> {
+        let after = self.0.partition_point(|(range, _)| range.start <= address);
+        let mut before = self.0.get(..after)?.iter().rev().take(2);
+        before.find(|(range, _)| address <= range.end).map(|(range, offset)| (range, *offset))
+    }
+
+    /// Returns the places of rows, with the offsets of their containers: a pointer into a container, to its start or to the
+    /// image in it, followed by one to a later byte or the end.
+    fn rows(&self, pointers: &HashMap<u64, Pointer>) -> BTreeMap<u64, u64> {
+        let row = |(place, start): (&u64, &Pointer)| {
+            let end = pointers.get(&place.checked_add(POINTER)?)?;
+            let (range, container) = self.at(start.value)?;
+            (start.value < end.value && end.value <= range.end).then_some((*place, container))
+        };
+        pointers.iter().filter_map(row).collect()
+    }
+}
+
 /// Returns the places that follow each other as rows do.
-fn arrays(rows: &HashMap<u64, Pointer>) -> Vec<Vec<u64>> {
-    let mut places: Vec<u64> = rows.keys().copied().collect();
-    places.sort_unstable();
+fn arrays(rows: &BTreeMap<u64, u64>) -> Vec<Vec<u64>> {
     let mut arrays: Vec<Vec<u64>> = Vec::new();
-    for place in places {
+    for &place in rows.keys() {
         match arrays.last_mut() {
             Some(array) if array.last().and_then(|last| last.checked_add(ROW)) == Some(place) => array.push(place),
             _ => arrays.push(vec![place]),
@@ -111,8 +139,7 @@ impl<'data> LoadedFile<'data> {
         };
         let segments: Vec<_> = loaded.iter().map(|program| (range(program), program.p_vaddr(endian))).collect();
         let is_code = |program: &ProgramHeader64<Endianness>| program.p_flags(endian).0 & PF_X.0 != 0;
-        let data = loaded.iter().filter(|program| !is_code(program)).flat_map(|it| outside(range(it), containers));
-        let mut file = LoadedFile { view, endian, data: data.collect(), segments, relocations: (0, 0) };
+        let mut file = LoadedFile { view, endian, data: Vec::new(), segments, relocations: (0, 0) };
         for program in programs.iter().filter(|program| program.p_type(endian) == PT_DYNAMIC) {
             let entries = program.dynamic(endian, view.data()).ok().flatten().unwrap_or_default();
             let entry = |tag| entries.iter().find(|entry| entry.d_tag(endian) == tag).map(|entry| entry.d_val(endian));
@@ -120,6 +147,12 @@ impl<'data> LoadedFile<'data> {
                 file.relocations = (at, size / RELOCATION);
             }
         }
+        // The addends of relocations are not pointers.
+        let (start, count) = file.relocations;
+        let mut others = containers.to_vec();
+        others.push(start..start.saturating_add(count.saturating_mul(RELOCATION)));
+        others.sort_by_key(|range| range.start);
+        file.data = loaded.iter().filter(|it| !is_code(it)).flat_map(|it| outside(range(it), &others)).collect();
         Ok(Some(file))
     }
 

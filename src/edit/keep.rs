@@ -7,7 +7,7 @@
 use crate::format::ImageKind;
 use crate::inventory::{File, Image};
 use crate::select::candidate_sets;
-use crate::target::{Device, Platform};
+use crate::target::{Device, OffloadKind, Platform};
 
 /// Treatment of PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,7 +83,9 @@ impl KeptImages {
     }
 }
 
-/// Returns whether nothing states what an image runs on. Code for the host's processor is not for a device, and stays, too.
+/// Returns whether nothing states what an image runs on. Code for the host's processor is not for a device, and stays; so do
+/// SYCL's images, because nothing can be removed from its table of them.
 fn is_undecidable(image: &Image) -> bool {
-    matches!(Platform::of(image.triple.as_deref(), image.arch.as_deref()), None | Some(Platform::Host))
+    image.kind == Some(OffloadKind::Sycl)
+        || matches!(Platform::of(image.triple.as_deref(), image.arch.as_deref()), None | Some(Platform::Host))
 }

@@ -14,7 +14,7 @@ pub struct NamedDevice {
     pub devices: Vec<Device>,
 }
 
-/// What a device loses.
+/// Code that a device loses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     /// Name of the device.

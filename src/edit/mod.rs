@@ -18,6 +18,7 @@ mod file;
 mod image_tables;
 mod keep;
 mod loss;
+mod offload_sections;
 pub mod patch;
 mod proof;
 mod prune;

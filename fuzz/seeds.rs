@@ -12,7 +12,7 @@ use std::{env, fs, io};
 use fatbin::bytes::View;
 use fatbin::codec::{Codec, Compression};
 use fatbin::format::ccob::{self, Version};
-use fatbin::format::{DeviceImage, ImageKind, bundle, cuda_fatbin, offload_binary};
+use fatbin::format::{DeviceImage, ImageKind, bundle, cuda_fatbin, kpack, offload_binary};
 use fatbin::internals::content::Content;
 use fatbin::internals::rewrite::{NewSection, with_sections};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
@@ -113,10 +113,21 @@ fn main() -> io::Result<()> {
             save(&directory, "cuda_fatbin", &name, &container)?;
             save(&directory, "scan", &format!("{name}.fatbin"), &container)?;
         }
+
+        // kpack archives of two versions of one code object.
+        let properties = kpack::KpackProperties { group_name: "seeds", family: "gfx90a", arches: &["gfx90a", "gfx942"] };
+        let members = ["gfx90a", "gfx942"].map(|arch| kpack::KpackMember { key: "lib/libx.so#0", arch, image: &bytes });
+        for (suffix, level) in [("kpack", None), ("zstd.kpack", Some(3))] {
+            let archive = kpack::write(&properties, &members, level)?.to_vec();
+            save(&directory, "kpack", &format!("{name}.{suffix}"), &archive)?;
+            save(&directory, "scan", &format!("{name}.{suffix}"), &archive)?;
+        }
     }
     texts::save_all(&mut |target, name, bytes| save(&directory, target, name, bytes))?;
     save(&directory, "lock", "one", LOCK.as_bytes())?;
     save(&directory, "lock", "two", [LOCK, LOCK].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;
+    let marker = kpack::KpackMarker { search_paths: vec!["../.kpack/x_@GFXARCH@.kpack"], kernel_name: "lib/libx.so" };
+    save(&directory, "kpack", "marker", &marker.to_bytes())?;
     save(&directory, "host_object", "small.obj", COFF)?;
     save(&directory, "host_object", "big.obj", BIG_COFF)?;
     let texts = bundle::text::write(&[(HOST_ID, b"int a;"), ("hip-amdgcn-amd-amdhsa--gfx906", b"int b;\n")], "//");

@@ -35,6 +35,7 @@
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
+//! | [`kpack`] | kpack archives of an independent writer and reader |
 //! | [`triples`] | triples of bitcode and SPIR-V |
 //! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
@@ -58,6 +59,7 @@ mod fatbinary;
 mod harness;
 mod inspect;
 mod ir;
+mod kpack;
 mod link;
 mod link_hygiene;
 mod linker_wrapper;
@@ -130,6 +132,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(ir::trials());
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
+    trials.extend(kpack::trials());
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());
     trials.extend(ci::trials());

@@ -62,6 +62,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         ContainerType::OffloadBinary => &OFFLOAD_BINARY,
         ContainerType::Bundle
         | ContainerType::CudaFatbin
+        | ContainerType::Kpack
         | ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf

@@ -18,6 +18,9 @@ pub const CCOB_MAGIC: [u8; 4] = *b"CCOB";
 /// First bytes of a CUDA fat binary.
 pub const CUDA_FATBIN_MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 
+/// First bytes of a kpack archive.
+pub const KPACK_MAGIC: [u8; 4] = *b"KPAK";
+
 /// Defines [`ContainerType`] and the list of its variants from one list.
 macro_rules! container_types {
     ($($(#[$documentation:meta])* $variant:ident,)*) => {
@@ -44,6 +47,8 @@ container_types! {
     Ccob,
     /// `50 ED 55 BA`, written by NVIDIA's fatbinary.
     CudaFatbin,
+    /// `KPAK`, an archive of code objects, written by ROCm's rocm-kpack.
+    Kpack,
     /// A SYCL image in a section of images.
     SyclImage,
     /// A section that is one entry of a bundle.
@@ -108,6 +113,8 @@ pub(crate) enum SelectionScope {
     /// The images of all such containers in the file, which are registered together: each offload binary in a program
     /// holds one image, and so do the sections of a bundled object and of SYCL's images.
     File,
+    /// The images of a container with the same ID: versions of one code object for several processors.
+    Id,
 }
 
 /// Treatment of a file by `fatbin wrap`.
@@ -175,6 +182,15 @@ impl ContainerType {
                 image_kind: Some(ImageKind::Fatbin),
                 registered_with: Some(RegisteringRuntime::Cuda),
                 selection_scope: SelectionScope::Container,
+                wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
+            ContainerType::Kpack => Descriptor {
+                name: "kpack",
+                recognition: Recognition::Magic(&KPACK_MAGIC),
+                image_kind: None,
+                registered_with: None,
+                selection_scope: SelectionScope::Id,
                 wrap_input: WrapInput::FatBinary,
                 states_target: true,
             },

@@ -21,6 +21,7 @@ pub(crate) mod fat_binary_wrapper;
 mod group;
 mod image;
 mod image_kind;
+pub mod kpack;
 mod lto_ir;
 pub mod offload_binary;
 mod ptx;

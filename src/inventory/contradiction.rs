@@ -1,5 +1,6 @@
 //! Containers and images that disagree about the processor.
 
+use crate::bytes::View;
 use crate::codec::Codec;
 use crate::format::{DeviceImage, ImageView};
 use crate::target::{compatibility, nvptx};
@@ -7,8 +8,12 @@ use crate::target::{compatibility, nvptx};
 /// Returns the arch in the image's own header if code for it is not code for the arch that the container states.
 pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
     let is_plain = matches!(image.codec, None | Some(Codec::None));
-    let own = DeviceImage::identify(image.view).arch.filter(|_| is_plain)?;
-    let stated = image.arch.as_ref()?;
+    contradicting_arch_of(image.arch.as_deref().filter(|_| is_plain)?, image.view)
+}
+
+/// Like [`contradicting_arch`], for the decompressed bytes of an image whose container states an arch.
+pub fn contradicting_arch_of(stated: &str, bytes: View<'_>) -> Option<String> {
+    let own = DeviceImage::identify(bytes).arch?;
     let agree = match (nvptx::Arch::parse(stated), nvptx::Arch::parse(&own)) {
         // Not every cubin states its suffix, and not every container the suffix of a family.
         (Some(stated), Some(own)) => {

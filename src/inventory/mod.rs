@@ -22,7 +22,7 @@ use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::{OffloadKind, subarch};
 
 pub use address::{Address, DiskLocation};
-pub use contradiction::contradicting_arch;
+pub use contradiction::{contradicting_arch, contradicting_arch_of};
 pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
 pub use walk::{Leaves, NestedImage, Node, Walk};

@@ -1,14 +1,16 @@
 //! `verify`: decompresses and inspects every device image, to find damaged ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::image_bytes::image_error;
+use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Error, Malformed, Result};
-use crate::format::{self, ImageKind};
+use crate::format::kpack::KpackArchive;
+use crate::format::{self, ContainerType, ImageKind};
 use crate::inspect;
-use crate::inventory::Image;
-use crate::scan::{ImageRef, ScannedFile};
+use crate::inventory::{Container, File, Image, contradicting_arch_of};
+use crate::scan::{ImageRef, ScannedFile, Source};
 
 /// A defect of a device image.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +40,9 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     }
     let scan = scanned.open()?;
     let path = &scanned.file().path;
+    for defect in archive_defects(scanned.file(), scan.source().view()) {
+        defects.push(defect.in_file(Path::new(path)).into());
+    }
     for image in scan.images() {
         let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
         defects.extend(contradiction(image.image()).map(defect));
@@ -50,7 +55,18 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
         }
         // The scan has checked images that are files of their own.
         let scan_errors = &scanned.file().errors;
-        for problem in problems(&image).into_iter().filter(|problem| !scan_errors.contains(problem)) {
+        let bytes = match image.bytes() {
+            Ok(bytes) => bytes,
+            Err(problem) => {
+                defects.push(image_error(path, image.index(), image.image(), problem).into());
+                continue;
+            }
+        };
+        defects.extend(decompressed_contradiction(&image, bytes.view()).map(defect));
+        for problem in problems(image.image().image_kind, bytes.view())
+            .into_iter()
+            .filter(|problem| !scan_errors.contains(problem))
+        {
             defects.push(image_error(path, image.index(), image.image(), problem).into());
         }
     }
@@ -65,13 +81,32 @@ fn contradiction(image: &Image) -> Option<String> {
     Some(format!("the container states {stated}, the image's own header {own}"))
 }
 
+/// Returns how an image contradicts its container that only its decompressed bytes show, or, in an archive for AMD's
+/// processors, that it is code for another machine.
+fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<String> {
+    let Image { codec, image_kind, triple, arch, .. } = image.image();
+    if *image_kind != ImageKind::Elf {
+        return None;
+    }
+    let stated = arch.as_deref().filter(|_| !matches!(codec, None | Some(Codec::None)));
+    if let Some((stated, own)) = stated.and_then(|stated| Some((stated, contradicting_arch_of(stated, bytes)?))) {
+        return Some(format!("the container states {stated}, the image's own header {own}"));
+    }
+    let in_archive = image.containers().last().is_some_and(|it| it.container_type == ContainerType::Kpack);
+    let own = format::DeviceImage::identify(bytes).triple.filter(|_| in_archive)?;
+    let stated = triple.as_deref().filter(|stated| *stated != own)?;
+    Some(format!("the container states {stated}, the image's own header {own}"))
+}
+
+/// Returns the contradictions in the kpack archives of a file.
+fn archive_defects(file: &File, view: View<'_>) -> Vec<Malformed> {
+    let archives = file.containers.iter().filter(|container| container.container_type == ContainerType::Kpack);
+    let read = |container: &Container| KpackArchive::read(view.from(container.offset?)).ok();
+    archives.filter_map(read).flat_map(|archive| archive.defects()).collect()
+}
+
 /// Returns the problems in the bytes of an image.
-fn problems(image: &ImageRef<'_>) -> Vec<Malformed> {
-    let bytes = match image.bytes() {
-        Ok(bytes) => bytes,
-        Err(problem) => return vec![problem],
-    };
-    let (kind, view) = (image.image().image_kind, bytes.view());
+fn problems(kind: ImageKind, view: View<'_>) -> Vec<Malformed> {
     match format::check_elf(view) {
         Err(truncated) if kind == ImageKind::Elf => vec![truncated],
         _ => inspect::inspect(kind, view).problems,

@@ -7,7 +7,7 @@ use crate::bytes::{Budget, Limits, View};
 use crate::codec::{Codec, Compression};
 use crate::content::Content;
 use crate::format::offload_binary::Version;
-use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, offload_binary};
+use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, offload_binary};
 use crate::inventory::FileFormat;
 use crate::io::{Input, MAPPED};
 
@@ -55,6 +55,11 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
             let cubin = std::fs::read(format!("{}/fixtures/answer-sm_90.cubin", env!("CARGO_MANIFEST_DIR"))).unwrap();
             let member = cuda_fatbin::FatbinImage::new(View::new(&cubin), None).unwrap();
             Some(cuda_fatbin::write(&[member]).unwrap().to_vec())
+        }
+        ContainerType::Kpack => {
+            let properties = kpack::KpackProperties { group_name: "test", family: "gfx90a", arches: &["gfx90a"] };
+            let member = kpack::KpackMember { key: "lib/libtest.so#0", arch: "gfx90a", image: b"four" };
+            Some(kpack::write(&properties, &[member], None).unwrap().to_vec())
         }
         ContainerType::SyclImage
         | ContainerType::BundleSection

@@ -123,15 +123,22 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
     for nested in file.nested_images() {
         found.add(&nested);
     }
+    for set in &mut found.all {
+        if set.container.container_type.descriptor().selection_scope == SelectionScope::Id {
+            // The loader tries the target IDs with the most features first.
+            set.candidates
+                .sort_by_key(|it| Reverse(it.image.arch.as_deref().map_or(0, |arch| arch.matches(':').count())));
+        }
+    }
     found.all
 }
 
 #[derive(Default)]
 struct Found<'a> {
     all: Vec<CandidateSet<'a>>,
-    /// Index of the set of a runtime, for one container or for all containers that are registered together. Files may have
-    /// many thousands of containers.
-    places: HashMap<(OffloadKind, Option<*const Container>), usize>,
+    /// Index of the set of a runtime, for one container, for one ID in a container, or for all containers that are
+    /// registered together. Files may have many thousands of containers.
+    places: HashMap<(OffloadKind, Option<*const Container>, Option<&'a str>), usize>,
 }
 
 impl<'a> Found<'a> {
@@ -140,10 +147,14 @@ impl<'a> Found<'a> {
         let candidate = Candidate { number: nested.index, image: nested.image };
         let runtime = Runtime::of(candidate.image.kind, candidate.platform());
         let own: Option<*const Container> = match container.container_type.descriptor().selection_scope {
-            SelectionScope::Container => Some(container),
+            SelectionScope::Container | SelectionScope::Id => Some(container),
             SelectionScope::File => None,
         };
-        let place = *self.places.entry((runtime.kind, own)).or_insert(self.all.len());
+        let id = match container.container_type.descriptor().selection_scope {
+            SelectionScope::Id => candidate.image.id.as_deref(),
+            SelectionScope::Container | SelectionScope::File => None,
+        };
+        let place = *self.places.entry((runtime.kind, own, id)).or_insert(self.all.len());
         if place == self.all.len() {
             let needs_device_link = container.section_name() == Some(DEVICE_LINK_SECTION);
             self.all.push(CandidateSet { container, runtime, candidates: Vec::new(), needs_device_link });

@@ -17,6 +17,7 @@ mod faults;
 mod hostile_text;
 mod incomplete;
 mod inspect;
+mod kpack;
 mod library;
 #[cfg(target_os = "linux")]
 mod link;

@@ -41,6 +41,7 @@ targets! {
     host_object = "../../fuzz/targets/host_object.rs",
     image_hashes = "../../fuzz/targets/image_hashes.rs",
     inspect = "../../fuzz/targets/inspect.rs",
+    kpack = "../../fuzz/targets/kpack.rs",
     lock = "../../fuzz/targets/lock.rs",
     names = "../../fuzz/targets/names.rs",
     offload_binary = "../../fuzz/targets/offload_binary.rs",

@@ -1,0 +1,63 @@
+//! The kpack archive, magic `KPAK`: code objects of ROCm's libraries in files of their own, one for each processor.
+//!
+//! TheRock, AMD's build of ROCm, moves the bundles of its libraries into such archives, so that a package for one processor
+//! has code for that processor only. The host file keeps a [marker](KpackMarker) with the places of the archives, and the
+//! HIP runtime loads code objects by the name of the binary and an index.
+//!
+//! Layout of version 1: a header of 64 bytes, blobs, and a table of contents in MessagePack, which ends the file. Integers of
+//! the header are little-endian; offsets count from the first byte. Source: ROCm/rocm-kpack at e3483286 (February 2026):
+//! its documentation, writer and reader.
+
+mod defects;
+mod layout;
+mod marker;
+mod message_pack;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use layout::{MAGIC, Scheme};
+pub use marker::{ARCH_PLACEHOLDER, KpackMarker, entry_key};
+pub use read::{KpackArchive, KpackEntry};
+pub use write::{KpackMember, KpackProperties, write};
+
+use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
+use crate::bytes::View;
+use crate::codec::Codec;
+use crate::error::Malformed;
+use crate::target::{OffloadKind, triple};
+
+/// Reads the archive at the view's start as a container.
+pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
+    let archive = KpackArchive::read(view)?;
+    let images = archive.entries.iter().map(|entry| image(archive.scheme, entry)).collect();
+    Ok(ContainerView {
+        container_type: ContainerType::Kpack,
+        version: Some(layout::VERSION),
+        view: archive.view,
+        contents: Contents::Images(images),
+    })
+}
+
+/// Returns an image with the properties that the archive states: compressed bytes state nothing.
+fn image<'data>(scheme: Scheme, entry: &KpackEntry<'data>) -> ImageView<'data> {
+    let codec = match scheme {
+        Scheme::None => Codec::None,
+        Scheme::ZstdPerKernel => Codec::Zstd,
+    };
+    ImageView {
+        kind: Some(OffloadKind::Hip),
+        image_kind: if entry.code_type == layout::HSACO { ImageKind::Elf } else { ImageKind::Unknown },
+        triple: Some(triple::AMDGCN.to_owned()),
+        arch: Some(entry.arch.to_owned()).filter(|arch| !arch.is_empty()),
+        id: Some(entry.key),
+        strings: Vec::new(),
+        unknown: Vec::new(),
+        view: entry.stored,
+        codec: Some(codec),
+        full_size: (scheme != Scheme::None).then_some(entry.original_size),
+        part: None,
+    }
+}

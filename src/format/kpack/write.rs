@@ -1,0 +1,145 @@
+//! Writing, with the order of keys and the forms of integers of AMD's own writer (rocm-kpack, `python/rocm_kpack/kpack.py`,
+//! as described in its documentation).
+
+use std::io;
+
+use super::layout::{BLOBS_OFFSET, HSACO, Header, Scheme, VERSION, key};
+use super::message_pack::MessagePackWriter;
+use crate::codec::{self, Codec, Compression};
+use crate::content::Content;
+
+/// Properties of an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KpackProperties<'a> {
+    /// Name of the software whose device code the archive holds.
+    pub group_name: &'a str,
+    /// Family of processors; AMD's splitter writes the target ID itself.
+    pub family: &'a str,
+    /// Target IDs by which the loader finds the archive.
+    pub arches: &'a [&'a str],
+}
+
+/// A code object for an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KpackMember<'a, 'data> {
+    /// Path of the binary that the code belongs to, `#`, and the index of the code object.
+    pub key: &'a str,
+    /// Target ID.
+    pub arch: &'a str,
+    /// The code object.
+    pub image: &'data [u8],
+}
+
+/// An archive, and the error of the codec.
+pub type Written<'data> = io::Result<Content<'data>>;
+
+/// Writes an archive. The table of contents has the members in their order, those of one key together. Images are borrowed,
+/// unless they are compressed.
+pub fn write<'data>(
+    properties: &KpackProperties<'_>,
+    members: &[KpackMember<'_, 'data>],
+    compression_level: Option<i32>,
+) -> Written<'data> {
+    let mut blobs = Content::new();
+    let mut places = Vec::new();
+    if let Some(level) = compression_level {
+        let count = u32::try_from(members.len()).map_err(|_| too_large())?;
+        blobs.push(count.to_le_bytes().to_vec());
+        for member in members {
+            let how = Compression { codec: Codec::Zstd, level };
+            let frame = codec::compress([member.image].into_iter(), member.image.len() as u64, how, Vec::new())?;
+            blobs.push(u32::try_from(frame.len()).map_err(|_| too_large())?.to_le_bytes().to_vec());
+            blobs.push(frame);
+        }
+    } else {
+        for member in members {
+            places.push((BLOBS_OFFSET.saturating_add(blobs.size()), member.image.len() as u64));
+            blobs.push(member.image);
+        }
+    }
+    let scheme = if compression_level.is_some() { Scheme::ZstdPerKernel } else { Scheme::None };
+    let toc = toc(properties, members, scheme, &places, blobs.size());
+    let header = Header { toc_offset: BLOBS_OFFSET.saturating_add(blobs.size()) };
+    let mut content = Content::from(header.to_bytes());
+    content.append(blobs);
+    content.push(toc);
+    Ok(content)
+}
+
+fn too_large() -> io::Error {
+    io::Error::other("a kpack archive holds at most 4 GiB of a code object and 2^32 of them")
+}
+
+fn toc(
+    properties: &KpackProperties<'_>,
+    members: &[KpackMember<'_, '_>],
+    scheme: Scheme,
+    places: &[(u64, u64)],
+    blobs_size: u64,
+) -> Vec<u8> {
+    let mut to = MessagePackWriter::default();
+    to.map(if scheme == Scheme::None { 7 } else { 8 });
+    to.text(key::FORMAT_VERSION);
+    to.number(u64::from(VERSION));
+    to.text(key::GROUP_NAME);
+    to.text(properties.group_name);
+    to.text(key::FAMILY);
+    to.text(properties.family);
+    to.text(key::ARCHES);
+    to.array(properties.arches.len());
+    for arch in properties.arches {
+        to.text(arch);
+    }
+    to.text(key::TOC);
+    code_objects(&mut to, members);
+    to.text(key::SCHEME);
+    to.text(scheme.name());
+    match scheme {
+        Scheme::None => {
+            to.text(key::BLOBS);
+            to.array(places.len());
+            for &(offset, size) in places {
+                to.map(2);
+                to.text(key::OFFSET);
+                to.number(offset);
+                to.text(key::SIZE);
+                to.number(size);
+            }
+        }
+        Scheme::ZstdPerKernel => {
+            to.text(key::ZSTD_SIZE);
+            to.number(blobs_size);
+            to.text(key::ZSTD_OFFSET);
+            to.number(BLOBS_OFFSET);
+        }
+    }
+    to.0
+}
+
+/// Writes the map of maps, with the keys in the order of their first members.
+fn code_objects(to: &mut MessagePackWriter, members: &[KpackMember<'_, '_>]) {
+    let mut keys: Vec<(&str, Vec<usize>)> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for (ordinal, member) in members.iter().enumerate() {
+        let place = *places.entry(member.key).or_insert(keys.len());
+        match keys.get_mut(place) {
+            Some((_, ordinals)) => ordinals.push(ordinal),
+            None => keys.push((member.key, vec![ordinal])),
+        }
+    }
+    to.map(keys.len());
+    for (key, ordinals) in keys {
+        to.text(key);
+        to.map(ordinals.len());
+        for (ordinal, member) in ordinals.into_iter().filter_map(|ordinal| Some((ordinal, members.get(ordinal)?))) {
+            to.text(member.arch);
+            to.map(3);
+            to.text(self::key::TYPE);
+            to.text(HSACO);
+            to.text(self::key::ORDINAL);
+            to.number(ordinal as u64);
+            to.text(self::key::ORIGINAL_SIZE);
+            to.number(member.image.len() as u64);
+        }
+    }
+}

@@ -23,6 +23,10 @@ pub struct InputArguments {
     /// Read more paths from this file, one per line; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,
+
+    /// Kpack archive to read instead of those that split host files refer to, as ROCM_KPACK_PATH; repeatable
+    #[arg(long, value_name = "FILE")]
+    kpack_path: Vec<PathBuf>,
 }
 
 /// Returns the path in a line of a list, in any encoding.
@@ -60,6 +64,7 @@ impl InputArguments {
         let progress = Mutex::new(Progress::of_files(total, inputs.len()));
         let locked = || progress.lock().unwrap_or_else(PoisonError::into_inner);
         let work = |index, outcome: Outcome| (outcome.path().to_owned(), scan_errors(&outcome), work(index, outcome));
+        let scanner = scanner.clone().with_kpack_paths(self.kpack_path.clone());
         scanner.scan_inputs(&inputs, &work, &|input| locked().file_done(input.size()), &mut |batch| {
             locked().suspend(|| {
                 for (path, errors, result) in batch {
@@ -78,7 +83,7 @@ impl InputArguments {
 
     /// Creates the arguments for a single path.
     pub fn single(path: PathBuf) -> InputArguments {
-        InputArguments { files: vec![path], files_from: None }
+        InputArguments { files: vec![path], files_from: None, kpack_path: Vec::new() }
     }
 
     /// Replaces a list of paths by the paths in it, so that it is read once.
@@ -86,7 +91,7 @@ impl InputArguments {
         let (files, failed) = self.paths();
         match failed {
             Some((_, error)) => Err(error.into()),
-            None => Ok(InputArguments { files, files_from: None }),
+            None => Ok(InputArguments { files, files_from: None, kpack_path: self.kpack_path }),
         }
     }
 
@@ -125,7 +130,7 @@ fn scan_errors(outcome: &Outcome) -> Vec<Error> {
 pub fn found(file: &File) -> Status {
     if !file.errors.is_empty() {
         Status::Trouble
-    } else if file.device_images().next().is_some() {
+    } else if file.has_device_code() {
         Status::Yes
     } else if file.not_opened.is_some() {
         Status::Unknown

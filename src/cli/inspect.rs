@@ -165,7 +165,7 @@ fn scan_inputs(
                 if let Some(error) = error {
                     status = status.and(problems.report(error));
                 }
-                Place::Empty(file)
+                Place::Empty(Box::new(file))
             }
         });
     })?;
@@ -177,7 +177,7 @@ enum Place {
     /// Index among the scanned files.
     Scanned(usize),
     /// A file without device images.
-    Empty(File),
+    Empty(Box<File>),
 }
 
 impl Place {
@@ -203,7 +203,7 @@ impl Place {
     ) -> AnalyzedFile {
         let index = match self {
             Place::Scanned(index) => index,
-            Place::Empty(file) => return AnalyzedFile { file, analyses: Vec::new() },
+            Place::Empty(file) => return AnalyzedFile { file: *file, analyses: Vec::new() },
         };
         let file = scanned[index].file().clone();
         let mut analyses = vec![ImageAnalysis::default(); file.device_images().count()];

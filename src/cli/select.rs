@@ -9,14 +9,15 @@ use super::problems::ProblemArguments;
 use super::{Status, terminal};
 use crate::report;
 use crate::scan::Options;
-use crate::select::{AnsweredFile, AnsweredSet};
+use crate::select::AnsweredFile;
 use crate::target::Device;
 
 /// Show which image each runtime selects on a device, and why it rejects the others
 ///
 /// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. Name a device with
 /// everything that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features that the
-/// name leaves open, all answers are printed where they differ.
+/// name leaves open, all answers are printed where they differ. For a file that is split by rocm-kpack, the answers are those of
+/// its kpack archives, for the loaders of all releases.
 ///
 /// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no container
 /// has such code, 2 for trouble.
@@ -69,8 +70,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
     }
     out.flush()?;
-    let mut relevant = answered.iter().flat_map(AnsweredFile::relevant).peekable();
-    let is_served = relevant.peek().is_some() && relevant.all(AnsweredSet::always_selects);
+    let is_served = answered.iter().any(AnsweredFile::is_relevant) && answered.iter().all(AnsweredFile::is_served);
     Ok(match (is_trouble, is_served) {
         (true, _) => Status::Trouble,
         (false, true) => Status::Yes,

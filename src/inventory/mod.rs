@@ -8,6 +8,7 @@
 
 mod address;
 mod contradiction;
+mod kpack;
 mod not_opened;
 mod origin;
 mod walk;
@@ -23,6 +24,7 @@ use crate::target::{OffloadKind, subarch};
 
 pub use address::{Address, DiskLocation};
 pub use contradiction::{contradicting_arch, contradicting_arch_of};
+pub use kpack::{FoundArchive, KpackReference};
 pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
 pub use walk::{Leaves, NestedImage, Node, Walk};
@@ -45,6 +47,8 @@ pub struct File {
     pub sections: Vec<Section>,
     /// Structures that register containers with a runtime, sorted by offset.
     pub wrappers: Vec<Wrapper>,
+    /// References to device code in kpack archives beside the file.
+    pub kpack: Vec<KpackReference>,
     /// Number of bytes that were not searched: those that no header refers to, if the search by magic was disabled.
     pub unsearched: u64,
     /// Reason why a file in which others are packed was not opened. Its own bytes were searched.
@@ -194,6 +198,7 @@ impl File {
             containers: Vec::new(),
             sections: Vec::new(),
             wrappers: Vec::new(),
+            kpack: Vec::new(),
             unsearched: 0,
             not_opened: None,
             errors: Vec::new(),
@@ -219,9 +224,14 @@ impl File {
         self.errors.iter().map(|error| error.clone().in_file(path)).chain(not_opened)
     }
 
+    /// Returns whether the file has device code: images, or code in kpack archives beside it.
+    pub fn has_device_code(&self) -> bool {
+        self.device_images().next().is_some() || self.kpack.iter().any(KpackReference::has_code)
+    }
+
     /// Returns whether the file holds containers or errors, or may hold containers that were not found.
     pub fn has_findings(&self) -> bool {
-        !self.containers.is_empty() || self.is_incomplete()
+        !self.containers.is_empty() || !self.kpack.is_empty() || self.is_incomplete()
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Wrapper {
     pub offset: u64,
     /// Destination of its pointer.
     pub target: WrapperTarget,
+    /// Index of its code object in kpack archives; absent where its pointer leads to a container.
+    pub index: Option<u32>,
 }
 
 /// Kind of a wrapper.

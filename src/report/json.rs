@@ -37,6 +37,8 @@ struct JsonFile<'a> {
     sections: Vec<JsonSection<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     wrappers: Vec<JsonWrapper<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kpack: Vec<JsonKpackReference<'a>>,
     /// Offsets of the containers that no wrapper points to, where others of their type have one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreferenced: Vec<u64>,
@@ -69,12 +71,39 @@ struct JsonWrapper<'a> {
     /// Tool that moved the containers to another file.
     #[serde(skip_serializing_if = "Option::is_none")]
     split_by: Option<&'static str>,
+    /// Index of the code object in kpack archives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     container: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     symbol: Option<&'a str>,
+}
+
+/// Device code in kpack archives beside the file.
+#[derive(Serialize)]
+struct JsonKpackReference<'a> {
+    /// Offset of the marker.
+    offset: u64,
+    kernel_name: &'a str,
+    search_paths: &'a [String],
+    indices: &'a [u32],
+    archives: Vec<JsonFoundArchive<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonFoundArchive<'a> {
+    path: &'a str,
+    arches: &'a [String],
+    code: Vec<JsonArchivedCode<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonArchivedCode<'a> {
+    index: u32,
+    arch: &'a str,
 }
 
 fn is_zero(bytes: &u64) -> bool {
@@ -212,6 +241,7 @@ impl<'a> JsonFile<'a> {
             containers: file.containers.iter().map(|it| JsonContainer::new(file, it, None)).collect(),
             sections: file.sections.iter().map(JsonSection::new).collect(),
             wrappers: file.wrappers.iter().map(JsonWrapper::new).collect(),
+            kpack: file.kpack.iter().map(JsonKpackReference::new).collect(),
             unreferenced: file.unreferenced().filter_map(|container| container.offset).collect(),
             unsearched: file.unsearched,
             not_opened: file.not_opened.map(NotOpened::name),
@@ -229,12 +259,27 @@ impl<'a> JsonSection<'a> {
 
 impl<'a> JsonWrapper<'a> {
     fn new(wrapper: &'a inventory::Wrapper) -> Self {
-        let inventory::Wrapper { kind, section, offset, target } = wrapper;
+        let &inventory::Wrapper { kind, ref section, offset, ref target, index } = wrapper;
         let bytes = if let WrapperTarget::Bytes(offset) = target { Some(*offset) } else { None };
         let symbol = if let WrapperTarget::Symbol(name) = target { Some(name.as_str()) } else { None };
-        let split_by = (*kind == WrapperKind::HipSplitByKpack).then_some("rocm-kpack");
+        let split_by = (kind == WrapperKind::HipSplitByKpack).then_some("rocm-kpack");
         let container = target.container();
-        JsonWrapper { kind: kind.name(), section: &section.name, offset: *offset, split_by, container, bytes, symbol }
+        let (kind, section) = (kind.name(), section.name.as_str());
+        JsonWrapper { kind, section, offset, split_by, index, container, bytes, symbol }
+    }
+}
+
+impl<'a> JsonKpackReference<'a> {
+    fn new(reference: &'a inventory::KpackReference) -> Self {
+        let inventory::KpackReference { offset, kernel_name, search_paths, indices, archives } = reference;
+        let code = |(index, arch): &'a (u32, String)| JsonArchivedCode { index: *index, arch };
+        let archive = |archive: &'a inventory::FoundArchive| JsonFoundArchive {
+            path: &archive.path,
+            arches: &archive.arches,
+            code: archive.code.iter().map(code).collect(),
+        };
+        let archives = archives.iter().map(archive).collect();
+        JsonKpackReference { offset: *offset, kernel_name, search_paths, indices, archives }
     }
 }
 

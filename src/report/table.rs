@@ -3,7 +3,9 @@
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::format::{ImageKind, UnknownValue};
-use crate::inventory::{Container, File, Image, Node, Section, Wrapper, WrapperKind, WrapperTarget};
+use crate::inventory::{
+    Container, File, FoundArchive, Image, KpackReference, Node, Section, Wrapper, WrapperKind, WrapperTarget,
+};
 use crate::target::{OffloadKind, subarch};
 
 fn headings() -> [Column; 8] {
@@ -47,8 +49,9 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
     let split = file.wrappers.iter().filter(|it| it.kind == WrapperKind::HipSplitByKpack).count();
     if split > 0 {
         let code = counted(split, "wrapper");
-        text += &format!("  already split by rocm-kpack: the device code of {code} is in a separate archive\n");
+        text += &format!("  split by rocm-kpack: the device code of {code} is in kpack archives\n");
     }
+    text.extend(file.kpack.iter().flat_map(|it| it.archives.iter().map(|archive| found_archive(it, archive))));
     if let Some(reason) = file.not_opened {
         text += &format!("  {}\n", screen.warning(&format!("not opened: {reason}")));
     }
@@ -92,7 +95,7 @@ fn accounting(section: &Section) -> String {
 
 /// Formats the target of a wrapper.
 fn registration(file: &File, wrapper: &Wrapper) -> String {
-    let Wrapper { kind, section, offset, target } = wrapper;
+    let Wrapper { kind, section, offset, target, .. } = wrapper;
     let what = match target {
         WrapperTarget::Container(at) => match file.container_at(*at) {
             Some(container) => {
@@ -103,13 +106,22 @@ fn registration(file: &File, wrapper: &Wrapper) -> String {
             }
             None => format!("container at {at:#x}"),
         },
-        WrapperTarget::Bytes(at) if *kind == WrapperKind::HipSplitByKpack => format!("name of an archive at {at:#x}"),
+        WrapperTarget::Bytes(at) if *kind == WrapperKind::HipSplitByKpack => format!("a kpack marker at {at:#x}"),
         WrapperTarget::Bytes(at) => format!("bytes at {at:#x}, which are not a container"),
         WrapperTarget::Symbol(name) => format!("{}, which another file defines", printable(name)),
         WrapperTarget::Nothing => "nothing".to_owned(),
     };
     let at = format!("{}+{:#x}", printable(&section.name), offset - section.offset);
     format!("  {} wrapper {at} points to {what}\n", kind.name())
+}
+
+/// Formats an archive with code of the file.
+fn found_archive(reference: &KpackReference, archive: &FoundArchive) -> String {
+    let FoundArchive { path, arches, code, .. } = archive;
+    let code = counted(code.len(), "code object");
+    let arches: Vec<String> = arches.iter().map(|arch| printable(arch)).collect();
+    let [path, kernel_name] = [path, &reference.kernel_name].map(|text| printable(text));
+    format!("    {path}: {} ({code} of {kernel_name})\n", arches.join(", "))
 }
 
 /// Formats a container without a wrapper.
@@ -150,6 +162,7 @@ fn row<'a>(containers: impl Iterator<Item = &'a Container>, image: &Image) -> Ve
 /// Formats the number of device images of a file, and of the problems in it.
 pub fn verified_text(file: &File, problems: usize) -> String {
     let images = match file.device_images().count() {
+        0 if file.kpack.iter().any(KpackReference::has_code) => "device code in kpack archives".to_owned(),
         0 => "no device images".to_owned(),
         count => counted(count, "device image"),
     };
@@ -221,6 +234,7 @@ app: elf, 20000 bytes, 1 device image
             section: SectionRef { name: ".hipFatBinSegment".to_owned(), offset: 0 },
             offset: 24 * number,
             target: WrapperTarget::Container(4096 + 8 * number),
+            index: None,
         };
         // CUDA's wrappers register no bundle, so all kinds are compared for the containers without a wrapper.
         let cuda = |number| Wrapper { kind: WrapperKind::Cuda, target: WrapperTarget::Nothing, ..wrapper(number) };

@@ -24,13 +24,14 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
         Some(Err(error)) => findings.errors.push(error),
         None => findings.errors.extend(structure.defect.clone()),
     }
+    let markers = walk::markers(&structure);
     for section in &structure.sections {
-        let padding = walk::walk(section, &structure.images, &mut findings);
+        let padding = walk::walk(section, &structure.images, &markers, &mut findings);
         if let Some(name) = section.name {
             findings.add_section(name, section.view, padding);
         }
     }
-    let wrappers = registrations::follow(view, &structure, &mut findings);
+    let (wrappers, kpack) = registrations::follow(view, &structure, &mut findings);
     let mut unsearched = 0_u64;
     for range in findings.unexplained(view.size()) {
         if options.structure_only {
@@ -42,5 +43,5 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let not_opened = source.not_opened();
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
     let file = findings.into_file(source.name(), format, view.size());
-    Ok(File { wrappers, unsearched, not_opened, on_disk: source.on_disk(), ..file })
+    Ok(File { wrappers, kpack, unsearched, not_opened, on_disk: source.on_disk(), ..file })
 }

@@ -15,6 +15,9 @@ use crate::inventory::{FileFormat, WrapperKind, WrapperTarget};
 use crate::io::{Input, MAPPED};
 use crate::target::OffloadKind;
 
+#[path = "kpack_tests.rs"]
+mod kpack;
+
 const STRUCTURE_ONLY: Options = Options { structure_only: true, hash: false };
 
 fn bundle() -> Vec<u8> {
@@ -140,20 +143,6 @@ fn lists_wrappers_without_a_container_and_containers_without_a_wrapper() {
     );
     let unreferenced: Vec<_> = file.unreferenced().map(|it| it.offset).collect();
     assert_eq!(unreferenced, [file.containers[1].offset]);
-}
-
-#[test]
-fn a_file_that_rocm_kpack_has_split_has_no_errors() {
-    let mut host = Host::elf();
-    // The section that remains without device code.
-    host.section("", ".hip_fatbin", &[0; 4096]);
-    let reference = host.section("", ".rocm_kpack_ref", b"\x82\xa7version\x01");
-    let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"HIPK"));
-    host.points(wrappers, 8, reference, 0);
-    let file = host.scan();
-    assert_eq!((file.containers.len(), file.errors.len()), (0, 0));
-    let [wrapper] = &file.wrappers[..] else { panic!("{:?}", file.wrappers) };
-    assert_eq!((wrapper.kind, wrapper.is_orphan()), (WrapperKind::HipSplitByKpack, false));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
+use super::kpack::KpackSearch;
 use super::source::Source;
 use super::unopened;
 use crate::archive::{self, MemberContent, Members};
@@ -128,6 +129,22 @@ impl ScannedFile {
         let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
         input.input.check_unchanged()?;
         Ok(ScannedFile { file, input: input.close(), cache })
+    }
+
+    /// Finds the kpack archives that the file refers to.
+    pub fn find_archives(&mut self, search: &KpackSearch) {
+        if self.file.kpack.is_empty() {
+            return;
+        }
+        let mut file = File::clone(&self.file);
+        match self.input.open() {
+            Ok(slice) => {
+                let path = if slice.is_own_file() { Some(slice.input.path()) } else { None };
+                search.run(&mut file, path, slice.view());
+                self.file = Arc::new(file);
+            }
+            Err(error) => self.file = Arc::new(File { failure: Some(error.to_string()), ..file }),
+        }
     }
 
     /// The inventory.

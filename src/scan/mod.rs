@@ -18,6 +18,8 @@ mod image_table;
 mod images;
 #[cfg(feature = "files")]
 mod inputs;
+#[cfg(feature = "files")]
+mod kpack;
 mod magic;
 #[cfg(feature = "files")]
 mod paths;
@@ -47,6 +49,8 @@ pub use cache::CacheBudget;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
 #[cfg(feature = "files")]
 pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, expand_input};
+#[cfg(feature = "files")]
+pub use kpack::KpackSearch;
 #[cfg(feature = "files")]
 pub use paths::{InputPath, Outcome, Scanner, expand_paths};
 pub use source::Source;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Options;
 use super::cache::CacheBudget;
 use super::inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
+use super::kpack::KpackSearch;
 use crate::bytes::Limits;
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
@@ -96,12 +97,13 @@ pub struct Scanner {
     limits: Limits,
     access: Access,
     budget: Option<CacheBudget>,
+    kpack_paths: Vec<PathBuf>,
 }
 
 impl Scanner {
     /// Creates a scanner for inventories that reads files into memory.
     pub fn new(options: Options) -> Self {
-        Scanner { options, limits: Limits::default(), access: Access::read(), budget: None }
+        Scanner { options, limits: Limits::default(), access: Access::read(), budget: None, kpack_paths: Vec::new() }
     }
 
     /// Applies these limits to each file.
@@ -117,6 +119,11 @@ impl Scanner {
     /// Keeps decompressed containers until their images are read, as far as `budget` allows for all files together.
     pub fn with_cache(self, budget: CacheBudget) -> Self {
         Scanner { budget: Some(budget), ..self }
+    }
+
+    /// Looks for the code of files that are split by rocm-kpack in these archives, and not where the files refer to.
+    pub fn with_kpack_paths(self, kpack_paths: Vec<PathBuf>) -> Self {
+        Scanner { kpack_paths, ..self }
     }
 
     /// Scans the files, directories and archives in `paths`, and calls `take` with the index of the path and the outcome for each file,
@@ -182,7 +189,11 @@ impl Scanner {
     fn scan_slice(&self, slice: InputSlice) -> Outcome {
         let path = slice.path.clone();
         match ScannedFile::scan(slice, self.options, self.budget.as_ref()) {
-            Ok(scanned) => Outcome::Scanned(scanned),
+            Ok(mut scanned) => {
+                let (paths, limits, access) = (self.kpack_paths.clone(), self.limits, self.access);
+                scanned.find_archives(&KpackSearch { paths, limits, access });
+                Outcome::Scanned(scanned)
+            }
             Err(error) => Outcome::Unreadable { path, error },
         }
     }

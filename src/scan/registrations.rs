@@ -1,22 +1,24 @@
 //! From the wrappers of a host file to the containers that they register.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::Findings;
 use super::pointers::PointerTarget;
 use super::structure::Structure;
 use crate::bytes::{Resource, View, record_memory};
+use crate::error::Malformed;
 use crate::format;
-use crate::inventory::{Container, Wrapper, WrapperTarget};
+use crate::format::kpack::KpackMarker;
+use crate::inventory::{Container, KpackReference, Wrapper, WrapperKind, WrapperTarget};
 
-/// Returns the wrappers of a file with their destinations. A container that is not in a section for containers is added to
-/// the findings.
-pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) -> Vec<Wrapper> {
+/// Returns the wrappers of a file with their destinations, and its references to kpack archives. A container that is not in a
+/// section for containers is added to the findings.
+pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) -> (Vec<Wrapper>, Vec<KpackReference>) {
     let known = findings.containers.iter().filter_map(Container::range);
     let mut containers: BTreeMap<u64, u64> = known.map(|range| (range.start, range.end)).collect();
     // A hostile file may have many wrappers for one place that takes long to read: each place is read once.
     let mut tried = BTreeMap::new();
-    let mut wrappers = Vec::new();
+    let (mut wrappers, mut references) = (Vec::new(), References::default());
     for found in &structure.wrappers {
         let name = if let PointerTarget::Symbol(name) = found.target { name.len() } else { 0 };
         let size = record_memory(size_of::<Wrapper>(), [found.section.name.len(), name]);
@@ -27,6 +29,10 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
         let target = match found.target {
             PointerTarget::Nothing => WrapperTarget::Nothing,
             PointerTarget::Symbol(name) => WrapperTarget::Symbol(name.to_owned()),
+            PointerTarget::Offset(offset) if found.kind == WrapperKind::HipSplitByKpack => {
+                add_reference(view.from(offset), found.index, &mut references, findings);
+                WrapperTarget::Bytes(offset)
+            }
             PointerTarget::Offset(offset) => {
                 let is_container = match tried.get(&offset) {
                     Some(&is_container) => is_container,
@@ -37,9 +43,56 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
             }
         };
         let (kind, section, offset) = (found.kind, found.section.clone(), found.offset);
-        wrappers.push(Wrapper { kind, section, offset, target });
+        wrappers.push(Wrapper { kind, section, offset, target, index: found.index });
     }
-    wrappers
+    let references = references.by_contents.into_values().map(sorted);
+    (wrappers, references.collect())
+}
+
+/// References to kpack archives that were found so far.
+#[derive(Default)]
+struct References {
+    /// References by the contents of their markers: each wrapper may have a marker of its own.
+    by_contents: BTreeMap<(String, Vec<String>), KpackReference>,
+    /// Offsets of markers that cannot be read.
+    unreadable: BTreeSet<u64>,
+}
+
+/// Reads the marker at the view's first byte and adds the index of a wrapper that points to it.
+fn add_reference(view: View<'_>, index: Option<u32>, references: &mut References, findings: &mut Findings) {
+    if references.unreadable.contains(&view.start()) {
+        return;
+    }
+    match reference(view) {
+        Ok(new) => {
+            let contents = (new.kernel_name.clone(), new.search_paths.clone());
+            references.by_contents.entry(contents).or_insert(new).indices.extend(index);
+        }
+        Err(error) => {
+            references.unreadable.insert(view.start());
+            findings.errors.push(error);
+        }
+    }
+}
+
+fn reference(view: View<'_>) -> Result<KpackReference, Malformed> {
+    let KpackMarker { search_paths, kernel_name } = KpackMarker::read(view)?;
+    let lengths = search_paths.iter().chain([&kernel_name]).map(|text| text.len());
+    view.charge("kpack marker", Resource::Memory, record_memory(size_of::<KpackReference>(), lengths))?;
+    Ok(KpackReference {
+        offset: view.start(),
+        kernel_name: kernel_name.to_owned(),
+        search_paths: search_paths.into_iter().map(str::to_owned).collect(),
+        indices: Vec::new(),
+        archives: Vec::new(),
+    })
+}
+
+/// Returns the reference with its indices in order.
+fn sorted(mut reference: KpackReference) -> KpackReference {
+    reference.indices.sort_unstable();
+    reference.indices.dedup();
+    reference
 }
 
 /// Returns whether a container begins at the view's first byte, and not in the middle of another.

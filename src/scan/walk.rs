@@ -3,21 +3,24 @@
 //! Images can contain the bytes of a magic, and compressed images often do by chance; tools that search for the next magic
 //! cut images in half.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::findings::Findings;
-use super::structure::Section;
+use super::pointers::PointerTarget;
+use super::structure::{Section, Structure};
 use crate::bytes::View;
+use crate::format::kpack::KpackMarker;
 use crate::format::{self, bundle_section};
-use crate::inventory::SectionRef;
+use crate::inventory::{SectionRef, WrapperKind};
 
 /// Reads containers from the start of `section`, separated by padding of zeros, and returns the number of bytes of padding.
 /// The walk ends with an error at the first bytes that are not a valid container: the section is for containers, so its
 /// contents must not be ignored silently. The remaining bytes are left to the search by magic.
 ///
-/// `images` holds sizes by offsets, from a table, for sections that do not record sizes otherwise.
-pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findings) -> u64 {
+/// `images` holds sizes by offsets, from a table, for sections that do not record sizes otherwise. `markers` holds the offsets
+/// of markers that replace containers, which count as padding.
+pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, markers: &BTreeSet<u64>, findings: &mut Findings) -> u64 {
     let name = section.name;
     let place = name.map(|name| SectionRef { name: name.to_owned(), offset: section.view.start() });
     let images = images.range(section.view.range());
@@ -32,6 +35,13 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
         rest = rest.from(padding);
         if rest.size() == 0 {
             break;
+        }
+        if markers.contains(&rest.start())
+            && let Ok((_, size)) = KpackMarker::read_sized(rest)
+        {
+            all_padding = all_padding.saturating_add(size);
+            rest = rest.from(size);
+            continue;
         }
         match format::read_in_section(name, first_image(rest, &images)) {
             Some(Ok(container)) => {
@@ -51,6 +61,12 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, findings: &mut Findi
         }
     }
     all_padding
+}
+
+/// Returns the offsets of the markers of rocm-kpack.
+pub fn markers(structure: &Structure) -> BTreeSet<u64> {
+    let split = structure.wrappers.iter().filter(|wrapper| wrapper.kind == WrapperKind::HipSplitByKpack);
+    split.filter_map(|wrapper| if let PointerTarget::Offset(at) = wrapper.target { Some(at) } else { None }).collect()
 }
 
 /// Returns the image at the start of the view, with the size in the table or else up to the next image in the table; all of

@@ -18,6 +18,9 @@ pub const MACH_O_SECTIONS: [(&str, &str); 2] = [CUDA.mach_o_section, HIP.mach_o_
 const MAGICS: [(u32, WrapperKind); 3] =
     [(CUDA.magic, WrapperKind::Cuda), (HIP.magic, WrapperKind::Hip), (HIP_KPACK_MAGIC, WrapperKind::HipSplitByKpack)];
 
+/// Size of the index of a code object, which follows the pointer in wrappers of rocm-kpack, in bytes.
+const INDEX_SIZE: u64 = 4;
+
 /// A wrapper as it is stored in the file.
 pub struct StoredWrapper<'data> {
     /// Runtime that it is passed to.
@@ -28,6 +31,8 @@ pub struct StoredWrapper<'data> {
     pub offset: u64,
     /// Destination of its pointer.
     pub target: PointerTarget<'data>,
+    /// Index of the code object in kpack archives.
+    pub index: Option<u32>,
 }
 
 /// Reads the wrappers of a section, which has this range in its host file; the host file starts at `base` of the file.
@@ -48,7 +53,15 @@ pub fn read<'a, 'data>(
             PointerTarget::Offset(offset) => PointerTarget::Offset(base.checked_add(offset)?),
             elsewhere => elsewhere,
         };
-        Some(StoredWrapper { kind, section: section.clone(), offset: base.saturating_add(place), target })
+        let index_at = place.saturating_add(CONTAINER_OFFSET).saturating_add(pointers.size());
+        let index = (kind == WrapperKind::HipSplitByKpack).then(|| pointers.number(index_at, INDEX_SIZE)).flatten();
+        Some(StoredWrapper {
+            kind,
+            section: section.clone(),
+            offset: base.saturating_add(place),
+            target,
+            index: index.and_then(|index| u32::try_from(index).ok()),
+        })
     })
 }
 

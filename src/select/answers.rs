@@ -1,5 +1,6 @@
 //! Selections on several devices, grouped where they are equal.
 
+use super::kpack::AnsweredReference;
 use super::{CandidateSet, Runtime, Selection, candidate_sets};
 use crate::inventory::File;
 use crate::target::Device;
@@ -11,6 +12,8 @@ pub struct AnsweredFile<'a> {
     pub file: &'a File,
     /// All candidate sets, in the order of their containers.
     pub sets: Vec<AnsweredSet<'a>>,
+    /// Code in kpack archives beside the file.
+    pub kpack: Vec<AnsweredReference<'a>>,
 }
 
 /// A candidate set and the selections from it: one for all devices, or several where the name of the device is ambiguous
@@ -39,7 +42,21 @@ pub struct DeviceAnswer<'a> {
 impl<'a> AnsweredFile<'a> {
     /// Selects from all candidate sets of a file.
     pub fn new(file: &'a File, devices: &'a [Device]) -> Self {
-        AnsweredFile { file, sets: candidate_sets(file).into_iter().map(|it| AnsweredSet::new(it, devices)).collect() }
+        let sets = candidate_sets(file).into_iter().map(|it| AnsweredSet::new(it, devices));
+        let kpack = file.kpack.iter().map(|it| AnsweredReference::new(it, devices));
+        let kpack = kpack.filter(|it| !it.devices.is_empty());
+        AnsweredFile { file, sets: sets.collect(), kpack: kpack.collect() }
+    }
+
+    /// Returns whether an image is selected from each set with code for the platform of the devices, and every release of the
+    /// loader finds each code object in kpack archives.
+    pub fn is_served(&self) -> bool {
+        self.relevant().all(AnsweredSet::always_selects) && self.kpack.iter().all(AnsweredReference::always_loads)
+    }
+
+    /// Returns whether there is code for the platform of the devices.
+    pub fn is_relevant(&self) -> bool {
+        self.relevant().next().is_some() || !self.kpack.is_empty()
     }
 
     /// Returns the candidate sets with code for the platform of the devices.

@@ -5,6 +5,7 @@
 //! tries its images.
 
 mod answers;
+pub mod kpack;
 #[cfg(feature = "cli")]
 mod needed;
 mod runtimes;

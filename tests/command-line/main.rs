@@ -18,6 +18,8 @@ mod hostile_text;
 mod incomplete;
 mod inspect;
 mod kpack;
+#[cfg(unix)]
+mod kpack_host;
 mod library;
 #[cfg(target_os = "linux")]
 mod link;

@@ -377,8 +377,9 @@ fn identifies_files_split_by_rocm_kpack() {
     object[code..code + 4096 + 3456].fill(0);
     object[wrapper..wrapper + 4].copy_from_slice(b"HIPK");
     let run = sandbox.file("split.o", object).fatbin("scan split.o");
-    assert_eq!((run.status, run.err.as_str()), (1, ""));
-    let message = "  already split by rocm-kpack: the device code of 1 wrapper is in a separate archive\n";
+    assert_eq!(run.status, 2);
+    assert!(run.err.starts_with("fatbin: split.o: kpack marker at 0x"), "{}", run.err);
+    let message = "  split by rocm-kpack: the device code of 1 wrapper is in kpack archives\n";
     assert!(run.out.ends_with(message), "{}", run.out);
     let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json split.o").out).unwrap();
     assert_eq!(document["files"][0]["wrappers"][0]["split_by"], "rocm-kpack");

@@ -1,6 +1,7 @@
 //! Architectures that code must, may and must not be built for.
 
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
+use super::kpack;
 use crate::check::coverage::{allows, has_exact_code, runs_on_device};
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::Requirements;
@@ -9,7 +10,8 @@ use crate::target::nvptx::{self, Suffix};
 
 /// Requires code that is built for exactly these architectures.
 pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
-    for target in requirements.require.iter().flatten() {
+    kpack::required(facts, requirements, findings);
+    for target in requirements.require.iter().flatten().filter(|_| !facts.images.is_empty()) {
         let has_code = match target {
             PolicyTarget::Native(id) => {
                 has_exact_code(&facts.native_targets(), id) || has_ptx_fallback(facts, requirements, id)
@@ -24,7 +26,8 @@ pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
 
 /// Requires code that runs on these devices.
 pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
-    for target in requirements.devices.iter().flatten() {
+    kpack::devices(facts, requirements, findings);
+    for target in requirements.devices.iter().flatten().filter(|_| !facts.images.is_empty()) {
         let PolicyTarget::Native(device) = target else { continue };
         if runs_on_device(&facts.native_targets(), device) || has_ptx_fallback(facts, requirements, device) {
             continue;
@@ -42,6 +45,7 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
 /// Forbids code for these architectures.
 pub fn forbidden(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let forbidden = requirements.forbid.as_deref().unwrap_or_default();
+    kpack::allowed(facts, &|target| !forbidden.iter().any(|listed| allows(listed, target)), "forbidden", findings);
     for image in &facts.images {
         match &image.code {
             ImageCode::For(target) if forbidden.iter().any(|listed| allows(listed, target)) => {
@@ -59,6 +63,8 @@ pub fn forbidden(facts: &FileFacts<'_>, requirements: &Requirements, findings: &
 pub fn only(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let only = requirements.only.as_deref().unwrap_or_default();
     let names = only.iter().map(PolicyTarget::to_string).collect::<Vec<_>>().join(", ");
+    let allowed = |target: &PolicyTarget| only.iter().any(|listed| allows(listed, target));
+    kpack::allowed(facts, &allowed, &format!("not allowed, only {names}"), findings);
     for image in &facts.images {
         match &image.code {
             ImageCode::For(target) if !only.iter().any(|listed| allows(listed, target)) => {

@@ -18,8 +18,8 @@ pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     for (index, input) in all.inputs.iter().enumerate() {
         let own = all.files.iter().filter(|file| file.input == index).map(|file| &file.survey.file);
         // Damage is reported by other rules, and a damaged file may contain device code.
-        let mut accepted = own
-            .filter(|file| file.device_images().next().is_some() || file.is_incomplete() || policy.skips(&file.path));
+        let mut accepted =
+            own.filter(|file| file.has_device_code() || file.is_incomplete() || policy.skips(&file.path));
         let has_code = accepted.next().is_some();
         evaluator.apply(Rule::HoldsDeviceCode, input, |findings| {
             if !has_code {
@@ -28,7 +28,7 @@ pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
         });
     }
     if !policy.must_hold.is_empty() {
-        let with_code = all.facts.iter().filter(|facts| !facts.images.is_empty());
+        let with_code = all.facts.iter().filter(|facts| facts.survey.file.has_device_code());
         let with_code: Vec<&str> = with_code.map(FileFacts::path).collect();
         evaluator.apply(Rule::HoldsDeviceCode, &policy.path, |findings| {
             for pattern in &policy.must_hold {

@@ -5,6 +5,7 @@ mod cross_file;
 mod findings;
 mod images;
 mod kernels;
+mod kpack;
 mod sizes;
 mod wrappers;
 
@@ -114,7 +115,7 @@ impl Evaluator<'_> {
             let evaluate = match rule.scope() {
                 Scope::EachFile(evaluate) => evaluate,
                 Scope::EachFileWithCode { is_required, evaluate }
-                    if !facts.images.is_empty() && is_required(&requirements) =>
+                    if facts.survey.file.has_device_code() && is_required(&requirements) =>
                 {
                     evaluate
                 }

@@ -27,6 +27,11 @@ pub struct KpackMarker<'data> {
 impl<'data> KpackMarker<'data> {
     /// Reads the marker at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
+        Self::read_sized(view).map(|(marker, _)| marker)
+    }
+
+    /// Reads the marker like [`Self::read`], and returns its size in bytes.
+    pub fn read_sized(view: View<'data>) -> Result<(Self, u64), Malformed> {
         let view = view.part(MARKER, 0, 0, view.size().min(MAX_SIZE))?;
         let mut reader = MessagePackReader::new(view);
         let (mut search_paths, mut kernel_name) = (None, None);
@@ -38,10 +43,11 @@ impl<'data> KpackMarker<'data> {
             }
         }
         let missing = |name| view.malformed(MARKER, 0, Cause::Described(format!("missing key {name}")));
-        Ok(KpackMarker {
+        let marker = KpackMarker {
             search_paths: search_paths.ok_or_else(|| missing(key::SEARCH_PATHS))?,
             kernel_name: kernel_name.ok_or_else(|| missing(key::KERNEL_NAME))?,
-        })
+        };
+        Ok((marker, reader.position()))
     }
 
     /// Returns the bytes of the marker.

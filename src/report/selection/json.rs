@@ -16,11 +16,15 @@
 //!         "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a:xnack-",
 //!           "offset": 4242, "id": "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-",
 //!           "chosen": false, "reason": "it requires xnack-, not xnack+" } ] } ] } ],
+//!     "kpack": [ { "kernel_name": "lib/x.so", "devices": [ { "device": "gfx90a:sramecc+:xnack-",
+//!       "code": [ { "index": 0, "answers": [ { "release": "ROCm after 7.14", "archive": "../.kpack/x_gfx90a.kpack",
+//!         "arch": "gfx90a" } ] } ] } ] } ],
 //!     "errors": [] } ] }
 //! ```
 
 use serde::Serialize;
 
+use super::kpack::JsonReference;
 use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
 use crate::select::{self, AnsweredFile, AnsweredSet, Candidate, Selection};
 use crate::target::Device;
@@ -41,6 +45,8 @@ struct Document<'a> {
 struct JsonFile<'a> {
     path: &'a str,
     choices: Vec<JsonChoice<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kpack: Vec<JsonReference<'a>>,
     errors: Vec<JsonError>,
 }
 
@@ -112,6 +118,7 @@ impl<'a> JsonFile<'a> {
         JsonFile {
             path: &answered.file.path,
             choices: answered.sets.iter().map(JsonChoice::new).collect(),
+            kpack: answered.kpack.iter().map(JsonReference::new).collect(),
             errors: JsonError::of_file(answered.file),
         }
     }

@@ -1,6 +1,7 @@
 //! Results of `select` as text and as JSON: for each candidate set the selected image and the reasons against the others.
 
 mod json;
+mod kpack;
 mod text;
 
 pub use json::selection_json;

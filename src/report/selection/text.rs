@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::kpack;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::select::{AnsweredFile, AnsweredSet, CandidateSet, DeviceAnswer, Selection};
@@ -26,7 +27,8 @@ pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) 
             }
         }
     }
-    blocks.into_iter().map(|(block, times)| block + &more(times)).collect()
+    let blocks = blocks.into_iter().map(|(block, times)| block + &more(times));
+    blocks.chain(answered.kpack.iter().map(|it| kpack::text(&answered.file.path, it, screen))).collect()
 }
 
 fn more(times: usize) -> String {
@@ -92,6 +94,9 @@ fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
 pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device) -> String {
     let path = printable(&answered.file.path);
     let relevant: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
+    if relevant.is_empty() && !answered.kpack.is_empty() {
+        return answered.kpack.iter().map(|it| kpack::summary(&path, name, it)).collect();
+    }
     if relevant.is_empty() {
         return format!("{path}: no code for {} devices\n", device.platform().name());
     }

@@ -1,0 +1,100 @@
+//! Architectures of the code that a host file has in kpack archives beside it. Each code object must be there for each
+//! architecture: the loader has no other place to look.
+
+use super::findings::{RuleFindings, violated};
+use crate::check::coverage::has_exact_code;
+use crate::check::facts::FileFacts;
+use crate::check::policy::Requirements;
+use crate::check::target::PolicyTarget;
+use crate::inventory::KpackReference;
+use crate::select::kpack::KpackLoader;
+use crate::target::Device;
+
+/// Requires every code object for exactly these architectures.
+pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
+    for reference in &facts.survey.file.kpack {
+        for target in requirements.require.iter().flatten() {
+            let has_code = |index: u32| match target {
+                PolicyTarget::Native(id) => has_exact_code(&archs_of(reference, index), id),
+                _ => false,
+            };
+            let missing: Vec<u32> = reference.indices.iter().copied().filter(|index| !has_code(*index)).collect();
+            if let Some(objects) = list(&missing, reference) {
+                findings.add(
+                    violated(format!("no code for {target} in kpack archives: {objects}")).detail(available(reference)),
+                );
+            }
+        }
+    }
+}
+
+/// Requires that the loaders of all releases find every code object on these devices.
+pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
+    for reference in &facts.survey.file.kpack {
+        for target in requirements.devices.iter().flatten() {
+            let devices = match target {
+                PolicyTarget::Native(name) => Device::parse(name).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            for loader in KpackLoader::ALL {
+                let is_found = |index: u32| {
+                    !devices.is_empty()
+                        && devices.iter().all(|device| loader.load(reference, &device.to_string(), index).is_ok())
+                };
+                let missing: Vec<u32> = reference.indices.iter().copied().filter(|index| !is_found(*index)).collect();
+                if let Some(objects) = list(&missing, reference) {
+                    let message =
+                        format!("{} finds no code for {target} in kpack archives: {objects}", loader.releases());
+                    findings.add(violated(message).detail(available(reference)));
+                }
+            }
+        }
+    }
+}
+
+/// Reports code in archives for architectures that are not allowed; `why` ends the message.
+pub fn allowed(
+    facts: &FileFacts<'_>,
+    is_allowed: &dyn Fn(&PolicyTarget) -> bool,
+    why: &str,
+    findings: &mut RuleFindings,
+) {
+    for archive in facts.survey.file.kpack.iter().flat_map(|reference| &reference.archives) {
+        let mut archs: Vec<&str> = archive.code.iter().map(|(_, arch)| arch.as_str()).collect();
+        archs.sort_unstable();
+        archs.dedup();
+        for arch in archs {
+            if !is_allowed(&PolicyTarget::Native(arch.to_owned())) {
+                findings.add(violated(format!("code for {arch} in {} is {why}", archive.path)));
+            }
+        }
+    }
+}
+
+/// Returns the target IDs for which archives have a code object.
+fn archs_of(reference: &KpackReference, index: u32) -> Vec<&str> {
+    let code = reference.archives.iter().flat_map(|archive| &archive.code);
+    code.filter(|(known, _)| *known == index).map(|(_, arch)| arch.as_str()).collect()
+}
+
+/// Number of code objects that a message names.
+const MAX_NAMED: usize = 5;
+
+/// Names code objects; `None` for an empty list.
+fn list(indices: &[u32], reference: &KpackReference) -> Option<String> {
+    let named: Vec<String> = indices.iter().take(MAX_NAMED).map(|index| format!("#{index}")).collect();
+    let more = match indices.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!indices.is_empty()).then(|| format!("{}{more} of {}", named.join(", "), reference.kernel_name))
+}
+
+/// Returns the target IDs in archives as a clause.
+fn available(reference: &KpackReference) -> String {
+    let mut archs: Vec<&str> =
+        reference.archives.iter().flat_map(|archive| &archive.code).map(|(_, arch)| arch.as_str()).collect();
+    archs.sort_unstable();
+    archs.dedup();
+    if archs.is_empty() { "no device code".to_owned() } else { format!("available: {}", archs.join(", ")) }
+}

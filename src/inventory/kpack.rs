@@ -1,0 +1,49 @@
+//! Device code that a host file has in kpack archives beside it.
+
+/// Reference of a host file to archives: the marker to which its wrappers point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KpackReference {
+    /// Offset of the marker in the file, in bytes.
+    pub offset: u64,
+    /// Path of the file in the keys of the archives.
+    pub kernel_name: String,
+    /// Paths of the archives as the loader resolves them, in its order.
+    pub search_paths: Vec<String>,
+    /// Indices of the code objects that the wrappers ask for, sorted, without duplicates.
+    pub indices: Vec<u32>,
+    /// Archives on disk, in the order of the search paths; empty unless the file was scanned by its path.
+    pub archives: Vec<FoundArchive>,
+}
+
+/// An archive that a search path leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundArchive {
+    /// Path of the archive.
+    pub path: String,
+    /// Search path with the target ID of this archive.
+    pub search_path: String,
+    /// Target IDs by which the loader finds the archive.
+    pub arches: Vec<String>,
+    /// Code objects of the host file in the archive: index and target ID, in the order of the archive.
+    pub code: Vec<(u32, String)>,
+}
+
+impl KpackReference {
+    /// Returns the indices for which no archive has code.
+    pub fn missing(&self) -> impl Iterator<Item = u32> {
+        let code = || self.archives.iter().flat_map(|archive| &archive.code);
+        self.indices.iter().copied().filter(move |index| !code().any(|(known, _)| known == index))
+    }
+
+    /// Returns whether any archive has code of the file.
+    pub fn has_code(&self) -> bool {
+        self.archives.iter().any(|archive| !archive.code.is_empty())
+    }
+}
+
+impl FoundArchive {
+    /// Returns whether the archive has the code object with this index for a target ID.
+    pub fn has(&self, index: u32, arch: &str) -> bool {
+        self.code.iter().any(|(known, known_arch)| *known == index && known_arch == arch)
+    }
+}

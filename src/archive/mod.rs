@@ -24,6 +24,8 @@ use crate::codec;
 use crate::error::Malformed;
 
 pub use write::write;
+#[cfg(feature = "cli")]
+pub use zip::directory_offsets as zip_directory_offsets;
 
 /// A file in an archive.
 #[derive(Debug)]

@@ -5,6 +5,8 @@ use std::io::{self, Cursor, Write};
 use zip::{CompressionMethod, ZipArchive};
 
 use super::{Member, MemberContent};
+#[cfg(feature = "cli")]
+use crate::bytes::Resource;
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
@@ -32,6 +34,21 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         members.push(Member { name: Some(name), content });
     }
     Ok(())
+}
+
+/// Returns the offset of each member's entry in the central directory, in the order of [`members`].
+#[cfg(feature = "cli")]
+pub fn directory_offsets(view: View<'_>) -> Result<Vec<u64>, Malformed> {
+    let mut archive = ZipArchive::new(Cursor::new(view.data())).map_err(|error| malformed(view, &error))?;
+    let mut offsets = Vec::new();
+    for index in 0..archive.len() {
+        let file = archive.by_index_raw(index).map_err(|error| malformed(view, &error))?;
+        if !file.is_dir() {
+            view.charge("zip file", Resource::Memory, size_of::<u64>() as u64)?;
+            offsets.push(file.central_header_start());
+        }
+    }
+    Ok(offsets)
 }
 
 fn unpack(mut archive: ZipArchive<Cursor<&[u8]>>, index: usize, to: &mut dyn Write) -> io::Result<()> {

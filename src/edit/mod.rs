@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod apply;
+pub mod archive;
 pub mod container;
 mod decision;
 mod error;

@@ -62,7 +62,7 @@ impl<'data> Patch<'data> {
     }
 
     /// Number of bytes in the place of the span.
-    fn new_size(&self) -> u64 {
+    pub fn new_size(&self) -> u64 {
         self.content.size().saturating_add(self.zeros())
     }
 }
@@ -150,6 +150,15 @@ impl<'data> Patches<'data> {
         parts.push(kept(end..file.size()));
         parts.retain(|part| part.size() > 0);
         parts
+    }
+}
+
+impl<'data> IntoIterator for Patches<'data> {
+    type Item = Patch<'data>;
+    type IntoIter = std::vec::IntoIter<Patch<'data>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 

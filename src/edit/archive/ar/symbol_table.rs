@@ -1,0 +1,173 @@
+//! Symbol tables of `ar` archives: their names and order stay, and the offsets of the members follow the members.
+
+use std::ops::Range;
+
+use super::members::ArMember;
+use crate::bytes::{Resource, View, size_of_range};
+use crate::content::Content;
+use crate::edit::patch::Patch;
+use crate::error::{Cause, Malformed};
+
+/// Position of the offsets in a symbol table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// A number of symbols, and an offset for each: big-endian, of 4 or 8 bytes (GNU; the first linker member of COFF).
+    Gnu(Width),
+    /// A number of members, and a little-endian offset for each (PE Format, second linker member).
+    Coff,
+    /// The size of a table, and pairs of a name and an offset, in the byte order of the machine (BSD `ranlib.h`).
+    Bsd(Width),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    Four,
+    Eight,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Endian {
+    Little,
+    Big,
+}
+
+/// The offsets in a table.
+struct Offsets {
+    /// Range of the numbers, with what is between them.
+    range: Range<u64>,
+    /// Distance of one offset from the next.
+    step: u64,
+    /// Distance of the first offset from the start of the range.
+    first: u64,
+    width: Width,
+    endian: Endian,
+}
+
+/// Returns whether a member is a table of the archive and not a file.
+pub fn is_table(member: &ArMember<'_>) -> bool {
+    member.name == b"//" || member.name.starts_with(b"/<") || layout(member, false).is_some()
+}
+
+/// Returns the patches of all symbol tables. `new_header` returns the offset of a member's header after the change, by the
+/// offset before.
+pub fn patches<'data>(
+    archive: View<'data>,
+    members: &[ArMember<'data>],
+    new_header: &dyn Fn(u64) -> Option<u64>,
+) -> Result<Vec<Patch<'data>>, Malformed> {
+    let mut patches = Vec::new();
+    let mut has_first = false;
+    // Tables precede all files.
+    for member in members.iter().take_while(|member| is_table(member)) {
+        let Some(layout) = layout(member, has_first) else { continue };
+        has_first |= layout == Layout::Gnu(Width::Four);
+        if member.start < member.content.end {
+            patches.push(patch(archive, offsets(archive, member, layout)?, new_header)?);
+        }
+    }
+    Ok(patches)
+}
+
+fn layout(member: &ArMember<'_>, has_first: bool) -> Option<Layout> {
+    match member.name {
+        b"/" if has_first => Some(Layout::Coff),
+        b"/" => Some(Layout::Gnu(Width::Four)),
+        b"/SYM64/" => Some(Layout::Gnu(Width::Eight)),
+        b"__.SYMDEF" | b"__.SYMDEF SORTED" => Some(Layout::Bsd(Width::Four)),
+        b"__.SYMDEF_64" | b"__.SYMDEF_64 SORTED" => Some(Layout::Bsd(Width::Eight)),
+        _ => None,
+    }
+}
+
+/// Locates the offsets, which must be within the member.
+fn offsets(archive: View<'_>, member: &ArMember<'_>, layout: Layout) -> Result<Offsets, Malformed> {
+    let (Layout::Gnu(width) | Layout::Bsd(width)) = layout else {
+        return located(
+            archive,
+            member,
+            Offsets { range: 0..0, step: 4, first: 0, width: Width::Four, endian: Endian::Little },
+        );
+    };
+    let empty = Offsets { range: 0..0, step: width.size(), first: 0, width, endian: Endian::Big };
+    match layout {
+        Layout::Bsd(_) => {
+            let pair = width.size().saturating_mul(2);
+            let little = Offsets { step: pair, first: width.size(), endian: Endian::Little, ..empty };
+            let count = number(archive, member.start, width, Endian::Little)?;
+            let is_little = count.is_multiple_of(pair) && count < size_of_range(&member.content);
+            located(archive, member, if is_little { little } else { Offsets { endian: Endian::Big, ..little } })
+        }
+        _ => located(archive, member, empty),
+    }
+}
+
+/// Sets the range by the number at the start of the table: a number of offsets, or of bytes where names are between them.
+fn located(archive: View<'_>, member: &ArMember<'_>, offsets: Offsets) -> Result<Offsets, Malformed> {
+    let field = "archive symbol table";
+    let count = number(archive, member.start, offsets.width, offsets.endian)?;
+    let size = if offsets.first > 0 { count } else { count.saturating_mul(offsets.step) };
+    let start = member.start.saturating_add(offsets.width.size());
+    let limit = member.content.end.saturating_sub(start);
+    if size > limit || !size.is_multiple_of(offsets.step) {
+        return Err(archive.malformed(field, member.start, Cause::OutOfBounds { offset: start, size, limit }));
+    }
+    Ok(Offsets { range: start..start.saturating_add(size), ..offsets })
+}
+
+fn patch<'data>(
+    archive: View<'data>,
+    offsets: Offsets,
+    new_header: &dyn Fn(u64) -> Option<u64>,
+) -> Result<Patch<'data>, Malformed> {
+    let field = "archive symbol table";
+    let Offsets { range, step, first, width, endian } = offsets;
+    let size = size_of_range(&range);
+    archive.charge(field, Resource::Memory, size)?;
+    let mut bytes = archive.part(field, range.start, range.start, size)?.data().to_vec();
+    let mut at = range.start.saturating_add(first);
+    while at < range.end {
+        let old = number(archive, at, width, endian)?;
+        let new = new_header(old).ok_or_else(|| {
+            archive.malformed(field, at, Cause::Described(format!("offset {old:#x} is not that of a member")))
+        })?;
+        let encoded = encode(new, width, endian).ok_or_else(|| {
+            let cause = format!("offset {new} of a member exceeds 32 bits; create the archive with 64-bit offsets");
+            archive.malformed(field, at, Cause::Described(cause))
+        })?;
+        let place = at.saturating_sub(range.start) as usize;
+        let to = bytes.get_mut(place..).and_then(|rest| rest.get_mut(..encoded.len())).expect("a number that was read");
+        to.copy_from_slice(&encoded);
+        at = at.saturating_add(step);
+    }
+    Ok(Patch::resizing(range, Content::from(bytes)))
+}
+
+impl Width {
+    fn size(self) -> u64 {
+        match self {
+            Width::Four => 4,
+            Width::Eight => 8,
+        }
+    }
+}
+
+fn number(archive: View<'_>, at: u64, width: Width, endian: Endian) -> Result<u64, Malformed> {
+    let field = "archive symbol table";
+    Ok(match (width, endian) {
+        (Width::Four, Endian::Little) => archive.u32(field, at)?.into(),
+        (Width::Four, Endian::Big) => archive.u32(field, at)?.swap_bytes().into(),
+        (Width::Eight, Endian::Little) => archive.u64(field, at)?,
+        (Width::Eight, Endian::Big) => archive.u64(field, at)?.swap_bytes(),
+    })
+}
+
+fn encode(number: u64, width: Width, endian: Endian) -> Option<Vec<u8>> {
+    let mut bytes = match width {
+        Width::Four => u32::try_from(number).ok()?.to_le_bytes().to_vec(),
+        Width::Eight => number.to_le_bytes().to_vec(),
+    };
+    if matches!(endian, Endian::Big) {
+        bytes.reverse();
+    }
+    Some(bytes)
+}

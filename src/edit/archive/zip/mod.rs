@@ -1,0 +1,246 @@
+//! Zip files, the format of wheels: members get new bytes, and all others stay as they are stored.
+//!
+//! Only the headers of changed members and the central directory are written again; names, order, timestamps, modes, extra
+//! fields and comments are not touched. A changed member keeps its compression method. In a wheel, `RECORD` gets the hashes and
+//! sizes of the changed members.
+
+mod directory;
+mod packed;
+mod record;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use directory::{DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED};
+pub use packed::{PackedMember, Properties};
+use record::RecordedFile;
+
+use super::super::Result;
+use super::super::patch::{Patch, Patches};
+use crate::archive::zip_directory_offsets;
+use crate::bytes::{Resource, View, size_of_range};
+use crate::content::Content;
+use crate::error::{Cause, Malformed};
+
+/// A zip file whose members get new bytes.
+#[derive(Debug)]
+pub struct ZipFile<'data> {
+    archive: View<'data>,
+    directory: Directory<'data>,
+    /// Index in the directory of each of [`crate::archive::members`], which has no directories.
+    members: Vec<usize>,
+}
+
+/// A changed entry of the directory.
+struct Change<'data> {
+    entry: usize,
+    stored: Content<'data>,
+    properties: Properties,
+}
+
+impl<'data> ZipFile<'data> {
+    /// Reads the central directory.
+    pub fn read(archive: View<'data>) -> Result<Self> {
+        let directory = Directory::read(archive)?;
+        let by_offset: HashMap<u64, usize> =
+            directory.entries.iter().enumerate().map(|(index, entry)| (entry.header, index)).collect();
+        let entry = |offset: u64| {
+            let cause = || Cause::Described("not an entry of the directory".to_owned());
+            by_offset.get(&offset).copied().ok_or_else(|| archive.malformed("zip directory", offset, cause()))
+        };
+        let members = zip_directory_offsets(archive)?.into_iter().map(entry).collect::<Result<_, _>>()?;
+        Ok(ZipFile { archive, directory, members })
+    }
+
+    /// Compresses the new bytes of a member, an index of [`crate::archive::members`], with the method of the old ones. The bytes
+    /// that `write` writes go to a temporary file in `directory`; `name` is the member's in errors.
+    pub fn pack(
+        &self,
+        member: usize,
+        name: &Path,
+        directory: &Path,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PackedMember> {
+        let method = self.entry(member)?.fields.method;
+        Ok(PackedMember::create(member, method, name, directory, write)?)
+    }
+
+    /// Returns the patches of the zip file for members with new bytes.
+    pub fn with_members<'a>(&self, members: &'a [PackedMember]) -> Result<Patches<'a>>
+    where
+        'data: 'a,
+    {
+        let mut changes = Vec::new();
+        for member in members {
+            let entry = self.entry_index(member.index)?;
+            let stored = Content::from(member.stored.view().data());
+            changes.push(Change { entry, stored, properties: member.properties });
+        }
+        if changes.is_empty() {
+            return Ok(Patches::default());
+        }
+        changes.extend(self.record(&changes)?);
+        changes.sort_by_key(|change| change.entry);
+        let mut patches = Vec::new();
+        for change in &changes {
+            self.local_patches(change, &mut patches)?;
+        }
+        patches.push(self.directory_patch(&changes, &patches)?);
+        let overlap = || self.archive.malformed("zip member", 0, Cause::Described("members overlap".to_owned()));
+        Ok(Patches::new(patches).ok_or_else(overlap)?)
+    }
+
+    fn entry_index(&self, member: usize) -> Result<usize, Malformed> {
+        let cause = || Cause::Described(format!("no member {member}"));
+        self.members.get(member).copied().ok_or_else(|| self.archive.malformed("zip file", 0, cause()))
+    }
+
+    /// Returns the entry of a member that can be written.
+    fn entry(&self, member: usize) -> Result<&Entry<'data>, Malformed> {
+        let entry = self.directory.entries.get(self.entry_index(member)?).expect("an index of the directory");
+        self.check_writable(entry).map(|()| entry)
+    }
+
+    fn check_writable(&self, entry: &Entry<'_>) -> Result<(), Malformed> {
+        let unsupported = |cause: &str| {
+            Err(self.archive.malformed("zip directory entry", entry.header, Cause::Described(cause.to_owned())))
+        };
+        match entry.fields {
+            Fields { flags, .. } if flags & ENCRYPTED != 0 => unsupported("is encrypted"),
+            Fields { method: STORED | DEFLATED, .. } => Ok(()),
+            Fields { method, .. } => unsupported(&format!("unsupported compression method ({method})")),
+        }
+    }
+
+    /// Returns the change of the record of a wheel.
+    fn record<'a>(&self, changes: &[Change<'_>]) -> Result<Option<Change<'a>>> {
+        let entries = &self.directory.entries;
+        let Some(entry) = entries.iter().position(|entry| record::is_record(entry.name)) else { return Ok(None) };
+        if let Some(signature) = entries.iter().find(|entry| record::is_signature(entry.name)) {
+            let name = String::from_utf8_lossy(signature.name);
+            let cause =
+                format!("{name} signs RECORD, which changes; remove it (zip -d WHEEL {name}), and sign the new wheel");
+            return Err(self.archive.malformed("wheel", signature.header, Cause::Described(cause)).into());
+        }
+        let file = |change: &Change<'_>| {
+            let entry = entries.get(change.entry).expect("an index of the directory");
+            let Properties { size, sha256, .. } = change.properties;
+            (entry.name, RecordedFile { sha256, size })
+        };
+        let old = self.unpacked(entries.get(entry).expect("a found entry"))?;
+        let new = record::with_files(&old, &changes.iter().map(file).collect());
+        if new == old {
+            return Ok(None);
+        }
+        let method = entries.get(entry).map_or(STORED, |entry| entry.fields.method);
+        let mut stored = Vec::new();
+        let properties = packed::pack(method, &mut stored, |to| to.write_all(&new)).expect("memory can be written");
+        Ok(Some(Change { entry, stored: Content::from(stored), properties }))
+    }
+
+    /// Returns the bytes of a small member.
+    fn unpacked(&self, entry: &Entry<'_>) -> Result<Vec<u8>, Malformed> {
+        self.check_writable(entry)?;
+        let size = entry.fields.size;
+        self.archive.charge("zip member", Resource::Decompressed, size.value)?;
+        let data = entry.local_member(self.archive)?.data;
+        let stored = self.archive.part("zip member", entry.header, data.start, size_of_range(&data))?.data();
+        let mut bytes = Vec::new();
+        let limited = |from: &mut dyn Read, bytes: &mut Vec<u8>| from.take(size.value).read_to_end(bytes);
+        let read = match entry.fields.method {
+            DEFLATED => limited(&mut flate2::bufread::DeflateDecoder::new(stored), &mut bytes),
+            _ => limited(&mut &*stored, &mut bytes),
+        };
+        read.map_err(|error| self.archive.malformed("zip member", data.start, Cause::Compressed(error.to_string())))?;
+        let (size, expected) = (bytes.len() as u64, size.value);
+        let wrong = || self.archive.malformed("zip member", data.start, Cause::SizeMismatch { size, expected });
+        if size == expected { Ok(bytes) } else { Err(wrong()) }
+    }
+
+    /// Adds the patches of a member's local header and data.
+    fn local_patches<'a>(&self, change: &Change<'a>, patches: &mut Vec<Patch<'a>>) -> Result<(), Malformed> {
+        let entry = self.directory.entries.get(change.entry).expect("an index of the directory");
+        let local = entry.local_member(self.archive)?;
+        let size = size_of_range(&local.header);
+        let mut header =
+            self.archive.part("zip local header", entry.local.at, local.header.start, size)?.data().to_vec();
+        self.set_fields(&mut header, local.header.start, &local.fields, change)?;
+        patches.push(Patch::resizing(local.header, Content::from(header)));
+        patches.push(Patch::resizing(local.data.start..local.end, change.stored.clone()));
+        Ok(())
+    }
+
+    /// Returns the patch of everything from the central directory on.
+    fn directory_patch<'a>(&self, changes: &[Change<'_>], patches: &[Patch<'_>]) -> Result<Patch<'a>, Malformed> {
+        let (archive, start) = (self.archive, self.directory.start);
+        let rest = archive.from(start);
+        archive.charge("zip directory", Resource::Memory, rest.size())?;
+        let mut bytes = rest.data().to_vec();
+        for change in changes {
+            let entry = self.directory.entries.get(change.entry).expect("an index of the directory");
+            self.set_fields(&mut bytes, start, &entry.fields, change)?;
+        }
+        let moves = Moves::new(patches);
+        for entry in &self.directory.entries {
+            let overlaps = || Cause::Described("member overlaps a changed one".to_owned());
+            let new = moves.new_offset(entry.local.value);
+            let new = new.ok_or_else(|| archive.malformed("zip local header offset", entry.local.at, overlaps()))?;
+            entry.local.set(archive, &mut bytes, start, new)?;
+        }
+        for number in &self.directory.offsets {
+            let overlaps = || Cause::Described("directory overlaps a changed member".to_owned());
+            let new = moves.new_offset(number.value);
+            let new = new.ok_or_else(|| archive.malformed("zip end of central directory", number.at, overlaps()))?;
+            number.set(archive, &mut bytes, start, new)?;
+        }
+        Ok(Patch::resizing(start..archive.size(), Content::from(bytes)))
+    }
+
+    /// Sets flags, checksum and sizes in a header; `bytes` begin at `start` in the file.
+    fn set_fields(&self, bytes: &mut [u8], start: u64, fields: &Fields, change: &Change<'_>) -> Result<(), Malformed> {
+        // The sizes are known, so no descriptor follows the data.
+        let flags = fields.flags & !(HAS_DESCRIPTOR | LEVELS);
+        let place = fields.flags_at.saturating_sub(start) as usize;
+        let to = bytes.get_mut(place..).and_then(|rest| rest.get_mut(..2)).expect("flags that were read");
+        to.copy_from_slice(&flags.to_le_bytes());
+        let place = fields.crc32.at.saturating_sub(start) as usize;
+        let to = bytes.get_mut(place..).and_then(|rest| rest.get_mut(..4)).expect("a checksum that was read");
+        to.copy_from_slice(&change.properties.crc32.to_le_bytes());
+        fields.size.set(self.archive, bytes, start, change.properties.size)?;
+        fields.compressed.set(self.archive, bytes, start, change.stored.size())
+    }
+}
+
+/// New offsets after patches.
+struct Moves {
+    /// Spans of the patches, each with the bytes that were added and removed up to its end.
+    spans: Vec<(std::ops::Range<u64>, u64, u64)>,
+}
+
+impl Moves {
+    fn new(patches: &[Patch<'_>]) -> Self {
+        let mut sizes: Vec<_> = patches.iter().map(|patch| (patch.span.clone(), patch.new_size())).collect();
+        sizes.sort_by_key(|(span, _)| (span.start, span.end));
+        let (mut added, mut removed) = (0_u64, 0_u64);
+        let sums = sizes.into_iter().map(|(span, new_size)| {
+            added = added.saturating_add(new_size);
+            removed = removed.saturating_add(size_of_range(&span));
+            (span, added, removed)
+        });
+        Moves { spans: sums.collect() }
+    }
+
+    /// Returns the new offset of a header; `None` if it is within a patch that does not begin with it.
+    fn new_offset(&self, offset: u64) -> Option<u64> {
+        let count = self.spans.partition_point(|(span, _, _)| span.end <= offset);
+        if self.spans.get(count).is_some_and(|(span, _, _)| span.start < offset) {
+            return None;
+        }
+        let before = count.checked_sub(1).and_then(|last| self.spans.get(last));
+        Some(before.map_or(offset, |(_, added, removed)| offset.saturating_add(*added).saturating_sub(*removed)))
+    }
+}

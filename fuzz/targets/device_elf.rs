@@ -1,10 +1,12 @@
-//! Identifies arbitrary bytes as a device image. The result may be unknown, but identification must not fail.
+//! Identifies arbitrary bytes as a device image, and removes debug information from it. The result may be unknown, but
+//! identification must not fail.
 
 #![no_main]
 
 use fatbin::bytes::View;
 use fatbin::format::{self, DeviceImage, ImageKind};
-use fatbin_fuzz::fuzz_target;
+use fatbin::internals::rewrite::device_elf::without_debug;
+use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {
     let image = DeviceImage::identify(View::new(data));
@@ -21,5 +23,13 @@ fuzz_target!(|data: &[u8]| {
     if let Some(container) = whole {
         assert_eq!(fatbin_fuzz::check_view(data, container.view).start, 0);
         assert_eq!(Some(container.view.size()), image.own_size);
+    }
+
+    let budget = budget(data);
+    if let Ok(Some(stripped)) = without_debug(View::with_budget(data, &budget)) {
+        assert!(stripped.len() <= data.len());
+        let after = DeviceImage::identify(View::new(&stripped));
+        assert_eq!(after.triple, image.triple);
+        assert_eq!(without_debug(View::new(&stripped)), Ok(None));
     }
 });

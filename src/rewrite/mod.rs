@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod coff;
+pub mod device_elf;
 mod elf;
 pub mod openmp_notes;
 

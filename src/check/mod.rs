@@ -12,20 +12,19 @@ mod coverage;
 mod facts;
 mod generate;
 mod policy;
-mod readers;
 mod rule;
 mod rules;
 mod suggestions;
 mod target;
 mod verdict;
 
+pub use crate::format::readers::Reader;
 pub use crate::pattern::PatternError;
 pub use generate::generate_policy;
 pub use policy::{
     Contradiction, Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause, PolicyError,
     Requirements, Size,
 };
-pub use readers::Reader;
 pub use rule::Rule;
 pub use rules::{CheckedFile, check};
 pub use suggestions::Suggestions;

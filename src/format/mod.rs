@@ -25,6 +25,8 @@ pub mod kpack;
 mod lto_ir;
 pub mod offload_binary;
 mod ptx;
+#[cfg(feature = "check")]
+pub(crate) mod readers;
 mod recognize;
 pub(crate) mod spirv;
 pub(crate) mod stored_hash;

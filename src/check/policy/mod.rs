@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 
 use regex::{Regex, bytes};
 
-use super::readers::Reader;
 use super::rule::Rule;
 use super::target::PolicyTarget;
+use crate::format::readers::Reader;
 use crate::inspect::DebugLevel;
 use crate::survey::AnalysisOptions;
 

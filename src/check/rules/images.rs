@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::findings::{RuleFindings, undecided, violated};
+use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
 use crate::check::policy::{Requirements, Size};
-use crate::check::readers::Support;
 use crate::codec::Codec;
 use crate::error::Cause;
+use crate::format::readers::{Reader, Support};
 use crate::inspect::{DebugLevel, Inspection};
 use crate::inventory::{Container, Node};
 use crate::target::{BundleEntryId, OffloadKind};
@@ -148,22 +148,37 @@ pub fn compression(facts: &FileFacts<'_>, requirements: &Requirements, findings:
 /// Checks that the required releases can read all containers.
 pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let mut versions: BTreeMap<(&str, Option<u32>), &Container> = BTreeMap::new();
+    let mut codecs: BTreeMap<(&str, &str), (&Container, Codec)> = BTreeMap::new();
     for node in facts.survey.file.walk() {
         if let Node::Container(container) = node {
-            versions.entry((container.container_type.name(), container.version)).or_insert(container);
+            let name = container.container_type.name();
+            versions.entry((name, container.version)).or_insert(container);
+            for codec in container.images.iter().filter_map(|image| image.codec) {
+                codecs.entry((name, codec.name())).or_insert((container, codec));
+            }
         }
     }
     for reader in requirements.readable_by.iter().flatten() {
         for ((name, version), container) in &versions {
             let Support::No(first) = reader.reads(container.container_type, *version) else { continue };
             let version = version.map_or("without a version".to_owned(), |version| format!("version {version}"));
-            let at = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
-            let message = format!("{reader} cannot read {name} {version}{at}");
-            findings.add(match first {
-                Some(first) => violated(message).detail(format!("{first} is the first release that can")),
-                None => violated(message).detail("no known release can"),
-            });
+            findings.add(unreadable(*reader, &format!("{name} {version}"), container, first));
         }
+        for ((name, codec_name), (container, codec)) in &codecs {
+            let Support::No(first) = reader.decompresses(container.container_type, *codec) else { continue };
+            findings.add(unreadable(*reader, &format!("{name} with {codec_name}"), container, first));
+        }
+    }
+}
+
+/// Returns the finding that a release cannot read a container, of which `found` is the property, and `first` the first release
+/// that can.
+fn unreadable(reader: Reader, found: &str, container: &Container, first: Option<Reader>) -> RuleFinding {
+    let at = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+    let message = format!("{reader} cannot read {found}{at}");
+    match first {
+        Some(first) => violated(message).detail(format!("{first} is the first release that can")),
+        None => violated(message).detail("no known release can"),
     }
 }
 

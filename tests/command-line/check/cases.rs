@@ -75,6 +75,8 @@ pub const CASES: &[Case] = &[
     ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v2.hipfb plain.hipfb", 0, &[]),
     ("images.readable-by = ['rocm-6.1']", "v2.hipfb", 1, &["readable-by: ROCm 6.1 cannot read ccob version 2 at 0x0; ROCm 6.2 is the first release that can"]),
     ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v3.hipfb", 1, &["ROCm 6.2 cannot read ccob version 3", "LLVM 19 cannot read ccob version 3"]),
+    ("images.readable-by = ['cuda-12.4', 'rocm-6.2']", "zstd.fatbin", 0, &[]),
+    ("images.readable-by = ['cuda-12.2']", "zstd.fatbin cuda.o", 1, &["readable-by: CUDA 12.2 cannot read cuda-fatbin with zstd at 0x0; CUDA 12.4 is the first release that can"]),
     // The IDs of bundle entries, and the runtimes that find them.
     ("images.findable-by = ['rocm-7.2']", "plain.hipfb v3.hipfb both.o", 0, &[]),
     ("images.findable-by = ['rocm-7.2']", "amdgpu.hipfb", 1, &["findable-by: image 0 (gfx90a) at ", "the HIP runtime of ROCm 7.2 does not find hipv4-amdgpu9.0a-amd-amdhsa--gfx90a; bundle the code again with --id-style legacy"]),

@@ -35,6 +35,7 @@ impl Sandbox {
         let two = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd --target hipv4-amdgcn-amd-amdhsa--gfx942=amd";
         sandbox.fatbin(&format!("bundle --type o --compress {two} -o two.hipfb")).ok();
         sandbox.fatbin("pack -o twice amd amd").ok();
+        sandbox.fatbin("pack --kind cuda --compress -o zstd.fatbin sm90 sm80.ptx").ok();
         sandbox.fatbin("pack -o with-debug debug").ok();
         sandbox.file("bits.bc", b"BC\xc0\xde and so on").file("junk", "what is this");
         sandbox.fatbin("pack -o bitcode --image file=bits.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();

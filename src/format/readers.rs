@@ -8,12 +8,16 @@
 //! Offload binaries in LLVM: version 1 since LLVM 14, version 2 since 23 (#169425), version 3 since 24 (#222774), which is the
 //! main branch of autumn 2026.
 //!
+//! CUDA fat binaries: drivers decompress entries with zstd since CUDA 12.4 (manual of nvcc, `--compress-mode`; driver 550.54.14),
+//! and entries with LZ4 since all releases that are in use. A release of CUDA is the version of the driver's interface.
+//!
 //! Bundle entry IDs: HIP's runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa` only
 //! (llvm-project #214841, #217640).
 
 use std::fmt;
 
-use crate::format::ContainerType;
+use super::ContainerType;
+use crate::codec::Codec;
 use crate::target::BundleEntryId;
 
 /// A release of a product that reads containers.
@@ -27,7 +31,15 @@ pub struct Reader {
 enum Product {
     Rocm,
     Llvm,
+    Cuda,
 }
+
+impl Product {
+    const ALL: [Product; 3] = [Product::Rocm, Product::Llvm, Product::Cuda];
+}
+
+/// First release of CUDA whose driver decompresses entries with zstd.
+const CUDA_ZSTD: (u32, u32) = (12, 4);
 
 /// First release of a product that reads a version of a container; `None` if no release does.
 struct SupportRow {
@@ -91,6 +103,7 @@ impl Reader {
         let product = match product {
             "rocm" => Product::Rocm,
             "llvm" => Product::Llvm,
+            "cuda" => Product::Cuda,
             _ => return None,
         };
         let mut numbers = release.split('.').map(|number| number.parse::<u32>().ok());
@@ -124,6 +137,39 @@ impl Reader {
             since => Support::No(since.map(|release| Reader { release, ..self })),
         }
     }
+
+    /// Returns whether it decompresses images with a codec in containers of a type.
+    pub fn decompresses(self, container: ContainerType, codec: Codec) -> Support {
+        match (self.product, container, codec) {
+            (Product::Cuda, ContainerType::CudaFatbin, Codec::Zstd) if self.release < CUDA_ZSTD => {
+                Support::No(Some(Reader { release: CUDA_ZSTD, ..self }))
+            }
+            (Product::Cuda, ContainerType::CudaFatbin, _) => Support::Yes,
+            _ => Support::NotApplicable,
+        }
+    }
+
+    /// Returns the first release of each product that reads a container; none of a product if every release does, or none.
+    pub fn first_of(
+        container: ContainerType,
+        version: Option<u32>,
+        codecs: impl IntoIterator<Item = Codec>,
+    ) -> Vec<Reader> {
+        let has_zstd = codecs.into_iter().any(|codec| codec == Codec::Zstd);
+        let first = |product: Product| {
+            let mut rows = support_for(container).iter().filter(|row| row.product == product);
+            let since = rows.find(|row| Some(row.version) == version).and_then(|row| row.since);
+            let needs_zstd = product == Product::Cuda && container == ContainerType::CudaFatbin && has_zstd;
+            let release = since.or(needs_zstd.then_some(CUDA_ZSTD))?;
+            Some(Reader { product, release })
+        };
+        Product::ALL.into_iter().filter_map(first).collect()
+    }
+
+    /// Returns the later one of two releases; `None` if they are of different products.
+    pub fn later(self, other: Reader) -> Option<Reader> {
+        (self.product == other.product).then_some(if self.release < other.release { other } else { self })
+    }
 }
 
 impl fmt::Display for Reader {
@@ -131,6 +177,7 @@ impl fmt::Display for Reader {
         match (self.product, self.release) {
             (Product::Rocm, (major, minor)) => write!(f, "ROCm {major}.{minor}"),
             (Product::Llvm, (major, _)) => write!(f, "LLVM {major}"),
+            (Product::Cuda, (major, minor)) => write!(f, "CUDA {major}.{minor}"),
         }
     }
 }
@@ -165,6 +212,34 @@ mod tests {
     }
 
     #[test]
+    fn drivers_decompress_zstd_since_cuda_12_4() {
+        let support =
+            |reader: &str, codec| Reader::parse(reader).unwrap().decompresses(ContainerType::CudaFatbin, codec);
+        for codec in [Codec::None, Codec::Lz4] {
+            assert_eq!(support("cuda-11.8", codec), Support::Yes);
+        }
+        assert_eq!(support("cuda-12.3", Codec::Zstd), Support::No(Reader::parse("cuda-12.4")));
+        assert_eq!([support("cuda-12.4", Codec::Zstd), support("cuda-13", Codec::Zstd)], [Support::Yes; 2]);
+        assert_eq!(support("rocm-7.0", Codec::Zstd), Support::NotApplicable);
+    }
+
+    #[test]
+    fn first_releases_are_of_each_product_that_has_one() {
+        let names = |container, version, codecs: &[Codec]| {
+            let first = Reader::first_of(container, version, codecs.iter().copied());
+            first.iter().map(Reader::to_string).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(names(ContainerType::Ccob, Some(3), &[]), "ROCm 7.0, LLVM 20");
+        assert_eq!(names(ContainerType::Ccob, Some(1), &[]), "LLVM 18");
+        assert_eq!(names(ContainerType::OffloadBinary, Some(2), &[]), "LLVM 23");
+        assert_eq!(names(ContainerType::CudaFatbin, Some(1), &[Codec::None, Codec::Zstd]), "CUDA 12.4");
+        assert_eq!(names(ContainerType::CudaFatbin, Some(1), &[Codec::Lz4]), "");
+        let reader = |text| Reader::parse(text).unwrap();
+        assert_eq!(reader("rocm-6.2").later(reader("rocm-7.0")), Some(reader("rocm-7")));
+        assert_eq!(reader("rocm-6.2").later(reader("llvm-19")), None);
+    }
+
+    #[test]
     fn hip_runtimes_find_entries_by_one_triple() {
         let finds = |reader: &str, id| Reader::parse(reader).unwrap().finds(&BundleEntryId::parse(id).unwrap());
         assert_eq!(finds("rocm-7.2", "hipv4-amdgcn-amd-amdhsa--gfx90a"), Support::Yes);
@@ -174,7 +249,7 @@ mod tests {
 
     #[test]
     fn rejects_invalid_releases() {
-        for text in ["rocm", "rocm-", "rocm-x", "cuda-12", "llvm-19.x", "rocm-6.2-1"] {
+        for text in ["rocm", "rocm-", "rocm-x", "hip-6", "llvm-19.x", "rocm-6.2-1"] {
             assert_eq!(Reader::parse(text), None, "{text}");
         }
     }

@@ -67,9 +67,13 @@ pub fn default_of_fatbin(codec: Codec) -> Compression {
     Compression { codec, level: if codec == Codec::Lz4 { level::LZ4 } else { level::ZSTD } }
 }
 
-/// Returns the level if a codec of CUDA fat binaries has it.
+/// Returns the level if a codec has it.
 pub fn check_level(codec: Codec, level: i32) -> Result<i32> {
-    let highest = if codec == Codec::Lz4 { 12 } else { 22 };
+    let highest = match codec {
+        Codec::Lz4 => 12,
+        Codec::Zlib => 9,
+        _ => 22,
+    };
     ensure!((1..=highest).contains(&level), "level {level}: invalid level; {} has levels 1 to {highest}", codec.name());
     Ok(level)
 }

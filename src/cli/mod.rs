@@ -31,6 +31,7 @@ mod schema;
 mod select;
 mod status;
 mod terminal;
+mod transcode;
 mod unbundle;
 mod verify;
 mod wrap;
@@ -78,6 +79,7 @@ enum Command {
     Check(check::Arguments),
     Lock(lock::Arguments),
     Diff(diff::Arguments),
+    Transcode(transcode::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -129,6 +131,7 @@ impl Command {
             Command::Check(arguments) => check::run(arguments),
             Command::Lock(arguments) => lock::run(arguments),
             Command::Diff(arguments) => diff::run(arguments),
+            Command::Transcode(arguments) => transcode::run(arguments),
             Command::Schema(arguments) => schema::run(arguments),
             Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
             Command::Man(arguments) => man::run(arguments, Arguments::command()),

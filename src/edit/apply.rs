@@ -46,6 +46,8 @@ pub struct EditedInput<'a> {
     pub scan: &'a Scan<InputSlice>,
     /// The edit.
     pub edited: &'a EditedFile<'a>,
+    /// The inventory after the edit; absent if nothing was written.
+    pub new_file: Option<&'a File>,
     /// The proof; absent if nothing was written.
     pub proof: Option<&'a Proof>,
 }
@@ -68,7 +70,7 @@ pub fn apply(
     let input = before.source().input();
     let applied = Applied { size: input.size(), new_size: edited.patches.new_size(input.size()) };
     let Some(output) = output else {
-        visit(EditedInput { scan: &before, edited: &edited, proof: None });
+        visit(EditedInput { scan: &before, edited: &edited, new_file: None, proof: None });
         return Ok(Some(applied));
     };
     let mut sink = Sink::new([input]);
@@ -82,7 +84,7 @@ pub fn apply(
     let proof = change.prove(&rule.devices(before.file()));
     let proof = proof.map_err(|cause| EditError::Unproven { path: path.clone(), cause })?;
     input.check_unchanged()?;
-    visit(EditedInput { scan: &before, edited: &edited, proof: Some(&proof) });
+    visit(EditedInput { scan: &before, edited: &edited, new_file: Some(after.file()), proof: Some(&proof) });
     Ok(Some(applied))
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Malformed};
 use crate::format::ccob::CompressError;
 use crate::format::cuda_fatbin::WriteError;
+use crate::format::readers::Reader;
 use crate::target::Device;
 
 /// Result of changing a file.
@@ -57,6 +58,19 @@ pub enum EditError {
     /// Compression failed.
     #[error("cannot compress: {0}")]
     Compress(io::Error),
+    /// A release that cannot read a container of the result.
+    #[error(
+        "{reader} cannot read {container} of this form{}",
+        .first.map_or("; no release can".to_owned(), |first| format!("; {first} is the first release that can"))
+    )]
+    Unreadable {
+        /// The release.
+        reader: Reader,
+        /// Type of the container.
+        container: &'static str,
+        /// First release that can.
+        first: Option<Reader>,
+    },
     /// New bytes do not fit into the place of a container in a linked file.
     #[error("container at {offset:#x}: {needed} bytes do not fit into {room}")]
     NoRoom {

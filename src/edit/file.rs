@@ -10,6 +10,7 @@ use super::patch::{Patch, Patches};
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, Result, image_tables, offload_sections};
 use crate::bytes::{View, size_of_range};
 use crate::inventory::{Container, File, FileFormat};
+use crate::parallel::{map_parallel, processors};
 
 /// A file after an edit.
 #[derive(Debug)]
@@ -52,19 +53,32 @@ pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Resu
     let alignment = free_alignment(view, file);
     let edit = Recorder { edit, fates: Mutex::new(vec![ImageFate::Kept; file.device_images().count()]) };
     let (mut patches, mut containers) = (Vec::new(), Vec::new());
-    for (index, (container, first)) in file.containers.iter().zip(first_images(file)).enumerate() {
-        let Some(span) = container.range() else { continue };
+    let jobs: Vec<_> = file.containers.iter().zip(first_images(file)).enumerate().collect();
+    // Few containers are compressed one after another, each by all processors.
+    let workers = if jobs.len() < processors() { (1, processors()) } else { (processors(), 1) };
+    let rebuild = |&(_, (container, first)): &(usize, (&Container, usize))| {
+        let Some(span) = container.range() else { return Ok(None) };
         let bytes = view.part("container", 0, span.start, size_of_range(&span))?;
-        let Some(mut content) = rebuild(bytes, container, first, &edit)? else { continue };
+        rebuild(bytes, container, first, &edit, workers.1)
+    };
+    let mut results = Vec::new();
+    map_parallel(&jobs, workers.0, rebuild, &mut |result| results.push(result));
+    for ((index, (container, _)), result) in jobs.into_iter().zip(results) {
+        let (Some(span), Some(mut content)) = (container.range(), result?) else { continue };
         let new_size = content.size();
         patches.push(match alignment {
             Some(alignment) => {
-                content.align(alignment);
-                Patch::resizing(span.start..span.end.next_multiple_of(alignment).min(view.size()), content)
+                // Up to the next container there are zeros.
+                let next = file.containers.get(index.saturating_add(1)).and_then(Container::range);
+                if next.is_some() {
+                    content.align(alignment);
+                }
+                Patch::resizing(span.start..next.map_or(view.size(), |next| next.start), content)
             }
             None => {
-                let room = size_of_range(&span);
-                Patch::in_place(span.clone(), content).ok_or(EditError::NoRoom {
+                let room = free_room(view, file, index, &span);
+                let used = span.end.max(span.start.saturating_add(new_size)).min(span.start.saturating_add(room));
+                Patch::in_place(span.start..used, content).ok_or(EditError::NoRoom {
                     offset: span.start,
                     needed: new_size,
                     room,
@@ -81,6 +95,21 @@ pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Resu
     }
     let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
     Ok(EditedFile { patches, containers, fates: edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner) })
+}
+
+/// Returns the number of bytes that a container in a linked file may have: its own, and the padding after it in its section.
+fn free_room(view: View<'_>, file: &File, index: usize, span: &Range<u64>) -> u64 {
+    let own = size_of_range(span);
+    let holds = |start: u64, size: u64| start <= span.start && span.end <= start.saturating_add(size);
+    let section = file.sections.iter().find(|section| holds(section.offset, section.size));
+    let Some(section) = section else { return own };
+    let next = file.containers.get(index.saturating_add(1)).and_then(Container::range).map(|next| next.start);
+    let wrapper = file.wrappers.iter().map(|wrapper| wrapper.offset).filter(|offset| *offset >= span.end).min();
+    let end = section.offset.saturating_add(section.size);
+    let end = end.min(next.unwrap_or(end)).min(wrapper.unwrap_or(end)).min(view.size());
+    let after = view.part("padding", 0, span.end, end.saturating_sub(span.end));
+    let padding = after.map_or(0, |after| after.size().saturating_sub(after.skip_zeros().size()));
+    own.saturating_add(padding)
 }
 
 /// An edit whose decisions are recorded.

@@ -23,6 +23,7 @@ mod offload_sections;
 pub mod patch;
 mod proof;
 mod prune;
+pub mod transcode;
 
 pub use apply::{Applied, ApplyOptions, EditedInput, FileEdit, apply};
 pub use decision::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression};

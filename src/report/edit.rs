@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::edit::{ImageFate, Loss};
+use crate::format::readers::Reader;
 use crate::inventory::{File, Image};
 
 /// Number and bytes of images.
@@ -59,4 +60,14 @@ pub fn edit_loss(loss: &Loss, kernels: Option<usize>) -> String {
 pub fn edit_sizes(size: u64, new_size: u64, on_disk: Option<(u64, u64)>) -> String {
     let on_disk = on_disk.map(|(before, after)| format!("; on disk {before} -> {after}")).unwrap_or_default();
     format!("size {size} -> {new_size} bytes{on_disk}\n")
+}
+
+/// Formats the size of device code before and after it was stored in another form, and the releases that read it now.
+pub fn transcoded(file: &File, new_file: &File, containers: usize, readers: &[Reader]) -> String {
+    let size = |file: &File| file.containers.iter().map(|container| container.size).sum::<u64>();
+    let readers: Vec<String> = readers.iter().map(Reader::to_string).collect();
+    let readers = if readers.is_empty() { "every release".to_owned() } else { readers.join(", ") + " or later" };
+    let (path, containers) = (printable(&file.path), counted(containers, "container"));
+    let (before, after) = (size(file), size(new_file));
+    format!("{path}: {containers}, device code {before} -> {after} bytes, readable by {readers}\n")
 }

@@ -41,6 +41,7 @@ mod select;
 mod shells;
 mod spellings;
 mod terminal;
+mod transcode;
 mod verify;
 mod wrap;
 

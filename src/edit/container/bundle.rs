@@ -8,7 +8,7 @@ use crate::content::Content;
 use crate::edit::decision::{Effort, Encoding, Recompression};
 use crate::edit::{EditError, Result};
 use crate::format::bundle::{self, Bundle};
-use crate::format::ccob::{self, Version};
+use crate::format::ccob::{self, Ccob, CompressError, Header, Version};
 use crate::inventory::Container;
 
 /// Host entry of a bundle that would have no entries: readers take a bundle without entries for a string with the magic. It is
@@ -38,6 +38,22 @@ pub fn write<'data>(
     .map_err(EditError::CompressBundle)?;
     let mut content = Content::from(header);
     content.push(stream);
+    Ok(content)
+}
+
+/// Writes a compressed bundle with the header of another version. The stream is the same, and borrowed. An image that the scan
+/// has read has passed the verification of the hash.
+pub fn with_version(view: View<'_>, version: Version) -> Result<Content<'_>> {
+    let bundle = Ccob::read(view)?;
+    let total_size = bundle.stored.size().saturating_add(version.header_size());
+    if total_size.max(bundle.full_size) > version.largest_size() {
+        let size = total_size.max(bundle.full_size);
+        return Err(EditError::CompressBundle(CompressError::TooLarge { size, version }));
+    }
+    let total_size = (version != Version::One).then_some(total_size);
+    let (codec, full_size, hash) = (bundle.codec, bundle.full_size, bundle.hash.value);
+    let mut content = Content::from(Header { version, codec, total_size, full_size, hash }.to_bytes());
+    content.push(bundle.stored.data());
     Ok(content)
 }
 

@@ -9,7 +9,7 @@ use crate::edit::decision::{Effort, Recompression};
 use crate::edit::{EditError, Result};
 use crate::format::cuda_fatbin::{self, PlainEntry, StoredEntry, StoredImage, stored_entries};
 use crate::inventory::Container;
-use crate::parallel::{map_parallel, processors};
+use crate::parallel::map_parallel;
 
 /// An entry of the new container.
 enum NewEntry<'data> {
@@ -26,6 +26,7 @@ pub fn write<'data>(
     container: &Container,
     fates: Vec<Fate<'data>>,
     encoding: Option<Option<Recompression>>,
+    workers: usize,
 ) -> Result<Content<'data>> {
     let entries = stored_entries(view)?;
     check_count(view, entries.iter().map(StoredEntry::image_count).sum(), &fates)?;
@@ -35,7 +36,7 @@ pub fn write<'data>(
         (entry, images)
     });
     match encoding {
-        Some(how) => transcoded(&entries.collect::<Vec<_>>(), how),
+        Some(how) => transcoded(&entries.collect::<Vec<_>>(), how, workers),
         None => same_codecs(entries, container.size),
     }
 }
@@ -94,10 +95,11 @@ fn at_step<'data>(entries: &[NewEntry<'data>], step: usize) -> Result<Content<'d
 fn transcoded<'data>(
     entries: &[(StoredEntry<'data>, Vec<StoredImage<'data>>)],
     how: Option<Recompression>,
+    workers: usize,
 ) -> Result<Content<'data>> {
     let mut result = Ok(Content::new());
     let encode = |(entry, images): &(StoredEntry<'data>, Vec<StoredImage<'data>>)| encode(entry, images, how);
-    map_parallel(entries, processors(), encode, &mut |new| {
+    map_parallel(entries, workers, encode, &mut |new| {
         if let Ok(content) = &mut result {
             match new {
                 Ok(entry) => content.append(entry),

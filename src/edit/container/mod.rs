@@ -11,7 +11,7 @@ mod offload_binary;
 mod stored;
 
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::cell::{Cell, OnceCell};
 
@@ -20,6 +20,7 @@ use crate::bytes::View;
 use crate::codec::Codec;
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
+use crate::format::ccob::Version as CcobVersion;
 use crate::format::{self, Compressed, ContainerType, Contents};
 use crate::inventory::{Container, Image};
 use stored::ImageBytes;
@@ -58,6 +59,8 @@ struct Rebuilt<'data> {
 /// Rebuilds the container at the start of `view`, which may extend beyond it. `container` is its entry in the inventory of the
 /// file, and `first_index` the index of its first device image there. Returns `None` if nothing changes.
 ///
+/// Entries of CUDA fat binaries are compressed by up to `workers` threads.
+///
 /// The result has no padding after it, and no unused bytes except those that align images. It may be empty: offload binaries
 /// and images without a container are nothing without an image.
 pub fn rebuild<'data>(
@@ -65,9 +68,10 @@ pub fn rebuild<'data>(
     container: &Container,
     first_index: usize,
     edit: &dyn Edit,
+    workers: usize,
 ) -> Result<Option<Content<'data>>> {
     let own = || view.part("container", 0, 0, container.size);
-    let rebuilder = Rebuilder { edit, next: Cell::new(first_index) };
+    let rebuilder = Rebuilder { edit, next: Cell::new(first_index), workers };
     rebuilder.container(&own, Nested { container, around: &[] }).map(|rebuilt| rebuilt.content)
 }
 
@@ -76,6 +80,7 @@ struct Rebuilder<'e> {
     edit: &'e dyn Edit,
     /// Index of the next device image.
     next: Cell<usize>,
+    workers: usize,
 }
 
 impl Rebuilder<'_> {
@@ -90,7 +95,8 @@ impl Rebuilder<'_> {
         if container.codec.is_none() {
             let fates = Fates::collect(self, own, container.start, &around)?;
             let is_unchanged = encoding == Encoding::Same && fates.are_all_kept();
-            let content = if is_unchanged { None } else { Some(write(own()?, container, fates.list, encoding)?) };
+            let content =
+                if is_unchanged { None } else { Some(self.write(own()?, container, fates.list, encoding)?) };
             return Ok(Rebuilt { content, before: fates.before, after: fates.after });
         }
         let stream = OnceCell::new();
@@ -105,9 +111,11 @@ impl Rebuilder<'_> {
             inner()?;
             drop(fates);
             stream.into_inner().map(Content::from)
+        } else if let Some(version) = other_version(container, encoding).filter(|_| fates.are_all_kept()) {
+            Some(bundle::with_version(own()?, version)?)
         } else {
             // The decompressed bytes are dropped here.
-            Some(write(inner()?, container, fates.list, encoding)?.into_owned())
+            Some(self.write(inner()?, container, fates.list, encoding)?.into_owned())
         };
         Ok(Rebuilt { content, before, after })
     }
@@ -130,6 +138,41 @@ impl Rebuilder<'_> {
             ImageEdit::Drop => Fate::Drop,
             ImageEdit::Replace(bytes) => Fate::Replace(Content::from(bytes)),
         })
+    }
+
+    /// Writes a container with an encoding. `view` is all of its bytes, decompressed.
+    fn write<'data>(
+        &self,
+        view: View<'data>,
+        container: &Container,
+        fates: Vec<Fate<'data>>,
+        encoding: Encoding,
+    ) -> Result<Content<'data>> {
+        match (container.container_type, encoding) {
+            (ContainerType::Bundle | ContainerType::Ccob, Encoding::Same | Encoding::Bundle | Encoding::Ccob(..)) => {
+                bundle::write(view, container, fates, encoding)
+            }
+            (ContainerType::OffloadBinary, Encoding::Same | Encoding::OffloadBinary(..)) => {
+                offload_binary::write(view, container, fates, encoding)
+            }
+            (ContainerType::CudaFatbin, Encoding::Same) => {
+                cuda_fatbin::write(view, container, fates, None, self.workers)
+            }
+            (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) => {
+                cuda_fatbin::write(view, container, fates, Some(how), self.workers)
+            }
+            (
+                ContainerType::SyclImage
+                | ContainerType::BundleSection
+                | ContainerType::DeviceElf
+                | ContainerType::Ptx
+                | ContainerType::Bitcode
+                | ContainerType::SpirV
+                | ContainerType::LtoIr,
+                Encoding::Same,
+            ) => bare::write(view, container, fates),
+            (from, _) => Err(EditError::UnsupportedEncoding { container: from.name() }),
+        }
     }
 }
 
@@ -254,6 +297,16 @@ fn is_current(container: &Container, encoding: Encoding) -> bool {
     }
 }
 
+/// Returns the version of a compressed bundle whose encoding differs in nothing else.
+fn other_version(container: &Container, encoding: Encoding) -> Option<CcobVersion> {
+    match (container.container_type, encoding) {
+        (ContainerType::Ccob, Encoding::Ccob(version, how)) => {
+            (how.effort == Effort::Fit && Some(how.codec) == container.codec).then_some(version)
+        }
+        _ => None,
+    }
+}
+
 /// Returns the decompressed bytes of a container, which are kept in `stream`.
 fn decompress<'a>(own: View<'a>, container: &Container, stream: &'a OnceCell<Vec<u8>>) -> Result<View<'a>, Malformed> {
     if let Some(bytes) = stream.get() {
@@ -272,36 +325,6 @@ fn compressed(view: View<'_>) -> Result<Compressed<'_>, Malformed> {
         Some(Ok(format::ContainerView { contents: Contents::Compressed(compressed), .. })) => Ok(compressed),
         Some(Err(error)) => Err(error),
         _ => Err(format::not_a_container("compressed container", view)),
-    }
-}
-
-/// Writes a container with an encoding. `view` is all of its bytes, decompressed.
-fn write<'data>(
-    view: View<'data>,
-    container: &Container,
-    fates: Vec<Fate<'data>>,
-    encoding: Encoding,
-) -> Result<Content<'data>> {
-    match (container.container_type, encoding) {
-        (ContainerType::Bundle | ContainerType::Ccob, Encoding::Same | Encoding::Bundle | Encoding::Ccob(..)) => {
-            bundle::write(view, container, fates, encoding)
-        }
-        (ContainerType::OffloadBinary, Encoding::Same | Encoding::OffloadBinary(..)) => {
-            offload_binary::write(view, container, fates, encoding)
-        }
-        (ContainerType::CudaFatbin, Encoding::Same) => cuda_fatbin::write(view, container, fates, None),
-        (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) => cuda_fatbin::write(view, container, fates, Some(how)),
-        (
-            ContainerType::SyclImage
-            | ContainerType::BundleSection
-            | ContainerType::DeviceElf
-            | ContainerType::Ptx
-            | ContainerType::Bitcode
-            | ContainerType::SpirV
-            | ContainerType::LtoIr,
-            Encoding::Same,
-        ) => bare::write(view, container, fates),
-        (from, _) => Err(EditError::UnsupportedEncoding { container: from.name() }),
     }
 }
 

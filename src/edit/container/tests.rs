@@ -15,10 +15,10 @@ use crate::target::nvptx::{Arch, Suffix};
 const ARCHS: [&str; 5] = ["gfx906", "gfx90a:xnack+", "gfx942", "gfx1100", "gfx1201"];
 
 /// A generator of numbers, the same in each run.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self, limit: usize) -> usize {
+    pub fn next(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % limit
     }
@@ -58,7 +58,7 @@ impl Random {
     }
 
     /// A container with containers in its images down to a depth.
-    fn container(&mut self, depth: usize) -> Vec<u8> {
+    pub fn container(&mut self, depth: usize) -> Vec<u8> {
         match self.next(4) {
             0 => self.fatbin(),
             1 => self.bundle(depth),
@@ -80,7 +80,7 @@ impl Random {
         image
     }
 
-    fn fatbin(&mut self) -> Vec<u8> {
+    pub fn fatbin(&mut self) -> Vec<u8> {
         let images: Vec<Vec<u8>> =
             (0..self.next(6)).map(|_| if self.next(2) == 0 { self.ptx() } else { self.cubin() }).collect();
         let mut members = Vec::new();
@@ -101,7 +101,7 @@ impl Random {
         cuda_fatbin::write_members(&members).unwrap().to_vec()
     }
 
-    fn bundle(&mut self, depth: usize) -> Vec<u8> {
+    pub fn bundle(&mut self, depth: usize) -> Vec<u8> {
         let mut entries = vec![("host-x86_64-unknown-linux-gnu-".to_owned(), Vec::new())];
         for arch in ARCHS.iter().take(self.next(ARCHS.len() + 1)) {
             entries.push((format!("hipv4-amdgcn-amd-amdhsa--{arch}"), self.image(depth)));
@@ -113,7 +113,7 @@ impl Random {
         bundle::write(&entries, self.choose(&[1, 8, 4096])).unwrap().to_vec()
     }
 
-    fn ccob(&mut self, depth: usize) -> Vec<u8> {
+    pub fn ccob(&mut self, depth: usize) -> Vec<u8> {
         let plain = Content::from(self.bundle(depth));
         let version = self.choose(&[CcobVersion::One, CcobVersion::Two, CcobVersion::Three]);
         let how = self.compression(&[Codec::Zlib, Codec::Zstd]);
@@ -170,14 +170,14 @@ impl Edit for ByIndex {
     }
 }
 
-fn scanned(bytes: &[u8]) -> File {
+pub fn scanned(bytes: &[u8]) -> File {
     let file = scan(&View::new(bytes), Options::default()).unwrap();
     assert_eq!(file.errors, []);
     file
 }
 
 /// Returns target and bytes of each device image.
-fn images(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
+pub fn images(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let view = View::new(bytes);
     let scan = Scan::new(&view).unwrap();
     let listed = scan.images().map(|image| {
@@ -189,12 +189,12 @@ fn images(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Rebuilds all containers of a file, which follow each other.
-fn rebuilt(bytes: &[u8], edit: &dyn Edit) -> Option<Vec<u8>> {
+pub fn rebuilt(bytes: &[u8], edit: &dyn Edit) -> Option<Vec<u8>> {
     let file = scanned(bytes);
     let (mut all, mut index, mut is_changed) = (Vec::new(), 0, false);
     for container in &file.containers {
         let view = View::new(bytes).from(container.offset.unwrap());
-        let new = rebuild(view, container, index, edit).unwrap();
+        let new = rebuild(view, container, index, edit, 2).unwrap();
         is_changed |= new.is_some();
         let same = Content::from(&view.data()[..container.size as usize]);
         all.extend(new.unwrap_or(same).to_vec());
@@ -260,7 +260,7 @@ fn drops(indexes: &[usize]) -> ByIndex {
 
 fn rebuilt_one<'a>(bytes: &'a [u8], edit: &dyn Edit) -> Content<'a> {
     let container = scanned(bytes).containers.remove(0);
-    rebuild(View::new(bytes), &container, 0, edit).unwrap().unwrap()
+    rebuild(View::new(bytes), &container, 0, edit, 1).unwrap().unwrap()
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn an_encoding_of_another_type_is_an_error() {
     let bytes = Random(4).offload_binary(0);
     let container = scanned(&bytes).containers.remove(0);
     let edit = ByIndex { encoding: Encoding::Bundle, of: Some(ContainerType::OffloadBinary), ..ByIndex::default() };
-    let error = rebuild(View::new(&bytes), &container, 0, &edit).unwrap_err().to_string();
+    let error = rebuild(View::new(&bytes), &container, 0, &edit, 1).unwrap_err().to_string();
     assert_eq!(error, "a container of type offload-binary has no such encoding");
 }
 

@@ -1,0 +1,164 @@
+//! Containers in another encoding, with the same images.
+
+#[cfg(test)]
+mod tests;
+
+use super::{Edit, EditError, EditedImage, Effort, Encoding, FileEdit, ImageEdit, Recompression, Result};
+use crate::codec::Codec;
+use crate::format::ContainerType;
+use crate::format::ccob::Version as CcobVersion;
+use crate::format::offload_binary::Version as OffloadBinaryVersion;
+use crate::format::readers::{Reader, Support};
+use crate::inventory::{Container, File, Node};
+use crate::target::Device;
+
+/// Form of bundles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BundleForm {
+    /// Uncompressed.
+    Plain,
+    /// Compressed, in this version of the format.
+    Compressed(CcobVersion),
+}
+
+/// Requested encodings; containers of other types stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transcoding {
+    /// Form of bundles.
+    pub bundle: Option<BundleForm>,
+    /// Version of offload binaries.
+    pub offload_binary: Option<OffloadBinaryVersion>,
+    /// Codec of compressed bundles, of offload binaries of version 3 and of the entries of CUDA fat binaries, each as far as
+    /// the format has it.
+    pub codec: Option<Codec>,
+    /// Level of compression.
+    pub effort: Effort,
+}
+
+impl Transcoding {
+    /// Returns the encoding of a container; [`Encoding::Same`] if none is requested for its type.
+    pub fn of(&self, container: &Container) -> Encoding {
+        match container.container_type {
+            ContainerType::Bundle | ContainerType::Ccob => self.bundle(container),
+            ContainerType::OffloadBinary => self.offload_binary(container),
+            ContainerType::CudaFatbin => match self.codec {
+                Some(Codec::None) => Encoding::CudaFatbin(None),
+                Some(codec @ (Codec::Lz4 | Codec::Zstd)) => Encoding::CudaFatbin(Some(self.recompression(codec))),
+                _ => Encoding::Same,
+            },
+            ContainerType::SyclImage
+            | ContainerType::BundleSection
+            | ContainerType::DeviceElf
+            | ContainerType::Ptx
+            | ContainerType::Bitcode
+            | ContainerType::SpirV
+            | ContainerType::LtoIr
+            | ContainerType::Kpack => Encoding::Same,
+        }
+    }
+
+    fn bundle(&self, container: &Container) -> Encoding {
+        let codec = self.codec.filter(|codec| is_stream_codec(*codec));
+        let own_version = container.version.and_then(|version| CcobVersion::from_number(version.into()));
+        match (self.bundle, codec, own_version) {
+            (Some(BundleForm::Plain), ..) => Encoding::Bundle,
+            (Some(BundleForm::Compressed(version)), codec, _) => {
+                let codec = codec.or(container.codec).unwrap_or(Codec::Zstd);
+                Encoding::Ccob(version, self.recompression(codec))
+            }
+            (None, Some(codec), Some(version)) => Encoding::Ccob(version, self.recompression(codec)),
+            (None, ..) => Encoding::Same,
+        }
+    }
+
+    fn offload_binary(&self, container: &Container) -> Encoding {
+        let own = container.version.and_then(OffloadBinaryVersion::from_number);
+        let Some(version) = self.offload_binary.or(own) else { return Encoding::Same };
+        if version < OffloadBinaryVersion::Three {
+            return if self.offload_binary.is_some() { Encoding::OffloadBinary(version, None) } else { Encoding::Same };
+        }
+        match (self.codec, self.offload_binary) {
+            (Some(Codec::None), _) => Encoding::OffloadBinary(version, None),
+            (Some(codec), _) if is_stream_codec(codec) => {
+                Encoding::OffloadBinary(version, Some(self.recompression(codec)))
+            }
+            // Without a codec, a compressed binary stays compressed.
+            (_, Some(_)) => Encoding::OffloadBinary(version, container.codec.map(|codec| self.recompression(codec))),
+            (_, None) => Encoding::Same,
+        }
+    }
+
+    fn recompression(&self, codec: Codec) -> Recompression {
+        Recompression { codec, effort: self.effort }
+    }
+}
+
+fn is_stream_codec(codec: Codec) -> bool {
+    matches!(codec, Codec::Zstd | Codec::Zlib)
+}
+
+impl Edit for Transcoding {
+    fn image(&self, _: &EditedImage<'_>) -> Result<ImageEdit> {
+        Ok(ImageEdit::Keep)
+    }
+
+    fn encoding(&self, container: &Container) -> Encoding {
+        self.of(container)
+    }
+}
+
+impl FileEdit for Transcoding {
+    fn edit<'a>(&'a self, _: &'a File) -> Result<Box<dyn Edit + 'a>> {
+        Ok(Box::new(*self))
+    }
+
+    fn devices(&self, _: &File) -> Vec<Device> {
+        Vec::new()
+    }
+}
+
+/// Returns the number of containers, at any depth, for which an encoding is requested.
+pub fn requested(file: &File, transcoding: &Transcoding) -> usize {
+    containers(file).filter(|container| transcoding.of(container) != Encoding::Same).count()
+}
+
+/// Returns the first release of each product that reads all containers of a file.
+pub fn first_readers(file: &File) -> Vec<Reader> {
+    let mut first: Vec<Reader> = Vec::new();
+    for container in containers(file) {
+        let codecs = container.images.iter().filter_map(|image| image.codec);
+        for reader in Reader::first_of(container.container_type, container.version, codecs) {
+            match first.iter_mut().find_map(|known| known.later(reader).map(|later| (known, later))) {
+                Some((known, later)) => *known = later,
+                None => first.push(reader),
+            }
+        }
+    }
+    first
+}
+
+/// Checks that releases read all containers of a file.
+pub fn check_readers(file: &File, readers: &[Reader]) -> Result<()> {
+    for container in containers(file) {
+        for reader in readers {
+            let codecs = container.images.iter().filter_map(|image| image.codec);
+            let support = codecs.map(|codec| reader.decompresses(container.container_type, codec));
+            let mut support = support.chain([reader.reads(container.container_type, container.version)]);
+            if let Some(first) = support.find_map(|support| match support {
+                Support::No(first) => Some(first),
+                Support::Yes | Support::NotApplicable => None,
+            }) {
+                let container = container.container_type.name();
+                return Err(EditError::Unreadable { reader: *reader, container, first });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn containers(file: &File) -> impl Iterator<Item = &Container> {
+    file.walk().filter_map(|node| match node {
+        Node::Container(container) => Some(container),
+        Node::Image(_) => None,
+    })
+}

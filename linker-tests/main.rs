@@ -27,6 +27,7 @@
 //! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, beside fatbin's |
 //! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
 //! | [`drivers`] | command lines of every clang with the original tools and with the drop-ins |
+//! | [`edit`] | commands that change finished files, on real libraries and programs |
 //! | [`bundle_archives`] | archives of bundles, unbundled by both programs, and the output as input of device linkers |
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
@@ -54,6 +55,7 @@ mod ci;
 mod debian;
 mod drivers;
 mod dropin;
+mod edit;
 mod false_magics;
 mod fatbinary;
 mod harness;
@@ -124,6 +126,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(runtimes::trials());
     trials.extend(link_hygiene::trials());
     trials.extend(dropin::trials());
+    trials.extend(edit::trials());
     trials.extend(drivers::trials());
     trials.extend(versions::trials());
     trials.extend(inspect::trials());

@@ -14,7 +14,9 @@ use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use super::{Status, access, terminal};
 use crate::edit::{ApplyOptions, ArchName, EditedInput, KeepPtx, Loss, NamedDevice, Prune, apply, losses};
+use crate::inventory::File;
 use crate::io::{Input, Output};
+use crate::select::candidate_sets;
 use crate::{ops, report};
 
 /// Drop the device images that some devices do not need, from finished files
@@ -112,10 +114,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut output = arguments.output.as_deref().filter(|_| !arguments.dry_run).map(Output::create).transpose()?;
     let screen = terminal::screen();
     let mut text = String::new();
+    let mut unserved = arguments.for_device.clone();
+    let mut archs = BTreeSet::new();
     let applied = apply(input, &prune, options, output.as_mut(), &mut |edited| {
         let file = edited.scan.file();
         text += &report::edit_table(file, &edited.edited.fates, &screen);
         let kept = prune.kept(file);
+        unserved.retain(|device| !has_code_for(file, device));
+        archs.extend(file.device_images().filter_map(|image| image.arch.clone()));
         if arguments.dry_run {
             let lost = losses(file, &kept, &NamedDevice::of_file(file));
             text.extend(
@@ -132,6 +138,17 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         problems.report(anyhow!("{}: no device images", arguments.input.display()));
         return Ok(Status::No);
     };
+    for device in &unserved {
+        let archs: Vec<&str> = archs.iter().map(String::as_str).collect();
+        let found = if archs.is_empty() { "no processor".to_owned() } else { archs.join(", ") };
+        let error =
+            anyhow!("{}: no image runs on {}; there is code for {found}", arguments.input.display(), device.name);
+        problems.warn(error);
+    }
+    if !unserved.is_empty() && unserved.len() == arguments.for_device.len() {
+        problems.report(anyhow!("{}: nothing would be left; no output was written", arguments.input.display()));
+        return Ok(Status::No);
+    }
     if let Some(output) = output {
         output.commit([])?;
     }
@@ -140,6 +157,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     out.write(&report::edit_sizes(applied.size, applied.new_size, on_disk(&arguments)))?;
     out.flush()?;
     Ok(Status::Yes)
+}
+
+/// Returns whether a runtime selects some image of a file on a device.
+fn has_code_for(file: &File, device: &NamedDevice) -> bool {
+    let sets = candidate_sets(file);
+    device.devices.iter().any(|device| sets.iter().any(|set| !set.needed_on(device).is_empty()))
 }
 
 /// Returns the number of different kernels in the images that a device loses.

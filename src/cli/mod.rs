@@ -5,6 +5,7 @@ mod bundle;
 mod check;
 mod completions;
 mod compression;
+mod destination;
 mod diff;
 pub(crate) mod dropin;
 mod extract;
@@ -30,6 +31,7 @@ mod scan;
 mod schema;
 mod select;
 mod status;
+mod strip;
 mod terminal;
 mod transcode;
 mod unbundle;
@@ -75,6 +77,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Verify(verify::Arguments),
     Prune(prune::Arguments),
+    Strip(strip::Arguments),
     Select(select::Arguments),
     Check(check::Arguments),
     Lock(lock::Arguments),
@@ -127,6 +130,7 @@ impl Command {
             Command::Inspect(arguments) => inspect::run(arguments),
             Command::Verify(arguments) => verify::run(arguments),
             Command::Prune(arguments) => prune::run(arguments),
+            Command::Strip(arguments) => strip::run(arguments),
             Command::Select(arguments) => select::run(arguments),
             Command::Check(arguments) => check::run(arguments),
             Command::Lock(arguments) => lock::run(arguments),

@@ -147,7 +147,16 @@ pub fn hash(bytes: &[u8]) -> [u8; 32] {
 /// for all other files, in which addresses of containers are known to code.
 fn free_alignment(view: View<'_>, file: &File) -> Option<u64> {
     let ranges: Option<Vec<Range<u64>>> = file.containers.iter().map(Container::range).collect();
-    let ranges = ranges.filter(|_| file.format == Some(FileFormat::Raw))?;
+    let ranges = ranges?;
+    // A device image that is a file, such as a cubin, has the format of its own.
+    if let [range] = &*ranges
+        && *range == (0..view.size())
+    {
+        return Some(1);
+    }
+    if file.format != Some(FileFormat::Raw) {
+        return None;
+    }
     let mut end = 0;
     for range in &ranges {
         if range.start < end || !is_zero(view, end..range.start) {

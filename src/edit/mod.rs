@@ -23,6 +23,7 @@ mod offload_sections;
 pub mod patch;
 mod proof;
 mod prune;
+mod strip;
 pub mod transcode;
 
 pub use apply::{Applied, ApplyOptions, EditedInput, FileEdit, apply};
@@ -34,3 +35,4 @@ pub use keep::{KeepPtx, KeptImages};
 pub use loss::{Loss, NamedDevice, losses};
 pub use proof::{Change, Proof};
 pub use prune::{ArchName, Prune};
+pub use strip::{Strip, StrippedImage};

@@ -3,6 +3,8 @@
 //!
 //! This is the only module that accesses files, and the only one with `unsafe` in it. It knows no format.
 
+#[cfg(feature = "cli")]
+mod attributes;
 #[cfg(feature = "files")]
 mod destination;
 #[cfg(feature = "files")]
@@ -33,6 +35,8 @@ mod temporary;
 #[cfg(feature = "files")]
 mod undo;
 
+#[cfg(feature = "cli")]
+pub use attributes::{Attribute, Attributes};
 #[cfg(feature = "files")]
 pub use destination::STANDARD_OUTPUT;
 #[cfg(feature = "files")]

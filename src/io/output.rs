@@ -12,6 +12,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "cli")]
+use super::attributes::{Attribute, Attributes};
 use super::destination::{self, Destination};
 use super::existing::{Existing, reserve};
 use super::temporary::Temporary;
@@ -214,6 +216,15 @@ impl Output {
         let path = self.path.clone();
         let file = self.file().try_clone().map_err(Error::io(&path, "read"))?;
         Input::of_temp_file(&path, file, access)
+    }
+
+    /// Gives the output the mode of a file and these attributes, if it is a file; returns those that it could not get. Everything
+    /// must be written before.
+    #[cfg(feature = "cli")]
+    pub fn set_attributes(&mut self, from: &Attributes, which: &[Attribute]) -> Result<Vec<(Attribute, io::Error)>> {
+        let OutputTarget::File(file, _) = &mut self.target else { return Ok(Vec::new()) };
+        file.keep_mode();
+        from.copy_to(file.file(), which).map_err(Error::io(&self.path, "set the mode of"))
     }
 
     /// Completes the output and gives it its final name, unless one of the inputs that it was made from has changed.

@@ -134,13 +134,13 @@ pub fn register_in(_registry: &'static Registry<CString>, _path: &Path) -> Optio
 /// Returns permissions without the bits that give a program the rights of its owner: its new bytes are not those that got
 /// them.
 #[cfg(unix)]
-fn access_bits(old: Permissions) -> Permissions {
+pub fn access_bits(old: Permissions) -> Permissions {
     use std::os::unix::fs::PermissionsExt;
     Permissions::from_mode(old.mode() & 0o777)
 }
 
 #[cfg(not(unix))]
-fn access_bits(old: Permissions) -> Permissions {
+pub fn access_bits(old: Permissions) -> Permissions {
     old
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
-use crate::edit::{ImageFate, Loss};
+use crate::bytes::size_of_range;
+use crate::edit::{EditedContainer, ImageFate, Loss, StrippedImage};
 use crate::format::readers::Reader;
 use crate::inventory::{File, Image};
 
@@ -70,4 +71,21 @@ pub fn transcoded(file: &File, new_file: &File, containers: usize, readers: &[Re
     let (path, containers) = (printable(&file.path), counted(containers, "container"));
     let (before, after) = (size(file), size(new_file));
     format!("{path}: {containers}, device code {before} -> {after} bytes, readable by {readers}\n")
+}
+
+/// Formats the number of images that lost debug information, and the bytes that this saves: as stored in the file, and
+/// decompressed.
+pub fn stripped(file: &File, containers: &[EditedContainer], images: &[StrippedImage]) -> String {
+    let path = printable(&file.path);
+    if images.is_empty() {
+        return format!("{path}: no debug information in {}\n", counted(file.device_images().count(), "device image"));
+    }
+    let saved = |sizes: &mut dyn Iterator<Item = (u64, u64)>| {
+        let (old, new) = sizes.fold((0_u64, 0_u64), |(old, new), size| (old + size.0, new + size.1));
+        old.saturating_sub(new)
+    };
+    let stored = saved(&mut containers.iter().map(|it| (size_of_range(&it.span), it.new_size)));
+    let decompressed = saved(&mut images.iter().map(|it| (it.size, it.new_size)));
+    let count = counted(images.len(), "image");
+    format!("{path}: {count} stripped, {stored} bytes smaller as stored, {decompressed} decompressed\n")
 }

@@ -15,6 +15,8 @@ mod extract_index;
 mod faults;
 #[cfg(unix)]
 mod hostile_text;
+#[cfg(target_os = "linux")]
+mod in_place;
 mod incomplete;
 mod inspect;
 mod kpack;
@@ -40,6 +42,7 @@ mod schema;
 mod select;
 mod shells;
 mod spellings;
+mod strip;
 mod terminal;
 mod transcode;
 mod verify;

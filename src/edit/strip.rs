@@ -1,0 +1,59 @@
+//! Stripping: debug information is removed from the images of a file.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::{Edit, EditedImage, FileEdit, ImageEdit, NamedDevice, Result};
+use crate::bytes::View;
+use crate::format::ImageKind;
+use crate::inventory::File;
+use crate::rewrite::device_elf::without_debug;
+use crate::target::Device;
+
+/// Size of an image before and after it was stripped, uncompressed and in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StrippedImage {
+    /// Size before.
+    pub size: u64,
+    /// Size after.
+    pub new_size: u64,
+}
+
+/// Removes DWARF, line tables and sources from cubins and AMD code objects.
+#[derive(Debug, Default)]
+pub struct Strip {
+    /// Images of the current file, by their index. An image is decided about again if its container is compressed several times.
+    stripped: Mutex<BTreeMap<usize, StrippedImage>>,
+}
+
+impl Strip {
+    /// Returns the images of the last file that lost debug information.
+    pub fn images(&self) -> Vec<StrippedImage> {
+        self.stripped.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect()
+    }
+}
+
+impl FileEdit for Strip {
+    fn edit<'a>(&'a self, _file: &'a File) -> Result<Box<dyn Edit + 'a>> {
+        self.stripped.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(Box::new(self))
+    }
+
+    /// All devices for which the file has images: no selection changes.
+    fn devices(&self, file: &File) -> Vec<Device> {
+        NamedDevice::of_file(file).into_iter().flat_map(|device| device.devices).collect()
+    }
+}
+
+impl Edit for &Strip {
+    fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
+        let Some(index) = image.index.filter(|_| image.image.image_kind == ImageKind::Elf) else {
+            return Ok(ImageEdit::Keep);
+        };
+        let bytes = (image.bytes)()?;
+        let Some(new) = without_debug(View::new(&bytes))? else { return Ok(ImageEdit::Keep) };
+        let stripped = StrippedImage { size: bytes.len() as u64, new_size: new.len() as u64 };
+        self.stripped.lock().unwrap_or_else(PoisonError::into_inner).insert(index, stripped);
+        Ok(ImageEdit::Replace(new))
+    }
+}

@@ -1,0 +1,124 @@
+//! Files that are changed in place, and the attributes of the result: links, modes, times, and faults at any moment.
+
+use std::fs::{File, FileTimes, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::{Sandbox, run};
+
+const IN_PLACE: &str = "strip --device-debug --in-place";
+
+/// Number of times that the program is killed.
+const KILLS: u32 = 200;
+
+/// User without rights (`nobody`).
+const NOBODY: u32 = 65534;
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90-debug.cubin", "file");
+    sandbox.fatbin("strip --device-debug -o new file").ok();
+    sandbox
+}
+
+#[test]
+fn symbolic_links_are_followed_and_hard_links_keep_the_old_file() {
+    let sandbox = sandbox();
+    let old = sandbox.read("file");
+    symlink("file", sandbox.path("symbolic")).unwrap();
+    std::fs::hard_link(sandbox.path("file"), sandbox.path("hard")).unwrap();
+    sandbox.fatbin(&format!("{IN_PLACE} symbolic")).ok();
+    assert!(sandbox.path("symbolic").is_symlink());
+    assert!(sandbox.read("file") == sandbox.read("new"));
+    assert!(sandbox.read("hard") == old);
+    assert_eq!(sandbox.names(), ["file", "hard", "new", "symbolic"]);
+}
+
+#[test]
+fn the_mode_is_always_kept_and_times_on_request() {
+    let sandbox = sandbox();
+    let old = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
+    for (options, keeps_times) in [
+        ("-o out", false),
+        ("-o out --preserve=mode", false),
+        ("-o out --preserve=mode,ownership", false),
+        ("-o out --preserve", true),
+        ("-o out --preserve=all", true),
+        ("-o out --preserve=timestamps", true),
+        ("--in-place", true),
+    ] {
+        for mode in [0o600, 0o751, 0o4755] {
+            sandbox.fixture("answer-sm_90-debug.cubin", "file");
+            let file = File::options().write(true).open(sandbox.path("file")).unwrap();
+            file.set_permissions(Permissions::from_mode(mode)).unwrap();
+            file.set_times(FileTimes::new().set_accessed(old).set_modified(old)).unwrap();
+            sandbox.file("out", "another mode");
+            sandbox.fatbin(&format!("strip --device-debug {options} file")).ok();
+            let changed = if options == "--in-place" { "file" } else { "out" };
+            assert!(sandbox.read(changed) == sandbox.read("new"), "{options}");
+            let metadata = std::fs::metadata(sandbox.path(changed)).unwrap();
+            assert_eq!(metadata.mode() & 0o7777, mode & 0o777, "{options}");
+            assert_eq!(metadata.modified().unwrap() == old, keeps_times, "{options}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_file() {
+    let sandbox = sandbox();
+    let old = sandbox.read("file");
+    let run = sandbox.shell(&format!("trap '' XFSZ; ulimit -f 2; fatbin {IN_PLACE} file"));
+    assert_eq!(run.status, 2, "{}", run.err);
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    assert!(sandbox.read("file") == old);
+    assert_eq!(sandbox.names(), ["file", "new"]);
+}
+
+/// Runs the program as a user who may not write to the directory, also if the tests run as root.
+#[test]
+fn a_directory_without_write_permission_leaves_the_old_file() {
+    let sandbox = sandbox();
+    let program = sandbox.path("fatbin");
+    std::fs::copy(env!("CARGO_BIN_EXE_fatbin"), &program).unwrap();
+    let old = sandbox.read("file");
+    let directory = program.parent().unwrap();
+    std::fs::set_permissions(directory, Permissions::from_mode(0o555)).unwrap();
+    let mut command = sandbox.command(&program);
+    let command = command.args(IN_PLACE.split(' ')).arg("file");
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let run = run(command);
+    std::fs::set_permissions(directory, Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains("cannot create: Permission denied"), "{}", run.err);
+    assert!(sandbox.read("file") == old);
+    assert_eq!(sandbox.names(), ["fatbin", "file", "new"]);
+}
+
+/// Whenever the program is killed, the file is the old one or the new one.
+#[test]
+fn a_killed_program_leaves_the_old_or_the_new_file() {
+    let sandbox = sandbox();
+    let (old, new) = (sandbox.read("file"), sandbox.read("new"));
+    let start = |sandbox: &Sandbox| -> Command {
+        let mut command = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
+        command.args(IN_PLACE.split(' ')).arg("file").stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let begin = Instant::now();
+    assert!(start(&sandbox).status().unwrap().success());
+    let duration = begin.elapsed();
+    for number in 0..KILLS {
+        sandbox.file("file", &old);
+        let mut child = start(&sandbox).spawn().unwrap();
+        // Moments all over the run, the end included.
+        std::thread::sleep(duration * number / KILLS);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let found = sandbox.read("file");
+        assert!(found == old || found == new, "killed after {number}/{KILLS} of {duration:?}");
+    }
+}

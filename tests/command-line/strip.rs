@@ -1,0 +1,112 @@
+//! `strip`: images without debug information, in every container and in place.
+
+use crate::Sandbox;
+
+const CUBIN: &str = "answer-sm_90-debug.cubin";
+const CODE_OBJECT: &str = "answer-gfx90a-debug.hsaco";
+
+/// Files with debug information, the number of their images, and whether they may get smaller.
+const FILES: [(&str, usize, bool); 7] = [
+    ("cubin", 1, true),
+    ("amd", 1, true),
+    ("cuda", 1, true),
+    ("cuda.o", 1, false),
+    ("offload", 2, true),
+    ("bundle", 2, true),
+    ("hip.o", 2, false),
+];
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.fixture(CUBIN, "cubin").fixture(CODE_OBJECT, "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
+    let ids = "--target host-x86_64-unknown-linux-gnu=/dev/null --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+=xnack \
+               --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-=amd";
+    sandbox.fatbin(&format!("bundle --type o --align 4096 {ids} -o bundle")).ok();
+    sandbox.fatbin("pack --kind cuda -o cuda cubin").ok();
+    sandbox.fatbin("pack --abi llvm23 -o offload amd cubin").ok();
+    sandbox.fatbin("wrap --kind cuda -o cuda.o cuda").ok();
+    sandbox.fatbin("wrap --kind hip -o hip.o bundle").ok();
+    sandbox
+}
+
+/// Returns the JSON document of a command on a file.
+fn json(sandbox: &Sandbox, command: &str) -> serde_json::Value {
+    serde_json::from_str(&sandbox.fatbin(command).ok()).unwrap()
+}
+
+/// Returns the kernels of each image of a file, with their registers and sizes.
+fn kernels(sandbox: &Sandbox, file: &str) -> Vec<String> {
+    let document = json(sandbox, &format!("inspect --json {file}"));
+    let images = document["files"][0]["images"].as_array().unwrap();
+    let described = |image: &serde_json::Value| {
+        let mut kernels = image["kernels"].clone();
+        for kernel in kernels.as_array_mut().unwrap() {
+            // The line of the source is debug information.
+            kernel.as_object_mut().unwrap().remove("source");
+        }
+        format!("{} {kernels}", image["arch"])
+    };
+    images.iter().map(described).collect()
+}
+
+#[test]
+fn debug_information_is_gone_from_every_container_and_kernels_stay() {
+    let sandbox = sandbox();
+    for (file, images, may_shrink) in FILES {
+        let out = sandbox.fatbin(&format!("strip --device-debug -o out {file}")).ok();
+        let stripped = images - usize::from(file == "bundle" || file == "hip.o");
+        let noun = if stripped == 1 { "image" } else { "images" };
+        assert!(out.starts_with(&format!("{file}: {stripped} {noun} stripped, ")), "{out}");
+        let (before, after) = (sandbox.read(file).len(), sandbox.read("out").len());
+        assert_eq!(out.lines().nth(1), Some(&*format!("size {before} -> {after} bytes")));
+        assert_eq!(after < before, may_shrink, "{file}: {before} -> {after}");
+        assert_eq!(kernels(&sandbox, "out"), kernels(&sandbox, file), "{file}");
+        sandbox.fatbin("verify out").ok();
+        for lost in [&b".visible .entry"[..], b"/answer.c\0"] {
+            assert!(!sandbox.read("out").windows(lost.len()).any(|bytes| bytes == lost), "{file}");
+        }
+        let again = sandbox.fatbin("strip --device-debug -o again out").ok();
+        let noun = if images == 1 { "image" } else { "images" };
+        assert!(again.starts_with(&format!("out: no debug information in {images} device {noun}\n")), "{again}");
+        assert!(sandbox.read("again") == sandbox.read("out"));
+    }
+}
+
+#[test]
+fn states_the_bytes_that_it_saves_as_stored_and_decompressed() {
+    let sandbox = sandbox();
+    sandbox.fatbin("transcode --to zstd -o packed cuda").ok();
+    let out = sandbox.fatbin("strip --device-debug -o out packed").ok();
+    let words: Vec<&str> = out.split_whitespace().collect();
+    let [stored, decompressed] = [4, 9].map(|word| words[word].parse::<usize>().unwrap());
+    assert_eq!(stored, sandbox.read("packed").len() - sandbox.read("out").len());
+    sandbox.fatbin("strip --device-debug -o plain cubin").ok();
+    assert_eq!(decompressed, sandbox.read("cubin").len() - sandbox.read("plain").len());
+    assert_ne!(stored, decompressed);
+    sandbox.shell("fatbin strip --device-debug -o - cubin | cmp - plain").ok();
+}
+
+#[test]
+fn files_without_device_code_and_wrong_usage_are_no_success() {
+    let sandbox = sandbox();
+    sandbox.file("text", "text");
+    let run = sandbox.fatbin("strip --device-debug -o out text");
+    assert_eq!((run.status, run.err.as_str()), (1, "fatbin: text: no device images\n"));
+    assert!(!sandbox.path("out").exists());
+    for (arguments, message) in [
+        ("strip -o out cubin", "--device-debug"),
+        ("strip --device-debug cubin", "<--output <OUT>|--in-place>"),
+        ("strip --device-debug -i -o out cubin", "cannot be used with"),
+        ("strip --device-debug -o cubin cubin", "cubin: is both input and output; use --in-place to replace it"),
+        ("strip --device-debug -i -", "--in-place: standard input is not a file; use -o"),
+    ] {
+        let run = sandbox.fatbin(arguments);
+        assert_eq!(run.status, 2, "{arguments}");
+        assert!(run.err.contains(message), "{}", run.err);
+    }
+    let mut damaged = sandbox.read("cubin");
+    damaged[0x28] = 0xff;
+    damaged[0x2f] = 0xff;
+    let run = sandbox.file("damaged", damaged).fatbin("strip --device-debug -i damaged");
+    assert_eq!(run.status, 2, "{}", run.err);
+}

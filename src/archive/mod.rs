@@ -146,6 +146,12 @@ impl ArchiveFormat {
         (self.check_end)(view)
     }
 
+    /// Returns whether this is the format of zip files.
+    #[cfg(feature = "cli")]
+    pub fn is_zip(&self) -> bool {
+        self.magic.starts_with(b"PK")
+    }
+
     /// Returns whether this is the format of static libraries.
     pub fn is_library(&self) -> bool {
         self.magic.starts_with(b"!<")

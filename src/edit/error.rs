@@ -97,6 +97,18 @@ pub enum EditError {
         /// The failed check.
         cause: ProofError,
     },
+    /// An archive whose members cannot be changed.
+    #[error("{}: only members of static libraries and zip files can be changed; extract it, and change the files", path.display())]
+    UnsupportedArchive {
+        /// Path of the archive.
+        path: PathBuf,
+    },
+    /// A thin archive, which only lists its members.
+    #[error("{}: a thin archive only lists its members; change these files", path.display())]
+    ThinArchive {
+        /// Path of the archive.
+        path: PathBuf,
+    },
     /// Containers of a file overlap.
     #[error("containers overlap; only a damaged file has such containers")]
     Overlap,
@@ -131,6 +143,14 @@ pub enum ProofError {
         number: usize,
         /// The property.
         what: &'static str,
+    },
+    /// The new file does not have the expected size.
+    #[error("the result has {found} bytes, expected {expected}")]
+    Size {
+        /// Size that was found, in bytes.
+        found: u64,
+        /// Size by the spans of the edit, in bytes.
+        expected: u64,
     },
     /// Bytes that the edit must not touch have changed.
     #[error("bytes from {:#x} to {:#x} have changed", .0.start, .0.end)]

@@ -6,17 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::container::rebuild;
-use super::patch::{Patch, Patches};
+use super::patch::{Patch, PatchLayout, Patches};
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, Result, image_tables, offload_sections};
 use crate::bytes::{View, size_of_range};
 use crate::inventory::{Container, File, FileFormat};
 use crate::parallel::{map_parallel, processors};
 
-/// A file after an edit.
+/// The edit of a file.
 #[derive(Debug)]
-pub struct EditedFile<'data> {
-    /// The changes of its bytes; empty if the edit changes nothing.
-    pub patches: Patches<'data>,
+pub struct EditedFile {
+    /// Places of the changes.
+    pub layout: PatchLayout,
     /// The containers that change, in the order of the file.
     pub containers: Vec<EditedContainer>,
     /// The decisions about the device images, in the order of the file.
@@ -48,8 +48,9 @@ pub struct EditedContainer {
 /// Largest alignment of containers that is kept when bytes between them are removed: that of HIP's bundles.
 const MAX_ALIGNMENT: u64 = 4096;
 
-/// Rebuilds the containers of a file, of which `view` is all bytes and `file` the inventory.
-pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Result<EditedFile<'data>> {
+/// Rebuilds the containers of a file, of which `view` is all bytes and `file` the inventory. Returns the changes of its bytes,
+/// which are none if the edit changes nothing.
+pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Result<(Patches<'data>, EditedFile)> {
     let alignment = free_alignment(view, file);
     let edit = Recorder { edit, fates: Mutex::new(vec![ImageFate::Kept; file.device_images().count()]) };
     let (mut patches, mut containers) = (Vec::new(), Vec::new());
@@ -94,7 +95,9 @@ pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Resu
         patches.extend(offload_sections::without_gaps(view, file, &removed)?);
     }
     let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
-    Ok(EditedFile { patches, containers, fates: edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner) })
+    let fates = edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let layout = patches.layout();
+    Ok((patches, EditedFile { layout, containers, fates }))
 }
 
 /// Returns the number of bytes that a container in a linked file may have: its own, and the padding after it in its section.

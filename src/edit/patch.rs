@@ -31,6 +31,10 @@ pub enum Rest {
 #[derive(Debug, Clone, Default)]
 pub struct Patches<'data>(Vec<Patch<'data>>);
 
+/// Spans of patches, and their sizes before and after the change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PatchLayout(Vec<(Range<u64>, u64)>);
+
 /// A part of a patched file.
 #[derive(Debug, Clone, Copy)]
 enum Part<'a, 'data> {
@@ -51,6 +55,12 @@ impl<'data> Patch<'data> {
     /// Creates a patch that replaces the span by bytes of any number.
     pub fn resizing(span: Range<u64>, content: Content<'data>) -> Self {
         Patch { span, content, rest: Rest::Removed }
+    }
+
+    /// Returns the patch for a part of the file that starts at `start`, at or before the span.
+    pub fn before(self, start: u64) -> Self {
+        let Range { start: own, end } = self.span;
+        Patch { span: own.saturating_sub(start)..end.saturating_sub(start), ..self }
     }
 
     /// Number of zeros after the new bytes.
@@ -88,20 +98,27 @@ impl<'data> Patches<'data> {
         self.0.iter()
     }
 
+    /// Returns the patches for a file that contains this one at an offset.
+    pub fn shifted(self, offset: u64) -> impl Iterator<Item = Patch<'data>> {
+        self.0.into_iter().map(move |patch| {
+            let Range { start, end } = patch.span;
+            Patch { span: start.saturating_add(offset)..end.saturating_add(offset), ..patch }
+        })
+    }
+
+    /// Returns the spans and their sizes.
+    pub fn layout(&self) -> PatchLayout {
+        PatchLayout(self.0.iter().map(|patch| (patch.span.clone(), patch.new_size())).collect())
+    }
+
     /// Returns the size of a file of `size` bytes after the change.
     pub fn new_size(&self, size: u64) -> u64 {
-        let (removed, added) = self.0.iter().fold((0_u64, 0_u64), |(removed, added), patch| {
-            (removed.saturating_add(size_of_range(&patch.span)), added.saturating_add(patch.new_size()))
-        });
-        size.saturating_sub(removed).saturating_add(added)
+        self.layout().new_size(size)
     }
 
     /// Returns the offset after the change of a byte that is in no span.
     pub fn new_offset(&self, offset: u64) -> u64 {
-        let before = self.0.iter().take_while(|patch| patch.span.end <= offset);
-        before.fold(offset, |offset, patch| {
-            offset.saturating_add(patch.new_size()).saturating_sub(size_of_range(&patch.span))
-        })
+        self.layout().new_offset(offset)
     }
 
     /// Appends the patched file to a sink.
@@ -159,6 +176,28 @@ impl<'data> IntoIterator for Patches<'data> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
+    }
+}
+
+impl PatchLayout {
+    /// The spans in the order of the file.
+    pub fn spans(&self) -> impl Iterator<Item = Range<u64>> {
+        self.0.iter().map(|(span, _)| span.clone())
+    }
+
+    /// Returns the size of a file of `size` bytes after the change.
+    pub fn new_size(&self, size: u64) -> u64 {
+        let removed = self.0.iter().map(|(span, _)| size_of_range(span)).fold(0, u64::saturating_add);
+        let added = self.0.iter().map(|(_, new_size)| *new_size).fold(0, u64::saturating_add);
+        size.saturating_sub(removed).saturating_add(added)
+    }
+
+    /// Returns the offset after the change of a byte that is in no span.
+    pub fn new_offset(&self, offset: u64) -> u64 {
+        let before = self.0.iter().take_while(|(span, _)| span.end <= offset);
+        before.fold(offset, |offset, (span, new_size)| {
+            offset.saturating_add(*new_size).saturating_sub(size_of_range(span))
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 //! It holds if each image is found where the edit left it, with the same bytes, or is named as dropped; if nothing else in the
 //! file has changed; and if the runtimes select the same images as before on each device that the edit is for.
 
+use super::patch::PatchLayout;
 use super::{EditedFile, ImageFate, ProofError};
 use crate::bytes::View;
 use crate::inventory::{File, Image};
@@ -31,7 +32,7 @@ pub struct Change<'a, B, A> {
     /// The file after.
     pub after: &'a Scan<A>,
     /// The edit.
-    pub edited: &'a EditedFile<'a>,
+    pub edited: &'a EditedFile,
 }
 
 impl<B: Source, A: Source> Change<'_, B, A> {
@@ -42,7 +43,7 @@ impl<B: Source, A: Source> Change<'_, B, A> {
             return Err(ProofError::Unreadable(error.clone()));
         }
         let images = self.images()?;
-        let unchanged = self.compare_rest()?;
+        let unchanged = unchanged_bytes(self.before.source(), self.after.source(), &self.edited.layout)?;
         compare_selections(before, after, &images, devices)?;
         Ok(Proof { images, unchanged, devices: devices.to_vec() })
     }
@@ -96,33 +97,28 @@ impl<B: Source, A: Source> Change<'_, B, A> {
     /// Returns whether an image is in the container in which it was, or in one of several that have replaced it.
     fn is_in_place(&self, old: &ImageRef<'_>, new: &ImageRef<'_>) -> bool {
         let (Some(old), Some(new)) = (place(old), place(new)) else { return false };
-        let start = self.edited.patches.new_offset(old);
+        let start = self.edited.layout.new_offset(old);
         let edited = self.edited.containers.iter().find(|container| container.span.start == old);
         let size = edited.map_or(0, |container| container.new_size);
         new == start || (start..start.saturating_add(size)).contains(&new)
     }
+}
 
-    /// Compares everything outside of the patches, and returns its size.
-    fn compare_rest(&self) -> Result<u64, ProofError> {
-        let (old, new) = (self.before.source(), self.after.source());
-        let patches = &self.edited.patches;
-        let mut unchanged = 0_u64;
-        let mut start = 0;
-        let end = old.view().size();
-        let spans = patches.iter().map(|patch| patch.span.clone());
-        for span in spans.chain(std::iter::once(end..end)) {
-            let size = span.start.saturating_sub(start);
-            if !is_equal(old, start, new, patches.new_offset(start), size) {
-                return Err(ProofError::Bytes(start..span.start));
-            }
-            unchanged = unchanged.saturating_add(size);
-            start = span.end;
+/// Compares everything outside of the changed spans, and returns its size in bytes.
+pub fn unchanged_bytes(old: &dyn Source, new: &dyn Source, layout: &PatchLayout) -> Result<u64, ProofError> {
+    let mut unchanged = 0_u64;
+    let mut start = 0;
+    let end = old.view().size();
+    for span in layout.spans().chain(std::iter::once(end..end)) {
+        let size = span.start.saturating_sub(start);
+        if !is_equal(old, start, new, layout.new_offset(start), size) {
+            return Err(ProofError::Bytes(start..span.start));
         }
-        if new.view().size() != patches.new_size(old.view().size()) {
-            return Err(ProofError::Bytes(new.view().size()..new.view().size()));
-        }
-        Ok(unchanged)
+        unchanged = unchanged.saturating_add(size);
+        start = span.end;
     }
+    let (found, expected) = (new.view().size(), layout.new_size(end));
+    if found == expected { Ok(unchanged) } else { Err(ProofError::Size { found, expected }) }
 }
 
 /// Returns the offset of the outermost container around an image.

@@ -58,9 +58,10 @@ pub fn edit_loss(loss: &Loss, kernels: Option<usize>) -> String {
 }
 
 /// Formats the size of a file before and after an edit, and the space that it takes on disk where that is known.
-pub fn edit_sizes(size: u64, new_size: u64, on_disk: Option<(u64, u64)>) -> String {
+pub fn edit_sizes(size: u64, new_size: Option<u64>, on_disk: Option<(u64, u64)>) -> String {
     let on_disk = on_disk.map(|(before, after)| format!("; on disk {before} -> {after}")).unwrap_or_default();
-    format!("size {size} -> {new_size} bytes{on_disk}\n")
+    let new_size = new_size.map(|new_size| format!(" -> {new_size}")).unwrap_or_default();
+    format!("size {size}{new_size} bytes{on_disk}\n")
 }
 
 /// Formats the size of device code before and after it was stored in another form, and the releases that read it now.

@@ -306,13 +306,8 @@ impl Expansion<'_> {
                     .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
             }
             MemberContent::Packed(unpack) => {
-                let access = self.options.access;
-                let budget = archive.input.budget();
-                let input = Input::from_temp_file(Path::new(&name), &std::env::temp_dir(), access, |file| {
-                    unpack(&mut Charging { to: file, budget })
-                });
-                let budget = budget.clone();
-                let whole = input.map(|input| InputSlice::whole(name, input.without_descriptor().with_budget(budget)));
+                let input = unpacked(&name, unpack, self.options.access, archive.input.budget());
+                let whole = input.map(|input| InputSlice::whole(name, input));
                 whole.map(|slice| (InputSlice { member: own_name, ..slice }, path.to_owned()))
             }
             MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
@@ -322,6 +317,13 @@ impl Expansion<'_> {
             Err(error) => (self.take)(Err(error)),
         }
     }
+}
+
+/// Unpacks a member of an archive to a temporary file, and charges its bytes. `name` is the member's in errors.
+pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, access: Access, budget: &Budget) -> Result<Input> {
+    let write = |file: &mut std::fs::File| unpack(&mut Charging { to: file, budget });
+    let input = Input::from_temp_file(Path::new(name), &std::env::temp_dir(), access, write)?;
+    Ok(input.without_descriptor().with_budget(budget.clone()))
 }
 
 /// Charges a member of an archive. Several members may have the same bytes.

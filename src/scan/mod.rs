@@ -47,6 +47,8 @@ use crate::inventory::File;
 
 pub use cache::CacheBudget;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
+#[cfg(feature = "cli")]
+pub(crate) use inputs::unpacked;
 #[cfg(feature = "files")]
 pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, expand_input};
 #[cfg(feature = "files")]

@@ -1,0 +1,109 @@
+//! An edit applied to an input: its file, or the files in it, are edited; the result is written, proven, and then gets its
+//! name.
+//!
+//! ```text
+//! tree: the files of the input, members of static libraries and of zip files included --> patches of the input
+//!    |  written to the output
+//!    v
+//! prove: the written files are scanned and compared
+//! ```
+
+mod part;
+mod prove;
+mod tree;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+pub use part::Part;
+
+use super::{Edit, EditedFile, Proof, Result};
+use crate::bytes::Limits;
+use crate::inventory::File;
+use crate::io::{Access, Input, Output, Sink};
+use crate::scan::Scan;
+use crate::target::Device;
+
+/// An edit for each file of an input.
+pub trait FileEdit: Sync {
+    /// Returns the edit of a file.
+    fn edit<'a>(&'a self, file: &'a File) -> Result<Box<dyn Edit + 'a>>;
+
+    /// Returns the devices on which the runtimes must select the same images of this file as before.
+    fn devices(&self, file: &File) -> Vec<Device>;
+}
+
+/// Options for applying an edit.
+#[derive(Debug, Clone, Copy)]
+pub struct ApplyOptions {
+    /// Limits on the resources for reading the input.
+    pub limits: Limits,
+    /// Access to files.
+    pub access: Access,
+    /// Leaves holes in the file where images were, as far as the file system has holes.
+    pub holes: bool,
+}
+
+/// Result of an edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Applied {
+    /// Size of the input, in bytes.
+    pub size: u64,
+    /// Size of the result, in bytes. Of a planned edit of a zip file it is not known before its members are compressed.
+    pub new_size: Option<u64>,
+}
+
+/// A file of the input with device images, and its edit.
+#[derive(Debug, Clone, Copy)]
+pub struct EditedInput<'a> {
+    /// The file before the edit.
+    pub scan: &'a Scan<Part<'a>>,
+    /// The edit.
+    pub edited: &'a EditedFile,
+    /// The inventory after the edit; absent if nothing was written.
+    pub new_file: Option<&'a File>,
+    /// The proof; absent if nothing was written.
+    pub proof: Option<&'a Proof>,
+}
+
+/// Work on one input.
+struct Job<'a> {
+    rule: &'a dyn FileEdit,
+    options: ApplyOptions,
+    /// Directory for temporary files; absent if the edit is only planned.
+    directory: Option<PathBuf>,
+    visit: RefCell<&'a mut dyn FnMut(EditedInput<'_>)>,
+}
+
+/// Edits an input into an output that is complete and not committed, or only plans the edit. Calls `visit` with each file with
+/// device images. Returns `None` if there is none.
+pub fn apply(
+    input: Input,
+    rule: &dyn FileEdit,
+    options: ApplyOptions,
+    output: Option<&mut Output>,
+    visit: &mut dyn FnMut(EditedInput<'_>),
+) -> Result<Option<Applied>> {
+    let input = input.with_limits(options.limits);
+    let path = input.path().to_string_lossy().into_owned();
+    let directory = output.as_ref().map(|output| output.directory());
+    let job = Job { rule, options, directory, visit: RefCell::new(visit) };
+    let (mut output, mut new_size) = (output, None);
+    let has_images = job.edit(&input, &path, 0, &mut |edits| {
+        let Some(output) = output.as_deref_mut() else {
+            new_size = edits.size_if_planned(input.size());
+            job.report(&edits.leaves);
+            return Ok(());
+        };
+        let mut sink = Sink::new([&input]);
+        if !options.holes {
+            sink = sink.without_holes();
+        }
+        edits.patches.push_to(input.view(), &mut sink);
+        sink.write_to(output)?;
+        new_size = Some(sink.size());
+        job.prove(&edits, &input, &output.written(options.access)?.with_limits(options.limits), &path)
+    })?;
+    input.check_unchanged()?;
+    Ok(has_images.then_some(Applied { size: input.size(), new_size }))
+}

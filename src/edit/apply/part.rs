@@ -1,0 +1,72 @@
+//! A file in an input: all of it, or a member of a static library in it.
+
+use std::ops::Range;
+
+use crate::bytes::{Budget, View, size_of_range};
+use crate::error::{Malformed, Result};
+use crate::inventory::DiskLocation;
+use crate::io::Input;
+use crate::scan::Source;
+
+/// A range of an input that is a file.
+#[derive(Debug, Clone)]
+pub struct Part<'a> {
+    path: String,
+    input: &'a Input,
+    range: Range<u64>,
+}
+
+impl<'a> Part<'a> {
+    /// Returns all of an input, with a name for messages.
+    pub fn whole(path: String, input: &'a Input) -> Self {
+        Part { path, input, range: 0..input.size() }
+    }
+
+    /// Returns the `size` bytes at `offset` as a file.
+    pub fn cut(&self, path: String, offset: u64, size: u64) -> Result<Self, Malformed> {
+        self.bytes().part("archive member", offset, offset, size)?;
+        let start = self.range.start.saturating_add(offset);
+        Ok(Part { path, input: self.input, range: start..start.saturating_add(size) })
+    }
+
+    /// Range in the input.
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Budget for reading the input.
+    pub fn budget(&self) -> &'a Budget {
+        self.input.budget()
+    }
+
+    /// All bytes, with offsets from the start of the file.
+    pub fn bytes(&self) -> View<'a> {
+        let whole = self.input.view();
+        let bytes = whole.part("file", 0, self.range.start, size_of_range(&self.range));
+        bytes.map_or(whole, |bytes| whole.derived(bytes.data()))
+    }
+}
+
+impl Source for Part<'_> {
+    fn name(&self) -> String {
+        self.path.clone()
+    }
+
+    fn view(&self) -> View<'_> {
+        self.bytes()
+    }
+
+    fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        let [start, end] = [range.start, range.end].map(|offset| self.range.start.saturating_add(offset));
+        self.input.blocks(start..end, overlap, |offset, bytes| visit(offset.saturating_sub(self.range.start), bytes))
+    }
+
+    fn release(&self) {
+        self.input.release();
+    }
+
+    fn on_disk(&self) -> Option<DiskLocation> {
+        let path = self.input.is_on_disk().then(|| self.input.path().to_owned())?;
+        Some(DiskLocation { path, offset: self.range.start })
+    }
+}

@@ -1,0 +1,212 @@
+//! The files of an input, and the edits of all of them as patches of the input.
+//!
+//! Members of static libraries are edited where they are. Those of zip files are unpacked to temporary files, edited, proven,
+//! and compressed again one after another, because their bytes are not in the input.
+
+use std::io;
+use std::path::Path;
+
+use super::part::Part;
+use super::{EditedInput, Job};
+use crate::archive::{ArchiveFormat, Member, MemberContent};
+use crate::bytes::MAX_NESTING;
+use crate::edit::archive::ar;
+use crate::edit::archive::zip::{PackedMember, ZipFile};
+use crate::edit::patch::{Patch, Patches};
+use crate::edit::{EditError, EditedFile, Result, edit_file};
+use crate::error::Error;
+use crate::io::{Access, Input};
+use crate::scan::{CacheBudget, Options, Scan, Source, unpacked};
+
+/// The edits of all files of an input.
+pub struct Edits<'a> {
+    /// Changes of the input.
+    pub patches: Patches<'a>,
+    /// The files that are not proven yet.
+    pub leaves: Vec<Leaf<'a>>,
+    /// True if the patches lack the members of a zip file: the edit is only planned.
+    is_partial: bool,
+}
+
+/// A file with device images.
+pub struct Leaf<'a> {
+    pub scan: Scan<Part<'a>>,
+    pub edited: EditedFile,
+}
+
+impl Edits<'_> {
+    /// Returns the size of the result of a planned edit.
+    pub fn size_if_planned(&self, size: u64) -> Option<u64> {
+        (!self.is_partial).then(|| self.patches.new_size(size))
+    }
+}
+
+impl Job<'_> {
+    /// Edits an input, and calls `write` with the result. Returns whether it has device images.
+    pub fn edit(
+        &self,
+        input: &Input,
+        path: &str,
+        depth: usize,
+        write: &mut dyn FnMut(Edits<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let whole = Part::whole(path.to_owned(), input);
+        match ArchiveFormat::of(whole.bytes()) {
+            Some(format) if format.is_zip() && depth < MAX_NESTING => self.zip(&whole, format, depth, write),
+            Some(format) if !format.is_library() => Err(EditError::UnsupportedArchive { path: path.into() }),
+            _ => {
+                let (mut patches, mut leaves) = (Vec::new(), Vec::new());
+                self.part(&whole, 0, &mut patches, &mut leaves)?;
+                let has_images = !leaves.is_empty();
+                let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
+                write(Edits { patches, leaves, is_partial: false })?;
+                Ok(has_images)
+            }
+        }
+    }
+
+    /// Edits a file in an input, or the members of a static library.
+    fn part<'a>(
+        &self,
+        part: &Part<'a>,
+        depth: usize,
+        patches: &mut Vec<Patch<'a>>,
+        leaves: &mut Vec<Leaf<'a>>,
+    ) -> Result<()> {
+        let format = ArchiveFormat::of(part.bytes()).filter(|format| format.is_library() && depth < MAX_NESTING);
+        let Some(format) = format else { return self.leaf(part, patches, leaves) };
+        let members = format.members(part.bytes());
+        if let Some(defect) = members.defect.or_else(|| format.check_end(part.bytes()).err()) {
+            return Err(defect.in_file(Path::new(&part.name())).into());
+        }
+        let mut changes = Vec::new();
+        for member in members.members {
+            let path = name(part, &member);
+            match member.content {
+                MemberContent::Here(view) => {
+                    self.part(
+                        &part.cut(path, view.start(), view.size())?,
+                        depth.saturating_add(1),
+                        &mut changes,
+                        leaves,
+                    )?;
+                }
+                MemberContent::Elsewhere(_) => return Err(EditError::ThinArchive { path: part.name().into() }),
+                MemberContent::Packed(_) | MemberContent::Unreadable(_) => {
+                    return Err(EditError::UnsupportedArchive { path: path.into() });
+                }
+            }
+        }
+        // The spans of members are those of the input; the archive may be a part of it.
+        let start = part.range().start;
+        let own = changes.into_iter().map(|patch: Patch<'a>| patch.before(start));
+        let own = Patches::new(own.collect()).ok_or(EditError::Overlap)?;
+        let own = ar::with_members(part.bytes(), own).map_err(|error| error.in_file(Path::new(&part.name())))?;
+        patches.extend(own.shifted(start));
+        Ok(())
+    }
+
+    /// Edits a file that is not an archive. It must be intact: what cannot be read cannot be proven to be unchanged.
+    fn leaf<'a>(&self, part: &Part<'a>, patches: &mut Vec<Patch<'a>>, leaves: &mut Vec<Leaf<'a>>) -> Result<()> {
+        let scan = Scan::with_options(part.clone(), Options::default(), Some(&CacheBudget::default()))?;
+        let file = scan.file();
+        if let Some(error) = file.reported_errors().next() {
+            return Err(error.into());
+        }
+        if file.device_images().next().is_none() {
+            return Ok(());
+        }
+        let path = Path::new(&file.path);
+        let edit = self.rule.edit(file)?;
+        let edited = edit_file(part.bytes(), file, &*edit).map_err(|error| error.in_file(path));
+        drop(edit);
+        let (own, edited) = edited?;
+        patches.extend(own.shifted(part.range().start));
+        leaves.push(Leaf { scan, edited });
+        Ok(())
+    }
+
+    /// Edits the members of a zip file.
+    fn zip(
+        &self,
+        whole: &Part<'_>,
+        format: &ArchiveFormat,
+        depth: usize,
+        write: &mut dyn FnMut(Edits<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let archive = whole.name();
+        let in_archive = |error: EditError| error.in_file(Path::new(&archive));
+        let zip = ZipFile::read(whole.bytes()).map_err(in_archive)?;
+        let members = format.members(whole.bytes());
+        if let Some(defect) = members.defect {
+            return Err(defect.in_file(Path::new(&archive)).into());
+        }
+        let (mut packed, mut has_images, mut is_partial) = (Vec::new(), false, false);
+        for (index, member) in members.members.into_iter().enumerate() {
+            let path = name(whole, &member);
+            let unpacked = self.unpacked(whole, member, &path)?;
+            has_images |= self.edit(&unpacked, &path, depth.saturating_add(1), &mut |edits| {
+                is_partial |= self.directory.is_none() && !edits.patches.is_empty();
+                packed.extend(self.pack(&zip, index, &edits, &unpacked, &path)?);
+                Ok(())
+            })?;
+        }
+        let patches = zip.with_members(&packed).map_err(in_archive)?;
+        write(Edits { patches, leaves: Vec::new(), is_partial })?;
+        Ok(has_images)
+    }
+
+    /// Writes a member of a zip file to a temporary file.
+    fn unpacked(&self, archive: &Part<'_>, member: Member<'_>, path: &str) -> Result<Input> {
+        let budget = archive.budget();
+        Ok(match member.content {
+            MemberContent::Packed(unpack) => unpacked(path, unpack, self.options.access, budget)?,
+            MemberContent::Here(view) => {
+                let copy = Box::new(move |to: &mut dyn io::Write| to.write_all(view.data()));
+                unpacked(path, copy, self.options.access, budget)?
+            }
+            MemberContent::Elsewhere(_) => return Err(EditError::UnsupportedArchive { path: path.into() }),
+            MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path: path.into(), why }.into()),
+        })
+    }
+
+    /// Writes the new bytes of a member, proves them and compresses them; `None` if nothing changes or is written.
+    fn pack(
+        &self,
+        zip: &ZipFile<'_>,
+        index: usize,
+        edits: &Edits<'_>,
+        input: &Input,
+        path: &str,
+    ) -> Result<Option<PackedMember>> {
+        let Some(directory) = &self.directory else {
+            self.report(&edits.leaves);
+            return Ok(None);
+        };
+        if edits.patches.is_empty() {
+            self.prove(edits, input, input, path)?;
+            return Ok(None);
+        }
+        let named = Path::new(path);
+        let new =
+            Input::from_temp_file(named, directory, Access::read(), |file| edits.patches.copy_to(input.view(), file))?;
+        self.prove(edits, input, &new, path)?;
+        let copy = |to: &mut dyn io::Write| to.write_all(new.view().data());
+        Ok(Some(zip.pack(index, named, directory, copy)?))
+    }
+
+    /// Visits files that were not written.
+    pub fn report(&self, leaves: &[Leaf<'_>]) {
+        for Leaf { scan, edited } in leaves {
+            (self.visit.borrow_mut())(EditedInput { scan, edited, new_file: None, proof: None });
+        }
+    }
+}
+
+/// Returns the name of a member for messages.
+fn name(archive: &Part<'_>, member: &Member<'_>) -> String {
+    match &member.name {
+        Some(name) => format!("{}!{name}", archive.name()),
+        None => archive.name(),
+    }
+}

@@ -16,6 +16,7 @@ mod image_argument;
 mod inputs;
 mod inspect;
 mod install_links;
+mod join;
 mod limit;
 mod link;
 mod list;
@@ -30,6 +31,7 @@ mod prune;
 mod scan;
 mod schema;
 mod select;
+mod split;
 mod status;
 mod strip;
 mod terminal;
@@ -78,6 +80,8 @@ enum Command {
     Verify(verify::Arguments),
     Prune(prune::Arguments),
     Strip(strip::Arguments),
+    Split(split::Arguments),
+    Join(join::Arguments),
     Select(select::Arguments),
     Check(check::Arguments),
     Lock(lock::Arguments),
@@ -131,6 +135,8 @@ impl Command {
             Command::Verify(arguments) => verify::run(arguments),
             Command::Prune(arguments) => prune::run(arguments),
             Command::Strip(arguments) => strip::run(arguments),
+            Command::Split(arguments) => split::run(arguments),
+            Command::Join(arguments) => join::run(arguments),
             Command::Select(arguments) => select::run(arguments),
             Command::Check(arguments) => check::run(arguments),
             Command::Lock(arguments) => lock::run(arguments),

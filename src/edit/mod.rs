@@ -23,6 +23,7 @@ mod offload_sections;
 pub mod patch;
 mod proof;
 mod prune;
+pub mod split;
 mod strip;
 pub mod transcode;
 

@@ -22,7 +22,7 @@ const WRITERS: [(&str, &[&str]); 7] = [
     ("println!(", &[]),
     ("eprint!(", &[]),
     (" print!(", &[]),
-    ("serde_json::to_string", &["report/json.rs"]),
+    ("serde_json::to_string", &["report/json.rs", "edit/split/index.rs"]),
     ("serde_json::to_writer", &[]),
 ];
 

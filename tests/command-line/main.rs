@@ -42,6 +42,8 @@ mod schema;
 mod select;
 mod shells;
 mod spellings;
+#[cfg(unix)]
+mod split;
 mod strip;
 mod terminal;
 mod transcode;

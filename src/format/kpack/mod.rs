@@ -32,13 +32,19 @@ use crate::target::{OffloadKind, triple};
 /// Reads the archive at the view's start as a container.
 pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let archive = KpackArchive::read(view)?;
-    let images = archive.entries.iter().map(|entry| image(archive.scheme, entry)).collect();
     Ok(ContainerView {
         container_type: ContainerType::Kpack,
         version: Some(layout::VERSION),
         view: archive.view,
-        contents: Contents::Images(images),
+        contents: Contents::Images(archive.images().collect()),
     })
+}
+
+impl<'data> KpackArchive<'data> {
+    /// Returns the code objects as images.
+    pub fn images(&self) -> impl Iterator<Item = ImageView<'data>> {
+        self.entries.iter().map(|entry| image(self.scheme, entry))
+    }
 }
 
 /// Returns an image with the properties that the archive states: compressed bytes state nothing.

@@ -1,0 +1,76 @@
+//! `fatbin split`.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, ValueEnum};
+
+use super::limit::LimitArguments;
+use super::problems::Problems;
+use super::{Status, access, terminal};
+use crate::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
+use crate::io::Input;
+use crate::report;
+
+/// Move the device code of a file to other files, one per processor
+///
+/// DIR gets a copy of the file with zeros (holes, where the file system has them) in place of its device code, the files with
+/// the code, and index.json, from which `fatbin join` restores the identical file. All files are written, or none.
+///
+/// Exit status: 0 if the files were written, 1 if there is nothing to do (no device code, or it is in kpack archives already),
+/// 2 for trouble.
+#[derive(Args)]
+pub struct Arguments {
+    /// Directory to write to; created if it does not exist
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// Files to move the code to
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatArgument,
+
+    /// Compress kpack archives with zstd, at this level (3 if none is specified)
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "3",
+          value_parser = clap::value_parser!(i32).range(1..=22))]
+    compress: Option<i32>,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    /// Object, program or library to split
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum FormatArgument {
+    /// One file per processor, with the bytes as they are stored; to be joined before use
+    #[default]
+    Files,
+    /// ROCm's kpack archives, one per target ID, from which HIP loads the code
+    Kpack,
+}
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let format = match (arguments.format, arguments.compress) {
+        (FormatArgument::Files, Some(_)) => return Err(anyhow!("--compress requires --format kpack")),
+        (FormatArgument::Files, None) => SplitFormat::Files,
+        (FormatArgument::Kpack, compression_level) => SplitFormat::Kpack { compression_level },
+    };
+    let input = Input::open_file(arguments.input.clone(), access::get())?;
+    let options = SplitOptions { limits: arguments.limits.limits(), access: access::get() };
+    let nothing = |why| {
+        Problems::default().report(anyhow!("{}: nothing to do: {why}", arguments.input.display()));
+        Ok(Status::No)
+    };
+    let files = match split(input, &arguments.output, format, options)? {
+        SplitOutcome::Done(files) => files,
+        SplitOutcome::AlreadySplit => return nothing("its device code is in kpack archives"),
+        SplitOutcome::NoDeviceCode => return nothing("no device code"),
+    };
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
+    out.write(&report::split_text(&files))?;
+    out.flush()?;
+    Ok(Status::Yes)
+}

@@ -1,0 +1,213 @@
+//! Splitting into kpack archives, from which HIP's runtime loads the code.
+//!
+//! Each wrapper gets the magic of rocm-kpack and its index, and its pointer stays: the marker to which it must lead takes the
+//! place of the bundle. So no relocation, section or program header changes. rocm-kpack itself adds a section for one marker
+//! and redirects the pointers; the loader reads either.
+//!
+//! Code objects are numbered by their wrappers, and not, as by rocm-kpack, by their place among those of one target ID: the
+//! numbers differ as soon as a source file lacks a target ID. For the loader of ROCm 7.14 and earlier, the first archive that
+//! lists a target ID of the device decides. The archive for `gfx90a:xnack-` therefore also has the code objects that are
+//! there for `gfx90a` only.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::Path;
+
+use super::Result;
+use super::error::SplitProblem;
+use super::index::{Index, IndexFormat, IndexedBytes, IndexedFile, IndexedPart, IndexedSpan};
+use super::wrappers::{RegisteredBundle, Registrations, registrations};
+use super::write::{PlannedSplit, file_name, output, written};
+use crate::bytes::{View, size_of_range};
+use crate::codec::Codec;
+use crate::content::Content;
+use crate::edit::patch::{Patch, Patches};
+use crate::format::ImageKind;
+use crate::format::kpack::{self, ARCH_PLACEHOLDER, KpackMarker, KpackMember, KpackProperties, entry_key};
+use crate::inventory::{Container, NestedImage};
+use crate::io::{Access, Sink};
+use crate::scan::{InputSlice, Scan, Source};
+use crate::target::compatibility::serves;
+
+/// Directory of the archives, beside the host file.
+const DIRECTORY: &str = ".kpack";
+
+/// A device image of a registered bundle.
+struct Code<'a> {
+    nested: NestedImage<'a>,
+    arch: &'a str,
+    bundle: &'a RegisteredBundle<'a>,
+}
+
+/// Writes the host file with markers in place of its bundles, and an archive for each target ID.
+pub fn split(
+    scan: &Scan<InputSlice>,
+    directory: &Path,
+    compression_level: Option<i32>,
+    access: Access,
+) -> Result<PlannedSplit> {
+    let input = scan.source().input();
+    let view = scan.source().view();
+    let name = file_name(input)?;
+    let registrations = registrations(scan.file(), view)?;
+    let code = code(scan, &registrations)?;
+    let search_path = format!("{DIRECTORY}/{name}_{ARCH_PLACEHOLDER}.kpack");
+    let marker = KpackMarker { search_paths: vec![&search_path], kernel_name: &name }.to_bytes();
+    let mut sink = Sink::new([input]);
+    patches(&registrations, &marker)?.push_to(view, &mut sink);
+    let (host, host_file) = output(directory, &name, &sink, access)?;
+    let original = IndexedFile::of(name.clone(), input)?;
+    let mut planned = PlannedSplit {
+        outputs: vec![host],
+        files: vec![written(directory, &host_file, Vec::new(), 0)],
+        index: Index::new(IndexFormat::Kpack, original, host_file),
+    };
+    let archs: BTreeSet<&str> = code.iter().map(|code| code.arch).collect();
+    for arch in archs {
+        let chosen = chosen(&code, arch);
+        let images: Vec<Cow<'_, [u8]>> = chosen.values().map(|code| bytes(scan, code)).collect::<Result<_>>()?;
+        let keys: Vec<String> = chosen.keys().map(|index| entry_key(&name, *index)).collect();
+        let members = keys.iter().zip(&images).map(|(key, image)| KpackMember { key, arch, image });
+        let members: Vec<KpackMember<'_, '_>> = members.collect();
+        let properties = KpackProperties { group_name: &name, family: arch, arches: &[arch] };
+        let archive = kpack::write(&properties, &members, compression_level).map_err(SplitProblem::Compress)?;
+        let mut sink = Sink::new([input]).with_slices(images.iter().map(AsRef::as_ref));
+        archive.runs().for_each(|run| sink.push(run));
+        let archive_name = search_path.replacen(ARCH_PLACEHOLDER, arch, 1);
+        let (output, file) = output(directory, &archive_name, &sink, access)?;
+        planned.outputs.push(output);
+        planned.files.push(written(directory, &file, vec![arch.to_owned()], members.len()));
+        let spans = spans(&chosen, arch, &name);
+        planned.index.parts.push(IndexedPart { file, archs: vec![arch.to_owned()], spans });
+    }
+    record_rest(&mut planned.index, &registrations, &code, view, marker.len() as u64)?;
+    Ok(planned)
+}
+
+/// Returns the images of the registered bundles.
+fn code<'a>(scan: &'a Scan<InputSlice>, registrations: &'a Registrations<'a>) -> Result<Vec<Code<'a>>> {
+    let mut all = Vec::new();
+    for nested in scan.file().nested_images() {
+        let outermost = nested.containers.first().map_or(0, |container| container.start);
+        let Some(bundle) = registrations.bundles.get(&outermost) else { continue };
+        let image = nested.image;
+        if image.image_kind == ImageKind::Empty {
+            continue;
+        }
+        let is_amd = image.triple.as_deref() == Some(crate::target::triple::AMDGCN);
+        let arch = image.arch.as_deref().filter(|_| is_amd && image.image_kind == ImageKind::Elf);
+        let Some(arch) = arch.filter(|_| nested.containers.len() == 1) else {
+            let target = image.arch.as_ref().or(image.triple.as_ref()).cloned().unwrap_or_default();
+            let (number, kind) = (nested.index, image.image_kind.name());
+            return Err(SplitProblem::Code { number, kind, target }.into());
+        };
+        all.push(Code { nested, arch, bundle });
+    }
+    Ok(all)
+}
+
+/// Returns for each index the code object that the archive of a target ID gets: code for exactly this target ID, else code
+/// that the runtime would take for it.
+fn chosen<'a>(code: &'a [Code<'a>], arch: &str) -> BTreeMap<u32, &'a Code<'a>> {
+    let mut chosen = BTreeMap::new();
+    for code in code {
+        let Ok(fit) = serves(code.arch, arch) else { continue };
+        for &index in &code.bundle.indices {
+            let known = chosen.entry(index).or_insert((fit, code));
+            if fit < known.0 {
+                *known = (fit, code);
+            }
+        }
+    }
+    chosen.into_iter().map(|(index, (_, code))| (index, code)).collect()
+}
+
+/// Returns the bytes of an image, borrowed where they are stored as they are.
+fn bytes<'a>(scan: &'a Scan<InputSlice>, code: &Code<'a>) -> Result<Cow<'a, [u8]>> {
+    let image = code.nested.image;
+    if let (Some(offset), Some(size), None | Some(Codec::None)) = (image.offset, image.size, image.codec) {
+        return Ok(Cow::Borrowed(scan.source().view().part("code object", 0, offset, size)?.data()));
+    }
+    let bytes = scan.reader().image(code.nested.clone()).bytes()?;
+    Ok(Cow::Owned(bytes.to_vec()))
+}
+
+/// Returns the changes of the host file.
+fn patches<'data>(registrations: &Registrations<'_>, marker: &[u8]) -> Result<Patches<'data>> {
+    let mut patches = Vec::new();
+    for (offset, bytes) in &registrations.patches {
+        let span = *offset..offset.saturating_add(bytes.len() as u64);
+        patches.push(Patch::resizing(span, Content::from(bytes.to_vec())));
+    }
+    for (&offset, RegisteredBundle { container, .. }) in &registrations.bundles {
+        let patch = Patch::in_place(range(container), Content::from(marker.to_vec()));
+        let (needed, room) = (marker.len() as u64, container.size);
+        patches.push(patch.ok_or(SplitProblem::NoRoom { offset, needed, room })?);
+    }
+    Ok(Patches::new(patches).ok_or(SplitProblem::Overlap)?)
+}
+
+fn range(container: &Container) -> Range<u64> {
+    container.start..container.start.saturating_add(container.size)
+}
+
+/// Returns the spans of the original that an archive holds: code for exactly its target ID, in a bundle that is not compressed.
+fn spans(chosen: &BTreeMap<u32, &Code<'_>>, arch: &str, name: &str) -> Vec<IndexedSpan> {
+    let mut spans = Vec::new();
+    for (&index, code) in chosen {
+        let image = code.nested.image;
+        // A bundle with several wrappers is stored once in the original.
+        let is_first = code.bundle.indices.first() == Some(&index);
+        if let (Some(offset), Some(size), true, true) = (image.offset, image.size, code.arch == arch, is_first) {
+            spans.push(IndexedSpan { offset, size, key: Some(entry_key(name, index)), arch: Some(arch.to_owned()) });
+        }
+    }
+    spans
+}
+
+/// Records what else differs between the host file and the original: the wrappers, and the bytes of the bundles around the
+/// images, without zeros at their ends. The marker is overwritten.
+fn record_rest(
+    index: &mut Index,
+    registrations: &Registrations<'_>,
+    code: &[Code<'_>],
+    view: View<'_>,
+    marker_size: u64,
+) -> Result<()> {
+    for (offset, bytes) in &registrations.patches {
+        let old = view.part("HIP wrapper", 0, *offset, bytes.len() as u64)?;
+        index.bytes.push(IndexedBytes::new(*offset, old.data()));
+    }
+    let recorded: BTreeSet<(u64, u64)> =
+        index.parts.iter().flat_map(|part| &part.spans).map(|span| (span.offset, span.size)).collect();
+    for (&offset, bundle) in &registrations.bundles {
+        if bundle.container.codec.is_some() {
+            let why = "compressing its images again does not give the same bytes";
+            index.not_joinable = Some(format!("the bundle at {offset:#x} of {} is compressed; {why}", index.file));
+            index.bytes.clear();
+            return Ok(());
+        }
+        let images = code.iter().filter(|code| std::ptr::eq(code.bundle, bundle)).filter_map(|code| {
+            let image = code.nested.image;
+            Some(image.offset?..image.offset?.saturating_add(image.size?))
+        });
+        let mut images: Vec<Range<u64>> =
+            images.filter(|image| recorded.contains(&(image.start, size_of_range(image)))).collect();
+        images.sort_unstable_by_key(|image| image.start);
+        let end = range(bundle.container).end;
+        images.push(end..end);
+        let mut at = offset;
+        for image in images {
+            let gap = view.part("bundle", 0, at, image.start.saturating_sub(at))?;
+            let used = gap.data().iter().rposition(|&byte| byte != 0).map_or(0, |last| (last as u64).saturating_add(1));
+            let marked = offset.saturating_add(marker_size).saturating_sub(at);
+            let gap = gap.part("bundle", 0, 0, used.max(marked).min(gap.size()))?;
+            if gap.size() > 0 {
+                index.bytes.push(IndexedBytes::new(at, gap.data()));
+            }
+            at = image.end;
+        }
+    }
+    Ok(())
+}

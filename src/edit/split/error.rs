@@ -1,0 +1,122 @@
+//! Errors of splitting and joining.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Malformed};
+
+/// Error of splitting and joining.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SplitError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] Error),
+    /// Bytes that violate their format; the caller knows the file.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// A package, whose members are files by themselves.
+    #[error("{}: is an archive; unpack it and split the files in it", path.display())]
+    Package {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A problem of a file.
+    #[error("{}: {problem}", path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        problem: SplitProblem,
+    },
+    /// A problem whose file the caller knows.
+    #[error(transparent)]
+    Problem(#[from] SplitProblem),
+}
+
+/// Reason why a file cannot be split or joined.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SplitProblem {
+    /// Images overlap.
+    #[error("device images overlap; only a damaged file has such images")]
+    Overlap,
+    /// A file name that the index cannot state.
+    #[error("the file name is not UTF-8")]
+    Name,
+    /// The directory has the parts of another file.
+    #[error("has the parts of {file}; specify another directory")]
+    OtherFile {
+        /// Name of the other file.
+        file: String,
+    },
+    /// Device code that HIP does not register.
+    #[error("no HIP wrapper registers its device code; use --format files")]
+    NoWrappers,
+    /// A host file whose wrappers HIP's loader does not find.
+    #[error("not an ELF or PE file; use --format files")]
+    HostFormat,
+    /// A wrapper without a bundle.
+    #[error("HIP wrapper at {offset:#x}: does not point to a bundle; use --format files")]
+    WrapperTarget {
+        /// Offset of the wrapper.
+        offset: u64,
+    },
+    /// A wrapper whose last word is in use.
+    #[error("HIP wrapper at {offset:#x}: the index of the code object has no room; use --format files")]
+    WrapperInUse {
+        /// Offset of the wrapper.
+        offset: u64,
+    },
+    /// Code that archives cannot hold.
+    #[error(
+        "image {number}: {kind} for {target}; kpack archives hold ELF code objects for AMD only; use --format files"
+    )]
+    Code {
+        /// Index among the device images of the file.
+        number: usize,
+        /// Kind of the image.
+        kind: &'static str,
+        /// Target of the image.
+        target: String,
+    },
+    /// A bundle that is smaller than the marker in its place.
+    #[error("bundle at {offset:#x}: the marker of {needed} bytes does not fit into {room}; use --format files")]
+    NoRoom {
+        /// Offset of the bundle.
+        offset: u64,
+        /// Size of the marker, in bytes.
+        needed: u64,
+        /// Size of the bundle, in bytes.
+        room: u64,
+    },
+    /// Compression failed.
+    #[error("cannot compress: {0}")]
+    Compress(std::io::Error),
+    /// A text that is not an index.
+    #[error("not an index of fatbin split: {0}")]
+    Index(String),
+    /// An index that does not record the original.
+    #[error("cannot be joined: {0}")]
+    NotJoinable(String),
+    /// A file that is not what the index states.
+    #[error("{what} differs from the index: {found}, expected {expected}")]
+    Differs {
+        /// The property.
+        what: &'static str,
+        /// Its value.
+        found: String,
+        /// The value in the index.
+        expected: String,
+    },
+}
+
+impl SplitError {
+    /// Adds the path to an error that has none.
+    pub fn in_file(self, path: &Path) -> SplitError {
+        match self {
+            SplitError::Malformed(cause) => cause.in_file(path).into(),
+            SplitError::Problem(problem) => SplitError::InFile { path: path.to_owned(), problem },
+            SplitError::File(_) | SplitError::Package { .. } | SplitError::InFile { .. } => self,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Splitting into plain files: one for each processor.
+//!
+//! A file for each image would be simpler, but libraries have thousands, and processors are what packages are made for.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::Result;
+use super::error::SplitProblem;
+use super::index::{Index, IndexFormat, IndexedFile, IndexedPart, IndexedSpan};
+use super::parts::{PartSpans, parts};
+use super::write::{PlannedSplit, file_name, output, part_name, written};
+use crate::bytes::size_of_range;
+use crate::content::Content;
+use crate::edit::patch::{Patch, Patches};
+use crate::io::{Access, Sink};
+use crate::scan::{InputSlice, Scan, Source};
+
+/// Name of the part with code for several processors.
+const SHARED: &str = "shared";
+
+/// Name of the part with the headers and tables of containers.
+const CONTAINERS: &str = "containers";
+
+/// Writes the host file with zeros in place of its containers, and the parts. Nothing of a container stays: a table whose images
+/// are gone would still list them.
+pub fn split(scan: &Scan<InputSlice>, directory: &Path, access: Access) -> Result<PlannedSplit> {
+    let input = scan.source().input();
+    let view = scan.source().view();
+    let name = file_name(input)?;
+    let parts = parts(scan.file(), view)?;
+    let empty = |span: &std::ops::Range<u64>| Patch::in_place(span.clone(), Content::new());
+    let patches = parts.iter().flat_map(|part| &part.spans).filter_map(empty).collect();
+    let patches = Patches::new(patches).ok_or(SplitProblem::Overlap)?;
+    let mut sink = Sink::new([input]);
+    patches.push_to(view, &mut sink);
+    let (host, host_file) = output(directory, &name, &sink, access)?;
+    let original = IndexedFile::of(name.clone(), input)?;
+    let mut planned = PlannedSplit {
+        outputs: vec![host],
+        files: vec![written(directory, &host_file, Vec::new(), 0)],
+        index: Index::new(IndexFormat::Files, original, host_file),
+    };
+    let mut taken = BTreeSet::from([name.clone()]);
+    for part in parts {
+        let PartSpans { archs, spans, images } = &part;
+        let arch = match archs.first() {
+            None => CONTAINERS,
+            Some(arch) if archs.len() == 1 => arch,
+            Some(_) => SHARED,
+        };
+        let part_name = part_name(&name, arch, "part", &mut taken);
+        let mut sink = Sink::new([input]);
+        for span in spans {
+            sink.push(view.part("device code", 0, span.start, size_of_range(span))?.data());
+        }
+        let (output, file) = output(directory, &part_name, &sink, access)?;
+        debug_assert_eq!(file.size, part.size());
+        let archs: Vec<String> = archs.iter().cloned().collect();
+        planned.outputs.push(output);
+        planned.files.push(written(directory, &file, archs.clone(), *images));
+        let span = |span: &std::ops::Range<u64>| IndexedSpan {
+            offset: span.start,
+            size: size_of_range(span),
+            key: None,
+            arch: None,
+        };
+        planned.index.parts.push(IndexedPart { file, archs, spans: spans.iter().map(span).collect() });
+    }
+    Ok(planned)
+}

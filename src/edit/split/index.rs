@@ -1,0 +1,209 @@
+//! The index of a split file, `index.json`: schema `fatbin.split/1`. Later versions of fatbin only add fields.
+//!
+//! ```text
+//! { "schema": "fatbin.split/1", "format": "files|kpack",
+//!   "file": "libx.so", "size": 9000, "sha256": "...", "mode": 493,
+//!   "host": { "file": "libx.so", "size": 9000, "sha256": "..." },
+//!   "parts": [ { "file": "libx.so.gfx90a.part", "size": 3456, "sha256": "...", "archs": [ "gfx90a" ],
+//!     "spans": [ { "offset": 4096, "size": 3456 } ] } ],
+//!   "bytes": [ { "offset": 24, "hex": "48495046" } ] }
+//! ```
+//!
+//! The spans of the original file are back to back in a part, in the order of the index; those of a kpack archive have the
+//! `key` and the `arch` of a code object instead. `bytes` are spans that no part has. An index without `not_joinable` covers
+//! each difference between the host file and the original.
+
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Result;
+use super::error::SplitProblem;
+use crate::escape::escape_json;
+use crate::io::Input;
+
+/// Name of the index in its directory.
+pub const INDEX_NAME: &str = "index.json";
+
+const SCHEMA: &str = "fatbin.split/1";
+
+/// An index.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Index {
+    schema: String,
+    pub format: IndexFormat,
+    /// Name of the original file.
+    pub file: String,
+    /// Size of the original file.
+    pub size: u64,
+    /// SHA-256 of the original file.
+    pub sha256: String,
+    /// Permission bits of the original file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+    /// The file without device code.
+    pub host: IndexedFile,
+    pub parts: Vec<IndexedPart>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bytes: Vec<IndexedBytes>,
+    /// Reason why the original cannot be restored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_joinable: Option<String>,
+}
+
+/// Format of the parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IndexFormat {
+    Files,
+    Kpack,
+}
+
+/// A file beside the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexedFile {
+    /// Path relative to the directory of the index.
+    pub file: String,
+    pub size: u64,
+    pub sha256: String,
+}
+
+/// A file with device code.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct IndexedPart {
+    #[serde(flatten)]
+    pub file: IndexedFile,
+    /// Processors whose code it has. Code for several is compressed as one; a part without any has the headers and tables of
+    /// containers.
+    pub archs: Vec<String>,
+    pub spans: Vec<IndexedSpan>,
+}
+
+/// A span of the original file.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct IndexedSpan {
+    pub offset: u64,
+    pub size: u64,
+    /// Key of the code object in a kpack archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Target ID of the code object in a kpack archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arch: Option<String>,
+}
+
+/// Bytes of the original file.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct IndexedBytes {
+    pub offset: u64,
+    /// Hexadecimal digits.
+    pub hex: String,
+}
+
+impl Index {
+    /// Creates an index without parts.
+    pub fn new(format: IndexFormat, original: IndexedFile, host: IndexedFile) -> Self {
+        let IndexedFile { file, size, sha256 } = original;
+        let (schema, parts, bytes) = (SCHEMA.to_owned(), Vec::new(), Vec::new());
+        Index { schema, format, file, size, sha256, mode: None, host, parts, bytes, not_joinable: None }
+    }
+
+    /// Parses an index, and checks that it names files in its own directory only.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let invalid = |why: String| SplitProblem::Index(why);
+        let index: Index = serde_json::from_slice(text).map_err(|error| invalid(error.to_string()))?;
+        if index.schema != SCHEMA {
+            return Err(invalid(format!("schema {:?}, expected {SCHEMA:?}", index.schema)).into());
+        }
+        let files = index.parts.iter().map(|part| &part.file).chain([&index.host]);
+        for IndexedFile { file, .. } in files {
+            let mut components = Path::new(file).components();
+            if file.is_empty() || !components.all(|component| matches!(component, Component::Normal(_))) {
+                return Err(invalid(format!("{file:?} is not the name of a file in the directory")).into());
+            }
+        }
+        Ok(index)
+    }
+
+    /// Returns the text of the index.
+    pub fn to_text(&self) -> String {
+        escape_json(&serde_json::to_string_pretty(self).expect("strings and numbers serialize")).into_owned() + "\n"
+    }
+}
+
+impl IndexedFile {
+    /// Creates the record of an input under a name.
+    pub fn of(file: String, input: &Input) -> Result<Self> {
+        Ok(IndexedFile { file, size: input.size(), sha256: sha256(input)? })
+    }
+
+    /// Returns an error unless an input is the recorded file.
+    pub fn verify(&self, input: &Input) -> Result<()> {
+        let differs = |what, found, expected| SplitProblem::Differs { what, found, expected };
+        if input.size() != self.size {
+            return Err(differs("size", input.size().to_string(), self.size.to_string()).into());
+        }
+        let found = sha256(input)?;
+        if found != self.sha256 {
+            return Err(differs("SHA-256", found, self.sha256.clone()).into());
+        }
+        Ok(())
+    }
+}
+
+impl IndexedBytes {
+    /// Creates the record of bytes.
+    pub fn new(offset: u64, bytes: &[u8]) -> Self {
+        IndexedBytes { offset, hex: hexadecimal(bytes) }
+    }
+
+    /// Returns the bytes.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        let invalid = || SplitProblem::Index(format!("invalid hexadecimal digits for the bytes at {}", self.offset));
+        let digits: Option<Vec<u8>> =
+            self.hex.chars().map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
+        let digits = digits.filter(|digits| digits.len().is_multiple_of(2)).ok_or_else(invalid)?;
+        Ok(digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect())
+    }
+}
+
+fn sha256(input: &Input) -> Result<String> {
+    let mut hash = Sha256::new();
+    input.blocks(0..input.size(), 0, |_, bytes| hash.update(bytes))?;
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rejects_names_outside_of_the_directory_and_other_schemas() {
+        let file = |name: &str| IndexedFile { file: name.to_owned(), size: 0, sha256: String::new() };
+        let index = |name: &str| Index::new(IndexFormat::Files, file("x"), file(name)).to_text();
+        for name in ["x.so", ".kpack/x.kpack", "a..b"] {
+            assert!(Index::parse(index(name).as_bytes()).is_ok(), "{name}");
+        }
+        for name in ["", "..", "../x", "/etc/passwd", "a/../../b", "./x"] {
+            let error = Index::parse(index(name).as_bytes()).unwrap_err().to_string();
+            assert!(error.ends_with("is not the name of a file in the directory"), "{error}");
+        }
+        let other = index("x").replace(SCHEMA, "fatbin.split/2");
+        assert!(Index::parse(other.as_bytes()).unwrap_err().to_string().contains("expected \"fatbin.split/1\""));
+        assert!(Index::parse(b"{}").is_err() && Index::parse(b"").is_err());
+    }
+
+    #[test]
+    fn bytes_round_trip_as_hexadecimal_digits() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(IndexedBytes::new(7, &all).bytes().unwrap(), all);
+        for hex in ["0", "0g", "é0"] {
+            assert!(IndexedBytes { offset: 0, hex: hex.to_owned() }.bytes().is_err(), "{hex}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Joining: the original file, from a host file, its parts and their index.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::{SplitError, SplitProblem};
+use super::index::{INDEX_NAME, Index, IndexedFile, IndexedPart};
+use super::write::set_mode;
+use super::{Result, SplitOptions};
+use crate::codec::{self, Codec};
+use crate::content::Content;
+use crate::edit::patch::{Patch, Patches};
+use crate::format::kpack::{KpackArchive, Scheme};
+use crate::io::{Input, Output, Sink};
+
+/// Writes the original of the split file in `directory`. Each part must be what the index states, and so must the result, before
+/// it gets its name.
+pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> {
+    let index_path = directory.join(INDEX_NAME);
+    let index = Input::open_file(index_path.clone(), options.access)?;
+    let index = Index::parse(index.view().data()).map_err(|error| error.in_file(&index_path))?;
+    if let Some(why) = &index.not_joinable {
+        return Err(SplitError::from(SplitProblem::NotJoinable(why.clone())).in_file(&index_path));
+    }
+    let open = |file: &IndexedFile| {
+        let path = directory.join(&file.file);
+        let input = Input::open_file(path.clone(), options.access)?.with_limits(options.limits);
+        file.verify(&input).map(|()| input).map_err(|error| error.in_file(&path))
+    };
+    let host = open(&index.host)?;
+    let parts: Vec<Input> = index.parts.iter().map(|part| open(&part.file)).collect::<Result<_>>()?;
+    let code: Vec<Vec<Cow<'_, [u8]>>> =
+        index.parts.iter().zip(&parts).map(|(part, input)| part_code(part, input)).collect::<Result<_>>()?;
+    let patches = patches(&index, &code, host.size()).map_err(|error| error.in_file(&index_path))?;
+    let inputs = || parts.iter().chain([&host]);
+    let mut sink = Sink::new(inputs()).with_slices(code.iter().flatten().map(AsRef::as_ref));
+    patches.push_to(host.view(), &mut sink);
+    let mut output = Output::create(path)?;
+    sink.write_to(&mut output)?;
+    let original = IndexedFile { file: index.file.clone(), size: index.size, sha256: index.sha256.clone() };
+    original.verify(&output.written(options.access)?).map_err(|error| error.in_file(path))?;
+    output.commit(inputs())?;
+    if path.is_file() { set_mode(path, index.mode) } else { Ok(()) }
+}
+
+/// Returns the bytes of each span of a part.
+fn part_code<'a>(part: &IndexedPart, input: &'a Input) -> Result<Vec<Cow<'a, [u8]>>> {
+    let view = input.view();
+    let read = || {
+        let is_archive = part.spans.iter().any(|span| span.key.is_some());
+        let archive = if is_archive { Some(KpackArchive::read(view)?) } else { None };
+        let scheme = archive.as_ref().map(|archive| archive.scheme);
+        let entries = archive.iter().flat_map(|archive| &archive.entries);
+        let entries: BTreeMap<(&str, &str), _> = entries.map(|entry| ((entry.key, entry.arch), entry)).collect();
+        let mut at = 0_u64;
+        let mut code = Vec::new();
+        for span in &part.spans {
+            let (Some(key), Some(arch)) = (&span.key, &span.arch) else {
+                code.push(Cow::Borrowed(view.part("part", 0, at, span.size)?.data()));
+                at = at.saturating_add(span.size);
+                continue;
+            };
+            let missing = || SplitProblem::NotJoinable(format!("no code object {key} for {arch}"));
+            let entry = entries.get(&(key.as_str(), arch.as_str())).ok_or_else(missing)?;
+            code.push(match scheme {
+                Some(Scheme::ZstdPerKernel) => {
+                    Cow::Owned(codec::decompress(Codec::Zstd, entry.stored, entry.original_size)?)
+                }
+                _ => Cow::Borrowed(entry.stored.data()),
+            });
+        }
+        Ok(code)
+    };
+    read().map_err(|error: SplitError| error.in_file(input.path()))
+}
+
+/// Returns the changes from the host file to the original.
+fn patches<'data>(index: &Index, code: &'data [Vec<Cow<'data, [u8]>>], host_size: u64) -> Result<Patches<'data>> {
+    let invalid = |why: String| SplitError::from(SplitProblem::Index(why));
+    if host_size != index.size {
+        return Err(invalid(format!("the host file has {host_size} bytes, the original {}", index.size)));
+    }
+    let spans = index.parts.iter().flat_map(|part| &part.spans).zip(code.iter().flatten());
+    let mut patches: Vec<(u64, u64, Content<'data>)> =
+        spans.map(|(span, bytes)| (span.offset, span.size, Content::from(bytes.as_ref()))).collect();
+    for bytes in &index.bytes {
+        let content = Content::from(bytes.bytes()?);
+        patches.push((bytes.offset, content.size(), content));
+    }
+    let patch = |(offset, size, content): (u64, u64, Content<'data>)| {
+        let end = offset.checked_add(size).filter(|end| *end <= host_size && content.size() == size);
+        let end =
+            end.ok_or_else(|| invalid(format!("the span at {offset} has another size, or ends after the file")))?;
+        Ok(Patch::resizing(offset..end, content))
+    };
+    let patches = patches.into_iter().map(patch).collect::<Result<_>>()?;
+    Patches::new(patches).ok_or_else(|| invalid("spans overlap".to_owned()))
+}

@@ -1,0 +1,104 @@
+//! Device code moved out of a file into others, and back: [`split`] and [`join`].
+//!
+//! The host file keeps its size, and zeros where the device code was. An index states for each span of the original where its
+//! bytes are, and the SHA-256 of every file, so that joining gives the identical bytes or fails.
+
+mod archives;
+mod error;
+mod files;
+mod index;
+mod join;
+mod parts;
+mod wrappers;
+mod write;
+
+pub use error::SplitError;
+pub use index::INDEX_NAME;
+pub use join::join;
+
+use std::path::{Path, PathBuf};
+
+use crate::archive::ArchiveFormat;
+use crate::bytes::Limits;
+use crate::inventory::WrapperKind;
+use crate::io::{Access, Input};
+use crate::scan::{CacheBudget, InputSlice, Options, Scan, Source};
+
+/// Result of splitting and joining.
+pub type Result<T, E = SplitError> = std::result::Result<T, E>;
+
+/// Files that device code is moved to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplitFormat {
+    /// One file for each processor, with the bytes as they are stored.
+    Files,
+    /// One kpack archive for each target ID, from which HIP's runtime loads the code.
+    Kpack {
+        /// Level of zstd; `None` for uncompressed archives.
+        compression_level: Option<i32>,
+    },
+}
+
+/// Options for splitting and joining.
+#[derive(Debug, Clone, Copy)]
+pub struct SplitOptions {
+    /// Limits on the resources for reading each input.
+    pub limits: Limits,
+    /// Access to files.
+    pub access: Access,
+}
+
+/// Result of [`split`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SplitOutcome {
+    /// The files that were written, the host file first.
+    Done(Vec<SplitFile>),
+    /// The device code is in kpack archives already.
+    AlreadySplit,
+    /// The file has no device code.
+    NoDeviceCode,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitFile {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Size in bytes.
+    pub size: u64,
+    /// Processors whose code it has; empty for the host file, and for the headers and tables of containers.
+    pub archs: Vec<String>,
+    /// Number of images or code objects.
+    pub images: usize,
+}
+
+/// Moves the device code of a file to files in `directory`, beside a copy of the file without it. All files are written, or
+/// none.
+pub fn split(input: Input, directory: &Path, format: SplitFormat, options: SplitOptions) -> Result<SplitOutcome> {
+    let path = input.path().to_owned();
+    if ArchiveFormat::of(input.view()).is_some_and(|format| !format.is_library()) {
+        return Err(SplitError::Package { path });
+    }
+    let slice = InputSlice::whole(path.to_string_lossy().into_owned(), input.with_limits(options.limits));
+    let scan = Scan::with_options(slice, Options::default(), Some(&CacheBudget::default()))?;
+    let file = scan.file();
+    if let Some(error) = file.reported_errors().next() {
+        return Err(error.into());
+    }
+    let has_wrapper = |kind| file.wrappers.iter().any(|wrapper| wrapper.kind == kind);
+    if file.device_images().next().is_none() {
+        let is_split = has_wrapper(WrapperKind::HipSplitByKpack);
+        return Ok(if is_split { SplitOutcome::AlreadySplit } else { SplitOutcome::NoDeviceCode });
+    }
+    let planned = match format {
+        SplitFormat::Files => files::split(&scan, directory, options.access),
+        SplitFormat::Kpack { .. } if has_wrapper(WrapperKind::HipSplitByKpack) => {
+            return Ok(SplitOutcome::AlreadySplit);
+        }
+        SplitFormat::Kpack { compression_level } => {
+            archives::split(&scan, directory, compression_level, options.access)
+        }
+    };
+    let planned = planned.map_err(|error| error.in_file(&path))?;
+    write::commit(planned, directory, scan.source().input()).map(SplitOutcome::Done)
+}

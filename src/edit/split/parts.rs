@@ -1,0 +1,113 @@
+//! The spans of a file that hold device code, by processor, and those of the containers around it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::Result;
+use super::error::SplitProblem;
+use crate::bytes::{View, size_of_range};
+use crate::codec::Codec;
+use crate::inventory::{Container, File, NestedImage};
+
+/// Spans with code for one processor, with code for several that is compressed as one, or, without processors, the headers and
+/// tables of containers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct PartSpans {
+    /// Processors.
+    pub archs: BTreeSet<String>,
+    /// Spans in the order of the file.
+    pub spans: Vec<Range<u64>>,
+    /// Number of images.
+    pub images: usize,
+}
+
+/// Processors of the code in a span, and the number of images.
+type Contents = (BTreeSet<String>, usize);
+
+/// Returns the spans of containers: one part for each processor, in the order of their names, then the part with code for
+/// several, then the part with everything else in containers. Zeros at the ends of the latter's spans are left out.
+///
+/// An image is a span by itself. Of a compressed container, the whole container is one: compressing its images again would not
+/// give the same bytes. So are the images of a CUDA fat binary that are compressed together.
+pub fn parts(file: &File, view: View<'_>) -> Result<Vec<PartSpans>> {
+    let mut spans: BTreeMap<(u64, u64), Contents> = BTreeMap::new();
+    for nested in file.nested_images() {
+        let range = span(&nested);
+        if range.is_empty() {
+            continue;
+        }
+        let (archs, images) = spans.entry((range.start, range.end)).or_default();
+        archs.insert(arch(&nested));
+        *images = images.saturating_add(1);
+    }
+    let mut end = 0;
+    for &(start, own_end) in spans.keys() {
+        if start < end {
+            return Err(SplitProblem::Overlap.into());
+        }
+        end = own_end;
+    }
+    let rest = rest(file, view, spans.keys().copied())?;
+    let (mut parts, mut shared) = (BTreeMap::<String, PartSpans>::new(), PartSpans::default());
+    for ((start, end), (archs, images)) in spans {
+        let part = match archs.first() {
+            Some(arch) if archs.len() == 1 => parts.entry(arch.clone()).or_default(),
+            _ => &mut shared,
+        };
+        part.archs.extend(archs);
+        part.spans.push(start..end);
+        part.images = part.images.saturating_add(images);
+    }
+    let rest = PartSpans { spans: rest, ..PartSpans::default() };
+    Ok(parts.into_values().chain([shared, rest]).filter(|part| !part.spans.is_empty()).collect())
+}
+
+impl PartSpans {
+    /// Returns the number of bytes.
+    pub fn size(&self) -> u64 {
+        self.spans.iter().map(size_of_range).fold(0, u64::saturating_add)
+    }
+}
+
+/// Returns what is left of the containers around spans with code: host entries, headers and tables.
+fn rest(file: &File, view: View<'_>, code: impl Iterator<Item = (u64, u64)>) -> Result<Vec<Range<u64>>> {
+    let mut code = code.peekable();
+    let mut rest = Vec::new();
+    for container in file.containers.iter().filter_map(Container::range) {
+        let mut at = container.start;
+        while at < container.end {
+            while code.next_if(|&(_, end)| end <= at).is_some() {}
+            let next = code.peek().copied().filter(|&(start, _)| start < container.end);
+            let (start, end) = next.unwrap_or((container.end, container.end));
+            rest.extend(without_zeros(view.part("container", 0, at, start.saturating_sub(at))?));
+            at = end;
+        }
+    }
+    Ok(rest)
+}
+
+/// Returns the range of a view without the zeros at its start and end; `None` if it has only zeros.
+fn without_zeros(view: View<'_>) -> Option<Range<u64>> {
+    let is_used = |byte: &u8| *byte != 0;
+    let first = view.data().iter().position(is_used)? as u64;
+    let last = view.data().iter().rposition(is_used)? as u64;
+    Some(view.start().saturating_add(first)..view.start().saturating_add(last).saturating_add(1))
+}
+
+/// Returns the span of an image in the file: its own, or that of the outermost compressed container around it.
+fn span(nested: &NestedImage<'_>) -> Range<u64> {
+    let is_compressed = |container: &&&Container| container.codec.is_some_and(|codec| codec != Codec::None);
+    match nested.containers.iter().find(is_compressed) {
+        Some(container) => container.range().unwrap_or(0..0),
+        None => {
+            let stored = nested.image.stored;
+            stored.start..stored.start.saturating_add(stored.size)
+        }
+    }
+}
+
+/// Returns the processor of an image, or its triple.
+fn arch(nested: &NestedImage<'_>) -> String {
+    let image = nested.image;
+    image.arch.as_ref().or(image.triple.as_ref()).cloned().unwrap_or_else(|| "unknown".to_owned())
+}

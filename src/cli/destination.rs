@@ -17,7 +17,7 @@ const STANDARD: &str = "-";
 
 /// Arguments for the result of a change.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new(DESTINATION).required(true))]
+#[command(group = ArgGroup::new(DESTINATION).required(true).multiple(true))]
 pub struct DestinationArguments {
     /// Output file; `-` writes standard output
     #[arg(short, long, value_name = "OUT", group = DESTINATION)]

@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 #[cfg(unix)]
 use std::fs::Metadata;
-#[cfg(unix)]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 
+use super::destination::{DESTINATION, DestinationArguments};
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use super::{Status, access, terminal};
 use crate::edit::{ApplyOptions, ArchName, EditedInput, KeepPtx, Loss, NamedDevice, Prune, apply, losses};
 use crate::inventory::File;
-use crate::io::{Input, Output};
+use crate::io::Input;
 use crate::select::candidate_sets;
 use crate::{ops, report};
 
@@ -57,12 +56,11 @@ pub struct Arguments {
     punch: bool,
 
     /// Print what would be dropped, and which devices lose kernels; write nothing
-    #[arg(long)]
+    #[arg(long, group = DESTINATION)]
     dry_run: bool,
 
-    /// File to write
-    #[arg(short, long, value_name = "OUT", required_unless_present = "dry_run")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    destination: DestinationArguments,
 
     #[command(flatten)]
     problems: ProblemArguments,
@@ -111,12 +109,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let prune = arguments.prune();
     let input = Input::open(&arguments.input, access::get())?;
     let options = ApplyOptions { limits: arguments.limits.limits(), access: access::get(), holes: !arguments.no_punch };
-    let mut output = arguments.output.as_deref().filter(|_| !arguments.dry_run).map(Output::create).transpose()?;
+    let mut output = if arguments.dry_run { None } else { arguments.destination.create(&arguments.input)? };
+    let disk_size = disk_size(&arguments.input);
     let screen = terminal::screen();
     let mut text = String::new();
     let mut unserved = arguments.for_device.clone();
     let mut archs = BTreeSet::new();
-    let applied = apply(input, &prune, options, output.as_mut(), &mut |edited| {
+    let applied = apply(input, &prune, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {
         let file = edited.scan.file();
         text += &report::edit_table(file, &edited.edited.fates, &screen);
         let kept = prune.kept(file);
@@ -150,12 +149,16 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return Ok(Status::No);
     }
     if let Some(output) = output {
-        output.commit([])?;
+        output.commit(&problems)?;
     }
-    let mut out = terminal::output(&screen);
-    out.write(&text)?;
-    out.write(&report::edit_sizes(applied.size, applied.new_size, on_disk(&arguments)))?;
-    out.flush()?;
+    // The output may be standard output.
+    if arguments.dry_run || !arguments.destination.is_standard_output() {
+        let new_disk_size = disk_size_of_output(&arguments);
+        let mut out = terminal::output(&screen);
+        out.write(&text)?;
+        out.write(&report::edit_sizes(applied.size, applied.new_size, disk_size.zip(new_disk_size)))?;
+        out.flush()?;
+    }
     Ok(Status::Yes)
 }
 
@@ -172,19 +175,23 @@ fn kernels(edited: EditedInput<'_>, loss: &Loss) -> usize {
     names.len()
 }
 
-/// Returns the bytes that input and output take on disk.
+/// Returns the bytes that the output takes on disk.
+fn disk_size_of_output(arguments: &Arguments) -> Option<u64> {
+    if arguments.dry_run { None } else { disk_size(arguments.destination.path(&arguments.input)) }
+}
+
+/// Returns the bytes that a file takes on disk.
 #[cfg(unix)]
-fn on_disk(arguments: &Arguments) -> Option<(u64, u64)> {
+fn disk_size(path: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
 
     /// Size of a block, whatever the file system's own is (stat(2)).
     const BLOCK: u64 = 512;
-    let size = |path: &Path| Some(path.metadata().ok().filter(Metadata::is_file)?.blocks() * BLOCK);
-    Some((size(&arguments.input)?, size(arguments.output.as_deref().filter(|_| !arguments.dry_run)?)?))
+    path.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.blocks() * BLOCK)
 }
 
 /// Other systems have no such figures.
 #[cfg(not(unix))]
-fn on_disk(_arguments: &Arguments) -> Option<(u64, u64)> {
+fn disk_size(_path: &Path) -> Option<u64> {
     None
 }

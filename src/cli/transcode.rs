@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use super::compression::check_level;
+use super::destination::DestinationArguments;
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use super::{Status, access, terminal};
@@ -15,18 +16,18 @@ use crate::edit::{ApplyOptions, Effort, apply};
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::offload_binary::Version as OffloadBinaryVersion;
 use crate::format::readers::Reader;
-use crate::io::{Input, Output};
+use crate::io::Input;
 use crate::report;
 
 /// Store device images in another form: compressed or not, in another version of their container
 ///
-/// The images stay the same, and each is compared with the input before OUT gets its name. In an object, executable or library the
+/// The images stay the same, and each is compared with the input before the output gets its name. In an object, executable or library the
 /// containers stay at their offsets, and space that is left becomes zeros; a container that gets larger than its place is an
 /// error. Containers of types for which nothing is requested stay as they are.
 ///
 /// Prints the releases of ROCm, LLVM and CUDA that are needed to read the result.
 ///
-/// Exit status: 0 if OUT was written, 1 if the input has no such container, 2 for trouble.
+/// Exit status: 0 if the output was written, 1 if the input has no such container, 2 for trouble.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Form of the containers; may be repeated, for containers of several types
@@ -52,9 +53,8 @@ pub struct Arguments {
     #[arg(long)]
     no_punch: bool,
 
-    /// Output file; `-` writes standard output
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    #[command(flatten)]
+    destination: DestinationArguments,
 
     #[command(flatten)]
     problems: ProblemArguments,
@@ -97,28 +97,31 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let transcoding = arguments.transcoding()?;
     let input = Input::open(&arguments.input, access::get())?;
-    let mut output = Output::create(&arguments.output)?;
+    let mut output = arguments.destination.create(&arguments.input)?;
     let options = ApplyOptions { limits: arguments.limits.limits(), access: access::get(), holes: !arguments.no_punch };
     let (mut count, mut text, mut readable) = (0, String::new(), Ok(()));
-    let applied = apply(input, &transcoding, options, Some(&mut output), &mut |edited| {
-        let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
-        let changed = requested(file, &transcoding);
-        count += changed;
-        text += &report::transcoded(file, new_file, changed, &first_readers(new_file));
-        let checked = check_readers(new_file, &arguments.readable_by);
-        if let (Ok(()), Err(error)) = (&readable, checked) {
-            readable = Err(error.in_file(Path::new(&file.path)));
-        }
-    })?;
+    let applied =
+        apply(input, &transcoding, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {
+            let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
+            let changed = requested(file, &transcoding);
+            count += changed;
+            text += &report::transcoded(file, new_file, changed, &first_readers(new_file));
+            let checked = check_readers(new_file, &arguments.readable_by);
+            if let (Ok(()), Err(error)) = (&readable, checked) {
+                readable = Err(error.in_file(Path::new(&file.path)));
+            }
+        })?;
     let Some(applied) = applied.filter(|_| count > 0) else {
-        let (input, output) = (arguments.input.display(), arguments.output.display());
+        let (input, output) = (arguments.input.display(), arguments.destination.path(&arguments.input).display());
         problems.report(anyhow!("{input}: no container that --to is about; {output} was not written"));
         return Ok(Status::No);
     };
     readable?;
-    output.commit([])?;
+    if let Some(output) = output {
+        output.commit(&problems)?;
+    }
     // The output may be standard output.
-    if arguments.output.as_os_str() != "-" {
+    if !arguments.destination.is_standard_output() {
         terminal::print(&(text + &report::edit_sizes(applied.size, applied.new_size, None)))?;
     }
     Ok(Status::Yes)

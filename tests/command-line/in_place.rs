@@ -23,6 +23,23 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
+/// Every command that changes a file has the options, and the same result in place as in another file.
+#[test]
+fn every_change_is_possible_in_place() {
+    let sandbox = sandbox();
+    sandbox.fixture("answer-sm_80.ptx", "ptx.ptx").fatbin("pack --kind cuda -o fatbin file ptx.ptx").ok();
+    for command in ["strip --device-debug", "prune --for-device sm_90", "transcode --to zstd"] {
+        sandbox.fatbin(&format!("{command} -o out fatbin")).ok();
+        std::fs::copy(sandbox.path("fatbin"), sandbox.path("copy")).unwrap();
+        sandbox.fatbin(&format!("{command} -i copy")).ok();
+        assert!(sandbox.read("copy") == sandbox.read("out"), "{command}");
+        assert!(sandbox.read("copy") != sandbox.read("fatbin"), "{command}");
+        let run = sandbox.fatbin(&format!("{command} -o fatbin fatbin"));
+        let error = "fatbin: fatbin: is both input and output; use --in-place to replace it\n";
+        assert_eq!((run.status, run.err.as_str()), (2, error));
+    }
+}
+
 #[test]
 fn symbolic_links_are_followed_and_hard_links_keep_the_old_file() {
     let sandbox = sandbox();

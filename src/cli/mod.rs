@@ -11,6 +11,7 @@ pub(crate) mod dropin;
 mod extract;
 mod figures;
 mod filter;
+mod forms;
 mod id_style;
 mod image_argument;
 mod inputs;
@@ -28,6 +29,7 @@ mod pack_fatbin;
 mod problems;
 mod progress;
 mod prune;
+mod replace;
 mod scan;
 mod schema;
 mod select;
@@ -87,6 +89,7 @@ enum Command {
     Lock(lock::Arguments),
     Diff(diff::Arguments),
     Transcode(transcode::Arguments),
+    Replace(replace::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -142,6 +145,7 @@ impl Command {
             Command::Lock(arguments) => lock::run(arguments),
             Command::Diff(arguments) => diff::run(arguments),
             Command::Transcode(arguments) => transcode::run(arguments),
+            Command::Replace(arguments) => replace::run(arguments),
             Command::Schema(arguments) => schema::run(arguments),
             Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
             Command::Man(arguments) => man::run(arguments, Arguments::command()),

@@ -71,6 +71,51 @@ pub enum EditError {
         /// First release that can.
         first: Option<Reader>,
     },
+    /// No image has an index.
+    #[error("no image {number}: the file has {count} device images, numbered from 0")]
+    NoImage {
+        /// The index.
+        number: usize,
+        /// Number of images.
+        count: usize,
+    },
+    /// No image of a file is selected.
+    #[error("{0}")]
+    NoMatch(String),
+    /// A selector of one image selects images in several files.
+    #[error("{selector} selects images in several files: {files}")]
+    SeveralFiles {
+        /// The selector.
+        selector: String,
+        /// Names of the files.
+        files: String,
+    },
+    /// A selector of one image selects several.
+    #[error("several images match {selector}: {numbers}; use one of these numbers")]
+    SeveralImages {
+        /// The selector.
+        selector: String,
+        /// Indexes of the images.
+        numbers: String,
+    },
+    /// Two new images for one place.
+    #[error("duplicate replacement of image {number}")]
+    ReplacedTwice {
+        /// Index of the image.
+        number: usize,
+    },
+    /// A new image is for another target than the one that it replaces.
+    #[error(
+        "image {number} is {old}, the new one {new}; use --allow-other-target for another target of the same format"
+    )]
+    OtherTarget {
+        /// Index of the image.
+        number: usize,
+        /// Format and target of the image.
+        old: String,
+        /// Format and target of the new image.
+        new: String,
+    },
     /// New bytes do not fit into the place of a container in a linked file.
     #[error("container at {offset:#x}: {needed} bytes do not fit into {room}")]
     NoRoom {

@@ -33,6 +33,8 @@ pub struct Change<'a, B, A> {
     pub after: &'a Scan<A>,
     /// The edit.
     pub edited: &'a EditedFile,
+    /// True if new images may be for other targets than those in their places.
+    pub other_targets: bool,
 }
 
 impl<B: Source, A: Source> Change<'_, B, A> {
@@ -74,24 +76,15 @@ impl<B: Source, A: Source> Change<'_, B, A> {
         if !self.is_in_place(old, new) {
             return Err(differs("its place"));
         }
-        if stated(old.image()) != stated(new.image()) {
+        let is_other_target = self.other_targets && matches!(fate, ImageFate::Replaced(_));
+        if !is_other_target && stated(old.image()) != stated(new.image()) {
             return Err(differs("the target that its container states"));
         }
-        let expected = match fate {
-            ImageFate::Replaced(hash) => *hash,
-            _ if has_same_form(old.image(), new.image()) => {
-                let (one, other) = (old.stored_bytes(), new.stored_bytes());
-                let is_equal = one.map_err(ProofError::Unreadable)?[..] == other.map_err(ProofError::Unreadable)?[..];
-                return if is_equal { Ok(()) } else { Err(differs("its bytes")) };
-            }
-            _ => {
-                let (one, other) = (old.bytes(), new.bytes());
-                let is_equal = one.map_err(ProofError::Unreadable)?[..] == other.map_err(ProofError::Unreadable)?[..];
-                return if is_equal { Ok(()) } else { Err(differs("its bytes")) };
-            }
+        let is_equal = match fate {
+            ImageFate::Replaced(hash) => super::hash(&new.bytes().map_err(ProofError::Unreadable)?) == *hash,
+            _ => has_same_bytes(old, new).map_err(ProofError::Unreadable)?,
         };
-        let found = super::hash(&new.bytes().map_err(ProofError::Unreadable)?);
-        if found == expected { Ok(()) } else { Err(differs("its bytes")) }
+        if is_equal { Ok(()) } else { Err(differs("its bytes")) }
     }
 
     /// Returns whether an image is in the container in which it was, or in one of several that have replaced it.
@@ -129,6 +122,14 @@ fn place(image: &ImageRef<'_>) -> Option<u64> {
 /// The properties by which a runtime finds an image.
 fn stated(image: &Image) -> impl PartialEq {
     (image.kind, image.image_kind, image.triple.clone(), image.arch.clone(), image.id.clone())
+}
+
+/// Returns whether two images have the same bytes, which are decompressed only if they are stored differently.
+fn has_same_bytes(old: &ImageRef<'_>, new: &ImageRef<'_>) -> Result<bool, crate::error::Malformed> {
+    if has_same_form(old.image(), new.image()) && old.stored_bytes()?[..] == new.stored_bytes()?[..] {
+        return Ok(true);
+    }
+    Ok(old.bytes()?[..] == new.bytes()?[..])
 }
 
 /// Returns whether the stored bytes of two images can be compared instead of the decompressed ones.

@@ -17,6 +17,8 @@ mod inspect;
 #[cfg(feature = "check")]
 mod lock;
 mod pack;
+#[cfg(feature = "cli")]
+pub(crate) mod replace;
 #[cfg(feature = "inspect")]
 mod verify;
 mod wrap;

@@ -90,3 +90,17 @@ pub fn stripped(file: &File, containers: &[EditedContainer], images: &[StrippedI
     let count = counted(images.len(), "image");
     format!("{path}: {count} stripped, {stored} bytes smaller as stored, {decompressed} decompressed\n")
 }
+
+/// Formats the images that were replaced, one per line, with their sizes before and after.
+pub fn replaced(file: &File, new_file: &File, fates: &[ImageFate]) -> String {
+    let images = file.device_images().zip(new_file.device_images()).zip(fates).enumerate();
+    let replaced = images.filter(|(_, (_, fate))| matches!(fate, ImageFate::Replaced(_)));
+    let size = |image: &Image| image.decompressed_size().unwrap_or_default();
+    replaced
+        .map(|(number, ((old, new), _))| {
+            let target = old.arch.as_deref().or(old.triple.as_deref()).unwrap_or("-");
+            let (path, target, kind) = (printable(&file.path), printable(target), old.image_kind.name());
+            format!("{path}: image {number} ({target} {kind}) replaced, {} -> {} bytes\n", size(old), size(new))
+        })
+        .collect()
+}

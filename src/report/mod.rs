@@ -16,7 +16,7 @@ mod text;
 mod verdict;
 
 pub use difference::{Differences, differences_json, differences_table};
-pub use edit::{edit_loss, edit_sizes, edit_table, stripped, transcoded};
+pub use edit::{edit_loss, edit_sizes, edit_table, replaced, stripped, transcoded};
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{inspection_json, inspection_table, lto_ir_line, matrix_json, matrix_table, without_images};
 pub use json::{json, json_line};

@@ -37,6 +37,7 @@ mod page;
 mod problems;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod readme;
+mod replace;
 mod scan;
 mod schema;
 mod select;

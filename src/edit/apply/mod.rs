@@ -31,6 +31,11 @@ pub trait FileEdit: Sync {
 
     /// Returns the devices on which the runtimes must select the same images of this file as before.
     fn devices(&self, file: &File) -> Vec<Device>;
+
+    /// Returns whether new images may be for other targets than those that they replace.
+    fn changes_targets(&self) -> bool {
+        false
+    }
 }
 
 /// Options for applying an edit.

@@ -27,7 +27,9 @@ impl Job<'_> {
             let place = place.map_err(|cause| unproven(ProofError::Unreadable(cause)))?;
             let after = Scan::with_options(place, Options::default(), Some(&CacheBudget::default()))?;
             let devices = self.rule.devices(scan.file());
-            let proof = Change { before: scan, after: &after, edited }.prove(&devices).map_err(unproven)?;
+            let other_targets = self.rule.changes_targets();
+            let change = Change { before: scan, after: &after, edited, other_targets };
+            let proof = change.prove(&devices).map_err(unproven)?;
             (self.visit.borrow_mut())(EditedInput { scan, edited, new_file: Some(after.file()), proof: Some(&proof) });
         }
         after.check_unchanged()?;

@@ -117,7 +117,7 @@ impl Job<'_> {
             return Ok(());
         }
         let path = Path::new(&file.path);
-        let edit = self.rule.edit(file)?;
+        let edit = self.rule.edit(file).map_err(|error| error.in_file(path))?;
         let edited = edit_file(part.bytes(), file, &*edit).map_err(|error| error.in_file(path));
         drop(edit);
         let (own, edited) = edited?;

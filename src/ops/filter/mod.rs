@@ -63,6 +63,10 @@ pub enum Predicate {
     Key(String, String),
     /// A container of this type around the image, at any depth.
     Container(ContainerType),
+    /// The bundle entry ID.
+    Id(String),
+    /// The format of the image.
+    Image(ImageKind),
     /// A kernel in the image.
     Kernel(KernelPattern),
 }
@@ -146,6 +150,8 @@ impl Predicate {
                 image.arch.as_ref().is_some_and(|own| serves(own, is_ptx, arch))
             }
             Predicate::Key(key, value) => image.string(key) == Some(value),
+            Predicate::Id(id) => image.id.as_ref() == Some(id),
+            Predicate::Image(kind) => image.image_kind == *kind,
             Predicate::Container(container) => candidate.containers.contains(container),
             Predicate::Kernel(name) => candidate.kernels.as_ref().is_none_or(|met| met.contains(&name)),
         }
@@ -169,6 +175,8 @@ impl std::fmt::Display for Predicate {
             Predicate::Arch(arch) => write!(formatter, "arch {arch}"),
             Predicate::CompatibleWith(arch) => write!(formatter, "an arch compatible with {arch}"),
             Predicate::Key(key, value) => write!(formatter, "{key}={value}"),
+            Predicate::Id(id) => write!(formatter, "id {id}"),
+            Predicate::Image(kind) => write!(formatter, "image {}", kind.name()),
             Predicate::Container(container) => write!(formatter, "container {}", container.name()),
             Predicate::Kernel(name) => write!(formatter, "kernel {}", name.text),
         }

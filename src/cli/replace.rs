@@ -1,0 +1,189 @@
+//! `fatbin replace`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::Args;
+
+use super::destination::DestinationArguments;
+use super::forms::FormArguments;
+use super::limit::LimitArguments;
+use super::problems::ProblemArguments;
+use super::{Status, access, terminal};
+use crate::codec::Codec;
+use crate::edit::transcode::{BundleForm, Transcoding};
+use crate::edit::{ApplyOptions, EditError, Effort, apply};
+use crate::format::ccob::Version as CcobVersion;
+use crate::format::{ImageKind, check_image_file};
+use crate::io::Input;
+use crate::ops::replace::{ImageSelector, NewImage, Replace};
+use crate::ops::{ImageFilter, Predicate};
+use crate::report;
+use crate::target::OffloadKind;
+
+/// Replace device images in objects, executables, libraries and files of containers
+///
+/// The new image gets the codec of the old one. In an object, executable or library the container stays at its offset and must not
+/// become larger; images that change are compressed more strongly until it fits. The result is scanned again and compared with the
+/// input before OUT gets its name.
+///
+/// Exit status: 0 if OUT was written, 1 if the input has no device images, 2 for trouble.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Replace the image that SELECTOR selects by FILE; may be repeated
+    ///
+    /// SELECTOR is the number of the image, counted from 0 as by `extract`, or conditions that exactly one image meets, such as
+    /// arch:gfx90a or arch:sm_90,image:ptx. The conditions are kind, triple, arch, id and image (elf, ptx, bitcode, ...).
+    #[arg(long = "image", value_name = "SELECTOR=FILE", required = true, value_parser = parse_replacement)]
+    images: Vec<(ImageSelector, PathBuf)>,
+
+    /// Accept images whose target differs from that of the images they replace
+    #[arg(long)]
+    allow_other_target: bool,
+
+    #[command(flatten)]
+    forms: FormArguments,
+
+    /// Write zeros instead of leaving holes in the output
+    #[arg(long)]
+    no_punch: bool,
+
+    #[command(flatten)]
+    destination: DestinationArguments,
+
+    #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    /// Object, executable, library, archive, wheel, or file of containers
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let problems = arguments.problems.problems();
+    let replace = arguments.replacements()?;
+    let options = ApplyOptions { limits: arguments.limits.limits(), access: access::get(), holes: !arguments.no_punch };
+    let mut output = arguments.destination.create(&arguments.input)?;
+    let mut text = String::new();
+    let input = Input::open(&arguments.input, access::get())?;
+    let result = apply(input, &replace, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {
+        let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
+        text += &report::replaced(file, new_file, &edited.edited.fates);
+    });
+    let applied = match result {
+        Err(EditError::InFile { cause, path }) => match *cause {
+            EditError::NoRoom { offset, needed, .. } => {
+                let remedies = remedies(&arguments, replace, options, (offset, needed));
+                return Err(anyhow!("{}: {cause}{remedies}", path.display()));
+            }
+            cause => return Err(cause.in_file(&path).into()),
+        },
+        result => result?,
+    };
+    let Some(applied) = applied else {
+        problems.report(anyhow!("{}: no device images", arguments.input.display()));
+        return Ok(Status::No);
+    };
+    replace.check_found()?;
+    if let Some(output) = output {
+        output.commit(&problems)?;
+    }
+    if !arguments.destination.is_standard_output() {
+        terminal::print(&(text + &report::edit_sizes(applied.size, applied.new_size, None)))?;
+    }
+    Ok(Status::Yes)
+}
+
+impl Arguments {
+    /// Reads the new images.
+    fn replacements(&self) -> Result<Replace> {
+        let mut images = Vec::new();
+        for (place, path) in &self.images {
+            let input = Input::open(path, access::get())?;
+            let view = input.view();
+            let kind = crate::format::DeviceImage::identify(view).image_kind;
+            ensure!(kind != ImageKind::Empty, "{}: empty file", path.display());
+            check_image_file(kind, view).map_err(|error| error.in_file(path))?;
+            images.push(NewImage::new(place.clone(), view.data().to_vec()));
+        }
+        let transcoding = self.forms.transcoding("replace")?;
+        Ok(Replace { images, allow_other_target: self.allow_other_target, transcoding })
+    }
+}
+
+/// Forms that may make a container smaller, with their names on the command line.
+fn smaller_forms() -> [(&'static str, Transcoding); 3] {
+    let none = Transcoding { bundle: None, offload_binary: None, codec: None, effort: Effort::Best };
+    [
+        ("lz4", Transcoding { codec: Some(Codec::Lz4), ..none }),
+        ("zstd", Transcoding { codec: Some(Codec::Zstd), ..none }),
+        ("ccob2", Transcoding { bundle: Some(BundleForm::Compressed(CcobVersion::Two)), ..none }),
+    ]
+}
+
+/// Tries other forms of the container at an offset, for which there is no room, and returns those that fit, or else those that
+/// are smaller.
+fn remedies(
+    arguments: &Arguments,
+    mut replace: Replace,
+    options: ApplyOptions,
+    (offset, too_large): (u64, u64),
+) -> String {
+    let (mut fitting, mut others) = (Vec::new(), Vec::new());
+    for (name, transcoding) in smaller_forms() {
+        replace.transcoding = transcoding;
+        let _ = replace.check_found();
+        let Ok(input) = Input::open(&arguments.input, access::get()) else { continue };
+        let mut size = None;
+        let result = apply(input, &replace, options, None, &mut |edited| {
+            let container = edited.edited.containers.iter().find(|container| container.span.start == offset);
+            size = container.map(|container| container.new_size);
+        });
+        match (result, size) {
+            (Ok(_), Some(size)) => fitting.push(format!("--to {name} --best fits with {size} bytes")),
+            (Err(EditError::InFile { cause, .. }), _) => {
+                if let EditError::NoRoom { needed, .. } = *cause
+                    && needed < too_large
+                {
+                    others.push(format!("--to {name} --best makes {needed} bytes"));
+                }
+            }
+            _ => {}
+        }
+    }
+    let remedies = if fitting.is_empty() { others } else { fitting };
+    remedies.iter().map(|remedy| format!("; {remedy}")).collect()
+}
+
+/// Parses `SELECTOR=FILE`. A selector contains no `=`; a path may.
+fn parse_replacement(text: &str) -> Result<(ImageSelector, PathBuf)> {
+    let (selector, file) = text.split_once('=').with_context(|| format!("{text:?} is not SELECTOR=FILE"))?;
+    ensure!(!file.is_empty(), "{text:?}: missing file");
+    let file = Path::new(file).to_owned();
+    if let Ok(index) = selector.parse() {
+        return Ok((ImageSelector::Index(index), file));
+    }
+    let predicates = selector.split(',').map(parse_predicate).collect::<Result<_>>()?;
+    Ok((ImageSelector::Filter(ImageFilter(predicates)), file))
+}
+
+fn parse_predicate(text: &str) -> Result<Predicate> {
+    let (key, value) = text
+        .split_once(':')
+        .with_context(|| format!("{text:?}: expected a number or KEY:VALUE, such as arch:gfx90a"))?;
+    Ok(match key {
+        "kind" => Predicate::Kind(OffloadKind::from_name(value).with_context(|| format!("unknown kind {value:?}"))?),
+        "triple" => Predicate::Triple(value.to_owned()),
+        "arch" => Predicate::Arch(value.to_owned()),
+        "id" => Predicate::Id(value.to_owned()),
+        "image" => {
+            let kind = ImageKind::ALL.into_iter().find(|kind| kind.name() == value);
+            Predicate::Image(kind.with_context(|| format!("unknown image format {value:?}"))?)
+        }
+        _ => bail!("unknown key {key:?} (available: kind, triple, arch, id, image)"),
+    })
+}

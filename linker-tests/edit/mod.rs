@@ -3,8 +3,10 @@
 //! | module | trials |
 //! |---|---|
 //! | [`prune`] | real libraries and programs pruned to the images that devices need |
+//! | [`split`] | device code in files of its own, and back |
 
 mod prune;
+mod split;
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +19,7 @@ use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    prune::trials()
+    prune::trials().into_iter().chain(split::trials()).collect()
 }
 
 /// Returns a trial in a directory of its own, which is removed if the trial passes: real libraries are large.

@@ -262,7 +262,7 @@ fn openmp_runs(directory: &Path, release: &'static str) -> Result<()> {
 }
 
 /// Loads a library, resolves every symbol, runs its constructors and destructors.
-const LOAD: &str = r#"
+pub const LOAD: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
 int main(int argc, char **argv) {

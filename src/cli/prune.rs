@@ -108,7 +108,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let prune = arguments.prune();
     let input = Input::open(&arguments.input, access::get())?;
-    let options = ApplyOptions { limits: arguments.limits.limits(), access: access::get(), holes: !arguments.no_punch };
+    let options = ApplyOptions {
+        limits: arguments.limits.limits(),
+        access: access::get(),
+        holes: !arguments.no_punch,
+        shrinks: false,
+    };
     let mut output = if arguments.dry_run { None } else { arguments.destination.create(&arguments.input)? };
     let disk_size = disk_size(&arguments.input);
     let screen = terminal::screen();

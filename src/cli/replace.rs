@@ -66,7 +66,12 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let replace = arguments.replacements()?;
-    let options = ApplyOptions { limits: arguments.limits.limits(), access: access::get(), holes: !arguments.no_punch };
+    let options = ApplyOptions {
+        limits: arguments.limits.limits(),
+        access: access::get(),
+        holes: !arguments.no_punch,
+        shrinks: false,
+    };
     let mut output = arguments.destination.create(&arguments.input)?;
     let mut text = String::new();
     let input = Input::open(&arguments.input, access::get())?;

@@ -52,7 +52,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let input = Input::open(&arguments.input, access::get())?;
     let mut output = arguments.destination.create(&arguments.input)?;
-    let options = ApplyOptions { limits: arguments.limits.limits(), access: access::get(), holes: !arguments.no_punch };
+    let options = ApplyOptions {
+        limits: arguments.limits.limits(),
+        access: access::get(),
+        holes: !arguments.no_punch,
+        shrinks: false,
+    };
     let strip = Strip::default();
     let mut text = String::new();
     let applied = apply(input, &strip, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {

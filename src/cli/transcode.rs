@@ -59,7 +59,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let transcoding = arguments.forms.transcoding("transcode")?;
     let input = Input::open(&arguments.input, access::get())?;
     let mut output = arguments.destination.create(&arguments.input)?;
-    let options = ApplyOptions { limits: arguments.limits.limits(), access: access::get(), holes: !arguments.no_punch };
+    let options = ApplyOptions {
+        limits: arguments.limits.limits(),
+        access: access::get(),
+        holes: !arguments.no_punch,
+        shrinks: false,
+    };
     let (mut count, mut text, mut readable) = (0, String::new(), Ok(()));
     let applied =
         apply(input, &transcoding, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {

@@ -212,6 +212,23 @@ pub enum ProofError {
     },
 }
 
+/// Reason why bytes cannot be cut out of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeepsSize {
+    /// A segment contains later bytes whose addresses would change.
+    #[error("bytes after it are loaded by the same segment")]
+    Segment,
+    /// A segment has zeroed memory after the bytes.
+    #[error("its segment continues in memory")]
+    Memory,
+    /// Fewer bytes are free than what follows is aligned to.
+    #[error("what is free is less than the alignment of what follows")]
+    Alignment,
+    /// The file is not a 64-bit ELF file.
+    #[error("only 64-bit ELF files are made smaller")]
+    Format,
+}
+
 impl EditError {
     /// Adds the path to an error that has none.
     pub fn in_file(self, path: &Path) -> EditError {

@@ -6,8 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::container::rebuild;
+use super::elf_headers::ElfHeaders;
 use super::patch::{Patch, PatchLayout, Patches};
-use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, Result, image_tables, offload_sections};
+use super::shrink::shrink;
+use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
 use crate::bytes::{View, size_of_range};
 use crate::inventory::{Container, File, FileFormat};
 use crate::parallel::{map_parallel, processors};
@@ -21,6 +23,8 @@ pub struct EditedFile {
     pub containers: Vec<EditedContainer>,
     /// The decisions about the device images, in the order of the file.
     pub fates: Vec<ImageFate>,
+    /// Reason why free bytes were not cut out of the file, if that was requested.
+    pub keeps_size: Option<KeepsSize>,
 }
 
 /// Decision about an image that was carried out.
@@ -49,8 +53,14 @@ pub struct EditedContainer {
 const MAX_ALIGNMENT: u64 = 4096;
 
 /// Rebuilds the containers of a file, of which `view` is all bytes and `file` the inventory. Returns the changes of its bytes,
-/// which are none if the edit changes nothing.
-pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Result<(Patches<'data>, EditedFile)> {
+/// which are none if the edit changes nothing. With `shrinks`, free bytes are cut out of linked files, too, as far as nothing
+/// depends on the places of what follows.
+pub fn edit_file<'data>(
+    view: View<'data>,
+    file: &File,
+    edit: &dyn Edit,
+    shrinks: bool,
+) -> Result<(Patches<'data>, EditedFile)> {
     let alignment = free_alignment(view, file);
     let edit = Recorder { edit, fates: Mutex::new(vec![ImageFate::Kept; file.device_images().count()]) };
     let (mut patches, mut containers) = (Vec::new(), Vec::new());
@@ -92,12 +102,24 @@ pub fn edit_file<'data>(view: View<'data>, file: &File, edit: &dyn Edit) -> Resu
     if alignment.is_none() && !removed.is_empty() {
         let ranges: Vec<Range<u64>> = file.containers.iter().filter_map(Container::range).collect();
         patches.extend(image_tables::without_images(view, &ranges, &removed)?);
-        patches.extend(offload_sections::without_gaps(view, file, &removed)?);
+    }
+    let mut keeps_size = None;
+    if alignment.is_none() && !patches.is_empty() {
+        match ElfHeaders::read(view) {
+            Some(mut headers) => {
+                patches.extend(offload_sections::without_gaps(&mut headers, file, &removed));
+                if shrinks || headers.is_relocatable() {
+                    keeps_size = shrink(view, &mut headers, &mut patches);
+                }
+                patches.extend(headers.patches());
+            }
+            None => keeps_size = Some(KeepsSize::Format),
+        }
     }
     let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
     let fates = edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner);
     let layout = patches.layout();
-    Ok((patches, EditedFile { layout, containers, fates }))
+    Ok((patches, EditedFile { layout, containers, fates, keeps_size: keeps_size.filter(|_| shrinks) }))
 }
 
 /// Returns the number of bytes that a container in a linked file may have: its own, and the padding after it in its section.

@@ -47,6 +47,8 @@ pub struct ApplyOptions {
     pub access: Access,
     /// Leaves holes in the file where images were, as far as the file system has holes.
     pub holes: bool,
+    /// Cuts free bytes out of linked files where nothing depends on the places of what follows.
+    pub shrinks: bool,
 }
 
 /// Result of an edit.

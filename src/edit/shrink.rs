@@ -1,0 +1,43 @@
+//! Files made smaller: bytes that are free at the end of a section are cut out, and everything behind them moves.
+//!
+//! In an object nothing has an address, so this is always possible. In a linked file the bytes must be the end of what a segment
+//! loads, or not be loaded; later segments move by multiples of their alignment.
+
+use super::KeepsSize;
+use super::elf_headers::ElfHeaders;
+use super::patch::{Patch, Rest};
+use crate::bytes::{View, size_of_range};
+use crate::content::Content;
+
+/// Cuts free bytes at the ends of sections out of the file. Returns why other free bytes stay, if there are any.
+pub fn shrink<'data>(
+    view: View<'data>,
+    headers: &mut ElfHeaders<'data>,
+    patches: &mut Vec<Patch<'data>>,
+) -> Option<KeepsSize> {
+    let mut sections: Vec<_> = headers.sections().filter(|(_, range)| size_of_range(range) > 0).collect();
+    // What is behind a section moves before the section is looked at.
+    sections.sort_by_key(|(_, range)| std::cmp::Reverse(range.start));
+    let mut kept = None;
+    for (index, range) in sections {
+        let own = patches.iter_mut().filter(|patch| patch.span.start >= range.start && patch.span.end <= range.end);
+        let Some(last) = own.max_by_key(|patch| patch.span.end) else { continue };
+        let free = last.span.start.saturating_add(last.content.size())..range.end;
+        let has_zeros = last.rest == Rest::Zeros && size_of_range(&last.span) > last.content.size();
+        if !has_zeros || !is_zero(view, last.span.end, range.end) {
+            continue;
+        }
+        match headers.cut(index, free) {
+            Ok(cut) => {
+                last.span.end = cut.start;
+                patches.push(Patch::resizing(cut, Content::new()));
+            }
+            Err(reason) => kept = Some(reason),
+        }
+    }
+    kept
+}
+
+fn is_zero(view: View<'_>, start: u64, end: u64) -> bool {
+    view.part("padding", 0, start, end.saturating_sub(start)).is_ok_and(|bytes| bytes.skip_zeros().size() == 0)
+}

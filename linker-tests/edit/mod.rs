@@ -4,9 +4,13 @@
 //! |---|---|
 //! | [`prune`] | real libraries and programs pruned to the images that devices need |
 //! | [`split`] | device code in files of its own, and back |
+//! | [`strip`] | images without debug information: the same code for disassemblers and linkers |
+//! | [`archives`] | static libraries and wheels with changed members, for archivers, linkers and installers |
 
+mod archives;
 mod prune;
 mod split;
+mod strip;
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +23,7 @@ use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    prune::trials().into_iter().chain(split::trials()).collect()
+    [prune::trials(), split::trials(), strip::trials(), archives::trials()].into_iter().flatten().collect()
 }
 
 /// Returns a trial in a directory of its own, which is removed if the trial passes: real libraries are large.

@@ -6,11 +6,13 @@
 //! | [`split`] | device code in files of its own, and back |
 //! | [`strip`] | images without debug information: the same code for disassemblers and linkers |
 //! | [`archives`] | static libraries and wheels with changed members, for archivers, linkers and installers |
+//! | [`transcode`] | containers in other forms, and replaced images, read by the vendors' tools |
 
 mod archives;
 mod prune;
 mod split;
 mod strip;
+mod transcode;
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +25,8 @@ use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    [prune::trials(), split::trials(), strip::trials(), archives::trials()].into_iter().flatten().collect()
+    let all = [prune::trials(), split::trials(), strip::trials(), archives::trials(), transcode::trials()];
+    all.into_iter().flatten().collect()
 }
 
 /// Returns a trial in a directory of its own, which is removed if the trial passes: real libraries are large.

@@ -25,9 +25,9 @@ use crate::target::OffloadKind;
 ///
 /// The new image gets the codec of the old one. In an object, executable or library the container stays at its offset and must not
 /// become larger; images that change are compressed more strongly until it fits. The result is scanned again and compared with the
-/// input before OUT gets its name.
+/// input before the output gets its name.
 ///
-/// Exit status: 0 if OUT was written, 1 if the input has no device images, 2 for trouble.
+/// Exit status: 0 if the output was written, 1 if the input has no device images, 2 for trouble.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Replace the image that SELECTOR selects by FILE; may be repeated

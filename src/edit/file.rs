@@ -11,6 +11,7 @@ use super::patch::{Patch, PatchLayout, Patches};
 use super::shrink::shrink;
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
 use crate::bytes::{View, size_of_range};
+use crate::format::{ContainerType, offload_binary};
 use crate::inventory::{Container, File, FileFormat};
 use crate::parallel::{map_parallel, processors};
 
@@ -190,7 +191,11 @@ fn free_alignment(view: View<'_>, file: &File) -> Option<u64> {
         end = range.end;
     }
     let own = |range: &Range<u64>| 1_u64.checked_shl(range.start.trailing_zeros()).unwrap_or(MAX_ALIGNMENT);
-    let alignment = ranges.iter().map(own).fold(MAX_ALIGNMENT, u64::min);
+    // Readers of offload binaries expect the next one where one ends, so that an alignment by chance must not remain.
+    let is_bundle =
+        |container: &Container| matches!(container.container_type, ContainerType::Bundle | ContainerType::Ccob);
+    let most = if file.containers.iter().all(is_bundle) { MAX_ALIGNMENT } else { offload_binary::ALIGNMENT };
+    let alignment = ranges.iter().map(own).fold(most, u64::min);
     is_zero(view, end..view.size()).then_some(if ranges.len() > 1 { alignment } else { 1 })
 }
 

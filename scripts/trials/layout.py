@@ -102,6 +102,34 @@ def fatbin(entries, size=None):
     return b"\x50\xed\x55\xba" + pack("HHQ", 1, 16, len(body) if size is None else size) + body
 
 
+def message_pack(value):
+    """Numbers below 2^32, texts below 256 bytes, lists and maps below 16 elements."""
+    if isinstance(value, int):
+        return bytes([value]) if value < 0x80 else b"\xce" + value.to_bytes(4, "big")
+    if isinstance(value, str):
+        return bytes([0xd9, len(value)]) + value.encode()
+    parts = value if isinstance(value, list) else [part for pair in value.items() for part in pair]
+    return bytes([(0x90 if isinstance(value, list) else 0x80) | len(value)]) + b"".join(map(message_pack, parts))
+
+
+def kpack(members, scheme):
+    """A kpack archive; members are keys, target IDs and code objects. Frames of zstd are stored blocks."""
+    toc, blobs, area = {}, [], b""
+    for ordinal, (key, arch, code) in enumerate(members):
+        toc.setdefault(key, {})[arch] = {"type": "hsaco", "ordinal": ordinal, "original_size": len(code)}
+        frame = zstd_frame(code)
+        blobs.append({"offset": 64 + len(area), "size": len(code)})
+        area += code if scheme == "none" else pack("I", len(frame)) + frame
+    arches = sorted({arch for _, arch, _ in members})
+    index = {"format_version": 1, "gfx_arches": arches, "toc": toc, "compression_scheme": scheme}
+    if scheme == "none":
+        index["blobs"] = blobs
+    else:
+        area = pack("I", len(members)) + area
+        index |= {"zstd_offset": 64, "zstd_size": len(area)}
+    return b"KPAK" + pack("IQ", 1, 64 + len(area)) + bytes(48) + area + message_pack(index)
+
+
 def offload_binary(strings, image):
     """Returns an offload binary of version 1 with one image."""
     at = 72 + 16 * len(strings)

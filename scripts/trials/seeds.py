@@ -73,6 +73,7 @@ def make(program, fixtures, directory):
     offload_binaries(shop)
     bundled = bundles(shop)
     cuda_fatbins(shop)
+    kpacks(shop)
     hosts(shop, bundled)
     archives(shop, bundled)
     records(shop)
@@ -116,6 +117,12 @@ def cuda_fatbins(shop):
         shop.add(f"cuda-fatbin-{codec}", layout.fatbin([layout.fatbin_image(cubin, codec)]))
     rows = [(0, len(cubin)), (0, len(cubin))]
     shop.add("cuda-fatbin-group", layout.fatbin([layout.fatbin_group(cubin, rows)]))
+
+
+def kpacks(shop):
+    code = shop.read(HSACO)
+    for scheme in ["none", "zstd-per-kernel"]:
+        shop.add(f"kpack-{scheme}", layout.kpack([("lib/x.so#0", "gfx90a", code), ("lib/x.so#1", "gfx90a", code)], scheme))
 
 
 def hosts(shop, bundled):

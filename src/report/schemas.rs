@@ -12,13 +12,14 @@ pub struct Schema {
 }
 
 /// Schemas, one for each command that writes JSON, and that of policies.
-pub const SCHEMAS: [Schema; 8] = [
+pub const SCHEMAS: [Schema; 9] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
     Schema { command: "select", text: include_str!("schemas/fatbin.select-1.schema.json") },
     Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
     Schema { command: "link", text: include_str!("schemas/fatbin.link-1.schema.json") },
+    Schema { command: "split", text: include_str!("schemas/fatbin.split-1.schema.json") },
     Schema { command: "check", text: include_str!("schemas/fatbin.check-1.schema.json") },
     // Policies are TOML, which a schema describes like JSON.
     Schema { command: "policy", text: include_str!("../check/policy-1.schema.json") },

@@ -86,3 +86,17 @@ fn archives_that_are_cut_are_errors() {
     assert_eq!((run.status, run.err.lines().count()), (2, 1), "{}", run.err);
     assert!(run.err.starts_with("fatbin: cut.kpack: kpack"), "{}", run.err);
 }
+
+#[test]
+fn archives_are_pruned_to_the_code_that_devices_need() {
+    for level in [None, Some(3)] {
+        let sandbox = sandbox(level, &ARCHES);
+        sandbox.fatbin("prune --drop gfx90a:xnack+ test.kpack -o pruned").ok();
+        assert_eq!(sandbox.fatbin("verify pruned").ok(), "pruned: 2 device images, intact\n");
+        assert!(sandbox.read("pruned").len() < sandbox.read("test.kpack").len());
+        let out = sandbox.fatbin("scan pruned").ok();
+        assert!(!out.contains("xnack"), "{out}");
+        sandbox.fatbin("prune --for-device gfx90a:sramecc+:xnack+ test.kpack -o pruned").ok();
+        assert_eq!(sandbox.fatbin("verify pruned").ok(), "pruned: 2 device images, intact\n");
+    }
+}

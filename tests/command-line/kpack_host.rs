@@ -48,6 +48,7 @@ fn the_archives_of_a_split_file_are_found_and_listed() {
     lib/../.kpack/x_gfx942.kpack: gfx942 (1 code object of lib/x.so)\n";
     assert!(out.ends_with(expected), "{out}");
     let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json lib/x.o").ok()).unwrap();
+    crate::schema::check_document(&sandbox, "scan", &document);
     let reference = &document["files"][0]["kpack"][0];
     assert_eq!((&reference["kernel_name"], &reference["indices"]), (&json!(NAME), &json!([1])));
     assert_eq!(
@@ -118,6 +119,7 @@ lib/x.o: gfx90a:sramecc+:xnack-: 1 code object in kpack archives: 1 not found by
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, expected, ""));
     let run = sandbox.fatbin("select --json --device gfx90a:sramecc+:xnack- lib/x.o");
     let document: Value = serde_json::from_str(&run.out).unwrap();
+    crate::schema::check_document(&sandbox, "select", &document);
     let code = &document["files"][0]["kpack"][0]["devices"][0]["code"][0];
     assert_eq!((&code["index"], &code["answers"][0]["arch"]), (&json!(1), &json!("gfx90a")));
     assert!(code["answers"][1]["reason"].as_str().unwrap().starts_with("missing in "), "{code}");

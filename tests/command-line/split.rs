@@ -38,6 +38,7 @@ fn joining_restores_the_identical_file() {
         assert_ne!(host, sandbox.read(file), "{file}");
         assert_eq!(host.len(), sandbox.read(file).len());
         let parts = index(&sandbox)["parts"].as_array().unwrap().len();
+        crate::schema::check_document(&sandbox, "split", &index(&sandbox));
         assert_eq!(std::fs::read_dir(sandbox.path("parts")).unwrap().count(), 2 + parts, "{file}");
         assert_eq!(sandbox.fatbin("join parts -o joined").ok(), "");
         assert_eq!(sandbox.read("joined"), sandbox.read(file), "{file}");
@@ -143,6 +144,7 @@ fn hip_finds_the_code_in_kpack_archives_and_joining_restores_the_file() {
     for compress in ["", " --compress", " --compress=19"] {
         let out = sandbox.fatbin(&format!("split hip.o -o parts --format kpack{compress}")).ok();
         assert_eq!(out.lines().count(), 3, "{out}");
+        crate::schema::check_document(&sandbox, "split", &index(&sandbox));
         sandbox.fatbin("verify parts/hip.o parts/.kpack").ok();
         for device in ["gfx90a:sramecc+:xnack+", "gfx90a:sramecc+:xnack-"] {
             sandbox.fatbin(&format!("select --device {device} parts/hip.o")).ok();
@@ -197,5 +199,6 @@ fn an_archive_of_a_compressed_bundle_cannot_be_joined() {
     sandbox.fatbin("verify parts/compressed.o parts/.kpack").ok();
     sandbox.fatbin("select --device gfx90a parts/compressed.o").ok();
     assert_eq!(sandbox.fatbin("extract --arch gfx90a -o out parts/.kpack").status, 0);
+    crate::schema::check_document(&sandbox, "split", &index(&sandbox));
     fails(&sandbox, "is compressed; compressing its images again does not give the same bytes");
 }

@@ -7,6 +7,7 @@ mod bare;
 mod bundle;
 mod cuda_fatbin;
 mod effort;
+mod kpack;
 mod offload_binary;
 mod stored;
 
@@ -161,6 +162,7 @@ impl Rebuilder<'_> {
             (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) => {
                 cuda_fatbin::write(view, container, fates, Some(how), self.workers)
             }
+            (ContainerType::Kpack, Encoding::Same) => kpack::write(view, fates),
             (
                 ContainerType::SyclImage
                 | ContainerType::BundleSection

@@ -22,6 +22,8 @@ pub use layout::{MAGIC, Scheme};
 pub use marker::{ARCH_PLACEHOLDER, KpackMarker, entry_key};
 pub use read::{KpackArchive, KpackEntry};
 pub use write::{KpackMember, KpackProperties, write};
+#[cfg(feature = "cli")]
+pub(crate) use write::{StoredMember, compress, write_stored};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
 use crate::bytes::View;

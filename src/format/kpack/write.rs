@@ -30,7 +30,22 @@ pub struct KpackMember<'a, 'data> {
     pub image: &'data [u8],
 }
 
-/// An archive, and the error of the codec.
+/// A code object in its stored form.
+#[derive(Debug, Clone)]
+pub struct StoredMember<'a, 'data> {
+    /// Path of the binary that the code belongs to, `#`, and the index of the code object.
+    pub key: &'a str,
+    /// Target ID.
+    pub arch: &'a str,
+    /// Type of the code.
+    pub code_type: &'a str,
+    /// Decompressed size in bytes.
+    pub original_size: u64,
+    /// The code object, or its zstd frame.
+    pub stored: Content<'data>,
+}
+
+/// An archive, or the error of the codec.
 pub type Written<'data> = io::Result<Content<'data>>;
 
 /// Writes an archive. The table of contents has the members in their order, those of one key together. Images are borrowed,
@@ -40,25 +55,45 @@ pub fn write<'data>(
     members: &[KpackMember<'_, 'data>],
     compression_level: Option<i32>,
 ) -> Written<'data> {
+    let stored = |member: &KpackMember<'_, 'data>| match compression_level {
+        Some(level) => compress(&Content::from(member.image), level),
+        None => Ok(Content::from(member.image)),
+    };
+    let members = members.iter().map(|member| {
+        let &KpackMember { key, arch, image } = member;
+        let original_size = image.len() as u64;
+        Ok(StoredMember { key, arch, code_type: HSACO, original_size, stored: stored(member)? })
+    });
+    let scheme = if compression_level.is_some() { Scheme::ZstdPerKernel } else { Scheme::None };
+    write_stored(properties, scheme, members.collect::<io::Result<Vec<_>>>()?)
+}
+
+/// Returns the zstd frame of a code object.
+pub fn compress<'data>(image: &Content<'_>, level: i32) -> Written<'data> {
+    let how = Compression { codec: Codec::Zstd, level };
+    codec::compress(image.runs(), image.size(), how, Vec::new()).map(Content::from)
+}
+
+/// Writes an archive of members in their stored form.
+pub fn write_stored<'data>(
+    properties: &KpackProperties<'_>,
+    scheme: Scheme,
+    mut members: Vec<StoredMember<'_, 'data>>,
+) -> Written<'data> {
     let mut blobs = Content::new();
     let mut places = Vec::new();
-    if let Some(level) = compression_level {
-        let count = u32::try_from(members.len()).map_err(|_| too_large())?;
-        blobs.push(count.to_le_bytes().to_vec());
-        for member in members {
-            let how = Compression { codec: Codec::Zstd, level };
-            let frame = codec::compress([member.image].into_iter(), member.image.len() as u64, how, Vec::new())?;
-            blobs.push(u32::try_from(frame.len()).map_err(|_| too_large())?.to_le_bytes().to_vec());
-            blobs.push(frame);
-        }
-    } else {
-        for member in members {
-            places.push((BLOBS_OFFSET.saturating_add(blobs.size()), member.image.len() as u64));
-            blobs.push(member.image);
-        }
+    if scheme == Scheme::ZstdPerKernel {
+        blobs.push(u32::try_from(members.len()).map_err(|_| too_large())?.to_le_bytes().to_vec());
     }
-    let scheme = if compression_level.is_some() { Scheme::ZstdPerKernel } else { Scheme::None };
-    let toc = toc(properties, members, scheme, &places, blobs.size());
+    for member in &mut members {
+        let stored = std::mem::take(&mut member.stored);
+        if scheme == Scheme::ZstdPerKernel {
+            blobs.push(u32::try_from(stored.size()).map_err(|_| too_large())?.to_le_bytes().to_vec());
+        }
+        places.push((BLOBS_OFFSET.saturating_add(blobs.size()), stored.size()));
+        blobs.append(stored);
+    }
+    let toc = toc(properties, &members, scheme, &places, blobs.size());
     let header = Header { toc_offset: BLOBS_OFFSET.saturating_add(blobs.size()) };
     let mut content = Content::from(header.to_bytes());
     content.append(blobs);
@@ -72,7 +107,7 @@ fn too_large() -> io::Error {
 
 fn toc(
     properties: &KpackProperties<'_>,
-    members: &[KpackMember<'_, '_>],
+    members: &[StoredMember<'_, '_>],
     scheme: Scheme,
     places: &[(u64, u64)],
     blobs_size: u64,
@@ -117,7 +152,7 @@ fn toc(
 }
 
 /// Writes the map of maps, with the keys in the order of their first members.
-fn code_objects(to: &mut MessagePackWriter, members: &[KpackMember<'_, '_>]) {
+fn code_objects(to: &mut MessagePackWriter, members: &[StoredMember<'_, '_>]) {
     let mut keys: Vec<(&str, Vec<usize>)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for (ordinal, member) in members.iter().enumerate() {
@@ -135,11 +170,11 @@ fn code_objects(to: &mut MessagePackWriter, members: &[KpackMember<'_, '_>]) {
             to.text(member.arch);
             to.map(3);
             to.text(self::key::TYPE);
-            to.text(HSACO);
+            to.text(member.code_type);
             to.text(self::key::ORDINAL);
             to.number(ordinal as u64);
             to.text(self::key::ORIGINAL_SIZE);
-            to.number(member.image.len() as u64);
+            to.number(member.original_size);
         }
     }
 }

@@ -51,6 +51,10 @@ fn main() -> io::Result<()> {
         let id = format!("openmp-{triple}-{arch}");
         let bundle = bundle::write(&[(HOST_ID, &[]), (&id, &bytes)], 1).expect("a fixture is small").to_vec();
 
+        for (container, file) in [("packed", &binary), ("two", &two), ("three", &compressed), ("bundle", &bundle)] {
+            // Two bytes choose the edit.
+            save(&directory, "rebuild", &format!("{name}.{container}"), &[b"\x01\x00", &file[..]].concat())?;
+        }
         save(&directory, "device_elf", &name, &bytes)?;
         save(&directory, "inspect", &name, &bytes)?;
         save(&directory, "image_hashes", &name, &bytes)?;
@@ -111,6 +115,7 @@ fn main() -> io::Result<()> {
         if let Ok(member) = cuda_fatbin::FatbinImage::new(View::new(&bytes), None) {
             let container = cuda_fatbin::write(&[member]).expect("a fixture is small").to_vec();
             save(&directory, "cuda_fatbin", &name, &container)?;
+            save(&directory, "rebuild", &format!("{name}.fatbin"), &[b"\x02\x03", &container[..]].concat())?;
             save(&directory, "scan", &format!("{name}.fatbin"), &container)?;
         }
 

@@ -141,6 +141,11 @@ pub mod internals {
         pub use crate::format::bitcode::embedded::offload_binaries;
         pub use crate::format::bitcode::symbols::symbols;
     }
+    #[cfg(feature = "cli")]
+    pub mod edit {
+        pub use crate::edit::container::rebuild;
+        pub use crate::edit::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result as EditResult};
+    }
     pub mod host {
         pub use crate::host::*;
     }

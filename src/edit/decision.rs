@@ -1,6 +1,7 @@
 //! Decisions of an edit: the fate of each image, and the encoding of each container.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::Result;
 use crate::codec::Codec;
@@ -78,4 +79,10 @@ pub struct EditedImage<'a> {
     pub containers: &'a [&'a Container],
     /// Returns its bytes, decompressed.
     pub bytes: &'a dyn Fn() -> Result<Cow<'a, [u8]>, Malformed>,
+}
+
+impl fmt::Debug for EditedImage<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("EditedImage").field("index", &self.index).finish_non_exhaustive()
+    }
 }

@@ -47,6 +47,7 @@ targets! {
     offload_binary = "../../fuzz/targets/offload_binary.rs",
     options = "../../fuzz/targets/options.rs",
     policy = "../../fuzz/targets/policy.rs",
+    rebuild = "../../fuzz/targets/rebuild.rs",
     report = "../../fuzz/targets/report.rs",
     scan = "../../fuzz/targets/scan.rs",
     selection = "../../fuzz/targets/selection.rs",

@@ -231,6 +231,11 @@ impl<'data> Fates<'data> {
         }
         self.before = self.before.saturating_add(before);
         self.after = self.after.saturating_add(after);
+        let is_plain = matches!(image.codec, None | Some(Codec::None)) && image.stored.part.is_none();
+        if !is_plain && rebuilt.iter().any(Option::is_some) {
+            let cause = Cause::Described("containers in the compressed bytes of an image".to_owned());
+            return Err(stored()?.malformed("image", 0, cause).into());
+        }
         self.list.push(if rebuilt.iter().all(Option::is_none) {
             Fate::Keep
         } else if after == 0 && before > 0 {

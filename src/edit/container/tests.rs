@@ -329,3 +329,73 @@ fn dropping_images_makes_no_container_larger() {
         assert!(new.len() <= bytes.len() + 62, "round {round}: {} of {}", new.len(), bytes.len());
     }
 }
+
+/// Changes a few bytes, cuts bytes off, or repeats some.
+fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
+    for _ in 0..1 + random.next(4) {
+        let at = random.next(bytes.len().min(400));
+        match random.next(6) {
+            0 => bytes.truncate(bytes.len() - at.min(bytes.len() - 1)),
+            1 => bytes[at] = random.choose(&[0, 1, 8, 0x40, 0x7f, 0xff]),
+            2 => bytes.extend_from_within(at..),
+            _ => bytes[at] ^= 1 << random.next(8),
+        }
+    }
+}
+
+/// No panic, and a result that can be read has the kept images.
+#[test]
+fn damaged_containers_are_rebuilt_or_refused() {
+    let mut random = Random(10);
+    let (mut rebuilt, mut refused) = (0, 0);
+    for round in 0..3000 {
+        let mut bytes = random.container(1);
+        damage(&mut random, &mut bytes);
+        let view = View::new(&bytes);
+        let scan = Scan::new(&view).unwrap();
+        let read = |image: crate::scan::ImageRef<'_>| image.bytes().map(|bytes| bytes.to_vec()).ok();
+        let before: Vec<Option<Vec<u8>>> = scan.images().map(read).collect();
+        let dropped: Vec<usize> = (0..before.len()).filter(|_| random.next(2) == 0).collect();
+        let edit = Blind(drops(&dropped));
+        let Ok(new) = patched(&bytes, scan.file(), &edit) else {
+            refused += 1;
+            continue;
+        };
+        let view = View::new(&new);
+        let scan = Scan::new(&view).unwrap();
+        // What was damaged may be lost with an image around it.
+        if scan.file().errors.is_empty() {
+            let kept = before.iter().enumerate().filter(|(index, _)| !dropped.contains(index));
+            let after: Vec<_> = scan.images().map(read).collect();
+            assert!(after.iter().eq(kept.map(|(_, bytes)| bytes)), "round {round}");
+            rebuilt += 1;
+        }
+    }
+    assert!(rebuilt > 400 && refused > 5, "{rebuilt} rebuilt, {refused} refused");
+}
+
+/// Returns a file with its containers rebuilt, and the bytes between them.
+fn patched(bytes: &[u8], file: &File, edit: &dyn Edit) -> Result<Vec<u8>> {
+    let (mut new, mut end, mut index) = (Vec::new(), 0, 0);
+    for container in &file.containers {
+        let start = container.offset.unwrap();
+        new.extend(&bytes[end as usize..start as usize]);
+        end = start + container.size;
+        match rebuild(View::new(bytes).from(start), container, index, edit, 1)? {
+            Some(content) => new.extend(content.to_vec()),
+            None => new.extend(&bytes[start as usize..end as usize]),
+        }
+        index += container.images().filter(|image| image.is_device_image()).count();
+    }
+    new.extend(&bytes[end as usize..]);
+    Ok(new)
+}
+
+/// An edit that does not read the images.
+struct Blind(ByIndex);
+
+impl Edit for Blind {
+    fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
+        Ok(image.index.and_then(|index| self.0.images.get(&index).cloned()).unwrap_or(ImageEdit::Keep))
+    }
+}

@@ -23,7 +23,7 @@ use crate::target::OffloadKind;
 
 /// Replace device images in objects, executables, libraries and files of containers
 ///
-/// The new image gets the codec of the old one. In an object, executable or library the container stays at its offset and must not
+/// The new image gets the codec of the old one. In an object, executable or library the container stays in its place and must not
 /// become larger; images that change are compressed more strongly until it fits. The result is scanned again and compared with the
 /// input before the output gets its name.
 ///

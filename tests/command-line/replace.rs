@@ -55,7 +55,7 @@ fn one_image_is_replaced_and_the_others_stay() {
             assert!(sandbox.read("image") == sandbox.read("sm90"), "{input} {selector}");
         }
         if input.ends_with(".o") {
-            assert_eq!(sandbox.read("out").len(), sandbox.read(input).len());
+            assert!(sandbox.read("out").len() <= sandbox.read(input).len());
         }
         sandbox.fatbin("verify out").ok();
     }

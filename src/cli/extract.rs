@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::filter::FilterArguments;
-use super::inputs::{InputArguments, found};
+use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
@@ -126,7 +126,7 @@ fn scan_inputs(
                 problems.report(Error::Bitcode { path: scanned.into_file().path.into() })
             }
             Outcome::Scanned(scanned) => {
-                let status = found(scanned.file());
+                let status = found_images(scanned.file());
                 files.push(scanned);
                 status
             }
@@ -134,6 +134,7 @@ fn scan_inputs(
             Outcome::Empty(_) => Status::No,
         });
     })?;
+    warn_of_archives(files.iter().map(ScannedFile::file), problems);
     Ok((files, status))
 }
 

@@ -1,9 +1,10 @@
 //! Input files on the command line, for all commands that scan.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::problems::Problems;
@@ -124,6 +125,30 @@ impl InputArguments {
 fn scan_errors(outcome: &Outcome) -> Vec<Error> {
     let Outcome::Scanned(scanned) = outcome else { return Vec::new() };
     scanned.file().reported_errors().collect()
+}
+
+/// Warns about files whose device code is in kpack archives that are not among the inputs: only the scan reads those.
+pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File> + Clone, problems: &Problems) {
+    let on_disk = |path: &str| std::fs::canonicalize(path).ok();
+    let mut scanned: Option<BTreeSet<PathBuf>> = None;
+    for file in files.clone() {
+        for archive in file.kpack.iter().flat_map(|reference| &reference.archives) {
+            let scanned = scanned.get_or_insert_with(|| files.clone().filter_map(|file| on_disk(&file.path)).collect());
+            if on_disk(&archive.path).is_none_or(|path| !scanned.contains(&path)) {
+                let path = &archive.path;
+                problems
+                    .warn(anyhow!("{}: its device code in {path} is not read; specify the archive, too", file.path));
+            }
+        }
+    }
+}
+
+/// Returns the exit status for a file whose images are read.
+pub fn found_images(file: &File) -> Status {
+    match found(file) {
+        Status::Yes if file.device_images().next().is_none() => Status::No,
+        status => status,
+    }
 }
 
 /// Returns the exit status for a scanned file.

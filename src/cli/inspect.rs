@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::filter::FilterArguments;
-use super::inputs::{InputArguments, found};
+use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::terminal::TextOutput;
@@ -156,7 +156,7 @@ fn scan_inputs(
     inputs.scan(&scanner, problems, &mut |outcome| {
         order.push(match outcome {
             Outcome::Scanned(file) => {
-                status = status.and(found(file.file()));
+                status = status.and(found_images(file.file()));
                 scanned.push(file);
                 Place::Scanned(scanned.len() - 1)
             }
@@ -169,6 +169,7 @@ fn scan_inputs(
             }
         });
     })?;
+    warn_of_archives(scanned.iter().map(ScannedFile::file), problems);
     Ok((scanned, order, status))
 }
 

@@ -24,15 +24,19 @@ pub struct FoundArchive {
     pub search_path: String,
     /// Target IDs by which the loader finds the archive.
     pub arches: Vec<String>,
-    /// Code objects of the host file in the archive: index and target ID, in the order of the archive.
+    /// Code objects of the host file in the archive: index and target ID, sorted.
     pub code: Vec<(u32, String)>,
 }
 
 impl KpackReference {
     /// Returns the indices for which no archive has code.
     pub fn missing(&self) -> impl Iterator<Item = u32> {
-        let code = || self.archives.iter().flat_map(|archive| &archive.code);
-        self.indices.iter().copied().filter(move |index| !code().any(|(known, _)| known == index))
+        self.indices.iter().copied().filter(|index| self.archs_of(*index).next().is_none())
+    }
+
+    /// Returns the target IDs for which archives have a code object.
+    pub fn archs_of(&self, index: u32) -> impl Iterator<Item = &str> {
+        self.archives.iter().flat_map(move |archive| archive.archs_of(index))
     }
 
     /// Returns whether any archive has code of the file.
@@ -42,8 +46,15 @@ impl KpackReference {
 }
 
 impl FoundArchive {
+    /// Returns the target IDs for which the archive has a code object.
+    pub fn archs_of(&self, index: u32) -> impl Iterator<Item = &str> {
+        let first = self.code.partition_point(|(known, _)| *known < index);
+        let code = self.code.iter().skip(first).take_while(move |(known, _)| *known == index);
+        code.map(|(_, arch)| arch.as_str())
+    }
+
     /// Returns whether the archive has the code object with this index for a target ID.
     pub fn has(&self, index: u32, arch: &str) -> bool {
-        self.code.iter().any(|(known, known_arch)| *known == index && known_arch == arch)
+        self.archs_of(index).any(|known| known == arch)
     }
 }

@@ -102,11 +102,13 @@ impl KpackSearch {
             let (kernel_name, index) = entry.binary()?;
             (kernel_name == reference.kernel_name).then(|| (index, entry.arch.to_owned()))
         });
+        let mut code: Vec<(u32, String)> = code.collect();
+        code.sort_unstable();
         let found = FoundArchive {
             path: path.to_string_lossy().into_owned(),
             search_path: search_path.to_owned(),
             arches: archive.arches.iter().map(|&arch| arch.to_owned()).collect(),
-            code: code.collect(),
+            code,
         };
         input.check_unchanged().map(|()| found)
     }

@@ -158,3 +158,17 @@ fn check_judges_a_split_file_with_its_archives() {
     assert!(out.contains("ROCm 7.14 and earlier finds no code for gfx90a in kpack archives: #1 of lib/x.so"), "{out}");
     assert!(!out.contains("ROCm after 7.14"), "{out}");
 }
+
+#[test]
+fn commands_that_read_images_name_the_archives_that_they_do_not_read() {
+    let sandbox = sandbox(SEARCH_PATH);
+    archive(&sandbox, "gfx90a", &["lib/x.so#1"]);
+    for command in ["inspect", "extract -o out"] {
+        let run = sandbox.fatbin(&format!("{command} lib/x.o"));
+        let warning = "fatbin: warning: lib/x.o: its device code in lib/../.kpack/x_gfx90a.kpack is not read; \
+                       specify the archive, too\n";
+        assert_eq!((run.status, run.err.as_str()), (1, warning), "{command}");
+        let run = sandbox.fatbin(&format!("{command} lib .kpack"));
+        assert_eq!((run.status, run.err.as_str()), (0, ""), "{command}");
+    }
+}

@@ -15,7 +15,7 @@ pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
     for reference in &facts.survey.file.kpack {
         for target in requirements.require.iter().flatten() {
             let has_code = |index: u32| match target {
-                PolicyTarget::Native(id) => has_exact_code(&archs_of(reference, index), id),
+                PolicyTarget::Native(id) => has_exact_code(&reference.archs_of(index).collect::<Vec<_>>(), id),
                 _ => false,
             };
             let missing: Vec<u32> = reference.indices.iter().copied().filter(|index| !has_code(*index)).collect();
@@ -69,12 +69,6 @@ pub fn allowed(
             }
         }
     }
-}
-
-/// Returns the target IDs for which archives have a code object.
-fn archs_of(reference: &KpackReference, index: u32) -> Vec<&str> {
-    let code = reference.archives.iter().flat_map(|archive| &archive.code);
-    code.filter(|(known, _)| *known == index).map(|(_, arch)| arch.as_str()).collect()
 }
 
 /// Number of code objects that a message names.

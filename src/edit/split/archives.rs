@@ -19,7 +19,7 @@ use super::error::SplitProblem;
 use super::index::{Index, IndexFormat, IndexedBytes, IndexedFile, IndexedPart, IndexedSpan};
 use super::wrappers::{RegisteredBundle, Registrations, registrations};
 use super::write::{PlannedSplit, file_name, output, written};
-use crate::bytes::{View, size_of_range};
+use crate::bytes::View;
 use crate::codec::Codec;
 use crate::content::Content;
 use crate::edit::patch::{Patch, Patches};
@@ -181,6 +181,18 @@ fn record_rest(
     }
     let recorded: BTreeSet<(u64, u64)> =
         index.parts.iter().flat_map(|part| &part.spans).map(|span| (span.offset, span.size)).collect();
+    let mut images: BTreeMap<u64, Vec<Range<u64>>> = BTreeMap::new();
+    for code in code {
+        if let (Some(start), Some(size)) = (code.nested.image.offset, code.nested.image.size)
+            && recorded.contains(&(start, size))
+        {
+            let image = start..start.saturating_add(size);
+            images.entry(code.bundle.container.start).or_default().push(image);
+        }
+    }
+    for ranges in images.values_mut() {
+        ranges.sort_unstable_by_key(|image| image.start);
+    }
     for (&offset, bundle) in &registrations.bundles {
         if bundle.container.codec.is_some() {
             let why = "compressing its images again does not give the same bytes";
@@ -188,13 +200,7 @@ fn record_rest(
             index.bytes.clear();
             return Ok(());
         }
-        let images = code.iter().filter(|code| std::ptr::eq(code.bundle, bundle)).filter_map(|code| {
-            let image = code.nested.image;
-            Some(image.offset?..image.offset?.saturating_add(image.size?))
-        });
-        let mut images: Vec<Range<u64>> =
-            images.filter(|image| recorded.contains(&(image.start, size_of_range(image)))).collect();
-        images.sort_unstable_by_key(|image| image.start);
+        let mut images = images.remove(&offset).unwrap_or_default();
         let end = range(bundle.container).end;
         images.push(end..end);
         let mut at = offset;

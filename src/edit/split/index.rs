@@ -174,7 +174,8 @@ fn sha256(input: &Input) -> Result<String> {
     Ok(hexadecimal(&hash.finalize()))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Returns bytes as hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -2,15 +2,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
+
 use super::error::{SplitError, SplitProblem};
-use super::index::{INDEX_NAME, Index, IndexedFile, IndexedPart};
-use super::write::set_mode;
+use super::index::{INDEX_NAME, Index, IndexedFile, IndexedPart, hexadecimal};
+use super::mode::set_mode;
 use super::{Result, SplitOptions};
 use crate::codec::{self, Codec};
 use crate::content::Content;
 use crate::edit::patch::{Patch, Patches};
+use crate::error::Error;
 use crate::format::kpack::{KpackArchive, Scheme};
 use crate::io::{Input, Output, Sink};
 
@@ -42,6 +46,48 @@ pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> 
     original.verify(&output.written(options.access)?).map_err(|error| error.in_file(path))?;
     output.commit(inputs())?;
     if path.is_file() { set_mode(path, index.mode) } else { Ok(()) }
+}
+
+/// Returns an error unless a host file and its parts, which have no names yet, give the original.
+pub fn check(index: &Index, host: &Input, parts: &[Input]) -> Result<()> {
+    if index.not_joinable.is_some() {
+        return Ok(());
+    }
+    let code: Vec<Vec<Cow<'_, [u8]>>> =
+        index.parts.iter().zip(parts).map(|(part, input)| part_code(part, input)).collect::<Result<_>>()?;
+    let patches = patches(index, &code, host.size())?;
+    let mut hash = Hasher { hash: Sha256::new(), inputs: parts.iter().chain([host]).collect() };
+    patches.copy_to(host.view(), &mut hash).map_err(Error::io(host.path(), "read"))?;
+    let found = hexadecimal(&hash.hash.finalize());
+    if found != index.sha256 {
+        let expected = index.sha256.clone();
+        return Err(SplitProblem::Differs { what: "SHA-256 of the joined file", found, expected }.into());
+    }
+    Ok(())
+}
+
+/// A writer that hashes bytes of inputs, and releases their pages.
+struct Hasher<'a> {
+    hash: Sha256,
+    inputs: Vec<&'a Input>,
+}
+
+/// Number of bytes that are hashed before pages are released.
+const STEP: usize = 16 << 20;
+
+impl io::Write for Hasher<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = bytes.get(..STEP).unwrap_or(bytes);
+        self.hash.update(bytes);
+        for input in &self.inputs {
+            input.release();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Returns the bytes of each span of a part.

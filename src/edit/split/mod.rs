@@ -8,6 +8,7 @@ mod error;
 mod files;
 mod index;
 mod join;
+mod mode;
 mod parts;
 mod wrappers;
 mod write;
@@ -73,7 +74,7 @@ pub struct SplitFile {
 }
 
 /// Moves the device code of a file to files in `directory`, beside a copy of the file without it. All files are written, or
-/// none.
+/// none: joining them must give the original.
 pub fn split(input: Input, directory: &Path, format: SplitFormat, options: SplitOptions) -> Result<SplitOutcome> {
     let path = input.path().to_owned();
     if ArchiveFormat::of(input.view()).is_some_and(|format| !format.is_library()) {
@@ -100,5 +101,6 @@ pub fn split(input: Input, directory: &Path, format: SplitFormat, options: Split
         }
     };
     let planned = planned.map_err(|error| error.in_file(&path))?;
-    write::commit(planned, directory, scan.source().input()).map(SplitOutcome::Done)
+    let files = write::commit(planned, directory, scan.source().input(), options.access);
+    files.map(SplitOutcome::Done).map_err(|error| error.in_file(&path))
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::SplitProblem;
 use super::index::{INDEX_NAME, Index, IndexedFile};
-use super::{Result, SplitFile};
+use super::mode::{mode, set_mode};
+use super::{Result, SplitFile, join};
 use crate::error::Error;
 use crate::io::{Access, Input, Output, Sink, commit_all};
 
@@ -47,11 +48,17 @@ pub fn part_name(name: &str, arch: &str, extension: &str, taken: &mut BTreeSet<S
     part
 }
 
-/// Gives all files their names.
-pub fn commit(planned: PlannedSplit, directory: &Path, input: &Input) -> Result<Vec<SplitFile>> {
+/// Gives all files their names, if joining them gives the original.
+pub fn commit(planned: PlannedSplit, directory: &Path, input: &Input, access: Access) -> Result<Vec<SplitFile>> {
     let PlannedSplit { mut outputs, mut index, files } = planned;
     check_index(directory, &index.file)?;
     index.mode = mode(input.path());
+    let written = outputs.iter_mut().map(|output| output.written(access));
+    let written = written.collect::<Result<Vec<_>, _>>()?;
+    if let Some((host, parts)) = written.split_first() {
+        join::check(&index, host, parts)?;
+    }
+    drop(written);
     let mut output = Output::create_in(directory, INDEX_NAME)?;
     output.write(index.to_text().as_bytes())?;
     outputs.push(output);
@@ -69,26 +76,6 @@ fn check_index(directory: &Path, file: &str) -> Result<()> {
         Err(_) => Err(SplitProblem::OtherFile { file: INDEX_NAME.to_owned() }),
     }
     .map_err(|problem| super::SplitError::from(problem).in_file(directory))
-}
-
-/// Returns the permission bits of a file.
-fn mode(path: &Path) -> Option<u32> {
-    #[cfg(unix)]
-    return fs::metadata(path).ok().map(|it| std::os::unix::fs::PermissionsExt::mode(&it.permissions()) & 0o777);
-    #[cfg(not(unix))]
-    return fs::metadata(path).err().map(|_| 0);
-}
-
-/// Sets the permission bits of a file.
-pub fn set_mode(path: &Path, mode: Option<u32>) -> Result<()> {
-    #[cfg(unix)]
-    if let Some(mode) = mode {
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode & 0o777);
-        fs::set_permissions(path, permissions).map_err(Error::io(path, "set the mode of"))?;
-    }
-    #[cfg(not(unix))]
-    let _ = (path, mode);
-    Ok(())
 }
 
 /// Returns the record of a file for reports.

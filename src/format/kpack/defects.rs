@@ -16,7 +16,7 @@ impl KpackArchive<'_> {
         let listed: BTreeSet<&str> = self.arches.iter().copied().collect();
         let mut seen = BTreeSet::new();
         let mut ordinals = BTreeMap::new();
-        let mut unlisted = BTreeSet::new();
+        let mut archs = BTreeSet::new();
         for entry in &self.entries {
             let (key, arch) = (entry.key, entry.arch);
             if !seen.insert((key, arch)) {
@@ -28,7 +28,7 @@ impl KpackArchive<'_> {
             if entry.binary().is_none() {
                 add(entry.stated_at, format!("{key} does not end with # and the index of a code object"));
             }
-            if !listed.contains(arch) && unlisted.insert(arch) {
+            if archs.insert(arch) && !listed.contains(arch) {
                 add(entry.stated_at, format!("{arch} is not in gfx_arches; loaders do not find its code"));
             }
             if self.scheme == Scheme::None && entry.stored.size() != entry.original_size {
@@ -37,10 +37,8 @@ impl KpackArchive<'_> {
             }
         }
         let toc_at = self.view.start();
-        for arch in listed {
-            if !self.entries.iter().any(|entry| entry.arch == arch) {
-                add(toc_at, format!("gfx_arches lists {arch}, for which there is no code"));
-            }
+        for arch in listed.difference(&archs) {
+            add(toc_at, format!("gfx_arches lists {arch}, for which there is no code"));
         }
         if let Some(unused) = (0..self.blob_count).find(|ordinal| !ordinals.contains_key(ordinal)) {
             add(toc_at, format!("no code object has blob {unused}"));

@@ -44,11 +44,11 @@ enum Form {
     V2,
     /// Offload binaries: format version 3
     V3,
-    /// Entries of CUDA fat binaries, and offload binaries of version 3: uncompressed
+    /// Entries of CUDA fat binaries, kpack archives, and offload binaries of version 3: uncompressed
     None,
     /// Entries of CUDA fat binaries: LZ4
     Lz4,
-    /// Entries of CUDA fat binaries, offload binaries of version 3, and compressed bundles: zstd
+    /// Entries of CUDA fat binaries, kpack archives, offload binaries of version 3, and compressed bundles: zstd
     Zstd,
     /// Offload binaries of version 3, and compressed bundles: zlib
     Zlib,

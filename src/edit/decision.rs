@@ -35,6 +35,8 @@ pub enum Encoding {
     OffloadBinary(OffloadBinaryVersion, Option<Recompression>),
     /// A CUDA fat binary whose entries have this codec; `None` for uncompressed entries.
     CudaFatbin(Option<Recompression>),
+    /// A kpack archive; `None` for uncompressed code objects, else each is a frame of zstd.
+    Kpack(Option<Recompression>),
 }
 
 /// Codec of a rebuilt container, and its level.

@@ -81,3 +81,43 @@ pub fn compress<T, E>(
     }
     Ok(best)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the levels that are tried, and the one whose result is taken, if results have these sizes by level.
+    fn tried(codec: Codec, effort: Effort, unit: Unit, goal: u64, size: fn(i32) -> u64) -> (Vec<i32>, i32) {
+        let mut levels = Vec::new();
+        let how = Recompression { codec, effort };
+        let best = compress(how, unit, goal, |how| {
+            levels.push(how.level);
+            Ok::<_, ()>((how.level, size(how.level)))
+        });
+        (levels, best.unwrap())
+    }
+
+    #[test]
+    fn stronger_levels_are_tried_until_the_result_fits() {
+        let smaller = |level: i32| 100 - level as u64;
+        let cases = [
+            (Codec::Zstd, Unit::Container, 97, &[3][..], 3),
+            (Codec::Zstd, Unit::Container, 90, &[3, 9, 15], 15),
+            (Codec::Zstd, Unit::Container, 1, &[3, 9, 15, 19, 22], 22),
+            (Codec::Zlib, Unit::Container, 1, &[6, 9], 9),
+            (Codec::Zstd, Unit::Entry, 85, &[5, 12, 19], 19),
+            (Codec::Lz4, Unit::Entry, 91, &[3, 9], 9),
+        ];
+        for (codec, unit, goal, levels, best) in cases {
+            assert_eq!(tried(codec, Effort::Fit, unit, goal, smaller), (levels.to_vec(), best), "{codec:?} {goal}");
+        }
+        assert_eq!(tried(Codec::Zstd, Effort::Level(7), Unit::Entry, 1, smaller), (vec![7], 7));
+    }
+
+    #[test]
+    fn the_smallest_result_is_taken_whatever_its_level() {
+        let odd = |level: i32| if level == 19 { 10 } else { 20 };
+        assert_eq!(tried(Codec::Zstd, Effort::Best, Unit::Container, u64::MAX, odd), (vec![19, 22], 19));
+        assert_eq!(tried(Codec::Zstd, Effort::Fit, Unit::Container, 1, odd), (vec![3, 9, 15, 19, 22], 19));
+    }
+}

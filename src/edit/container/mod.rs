@@ -162,7 +162,8 @@ impl Rebuilder<'_> {
             (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) => {
                 cuda_fatbin::write(view, container, fates, Some(how), self.workers)
             }
-            (ContainerType::Kpack, Encoding::Same) => kpack::write(view, fates),
+            (ContainerType::Kpack, Encoding::Same) => kpack::write(view, fates, None, self.workers),
+            (ContainerType::Kpack, Encoding::Kpack(how)) => kpack::write(view, fates, Some(how), self.workers),
             (
                 ContainerType::SyclImage
                 | ContainerType::BundleSection
@@ -297,7 +298,7 @@ fn is_current(container: &Container, encoding: Encoding) -> bool {
         (ContainerType::OffloadBinary, Encoding::OffloadBinary(new, how)) => {
             new.number() == version && is_same(how, container.codec)
         }
-        (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) => {
+        (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) | (ContainerType::Kpack, Encoding::Kpack(how)) => {
             container.images.iter().all(|image| is_same(how, image.codec))
         }
         _ => false,

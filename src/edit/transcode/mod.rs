@@ -28,8 +28,8 @@ pub struct Transcoding {
     pub bundle: Option<BundleForm>,
     /// Version of offload binaries.
     pub offload_binary: Option<OffloadBinaryVersion>,
-    /// Codec of compressed bundles, of offload binaries of version 3 and of the entries of CUDA fat binaries, each as far as
-    /// the format has it.
+    /// Codec of compressed bundles, of offload binaries of version 3, of kpack archives and of the entries of CUDA fat binaries,
+    /// each as far as the format has it.
     pub codec: Option<Codec>,
     /// Level of compression.
     pub effort: Effort,
@@ -46,14 +46,18 @@ impl Transcoding {
                 Some(codec @ (Codec::Lz4 | Codec::Zstd)) => Encoding::CudaFatbin(Some(self.recompression(codec))),
                 _ => Encoding::Same,
             },
+            ContainerType::Kpack => match self.codec {
+                Some(Codec::None) => Encoding::Kpack(None),
+                Some(Codec::Zstd) => Encoding::Kpack(Some(self.recompression(Codec::Zstd))),
+                _ => Encoding::Same,
+            },
             ContainerType::SyclImage
             | ContainerType::BundleSection
             | ContainerType::DeviceElf
             | ContainerType::Ptx
             | ContainerType::Bitcode
             | ContainerType::SpirV
-            | ContainerType::LtoIr
-            | ContainerType::Kpack => Encoding::Same,
+            | ContainerType::LtoIr => Encoding::Same,
         }
     }
 

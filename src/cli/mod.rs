@@ -8,6 +8,7 @@ mod compression;
 mod destination;
 mod diff;
 pub(crate) mod dropin;
+mod editing;
 mod extract;
 mod figures;
 mod filter;

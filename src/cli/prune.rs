@@ -1,20 +1,15 @@
 //! `fatbin prune`.
 
 use std::collections::BTreeSet;
-#[cfg(unix)]
-use std::fs::Metadata;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 
-use super::destination::{DESTINATION, DestinationArguments};
-use super::limit::LimitArguments;
-use super::problems::ProblemArguments;
-use super::{Status, access, terminal};
-use crate::edit::{ApplyOptions, ArchName, EditedInput, KeepPtx, Loss, NamedDevice, Prune, apply, losses};
+use super::destination::DESTINATION;
+use super::editing::EditArguments;
+use super::{Status, terminal};
+use crate::edit::{ArchName, EditedInput, KeepPtx, Loss, NamedDevice, Prune, losses};
 use crate::inventory::File;
-use crate::io::Input;
 use crate::select::candidate_sets;
 use crate::{ops, report};
 
@@ -47,30 +42,12 @@ pub struct Arguments {
     #[arg(long, value_name = "WHICH", value_enum, default_value_t, requires = "for_device")]
     keep_ptx: PtxArgument,
 
-    /// Write zeros instead of leaving holes in the output
-    #[arg(long)]
-    no_punch: bool,
-
-    /// Leave holes in the output where images were (the default)
-    #[arg(long, conflicts_with = "no_punch")]
-    punch: bool,
-
     /// Print what would be dropped, and which devices lose kernels; write nothing
     #[arg(long, group = DESTINATION)]
     dry_run: bool,
 
     #[command(flatten)]
-    destination: DestinationArguments,
-
-    #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    /// File to prune
-    #[arg(value_name = "INPUT")]
-    input: PathBuf,
+    edit: EditArguments,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -105,65 +82,42 @@ impl Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
     let prune = arguments.prune();
-    let input = Input::open(&arguments.input, access::get())?;
-    let options = ApplyOptions {
-        limits: arguments.limits.limits(),
-        access: access::get(),
-        holes: !arguments.no_punch,
-        shrinks: false,
-    };
-    let mut output = if arguments.dry_run { None } else { arguments.destination.create(&arguments.input)? };
-    let disk_size = disk_size(&arguments.input);
+    let mut editing = arguments.edit.start(arguments.dry_run)?;
     let screen = terminal::screen();
-    let mut text = String::new();
+    let (mut text, mut warnings) = (String::new(), Vec::new());
     let mut unserved = arguments.for_device.clone();
     let mut archs = BTreeSet::new();
-    let applied = apply(input, &prune, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {
+    let applied = editing.apply(&prune, &mut |edited| {
         let file = edited.scan.file();
         text += &report::edit_table(file, &edited.edited.fates, &screen);
         let kept = prune.kept(file);
         unserved.retain(|device| !has_code_for(file, device));
         archs.extend(file.device_images().filter_map(|image| image.arch.clone()));
         if arguments.dry_run {
-            let lost = losses(file, &kept, &NamedDevice::of_file(file));
-            text.extend(
-                lost.iter().map(|loss| format!("  {}\n", report::edit_loss(loss, Some(kernels(edited, loss))))),
-            );
-        } else {
-            for loss in losses(file, &kept, &prune.affected(file)) {
-                let loss = report::edit_loss(&loss, None);
-                problems.warn(anyhow!("{}: {loss}", file.path));
+            for loss in losses(file, &kept, &NamedDevice::of_file(file)) {
+                text += &format!("  {}\n", report::edit_loss(&loss, Some(kernels(edited, &loss))));
             }
+        } else {
+            let losses = losses(file, &kept, &prune.affected(file));
+            warnings.extend(losses.iter().map(|loss| anyhow!("{}: {}", file.path, report::edit_loss(loss, None))));
         }
     })?;
-    let Some(applied) = applied else {
-        problems.report(anyhow!("{}: no device images", arguments.input.display()));
-        return Ok(Status::No);
-    };
+    let Some(applied) = applied else { return Ok(Status::No) };
+    let input = arguments.edit.input().display();
     for device in &unserved {
         let archs: Vec<&str> = archs.iter().map(String::as_str).collect();
         let found = if archs.is_empty() { "no processor".to_owned() } else { archs.join(", ") };
-        let error =
-            anyhow!("{}: no image runs on {}; there is code for {found}", arguments.input.display(), device.name);
-        problems.warn(error);
+        warnings.push(anyhow!("{input}: no image runs on {}; there is code for {found}", device.name));
+    }
+    for warning in warnings {
+        editing.problems.warn(warning);
     }
     if !unserved.is_empty() && unserved.len() == arguments.for_device.len() {
-        problems.report(anyhow!("{}: nothing would be left; no output was written", arguments.input.display()));
+        editing.problems.report(anyhow!("{input}: nothing would be left; no output was written"));
         return Ok(Status::No);
     }
-    if let Some(output) = output {
-        output.commit(&problems)?;
-    }
-    // The output may be standard output.
-    if arguments.dry_run || !arguments.destination.is_standard_output() {
-        let new_disk_size = disk_size_of_output(&arguments);
-        let mut out = terminal::output(&screen);
-        out.write(&text)?;
-        out.write(&report::edit_sizes(applied.size, applied.new_size, disk_size.zip(new_disk_size)))?;
-        out.flush()?;
-    }
+    editing.finish("prune", &applied, &text)?;
     Ok(Status::Yes)
 }
 
@@ -178,25 +132,4 @@ fn kernels(edited: EditedInput<'_>, loss: &Loss) -> usize {
     let images = edited.scan.images().filter(|image| loss.images.contains(&image.index()));
     let names: BTreeSet<String> = images.flat_map(|image| ops::kernel_names(&image)).collect();
     names.len()
-}
-
-/// Returns the bytes that the output takes on disk.
-fn disk_size_of_output(arguments: &Arguments) -> Option<u64> {
-    if arguments.dry_run { None } else { disk_size(arguments.destination.path(&arguments.input)) }
-}
-
-/// Returns the bytes that a file takes on disk.
-#[cfg(unix)]
-fn disk_size(path: &Path) -> Option<u64> {
-    use std::os::unix::fs::MetadataExt;
-
-    /// Size of a block, whatever the file system's own is (stat(2)).
-    const BLOCK: u64 = 512;
-    path.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.blocks() * BLOCK)
-}
-
-/// Other systems have no such figures.
-#[cfg(not(unix))]
-fn disk_size(_path: &Path) -> Option<u64> {
-    None
 }

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 
-use super::destination::DestinationArguments;
+use super::editing::EditArguments;
 use super::forms::FormArguments;
-use super::limit::LimitArguments;
-use super::problems::ProblemArguments;
-use super::{Status, access, terminal};
+use super::{Status, access};
 use crate::codec::Codec;
 use crate::edit::transcode::{BundleForm, Transcoding};
-use crate::edit::{ApplyOptions, EditError, Effort, apply};
+use crate::edit::{EditError, Effort, apply};
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::{ImageKind, check_image_file};
 use crate::io::Input;
@@ -44,62 +42,32 @@ pub struct Arguments {
     #[command(flatten)]
     forms: FormArguments,
 
-    /// Write zeros instead of leaving holes in the output
-    #[arg(long)]
-    no_punch: bool,
-
     #[command(flatten)]
-    destination: DestinationArguments,
-
-    #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    /// Object, executable, library, archive, wheel, or file of containers
-    #[arg(value_name = "INPUT")]
-    input: PathBuf,
+    edit: EditArguments,
 }
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
     let replace = arguments.replacements()?;
-    let options = ApplyOptions {
-        limits: arguments.limits.limits(),
-        access: access::get(),
-        holes: !arguments.no_punch,
-        shrinks: false,
-    };
-    let mut output = arguments.destination.create(&arguments.input)?;
+    let mut editing = arguments.edit.start(false)?;
     let mut text = String::new();
-    let input = Input::open(&arguments.input, access::get())?;
-    let result = apply(input, &replace, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {
+    let result = editing.apply(&replace, &mut |edited| {
         let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
         text += &report::replaced(file, new_file, &edited.edited.fates);
     });
     let applied = match result {
         Err(EditError::InFile { cause, path }) => match *cause {
             EditError::NoRoom { offset, needed, .. } => {
-                let remedies = remedies(&arguments, replace, options, (offset, needed));
+                let remedies = remedies(&arguments, replace, (offset, needed));
                 return Err(anyhow!("{}: {cause}{remedies}", path.display()));
             }
             cause => return Err(cause.in_file(&path).into()),
         },
         result => result?,
     };
-    let Some(applied) = applied else {
-        problems.report(anyhow!("{}: no device images", arguments.input.display()));
-        return Ok(Status::No);
-    };
+    let Some(applied) = applied else { return Ok(Status::No) };
     replace.check_found()?;
-    if let Some(output) = output {
-        output.commit(&problems)?;
-    }
-    if !arguments.destination.is_standard_output() {
-        terminal::print(&(text + &report::edit_sizes(applied.size, applied.new_size, None)))?;
-    }
+    editing.finish("replace", &applied, &text)?;
     Ok(Status::Yes)
 }
 
@@ -132,19 +100,14 @@ fn smaller_forms() -> [(&'static str, Transcoding); 3] {
 
 /// Tries other forms of the container at an offset, for which there is no room, and returns those that fit, or else those that
 /// are smaller.
-fn remedies(
-    arguments: &Arguments,
-    mut replace: Replace,
-    options: ApplyOptions,
-    (offset, too_large): (u64, u64),
-) -> String {
+fn remedies(arguments: &Arguments, mut replace: Replace, (offset, too_large): (u64, u64)) -> String {
     let (mut fitting, mut others) = (Vec::new(), Vec::new());
     for (name, transcoding) in smaller_forms() {
         replace.transcoding = transcoding;
         let _ = replace.check_found();
-        let Ok(input) = Input::open(&arguments.input, access::get()) else { continue };
+        let Ok(input) = Input::open(arguments.edit.input(), access::get()) else { continue };
         let mut size = None;
-        let result = apply(input, &replace, options, None, &mut |edited| {
+        let result = apply(input, &replace, arguments.edit.options(), None, &mut |edited| {
             let container = edited.edited.containers.iter().find(|container| container.span.start == offset);
             size = container.map(|container| container.new_size);
         });

@@ -1,16 +1,11 @@
 //! `fatbin strip`.
 
-use std::path::PathBuf;
-
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 
-use super::destination::DestinationArguments;
-use super::limit::LimitArguments;
-use super::problems::ProblemArguments;
-use super::{Status, access, terminal};
-use crate::edit::{ApplyOptions, Strip, apply};
-use crate::io::Input;
+use super::Status;
+use super::editing::EditArguments;
+use crate::edit::Strip;
 use crate::report;
 
 /// Remove debug information from device images in finished files
@@ -29,49 +24,19 @@ pub struct Arguments {
     #[arg(long, required = true)]
     device_debug: bool,
 
-    /// Write zeros instead of leaving holes in the output
-    #[arg(long)]
-    no_punch: bool,
-
     #[command(flatten)]
-    destination: DestinationArguments,
-
-    #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    /// Object, executable, library, or file of containers
-    #[arg(value_name = "INPUT")]
-    input: PathBuf,
+    edit: EditArguments,
 }
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
-    let input = Input::open(&arguments.input, access::get())?;
-    let mut output = arguments.destination.create(&arguments.input)?;
-    let options = ApplyOptions {
-        limits: arguments.limits.limits(),
-        access: access::get(),
-        holes: !arguments.no_punch,
-        shrinks: false,
-    };
+    let mut editing = arguments.edit.start(false)?;
     let strip = Strip::default();
     let mut text = String::new();
-    let applied = apply(input, &strip, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {
+    let applied = editing.apply(&strip, &mut |edited| {
         text += &report::stripped(edited.scan.file(), &edited.edited.containers, &strip.images());
     })?;
-    let Some(applied) = applied else {
-        problems.report(anyhow!("{}: no device images", arguments.input.display()));
-        return Ok(Status::No);
-    };
-    if let Some(output) = output {
-        output.commit(&problems)?;
-    }
-    if !arguments.destination.is_standard_output() {
-        terminal::print(&(text + &report::edit_sizes(applied.size, applied.new_size, None)))?;
-    }
+    let Some(applied) = applied else { return Ok(Status::No) };
+    editing.finish("strip", &applied, &text)?;
     Ok(Status::Yes)
 }

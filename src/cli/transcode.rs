@@ -1,19 +1,15 @@
 //! `fatbin transcode`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 
-use super::destination::DestinationArguments;
+use super::Status;
+use super::editing::EditArguments;
 use super::forms::FormArguments;
-use super::limit::LimitArguments;
-use super::problems::ProblemArguments;
-use super::{Status, access, terminal};
 use crate::edit::transcode::{check_readers, first_readers, requested};
-use crate::edit::{ApplyOptions, apply};
 use crate::format::readers::Reader;
-use crate::io::Input;
 use crate::report;
 
 /// Store device images in another form: compressed or not, in another version of their container
@@ -34,62 +30,33 @@ pub struct Arguments {
     #[arg(long, value_name = "RELEASE", value_parser = parse_reader)]
     readable_by: Vec<Reader>,
 
-    /// Write zeros instead of leaving holes in the output
-    #[arg(long)]
-    no_punch: bool,
-
     #[command(flatten)]
-    destination: DestinationArguments,
-
-    #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    /// Object, executable, library, archive, wheel, or file of containers
-    #[arg(value_name = "INPUT")]
-    input: PathBuf,
+    edit: EditArguments,
 }
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
     ensure!(!arguments.forms.is_empty(), "transcode: no form given; pass --to");
     let transcoding = arguments.forms.transcoding("transcode")?;
-    let input = Input::open(&arguments.input, access::get())?;
-    let mut output = arguments.destination.create(&arguments.input)?;
-    let options = ApplyOptions {
-        limits: arguments.limits.limits(),
-        access: access::get(),
-        holes: !arguments.no_punch,
-        shrinks: false,
-    };
+    let mut editing = arguments.edit.start(false)?;
     let (mut count, mut text, mut readable) = (0, String::new(), Ok(()));
-    let applied =
-        apply(input, &transcoding, options, output.as_mut().map(|output| &mut output.output), &mut |edited| {
-            let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
-            let changed = requested(file, &transcoding);
-            count += changed;
-            text += &report::transcoded(file, new_file, changed, &first_readers(new_file));
-            let checked = check_readers(new_file, &arguments.readable_by);
-            if let (Ok(()), Err(error)) = (&readable, checked) {
-                readable = Err(error.in_file(Path::new(&file.path)));
-            }
-        })?;
+    let applied = editing.apply(&transcoding, &mut |edited| {
+        let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
+        let changed = requested(file, &transcoding);
+        count += changed;
+        text += &report::transcoded(file, new_file, changed, &first_readers(new_file));
+        let checked = check_readers(new_file, &arguments.readable_by);
+        if let (Ok(()), Err(error)) = (&readable, checked) {
+            readable = Err(error.in_file(Path::new(&file.path)));
+        }
+    })?;
     let Some(applied) = applied.filter(|_| count > 0) else {
-        let input = arguments.input.display();
-        let output = arguments.destination.path(&arguments.input).display();
-        problems.report(anyhow!("{input}: no container that --to is about; {output} was not written"));
+        let (input, output) = (arguments.edit.input().display(), arguments.edit.output().display());
+        editing.problems.report(anyhow!("{input}: no container that --to is about; {output} was not written"));
         return Ok(Status::No);
     };
     readable?;
-    if let Some(output) = output {
-        output.commit(&problems)?;
-    }
-    if !arguments.destination.is_standard_output() {
-        terminal::print(&(text + &report::edit_sizes(applied.size, applied.new_size, None)))?;
-    }
+    editing.finish("transcode", &applied, &text)?;
     Ok(Status::Yes)
 }
 

@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use sha2::{Digest, Sha256};
-
 use super::container::rebuild;
 use super::elf_headers::ElfHeaders;
+use super::hash::hash;
 use super::patch::{Patch, PatchLayout, Patches};
 use super::shrink::shrink;
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
@@ -162,11 +161,6 @@ impl Edit for Recorder<'_> {
     fn encoding(&self, container: &Container) -> Encoding {
         self.edit.encoding(container)
     }
-}
-
-/// Returns the SHA-256 of an image.
-pub fn hash(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
 }
 
 /// Returns the alignment of the containers of a file that consists of containers, and in which they may therefore move; `None`

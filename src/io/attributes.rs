@@ -61,3 +61,19 @@ impl Attributes {
         file.set_times(FileTimes::new().set_accessed(self.0.accessed()?).set_modified(self.0.modified()?))
     }
 }
+
+/// Returns the bytes that a file takes on disk; `None` if that is not known.
+#[cfg(unix)]
+pub fn disk_size(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+
+    /// Size of a block, whatever the file system's own is (stat(2)).
+    const BLOCK: u64 = 512;
+    path.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.blocks() * BLOCK)
+}
+
+/// Other systems have no such figures.
+#[cfg(not(unix))]
+pub fn disk_size(_path: &Path) -> Option<u64> {
+    None
+}

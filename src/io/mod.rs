@@ -36,7 +36,7 @@ mod temporary;
 mod undo;
 
 #[cfg(feature = "cli")]
-pub use attributes::{Attribute, Attributes};
+pub use attributes::{Attribute, Attributes, disk_size};
 #[cfg(feature = "files")]
 pub use destination::STANDARD_OUTPUT;
 #[cfg(feature = "files")]

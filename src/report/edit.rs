@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::bytes::size_of_range;
-use crate::edit::{EditedContainer, ImageFate, Loss, StrippedImage};
+use crate::edit::{EditedContainer, ImageFate, KeepsSize, Loss, StrippedImage};
 use crate::format::readers::Reader;
 use crate::inventory::{File, Image};
 
@@ -103,4 +103,9 @@ pub fn replaced(file: &File, new_file: &File, fates: &[ImageFate]) -> String {
             format!("{path}: image {number} ({target} {kind}) replaced, {} -> {} bytes\n", size(old), size(new))
         })
         .collect()
+}
+
+/// Formats the reason why a file keeps its size.
+pub fn keeps_size(path: &str, reason: KeepsSize) -> String {
+    format!("{}: not made smaller: {reason}\n", printable(path))
 }

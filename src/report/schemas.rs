@@ -12,7 +12,7 @@ pub struct Schema {
 }
 
 /// Schemas, one for each command that writes JSON, and that of policies.
-pub const SCHEMAS: [Schema; 9] = [
+pub const SCHEMAS: [Schema; 10] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
@@ -20,6 +20,7 @@ pub const SCHEMAS: [Schema; 9] = [
     Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
     Schema { command: "link", text: include_str!("schemas/fatbin.link-1.schema.json") },
     Schema { command: "split", text: include_str!("schemas/fatbin.split-1.schema.json") },
+    Schema { command: "proof", text: include_str!("schemas/fatbin.proof-1.schema.json") },
     Schema { command: "check", text: include_str!("schemas/fatbin.check-1.schema.json") },
     // Policies are TOML, which a schema describes like JSON.
     Schema { command: "policy", text: include_str!("../check/policy-1.schema.json") },
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn list_every_image_kind() {
-        check_enums(["nvvm", "unknown"], &ImageKind::ALL.map(ImageKind::name), 3);
+        check_enums(["nvvm", "unknown"], &ImageKind::ALL.map(ImageKind::name), 4);
     }
 
     #[test]

@@ -1,0 +1,146 @@
+//! Options of the commands that change a finished file, and the run of a change: applied, proven, committed, reported.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+
+use super::destination::{ChangedOutput, DestinationArguments};
+use super::limit::LimitArguments;
+use super::problems::{ProblemArguments, Problems};
+use super::{access, terminal};
+use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, apply, hash_file};
+use crate::io::{Input, Output, disk_size};
+use crate::report::{self, ProofDocument, ProvenFile};
+
+/// Arguments of every change.
+#[derive(Debug, Args)]
+pub struct EditArguments {
+    /// Leave holes in the output where images were, which take no space on disk (the default)
+    #[arg(long, conflicts_with = "no_punch")]
+    punch: bool,
+
+    /// Write zeros instead of holes
+    #[arg(long)]
+    no_punch: bool,
+
+    /// Cut free bytes out of linked files, too, where nothing behind them has an address
+    ///
+    /// Objects and files of containers always become smaller. A linked file keeps its size where a segment loads later bytes; a
+    /// note states the reason.
+    #[arg(long)]
+    shrink: bool,
+
+    /// Write the proof of the change to FILE (schema fatbin.proof/1)
+    #[arg(long, value_name = "FILE")]
+    proof: Option<PathBuf>,
+
+    #[command(flatten)]
+    destination: DestinationArguments,
+
+    #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    /// Object, executable, library, archive, wheel, or file of containers
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+}
+
+/// A change.
+pub struct Editing<'a> {
+    arguments: &'a EditArguments,
+    /// Log of the command.
+    pub problems: Problems,
+    /// Absent if the change is only planned.
+    output: Option<ChangedOutput>,
+    /// Bytes that the input took on disk before it may be replaced.
+    disk_size: Option<u64>,
+    proven: Vec<ProvenFile>,
+    /// Files that keep their size, with the reasons.
+    notes: Vec<String>,
+}
+
+impl EditArguments {
+    /// Starts a change. Nothing is written if it is only planned.
+    pub fn start(&self, is_planned: bool) -> Result<Editing<'_>> {
+        let output = if is_planned { None } else { self.destination.create(&self.input)? };
+        let problems = self.problems.problems();
+        let disk_size = disk_size(&self.input);
+        Ok(Editing { arguments: self, problems, output, disk_size, proven: Vec::new(), notes: Vec::new() })
+    }
+
+    /// The file to change.
+    pub fn input(&self) -> &Path {
+        &self.input
+    }
+
+    /// The file that gets the result.
+    pub fn output(&self) -> &Path {
+        self.destination.path(&self.input)
+    }
+
+    /// Options of the change.
+    pub fn options(&self) -> ApplyOptions {
+        let (limits, access) = (self.limits.limits(), access::get());
+        ApplyOptions { limits, access, holes: !self.no_punch, shrinks: self.shrink }
+    }
+}
+
+impl Editing<'_> {
+    /// Applies an edit, and calls `visit` with each file with device images. Returns `None`, with a message, if there is none.
+    pub fn apply(
+        &mut self,
+        rule: &dyn FileEdit,
+        visit: &mut dyn FnMut(EditedInput<'_>),
+    ) -> Result<Option<Applied>, EditError> {
+        let input = Input::open(&self.arguments.input, access::get())?;
+        let output = self.output.as_mut().map(|output| &mut output.output);
+        let (proven, notes) = (&mut self.proven, &mut self.notes);
+        let applied = apply(input, rule, self.arguments.options(), output, &mut |edited| {
+            let path = &edited.scan.file().path;
+            proven.extend(edited.proof.map(|proof| ProvenFile::new(edited.scan.file(), edited.edited, proof)));
+            notes.extend(edited.edited.keeps_size.map(|reason| report::keeps_size(path, reason)));
+            visit(edited);
+        })?;
+        if applied.is_none() {
+            self.problems.report(anyhow!("{}: no device images", self.arguments.input.display()));
+        }
+        Ok(applied)
+    }
+
+    /// Gives the result its name, writes the proof, and prints `text` and the sizes.
+    pub fn finish(mut self, command: &str, applied: &Applied, text: &str) -> Result<()> {
+        let proof = self.proof(command)?;
+        let is_planned = self.output.is_none();
+        if let Some(output) = self.output {
+            output.commit(&self.problems)?;
+        }
+        if let (Some(path), Some(proof)) = (&self.arguments.proof, proof) {
+            let mut output = Output::create(path)?;
+            output.write(&proof.to_json())?;
+            output.commit([])?;
+        }
+        // The output may be standard output.
+        if is_planned || !self.arguments.destination.is_standard_output() {
+            let new_disk_size = if is_planned { None } else { disk_size(self.arguments.output()) };
+            let sizes = report::edit_sizes(applied.size, applied.new_size, self.disk_size.zip(new_disk_size));
+            terminal::print(&(text.to_owned() + &self.notes.concat() + &sizes))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the proof, if it is written. The input may be replaced afterwards.
+    fn proof(&mut self, command: &str) -> Result<Option<ProofDocument>> {
+        let (Some(_), Some(output)) = (&self.arguments.proof, &mut self.output) else { return Ok(None) };
+        let input = Input::open(&self.arguments.input, access::get())?;
+        let hash = hash_file(&input)?;
+        input.check_unchanged()?;
+        let written = output.output.written(access::get())?;
+        let after = (self.arguments.output(), written.size(), hash_file(&written)?);
+        let before = (self.arguments.input.as_path(), input.size(), hash);
+        Ok(Some(ProofDocument::new(command, before, after, std::mem::take(&mut self.proven))))
+    }
+}

@@ -1,0 +1,18 @@
+//! SHA-256 of images and files.
+
+use sha2::{Digest, Sha256};
+
+use crate::error::Result;
+use crate::io::Input;
+
+/// Returns the hash of an image.
+pub fn hash(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// Returns the hash of a file, which is read block by block.
+pub fn hash_file(input: &Input) -> Result<[u8; 32]> {
+    let mut hasher = Sha256::new();
+    input.blocks(0..input.size(), 0, |_, block| hasher.update(block))?;
+    Ok(hasher.finalize().into())
+}

@@ -39,7 +39,7 @@ pub struct Arguments {
     drop: Vec<String>,
 
     /// PTX to keep with --for-device: where it is selected, all, or none
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t, requires = "for_device")]
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with_all = ["keep", "drop"])]
     keep_ptx: PtxArgument,
 
     /// Print what would be dropped, and which devices lose kernels; write nothing

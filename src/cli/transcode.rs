@@ -50,11 +50,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             readable = Err(error.in_file(Path::new(&file.path)));
         }
     })?;
-    let Some(applied) = applied.filter(|_| count > 0) else {
+    let Some(applied) = applied else { return Ok(Status::No) };
+    if count == 0 {
         let (input, output) = (arguments.edit.input().display(), arguments.edit.output().display());
         editing.problems.report(anyhow!("{input}: no container that --to is about; {output} was not written"));
         return Ok(Status::No);
-    };
+    }
     readable?;
     editing.finish("transcode", &applied, &text)?;
     Ok(Status::Yes)

@@ -26,6 +26,8 @@ pub struct ElfHeaders<'data> {
     segments: Vec<ProgramHeader64<Endianness>>,
     tables: [Range<u64>; 2],
     symbol_sizes: Vec<Patch<'data>>,
+    /// Offsets before any change, from which on everything moves, and by how many bytes, which may be negative.
+    moves: Vec<(u64, i64)>,
     is_changed: bool,
 }
 
@@ -45,8 +47,8 @@ impl<'data> ElfHeaders<'data> {
             section.file_range(endian).map(|(start, size)| start..start.saturating_add(size))
         };
         let ranges = sections.iter().map(range).collect();
-        let (symbol_sizes, is_changed) = (Vec::new(), false);
-        Some(ElfHeaders { view, endian, file, ranges, sections, segments, tables, symbol_sizes, is_changed })
+        let (symbol_sizes, moves, is_changed) = (Vec::new(), Vec::new(), false);
+        Some(ElfHeaders { view, endian, file, ranges, sections, segments, tables, symbol_sizes, moves, is_changed })
     }
 
     /// Returns whether this is an object, in which nothing has an address.
@@ -73,22 +75,11 @@ impl<'data> ElfHeaders<'data> {
         self.is_changed = true;
     }
 
-    /// Cuts bytes out of the file, which are the end of a section or follow its last byte: at most those in `free`. Returns the
-    /// range that is cut.
+    /// Cuts bytes out of the file, which are the end of a section: at most those in `free`. Returns the range that is cut.
     pub fn cut(&mut self, section: usize, free: Range<u64>) -> Result<Range<u64>, KeepsSize> {
         let endian = self.endian;
-        let mut alignment = size_of::<U64<Endianness>>() as u64;
-        for (other, header) in self.sections.iter().enumerate() {
-            let has_bytes = header.sh_type(endian) != SHT_NOBITS;
-            if other != section && has_bytes && header.sh_offset(endian) >= free.end {
-                alignment = alignment.max(header.sh_addralign(endian));
-            }
-        }
         for segment in &self.segments {
             let range = segment_range(segment, endian);
-            if range.start >= free.end && segment.p_type(endian) == PT_LOAD {
-                alignment = alignment.max(segment.p_align(endian));
-            }
             let is_around = range.start < free.end && free.start < range.end;
             if is_around && range.end > free.end {
                 return Err(KeepsSize::Segment);
@@ -97,28 +88,12 @@ impl<'data> ElfHeaders<'data> {
                 return Err(KeepsSize::Memory);
             }
         }
-        let alignment = if alignment.is_power_of_two() { alignment } else { return Err(KeepsSize::Alignment) };
+        let alignment = self.alignment_behind(free.end).ok_or(KeepsSize::Alignment)?;
         let size = size_of_range(&free) & !alignment.wrapping_sub(1);
         if size == 0 {
             return Err(KeepsSize::Alignment);
         }
         let cut = free.end.saturating_sub(size)..free.end;
-        self.move_after(&cut);
-        if let Some(header) = self.sections.get_mut(section) {
-            let size = free.start.saturating_sub(header.sh_offset(endian));
-            header.sh_size.set(endian, size.min(header.sh_size(endian)));
-        }
-        self.clamp_symbols(section, free.start);
-        Ok(cut)
-    }
-
-    /// Moves everything behind a range to the start of the range.
-    fn move_after(&mut self, cut: &Range<u64>) {
-        let (endian, size) = (self.endian, size_of_range(cut));
-        let moved = |offset: u64| if offset >= cut.end { offset.saturating_sub(size) } else { offset };
-        for section in &mut self.sections {
-            section.sh_offset.set(endian, moved(section.sh_offset(endian)));
-        }
         for segment in &mut self.segments {
             let range = segment_range(segment, endian);
             if range.start < cut.start && range.end > cut.start {
@@ -126,41 +101,100 @@ impl<'data> ElfHeaders<'data> {
                 segment.p_filesz.set(endian, smaller);
                 segment.p_memsz.set(endian, smaller);
             }
-            segment.p_offset.set(endian, moved(range.start));
         }
-        self.file.e_shoff.set(endian, moved(self.file.e_shoff(endian)));
-        self.file.e_phoff.set(endian, moved(self.file.e_phoff(endian)));
+        self.moves.push((free.end, 0_i64.saturating_sub_unsigned(size)));
+        if let Some(header) = self.sections.get_mut(section) {
+            let own = free.start.saturating_sub(header.sh_offset(endian));
+            header.sh_size.set(endian, own.min(header.sh_size(endian)));
+        }
+        let end = free.start;
+        self.end_symbols(section, |own| if own > end && own <= free.end { end } else { own });
         self.is_changed = true;
+        Ok(cut)
     }
 
-    /// Makes symbols end where their section ends.
-    fn clamp_symbols(&mut self, section: usize, end: u64) {
+    /// Makes a section of an object end at another offset, at or after its end, and returns the number of bytes that are inserted
+    /// where the section and the padding after it have ended.
+    pub fn grow(&mut self, section: usize, new_end: u64) -> Option<u64> {
+        let range = self.ranges.get(section)?.clone()?;
+        let next = self.next_used(range.end);
+        let missing = new_end.saturating_sub(next);
+        let inserted = missing.checked_next_multiple_of(self.alignment_behind(next)?)?;
+        let header = self.sections.get_mut(section).filter(|_| self.file.e_type(self.endian) == ET_REL)?;
+        header.sh_size.set(self.endian, new_end.checked_sub(range.start)?);
+        self.moves.push((next, i64::try_from(inserted).ok()?));
+        self.end_symbols(section, |end| if end == range.end { new_end } else { end });
+        self.is_changed = true;
+        Some(inserted)
+    }
+
+    /// Returns the offset of the first byte of a section or table at or behind an offset.
+    pub fn next_used(&self, end: u64) -> u64 {
+        let sections = self.ranges.iter().flatten().filter(|range| !range.is_empty()).map(|range| range.start);
+        let starts = sections.chain(self.tables.iter().map(|table| table.start));
+        starts.filter(|start| *start >= end).min().unwrap_or(self.view.size())
+    }
+
+    /// Returns the alignment of everything behind an offset; `None` if it is invalid.
+    fn alignment_behind(&self, end: u64) -> Option<u64> {
         let endian = self.endian;
-        let Some(header) = self.sections.get(section) else { return };
-        let (address, size) = (header.sh_addr(endian), end.saturating_sub(header.sh_offset(endian)));
+        let behind = self.sections.iter().filter(|it| it.sh_type(endian) != SHT_NOBITS && it.sh_offset(endian) >= end);
+        let sections = behind.map(|it| it.sh_addralign(endian));
+        let loaded = self.segments.iter().filter(|it| it.p_type(endian) == PT_LOAD && it.p_offset(endian) >= end);
+        let alignments = sections.chain(loaded.map(|it| it.p_align(endian)));
+        let alignment = alignments.fold(size_of::<U64<Endianness>>() as u64, u64::max);
+        alignment.is_power_of_two().then_some(alignment)
+    }
+
+    /// Returns the offset after all changes of bytes at an offset before them.
+    fn moved(&self, offset: u64) -> u64 {
+        let moves = self.moves.iter().filter(|(from, _)| *from <= offset);
+        moves.fold(offset, |offset, (_, by)| offset.saturating_add_signed(*by))
+    }
+
+    /// Gives symbols of a section other ends; all are offsets in the file before any change.
+    fn end_symbols(&mut self, section: usize, new_end: impl Fn(u64) -> u64) {
+        let endian = self.endian;
+        let Some((header, Some(range))) = self.sections.get(section).zip(self.ranges.get(section)) else { return };
+        // Values in objects count from the start of the section.
+        let origin = range.start.wrapping_sub(header.sh_addr(endian));
         let is_table = |it: &&SectionHeader64<Endianness>| [SHT_SYMTAB, SHT_DYNSYM].contains(&it.sh_type(endian));
-        // Patches are at the offsets before the change.
-        let original = FileHeader64::<Endianness>::parse(self.view.data()).ok();
-        let original = original.and_then(|file| file.section_headers(endian, self.view.data()).ok());
-        for table in original.unwrap_or_default().iter().filter(is_table) {
-            let symbols: &[Sym64<Endianness>] = table.data_as_array(endian, self.view.data()).unwrap_or_default();
+        for (_, at) in self.sections.iter().zip(&self.ranges).filter(|(table, _)| is_table(table)) {
+            let Some(at) = at else { continue };
+            let bytes = self.view.part("symbol table", 0, at.start, size_of_range(at)).map(|view| view.data());
+            let symbols: &[Sym64<Endianness>] =
+                object::slice_from_all_bytes(bytes.unwrap_or_default()).unwrap_or_default();
             for (index, symbol) in symbols.iter().enumerate() {
-                let value = symbol.st_value(endian).wrapping_sub(address);
-                let is_beyond = value < size && value.saturating_add(symbol.st_size(endian)) > size;
-                if usize::from(symbol.st_shndx(endian).0) == section && is_beyond {
-                    let at = table.sh_offset(endian).saturating_add((index as u64).saturating_mul(SYMBOL));
-                    let new_size = U64::new(endian, size.saturating_sub(value));
-                    self.symbol_sizes.extend(patch(at.saturating_add(SYMBOL_SIZE), object::pod::bytes_of(&new_size)));
+                let start = symbol.st_value(endian).wrapping_add(origin);
+                let end = start.saturating_add(symbol.st_size(endian));
+                let new_end = new_end(end);
+                if usize::from(symbol.st_shndx(endian).0) == section && range.contains(&start) && new_end != end {
+                    let at = at.start.saturating_add((index as u64).saturating_mul(SYMBOL)).saturating_add(SYMBOL_SIZE);
+                    let size = U64::new(endian, new_end.saturating_sub(start));
+                    self.symbol_sizes.extend(patch(at, object::pod::bytes_of(&size)));
                 }
             }
         }
     }
 
     /// Returns the patches of the headers that changed.
-    pub fn patches(self) -> Vec<Patch<'data>> {
+    pub fn patches(mut self) -> Vec<Patch<'data>> {
         if !self.is_changed {
             return Vec::new();
         }
+        let endian = self.endian;
+        let offsets: Vec<u64> = self.sections.iter().map(|section| self.moved(section.sh_offset(endian))).collect();
+        for (section, offset) in self.sections.iter_mut().zip(offsets) {
+            section.sh_offset.set(endian, offset);
+        }
+        let offsets: Vec<u64> = self.segments.iter().map(|segment| self.moved(segment.p_offset(endian))).collect();
+        for (segment, offset) in self.segments.iter_mut().zip(offsets) {
+            segment.p_offset.set(endian, offset);
+        }
+        let tables = [self.file.e_shoff(endian), self.file.e_phoff(endian)].map(|offset| self.moved(offset));
+        let [sections, segments] = tables;
+        self.file.e_shoff.set(endian, sections);
+        self.file.e_phoff.set(endian, segments);
         let [sections, segments] = self.tables.map(|range| range.start);
         let mut patches = self.symbol_sizes;
         patches.extend(patch(0, object::pod::bytes_of(&self.file)));

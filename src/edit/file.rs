@@ -7,7 +7,7 @@ use super::container::rebuild;
 use super::elf_headers::ElfHeaders;
 use super::hash::hash;
 use super::patch::{Patch, PatchLayout, Patches};
-use super::shrink::shrink;
+use super::shrink::{grow, shrink};
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
 use crate::bytes::{View, size_of_range};
 use crate::format::{ContainerType, offload_binary};
@@ -72,6 +72,7 @@ pub fn edit_file<'data>(
         let bytes = view.part("container", 0, span.start, size_of_range(&span))?;
         rebuild(bytes, container, first, &edit, workers.1)
     };
+    let mut headers = if alignment.is_none() { ElfHeaders::read(view) } else { None };
     let mut results = Vec::new();
     map_parallel(&jobs, workers.0, rebuild, &mut |result| results.push(result));
     for ((index, (container, _)), result) in jobs.into_iter().zip(results) {
@@ -89,11 +90,12 @@ pub fn edit_file<'data>(
             None => {
                 let room = free_room(view, file, index, &span);
                 let used = span.end.max(span.start.saturating_add(new_size)).min(span.start.saturating_add(room));
-                Patch::in_place(span.start..used, content).ok_or(EditError::NoRoom {
-                    offset: span.start,
-                    needed: new_size,
-                    room,
-                })?
+                let patch = if new_size <= size_of_range(&(span.start..used)) {
+                    Patch::in_place(span.start..used, content)
+                } else {
+                    headers.as_mut().and_then(|headers| grow(view, headers, span.clone(), content))
+                };
+                patch.ok_or(EditError::NoRoom { offset: span.start, needed: new_size, room })?
             }
         });
         containers.push(EditedContainer { index, span, new_size });
@@ -105,7 +107,7 @@ pub fn edit_file<'data>(
     }
     let mut keeps_size = None;
     if alignment.is_none() && !patches.is_empty() {
-        match ElfHeaders::read(view) {
+        match headers {
             Some(mut headers) => {
                 patches.extend(offload_sections::without_gaps(&mut headers, file, &removed));
                 if shrinks || headers.is_relocatable() {

@@ -1,7 +1,9 @@
-//! Files made smaller: bytes that are free at the end of a section are cut out, and everything behind them moves.
+//! Sizes of sections: bytes that are free at the end of a section are cut out, and everything behind them moves.
 //!
-//! In an object nothing has an address, so this is always possible. In a linked file the bytes must be the end of what a segment
+//! In an object nothing has an address, so this is always possible, and the last container of a section may get larger. In a linked file the bytes must be the end of what a segment
 //! loads, or not be loaded; later segments move by multiples of their alignment.
+
+use std::ops::Range;
 
 use super::KeepsSize;
 use super::elf_headers::ElfHeaders;
@@ -15,9 +17,7 @@ pub fn shrink<'data>(
     headers: &mut ElfHeaders<'data>,
     patches: &mut Vec<Patch<'data>>,
 ) -> Option<KeepsSize> {
-    let mut sections: Vec<_> = headers.sections().filter(|(_, range)| size_of_range(range) > 0).collect();
-    // What is behind a section moves before the section is looked at.
-    sections.sort_by_key(|(_, range)| std::cmp::Reverse(range.start));
+    let sections: Vec<_> = headers.sections().filter(|(_, range)| size_of_range(range) > 0).collect();
     let mut kept = None;
     for (index, range) in sections {
         let own = patches.iter_mut().filter(|patch| patch.span.start >= range.start && patch.span.end <= range.end);
@@ -36,6 +36,26 @@ pub fn shrink<'data>(
         }
     }
     kept
+}
+
+/// Returns the patch of a container that gets larger in its section of an object, which grows, if it is the last one there.
+pub fn grow<'data>(
+    view: View<'data>,
+    headers: &mut ElfHeaders<'data>,
+    span: Range<u64>,
+    mut content: Content<'data>,
+) -> Option<Patch<'data>> {
+    let is_around = |range: &Range<u64>| range.start <= span.start && span.end <= range.end;
+    let (section, range) = headers.sections().find(|(_, range)| is_around(range))?;
+    if !headers.is_relocatable() || !is_zero(view, span.end, range.end) {
+        return None;
+    }
+    let new_end = span.start.checked_add(content.size())?;
+    let next = headers.next_used(range.end);
+    let inserted = headers.grow(section, new_end)?;
+    let padding = next.checked_add(inserted)?.checked_sub(new_end)?;
+    content.push(vec![0; usize::try_from(padding).ok()?]);
+    Some(Patch::resizing(span.start..next, content))
 }
 
 fn is_zero(view: View<'_>, start: u64, end: u64) -> bool {

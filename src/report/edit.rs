@@ -57,8 +57,13 @@ pub fn edit_loss(loss: &Loss, kernels: Option<usize>) -> String {
     format!("{} loses {}{kernels}", printable(&loss.device), counted(loss.images.len(), "image"))
 }
 
-/// Formats the size of a file before and after an edit, and the space that it takes on disk where that is known.
+/// Difference between size and disk size from which a file has holes worth a word, in bytes.
+const HOLES: u64 = 64 << 10;
+
+/// Formats the size of a file before and after an edit, and the space on disk before and after if the result has holes.
 pub fn edit_sizes(size: u64, new_size: Option<u64>, on_disk: Option<(u64, u64)>) -> String {
+    let has_holes = |after: u64| new_size.is_some_and(|new_size| after.saturating_add(HOLES) <= new_size);
+    let on_disk = on_disk.filter(|(_, after)| has_holes(*after));
     let on_disk = on_disk.map(|(before, after)| format!("; on disk {before} -> {after}")).unwrap_or_default();
     let new_size = new_size.map(|new_size| format!(" -> {new_size}")).unwrap_or_default();
     format!("size {size}{new_size} bytes{on_disk}\n")

@@ -35,6 +35,7 @@ mod pack;
 mod packager;
 mod page;
 mod problems;
+mod prune;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod readme;
 mod replace;

@@ -6,14 +6,15 @@ const CUBIN: &str = "answer-sm_90-debug.cubin";
 const CODE_OBJECT: &str = "answer-gfx90a-debug.hsaco";
 
 /// Files with debug information, the number of their images, and whether they may get smaller.
-const FILES: [(&str, usize, bool); 7] = [
+const FILES: [(&str, usize, bool); 8] = [
     ("cubin", 1, true),
     ("amd", 1, true),
     ("cuda", 1, true),
-    ("cuda.o", 1, false),
+    ("cuda.o", 1, true),
+    ("cuda.obj", 1, false),
     ("offload", 2, true),
     ("bundle", 2, true),
-    ("hip.o", 2, false),
+    ("hip.o", 2, true),
 ];
 
 fn sandbox() -> Sandbox {
@@ -25,6 +26,7 @@ fn sandbox() -> Sandbox {
     sandbox.fatbin("pack --kind cuda -o cuda cubin").ok();
     sandbox.fatbin("pack --abi llvm23 -o offload amd cubin").ok();
     sandbox.fatbin("wrap --kind cuda -o cuda.o cuda").ok();
+    sandbox.fatbin("wrap --kind cuda --host x86_64-pc-windows-msvc -o cuda.obj cuda").ok();
     sandbox.fatbin("wrap --kind hip -o hip.o bundle").ok();
     sandbox
 }

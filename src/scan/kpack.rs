@@ -24,6 +24,9 @@ pub struct KpackSearch {
     pub access: Access,
 }
 
+/// Number of archives that are opened for a file. Archives exist for some 50 processors, with variants for target features.
+const MAX_ARCHIVES: usize = 256;
+
 /// Field in errors.
 const ARCHIVES: &str = "kpack archives";
 
@@ -58,8 +61,14 @@ impl KpackSearch {
         let (mut archives, mut errors) = (Vec::new(), Vec::new());
         let mut opened = BTreeSet::new();
         for (search_path, archive) in self.candidates(reference, path, view) {
-            if !opened.insert(archive.clone()) {
+            // A path may be spelled in many ways.
+            if !opened.insert(archive.canonicalize().unwrap_or_else(|_| archive.clone())) {
                 continue;
+            }
+            if opened.len() > MAX_ARCHIVES {
+                let why = Cause::Described(format!("refers to more than {MAX_ARCHIVES} archives"));
+                errors.push(view.malformed(ARCHIVES, reference.offset, why));
+                break;
             }
             match self.read(&archive, &search_path, reference) {
                 Ok(found) => archives.push(found),

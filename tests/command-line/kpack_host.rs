@@ -172,3 +172,30 @@ fn commands_that_read_images_name_the_archives_that_they_do_not_read() {
         assert_eq!((run.status, run.err.as_str()), (0, ""), "{command}");
     }
 }
+
+#[test]
+fn a_file_that_refers_to_too_many_archives_is_an_error() {
+    let sandbox = sandbox(SEARCH_PATH);
+    archive(&sandbox, "gfx90a", &["lib/x.so#1"]);
+    for number in 0..300 {
+        let link = sandbox.path(&format!(".kpack/x_{number}.kpack"));
+        std::fs::hard_link(sandbox.path(".kpack/x_gfx90a.kpack"), link).unwrap();
+    }
+    let run = sandbox.fatbin("scan lib/x.o");
+    assert_eq!(run.status, 2, "{}", run.out);
+    assert!(run.err.ends_with("refers to more than 256 archives\n"), "{}", run.err);
+    // Archives that are no regular files are not opened.
+    std::fs::remove_dir_all(sandbox.path(".kpack")).unwrap();
+    std::fs::create_dir_all(sandbox.path(".kpack/x_gfx90a.kpack")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        sandbox.path(".kpack/x_gfx942.kpack"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let run = sandbox.fatbin("scan lib/x.o");
+    assert_eq!(run.status, 2, "{}", run.out);
+    assert!(run.err.contains("not found: "), "{}", run.err);
+}

@@ -120,7 +120,8 @@ fn main() -> io::Result<()> {
         }
 
         // kpack archives of two versions of one code object.
-        let properties = kpack::KpackProperties { group_name: "seeds", family: "gfx90a", arches: &["gfx90a", "gfx942"] };
+        let properties =
+            kpack::KpackProperties { group_name: "seeds", family: "gfx90a", arches: &["gfx90a", "gfx942"] };
         let members = ["gfx90a", "gfx942"].map(|arch| kpack::KpackMember { key: "lib/libx.so#0", arch, image: &bytes });
         for (suffix, level) in [("kpack", None), ("zstd.kpack", Some(3))] {
             let archive = kpack::write(&properties, &members, level)?.to_vec();

@@ -145,6 +145,7 @@ pub mod internals {
     pub mod edit {
         pub use crate::edit::container::rebuild;
         pub use crate::edit::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result as EditResult};
+        pub use crate::edit::{archive, patch};
     }
     pub mod host {
         pub use crate::host::*;

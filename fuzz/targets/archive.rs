@@ -1,5 +1,5 @@
 //! Reads arbitrary bytes as an archive, with archives in it. Members are in the archive; a library without special members
-//! has those that a naive reader finds.
+//! has those that a naive reader finds. A member with new bytes has them afterwards, and all others are as before.
 
 #![no_main]
 
@@ -7,6 +7,9 @@ use std::io::{self, Write};
 
 use fatbin::bytes::View;
 use fatbin::internals::archive::{ArchiveFormat, MemberContent, members};
+use fatbin::internals::content::Content;
+use fatbin::internals::edit::archive::{ar, zip::ZipFile};
+use fatbin::internals::edit::patch::{Patch, Patches};
 use fatbin_fuzz::fuzz_target;
 
 /// Levels of archives, as many as a package in a package has.
@@ -15,11 +18,15 @@ const DEPTH: usize = 3;
 const MOST_UNPACKED: usize = 1 << 20;
 /// Members to open: those of a zip file can share their bytes.
 const MOST_MEMBERS: usize = 1000;
+/// Members of one library to change.
+const MOST_CHANGED: usize = 8;
 
 fuzz_target!(|data: &[u8]| {
     let mut left = Work { bytes: MOST_UNPACKED, members: MOST_MEMBERS };
     open(data, DEPTH, &mut left);
     compare_library(data);
+    change_library(data);
+    change_zip(data);
 });
 
 struct Work {
@@ -96,6 +103,64 @@ fn compare_library(data: &[u8]) {
         })
         .collect();
     assert_eq!(found, expected, "a naive reader finds other members");
+}
+
+/// Removes the first byte of each member of a static library in turn.
+fn change_library(data: &[u8]) {
+    let Some(expected) = contents(data).filter(|_| data.starts_with(b"!<arch>\n")) else { return };
+    for (index, (name, bytes, start)) in expected.iter().enumerate().take(MOST_CHANGED) {
+        if bytes.is_empty() {
+            continue;
+        }
+        let patch = Patch::resizing(*start..start + 1, Content::new());
+        let changes = Patches::new(vec![patch]).expect("one span");
+        let Ok(patches) = ar::with_members(View::new(data), changes) else { continue };
+        let changed = patches.to_vec(View::new(data));
+        let found = contents(&changed).expect("an intact archive");
+        assert_eq!(found.len(), expected.len());
+        for (other, (before, after)) in expected.iter().zip(&found).enumerate() {
+            assert_eq!(before.0, after.0);
+            if other == index {
+                // Members of archives for macOS are padded.
+                assert!(after.1.starts_with(&bytes[1..]), "{name}");
+            } else {
+                assert_eq!(before.1, after.1);
+            }
+        }
+    }
+}
+
+/// Returns name, bytes and offset of each member of an intact static library.
+fn contents(data: &[u8]) -> Option<Vec<(String, Vec<u8>, u64)>> {
+    let found = members(View::new(data))?.ok()?;
+    let content = |member: fatbin::internals::archive::Member<'_>| match member.content {
+        MemberContent::Here(view) => Some((member.name.unwrap_or_default(), view.data().to_vec(), view.start())),
+        _ => None,
+    };
+    found.into_iter().map(content).collect()
+}
+
+/// Gives the first member of a zip file new bytes.
+fn change_zip(data: &[u8]) {
+    const NEW: &[u8] = b"new bytes";
+    let view = View::new(data);
+    if !data.starts_with(b"PK\x03\x04") || !matches!(members(view), Some(Ok(_))) {
+        return;
+    }
+    let Ok(file) = ZipFile::read(view) else { return };
+    let directory = std::env::temp_dir();
+    let Ok(member) = file.pack(0, std::path::Path::new("member"), &directory, |to| to.write_all(NEW)) else { return };
+    let packed = [member];
+    let Ok(patches) = file.with_members(&packed) else { return };
+    let changed = patches.to_vec(view);
+    let Some(Ok(found)) = members(View::new(&changed)) else { panic!("the changed file is unreadable") };
+    let mut bytes = Vec::new();
+    match found.into_iter().next().expect("the changed member").content {
+        MemberContent::Here(view) => bytes = view.data().to_vec(),
+        MemberContent::Packed(unpack) => unpack(&mut bytes).expect("an intact member"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(bytes, NEW);
 }
 
 /// Returns offset and size of each member; `None` for anything but a well-formed archive of plain members.

@@ -29,7 +29,8 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(Some(stripped)) = without_debug(View::with_budget(data, &budget)) {
         assert!(stripped.len() <= data.len());
         let after = DeviceImage::identify(View::new(&stripped));
-        assert_eq!(after.triple, image.triple);
+        // A section that is removed may be the only damaged part.
+        assert!(image.triple.is_none() || after.triple == image.triple);
         assert_eq!(without_debug(View::new(&stripped)), Ok(None));
     }
 });

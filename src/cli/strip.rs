@@ -11,8 +11,8 @@ use crate::report;
 /// Remove debug information from device images in finished files
 ///
 /// Removes DWARF, line tables, embedded PTX sources and the paths in them from NVIDIA cubins and AMD code objects, in their
-/// containers. Code, symbols, kernels' metadata and everything else that a runtime reads stay as they are. Linked files are changed
-/// in place: all addresses stay, and space that is left becomes holes.
+/// containers. Code, symbols, kernels' metadata and everything else that a runtime reads stay as they are. In
+/// executables and libraries all addresses stay, and space that is left becomes holes.
 ///
 /// The result is scanned again and compared with the input before it gets its name.
 ///

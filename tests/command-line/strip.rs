@@ -1,5 +1,7 @@
 //! `strip`: images without debug information, in every container and in place.
 
+use std::io::Write;
+
 use crate::Sandbox;
 
 const CUBIN: &str = "answer-sm_90-debug.cubin";
@@ -86,6 +88,39 @@ fn states_the_bytes_that_it_saves_as_stored_and_decompressed() {
     assert_eq!(decompressed, sandbox.read("cubin").len() - sandbox.read("plain").len());
     assert_ne!(stored, decompressed);
     sandbox.shell("fatbin strip --device-debug -o - cubin | cmp - plain").ok();
+}
+
+#[test]
+fn members_of_wheels_and_libraries_are_stripped() {
+    let sandbox = sandbox();
+    let wheel = |name: &str| {
+        let mut wheel = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        let record = "p/kernel.cubin,sha256=x,1\np-1.dist-info/RECORD,,\n";
+        let cubin = sandbox.read("cubin");
+        for (name, bytes) in [("p/kernel.cubin", &*cubin), ("p-1.dist-info/RECORD", record.as_bytes()), (name, b"")] {
+            wheel.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            wheel.write_all(bytes).unwrap();
+        }
+        wheel.finish().unwrap().into_inner()
+    };
+    sandbox.file("p.whl", wheel("p/text")).file("signed.whl", wheel("p-1.dist-info/RECORD.jws"));
+    let out = sandbox.fatbin("strip --device-debug -o new.whl p.whl").ok();
+    assert!(out.starts_with("p.whl!p/kernel.cubin: 1 image stripped, "), "{out}");
+    let mut new = zip::ZipArchive::new(std::io::Cursor::new(sandbox.read("new.whl"))).unwrap();
+    let record = std::io::read_to_string(new.by_name("p-1.dist-info/RECORD").unwrap()).unwrap();
+    assert!(record.starts_with("p/kernel.cubin,sha256=") && !record.contains("sha256=x"), "{record}");
+    let run = sandbox.fatbin("strip --device-debug -o new.whl signed.whl");
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains("RECORD.jws signs RECORD, which changes; remove it"), "{}", run.err);
+
+    let member = |name: &str, size: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
+    let cubin = sandbox.read("cubin");
+    let library = [b"!<arch>\n", member("k/", cubin.len()).as_bytes(), &cubin].concat();
+    sandbox.file("lib.a", &library);
+    sandbox.fatbin("strip --device-debug -i lib.a").ok();
+    sandbox.fatbin("strip --device-debug -o plain cubin").ok();
+    let plain = sandbox.read("plain");
+    assert!(sandbox.read("lib.a") == [b"!<arch>\n", member("k/", plain.len()).as_bytes(), &plain].concat());
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub struct Layout {
 #[derive(Debug)]
 struct Block {
     old: Range<u64>,
-    new: u64,
+    new: Range<u64>,
     /// Power of two by multiples of which the block moves; 0 for a block that cannot move.
     alignment: u64,
     /// The old section table, in the place of which the new one is written.
@@ -54,11 +54,12 @@ impl Layout {
         for block in &mut blocks {
             // Both offsets have the same remainder, so the block moves as far as there is space for.
             let distance = block.old.start.saturating_sub(end);
-            block.new = block.old.start.saturating_sub(distance & block.alignment.wrapping_neg());
+            let start = block.old.start.saturating_sub(distance & block.alignment.wrapping_neg());
             let size = if block.is_table { table_size } else { size_of_range(&block.old) };
-            end = block.new.saturating_add(size);
+            end = start.saturating_add(size);
+            block.new = start..end;
             if block.is_table {
-                table = Some(block.new);
+                table = Some(start);
             }
         }
         let overlaps = || Cause::Described("overlaps other parts of the file".to_owned());
@@ -75,8 +76,7 @@ impl Layout {
     pub fn new_offset(&self, old: u64) -> u64 {
         let count = self.blocks.partition_point(|block| block.old.start <= old);
         let Some(block) = count.checked_sub(1).and_then(|last| self.blocks.get(last)) else { return old };
-        let distance = old.saturating_sub(block.old.start).min(size_of_range(&block.old));
-        block.new.saturating_add(distance)
+        block.new.start.saturating_add(old.saturating_sub(block.old.start)).min(block.new.end)
     }
 
     /// Returns the header of a segment that has moved.
@@ -97,7 +97,7 @@ impl Layout {
     pub fn copy(&self, file: View<'_>) -> Result<Vec<u8>, Malformed> {
         let mut bytes = Vec::with_capacity(self.size as usize);
         for block in self.blocks.iter().filter(|block| !block.is_table) {
-            bytes.resize(block.new as usize, 0);
+            bytes.resize(block.new.start as usize, 0);
             let old = file.part("ELF segment offset", 0, block.old.start, size_of_range(&block.old))?;
             bytes.extend(old.data());
         }
@@ -112,7 +112,7 @@ fn parts(elf: &DeviceElf<'_>, removed: &Removed) -> Result<Vec<Block>, Malformed
         let part = elf.view.part("ELF section offset", 0, offset, size)?;
         // An alignment of 0 is none; one that is not a power of two is invalid, and the part keeps its place.
         let alignment = if alignment.max(1).is_power_of_two() { alignment.max(1) } else { 0 };
-        Ok(Block { old: part.range_in(elf.view), new: offset, alignment, is_table: false })
+        Ok(Block { old: part.range_in(elf.view), new: 0..0, alignment, is_table: false })
     };
     let size_of = |count: usize, size: u64| size.saturating_mul(count as u64);
     let mut parts = vec![part(0, HEADER_SIZE, 1)?];

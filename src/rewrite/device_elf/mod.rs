@@ -73,9 +73,11 @@ impl<'data> DeviceElf<'data> {
         let mut bytes = layout.copy(self.view)?;
         let header = self.header_for(removed, &layout);
         set(&mut bytes, 0, bytes_of(&header));
-        let segments = self.segments.iter().map(|segment| layout.segment(segment));
-        let segments: Vec<u8> = segments.flat_map(|segment| bytes_of(&segment).to_vec()).collect();
-        set(&mut bytes, header.e_phoff.get(LE), &segments);
+        if !self.segments.is_empty() {
+            let segments = self.segments.iter().map(|segment| layout.segment(segment));
+            let segments: Vec<u8> = segments.flat_map(|segment| bytes_of(&segment).to_vec()).collect();
+            set(&mut bytes, header.e_phoff.get(LE), &segments);
+        }
         let sections = self.sections.iter().zip(removed.removals()).filter_map(|(section, removal)| {
             Some(match removal {
                 Removal::Kept => layout.section(&removed.renumbered(section)),
@@ -95,9 +97,7 @@ impl<'data> DeviceElf<'data> {
 
     fn header_for(&self, removed: &Removed, layout: &Layout) -> FileHeader64<LE> {
         let mut header = *self.header;
-        if !self.segments.is_empty() {
-            header.e_phoff.set(LE, layout.new_offset(header.e_phoff.get(LE)));
-        }
+        header.e_phoff.set(LE, layout.new_offset(header.e_phoff.get(LE)));
         header.e_shoff.set(LE, layout.table());
         // Numbers that do not fit into the header are in section 0; such files keep all sections.
         if header.e_shnum.get(LE) > 0 {

@@ -161,7 +161,7 @@ impl<'data> ZipFile<'data> {
         if size == expected { Ok(bytes) } else { Err(wrong()) }
     }
 
-    /// Adds the patches of a member's local header and data.
+    /// Adds the patch of a member's local header and data.
     fn local_patches<'a>(&self, change: &Change<'a>, patches: &mut Vec<Patch<'a>>) -> Result<(), Malformed> {
         let entry = self.directory.entries.get(change.entry).expect("an index of the directory");
         let local = entry.local_member(self.archive)?;
@@ -169,8 +169,9 @@ impl<'data> ZipFile<'data> {
         let mut header =
             self.archive.part("zip local header", entry.local.at, local.header.start, size)?.data().to_vec();
         self.set_fields(&mut header, local.header.start, &local.fields, change)?;
-        patches.push(Patch::resizing(local.header, Content::from(header)));
-        patches.push(Patch::resizing(local.data.start..local.end, change.stored.clone()));
+        let mut content = Content::from(header);
+        content.append(change.stored.clone());
+        patches.push(Patch::resizing(local.header.start..local.end, content));
         Ok(())
     }
 
@@ -185,9 +186,14 @@ impl<'data> ZipFile<'data> {
             self.set_fields(&mut bytes, start, &entry.fields, change)?;
         }
         let moves = Moves::new(patches);
-        for entry in &self.directory.entries {
+        let mut changed = changes.iter().map(|change| change.entry).peekable();
+        for (index, entry) in self.directory.entries.iter().enumerate() {
             let overlaps = || Cause::Described("member overlaps a changed one".to_owned());
-            let new = moves.new_offset(entry.local.value);
+            let new = if changed.next_if_eq(&index).is_some() {
+                Some(moves.new_start(entry.local.value))
+            } else {
+                moves.new_offset(entry.local.value)
+            };
             let new = new.ok_or_else(|| archive.malformed("zip local header offset", entry.local.at, overlaps()))?;
             entry.local.set(archive, &mut bytes, start, new)?;
         }
@@ -234,13 +240,17 @@ impl Moves {
         Moves { spans: sums.collect() }
     }
 
-    /// Returns the new offset of a header; `None` if it is within a patch that does not begin with it.
+    /// Returns the new offset of what is in no span; `None` if it is in one.
     fn new_offset(&self, offset: u64) -> Option<u64> {
         let count = self.spans.partition_point(|(span, _, _)| span.end <= offset);
-        if self.spans.get(count).is_some_and(|(span, _, _)| span.start < offset) {
-            return None;
-        }
+        let is_inside = self.spans.get(count).is_some_and(|(span, _, _)| span.start <= offset);
+        (!is_inside).then(|| self.new_start(offset))
+    }
+
+    /// Returns the new offset of the start of a span, or of what is in none.
+    fn new_start(&self, offset: u64) -> u64 {
+        let count = self.spans.partition_point(|(span, _, _)| span.end <= offset);
         let before = count.checked_sub(1).and_then(|last| self.spans.get(last));
-        Some(before.map_or(offset, |(_, added, removed)| offset.saturating_add(*added).saturating_sub(*removed)))
+        before.map_or(offset, |(_, added, removed)| offset.saturating_add(*added).saturating_sub(*removed))
     }
 }

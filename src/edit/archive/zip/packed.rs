@@ -11,8 +11,9 @@ use super::directory::DEFLATED;
 use crate::error::Result;
 use crate::io::{Access, Input};
 
-/// Level that `zip`, Python's `zipfile` and gzip use.
-const LEVEL: Compression = Compression::new(6);
+/// Level whose results are as small as those of zlib's level 6, the default of `zip`, Python's `zipfile` and gzip. The level 6 of
+/// zlib-rs leaves 0.6 % more of a library (26 MB with CUDA's fat binaries), in two thirds of the time.
+const LEVEL: Compression = Compression::new(7);
 
 /// New bytes of a member of a zip file.
 #[derive(Debug)]
@@ -21,14 +22,18 @@ pub struct PackedMember {
     pub index: usize,
     /// The bytes as they will be stored; a gigabyte of them is not in memory.
     pub stored: Input,
+    /// Properties of the bytes that are stored.
     pub properties: Properties,
 }
 
 /// Properties of the uncompressed bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Properties {
+    /// Size in bytes.
     pub size: u64,
+    /// Checksum of the headers.
     pub crc32: u32,
+    /// SHA-256.
     pub sha256: [u8; 32],
 }
 

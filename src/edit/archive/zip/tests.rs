@@ -153,6 +153,23 @@ fn signed_records_and_members_that_cannot_be_written_are_errors() {
     assert!(rewrite(&zip, &[(9, b"x")]).unwrap_err().to_string().contains("no member 9"));
 }
 
+/// The extra field of a local header reaches into the next member.
+#[test]
+fn members_that_overlap_a_changed_one_are_errors() {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for name in ["a", "b"] {
+        writer.start_file(name, SimpleFileOptions::default().compression_method(CompressionMethod::Stored)).unwrap();
+        writer.write_all(STORED_LIBRARY).unwrap();
+    }
+    let mut zip = writer.finish().unwrap().into_inner();
+    assert!(rewrite(&zip, &[(0, b"new")]).is_ok());
+    for extra in [1, STORED_LIBRARY.len() as u8] {
+        zip[28] = extra;
+        let error = rewrite(&zip, &[(0, b"new")]).unwrap_err().to_string();
+        assert!(error.contains("member overlaps a changed one"), "{error}");
+    }
+}
+
 #[test]
 fn every_member_of_the_archive_reader_can_be_changed_by_its_index() {
     let wheel = &wheels()[0];

@@ -44,7 +44,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
         let changed = requested(file, &transcoding);
         count += changed;
-        text += &report::transcoded(file, new_file, changed, &first_readers(new_file));
+        // An archive may have files that --to is not about.
+        if changed > 0 {
+            text += &report::transcoded(file, new_file, changed, &first_readers(new_file));
+        }
         let checked = check_readers(new_file, &arguments.readable_by);
         if let (Ok(()), Err(error)) = (&readable, checked) {
             readable = Err(error.in_file(Path::new(&file.path)));

@@ -6,8 +6,9 @@ use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::bytes::size_of_range;
 use crate::edit::{EditedContainer, ImageFate, KeepsSize, Loss, StrippedImage};
+use crate::format::ContainerType;
 use crate::format::readers::Reader;
-use crate::inventory::{File, Image};
+use crate::inventory::{Container, File, Image};
 
 /// Number and bytes of images.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,7 +74,12 @@ pub fn edit_sizes(size: u64, new_size: Option<u64>, on_disk: Option<(u64, u64)>)
 pub fn transcoded(file: &File, new_file: &File, containers: usize, readers: &[Reader]) -> String {
     let size = |file: &File| file.containers.iter().map(|container| container.size).sum::<u64>();
     let readers: Vec<String> = readers.iter().map(Reader::to_string).collect();
-    let readers = if readers.is_empty() { "every release".to_owned() } else { readers.join(", ") + " or later" };
+    let is_kpack = |container: &Container| container.container_type == ContainerType::Kpack;
+    let readers = match readers[..] {
+        [] if new_file.containers.iter().any(is_kpack) => "the releases with kpack archives".to_owned(),
+        [] => "every release".to_owned(),
+        _ => readers.join(", ") + " or later",
+    };
     let (path, containers) = (printable(&file.path), counted(containers, "container"));
     let (before, after) = (size(file), size(new_file));
     format!("{path}: {containers}, device code {before} -> {after} bytes, readable by {readers}\n")

@@ -196,6 +196,7 @@ fn members_of_archives_are_transcoded() {
         });
         assert!(extracted[0] == extracted[1], "{arch}");
     }
-    sandbox.fatbin("transcode --to lz4 --in-place lib.a").ok();
+    let out = sandbox.fatbin("transcode --to lz4 --in-place lib.a").ok();
+    assert!(out.contains("lib.a!cuda.o: ") && !out.contains("hip.o"), "{out}");
     assert!(sandbox.fatbin("scan --json lib.a").ok().contains("lz4"));
 }

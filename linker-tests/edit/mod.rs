@@ -6,6 +6,7 @@
 //! | [`split`] | device code in files of its own, and back |
 //! | [`strip`] | images without debug information: the same code for disassemblers and linkers |
 //! | [`archives`] | static libraries and wheels with changed members, for archivers, linkers and installers |
+//! | [`wheels`] | real wheels pruned to one device, installed and imported |
 //! | [`transcode`] | containers in other forms, and replaced images, read by the vendors' tools |
 
 mod archives;
@@ -13,6 +14,7 @@ mod prune;
 mod split;
 mod strip;
 mod transcode;
+mod wheels;
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +27,8 @@ use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    let all = [prune::trials(), split::trials(), strip::trials(), archives::trials(), transcode::trials()];
+    let all =
+        [prune::trials(), split::trials(), strip::trials(), archives::trials(), transcode::trials(), wheels::trials()];
     all.into_iter().flatten().collect()
 }
 

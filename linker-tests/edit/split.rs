@@ -120,6 +120,38 @@ const BUNDLES: [&[(&str, u8)]; 4] = [
 /// A library of source files that were compiled for different targets: both generations of the loader find exactly the code
 /// that the runtime selected from the bundles.
 fn mixed_targets_are_found(directory: &Path, linker: Linker) -> Result<()> {
+    link_mixed_targets(directory, linker)?;
+    fatbin(directory).args(["split", "libmixed.so", "-o", "parts", "--format=kpack"]).run()?;
+    fatbin(directory).args(["verify", "parts"]).run()?;
+    let (before, _) = scanned(directory, &directory.join("libmixed.so"))?;
+    let archived: BTreeMap<String, Vec<(String, String)>> =
+        code_in_archives(directory)?.into_iter().fold(BTreeMap::new(), |mut all, (key, code)| {
+            all.entry(key).or_insert_with(Vec::new).push(code);
+            all
+        });
+    for device in DEVICES {
+        let choices = selected(directory, "libmixed.so", device)?["choices"].as_array().context("choices")?.clone();
+        let split = selected(directory, "parts/libmixed.so", device)?;
+        let code = split["kpack"][0]["devices"][0]["code"].as_array().context("code")?;
+        ensure!(choices.len() == BUNDLES.len() && code.len() == BUNDLES.len(), "{device}: {choices:?} {code:?}");
+        for (index, (choice, code)) in choices.iter().zip(code).enumerate() {
+            let chosen = choice["answers"][0]["chosen"].as_u64();
+            let expected = chosen.and_then(|number| before.get(number as usize)).map(|image| image.sha256.as_str());
+            for answer in code["answers"].as_array().context("answers")? {
+                let arch = answer["arch"].as_str();
+                let versions = archived.get(&format!("libmixed.so#{index}")).context("a code object")?;
+                let found = arch.and_then(|arch| versions.iter().find(|it| it.0 == arch)).map(|it| it.1.as_str());
+                ensure!(found == expected, "{device}, #{index}: {answer}, expected {expected:?}");
+            }
+        }
+    }
+    fatbin(directory).args(["join", "parts", "-o", "joined"]).run()?;
+    Step::new(directory, "cmp").args(["libmixed.so", "joined"]).run()?;
+    loads(directory, &directory.join("parts/libmixed.so"), String::new())
+}
+
+/// Links `libmixed.so` from a wrapper object for each bundle.
+fn link_mixed_targets(directory: &Path, linker: Linker) -> Result<()> {
     let mut objects = Vec::new();
     for (number, targets) in BUNDLES.into_iter().enumerate() {
         let mut bundle = fatbin(directory).args(["bundle", "--type=o", "--align=4096"]);
@@ -148,34 +180,7 @@ fn mixed_targets_are_found(directory: &Path, linker: Linker) -> Result<()> {
     }
     std::fs::write(directory.join("stub.c"), STUB)?;
     let link = Step::new(directory, Tool::Cc.path()?).args(linker.cc_flags()?);
-    link.args(["-fPIC", "-shared", "-o", "libmixed.so", "stub.c"]).args(objects).run()?;
-    fatbin(directory).args(["split", "libmixed.so", "-o", "parts", "--format=kpack"]).run()?;
-    fatbin(directory).args(["verify", "parts"]).run()?;
-    let (before, _) = scanned(directory, &directory.join("libmixed.so"))?;
-    let archived: BTreeMap<String, Vec<(String, String)>> =
-        code_in_archives(directory)?.into_iter().fold(BTreeMap::new(), |mut all, (key, code)| {
-            all.entry(key).or_insert_with(Vec::new).push(code);
-            all
-        });
-    for device in DEVICES {
-        let choices = selected(directory, "libmixed.so", device)?["choices"].as_array().context("choices")?.clone();
-        let split = selected(directory, "parts/libmixed.so", device)?;
-        let code = split["kpack"][0]["devices"][0]["code"].as_array().context("code")?;
-        ensure!(choices.len() == BUNDLES.len() && code.len() == BUNDLES.len(), "{device}: {choices:?} {code:?}");
-        for (index, (choice, code)) in choices.iter().zip(code).enumerate() {
-            let chosen = choice["answers"][0]["chosen"].as_u64();
-            let expected = chosen.and_then(|number| before.get(number as usize)).map(|image| image.sha256.as_str());
-            for answer in code["answers"].as_array().context("answers")? {
-                let arch = answer["arch"].as_str();
-                let versions = archived.get(&format!("libmixed.so#{index}")).context("a code object")?;
-                let found = arch.and_then(|arch| versions.iter().find(|it| it.0 == arch)).map(|it| it.1.as_str());
-                ensure!(found == expected, "{device}, #{index}: {answer}, expected {expected:?}");
-            }
-        }
-    }
-    fatbin(directory).args(["join", "parts", "-o", "joined"]).run()?;
-    Step::new(directory, "cmp").args(["libmixed.so", "joined"]).run()?;
-    loads(directory, &directory.join("parts/libmixed.so"), String::new())
+    link.args(["-fPIC", "-shared", "-o", "libmixed.so", "stub.c"]).args(objects).run().map(|_| ())
 }
 
 /// A host program for the wrapper objects: the functions that they call, without a runtime.

@@ -26,7 +26,7 @@ use crate::edit::patch::{Patch, Patches};
 use crate::format::ImageKind;
 use crate::format::kpack::{self, ARCH_PLACEHOLDER, KpackMarker, KpackMember, KpackProperties, entry_key};
 use crate::inventory::{Container, NestedImage};
-use crate::io::{Access, Sink};
+use crate::io::{Access, Output, Sink};
 use crate::scan::{InputSlice, Scan, Source};
 use crate::target::compatibility::serves;
 
@@ -66,23 +66,36 @@ pub fn split(
     let archs: BTreeSet<&str> = code.iter().map(|code| code.arch).collect();
     for arch in archs {
         let chosen = chosen(&code, arch);
-        let images: Vec<Cow<'_, [u8]>> = chosen.values().map(|code| bytes(scan, code)).collect::<Result<_>>()?;
-        let keys: Vec<String> = chosen.keys().map(|index| entry_key(&name, *index)).collect();
-        let members = keys.iter().zip(&images).map(|(key, image)| KpackMember { key, arch, image });
-        let members: Vec<KpackMember<'_, '_>> = members.collect();
-        let properties = KpackProperties { group_name: &name, family: arch, arches: &[arch] };
-        let archive = kpack::write(&properties, &members, compression_level).map_err(SplitProblem::Compress)?;
-        let mut sink = Sink::new([input]).with_slices(images.iter().map(AsRef::as_ref));
-        archive.runs().for_each(|run| sink.push(run));
         let archive_name = search_path.replacen(ARCH_PLACEHOLDER, arch, 1);
-        let (output, file) = output(directory, &archive_name, &sink, access)?;
+        let sink_to = |sink: &Sink<'_>| output(directory, &archive_name, sink, access);
+        let (output, file) = archive(scan, &chosen, arch, &name, compression_level, &sink_to)?;
         planned.outputs.push(output);
-        planned.files.push(written(directory, &file, vec![arch.to_owned()], members.len()));
+        planned.files.push(written(directory, &file, vec![arch.to_owned()], chosen.len()));
         let spans = spans(&chosen, arch, &name);
         planned.index.parts.push(IndexedPart { file, archs: vec![arch.to_owned()], spans });
     }
-    record_rest(&mut planned.index, &registrations, &code, view, marker.len() as u64)?;
+    record_rest(&mut planned.index, &registrations, view, marker.len() as u64)?;
     Ok(planned)
+}
+
+/// Writes the archive of a target ID.
+fn archive(
+    scan: &Scan<InputSlice>,
+    chosen: &BTreeMap<u32, &Code<'_>>,
+    arch: &str,
+    name: &str,
+    compression_level: Option<i32>,
+    write: &dyn Fn(&Sink<'_>) -> Result<(Output, IndexedFile)>,
+) -> Result<(Output, IndexedFile)> {
+    let images: Vec<Cow<'_, [u8]>> = chosen.values().map(|code| bytes(scan, code)).collect::<Result<_>>()?;
+    let keys: Vec<String> = chosen.keys().map(|index| entry_key(name, *index)).collect();
+    let members = keys.iter().zip(&images).map(|(key, image)| KpackMember { key, arch, image });
+    let members: Vec<KpackMember<'_, '_>> = members.collect();
+    let properties = KpackProperties { group_name: name, family: arch, arches: &[arch] };
+    let archive = kpack::write(&properties, &members, compression_level).map_err(SplitProblem::Compress)?;
+    let mut sink = Sink::new([scan.source().input()]).with_slices(images.iter().map(AsRef::as_ref));
+    archive.runs().for_each(|run| sink.push(run));
+    write(&sink)
 }
 
 /// Returns the images of the registered bundles.
@@ -167,53 +180,38 @@ fn spans(chosen: &BTreeMap<u32, &Code<'_>>, arch: &str, name: &str) -> Vec<Index
 }
 
 /// Records what else differs between the host file and the original: the wrappers, and the bytes of the bundles around the
-/// images, without zeros at their ends. The marker is overwritten.
-fn record_rest(
-    index: &mut Index,
-    registrations: &Registrations<'_>,
-    code: &[Code<'_>],
-    view: View<'_>,
-    marker_size: u64,
-) -> Result<()> {
+/// images. The original cannot be restored if a bundle is compressed.
+fn record_rest(index: &mut Index, registrations: &Registrations<'_>, view: View<'_>, marker_size: u64) -> Result<()> {
+    let compressed = registrations.bundles.iter().find(|(_, bundle)| bundle.container.codec.is_some());
+    if let Some((offset, _)) = compressed {
+        let why = "compressing its images again does not give the same bytes";
+        index.not_joinable = Some(format!("the bundle at {offset:#x} of {} is compressed; {why}", index.file));
+        return Ok(());
+    }
     for (offset, bytes) in &registrations.patches {
         let old = view.part("HIP wrapper", 0, *offset, bytes.len() as u64)?;
         index.bytes.push(IndexedBytes::new(*offset, old.data()));
     }
-    let recorded: BTreeSet<(u64, u64)> =
-        index.parts.iter().flat_map(|part| &part.spans).map(|span| (span.offset, span.size)).collect();
-    let mut images: BTreeMap<u64, Vec<Range<u64>>> = BTreeMap::new();
-    for code in code {
-        if let (Some(start), Some(size)) = (code.nested.image.offset, code.nested.image.size)
-            && recorded.contains(&(start, size))
-        {
-            let image = start..start.saturating_add(size);
-            images.entry(code.bundle.container.start).or_default().push(image);
-        }
-    }
-    for ranges in images.values_mut() {
-        ranges.sort_unstable_by_key(|image| image.start);
-    }
-    for (&offset, bundle) in &registrations.bundles {
-        if bundle.container.codec.is_some() {
-            let why = "compressing its images again does not give the same bytes";
-            index.not_joinable = Some(format!("the bundle at {offset:#x} of {} is compressed; {why}", index.file));
-            index.bytes.clear();
-            return Ok(());
-        }
-        let mut images = images.remove(&offset).unwrap_or_default();
-        let end = range(bundle.container).end;
-        images.push(end..end);
-        let mut at = offset;
-        for image in images {
-            let gap = view.part("bundle", 0, at, image.start.saturating_sub(at))?;
-            let used = gap.data().iter().rposition(|&byte| byte != 0).map_or(0, |last| (last as u64).saturating_add(1));
-            let marked = offset.saturating_add(marker_size).saturating_sub(at);
-            let gap = gap.part("bundle", 0, 0, used.max(marked).min(gap.size()))?;
-            if gap.size() > 0 {
-                index.bytes.push(IndexedBytes::new(at, gap.data()));
-            }
-            at = image.end;
+    let spans = index.parts.iter().flat_map(|part| &part.spans);
+    let images: BTreeMap<u64, u64> = spans.map(|it| (it.offset, it.offset.saturating_add(it.size))).collect();
+    for bundle in registrations.bundles.values() {
+        let range = range(bundle.container);
+        let marked = range.start.saturating_add(marker_size);
+        let inside = images.range(range.clone()).map(|(&start, &end)| (start, end));
+        let mut at = range.start;
+        for (start, end) in inside.chain([(range.end, range.end)]) {
+            let gap = view.part("bundle", 0, at, start.saturating_sub(at))?;
+            index.bytes.extend(rest(gap, marked));
+            at = end;
         }
     }
     Ok(())
+}
+
+/// Records bytes between images, without zeros at their end: the host file has zeros there, except where the marker is.
+fn rest(gap: View<'_>, marked: u64) -> Option<IndexedBytes> {
+    let used = gap.data().iter().rposition(|&byte| byte != 0).map_or(0, |last| (last as u64).saturating_add(1));
+    let size = used.max(marked.saturating_sub(gap.start())).min(gap.size());
+    let bytes = gap.part("bundle", 0, 0, size).ok().filter(|bytes| bytes.size() > 0)?;
+    Some(IndexedBytes::new(gap.start(), bytes.data()))
 }

@@ -3,6 +3,7 @@
 //! A file for each image would be simpler, but libraries have thousands, and processors are what packages are made for.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 use super::Result;
@@ -29,7 +30,7 @@ pub fn split(scan: &Scan<InputSlice>, directory: &Path, access: Access) -> Resul
     let view = scan.source().view();
     let name = file_name(input)?;
     let parts = parts(scan.file(), view)?;
-    let empty = |span: &std::ops::Range<u64>| Patch::in_place(span.clone(), Content::new());
+    let empty = |span: &Range<u64>| Patch::in_place(span.clone(), Content::new());
     let patches = parts.iter().flat_map(|part| &part.spans).filter_map(empty).collect();
     let patches = Patches::new(patches).ok_or(SplitProblem::Overlap)?;
     let mut sink = Sink::new([input]);
@@ -42,30 +43,35 @@ pub fn split(scan: &Scan<InputSlice>, directory: &Path, access: Access) -> Resul
         index: Index::new(IndexFormat::Files, original, host_file),
     };
     let mut taken = BTreeSet::from([name.clone()]);
-    for part in parts {
-        let PartSpans { archs, spans, images } = &part;
-        let arch = match archs.first() {
-            None => CONTAINERS,
-            Some(arch) if archs.len() == 1 => arch,
-            Some(_) => SHARED,
-        };
-        let part_name = part_name(&name, arch, "part", &mut taken);
+    for part in &parts {
+        let part_name = part_name(&name, label(part), "part", &mut taken);
         let mut sink = Sink::new([input]);
-        for span in spans {
+        for span in &part.spans {
             sink.push(view.part("device code", 0, span.start, size_of_range(span))?.data());
         }
         let (output, file) = output(directory, &part_name, &sink, access)?;
-        debug_assert_eq!(file.size, part.size());
-        let archs: Vec<String> = archs.iter().cloned().collect();
+        let archs: Vec<String> = part.archs.iter().cloned().collect();
         planned.outputs.push(output);
-        planned.files.push(written(directory, &file, archs.clone(), *images));
-        let span = |span: &std::ops::Range<u64>| IndexedSpan {
-            offset: span.start,
-            size: size_of_range(span),
-            key: None,
-            arch: None,
-        };
-        planned.index.parts.push(IndexedPart { file, archs, spans: spans.iter().map(span).collect() });
+        planned.files.push(written(directory, &file, archs.clone(), part.images));
+        planned.index.parts.push(IndexedPart { file, archs, spans: spans(part) });
     }
     Ok(planned)
+}
+
+/// Returns the part of a file name that distinguishes a part from others.
+fn label(part: &PartSpans) -> &str {
+    match part.archs.first() {
+        None => CONTAINERS,
+        Some(arch) if part.archs.len() == 1 => arch,
+        Some(_) => SHARED,
+    }
+}
+
+/// Returns the records of the spans of a part.
+fn spans(part: &PartSpans) -> Vec<IndexedSpan> {
+    let span = |span: &Range<u64>| {
+        let (offset, size) = (span.start, size_of_range(span));
+        IndexedSpan { offset, size, key: None, arch: None }
+    };
+    part.spans.iter().map(span).collect()
 }

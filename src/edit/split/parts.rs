@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Result;
 use super::error::SplitProblem;
-use crate::bytes::{View, size_of_range};
+use crate::bytes::View;
 use crate::codec::Codec;
 use crate::inventory::{Container, File, NestedImage};
 
@@ -60,13 +60,6 @@ pub fn parts(file: &File, view: View<'_>) -> Result<Vec<PartSpans>> {
     }
     let rest = PartSpans { spans: rest, ..PartSpans::default() };
     Ok(parts.into_values().chain([shared, rest]).filter(|part| !part.spans.is_empty()).collect())
-}
-
-impl PartSpans {
-    /// Returns the number of bytes.
-    pub fn size(&self) -> u64 {
-        self.spans.iter().map(size_of_range).fold(0, u64::saturating_add)
-    }
 }
 
 /// Returns what is left of the containers around spans with code: host entries, headers and tables.

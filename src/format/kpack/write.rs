@@ -132,14 +132,7 @@ fn toc(
     match scheme {
         Scheme::None => {
             to.text(key::BLOBS);
-            to.array(places.len());
-            for &(offset, size) in places {
-                to.map(2);
-                to.text(key::OFFSET);
-                to.number(offset);
-                to.text(key::SIZE);
-                to.number(size);
-            }
+            blobs(&mut to, places);
         }
         Scheme::ZstdPerKernel => {
             to.text(key::ZSTD_SIZE);
@@ -149,6 +142,18 @@ fn toc(
         }
     }
     to.0
+}
+
+/// Writes the table of uncompressed blobs: offsets and sizes.
+fn blobs(to: &mut MessagePackWriter, places: &[(u64, u64)]) {
+    to.array(places.len());
+    for &(offset, size) in places {
+        to.map(2);
+        to.text(key::OFFSET);
+        to.number(offset);
+        to.text(key::SIZE);
+        to.number(size);
+    }
 }
 
 /// Writes the map of maps, with the keys in the order of their first members.

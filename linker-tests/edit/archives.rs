@@ -9,6 +9,7 @@ use super::{fatbin, trial};
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing, Tool, in_path};
+use crate::real_files::path_of;
 
 /// Formats of archives that llvm-ar writes.
 const FORMATS: [&str; 4] = ["gnu", "bsd", "darwin", "coff"];
@@ -20,6 +21,7 @@ pub fn trials() -> Vec<Trial> {
         trial("archives/binutils".to_owned(), of_binutils),
         trial("archives/thin".to_owned(), thin_is_an_error),
         trial("archives/wheel".to_owned(), installs),
+        trial("archives/qiskit-aer".to_owned(), keeps_a_real_wheel),
     ];
     formats.into_iter().chain(others).collect()
 }
@@ -151,6 +153,43 @@ for info in new.infolist():
     if not info.filename.endswith("RECORD"):
         assert rows[info.filename] == [digest(data), str(len(data))], info.filename
 "#;
+
+/// Compares two wheels: stored bytes of all members but those on the command line and the record, the metadata of all, and the
+/// record with the bytes of all.
+const COMPARE_REAL_WHEELS: &str = r#"
+import base64, csv, hashlib, io, sys, zipfile
+old, new = (zipfile.ZipFile(path) for path in sys.argv[1:3])
+def raw(archive, info):
+    archive.fp.seek(info.header_offset)
+    header = archive.fp.read(30)
+    archive.fp.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
+    return archive.fp.read(info.compress_size)
+record = next(name for name in new.namelist() if name.endswith(".dist-info/RECORD"))
+rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(new.read(record).decode()))}
+assert len(old.infolist()) == len(new.infolist()) and len(rows) > len(sys.argv)
+for one, other in zip(old.infolist(), new.infolist()):
+    described = lambda i: (i.filename, i.date_time, i.external_attr, i.compress_type, i.comment, i.extra, i.create_system)
+    assert described(one) == described(other)
+    if one.filename not in sys.argv[3:] + [record]:
+        assert raw(old, one) == raw(new, other), one.filename
+    hash = base64.urlsafe_b64encode(hashlib.sha256(new.read(other)).digest()).rstrip(b"=").decode()
+    if rows.get(other.filename, [""])[0]:
+        assert rows[other.filename] == ["sha256=" + hash, str(other.file_size)], other.filename
+"#;
+
+/// In a wheel of 20 MB, one library is changed, and the other members are copied as they are stored.
+fn keeps_a_real_wheel(directory: &Path) -> Result<()> {
+    let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
+    let unzip = in_path("unzip").ok_or_else(|| Missing::new("unzip", "unzip"))?;
+    let wheel = path_of("qiskit-aer")?;
+    let done = fatbin(directory).args(["strip", "--device-debug", "-o", "new.whl"]).arg(&wheel).run()?;
+    let changed = done.stdout.lines().filter_map(|line| line.split_once('!')?.1.split_once(": ").map(|(name, _)| name));
+    let changed: Vec<&str> = changed.collect();
+    ensure!(changed.len() == 1, "{}", done.error("expected one library with device code"));
+    Step::new(directory, unzip).args(["-tqq", "new.whl"]).run()?;
+    let compare = Step::new(directory, &python).args(["-c", COMPARE_REAL_WHEELS]).arg(&wheel).arg("new.whl");
+    compare.args(changed).run().map(drop)
+}
 
 /// A stripped wheel is intact for unzip and Python, its record is right, and pip installs it.
 fn installs(directory: &Path) -> Result<()> {

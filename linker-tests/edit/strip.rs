@@ -4,10 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
+use serde_json::Value;
 
-use super::{fatbin, trial};
+use super::{fatbin, trial, unzipped};
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
+use crate::real_files::path_of;
 
 /// A kernel with a call, shared memory and a global variable. The path is only in debug information.
 const PTX: &str = r#".version VERSION
@@ -51,14 +53,20 @@ __attribute__((amdgpu_kernel)) void answer(__attribute__((address_space(1))) u *
 /// Processors with the versions of PTX that have them; code for sm_100 has copies of its sections for the driver's finalizer.
 const ARCHS: [(&str, &str); 4] = [("sm_75", "7.8"), ("sm_80", "7.8"), ("sm_90", "7.8"), ("sm_100", "8.7")];
 
+/// Real packages, and the pattern of the library in each: cubins in compressed entries, and code objects in bundles.
+const LIBRARIES: [(&str, &str); 2] = [("nvjpeg", "*libnvjpeg*"), ("pennylane", "*amdgpu_ops*")];
+
 pub fn trials() -> Vec<Trial> {
     let cubins = ARCHS
         .map(|(arch, version)| trial(format!("strip/{arch}"), move |directory| same_sass(directory, arch, version)));
+    let libraries = LIBRARIES.map(|(package, pattern)| {
+        trial(format!("strip/{package}"), move |directory| keeps_the_kernels(directory, package, pattern))
+    });
     let others = [
         trial("strip/code-objects".to_owned(), like_llvm_strip),
         trial("strip/relocatable-code-objects".to_owned(), links_to_the_same_code),
     ];
-    cubins.into_iter().chain(others).collect()
+    cubins.into_iter().chain(libraries).chain(others).collect()
 }
 
 fn strip(directory: &Path, input: &str, output: &str) -> Result<()> {
@@ -69,6 +77,36 @@ fn strip(directory: &Path, input: &str, output: &str) -> Result<()> {
 
 fn output(directory: &Path, tool: Tool, arguments: &[&str]) -> Result<String> {
     Ok(Step::new(directory, tool.path()?).args(arguments).run()?.stdout)
+}
+
+/// A stripped library has the same images with the same kernels, and the same segments.
+fn keeps_the_kernels(directory: &Path, package: &'static str, pattern: &str) -> Result<()> {
+    let libraries = unzipped(directory, &path_of(package)?, pattern)?;
+    let library = libraries.first().context("a library in the package")?;
+    let done = fatbin(directory).args(["strip", "--device-debug", "-o", "stripped.so"]).arg(library).run()?;
+    ensure!(done.stdout.contains(" images stripped, "), "{}", done.error("nothing was stripped"));
+    let (before, after) = (described(directory, library)?, described(directory, Path::new("stripped.so"))?);
+    ensure!(!before.is_empty() && before == after, "{}", done.error("other images or kernels"));
+    fatbin(directory).args(["verify", "stripped.so"]).run()?;
+    let size = |path: &Path| -> Result<u64> { Ok(directory.join(path).metadata()?.len()) };
+    ensure!(size(library)? == size(Path::new("stripped.so"))?, "{}", done.error("bytes of a linked file moved"));
+    let readelf = |path: &Path| Step::new(directory, Tool::Readelf.path()?).args(["-l", "-d", "-W"]).arg(path).run();
+    ensure!(readelf(library)?.stdout == readelf(Path::new("stripped.so"))?.stdout, "other segments");
+    Ok(())
+}
+
+/// Returns the processor and the kernels of each image, without the source lines, which are debug information.
+fn described(directory: &Path, file: &Path) -> Result<Vec<String>> {
+    let done = fatbin(directory).args(["inspect", "--json"]).arg(file).run()?;
+    let mut document: Value = serde_json::from_str(&done.stdout)?;
+    let images = document["files"][0]["images"].as_array_mut().context("images")?;
+    let describe = |image: &mut Value| {
+        for kernel in image["kernels"].as_array_mut().into_iter().flatten() {
+            kernel.as_object_mut().map(|kernel| kernel.remove("source"));
+        }
+        format!("{} {}", image["arch"], image["kernels"])
+    };
+    Ok(images.iter_mut().map(describe).collect())
 }
 
 /// nvdisasm prints the same code of a cubin with and without debug information, and of what nvlink makes of both.

@@ -15,7 +15,7 @@ use crate::inventory::File;
 use crate::io::{Access, Input, STANDARD_INPUT};
 use crate::scan::{InputPath, Outcome, Scanner, expand_paths};
 
-#[derive(Args)]
+#[derive(Default, Args)]
 pub struct InputArguments {
     /// Files, directories (searched recursively) or archives (every member); `-` reads standard input
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
@@ -28,6 +28,10 @@ pub struct InputArguments {
     /// Kpack archive to read instead of those that split host files refer to, as ROCM_KPACK_PATH; repeatable
     #[arg(long, value_name = "FILE")]
     kpack_path: Vec<PathBuf>,
+
+    /// Kpack archive to read before the others, as ROCM_KPACK_PATH_PREFIX; repeatable
+    #[arg(long, value_name = "FILE")]
+    kpack_path_prefix: Vec<PathBuf>,
 }
 
 /// Returns the path in a line of a list, in any encoding.
@@ -65,7 +69,7 @@ impl InputArguments {
         let progress = Mutex::new(Progress::of_files(total, inputs.len()));
         let locked = || progress.lock().unwrap_or_else(PoisonError::into_inner);
         let work = |index, outcome: Outcome| (outcome.path().to_owned(), scan_errors(&outcome), work(index, outcome));
-        let scanner = scanner.clone().with_kpack_paths(self.kpack_path.clone());
+        let scanner = scanner.clone().with_kpack_paths(self.kpack_path.clone(), self.kpack_path_prefix.clone());
         scanner.scan_inputs(&inputs, &work, &|input| locked().file_done(input.size()), &mut |batch| {
             locked().suspend(|| {
                 for (path, errors, result) in batch {
@@ -84,7 +88,7 @@ impl InputArguments {
 
     /// Creates the arguments for a single path.
     pub fn single(path: PathBuf) -> InputArguments {
-        InputArguments { files: vec![path], files_from: None, kpack_path: Vec::new() }
+        InputArguments { files: vec![path], ..InputArguments::default() }
     }
 
     /// Replaces a list of paths by the paths in it, so that it is read once.
@@ -92,7 +96,7 @@ impl InputArguments {
         let (files, failed) = self.paths();
         match failed {
             Some((_, error)) => Err(error.into()),
-            None => Ok(InputArguments { files, files_from: None, kpack_path: self.kpack_path }),
+            None => Ok(InputArguments { files, files_from: None, ..self }),
         }
     }
 

@@ -18,6 +18,8 @@ use crate::io::{Access, Input};
 pub struct KpackSearch {
     /// Archives that replace those of the markers, as `ROCM_KPACK_PATH` does.
     pub paths: Vec<PathBuf>,
+    /// Archives that precede the others, as those of `ROCM_KPACK_PATH_PREFIX` do.
+    pub prefix: Vec<PathBuf>,
     /// Limits on reading each archive.
     pub limits: Limits,
     /// Access to archives.
@@ -37,7 +39,7 @@ impl KpackSearch {
         let mut references = std::mem::take(&mut file.kpack);
         for reference in &mut references {
             let malformed = |why| view.malformed(ARCHIVES, reference.offset, Cause::Described(why));
-            if path.is_none() && self.paths.is_empty() {
+            if path.is_none() && self.paths.is_empty() && self.prefix.is_empty() {
                 let paths = reference.search_paths.join(", ");
                 let why = format!("not searched for a member of an archive; unpack it with the archives ({paths})");
                 file.errors.push(malformed(why));
@@ -82,11 +84,11 @@ impl KpackSearch {
 
     /// Returns the search paths with the text of each existing archive, and the path of the archive.
     fn candidates(&self, reference: &KpackReference, path: Option<&Path>, view: View<'_>) -> Vec<(String, PathBuf)> {
-        if !self.paths.is_empty() {
-            let text = |path: &PathBuf| (path.to_string_lossy().into_owned(), path.clone());
-            return self.paths.iter().map(text).collect();
-        }
-        let directory = path.map(directory).unwrap_or_default();
+        let specified = |path: &PathBuf| (path.to_string_lossy().into_owned(), path.clone());
+        let specified: Vec<(String, PathBuf)> = self.prefix.iter().chain(&self.paths).map(specified).collect();
+        // Of a member of an archive, no directory is known.
+        let Some(path) = path.filter(|_| self.paths.is_empty()) else { return specified };
+        let directory = directory(path);
         let mut candidates = Vec::new();
         for template in &reference.search_paths {
             match template.split_once(ARCH_PLACEHOLDER) {
@@ -101,7 +103,7 @@ impl KpackSearch {
             }
         }
         candidates.retain(|(_, archive)| archive.is_file());
-        candidates
+        specified.into_iter().chain(candidates).collect()
     }
 
     fn read(&self, path: &Path, search_path: &str, reference: &KpackReference) -> Result<FoundArchive> {

@@ -98,12 +98,13 @@ pub struct Scanner {
     access: Access,
     budget: Option<CacheBudget>,
     kpack_paths: Vec<PathBuf>,
+    kpack_prefix: Vec<PathBuf>,
 }
 
 impl Scanner {
     /// Creates a scanner for inventories that reads files into memory.
     pub fn new(options: Options) -> Self {
-        Scanner { options, limits: Limits::default(), access: Access::read(), budget: None, kpack_paths: Vec::new() }
+        Scanner { options, limits: Limits::default(), access: Access::read(), budget: None, ..Scanner::default() }
     }
 
     /// Applies these limits to each file.
@@ -121,9 +122,10 @@ impl Scanner {
         Scanner { budget: Some(budget), ..self }
     }
 
-    /// Looks for the code of files that are split by rocm-kpack in these archives, and not where the files refer to.
-    pub fn with_kpack_paths(self, kpack_paths: Vec<PathBuf>) -> Self {
-        Scanner { kpack_paths, ..self }
+    /// Looks for the code of files that are split by rocm-kpack in the archives `paths` instead of those to which the files
+    /// refer, unless it is empty, and in those of `prefix` before that.
+    pub fn with_kpack_paths(self, paths: Vec<PathBuf>, prefix: Vec<PathBuf>) -> Self {
+        Scanner { kpack_paths: paths, kpack_prefix: prefix, ..self }
     }
 
     /// Scans the files, directories and archives in `paths`, and calls `take` with the index of the path and the outcome for each file,
@@ -190,8 +192,8 @@ impl Scanner {
         let path = slice.path.clone();
         match ScannedFile::scan(slice, self.options, self.budget.as_ref()) {
             Ok(mut scanned) => {
-                let (paths, limits, access) = (self.kpack_paths.clone(), self.limits, self.access);
-                scanned.find_archives(&KpackSearch { paths, limits, access });
+                let (paths, prefix) = (self.kpack_paths.clone(), self.kpack_prefix.clone());
+                scanned.find_archives(&KpackSearch { paths, prefix, limits: self.limits, access: self.access });
                 Outcome::Scanned(scanned)
             }
             Err(error) => Outcome::Unreadable { path, error },

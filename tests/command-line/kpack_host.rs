@@ -199,3 +199,17 @@ fn a_file_that_refers_to_too_many_archives_is_an_error() {
     assert_eq!(run.status, 2, "{}", run.out);
     assert!(run.err.contains("not found: "), "{}", run.err);
 }
+
+#[test]
+fn specified_archives_can_precede_those_of_the_marker() {
+    let sandbox = sandbox(SEARCH_PATH);
+    archive(&sandbox, "gfx90a", &["lib/x.so#1"]);
+    std::fs::rename(sandbox.path(".kpack/x_gfx90a.kpack"), sandbox.path("first.kpack")).unwrap();
+    archive(&sandbox, "gfx90a", &["lib/x.so#1"]);
+    let select = "select --device gfx90a:sramecc+:xnack- lib/x.o";
+    assert!(sandbox.fatbin(select).ok().contains("loaded   lib/../.kpack/x_gfx90a.kpack\n"));
+    let out = sandbox.fatbin(&format!("{select} --kpack-path-prefix first.kpack")).ok();
+    assert!(out.contains("loaded   first.kpack\n"), "{out}");
+    let out = sandbox.fatbin("scan --kpack-path-prefix first.kpack lib/x.o").ok();
+    assert!(out.contains("    first.kpack: ") && out.contains("    lib/../.kpack/x_gfx90a.kpack: "), "{out}");
+}

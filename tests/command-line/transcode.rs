@@ -200,3 +200,18 @@ fn members_of_archives_are_transcoded() {
     assert!(out.contains("lib.a!cuda.o: ") && !out.contains("hip.o"), "{out}");
     assert!(sandbox.fatbin("scan --json lib.a").ok().contains("lz4"));
 }
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[test]
+fn kpack_archives_are_compressed_and_decompressed() {
+    let sandbox = sandbox();
+    link(&sandbox, "hip");
+    sandbox.fatbin("split --format kpack hip.so -o split").ok();
+    let archive = "split/.kpack/hip.so_gfx90a:xnack+.kpack";
+    let out = sandbox.fatbin(&format!("transcode --to zstd -o zstd.kpack {archive}")).ok();
+    assert!(out.contains(", readable by the releases with kpack archives\n"), "{out}");
+    assert!(sandbox.read("zstd.kpack").len() < sandbox.read(archive).len());
+    sandbox.fatbin("transcode --to none -o plain.kpack zstd.kpack").ok();
+    assert!(sandbox.read("plain.kpack") == sandbox.read(archive));
+    sandbox.fatbin("verify zstd.kpack plain.kpack").ok();
+}

@@ -31,7 +31,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let mut editing = arguments.edit.start(false)?;
-    let strip = Strip::default();
+    let strip = Strip::new(arguments.edit.options().limits);
     let mut text = String::new();
     let applied = editing.apply(&strip, &mut |edited| {
         text += &report::stripped(edited.scan.file(), &edited.edited.containers, &strip.images());

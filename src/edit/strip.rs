@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Edit, EditedImage, FileEdit, ImageEdit, NamedDevice, Result};
-use crate::bytes::View;
+use crate::bytes::{Budget, Limits, View};
 use crate::format::ImageKind;
 use crate::inventory::File;
 use crate::rewrite::device_elf::without_debug;
@@ -20,13 +20,19 @@ pub struct StrippedImage {
 }
 
 /// Removes DWARF, line tables and sources from cubins and AMD code objects.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Strip {
+    limits: Limits,
     /// Images of the current file, by their index. An image is decided about again if its container is compressed several times.
     stripped: Mutex<BTreeMap<usize, StrippedImage>>,
 }
 
 impl Strip {
+    /// Creates an edit that applies these limits to reading each image.
+    pub fn new(limits: Limits) -> Self {
+        Strip { limits, stripped: Mutex::default() }
+    }
+
     /// Returns the images of the last file that lost debug information.
     pub fn images(&self) -> Vec<StrippedImage> {
         self.stripped.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect()
@@ -51,7 +57,8 @@ impl Edit for &Strip {
             return Ok(ImageEdit::Keep);
         };
         let bytes = (image.bytes)()?;
-        let Some(new) = without_debug(View::new(&bytes))? else { return Ok(ImageEdit::Keep) };
+        let budget = Budget::new(self.limits, bytes.len() as u64);
+        let Some(new) = without_debug(View::with_budget(&bytes, &budget))? else { return Ok(ImageEdit::Keep) };
         let stripped = StrippedImage { size: bytes.len() as u64, new_size: new.len() as u64 };
         self.stripped.lock().unwrap_or_else(PoisonError::into_inner).insert(index, stripped);
         Ok(ImageEdit::Replace(new))

@@ -4,6 +4,7 @@ use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use super::*;
+use crate::bytes::{Budget, Limits};
 
 const CUBIN: &[u8] = include_bytes!("../../../fixtures/answer-sm_90-debug.cubin");
 const CODE_OBJECT: &[u8] = include_bytes!("../../../fixtures/answer-gfx90a-debug.hsaco");
@@ -170,6 +171,29 @@ fn damaged_files_are_errors_or_keep_their_loaded_bytes() {
         }
     }
     assert!(seen > 1000, "{seen}");
+}
+
+/// Any number of sections may have the same name of any length.
+#[test]
+fn long_names_of_many_sections_exceed_the_budget() {
+    const SECTIONS: u16 = 0xf000;
+    let mut bytes = CUBIN[..64].to_vec();
+    bytes[0x28..0x30].copy_from_slice(&64_u64.to_le_bytes());
+    bytes[0x38..0x40].copy_from_slice(&[[0, 0], [64, 0], SECTIONS.to_le_bytes(), [1, 0]].concat());
+    let names = bytes.len() as u64 + u64::from(SECTIONS) * 64;
+    let size: u64 = 1 << 20;
+    for _ in 0..SECTIONS {
+        let mut section = [0; 64];
+        section[4] = elf::SHT_STRTAB.0 as u8;
+        section[24..32].copy_from_slice(&names.to_le_bytes());
+        section[32..40].copy_from_slice(&size.to_le_bytes());
+        bytes.extend(section);
+    }
+    bytes.extend(vec![b'n'; size as usize - 1]);
+    bytes.push(0);
+    let budget = Budget::new(Limits::default(), bytes.len() as u64);
+    let error = without_debug(View::with_budget(&bytes, &budget)).unwrap_err().to_string();
+    assert!(error.contains("steps of work"), "{error}");
 }
 
 /// The offset of a table without entries means nothing.

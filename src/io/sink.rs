@@ -24,6 +24,7 @@ pub struct Sink<'data> {
     size: u64,
     extents: Vec<SinkExtent<'data>>,
     /// False if zeros are written instead of left out.
+    #[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files have holes"))]
     has_holes: bool,
 }
 

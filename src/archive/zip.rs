@@ -36,7 +36,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
     Ok(())
 }
 
-/// Returns the offset of each member's entry in the central directory, in the order of [`members`].
+/// Returns the offset of each member's entry in the central directory, in the order of `members`.
 #[cfg(feature = "cli")]
 pub fn directory_offsets(view: View<'_>) -> Result<Vec<u64>, Malformed> {
     let mut archive = ZipArchive::new(Cursor::new(view.data())).map_err(|error| malformed(view, &error))?;

@@ -1,7 +1,8 @@
 //! Sizes of sections: bytes that are free at the end of a section are cut out, and everything behind them moves.
 //!
-//! In an object nothing has an address, so this is always possible, and the last container of a section may get larger. In a linked file the bytes must be the end of what a segment
-//! loads, or not be loaded; later segments move by multiples of their alignment.
+//! In an object nothing has an address, so this is always possible, and the last container of a section may get larger. In a
+//! linked file the bytes must be the end of what a segment loads, or not be loaded; later segments move by multiples of their
+//! alignment.
 
 use std::ops::Range;
 

@@ -1,6 +1,8 @@
 //! State of an open file, by which a change of its contents is noticed.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
+#[cfg(unix)]
+use std::fs::Metadata;
 use std::io;
 #[cfg(feature = "files")]
 use std::path::Path;

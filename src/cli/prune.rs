@@ -22,7 +22,7 @@ use crate::{ops, report};
 /// Linked files are changed in place: all addresses stay, and dropped images become holes. The result is scanned again and
 /// compared with the input before it gets its name.
 ///
-/// Exit status: 0 if the output was written, 1 if the input has no device images, 2 for trouble.
+/// Exit status: 0 if the output was written, 1 if the input has no device images or none would be left, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
     /// Keep what runtimes select on these devices, such as sm_86 or gfx90a; separated by commas

@@ -21,9 +21,9 @@ use crate::target::OffloadKind;
 
 /// Replace device images in objects, executables, libraries and files of containers
 ///
-/// The new image gets the codec of the old one. In an object, executable or library the container stays in its place and must not
-/// become larger; images that change are compressed more strongly until it fits. The result is scanned again and compared with the
-/// input before the output gets its name.
+/// The new image gets the codec of the old one. In an executable or shared library the container stays in its place and must not
+/// become larger, while sections of objects get the sizes of their containers. Images that change are compressed more strongly
+/// until they fit. The result is scanned again and compared with the input before the output gets its name.
 ///
 /// Exit status: 0 if the output was written, 1 if the input has no device images, 2 for trouble.
 #[derive(Debug, Args)]

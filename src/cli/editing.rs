@@ -9,7 +9,8 @@ use super::destination::{ChangedOutput, DestinationArguments};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{access, terminal};
-use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, apply, hash_file};
+use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
+use crate::format::ContainerType;
 use crate::io::{Input, Output, disk_size};
 use crate::report::{self, ProofDocument, ProvenFile};
 
@@ -58,6 +59,8 @@ pub struct Editing<'a> {
     output: Option<ChangedOutput>,
     /// Bytes that the input took on disk before it may be replaced.
     disk_size: Option<u64>,
+    /// Size and SHA-256 of the input, for the proof. Standard input cannot be read again.
+    before: Option<(u64, [u8; 32])>,
     proven: Vec<ProvenFile>,
     /// Files that keep their size, with the reasons.
     notes: Vec<String>,
@@ -69,7 +72,15 @@ impl EditArguments {
         let output = if is_planned { None } else { self.destination.create(&self.input)? };
         let problems = self.problems.problems();
         let disk_size = disk_size(&self.input);
-        Ok(Editing { arguments: self, problems, output, disk_size, proven: Vec::new(), notes: Vec::new() })
+        Ok(Editing {
+            arguments: self,
+            problems,
+            output,
+            disk_size,
+            before: None,
+            proven: Vec::new(),
+            notes: Vec::new(),
+        })
     }
 
     /// The file to change.
@@ -97,14 +108,23 @@ impl Editing<'_> {
         visit: &mut dyn FnMut(EditedInput<'_>),
     ) -> Result<Option<Applied>, EditError> {
         let input = Input::open(&self.arguments.input, access::get())?;
+        if self.arguments.proof.is_some() && self.output.is_some() {
+            self.before = Some((input.size(), hash_file(&input)?));
+        }
         let output = self.output.as_mut().map(|output| &mut output.output);
-        let (proven, notes) = (&mut self.proven, &mut self.notes);
+        let (proven, notes, mut has_archives) = (&mut self.proven, &mut self.notes, false);
         let applied = apply(input, rule, self.arguments.options(), output, &mut |edited| {
             let path = &edited.scan.file().path;
             proven.extend(edited.proof.map(|proof| ProvenFile::new(edited.scan.file(), edited.edited, proof)));
             notes.extend(edited.edited.keeps_size.map(|reason| report::keeps_size(path, reason)));
+            has_archives |= edited.scan.file().containers.iter().any(|it| it.container_type == ContainerType::Kpack);
             visit(edited);
         })?;
+        // A package may contain the archives of its files.
+        for SplitHost { path, archives } in applied.iter().flat_map(|it| &it.split_hosts).filter(|_| !has_archives) {
+            let archives = archives.join(", ");
+            self.problems.warn(anyhow!("{path}: its device code in kpack archives is not changed: {archives}"));
+        }
         if applied.is_none() {
             self.problems.report(anyhow!("{}: no device images", self.arguments.input.display()));
         }
@@ -132,15 +152,12 @@ impl Editing<'_> {
         Ok(())
     }
 
-    /// Returns the proof, if it is written. The input may be replaced afterwards.
+    /// Returns the proof, if it is written.
     fn proof(&mut self, command: &str) -> Result<Option<ProofDocument>> {
-        let (Some(_), Some(output)) = (&self.arguments.proof, &mut self.output) else { return Ok(None) };
-        let input = Input::open(&self.arguments.input, access::get())?;
-        let hash = hash_file(&input)?;
-        input.check_unchanged()?;
+        let (Some((size, hash)), Some(output)) = (self.before, &mut self.output) else { return Ok(None) };
         let written = output.output.written(access::get())?;
         let after = (self.arguments.output(), written.size(), hash_file(&written)?);
-        let before = (self.arguments.input.as_path(), input.size(), hash);
+        let before = (self.arguments.input.as_path(), size, hash);
         Ok(Some(ProofDocument::new(command, before, after, std::mem::take(&mut self.proven))))
     }
 }

@@ -131,20 +131,36 @@ fn scan_errors(outcome: &Outcome) -> Vec<Error> {
     scanned.file().reported_errors().collect()
 }
 
+/// Remedy where only the scan reads kpack archives.
+pub const SPECIFY_ARCHIVE: &str = "specify the archive, too";
+
 /// Warns about files whose device code is in kpack archives that are not among the inputs: only the scan reads those.
-pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File> + Clone, problems: &Problems) {
+pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File>, problems: &Problems) {
+    let archives = |file: &'a File| {
+        let archives = file.kpack.iter().flat_map(|reference| &reference.archives);
+        archives.map(|archive| archive.path.clone()).collect()
+    };
+    let files: Vec<(&str, Vec<String>)> = files.map(|file| (file.path.as_str(), archives(file))).collect();
+    for warning in unread_archives(&files, SPECIFY_ARCHIVE) {
+        problems.warn(warning);
+    }
+}
+
+/// Returns an error for each kpack archive of a file that is not itself one of the files. Each file has its path and those of
+/// its archives.
+pub fn unread_archives(files: &[(&str, Vec<String>)], remedy: &str) -> Vec<anyhow::Error> {
     let on_disk = |path: &str| std::fs::canonicalize(path).ok();
     let mut scanned: Option<BTreeSet<PathBuf>> = None;
-    for file in files.clone() {
-        for archive in file.kpack.iter().flat_map(|reference| &reference.archives) {
-            let scanned = scanned.get_or_insert_with(|| files.clone().filter_map(|file| on_disk(&file.path)).collect());
-            if on_disk(&archive.path).is_none_or(|path| !scanned.contains(&path)) {
-                let path = &archive.path;
-                problems
-                    .warn(anyhow!("{}: its device code in {path} is not read; specify the archive, too", file.path));
+    let mut errors = Vec::new();
+    for (file, archives) in files {
+        for archive in archives {
+            let scanned = scanned.get_or_insert_with(|| files.iter().filter_map(|(path, _)| on_disk(path)).collect());
+            if on_disk(archive).is_none_or(|path| !scanned.contains(&path)) {
+                errors.push(anyhow!("{file}: its device code in {archive} is not read; {remedy}"));
             }
         }
     }
+    errors
 }
 
 /// Returns the exit status for a file whose images are read.

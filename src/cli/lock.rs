@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::Status;
-use super::inputs::InputArguments;
+use super::inputs::{InputArguments, SPECIFY_ARCHIVE};
 use super::limit::LimitArguments;
 use super::locking::lock_of;
 use super::problems::ProblemArguments;
@@ -43,7 +43,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
-    let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems)?;
+    let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE)?;
     if status != Status::Yes {
         if status == Status::No {
             problems.report(anyhow!("no device images; {} was not written", arguments.output.display()));

@@ -5,26 +5,39 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::Status;
-use super::inputs::InputArguments;
+use super::inputs::{InputArguments, unread_archives};
 use super::limit::LimitArguments;
 use super::problems::Problems;
 use crate::io::{Access, Input};
-use crate::lock::{self, Lock};
+use crate::lock::{self, Lock, LockedFile};
 use crate::ops::{LockBuilder, RecordedFile};
 use crate::scan::{CacheBudget, Options};
 
-/// Returns the lock of all device code in the inputs, and the exit status. Reports errors.
-pub fn lock_of(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
+/// Returns the lock of all device code in the inputs, and the exit status. Reports errors, and with `remedy` files whose device
+/// code is in kpack archives that are not among the inputs.
+pub fn lock_of(
+    inputs: &InputArguments,
+    limits: &LimitArguments,
+    problems: &Problems,
+    remedy: &str,
+) -> Result<(Lock, Status)> {
     let builder = LockBuilder::new(Options::default());
-    let (mut files, mut status) = (Vec::new(), Status::No);
+    let (mut files, mut archives, mut status) = (Vec::new(), Vec::new(), Status::No);
     let scanner = limits.scanner(builder.scan_options()).with_cache(CacheBudget::default());
     inputs.scan_and(&scanner, problems, &|_, outcome| builder.record(outcome), &mut |recorded| {
         status = status.and(status_of(&recorded));
-        files.extend(recorded.file);
+        if let Some(file) = recorded.file {
+            archives.push(recorded.kpack_archives);
+            files.push(file);
+        }
         for error in recorded.errors {
             status = status.and(problems.report(error));
         }
     })?;
+    let paths: Vec<_> = files.iter().map(|file: &LockedFile| file.path.as_str()).zip(archives).collect();
+    for error in unread_archives(&paths, remedy) {
+        status = status.and(problems.report(error));
+    }
     Ok((Lock::new(files), status))
 }
 
@@ -45,7 +58,8 @@ pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result
     if let Some(lock) = written_lock(path)? {
         return Ok((lock, Status::Yes));
     }
-    let (mut lock, status) = lock_of(&InputArguments::single(path.to_owned()), limits, problems)?;
+    let input = InputArguments::single(path.to_owned());
+    let (mut lock, status) = lock_of(&input, limits, problems, "compare directories with both, or locks")?;
     let named = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     for file in &mut lock.files {
         if let Some(below) = file.path.strip_prefix(&named).map(|rest| rest.trim_start_matches(['/', '!']))

@@ -1,8 +1,8 @@
 //! `fatbin split`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum};
 
 use super::limit::LimitArguments;
@@ -57,6 +57,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         (FormatArgument::Files, None) => SplitFormat::Files,
         (FormatArgument::Kpack, compression_level) => SplitFormat::Kpack { compression_level },
     };
+    ensure!(arguments.input != Path::new("-"), "standard input has no name for the files to write; specify a file");
     let input = Input::open_file(arguments.input.clone(), access::get())?;
     let options = SplitOptions { limits: arguments.limits.limits(), access: access::get() };
     let nothing = |why| {

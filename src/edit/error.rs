@@ -154,6 +154,14 @@ pub enum EditError {
         /// Path of the archive.
         path: PathBuf,
     },
+    /// A host file whose device code is in kpack archives.
+    #[error("{}: the device code is in kpack archives; change these files: {archives}", path.display())]
+    SplitHost {
+        /// Path of the host file.
+        path: PathBuf,
+        /// Paths of the archives.
+        archives: String,
+    },
     /// Containers of a file overlap.
     #[error("containers overlap; only a damaged file has such containers")]
     Overlap,

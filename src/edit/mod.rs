@@ -30,7 +30,7 @@ pub mod split;
 mod strip;
 pub mod transcode;
 
-pub use apply::{Applied, ApplyOptions, EditedInput, FileEdit, apply};
+pub use apply::{Applied, ApplyOptions, EditedInput, FileEdit, SplitHost, apply};
 pub use decision::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression};
 pub use error::{EditError, KeepsSize, ProofError, Result};
 pub use file::{EditedContainer, EditedFile, ImageFate, edit_file};

@@ -20,6 +20,8 @@ pub struct LockBuilder {
 pub struct RecordedFile {
     /// The file; `None` if it cannot be read. A listed file without device code is recorded too, so that a review shows it.
     pub file: Option<LockedFile>,
+    /// Kpack archives with device code of the file, which are files by themselves.
+    pub kpack_archives: Vec<String>,
     /// Errors in its containers, and the reason why it was not opened.
     pub scan_errors: Vec<Error>,
     /// Errors in its images, or the error that prevents reading it.
@@ -60,7 +62,9 @@ impl LockBuilder {
             }
         }
         let scan_errors = analyzed.file.reported_errors().collect();
-        Ok(RecordedFile { file: Some(locked_file(&analyzed)), scan_errors, errors })
+        let archives = analyzed.file.kpack.iter().flat_map(|reference| &reference.archives);
+        let kpack_archives = archives.map(|archive| archive.path.clone()).collect();
+        Ok(RecordedFile { file: Some(locked_file(&analyzed)), kpack_archives, scan_errors, errors })
     }
 }
 

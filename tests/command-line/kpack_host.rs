@@ -213,3 +213,61 @@ fn specified_archives_can_precede_those_of_the_marker() {
     let out = sandbox.fatbin("scan --kpack-path-prefix first.kpack lib/x.o").ok();
     assert!(out.contains("    first.kpack: ") && out.contains("    lib/../.kpack/x_gfx90a.kpack: "), "{out}");
 }
+
+/// Commands that change files. The input follows.
+const CHANGES: [&str; 4] =
+    ["prune --for-device gfx90a", "strip --device-debug", "transcode --to ccob3", "replace --image 0=a"];
+
+#[test]
+fn commands_that_change_files_name_the_archives_to_change() {
+    let sandbox = sandbox(SEARCH_PATH);
+    let fails = |input: &str, archives: &str| {
+        let names = sandbox.names();
+        for change in CHANGES {
+            let run = sandbox.fatbin(&format!("{change} -o out {input}"));
+            let error =
+                format!("fatbin: {input}: the device code is in kpack archives; change these files: {archives}\n");
+            assert_eq!((run.status, run.out.as_str(), run.err), (2, "", error), "{change}");
+        }
+        assert_eq!(sandbox.names(), names);
+    };
+    fails("lib/x.o", "lib/../.kpack/x_@GFXARCH@.kpack");
+    for arch in ["gfx90a", "gfx942"] {
+        archive(&sandbox, arch, &["lib/x.so#1"]);
+    }
+    fails("lib/x.o", "lib/../.kpack/x_gfx90a.kpack, lib/../.kpack/x_gfx942.kpack");
+    let run = sandbox.fatbin("prune --for-device gfx90a --dry-run lib/x.o");
+    assert_eq!((run.status, run.err.lines().count()), (2, 1), "{}", run.err);
+}
+
+#[test]
+fn a_change_warns_of_code_in_archives_unless_they_are_in_the_same_package() {
+    let sandbox = sandbox(SEARCH_PATH);
+    archive(&sandbox, "gfx90a", &["lib/x.so#1"]);
+    sandbox.shell("ar rc x.a lib/x.o w.o && zip -qr x.zip lib .kpack").ok();
+    let run = sandbox.fatbin("strip --device-debug -o out x.a");
+    let warning = "fatbin: warning: x.a!x.o: its device code in kpack archives is not changed: \
+                   ../.kpack/x_@GFXARCH@.kpack\n";
+    assert_eq!((run.status, run.err.as_str()), (0, warning));
+    let run = sandbox.fatbin("strip --device-debug -o out x.zip");
+    assert_eq!((run.status, run.err.as_str()), (0, ""));
+}
+
+#[test]
+fn a_lock_of_a_split_file_without_its_archives_is_refused() {
+    let sandbox = sandbox(SEARCH_PATH);
+    archive(&sandbox, "gfx90a", &["lib/x.so#1"]);
+    let start = "fatbin: lib/x.o: its device code in lib/../.kpack/x_gfx90a.kpack is not read; ";
+    for inputs in ["lib/x.o", "lib/x.o w.o"] {
+        let run = sandbox.fatbin(&format!("lock -o lock {inputs}"));
+        assert_eq!((run.status, run.err), (2, format!("{start}specify the archive, too\n")), "{inputs}");
+        assert!(!sandbox.path("lock").exists());
+    }
+    sandbox.fatbin("lock -o lock lib .kpack").ok();
+    for sides in ["w.o lib/x.o", "lib/x.o w.o"] {
+        let run = sandbox.fatbin(&format!("diff {sides}"));
+        let error = format!("{start}compare directories with both, or locks\n");
+        assert_eq!((run.status, run.err), (2, error), "{sides}");
+    }
+    sandbox.fatbin("diff . .").ok();
+}

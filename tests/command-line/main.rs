@@ -3,6 +3,8 @@
 mod bad_input;
 mod bundle;
 mod bundle_archives;
+#[cfg(unix)]
+mod changed_input;
 mod check;
 #[path = "../../linker-tests/harness/command.rs"]
 mod command;

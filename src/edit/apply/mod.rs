@@ -10,6 +10,7 @@
 
 mod part;
 mod prove;
+mod split_host;
 mod tree;
 
 use std::cell::RefCell;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 
 pub use part::Part;
 
-use super::{Edit, EditedFile, Proof, Result};
+use super::{Edit, EditError, EditedFile, Proof, Result};
 use crate::bytes::Limits;
 use crate::inventory::File;
 use crate::io::{Access, Input, Output, Sink};
@@ -51,13 +52,24 @@ pub struct ApplyOptions {
     pub shrinks: bool,
 }
 
+/// A file of the input whose device code is in kpack archives, and therefore not in the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitHost {
+    /// Path of the file, `ARCHIVE!MEMBER` for a member of an archive.
+    pub path: String,
+    /// Paths of the archives; with `@GFXARCH@` in place of the target IDs if none is on disk.
+    pub archives: Vec<String>,
+}
+
 /// Result of an edit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// Size of the input, in bytes.
     pub size: u64,
     /// Size of the result, in bytes. Of a planned edit of a zip file it is not known before its members are compressed.
     pub new_size: Option<u64>,
+    /// Files whose device code is elsewhere.
+    pub split_hosts: Vec<SplitHost>,
 }
 
 /// A file of the input with device images, and its edit.
@@ -80,10 +92,11 @@ struct Job<'a> {
     /// Directory for temporary files; absent if the edit is only planned.
     directory: Option<PathBuf>,
     visit: RefCell<&'a mut dyn FnMut(EditedInput<'_>)>,
+    split_hosts: RefCell<Vec<SplitHost>>,
 }
 
 /// Edits an input into an output that is complete and not committed, or only plans the edit. Calls `visit` with each file with
-/// device images. Returns `None` if there is none.
+/// device images. Returns `None` if there is none; it is an error if that is because the device code is in kpack archives.
 pub fn apply(
     input: Input,
     rule: &dyn FileEdit,
@@ -94,7 +107,7 @@ pub fn apply(
     let input = input.with_limits(options.limits);
     let path = input.path().to_string_lossy().into_owned();
     let directory = output.as_ref().map(|output| output.directory());
-    let job = Job { rule, options, directory, visit: RefCell::new(visit) };
+    let job = Job { rule, options, directory, visit: RefCell::new(visit), split_hosts: RefCell::default() };
     let (mut output, mut new_size) = (output, None);
     let has_images = job.edit(&input, &path, 0, &mut |edits| {
         let Some(output) = output.as_deref_mut() else {
@@ -112,5 +125,9 @@ pub fn apply(
         job.prove(&edits, &input, &output.written(options.access)?.with_limits(options.limits), &path)
     })?;
     input.check_unchanged()?;
-    Ok(has_images.then_some(Applied { size: input.size(), new_size }))
+    let mut split_hosts = job.split_hosts.take();
+    if !has_images && let Some(SplitHost { path, archives }) = split_hosts.pop() {
+        return Err(EditError::SplitHost { path: path.into(), archives: archives.join(", ") });
+    }
+    Ok(has_images.then_some(Applied { size: input.size(), new_size, split_hosts }))
 }

@@ -1,6 +1,7 @@
 //! A file in an input: all of it, or a member of a static library in it.
 
 use std::ops::Range;
+use std::path::Path;
 
 use crate::bytes::{Budget, View, size_of_range};
 use crate::error::{Malformed, Result};
@@ -27,6 +28,12 @@ impl<'a> Part<'a> {
         self.bytes().part("archive member", offset, offset, size)?;
         let start = self.range.start.saturating_add(offset);
         Ok(Part { path, input: self.input, range: start..start.saturating_add(size) })
+    }
+
+    /// Path of the file, unless it is a member of an archive or was read from standard input.
+    pub fn path_on_disk(&self) -> Option<&'a Path> {
+        let is_whole = self.range == (0..self.input.size());
+        if is_whole && self.input.is_on_disk() { Some(self.input.path()) } else { None }
     }
 
     /// Range in the input.

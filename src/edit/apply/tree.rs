@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 
 use super::part::Part;
+use super::split_host::split_host;
 use super::{EditedInput, Job};
 use crate::archive::{ArchiveFormat, Member, MemberContent};
 use crate::bytes::MAX_NESTING;
@@ -113,6 +114,7 @@ impl Job<'_> {
         if let Some(error) = file.reported_errors().next() {
             return Err(error.into());
         }
+        self.split_hosts.borrow_mut().extend(split_host(part, file, self.options));
         if file.device_images().next().is_none() {
             return Ok(());
         }

@@ -20,6 +20,12 @@ pub enum SplitError {
         /// The file.
         path: PathBuf,
     },
+    /// A thin archive, which only lists its members.
+    #[error("{}: a thin archive only lists its members; split these files", path.display())]
+    ThinArchive {
+        /// The archive.
+        path: PathBuf,
+    },
     /// A problem of a file.
     #[error("{}: {problem}", path.display())]
     InFile {
@@ -116,7 +122,10 @@ impl SplitError {
         match self {
             SplitError::Malformed(cause) => cause.in_file(path).into(),
             SplitError::Problem(problem) => SplitError::InFile { path: path.to_owned(), problem },
-            SplitError::File(_) | SplitError::Package { .. } | SplitError::InFile { .. } => self,
+            SplitError::File(_)
+            | SplitError::Package { .. }
+            | SplitError::ThinArchive { .. }
+            | SplitError::InFile { .. } => self,
         }
     }
 }

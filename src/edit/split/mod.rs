@@ -19,7 +19,7 @@ pub use join::join;
 
 use std::path::{Path, PathBuf};
 
-use crate::archive::ArchiveFormat;
+use crate::archive::{ArchiveFormat, MemberContent};
 use crate::bytes::Limits;
 use crate::inventory::WrapperKind;
 use crate::io::{Access, Input};
@@ -77,8 +77,14 @@ pub struct SplitFile {
 /// none: joining them must give the original.
 pub fn split(input: Input, directory: &Path, format: SplitFormat, options: SplitOptions) -> Result<SplitOutcome> {
     let path = input.path().to_owned();
-    if ArchiveFormat::of(input.view()).is_some_and(|format| !format.is_library()) {
-        return Err(SplitError::Package { path });
+    if let Some(format) = ArchiveFormat::of(input.view()) {
+        if !format.is_library() {
+            return Err(SplitError::Package { path });
+        }
+        let mut members = format.members(input.view()).members.into_iter();
+        if members.any(|member| matches!(member.content, MemberContent::Elsewhere(_))) {
+            return Err(SplitError::ThinArchive { path });
+        }
     }
     let slice = InputSlice::whole(path.to_string_lossy().into_owned(), input.with_limits(options.limits));
     let scan = Scan::with_options(slice, Options::default(), Some(&CacheBudget::default()))?;

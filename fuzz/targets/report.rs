@@ -3,7 +3,7 @@
 #![no_main]
 
 use fatbin::bytes::View;
-use fatbin::check::{CheckedFile, Policy, check};
+use fatbin::check::{CheckedFile, Policy, ProofStatus, check};
 use fatbin::inspect::inspect;
 use fatbin::internals::report;
 use fatbin::scan::Scan;
@@ -13,7 +13,7 @@ use fatbin::target::Device;
 use fatbin_fuzz::{budget, check_text, fuzz_target};
 
 const POLICY: &str = "must-hold = [\"nothing*\"]\n[archs]\nforbid = [\"gfx906\"]\nrequire = [\"sm_70\"]\n[images]\nintact = true\n\
-    debug = \"none\"\nregistered = true\nduplicates = false\ncompressed = true\n[sizes]\ntotal = \"1 kB\"\nfile = \"10 B\"\n";
+    debug = \"none\"\nregistered = true\nduplicates = false\nproven = true\ncompressed = true\n[sizes]\ntotal = \"1 kB\"\nfile = \"10 B\"\n";
 
 fuzz_target!(|data: &[u8]| {
     let budget = budget(data);
@@ -51,7 +51,7 @@ fuzz_target!(|data: &[u8]| {
     let survey = AnalyzedFile { analyses: analyses.collect(), file };
     let inputs = [survey.file.path.clone()];
     let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
-    let verdict = check(&policy, &inputs, &[CheckedFile { survey: survey.clone(), input: 0 }]);
+    let verdict = check(&policy, &inputs, &[CheckedFile { survey: survey.clone(), input: 0, proof: ProofStatus::default() }]);
     check_text(&report::verdict_text(&verdict));
     check_text(&report::verdict_json(&verdict));
     check_text(&report::verdict_junit(&verdict));

@@ -1,5 +1,6 @@
 //! Facts that rules evaluate: the device images of a file, each with the target of its code and how it is stored.
 
+use super::proof_status::ProofStatus;
 use super::target::{PolicyTarget, compute};
 use super::verdict::ImageLocation;
 use crate::codec::Codec;
@@ -13,6 +14,8 @@ pub struct FileFacts<'a> {
     pub survey: &'a AnalyzedFile,
     /// Facts about its device images, in order.
     pub images: Vec<ImageFacts<'a>>,
+    /// Result of comparing it with the proofs of changes.
+    pub proof: &'a ProofStatus,
 }
 
 /// Facts about a device image.
@@ -92,7 +95,7 @@ impl<'a> FileFacts<'a> {
             is_named: nested.containers.iter().any(|container| container.container_type.descriptor().states_target),
         });
         let images = images.collect();
-        FileFacts { survey, images }
+        FileFacts { survey, images, proof: &ProofStatus::Missing }
     }
 
     pub fn path(&self) -> &'a str {

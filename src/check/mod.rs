@@ -12,6 +12,7 @@ mod coverage;
 mod facts;
 mod generate;
 mod policy;
+mod proof_status;
 mod rule;
 mod rules;
 mod suggestions;
@@ -25,6 +26,7 @@ pub use policy::{
     Contradiction, Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause, PolicyError,
     Requirements, Size,
 };
+pub use proof_status::ProofStatus;
 pub use rule::Rule;
 pub use rules::{CheckedFile, check};
 pub use suggestions::Suggestions;

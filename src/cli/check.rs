@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
+use super::proofs::Proofs;
 use super::{Status, terminal};
 use crate::check::{self, CheckedFile, Policy, Verdict};
 use crate::io::{Access, Input};
 use crate::ops::{self, Checker};
 use crate::report;
-use crate::scan::{CacheBudget, Options};
+use crate::scan::{CacheBudget, Options, Outcome};
 use crate::survey::{AnalysisOptions, AnalyzedFile};
 
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
@@ -39,6 +40,12 @@ pub struct Arguments {
     /// Also write an HTML page with findings, sizes, kernels by arch and tables; it loads nothing
     #[arg(long, value_name = "OUT.html", conflicts_with = "init")]
     html: Option<PathBuf>,
+
+    /// Proof of a change, as --proof of prune, strip, transcode and replace writes it; repeatable
+    ///
+    /// With images.proven = true in the policy, files must be the outputs of these changes.
+    #[arg(long, value_name = "PROOF.json", conflicts_with = "init")]
+    proof: Vec<PathBuf>,
 
     #[command(flatten)]
     problems: ProblemArguments,
@@ -71,11 +78,15 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let Some(path) = arguments.policy else { return init(&inputs, &arguments.limits, &problems) };
     let policy = read_policy(&path)?;
+    let proofs = Proofs::read(&arguments.proof)?;
+    if !arguments.proof.is_empty() && !policy.all_requirements().any(|it| it.proven == Some(true)) {
+        problems.warn(anyhow!("{}: --proof has no effect; set images.proven = true", path.display()));
+    }
     let format = arguments.format;
     let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(arguments.html.is_some());
-    let files = analyze(&inputs, &checker, arguments.limits, &problems)?;
+    let files = analyze(&inputs, &checker, &proofs, arguments.limits, &problems)?;
     let verdict = check::check(&policy, &inputs.names(), &files);
     let surveys = || files.iter().map(|file| &file.survey).collect::<Vec<_>>();
     if let Some(path) = &arguments.html {
@@ -126,20 +137,29 @@ fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -
 pub fn check_file(path: &Path, policy: &Policy, limits: LimitArguments) -> Result<Verdict> {
     let inputs = InputArguments::single(path.to_owned());
     let checker = Checker::new(policy, Options::default());
-    let files = analyze(&inputs, &checker, limits, &Problems::new(false))?;
+    let files = analyze(&inputs, &checker, &Proofs::default(), limits, &Problems::new(false))?;
     Ok(check::check(policy, &inputs.names(), &files))
 }
 
-/// Scans and analyzes files, and reports their errors.
+/// Scans and analyzes files, compares them with proofs if the policy requires it, and reports their errors.
 fn analyze(
     inputs: &InputArguments,
     checker: &Checker<'_>,
+    proofs: &Proofs,
     limits: LimitArguments,
     problems: &Problems,
 ) -> Result<Vec<CheckedFile>> {
     let mut files: Vec<CheckedFile> = Vec::new();
     let scanner = limits.scanner(checker.scan_options()).with_cache(CacheBudget::default());
-    inputs.scan_and(&scanner, problems, &|input, outcome| checker.analyze(input, outcome), &mut |(file, error)| {
+    let analyze = |input, outcome: Outcome| {
+        let outermost = outcome.outermost().map(Path::to_owned);
+        let (mut file, error) = checker.analyze(input, outcome);
+        if checker.requires_proof(&file) {
+            file.proof = proofs.compare(outermost.as_deref());
+        }
+        (file, error)
+    };
+    inputs.scan_and(&scanner, problems, &analyze, &mut |(file, error)| {
         if let Some(error) = error {
             problems.report(error);
         }

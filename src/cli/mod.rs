@@ -29,6 +29,7 @@ mod pack;
 mod pack_fatbin;
 mod problems;
 mod progress;
+mod proofs;
 mod prune;
 mod replace;
 mod scan;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::analyze::analyze_outcome;
-use crate::check::{CheckedFile, Policy, Verdict, check};
+use crate::check::{CheckedFile, Policy, ProofStatus, Verdict, check};
 use crate::error::Error;
 use crate::scan::{CacheBudget, Options, Outcome, Scanner, expand_paths};
 use crate::survey::AnalysisOptions;
@@ -43,13 +43,18 @@ impl<'p> Checker<'p> {
     }
 
     /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the file
-    /// cannot be read.
+    /// cannot be read. The caller compares files with proofs.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
         let (survey, error) = analyze_outcome(outcome, &|path| {
             let required = self.policy.analysis_options(path);
             AnalysisOptions { inspection: required.inspection || self.inspects_all, ..required }
         });
-        (CheckedFile { survey, input }, error)
+        (CheckedFile { survey, input, proof: ProofStatus::default() }, error)
+    }
+
+    /// Returns whether the policy requires that the file is the result of a proven change.
+    pub fn requires_proof(&self, file: &CheckedFile) -> bool {
+        file.survey.file.has_device_code() && self.policy.requires_proof(&file.survey.file.path)
     }
 
     /// Scans and checks files, directories and archives.

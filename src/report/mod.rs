@@ -23,10 +23,10 @@ pub use inspection::{inspection_json, inspection_table, lto_ir_line, matrix_json
 pub use json::{json, json_line};
 pub use link::{link_json, link_text, unused};
 pub use page::write_page;
-pub use proof::{ProofDocument, ProvenFile};
+pub use proof::{PROOF_SCHEMA, ProofDocument, ProvenFile};
 pub use schemas::SCHEMAS;
 pub use selection::{selection_json, selection_summary, selection_text};
 pub use split::split_text;
 pub use table::{table, verified_text};
-pub use text::Screen;
+pub use text::{Screen, hexadecimal};
 pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};

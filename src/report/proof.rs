@@ -13,7 +13,7 @@ use crate::edit::{EditedFile, ImageFate, Proof};
 use crate::inventory::File;
 
 /// Name and version of the schema.
-const SCHEMA: &str = "fatbin.proof/1";
+pub const PROOF_SCHEMA: &str = "fatbin.proof/1";
 
 /// A proof as it is written.
 #[derive(Debug, Serialize)]
@@ -92,7 +92,7 @@ impl ProofDocument {
             sha256: hexadecimal(hash),
         };
         ProofDocument {
-            schema: SCHEMA,
+            schema: PROOF_SCHEMA,
             command: command.to_owned(),
             input: hashed(before),
             output: hashed(after),

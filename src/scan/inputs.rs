@@ -26,6 +26,8 @@ pub struct InputSlice {
     pub member: Option<String>,
     /// Reason why files that are packed in it are not among the inputs.
     pub not_opened: Option<NotOpened>,
+    /// Path of the file on disk that it is, or that holds it; absent for standard input.
+    outermost: Option<Arc<Path>>,
     input: Arc<Input>,
     range: Range<u64>,
 }
@@ -34,7 +36,8 @@ impl InputSlice {
     /// Creates a slice of a whole file.
     pub fn whole(path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
-        InputSlice { path, member: None, not_opened: None, input: Arc::new(input), range }
+        let outermost = if input.is_on_disk() { Some(Arc::from(input.path())) } else { None };
+        InputSlice { path, member: None, not_opened: None, outermost, input: Arc::new(input), range }
     }
 
     /// The file that holds the bytes.
@@ -65,7 +68,7 @@ impl InputSlice {
 
     /// Closes the file if it can be opened again.
     fn close(self) -> ClosedInput {
-        let InputSlice { path, member, not_opened: _, input, range } = self;
+        let InputSlice { path, member, not_opened: _, outermost, input, range } = self;
         let file = match input.state() {
             Some(state) => {
                 let (path, access, budget) = (input.path().to_owned(), input.access(), input.budget().clone());
@@ -73,7 +76,7 @@ impl InputSlice {
             }
             None => ClosedFile::Mapped(input),
         };
-        ClosedInput { path, member, file, range }
+        ClosedInput { path, member, outermost, file, range }
     }
 }
 
@@ -82,6 +85,7 @@ impl InputSlice {
 struct ClosedInput {
     path: String,
     member: Option<String>,
+    outermost: Option<Arc<Path>>,
     file: ClosedFile,
     range: Range<u64>,
 }
@@ -111,7 +115,7 @@ impl ClosedInput {
             ClosedFile::Mapped(input) => Arc::clone(input),
         };
         let (path, member, range) = (self.path.clone(), self.member.clone(), self.range.clone());
-        Ok(InputSlice { path, member, not_opened: None, input, range })
+        Ok(InputSlice { path, member, not_opened: None, outermost: self.outermost.clone(), input, range })
     }
 }
 
@@ -160,6 +164,11 @@ impl ScannedFile {
     /// Name of the member, if the file is a member of an archive.
     pub fn member(&self) -> Option<&str> {
         self.input.member.as_deref()
+    }
+
+    /// Path of the file on disk that it is, or that holds it as a member; absent for standard input.
+    pub fn outermost(&self) -> Option<&Path> {
+        self.input.outermost.as_deref()
     }
 
     /// Opens the file again. It is an error if the file has changed since it was scanned.
@@ -292,7 +301,9 @@ impl Expansion<'_> {
         let opened = match member.content {
             MemberContent::Here(view) => {
                 let (input, range) = (Arc::clone(&archive.input), archive.range_in_input(view.range()));
-                Ok((InputSlice { path: name, member: own_name, not_opened: None, input, range }, path.to_owned()))
+                let outermost = archive.outermost.clone();
+                let slice = InputSlice { path: name, member: own_name, not_opened: None, outermost, input, range };
+                Ok((slice, path.to_owned()))
             }
             MemberContent::Elsewhere(_) if !archive.is_own_file() => {
                 Err(Error::UnreadableMember { path: name.into(), why: archive::NESTED_THIN_MEMBER.to_owned() })
@@ -308,7 +319,8 @@ impl Expansion<'_> {
             MemberContent::Packed(unpack) => {
                 let input = unpacked(&name, unpack, self.options.access, archive.input.budget());
                 let whole = input.map(|input| InputSlice::whole(name, input));
-                whole.map(|slice| (InputSlice { member: own_name, ..slice }, path.to_owned()))
+                let outermost = archive.outermost.clone();
+                whole.map(|slice| (InputSlice { member: own_name, outermost, ..slice }, path.to_owned()))
             }
             MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
         };

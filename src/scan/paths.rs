@@ -80,6 +80,15 @@ impl Outcome {
         }
     }
 
+    /// Returns the path of the file on disk that was scanned, or that holds the scanned member; `None` for standard input and
+    /// for what was not scanned.
+    pub fn outermost(&self) -> Option<&Path> {
+        match self {
+            Outcome::Scanned(scanned) => scanned.outermost(),
+            Outcome::Unreadable { .. } | Outcome::Empty(_) => None,
+        }
+    }
+
     /// Returns the inventory, and the error if the file could not be read.
     pub fn into_file(self) -> (File, Option<Error>) {
         match self {

@@ -95,6 +95,8 @@ pub struct Requirements {
     pub registered: Option<bool>,
     /// An image may be stored twice.
     pub duplicates: Option<bool>,
+    /// The file must be the result of a proven change.
+    pub proven: Option<bool>,
     /// Requirements for kernels.
     pub kernels: Option<Vec<KernelRequirement>>,
 }
@@ -190,6 +192,11 @@ impl Policy {
         self.all_requirements().any(|requirements| requirements.duplicates == Some(false))
     }
 
+    /// Returns whether a file must be the result of a proven change.
+    pub fn requires_proof(&self, path: &str) -> bool {
+        !self.skips(path) && self.requirements_for(path).proven == Some(true)
+    }
+
     /// Returns the general requirements and those of all exceptions.
     pub fn all_requirements(&self) -> impl Iterator<Item = &Requirements> {
         std::iter::once(&self.requirements).chain(self.exceptions.iter().map(|exception| &exception.requirements))
@@ -223,6 +230,7 @@ impl Requirements {
             intact: self.intact.or(other.intact),
             registered: self.registered.or(other.registered),
             duplicates: self.duplicates.or(other.duplicates),
+            proven: self.proven.or(other.proven),
             kernels: self.kernels.or(other.kernels),
         }
     }

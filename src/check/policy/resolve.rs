@@ -102,6 +102,7 @@ impl Resolver<'_> {
             intact: images.intact,
             registered: images.registered,
             duplicates: images.duplicates,
+            proven: images.proven,
             kernels: kernels.transpose()?,
         })
     }

@@ -90,6 +90,7 @@ pub struct Images {
     pub intact: Option<bool>,
     pub registered: Option<bool>,
     pub duplicates: Option<bool>,
+    pub proven: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -6,6 +6,7 @@ mod findings;
 mod images;
 mod kernels;
 mod kpack;
+mod proofs;
 mod sizes;
 mod wrappers;
 
@@ -13,6 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::facts::FileFacts;
 use super::policy::{Policy, Requirements};
+use super::proof_status::ProofStatus;
 use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::inspect::DebugLevel;
@@ -26,6 +28,8 @@ pub struct CheckedFile {
     pub survey: AnalyzedFile,
     /// Index of the input that the file was found in.
     pub input: usize,
+    /// Result of comparing it with the proofs of changes, if the policy requires a proof.
+    pub proof: ProofStatus,
 }
 
 /// Files that a rule is evaluated on, and the function that evaluates it.
@@ -78,6 +82,7 @@ impl Rule {
             Rule::FindableBy => with_code(|it| it.findable_by.is_some(), images::findable_by),
             Rule::Wrappers => with_code(|it| it.registered == Some(true), wrappers::registered),
             Rule::DuplicateImages => with_code(|it| it.duplicates == Some(false), images::duplicates),
+            Rule::Proven => with_code(|it| it.proven == Some(true), proofs::proven),
         }
     }
 }
@@ -86,7 +91,8 @@ impl Rule {
 pub fn check(policy: &Policy, inputs: &[String], files: &[CheckedFile]) -> Verdict {
     let mut evaluator = Evaluator { policy, verdict: Verdict::default(), matched_lines: BTreeSet::new() };
     let evaluated = files.iter().filter(|file| !policy.skips(&file.survey.file.path));
-    let facts: Vec<FileFacts<'_>> = evaluated.map(|file| FileFacts::new(&file.survey)).collect();
+    let facts: Vec<FileFacts<'_>> =
+        evaluated.map(|file| FileFacts { proof: &file.proof, ..FileFacts::new(&file.survey) }).collect();
     for facts in &facts {
         evaluator.evaluate_file(facts);
     }

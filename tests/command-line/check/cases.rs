@@ -94,6 +94,15 @@ pub const CASES: &[Case] = &[
     ("images.duplicates = false", "twice", 1, &["duplicate-images: image 0 (gfx90a) at ", "stored twice, also as image 1, wasting 3.45 kB"]),
     ("warn = ['duplicate-images']\nimages.duplicates = false", "twice", 0, &["warning: duplicate-images"]),
     ("images.duplicates = false", "opaque.o", 2, &["undecided: duplicate-images: image 0"]),
+    // Proofs of changes: of the file, of the archive around it, of another file, of the file before it changed.
+    ("images.proven = true", "pruned.o --proof pruned.json", 0, &[]),
+    ("images.proven = true", "pruned.o pruned.whl ./pruned.o --proof pruned.json --proof whl.json", 0, &[]),
+    ("images.proven = true", "pruned.o", 1, &["pruned.o: proven: not the result of a proven change; pass its proof with --proof"]),
+    ("images.proven = true", "cuda.o pruned.o --proof pruned.json", 1, &["cuda.o: proven: not the result of a proven change; pass its proof with --proof"]),
+    ("images.proven = true", "pruned.whl --proof pruned.json", 1, &["pruned.whl!lib/cuda.so: proven: not the result of a proven change"]),
+    ("images.proven = true", "./changed.o --proof changed.json --proof pruned.json", 1, &["changed.o: proven: differs from the result of its proof changed.json"]),
+    ("warn = ['proven']\nimages.proven = true", "cuda.o", 0, &["warning: proven"]),
+    ("images.proven = true\nfiles.'cuda.o'.images.proven = false", "cuda.o pruned.o --proof pruned.json", 0, &[]),
     // Nothing found, nothing readable, nothing matched.
     ("", "both.o", 0, &[]),
     ("", "text", 1, &["text: holds-device-code: no device code"]),

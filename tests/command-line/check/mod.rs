@@ -4,6 +4,7 @@ mod cases;
 mod formats;
 mod init;
 mod policies;
+mod proofs;
 mod situations;
 
 use crate::{Run, Sandbox};
@@ -44,7 +45,21 @@ impl Sandbox {
             ".version 8.1\n.target sm_90\n.address_size 64\n.file 1 \"/home/me/kernel.cu\"\n.entry more() { ret; }\n";
         sandbox.file("more.ptx", ptx).fatbin("wrap --kind cuda -o more.o sm90 more.ptx").ok();
         sandbox.damaged();
+        sandbox.proven();
         sandbox
+    }
+
+    /// Adds results of proven changes, and one that was changed afterwards.
+    fn proven(&self) {
+        self.file("cuda.whl", wheel(&[("lib/cuda.so", self.read("cuda.o"))]));
+        for (from, to, proof) in [
+            ("cuda.o", "pruned.o", "pruned.json"),
+            ("cuda.o", "changed.o", "changed.json"),
+            ("cuda.whl", "pruned.whl", "whl.json"),
+        ] {
+            self.fatbin(&format!("prune --for-device sm_90 --proof {proof} {from} -o {to}")).ok();
+        }
+        self.file("changed.o", self.read("cuda.o"));
     }
 
     /// Adds files with one defect each.

@@ -25,7 +25,7 @@ def edit(bench):
 def prune(bench):
     """Prunes a library of many fat binaries to one device."""
     wheels = {path.name.split("-")[0]: path for path in sorted((RUNTIMES / "real-files").glob("*.whl"), reverse=True)}
-    cuda = [take(bench, wheels["nvidia_nvjpeg_cu12"], "libnvjpeg.so.12"),
+    cuda = [take(bench, wheels["qiskit_aer_gpu"], "controller_wrappers.cpython-312-x86_64-linux-gnu.so"),
             take(bench, wheels["bitsandbytes"], "libbitsandbytes_cuda118.so")]
     containers = b"".join(section(path.read_bytes(), b".nv_fatbin") for path in cuda)
     large = bench.directory / "large.so"

@@ -1,6 +1,7 @@
 //! The edit of one file: its containers rebuilt, and the patches that put them in their places.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::container::rebuild;
@@ -54,15 +55,17 @@ const MAX_ALIGNMENT: u64 = 4096;
 
 /// Rebuilds the containers of a file, of which `view` is all bytes and `file` the inventory. Returns the changes of its bytes,
 /// which are none if the edit changes nothing. With `shrinks`, free bytes are cut out of linked files, too, as far as nothing
-/// depends on the places of what follows.
+/// depends on the places of what follows. Calls `release` when a container was read, to release the pages that this took.
 pub fn edit_file<'data>(
     view: View<'data>,
     file: &File,
     edit: &dyn Edit,
     shrinks: bool,
+    release: &(dyn Fn() + Sync),
 ) -> Result<(Patches<'data>, EditedFile)> {
     let alignment = free_alignment(view, file);
-    let edit = Recorder { edit, fates: Mutex::new(vec![ImageFate::Kept; file.device_images().count()]) };
+    let fates = Mutex::new(vec![ImageFate::Kept; file.device_images().count()]);
+    let edit = Recorder { edit, fates, unreleased: AtomicU64::new(0), release };
     let (mut patches, mut containers) = (Vec::new(), Vec::new());
     let jobs: Vec<_> = file.containers.iter().zip(first_images(file)).enumerate().collect();
     // Few containers are compressed one after another, each by all processors.
@@ -70,7 +73,9 @@ pub fn edit_file<'data>(
     let rebuild = |&(_, (container, first)): &(usize, (&Container, usize))| {
         let Some(span) = container.range() else { return Ok(None) };
         let bytes = view.part("container", 0, span.start, size_of_range(&span))?;
-        rebuild(bytes, container, first, &edit, workers.1)
+        let rebuilt = rebuild(bytes, container, first, &edit, workers.1);
+        release();
+        rebuilt
     };
     let mut headers = if alignment.is_none() { ElfHeaders::read(view) } else { None };
     let mut results = Vec::new();
@@ -143,11 +148,22 @@ fn free_room(view: View<'_>, file: &File, index: usize, span: &Range<u64>) -> u6
 struct Recorder<'a> {
     edit: &'a dyn Edit,
     fates: Mutex<Vec<ImageFate>>,
+    /// Estimated number of bytes that were read since pages were released, and the function that releases them.
+    unreleased: AtomicU64,
+    release: &'a (dyn Fn() + Sync),
 }
+
+/// Number of bytes that are read before their pages are released.
+const RELEASE_INTERVAL: u64 = 4 << 20;
 
 impl Edit for Recorder<'_> {
     fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
         let decision = self.edit.image(image)?;
+        let size = image.image.size.unwrap_or_default();
+        if self.unreleased.fetch_add(size, Ordering::Relaxed).saturating_add(size) >= RELEASE_INTERVAL {
+            self.unreleased.store(0, Ordering::Relaxed);
+            (self.release)();
+        }
         let fate = match &decision {
             ImageEdit::Keep => ImageFate::Kept,
             ImageEdit::Drop => ImageFate::Dropped,

@@ -302,6 +302,44 @@ impl Input {
         inside.then(|| part.start as u64 - file.start as u64)
     }
 
+    /// Returns the offset of the next byte that is stored, at or after `offset`: the end of a hole, whose bytes are zeros. Reading a
+    /// hole through a mapping takes a page of memory for each page of it.
+    #[cfg(all(target_os = "linux", feature = "files"))]
+    pub fn next_data(&self, offset: u64) -> u64 {
+        match self.seek(rustix::fs::SeekFrom::Data(offset)) {
+            Ok(data) => data,
+            // There is no data after the offset.
+            Err(rustix::io::Errno::NXIO) => self.size().max(offset),
+            Err(_) => offset,
+        }
+    }
+
+    /// Other systems have no such call.
+    #[cfg(not(all(target_os = "linux", feature = "files")))]
+    pub fn next_data(&self, offset: u64) -> u64 {
+        offset
+    }
+
+    /// Returns the offset of the next hole at or after `offset`, or the end of the file.
+    #[cfg(all(target_os = "linux", feature = "files"))]
+    pub fn next_hole(&self, offset: u64) -> u64 {
+        self.seek(rustix::fs::SeekFrom::Hole(offset)).unwrap_or(self.size())
+    }
+
+    /// Other systems have no such call.
+    #[cfg(not(all(target_os = "linux", feature = "files")))]
+    pub fn next_hole(&self, _offset: u64) -> u64 {
+        self.size()
+    }
+
+    /// Moves the position of the file, which nothing depends on, and returns it.
+    #[cfg(all(target_os = "linux", feature = "files"))]
+    fn seek(&self, to: rustix::fs::SeekFrom) -> rustix::io::Result<u64> {
+        let is_mapped = !matches!(self.bytes, Bytes::Read(_));
+        let file = self.file.as_ref().filter(|_| is_mapped).ok_or(rustix::io::Errno::INVAL)?;
+        rustix::fs::seek(file, to)
+    }
+
     /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of the
     /// block before, so that nothing shorter than that is cut in two.
     pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
@@ -349,97 +387,4 @@ fn read(mut file: &File, size: u64) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(all(test, feature = "files"))]
-mod tests {
-    use super::*;
-
-    fn input(bytes: &[u8]) -> (tempfile::NamedTempFile, Input) {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), bytes).unwrap();
-        let input = Input::open(file.path(), MAPPED).unwrap();
-        (file, input)
-    }
-
-    #[test]
-    fn blocks_cover_every_byte_and_overlap() {
-        let bytes: Vec<u8> = (0..3 * BLOCK + 77).map(|i| (i % 251) as u8).collect();
-        let (_file, input) = input(&bytes);
-        let mut end = 5;
-        input
-            .blocks(5..bytes.len() as u64, 23, |offset, block| {
-                assert!(offset == 5 || offset == end - 23);
-                assert_eq!(block, &bytes[offset as usize..offset as usize + block.len()]);
-                end = offset + block.len() as u64;
-            })
-            .unwrap();
-        assert_eq!(end, bytes.len() as u64);
-    }
-
-    #[test]
-    fn an_empty_file_is_an_input() {
-        let (_file, input) = input(b"");
-        assert_eq!(input.size(), 0);
-        assert_eq!(input.offset_of(input.view().data()), None);
-    }
-
-    #[test]
-    fn offset_of_recognizes_slices_of_the_input_and_not_copies() {
-        let (_file, input) = input(b"0123456789");
-        assert_eq!(input.offset_of(&input.view().data()[3..7]), Some(3));
-        assert_eq!(input.offset_of(b"3456"), None);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn open_any_accepts_a_device() {
-        assert!(Input::open("/dev/null", Access::read()).is_err());
-        assert_eq!(Input::open_any("/dev/null", Access::read()).unwrap().size(), 0);
-        assert!(Input::open_any(std::env::temp_dir(), Access::read()).is_err());
-    }
-
-    #[test]
-    fn a_directory_is_refused() {
-        let error = Input::open(std::env::temp_dir(), Access::read()).err().unwrap().to_string();
-        assert!(error.ends_with("is a directory, not a regular file"), "{error}");
-    }
-
-    #[test]
-    fn an_input_that_was_read_does_not_change_with_its_file() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), b"before").unwrap();
-        let input = Input::open(file.path(), Access::read()).unwrap();
-        std::fs::write(file.path(), b"AFTER").unwrap();
-        assert_eq!(input.view().data(), b"before");
-        assert_eq!(input.in_memory(2, 4), Some(&b"fore"[..]));
-        let mut seen = Vec::new();
-        input.blocks(1..6, 3, |offset, block| seen.push((offset, block.to_vec()))).unwrap();
-        assert_eq!(seen, [(1, b"efore".to_vec())]);
-    }
-
-    /// The statement of the contract of [`Access::map`] about writing.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn writing_to_a_mapped_file_changes_the_view() {
-        use std::os::unix::fs::FileExt;
-        let (file, input) = input(b"before");
-        file.as_file().write_at(b"AF", 0).unwrap();
-        assert_eq!(input.view().data().to_vec(), b"AFfore");
-    }
-
-    /// The statement of the contract of [`Access::map`] about truncation, in a process of its own.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn truncating_a_mapped_file_raises_sigbus() {
-        use std::os::unix::process::ExitStatusExt;
-        const CHILD: &str = "FATBIN_TEST_TRUNCATED_CHILD";
-        const SIGBUS: i32 = 7;
-        if std::env::var_os(CHILD).is_some() {
-            let (file, input) = input(&[1; 1 << 16]);
-            file.as_file().set_len(0).unwrap();
-            std::process::exit(input.view().data()[1 << 15].into());
-        }
-        let name = "io::input::tests::truncating_a_mapped_file_raises_sigbus";
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        let status = child.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().unwrap().status;
-        assert_eq!(status.signal(), Some(SIGBUS), "{status}");
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::cache::DecompressedCache;
 use super::findings::Findings;
+use super::source::stored;
 use super::{Options, Source, magic, registrations, structure, walk};
 use crate::bytes::{View, size_of_range};
 use crate::error::Result;
@@ -26,7 +27,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     }
     let markers = walk::markers(&structure);
     for section in &structure.sections {
-        let padding = walk::walk(section, &structure.images, &markers, &mut findings);
+        let padding = walk::walk(source, section, &structure.images, &markers, &mut findings);
         if let Some(name) = section.name {
             findings.add_section(name, section.view, padding);
         }
@@ -37,7 +38,9 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
         if options.structure_only {
             unsearched = unsearched.saturating_add(size_of_range(&range));
         } else {
-            magic::search(source, view, range, &structure, &mut findings)?;
+            for part in stored(source, range) {
+                magic::search(source, view, part, &structure, &mut findings)?;
+            }
         }
     }
     let not_opened = source.not_opened();

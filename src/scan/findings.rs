@@ -15,6 +15,9 @@ use crate::inventory::{Container, File, FileFormat, Section, SectionRef};
 /// Memory that the kernel maps around a page that is read (Linux's `fault_around_bytes`), in bytes.
 const FAULT_AROUND: u64 = 64 << 10;
 
+/// Memory that the kernel maps at most where the page cache has large folios: those of the size of a huge page, in bytes.
+const LARGE_FOLIO: u64 = 2 << 20;
+
 /// Containers and errors that were found so far.
 pub struct Findings<'a> {
     /// Options of the scan.
@@ -64,11 +67,14 @@ impl<'a> Findings<'a> {
         };
         self.containers.extend(builder.container(container, section));
         self.buffer = builder.buffer;
-        let places_after_header = match &container.contents {
-            Contents::Images(images) if !self.options.hashes_images() => images.len() as u64,
-            _ => container.view.size() / FAULT_AROUND,
+        let mapped = match &container.contents {
+            Contents::Images(images) if !self.options.hashes_images() => {
+                let mapped = images.iter().map(|image| image.view.size().clamp(FAULT_AROUND, LARGE_FOLIO));
+                mapped.fold(FAULT_AROUND, u64::saturating_add)
+            }
+            _ => container.view.size().saturating_add(FAULT_AROUND),
         };
-        self.count_reads(places_after_header.saturating_add(1));
+        self.count_mapped(mapped);
     }
 
     /// Records a section for containers with `padding` bytes of padding. Its containers are assigned to it at the end.
@@ -80,7 +86,11 @@ impl<'a> Findings<'a> {
     /// Counts reads in `places` different places of the source, and releases its pages now and then. Files of gigabytes
     /// have thousands of containers, and any number of bytes that look like a magic.
     pub fn count_reads(&mut self, places: u64) {
-        self.unreleased = self.unreleased.saturating_add(places.saturating_mul(FAULT_AROUND));
+        self.count_mapped(places.saturating_mul(FAULT_AROUND));
+    }
+
+    fn count_mapped(&mut self, bytes: u64) {
+        self.unreleased = self.unreleased.saturating_add(bytes);
         if self.unreleased >= RELEASE_INTERVAL {
             self.unreleased = 0;
             self.source.release();

@@ -198,6 +198,14 @@ impl Source for InputSlice {
         self.input.release();
     }
 
+    fn next_data(&self, offset: u64) -> u64 {
+        self.input.next_data(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+    }
+
+    fn next_hole(&self, offset: u64) -> u64 {
+        self.input.next_hole(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+    }
+
     fn not_opened(&self) -> Option<NotOpened> {
         self.not_opened
     }

@@ -9,7 +9,7 @@ use crate::io::Input;
 
 /// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages over
 /// and over.
-pub(super) const RELEASE_INTERVAL: u64 = 16 << 20;
+pub(super) const RELEASE_INTERVAL: u64 = 4 << 20;
 
 /// Bytes to scan. Headers are read through the view, everything else block by block.
 pub trait Source: Sync {
@@ -25,6 +25,16 @@ pub trait Source: Sync {
 
     /// Releases memory that reading through the view has taken.
     fn release(&self) {}
+
+    /// Returns the offset of the next byte at or after `offset` that may not be zero: the end of a hole.
+    fn next_data(&self, offset: u64) -> u64 {
+        offset
+    }
+
+    /// Returns the offset of the next hole at or after `offset`, or the end.
+    fn next_hole(&self, _offset: u64) -> u64 {
+        self.view().size()
+    }
 
     /// Reason why files that are packed in the bytes are not scanned; `None` if there are none.
     fn not_opened(&self) -> Option<NotOpened> {
@@ -52,6 +62,14 @@ impl Source for Input {
 
     fn release(&self) {
         Input::release(self);
+    }
+
+    fn next_data(&self, offset: u64) -> u64 {
+        Input::next_data(self, offset)
+    }
+
+    fn next_hole(&self, offset: u64) -> u64 {
+        Input::next_hole(self, offset)
     }
 
     fn on_disk(&self) -> Option<DiskLocation> {
@@ -93,11 +111,55 @@ impl<S: Source + ?Sized> Source for &S {
         S::release(self);
     }
 
+    fn next_data(&self, offset: u64) -> u64 {
+        S::next_data(self, offset)
+    }
+
+    fn next_hole(&self, offset: u64) -> u64 {
+        S::next_hole(self, offset)
+    }
+
     fn not_opened(&self) -> Option<NotOpened> {
         S::not_opened(self)
     }
 
     fn on_disk(&self) -> Option<DiskLocation> {
         S::on_disk(self)
+    }
+}
+
+/// Returns the parts of a range that are stored. All other bytes are zeros.
+pub(super) fn stored(source: &dyn Source, range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let mut rest = range;
+    std::iter::from_fn(move || {
+        let start = source.next_data(rest.start).max(rest.start).min(rest.end);
+        let end = source.next_hole(start).min(rest.end);
+        rest.start = end.max(start);
+        (start < end).then_some(start..end)
+    })
+}
+
+#[cfg(all(test, target_os = "linux", feature = "cli"))]
+mod tests {
+    use std::io::{Seek, SeekFrom, Write};
+
+    use super::*;
+    use crate::io::MAPPED;
+
+    #[test]
+    fn holes_are_left_out() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let hole = 1 << 20;
+        file.write_all(b"data").unwrap();
+        file.seek(SeekFrom::Start(hole)).unwrap();
+        file.write_all(b"data").unwrap();
+        file.as_file().set_len(2 * hole).unwrap();
+        let input = Input::open(file.path(), MAPPED).unwrap();
+        let parts: Vec<_> = stored(&input, 0..2 * hole).collect();
+        let sizes: u64 = parts.iter().map(|part| part.end - part.start).sum();
+        assert!(parts.len() == 2 && sizes < hole, "{parts:?}");
+        assert!(parts[0].start == 0 && parts[1].contains(&hole), "{parts:?}");
+        let view: View<'_> = input.view();
+        assert!(stored(&view, 3..10).eq(std::iter::once(3..10)));
     }
 }

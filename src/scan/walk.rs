@@ -8,6 +8,7 @@ use std::ops::Bound;
 
 use super::findings::Findings;
 use super::pointers::PointerTarget;
+use super::source::Source;
 use super::structure::{Section, Structure};
 use crate::bytes::View;
 use crate::format::kpack::KpackMarker;
@@ -20,7 +21,13 @@ use crate::inventory::{SectionRef, WrapperKind};
 ///
 /// `images` holds sizes by offsets, from a table, for sections that do not record sizes otherwise. `markers` holds the offsets
 /// of markers that replace containers, which count as padding.
-pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, markers: &BTreeSet<u64>, findings: &mut Findings) -> u64 {
+pub fn walk(
+    source: &dyn Source,
+    section: &Section,
+    images: &BTreeMap<u64, u64>,
+    markers: &BTreeSet<u64>,
+    findings: &mut Findings,
+) -> u64 {
     let name = section.name;
     let place = name.map(|name| SectionRef { name: name.to_owned(), offset: section.view.start() });
     let images = images.range(section.view.range());
@@ -30,7 +37,7 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, markers: &BTreeSet<u
     let mut rest = section.view;
     let mut all_padding = 0_u64;
     loop {
-        let padding = rest.data().iter().position(|&byte| byte != 0).map_or(rest.size(), |at| at as u64);
+        let padding = padding(source, rest);
         all_padding = all_padding.saturating_add(padding);
         rest = rest.from(padding);
         if rest.size() == 0 {
@@ -67,6 +74,26 @@ pub fn walk(section: &Section, images: &BTreeMap<u64, u64>, markers: &BTreeSet<u
 pub fn markers(structure: &Structure) -> BTreeSet<u64> {
     let split = structure.wrappers.iter().filter(|wrapper| wrapper.kind == WrapperKind::HipSplitByKpack);
     split.filter_map(|wrapper| if let PointerTarget::Offset(at) = wrapper.target { Some(at) } else { None }).collect()
+}
+
+/// Number of zeros that are read before the file system is asked for the end of a hole.
+const MIN_HOLE: u64 = 4096;
+
+/// Returns the number of zeros at the start of a view. Holes are not read.
+fn padding(source: &dyn Source, view: View<'_>) -> u64 {
+    let (mut at, mut step) = (0_u64, MIN_HOLE);
+    while at < view.size() {
+        let block = view.from(at).data();
+        let block = block.get(..step as usize).unwrap_or(block);
+        if let Some(first) = block.iter().position(|&byte| byte != 0) {
+            return at.saturating_add(first as u64);
+        }
+        at = at.saturating_add(block.len() as u64);
+        let place = view.start().saturating_add(at);
+        at = at.saturating_add(source.next_data(place).saturating_sub(place));
+        step = step.saturating_mul(2);
+    }
+    view.size()
 }
 
 /// Returns the image at the start of the view, with the size in the table or else up to the next image in the table; all of

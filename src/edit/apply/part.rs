@@ -72,6 +72,14 @@ impl Source for Part<'_> {
         self.input.release();
     }
 
+    fn next_data(&self, offset: u64) -> u64 {
+        self.input.next_data(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+    }
+
+    fn next_hole(&self, offset: u64) -> u64 {
+        self.input.next_hole(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+    }
+
     fn on_disk(&self) -> Option<DiskLocation> {
         let path = self.input.is_on_disk().then(|| self.input.path().to_owned())?;
         Some(DiskLocation { path, offset: self.range.start })

@@ -120,7 +120,8 @@ impl Job<'_> {
         }
         let path = Path::new(&file.path);
         let edit = self.rule.edit(file).map_err(|error| error.in_file(path))?;
-        let edited = edit_file(part.bytes(), file, &*edit, self.options.shrinks).map_err(|error| error.in_file(path));
+        let edited = edit_file(part.bytes(), file, &*edit, self.options.shrinks, &|| part.release());
+        let edited = edited.map_err(|error| error.in_file(path));
         drop(edit);
         let (own, edited) = edited?;
         patches.extend(own.shifted(part.range().start));

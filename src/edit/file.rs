@@ -154,7 +154,7 @@ struct Recorder<'a> {
 }
 
 /// Number of bytes that are read before their pages are released.
-const RELEASE_INTERVAL: u64 = 4 << 20;
+const RELEASE_INTERVAL: u64 = 1 << 20;
 
 impl Edit for Recorder<'_> {
     fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {

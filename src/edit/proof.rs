@@ -12,7 +12,7 @@ use crate::select::candidate_sets;
 use crate::target::Device;
 
 /// Number of bytes that are compared before their pages are released.
-const STEP: usize = 2 << 20;
+const STEP: usize = 1 << 20;
 
 /// A proof that holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

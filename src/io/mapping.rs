@@ -37,7 +37,7 @@ impl Mapping {
         // by this process only, and not after it is mapped. Beyond the contract, readers check each value once and use the
         // checked copy, payloads are copied through the file, and a change is an error when the file has been read.
         let map = unsafe { Mmap::map(file) }?;
-        // Headers are read in many places, each of which would map two megabytes. Failing to say so is not an error.
+        // Headers are read in many places, each of which would map two megabytes. A kernel without huge pages refuses.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::NoHugePage);
         let _registration = path.map(|path| {

@@ -25,6 +25,8 @@ mod offload_sections;
 pub mod patch;
 mod proof;
 mod prune;
+#[cfg(test)]
+mod prune_tests;
 mod shrink;
 pub mod split;
 mod strip;

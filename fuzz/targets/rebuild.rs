@@ -5,9 +5,7 @@
 use fatbin::bytes::{Budget, Limits, View};
 use fatbin::codec::Codec;
 use fatbin::format::ContainerType;
-use fatbin::internals::edit::{
-    Edit, EditResult, EditedImage, Effort, Encoding, ImageEdit, Recompression, rebuild,
-};
+use fatbin::internals::edit::{Edit, EditResult, EditedImage, Effort, Encoding, ImageEdit, Recompression, rebuild};
 use fatbin::inventory::{Container, File};
 use fatbin::scan::Scan;
 use fatbin_fuzz::fuzz_target;

@@ -82,7 +82,6 @@ pub mod cli;
 pub mod codec;
 mod content;
 #[cfg(feature = "cli")]
-#[allow(dead_code, unused_imports, reason = "the commands are being written")]
 mod edit;
 pub mod error;
 #[cfg(feature = "map")]

@@ -227,6 +227,12 @@ pub fn text_work(length: usize) -> u64 {
     (length as u64 / 8).saturating_add(1)
 }
 
+/// Formats bytes, such as a hash, as hexadecimal digits.
+#[cfg(feature = "cli")]
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,11 +8,12 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::access;
+use crate::bytes::hexadecimal;
 use crate::check::ProofStatus;
 use crate::edit::hash_file;
 use crate::error;
-use crate::io::{Access, Input};
-use crate::report::{PROOF_SCHEMA, hexadecimal};
+use crate::io::{Access, Input, is_same_file};
+use crate::report::PROOF_SCHEMA;
 
 /// Proofs, and the results for files that were compared with them.
 #[derive(Debug, Default)]
@@ -94,11 +95,5 @@ fn hash(path: &Path) -> error::Result<String> {
     let input = Input::open_file(path.to_owned(), access::get())?;
     let hash = hash_file(&input)?;
     input.check_unchanged()?;
-    Ok(hexadecimal(hash))
-}
-
-/// Returns whether two paths name the same file.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let on_disk = |path: &Path| std::fs::canonicalize(path).ok();
-    one == other || on_disk(one).is_some_and(|path| on_disk(other) == Some(path))
+    Ok(hexadecimal(&hash))
 }

@@ -8,12 +8,13 @@ use super::container::rebuild;
 use super::elf_headers::ElfHeaders;
 use super::hash::hash;
 use super::patch::{Patch, PatchLayout, Patches};
-use super::shrink::{grow, shrink};
+use super::shrink::{grow, is_zero, shrink};
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
 use crate::bytes::{View, size_of_range};
 use crate::format::{ContainerType, offload_binary};
 use crate::inventory::{Container, File, FileFormat};
 use crate::parallel::{map_parallel, processors};
+use crate::scan::RELEASE_INTERVAL;
 
 /// The edit of a file.
 #[derive(Debug)]
@@ -153,9 +154,6 @@ struct Recorder<'a> {
     release: &'a (dyn Fn() + Sync),
 }
 
-/// Number of bytes that are read before their pages are released.
-const RELEASE_INTERVAL: u64 = 1 << 20;
-
 impl Edit for Recorder<'_> {
     fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
         let decision = self.edit.image(image)?;
@@ -209,11 +207,6 @@ fn free_alignment(view: View<'_>, file: &File) -> Option<u64> {
     let most = if file.containers.iter().all(is_bundle) { MAX_ALIGNMENT } else { offload_binary::ALIGNMENT };
     let alignment = ranges.iter().map(own).fold(most, u64::min);
     is_zero(view, end..view.size()).then_some(if ranges.len() > 1 { alignment } else { 1 })
-}
-
-fn is_zero(view: View<'_>, range: Range<u64>) -> bool {
-    let between = view.part("padding", 0, range.start, size_of_range(&range));
-    between.is_ok_and(|padding| padding.skip_zeros().size() == 0)
 }
 
 /// Returns the index of the first device image of each container.

@@ -57,11 +57,6 @@ impl KeptImages {
         self.0.get(number).copied().unwrap_or(true)
     }
 
-    /// Returns the indexes of the images that are not kept.
-    pub fn dropped(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().filter(|(_, is_kept)| !**is_kept).map(|(number, _)| number)
-    }
-
     /// Returns the devices on which runtimes select kept images only, as before.
     pub fn served(&self, file: &File, devices: Vec<Device>) -> Vec<Device> {
         let sets = candidate_sets(file);

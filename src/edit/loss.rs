@@ -3,7 +3,7 @@
 use super::KeptImages;
 use crate::inventory::File;
 use crate::select::{CandidateSet, candidate_sets};
-use crate::target::{Device, InvalidDevice};
+use crate::target::{Device, InvalidDevice, natural_order};
 
 /// A device by the name that users know, and the settings that the name leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,17 +43,10 @@ impl NamedDevice {
             };
             devices.extend(found);
         }
-        devices.sort_by(|one, other| natural(&one.name).cmp(&natural(&other.name)));
+        devices.sort_by_cached_key(|device| natural_order(&device.name));
         devices.dedup();
         devices
     }
-}
-
-/// Returns the parts of a name, so that `sm_90` sorts before `sm_100`.
-fn natural(name: &str) -> (&str, usize, &str) {
-    let prefix = name.trim_end_matches(|letter: char| letter != '_');
-    let rest = name.strip_prefix(prefix).unwrap_or(name);
-    (prefix, rest.len(), rest)
 }
 
 /// Returns the devices of `devices` that lose code if only some images are kept.

@@ -39,6 +39,8 @@ pub use file::{EditedContainer, EditedFile, ImageFate, edit_file};
 pub use hash::{hash, hash_file};
 pub use keep::{KeepPtx, KeptImages};
 pub use loss::{Loss, NamedDevice, losses};
-pub use proof::{Change, Proof};
+#[cfg(test)]
+use proof::Change;
+pub use proof::Proof;
 pub use prune::{ArchName, Prune};
 pub use strip::{Strip, StrippedImage};

@@ -57,12 +57,6 @@ impl<'data> Patch<'data> {
         Patch { span, content, rest: Rest::Removed }
     }
 
-    /// Returns the patch for a part of the file that starts at `start`, at or before the span.
-    pub fn before(self, start: u64) -> Self {
-        let Range { start: own, end } = self.span;
-        Patch { span: own.saturating_sub(start)..end.saturating_sub(start), ..self }
-    }
-
     /// Number of zeros after the new bytes.
     fn zeros(&self) -> u64 {
         match self.rest {

@@ -6,13 +6,11 @@
 use super::patch::PatchLayout;
 use super::{EditedFile, ImageFate, ProofError};
 use crate::bytes::View;
+use crate::error::Malformed;
 use crate::inventory::{File, Image};
-use crate::scan::{ImageRef, Scan, Source};
+use crate::scan::{ImageRef, RELEASE_INTERVAL, Scan, Source};
 use crate::select::candidate_sets;
 use crate::target::Device;
-
-/// Number of bytes that are compared before their pages are released.
-const STEP: usize = 1 << 20;
 
 /// A proof that holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +123,7 @@ fn stated(image: &Image) -> impl PartialEq {
 }
 
 /// Returns whether two images have the same bytes, which are decompressed only if they are stored differently.
-fn has_same_bytes(old: &ImageRef<'_>, new: &ImageRef<'_>) -> Result<bool, crate::error::Malformed> {
+fn has_same_bytes(old: &ImageRef<'_>, new: &ImageRef<'_>) -> Result<bool, Malformed> {
     if has_same_form(old.image(), new.image()) && old.stored_bytes()?[..] == new.stored_bytes()?[..] {
         return Ok(true);
     }
@@ -140,7 +138,7 @@ fn has_same_form(old: &Image, new: &Image) -> bool {
 
 fn is_equal(old: &dyn Source, at: u64, new: &dyn Source, new_at: u64, size: u64) -> bool {
     let (Some(one), Some(other)) = (bytes(old.view(), at, size), bytes(new.view(), new_at, size)) else { return false };
-    let mut blocks = one.chunks(STEP).zip(other.chunks(STEP));
+    let mut blocks = one.chunks(RELEASE_INTERVAL as usize).zip(other.chunks(RELEASE_INTERVAL as usize));
     blocks.all(|(one, other)| {
         let is_equal = one == other;
         old.release();

@@ -52,9 +52,7 @@ impl Prune {
             Prune::Drop(archs) => KeptImages::matching(file, |image| !archs.iter().any(|arch| arch.matches(image))),
         }
     }
-}
 
-impl Prune {
     /// Returns the devices for which losing code is a mistake: the wanted ones, or with names of processors all.
     pub fn affected(&self, file: &File) -> Vec<NamedDevice> {
         match self {

@@ -25,7 +25,7 @@ pub fn shrink<'data>(
         let Some(last) = own.max_by_key(|patch| patch.span.end) else { continue };
         let free = last.span.start.saturating_add(last.content.size())..range.end;
         let has_zeros = last.rest == Rest::Zeros && size_of_range(&last.span) > last.content.size();
-        if !has_zeros || !is_zero(view, last.span.end, range.end) {
+        if !has_zeros || !is_zero(view, last.span.end..range.end) {
             continue;
         }
         match headers.cut(index, free) {
@@ -48,7 +48,7 @@ pub fn grow<'data>(
 ) -> Option<Patch<'data>> {
     let is_around = |range: &Range<u64>| range.start <= span.start && span.end <= range.end;
     let (section, range) = headers.sections().find(|(_, range)| is_around(range))?;
-    if !headers.is_relocatable() || !is_zero(view, span.end, range.end) {
+    if !headers.is_relocatable() || !is_zero(view, span.end..range.end) {
         return None;
     }
     let new_end = span.start.checked_add(content.size())?;
@@ -59,6 +59,8 @@ pub fn grow<'data>(
     Some(Patch::resizing(span.start..next, content))
 }
 
-fn is_zero(view: View<'_>, start: u64, end: u64) -> bool {
-    view.part("padding", 0, start, end.saturating_sub(start)).is_ok_and(|bytes| bytes.skip_zeros().size() == 0)
+/// Returns whether there are only zeros in a range.
+pub fn is_zero(view: View<'_>, range: Range<u64>) -> bool {
+    let part = view.part("padding", 0, range.start, size_of_range(&range));
+    part.is_ok_and(|padding| padding.skip_zeros().size() == 0)
 }

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::json::{ImageTarget, to_pretty_json};
-use super::text::hexadecimal;
+use crate::bytes::hexadecimal;
 use crate::codec::Codec;
 use crate::inventory::{File, NestedImage};
 
@@ -93,7 +93,7 @@ impl Index {
         self.images.push(IndexEntry {
             file: written.name,
             size: written.size,
-            sha256: written.sha256.map(hexadecimal),
+            sha256: written.sha256.map(|hash| hexadecimal(&hash)),
             target: ImageTarget::new(image).into_owned(),
             id: image.id.clone(),
             source,

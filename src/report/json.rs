@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::text::hexadecimal;
+use crate::bytes::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
 use crate::escape::{escape, escape_json};
@@ -313,7 +313,7 @@ impl<'a> JsonImage<'a> {
             codec: image.codec.or(codec).map(Codec::name),
             producer: image.producer.as_deref(),
             format_version: image.format_version.as_deref(),
-            sha256: image.sha256.map(hexadecimal),
+            sha256: image.sha256.map(|hash| hexadecimal(&hash)),
             strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
             unknown: image
                 .unknown

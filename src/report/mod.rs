@@ -28,5 +28,5 @@ pub use schemas::SCHEMAS;
 pub use selection::{selection_json, selection_summary, selection_text};
 pub use split::split_text;
 pub use table::{table, verified_text};
-pub use text::{Screen, hexadecimal};
+pub use text::Screen;
 pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};

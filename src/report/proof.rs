@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::json::{ImageTarget, to_pretty_json};
-use super::text::hexadecimal;
+use crate::bytes::hexadecimal;
 use crate::edit::{EditedFile, ImageFate, Proof};
 use crate::inventory::File;
 
@@ -65,7 +65,7 @@ impl ProvenFile {
             let (fate, sha256) = match fate {
                 ImageFate::Kept => ("kept", None),
                 ImageFate::Dropped => ("dropped", None),
-                ImageFate::Replaced(hash) => ("replaced", Some(hexadecimal(*hash))),
+                ImageFate::Replaced(hash) => ("replaced", Some(hexadecimal(hash))),
             };
             ProvenImage { number, target: ImageTarget::new(image).into_owned(), fate, new_number: *new_number, sha256 }
         });
@@ -89,7 +89,7 @@ impl ProofDocument {
         let hashed = |(path, size, hash): (&Path, u64, [u8; 32])| HashedFile {
             path: path.to_string_lossy().into_owned(),
             size,
-            sha256: hexadecimal(hash),
+            sha256: hexadecimal(&hash),
         };
         ProofDocument {
             schema: PROOF_SCHEMA,

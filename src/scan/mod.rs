@@ -55,6 +55,8 @@ pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, exp
 pub use kpack::KpackSearch;
 #[cfg(feature = "files")]
 pub use paths::{InputPath, Outcome, Scanner, expand_paths};
+#[cfg(feature = "cli")]
+pub(crate) use source::RELEASE_INTERVAL;
 pub use source::Source;
 pub use strict::offload_binaries;
 #[cfg(feature = "cli")]

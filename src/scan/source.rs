@@ -9,7 +9,7 @@ use crate::io::Input;
 
 /// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages over
 /// and over.
-pub(super) const RELEASE_INTERVAL: u64 = 1 << 20;
+pub(crate) const RELEASE_INTERVAL: u64 = 1 << 20;
 
 /// Bytes to scan. Headers are read through the view, everything else block by block.
 pub trait Source: Sync {

@@ -13,7 +13,7 @@ use crate::archive::{ArchiveFormat, Member, MemberContent};
 use crate::bytes::MAX_NESTING;
 use crate::edit::archive::ar;
 use crate::edit::archive::zip::{PackedMember, ZipFile};
-use crate::edit::patch::{Patch, Patches};
+use crate::edit::patch::Patches;
 use crate::edit::{EditError, EditedFile, Result, edit_file};
 use crate::error::Error;
 use crate::io::{Access, Input};
@@ -56,26 +56,19 @@ impl Job<'_> {
             Some(format) if format.is_zip() && depth < MAX_NESTING => self.zip(&whole, format, depth, write),
             Some(format) if !format.is_library() => Err(EditError::UnsupportedArchive { path: path.into() }),
             _ => {
-                let (mut patches, mut leaves) = (Vec::new(), Vec::new());
-                self.part(&whole, 0, &mut patches, &mut leaves)?;
+                let mut leaves = Vec::new();
+                let patches = self.part(&whole, 0, &mut leaves)?;
                 let has_images = !leaves.is_empty();
-                let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
                 write(Edits { patches, leaves, is_partial: false })?;
                 Ok(has_images)
             }
         }
     }
 
-    /// Edits a file in an input, or the members of a static library.
-    fn part<'a>(
-        &self,
-        part: &Part<'a>,
-        depth: usize,
-        patches: &mut Vec<Patch<'a>>,
-        leaves: &mut Vec<Leaf<'a>>,
-    ) -> Result<()> {
+    /// Edits a file in an input, or the members of a static library. Returns the patches of the file.
+    fn part<'a>(&self, part: &Part<'a>, depth: usize, leaves: &mut Vec<Leaf<'a>>) -> Result<Patches<'a>> {
         let format = ArchiveFormat::of(part.bytes()).filter(|format| format.is_library() && depth < MAX_NESTING);
-        let Some(format) = format else { return self.leaf(part, patches, leaves) };
+        let Some(format) = format else { return self.leaf(part, leaves) };
         let members = format.members(part.bytes());
         if let Some(defect) = members.defect.or_else(|| format.check_end(part.bytes()).err()) {
             return Err(defect.in_file(Path::new(&part.name())).into());
@@ -85,12 +78,8 @@ impl Job<'_> {
             let path = name(part, &member);
             match member.content {
                 MemberContent::Here(view) => {
-                    self.part(
-                        &part.cut(path, view.start(), view.size())?,
-                        depth.saturating_add(1),
-                        &mut changes,
-                        leaves,
-                    )?;
+                    let member = part.cut(path, view.start(), view.size())?;
+                    changes.extend(self.part(&member, depth.saturating_add(1), leaves)?.shifted(view.start()));
                 }
                 MemberContent::Elsewhere(_) => return Err(EditError::ThinArchive { path: part.name().into() }),
                 MemberContent::Packed(_) | MemberContent::Unreadable(_) => {
@@ -98,17 +87,12 @@ impl Job<'_> {
                 }
             }
         }
-        // The spans of members are those of the input; the archive may be a part of it.
-        let start = part.range().start;
-        let own = changes.into_iter().map(|patch: Patch<'a>| patch.before(start));
-        let own = Patches::new(own.collect()).ok_or(EditError::Overlap)?;
-        let own = ar::with_members(part.bytes(), own).map_err(|error| error.in_file(Path::new(&part.name())))?;
-        patches.extend(own.shifted(start));
-        Ok(())
+        let changes = Patches::new(changes).ok_or(EditError::Overlap)?;
+        ar::with_members(part.bytes(), changes).map_err(|error| error.in_file(Path::new(&part.name())))
     }
 
     /// Edits a file that is not an archive. It must be intact: what cannot be read cannot be proven to be unchanged.
-    fn leaf<'a>(&self, part: &Part<'a>, patches: &mut Vec<Patch<'a>>, leaves: &mut Vec<Leaf<'a>>) -> Result<()> {
+    fn leaf<'a>(&self, part: &Part<'a>, leaves: &mut Vec<Leaf<'a>>) -> Result<Patches<'a>> {
         let scan = Scan::with_options(part.clone(), Options::default(), Some(&CacheBudget::default()))?;
         let file = scan.file();
         if let Some(error) = file.reported_errors().next() {
@@ -116,17 +100,16 @@ impl Job<'_> {
         }
         self.split_hosts.borrow_mut().extend(split_host(part, file, self.options));
         if file.device_images().next().is_none() {
-            return Ok(());
+            return Ok(Patches::default());
         }
         let path = Path::new(&file.path);
         let edit = self.rule.edit(file).map_err(|error| error.in_file(path))?;
         let edited = edit_file(part.bytes(), file, &*edit, self.options.shrinks, &|| part.release());
         let edited = edited.map_err(|error| error.in_file(path));
         drop(edit);
-        let (own, edited) = edited?;
-        patches.extend(own.shifted(part.range().start));
+        let (patches, edited) = edited?;
         leaves.push(Leaf { scan, edited });
-        Ok(())
+        Ok(patches)
     }
 
     /// Edits the members of a zip file.

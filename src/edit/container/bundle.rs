@@ -3,7 +3,6 @@
 use super::effort::{self, Unit};
 use super::{Fate, alignment_of, check_count};
 use crate::bytes::View;
-use crate::codec::Codec;
 use crate::content::Content;
 use crate::edit::decision::{Effort, Encoding, Recompression};
 use crate::edit::{EditError, Result};

@@ -10,7 +10,7 @@ use crate::format::cuda_fatbin::{self, FatbinImage, FatbinMember, concatenate};
 use crate::format::offload_binary::{self, OffloadBinaryImage, Version};
 use crate::inventory::File;
 use crate::scan::{Options, Scan, scan};
-use crate::target::nvptx::{Arch, Suffix};
+use crate::target::nvptx::Suffix;
 
 const ARCHS: [&str; 5] = ["gfx906", "gfx90a:xnack+", "gfx942", "gfx1100", "gfx1201"];
 

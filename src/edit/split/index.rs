@@ -16,10 +16,11 @@
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::Result;
 use super::error::SplitProblem;
+use crate::bytes::hexadecimal;
+use crate::edit::hash_file;
 use crate::escape::escape_json;
 use crate::io::Input;
 
@@ -135,7 +136,7 @@ impl Index {
 impl IndexedFile {
     /// Creates the record of an input under a name.
     pub fn of(file: String, input: &Input) -> Result<Self> {
-        Ok(IndexedFile { file, size: input.size(), sha256: sha256(input)? })
+        Ok(IndexedFile { file, size: input.size(), sha256: hexadecimal(&hash_file(input)?) })
     }
 
     /// Returns an error unless an input is the recorded file.
@@ -144,7 +145,7 @@ impl IndexedFile {
         if input.size() != self.size {
             return Err(differs("size", input.size().to_string(), self.size.to_string()).into());
         }
-        let found = sha256(input)?;
+        let found = hexadecimal(&hash_file(input)?);
         if found != self.sha256 {
             return Err(differs("SHA-256", found, self.sha256.clone()).into());
         }
@@ -166,17 +167,6 @@ impl IndexedBytes {
         let digits = digits.filter(|digits| digits.len().is_multiple_of(2)).ok_or_else(invalid)?;
         Ok(digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect())
     }
-}
-
-fn sha256(input: &Input) -> Result<String> {
-    let mut hash = Sha256::new();
-    input.blocks(0..input.size(), 0, |_, bytes| hash.update(bytes))?;
-    Ok(hexadecimal(&hash.finalize()))
-}
-
-/// Returns bytes as hexadecimal digits.
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

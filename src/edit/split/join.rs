@@ -8,9 +8,10 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::error::{SplitError, SplitProblem};
-use super::index::{INDEX_NAME, Index, IndexedFile, IndexedPart, hexadecimal};
+use super::index::{INDEX_NAME, Index, IndexedFile, IndexedPart};
 use super::mode::set_mode;
 use super::{Result, SplitOptions};
+use crate::bytes::hexadecimal;
 use crate::codec::{self, Codec};
 use crate::content::Content;
 use crate::edit::patch::{Patch, Patches};

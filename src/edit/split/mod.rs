@@ -14,7 +14,6 @@ mod wrappers;
 mod write;
 
 pub use error::SplitError;
-pub use index::INDEX_NAME;
 pub use join::join;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ use crate::archive::{ArchiveFormat, MemberContent};
 use crate::bytes::Limits;
 use crate::inventory::WrapperKind;
 use crate::io::{Access, Input};
-use crate::scan::{CacheBudget, InputSlice, Options, Scan, Source};
+use crate::scan::{CacheBudget, InputSlice, Options, Scan};
 
 /// Result of splitting and joining.
 pub type Result<T, E = SplitError> = std::result::Result<T, E>;

@@ -5,10 +5,10 @@
 use serde_json::{Value, json};
 
 use super::sentence;
+use crate::bytes::hexadecimal;
 use crate::check::Verdict;
 use crate::inventory::Image;
 use crate::report::json::to_displayed_json;
-use crate::report::text::hexadecimal;
 use crate::survey::AnalyzedFile;
 
 /// Returns the document, with a final newline.
@@ -72,7 +72,7 @@ fn component(file: usize, index: usize, image: &Image) -> Value {
         "properties": properties,
     });
     if let Some(hash) = image.sha256 {
-        component["hashes"] = json!([{ "alg": "SHA-256", "content": hexadecimal(hash) }]);
+        component["hashes"] = json!([{ "alg": "SHA-256", "content": hexadecimal(&hash) }]);
     }
     component
 }

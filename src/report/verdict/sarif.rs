@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::sentence;
+use crate::bytes::hexadecimal;
 use crate::check::{Finding, Outcome, Rule, Verdict};
 use crate::report::json::to_displayed_json;
 
@@ -81,7 +82,7 @@ fn fingerprint(finding: &Finding) -> String {
     for word in words {
         hash.update(word);
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash.finalize()[..16])
 }
 
 /// Formats a path as a relative reference (RFC 3986), with characters percent-encoded that a path segment cannot contain.

@@ -16,11 +16,12 @@ use crate::target::Device;
 ///
 /// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. Name a device with
 /// everything that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features that the
-/// name leaves open, all answers are printed where they differ. For a file that is split by rocm-kpack, the answers are those of
+/// name leaves open, all answers are printed where they differ. Images without a container are listed, and no more: the program
+/// selects from them by its own rules. For a file that is split by rocm-kpack, the answers are those of
 /// its kpack archives, for the loaders of all releases.
 ///
 /// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no container
-/// has such code, 2 for trouble.
+/// has such code, 2 for trouble, and where only the program knows what it loads.
 #[derive(Args)]
 pub struct Arguments {
     /// The device, such as gfx90a:sramecc+:xnack- or sm_90
@@ -70,6 +71,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
     }
     out.flush()?;
+    is_trouble |= answered.iter().any(AnsweredFile::is_undecided);
     let is_served = answered.iter().any(AnsweredFile::is_relevant) && answered.iter().all(AnsweredFile::is_served);
     Ok(match (is_trouble, is_served) {
         (true, _) => Status::Trouble,

@@ -6,7 +6,7 @@
 
 use crate::format::ImageKind;
 use crate::inventory::{File, Image};
-use crate::select::candidate_sets;
+use crate::select::{Candidate, candidate_sets, selected_by_program};
 use crate::target::{Device, OffloadKind, Platform};
 
 /// Treatment of PTX.
@@ -44,12 +44,15 @@ impl KeptImages {
                 KeepPtx::None => kept.set(number, false),
             }
         }
+        kept.keep_all(selected_by_program(file));
         kept
     }
 
     /// Returns the images that `is_kept` accepts.
     pub fn matching(file: &File, is_kept: impl FnMut(&Image) -> bool) -> Self {
-        KeptImages(file.device_images().map(is_kept).collect())
+        let mut kept = KeptImages(file.device_images().map(is_kept).collect());
+        kept.keep_all(selected_by_program(file));
+        kept
     }
 
     /// Returns whether the image with this index is kept.
@@ -65,6 +68,11 @@ impl KeptImages {
             selected.all(|number| self.contains(number))
         };
         devices.into_iter().filter(is_served).collect()
+    }
+
+    /// Keeps images that only the program refers to: nothing states which of them it can do without.
+    fn keep_all<'a>(&mut self, candidates: impl Iterator<Item = Candidate<'a>>) {
+        candidates.for_each(|candidate| self.keep(candidate.number));
     }
 
     fn keep(&mut self, number: usize) {

@@ -63,6 +63,8 @@ container_types! {
     SpirV,
     /// LTO-IR without a container, at a place where containers are expected.
     LtoIr,
+    /// A device image without a container, anywhere in the data of a file.
+    Embedded,
 }
 
 /// Properties of a type of container.
@@ -115,6 +117,8 @@ pub(crate) enum SelectionScope {
     File,
     /// The images of a container with the same ID: versions of one code object for several processors.
     Id,
+    /// None: the program passes one of its images to the driver, chosen by its own rules.
+    Program,
 }
 
 /// Treatment of a file by `fatbin wrap`.
@@ -201,6 +205,15 @@ impl ContainerType {
             ContainerType::Bitcode => bare_image("bitcode", ImageKind::Bitcode),
             ContainerType::SpirV => bare_image("spirv", ImageKind::SpirV),
             ContainerType::LtoIr => bare_image("ltoir", ImageKind::Nvvm),
+            ContainerType::Embedded => Descriptor {
+                name: "embedded",
+                recognition: Recognition::ImageHeader,
+                image_kind: None,
+                registered_with: None,
+                selection_scope: SelectionScope::Program,
+                wrap_input: WrapInput::Image,
+                states_target: false,
+            },
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct ImageView<'data> {
     pub full_size: Option<u64>,
     /// Position in the decompressed bytes, where several images are compressed as one.
     pub part: Option<GroupPart>,
+    /// False where nothing states the end of the image, which was derived from its contents.
+    pub has_stated_end: bool,
 }
 
 /// A part of decompressed bytes.
@@ -77,6 +79,7 @@ impl<'data> ImageView<'data> {
             codec: None,
             full_size: None,
             part: None,
+            has_stated_end: true,
         }
     }
 

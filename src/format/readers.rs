@@ -81,7 +81,8 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::Ptx
         | ContainerType::Bitcode
         | ContainerType::SpirV
-        | ContainerType::LtoIr => &[],
+        | ContainerType::LtoIr
+        | ContainerType::Embedded => &[],
     }
 }
 

@@ -41,7 +41,8 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         | ContainerType::Ptx
         | ContainerType::Bitcode
         | ContainerType::SpirV
-        | ContainerType::LtoIr => None,
+        | ContainerType::LtoIr
+        | ContainerType::Embedded => None,
     }
 }
 

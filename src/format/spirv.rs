@@ -49,6 +49,11 @@ impl<'data> Instruction<'data> {
         self.operands.iter().map(move |bytes| word(*bytes, self.is_swapped))
     }
 
+    /// Distance of its end from the start of the module in bytes.
+    pub fn end(self) -> u64 {
+        self.offset.saturating_add(4).saturating_add(size_of_val(self.operands) as u64)
+    }
+
     fn operand(self, index: usize) -> Option<u32> {
         self.operands().nth(index)
     }

@@ -137,6 +137,10 @@ pub struct Image {
     pub triple: Option<String>,
     /// Processor with its features or suffix.
     pub arch: Option<String>,
+    /// Name of the symbol of the host file that covers an embedded image.
+    pub symbol: Option<String>,
+    /// True where nothing states the end of the image, and its size was derived from its contents.
+    pub size_is_estimated: bool,
     /// Processor in the image's own header, if it contradicts the container.
     pub own_arch: Option<String>,
     /// Bundle entry ID.

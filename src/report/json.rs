@@ -110,6 +110,10 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 #[derive(Serialize)]
 struct JsonContainer<'a> {
     #[serde(rename = "type")]
@@ -132,10 +136,16 @@ struct JsonImage<'a> {
     own_arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
+    /// Symbol of the host file that covers an embedded image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
+    /// True where nothing states the end of the image.
+    #[serde(skip_serializing_if = "is_false")]
+    size_is_estimated: bool,
     /// URI of the image as in ROCm's tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
@@ -306,8 +316,10 @@ impl<'a> JsonImage<'a> {
             target: ImageTarget::new(image),
             own_arch: image.own_arch.as_deref(),
             id: image.id.as_deref(),
+            symbol: image.symbol.as_deref(),
             offset: image.offset,
             size: image.size,
+            size_is_estimated: image.size_is_estimated,
             address: file.image_uri(image),
             full_size: image.full_size,
             codec: image.codec.or(codec).map(Codec::name),

@@ -8,10 +8,12 @@ use crate::inventory::{
 };
 use crate::target::{OffloadKind, subarch};
 
-fn headings() -> [Column; 8] {
-    let [container, section, kind, triple, arch, image] =
-        ["CONTAINER", "SECTION", "KIND", "TRIPLE", "ARCH", "IMAGE"].map(Column::left);
-    [container, section, kind, triple, arch, image, Column::right("OFFSET"), Column::right("SIZE")]
+/// Returns the headings, with one for symbols only where images have any: those that are arrays in the data of a program.
+fn headings(has_symbols: bool) -> Vec<Column> {
+    let texts = ["CONTAINER", "SECTION", "KIND", "TRIPLE", "ARCH", "IMAGE"].map(Column::left);
+    let numbers = ["OFFSET", "SIZE"].map(Column::right);
+    let symbol = has_symbols.then(|| Column::left("SYMBOL"));
+    texts.into_iter().chain(numbers).chain(symbol).collect()
 }
 
 /// Formats the inventory of a file as lines. `verbose` adds the accounting of sections, which is otherwise printed only for
@@ -64,16 +66,17 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
 /// Formats a row for each image that contains no others, under headings, and after them contradictions and unknown values.
 fn images(file: &File, screen: &Screen) -> String {
     let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+    let has_symbols = file.device_images().any(|image| image.symbol.is_some());
     let mut walk = file.walk();
     while let Some(node) = walk.next() {
         let Node::Image(image) = node else { continue };
         if image.containers.is_empty() {
-            rows.push(row(walk.containers(), image));
+            rows.push(row(walk.containers(), image, has_symbols));
         }
         warnings.extend(image_warnings(image));
     }
     let warnings = warnings.iter().map(|line| format!("  {}\n", screen.warning(line)));
-    columns(&headings(), rows.into_iter(), screen) + &warnings.collect::<String>()
+    columns(&headings(has_symbols), rows.into_iter(), screen) + &warnings.collect::<String>()
 }
 
 /// Returns the name of the format whose version is printed.
@@ -143,11 +146,13 @@ fn image_warnings(image: &Image) -> Vec<String> {
 }
 
 /// Formats the row of an image. The containers around it are listed outermost first.
-fn row<'a>(containers: impl Iterator<Item = &'a Container>, image: &Image) -> Vec<String> {
+fn row<'a>(containers: impl Iterator<Item = &'a Container>, image: &Image, has_symbols: bool) -> Vec<String> {
     let containers: Vec<&Container> = containers.collect();
     let section = containers.last().and_then(|container| container.section_name());
     let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
-    vec![
+    let symbol = has_symbols.then(|| or_dash(image.symbol.as_deref()));
+    let size = image.size.or(image.full_size).map_or("-".to_owned(), |size| size.to_string());
+    let cells = [
         containers.iter().map(|container| container.container_type.name()).collect::<Vec<_>>().join(" > "),
         or_dash(section),
         or_dash(image.kind.map(OffloadKind::name)),
@@ -155,8 +160,9 @@ fn row<'a>(containers: impl Iterator<Item = &'a Container>, image: &Image) -> Ve
         or_dash(image.arch.as_deref()),
         image.image_kind.name().to_owned(),
         image.offset.map_or("-".to_owned(), |offset| format!("{offset:#x}")),
-        image.size.or(image.full_size).map_or("-".to_owned(), |size| size.to_string()),
-    ]
+        size,
+    ];
+    cells.into_iter().chain(symbol).collect()
 }
 
 /// Formats the number of device images of a file, and of the problems in it.

@@ -136,6 +136,8 @@ impl InventoryBuilder<'_> {
             arch: image.arch.clone(),
             own_arch: contradicting_arch(image),
             id: image.id.map(str::to_owned),
+            symbol: None,
+            size_is_estimated: !image.has_stated_end,
             strings: image.strings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
             unknown: image.unknown.clone(),
             offset: is_in_file.then_some(image.view.start()),

@@ -3,7 +3,7 @@
 use super::cache::DecompressedCache;
 use super::findings::Findings;
 use super::source::stored;
-use super::{Options, Source, magic, registrations, structure, walk};
+use super::{Options, Source, magic, registrations, structure, symbols, walk};
 use crate::bytes::{View, size_of_range};
 use crate::error::Result;
 use crate::format;
@@ -33,6 +33,9 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
         }
     }
     let (wrappers, kpack) = registrations::follow(view, &structure, &mut findings);
+    if options.structure_only {
+        symbols::find_images(view, &structure, &mut findings);
+    }
     let mut unsearched = 0_u64;
     for range in findings.unexplained(view.size()) {
         if options.structure_only {
@@ -43,6 +46,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
             }
         }
     }
+    symbols::name_images(&structure, &mut findings);
     let not_opened = source.not_opened();
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
     let file = findings.into_file(source.name(), format, view.size());

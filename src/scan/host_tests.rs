@@ -15,6 +15,8 @@ use crate::inventory::{FileFormat, WrapperKind, WrapperTarget};
 use crate::io::{Input, MAPPED};
 use crate::target::OffloadKind;
 
+#[path = "embedded_tests.rs"]
+mod embedded;
 #[path = "kpack_tests.rs"]
 mod kpack;
 

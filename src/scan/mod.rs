@@ -14,6 +14,7 @@ mod builder;
 mod cache;
 mod find;
 mod findings;
+mod hints;
 mod image_table;
 mod images;
 #[cfg(feature = "files")]
@@ -29,6 +30,7 @@ mod registrations;
 mod source;
 mod strict;
 mod structure;
+mod symbols;
 mod truncated;
 #[cfg(feature = "files")]
 mod unopened;

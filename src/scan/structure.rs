@@ -11,6 +11,7 @@ use super::pointers::{HostFile, HostSection, Pointers};
 use super::{image_table, truncated, wrappers};
 use crate::bytes::{ObjectBytes, Resource, View, text_work};
 use crate::error::Malformed;
+use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{CUDA, HIP};
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
 use crate::inventory::{FileFormat, SectionRef};
@@ -42,6 +43,8 @@ pub struct Structure<'data> {
     pub wrappers: Vec<wrappers::StoredWrapper<'data>>,
     /// Images of image tables: sizes by offsets.
     pub images: BTreeMap<u64, u64>,
+    /// The host files: one, or the slices of a universal file.
+    pub hosts: Vec<View<'data>>,
     /// Defect of a host file that ends before something that its headers refer to.
     pub defect: Option<Malformed>,
     /// Name and range of every section in the order of the file, to report the section of a container.
@@ -141,11 +144,12 @@ impl Section<'_> {
 impl<'data> Structure<'data> {
     fn new(format: FileFormat) -> Self {
         let (sections, wrappers, images, names) = (Vec::new(), Vec::new(), BTreeMap::new(), Vec::new());
-        Structure { format, sections, wrappers, images, defect: None, names }
+        Structure { format, sections, wrappers, images, hosts: Vec::new(), defect: None, names }
     }
 
     /// Adds the sections, wrappers and image tables of a host file, which is all of `view`.
     fn add(&mut self, file: &HostFile<'data>, view: View<'data>) {
+        self.hosts.push(view);
         let (mut wrapper_sections, mut tables) = (Vec::new(), Vec::new());
         for section in file.sections() {
             // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
@@ -210,8 +214,22 @@ impl<'data> Structure<'data> {
 
     /// Returns the section that holds this byte of the file.
     pub fn section_at(&self, offset: u64) -> Option<SectionRef> {
-        let after = self.names.partition_point(|(_, range)| range.start <= offset);
-        let (name, range) = self.names.get(after.checked_sub(1)?).filter(|(_, range)| range.contains(&offset))?;
+        let (name, range) = self.named_section(offset)?;
         Some(SectionRef { name: (*name).to_owned(), offset: range.start })
+    }
+
+    fn named_section(&self, offset: u64) -> Option<&(&'data str, Range<u64>)> {
+        let after = self.names.partition_point(|(_, range)| range.start <= offset);
+        self.names.get(after.checked_sub(1)?).filter(|(_, range)| range.contains(&offset))
+    }
+
+    /// Returns the part of `range` in which an image without a container at `offset` may be: its section, or all of the range
+    /// where no section holds it.
+    pub fn region<'a>(&self, view: View<'a>, offset: u64, range: &Range<u64>) -> Region<'a> {
+        let section = self.named_section(offset).map_or(range.clone(), |(_, section)| section.clone());
+        let (start, end) = (section.start.max(range.start), section.end.min(range.end));
+        let size = end.saturating_sub(start);
+        let view = view.part("section", start, start, size).unwrap_or(view.from(view.size()));
+        Region { view, may_hold_text: !self.hosts.is_empty() }
     }
 }

@@ -67,7 +67,8 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         | ContainerType::Ptx
         | ContainerType::Bitcode
         | ContainerType::SpirV
-        | ContainerType::LtoIr => None,
+        | ContainerType::LtoIr
+        | ContainerType::Embedded => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Selections on several devices, grouped where they are equal.
 
 use super::kpack::AnsweredReference;
-use super::{CandidateSet, Runtime, Selection, candidate_sets};
+use super::{Candidate, CandidateSet, Runtime, Selection, candidate_sets, selected_by_program};
 use crate::inventory::File;
 use crate::target::Device;
 
@@ -14,6 +14,8 @@ pub struct AnsweredFile<'a> {
     pub sets: Vec<AnsweredSet<'a>>,
     /// Code in kpack archives beside the file.
     pub kpack: Vec<AnsweredReference<'a>>,
+    /// Images for the platform of the devices from which the program selects by its own rules.
+    pub selected_by_program: Vec<Candidate<'a>>,
 }
 
 /// A candidate set and the selections from it: one for all devices, or several where the name of the device is ambiguous
@@ -45,7 +47,10 @@ impl<'a> AnsweredFile<'a> {
         let sets = candidate_sets(file).into_iter().map(|it| AnsweredSet::new(it, devices));
         let kpack = file.kpack.iter().map(|it| AnsweredReference::new(it, devices));
         let kpack = kpack.filter(|it| !it.devices.is_empty());
-        AnsweredFile { file, sets: sets.collect(), kpack: kpack.collect() }
+        let selected_by_program = selected_by_program(file)
+            .filter(|it| devices.iter().any(|device| it.platform() == Some(device.platform())))
+            .collect();
+        AnsweredFile { file, sets: sets.collect(), kpack: kpack.collect(), selected_by_program }
     }
 
     /// Returns whether an image is selected from each set with code for the platform of the devices, and every release of the
@@ -57,6 +62,12 @@ impl<'a> AnsweredFile<'a> {
     /// Returns whether there is code for the platform of the devices.
     pub fn is_relevant(&self) -> bool {
         self.relevant().next().is_some() || !self.kpack.is_empty()
+    }
+
+    /// Returns whether only the program knows what it loads: no runtime selects code for the platform of the devices, and there
+    /// are images from which the program selects.
+    pub fn is_undecided(&self) -> bool {
+        !self.is_relevant() && !self.selected_by_program.is_empty()
     }
 
     /// Returns the candidate sets with code for the platform of the devices.

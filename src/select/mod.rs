@@ -134,6 +134,14 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
     found.all
 }
 
+/// Returns the images without a container. The program passes one of them to the driver, and chooses it by rules of its own.
+pub fn selected_by_program(file: &File) -> impl Iterator<Item = Candidate<'_>> {
+    let embedded = file
+        .nested_images()
+        .filter(|nested| nested.container().container_type.descriptor().selection_scope == SelectionScope::Program);
+    embedded.map(|nested| Candidate { number: nested.index, image: nested.image })
+}
+
 #[derive(Default)]
 struct Found<'a> {
     all: Vec<CandidateSet<'a>>,
@@ -150,10 +158,11 @@ impl<'a> Found<'a> {
         let own: Option<*const Container> = match container.container_type.descriptor().selection_scope {
             SelectionScope::Container | SelectionScope::Id => Some(container),
             SelectionScope::File => None,
+            SelectionScope::Program => return,
         };
         let id = match container.container_type.descriptor().selection_scope {
             SelectionScope::Id => candidate.image.id.as_deref(),
-            SelectionScope::Container | SelectionScope::File => None,
+            SelectionScope::Container | SelectionScope::File | SelectionScope::Program => None,
         };
         let place = *self.places.entry((runtime.kind, own, id)).or_insert(self.all.len());
         if place == self.all.len() {

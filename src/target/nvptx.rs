@@ -229,9 +229,10 @@ impl<'text> Ptx<'text> {
     pub fn read(text: &'text [u8]) -> Option<Self> {
         // Enough for a generated header preceded by a licence, and little enough to inspect in any file.
         let text = &text[..text.len().min(16 << 10)];
-        let (version, rest) = directive(text, ".version")?;
-        let (major, minor) = version.split_once('.')?;
-        let version = (major.parse().ok()?, minor.parse().ok()?);
+        let (major, rest) = directive(text, ".version")?;
+        // GCC writes stubs without any space between directives.
+        let (minor, rest) = word(rest.strip_prefix(b".")?);
+        let version = (major.parse().ok()?, std::str::from_utf8(minor).ok()?.parse().ok()?);
         let (target, mut rest) = directive(rest, ".target").filter(|(target, _)| target.starts_with("sm_"))?;
         while let Some(more) = without_comments(rest).strip_prefix(b",") {
             rest = word(without_comments(more)).1;
@@ -248,9 +249,9 @@ fn directive<'text>(text: &'text [u8], name: &str) -> Option<(&'text str, &'text
     Some((std::str::from_utf8(first).ok().filter(|first| !first.is_empty())?, rest))
 }
 
-/// Splits a text before the first space, comma or comment.
+/// Splits a text before the first space, comma, comment, or dot.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
-    let ends = |&byte: &u8| byte.is_ascii_whitespace() || b",/".contains(&byte);
+    let ends = |&byte: &u8| byte.is_ascii_whitespace() || b",/.".contains(&byte);
     text.split_at(text.iter().position(ends).unwrap_or(text.len()))
 }
 

@@ -188,10 +188,14 @@ fn reports_skipped_and_unexplained_bytes() {
     );
     let mut broken = object.clone();
     broken[container(&object) + 4] = 99;
-    let out = sandbox.file("broken.o", broken).fatbin("scan broken.o").out;
+    let run = sandbox.file("broken.o", broken).fatbin("scan broken.o");
+    assert_eq!(run.status, 2);
+    // The image is found in what is left of the container.
+    assert!(run.out.contains("\n  embedded   .llvm.offloading  -     amdgcn-amd-amdhsa  gfx90a  elf "), "{}", run.out);
     assert!(
-        out.ends_with("  .llvm.offloading: 3600 bytes = 0 in containers + 0 padding + 3600 unexplained\n"),
-        "{out}"
+        run.out.ends_with("  .llvm.offloading: 3600 bytes = 3456 in containers + 0 padding + 144 unexplained\n"),
+        "{}",
+        run.out
     );
 }
 

@@ -171,7 +171,8 @@ impl Rebuilder<'_> {
                 | ContainerType::Ptx
                 | ContainerType::Bitcode
                 | ContainerType::SpirV
-                | ContainerType::LtoIr,
+                | ContainerType::LtoIr
+                | ContainerType::Embedded,
                 Encoding::Same,
             ) => bare::write(view, container, fates),
             (from, _) => Err(EditError::UnsupportedEncoding { container: from.name() }),

@@ -57,7 +57,8 @@ impl Transcoding {
             | ContainerType::Ptx
             | ContainerType::Bitcode
             | ContainerType::SpirV
-            | ContainerType::LtoIr => Encoding::Same,
+            | ContainerType::LtoIr
+            | ContainerType::Embedded => Encoding::Same,
         }
     }
 

@@ -13,9 +13,9 @@ mod records;
 #[cfg(feature = "cli")]
 pub(crate) mod symbols;
 #[cfg(test)]
-mod test_writer;
+pub(super) mod test_writer;
 
-use crate::bytes::View;
+use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 use bits::Bits;
 
@@ -71,9 +71,29 @@ fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
 /// are not a block end the stream.
 pub fn check(view: View<'_>) -> Result<(), Malformed> {
     let stream = stream(view)?;
-    let Some(mut bits) = Bits::after_magic(stream.data(), u32::MAX) else { return Ok(()) };
+    if Bits::after_magic(stream.data(), u32::MAX).is_none() {
+        return Ok(());
+    }
+    blocks_end(stream).map(|_| ())
+}
+
+/// Returns the bitcode at the view's first byte, which other bytes may follow. It must be complete.
+pub fn extent(view: View<'_>) -> Result<View<'_>, Malformed> {
+    let stream = stream(view)?;
+    let end = blocks_end(stream)?;
+    let is_wrapped = view.starts_with(&WRAPPER_MAGIC);
+    let size = if is_wrapped { stream.range_in(view).end } else { end };
+    view.part("bitcode", 0, 0, size)
+}
+
+/// Returns the end of the outer blocks of a stream.
+fn blocks_end(stream: View<'_>) -> Result<u64, Malformed> {
+    let missing = |what: &str| stream.malformed("bitcode", 0, Cause::Described(what.to_owned()));
+    let mut bits = Bits::after_magic(stream.data(), u32::MAX).ok_or_else(|| missing("no magic"))?;
     let (mut has_module, mut needs_strings) = (false, false);
+    let mut end = bits.at;
     while bits.fixed(OUTER_WIDTH) == Some(ENTER_SUBBLOCK) {
+        stream.charge("bitcode block", Resource::Work, 1)?;
         let start = bits.at / 8;
         let Some(block) = bits.enter_block() else {
             return Err(stream.malformed("bitcode block", start, Cause::EndsInside));
@@ -89,13 +109,13 @@ pub fn check(view: View<'_>) -> Result<(), Malformed> {
             needs_strings = module_version(&mut bits, block.width).is_some_and(|version| version >= STRTAB_VERSION);
         }
         needs_strings &= block.id != STRTAB_BLOCK;
-        bits.at = after;
+        (bits.at, end) = (after, after);
     }
-    let missing = if !has_module { "no module" } else { "no string table" };
-    if has_module && !needs_strings {
-        return Ok(());
+    match (has_module, needs_strings) {
+        (false, _) => Err(missing("no module")),
+        (true, true) => Err(missing("no string table")),
+        (true, false) => Ok(end / 8),
     }
-    Err(stream.malformed("bitcode", 0, Cause::Described(missing.to_owned())))
 }
 
 /// Returns the triple of the first module; `None` if it has none, and for a damaged stream.

@@ -83,5 +83,6 @@ fn image<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
         codec: Some(codec),
         full_size: Some(full_size).filter(|&size| codec != Codec::None && size != 0),
         part: entry.part,
+        has_stated_end: true,
     }
 }

@@ -67,5 +67,6 @@ fn image<'data>(scheme: Scheme, entry: &KpackEntry<'data>) -> ImageView<'data> {
         codec: Some(codec),
         full_size: (scheme != Scheme::None).then_some(entry.original_size),
         part: None,
+        has_stated_end: true,
     }
 }

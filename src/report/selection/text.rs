@@ -6,7 +6,7 @@ use super::kpack;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::select::{AnsweredFile, AnsweredSet, CandidateSet, DeviceAnswer, Selection};
-use crate::target::Device;
+use crate::target::{Device, Platform};
 
 /// Returns a block for every candidate set with code for the devices. Libraries have hundreds of containers with equal
 /// answers, so only the first of equal blocks is printed, with a count of the others.
@@ -27,8 +27,30 @@ pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) 
             }
         }
     }
-    let blocks = blocks.into_iter().map(|(block, times)| block + &more(times));
+    let blocks = blocks.into_iter().map(|(block, times)| block + &more(times)).chain(by_program(answered, screen));
     blocks.chain(answered.kpack.iter().map(|it| kpack::text(&answered.file.path, it, screen))).collect()
+}
+
+/// Returns a block for the images from which the program selects.
+fn by_program(answered: &AnsweredFile<'_>, screen: &Screen) -> Option<String> {
+    let candidates = &answered.selected_by_program;
+    let first = candidates.first()?;
+    let rows = candidates.iter().map(|candidate| {
+        let image = candidate.image;
+        let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
+        let arch = image.arch.as_deref().or(image.triple.as_deref());
+        let form = image.image_kind.name().to_owned();
+        vec![candidate.number.to_string(), or_dash(arch), form, or_dash(image.symbol.as_deref())]
+    });
+    let [arch, image, symbol] = ["ARCH", "IMAGE", "SYMBOL"].map(Column::left);
+    let platform = first.platform().map_or("device", Platform::name);
+    let images = counted(candidates.len(), &format!("embedded {platform} image"));
+    let path = printable(&answered.file.path);
+    let headings = [Column::right("NUMBER"), arch, image, symbol];
+    Some(
+        format!("{path}: {images}, from which the program selects by its own rules\n")
+            + &columns(&headings, rows, screen),
+    )
 }
 
 fn more(times: usize) -> String {
@@ -96,6 +118,10 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     let relevant: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
     if relevant.is_empty() && !answered.kpack.is_empty() {
         return answered.kpack.iter().map(|it| kpack::summary(&path, name, it)).collect();
+    }
+    if answered.is_undecided() {
+        let images = counted(answered.selected_by_program.len(), "embedded image");
+        return format!("{path}: {name}: cannot decide: the program selects from {images}\n");
     }
     if relevant.is_empty() {
         return format!("{path}: no code for {} devices\n", device.platform().name());

@@ -1,0 +1,165 @@
+//! ELF files for devices: NVIDIA's cubins, AMD's code objects and Intel's zebin.
+//!
+//! Sources of the values: cubins of ptxas 11.8 to 13.5; code objects of clang 14 to 22 and of HSA's own kernels; Intel's
+//! zebin documentation (compute-runtime) and the built-in kernels of its OpenCL driver 22.43.
+
+use object::LittleEndian as LE;
+use object::elf::{self, FileHeader64, SectionHeader64};
+use object::read::elf::{FileHeader, SectionHeader};
+
+use super::{EmbeddedImage, Region, unexpected};
+use crate::bytes::{Resource, View, text_work};
+use crate::error::{Cause, Malformed};
+use crate::format::device_elf;
+use crate::target::amdgpu;
+use crate::target::nvptx::Cubin;
+
+/// Fields of the header (System V ABI, ELF header).
+const EI_OSABI: u64 = 7;
+const EI_PADDING: u64 = 9;
+const E_TYPE: u64 = 16;
+const E_MACHINE: u64 = 18;
+const E_VERSION: u64 = 20;
+const E_FLAGS: u64 = 48;
+const E_EHSIZE: u64 = 52;
+const E_PHENTSIZE: u64 = 54;
+const E_SHENTSIZE: u64 = 58;
+const E_SHSTRNDX: u64 = 62;
+
+/// Sizes of the header and of the entries of its tables.
+const HEADER_SIZE: u16 = 64;
+const SEGMENT_HEADER_SIZE: u16 = 56;
+
+/// Intel's graphics processors. Source: the registry of ELF machines.
+pub const EM_INTELGT: elf::Machine = elf::Machine(205);
+
+/// `e_type` of zebin: relocatable, executable and shared (compute-runtime, `zebin.md`).
+const ZEBIN_TYPES: [u16; 3] = [0xff11, 0xff12, 0xff13];
+
+/// `EI_OSABI` of cubins up to ABI 7, of those since, and of AMD's HSA (LLVM, AMDGPU usage).
+const OSABI_CUDA: u8 = 0x33;
+const OSABI_CUDA_8: u8 = 0x41;
+const OSABI_AMDGPU_HSA: u8 = 64;
+
+/// Reads the image that begins at an offset of the region.
+pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed> {
+    let view = region.view.from(at);
+    let machine = elf::Machine(view.u16("ELF machine", E_MACHINE)?);
+    let check = match machine {
+        elf::EM_CUDA => check_cubin,
+        elf::EM_AMDGPU => check_code_object,
+        EM_INTELGT => check_zebin,
+        _ => return Err(unexpected(view, "ELF machine", E_MACHINE, machine.0.into(), "that of a GPU")),
+    };
+    let header = FileHeader64::<LE>::parse(view.data());
+    let header = header.map_err(|error| view.malformed("ELF header", 0, Cause::ObjectFile(error)))?;
+    check_header(view, header)?;
+    check(view, header)?;
+    let size = device_elf::read(view)?.size;
+    let image = view.part("ELF file", 0, 0, size)?;
+    let names = section_names(image, header)?;
+    let is_known = |name: &[u8]| match machine {
+        elf::EM_CUDA => {
+            name == b".nv.info" || [&b".text."[..], b".nv.constant", b".note.nv."].iter().any(|it| name.starts_with(it))
+        }
+        EM_INTELGT => name == b".ze_info" || name.starts_with(b".text."),
+        _ => name == b".note" || name == b".text" || name.starts_with(b".hsatext"),
+    };
+    if !names.into_iter().any(is_known) {
+        return Err(image.malformed("ELF sections", 0, Cause::Described("no section of device code".to_owned())));
+    }
+    Ok(EmbeddedImage::new(image))
+}
+
+/// Checks the fields that have the same value on every device.
+fn check_header(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
+    let padding = view.part("ELF padding", EI_PADDING, EI_PADDING, E_TYPE - EI_PADDING)?;
+    if let Some(&value) = padding.data().iter().find(|&&byte| byte != 0) {
+        return Err(unexpected(view, "ELF padding", EI_PADDING, value.into(), "0"));
+    }
+    let (phnum, shnum) = (header.e_phnum.get(LE), header.e_shnum.get(LE));
+    let sizes = [
+        ("ELF header size", E_EHSIZE, header.e_ehsize.get(LE), true, HEADER_SIZE),
+        ("ELF program header size", E_PHENTSIZE, header.e_phentsize.get(LE), phnum > 0, SEGMENT_HEADER_SIZE),
+        ("ELF section header size", E_SHENTSIZE, header.e_shentsize.get(LE), shnum > 0, HEADER_SIZE),
+    ];
+    for (field, at, value, is_used, expected) in sizes {
+        if is_used && value != expected {
+            return Err(unexpected(view, field, at, value.into(), "the size of the structure"));
+        }
+    }
+    let shstrndx = header.e_shstrndx.get(LE).0;
+    // Without a table of sections nothing in the file could be recognized as device code.
+    if shstrndx >= shnum {
+        return Err(unexpected(view, "ELF section of names", E_SHSTRNDX, shstrndx.into(), "a section"));
+    }
+    Ok(())
+}
+
+fn check_cubin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
+    let (os_abi, abi, version) = (header.e_ident.os_abi.0, header.e_ident.abi_version, header.e_version.get(LE));
+    // Up to ABI 7, the version is 1 or the number of the toolkit in hexadecimal digits: 0x76 to 0x81 were seen.
+    let is_known = match (os_abi, abi) {
+        (OSABI_CUDA, 5..=7) => version == 1 || (0x20..=0xff).contains(&version),
+        (OSABI_CUDA_8, 8) => version == 1,
+        _ => return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "that of a cubin")),
+    };
+    if !is_known {
+        return Err(unexpected(view, "ELF version", E_VERSION, version.into(), "that of a toolkit"));
+    }
+    check_type(view, header, &[elf::ET_REL.0, elf::ET_EXEC.0])?;
+    let e_flags = header.e_flags.get(LE).0;
+    let cubin = Cubin { abi_version: abi, e_flags, compat: None, command_arch: None };
+    cubin.arch().map(|_| ()).ok_or_else(|| unexpected(view, "ELF flags", E_FLAGS, e_flags.into(), "an architecture"))
+}
+
+fn check_code_object(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
+    let (os_abi, abi, version) = (header.e_ident.os_abi.0, header.e_ident.abi_version, header.e_version.get(LE));
+    if os_abi != OSABI_AMDGPU_HSA || abi > 4 {
+        return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "that of a code object"));
+    }
+    if version != 1 {
+        return Err(unexpected(view, "ELF version", E_VERSION, version.into(), "1"));
+    }
+    check_type(view, header, &[elf::ET_REL.0, elf::ET_DYN.0])?;
+    let e_flags = header.e_flags.get(LE).0;
+    // Code objects before version 3 state the processor in a note.
+    match amdgpu::target_id_of_e_flags(e_flags) {
+        None if abi > 0 || e_flags != 0 => Err(unexpected(view, "ELF flags", E_FLAGS, e_flags.into(), "a processor")),
+        _ => Ok(()),
+    }
+}
+
+fn check_zebin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
+    let (os_abi, version) = (header.e_ident.os_abi.0, header.e_version.get(LE));
+    if (os_abi, version) != (0, 1) {
+        return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "0, with version 1"));
+    }
+    check_type(view, header, &ZEBIN_TYPES)
+}
+
+fn check_type(view: View<'_>, header: &FileHeader64<LE>, known: &[u16]) -> Result<(), Malformed> {
+    let value = header.e_type.get(LE).0;
+    if known.contains(&value) {
+        Ok(())
+    } else {
+        Err(unexpected(view, "ELF type", E_TYPE, value.into(), "that of device code"))
+    }
+}
+
+/// Returns the names of the sections. The first section is empty, and every name ends within the section of names.
+fn section_names<'data>(view: View<'data>, header: &FileHeader64<LE>) -> Result<Vec<&'data [u8]>, Malformed> {
+    let invalid = |error: object::Error| view.malformed("ELF section names", E_SHSTRNDX, Cause::ObjectFile(error));
+    let sections: &[SectionHeader64<LE>] = header.section_headers(LE, view.data()).map_err(invalid)?;
+    if sections.first().is_none_or(|first| first.sh_type(LE) != elf::SHT_NULL) {
+        return Err(view.malformed("ELF section 0", 0, Cause::Described("not a null section".to_owned())));
+    }
+    let strings = header.section_strings(LE, view.data(), sections).map_err(invalid)?;
+    let mut names = Vec::new();
+    for section in sections.iter().skip(1) {
+        let name = section.name(LE, strings).map_err(invalid)?;
+        view.charge("ELF section names", Resource::Work, text_work(name.len()))?;
+        names.push(name);
+    }
+    Ok(names)
+}

@@ -29,6 +29,9 @@ fn main() -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = fs::read(&path)?;
         let image = DeviceImage::identify(View::new(&bytes));
+        if image.image_kind == ImageKind::TileIr {
+            save(&directory, "tile_ir", &name, &bytes)?;
+        }
         let Some(triple) = image.triple else { continue };
         let arch = image.arch.as_deref().unwrap_or_default();
 

@@ -37,8 +37,8 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn is_image(container: &Container) -> bool {
-    use ContainerType::{Bitcode, DeviceElf, LtoIr, Ptx, SpirV};
-    matches!(container.container_type, Bitcode | DeviceElf | LtoIr | Ptx | SpirV)
+    use ContainerType::{Bitcode, DeviceElf, LtoIr, Ptx, SpirV, TileIr};
+    matches!(container.container_type, Bitcode | DeviceElf | LtoIr | Ptx | SpirV | TileIr)
 }
 
 /// Returns the file with its containers rebuilt.

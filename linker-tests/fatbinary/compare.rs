@@ -22,18 +22,20 @@ const ODD_PTX: &str = "// a comment\r\n/* .version 1.2 */ \t /* two\nlines */\n\
                        )\n{\n\t.reg .b64 \t%rd<3>;  \n /*/ ld.param.u64  %rd1, [p]; /* x */\n\tret;/**/\x0b \x0c \n}\n\n \n";
 
 /// A header of Tile IR and arbitrary bytes, which fatbinary accepts.
-const TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\x02\x03 instead of bytecode";
+const FAKE_TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\x02\x03 instead of bytecode";
 
 /// Creates the inputs in a directory, and both programs.
 pub fn prepare(directory: &Path) -> Result<Pair> {
     cubins(directory)?;
     let lto_ir = std::fs::read(fixture("answer-sm_90.ltoir")?)?;
+    let tile_ir = std::fs::read(fixture("answer.tilebc")?)?;
     let crlf = ODD_PTX.replace('\n', "\r\n");
-    let files: [(&str, &[u8]); 17] = [
+    let files: [(&str, &[u8]); 18] = [
         ("sm_90.ltoir", &lto_ir),
         ("sm_90a.ltoir", &lto_ir),
-        ("sm_100.tileir", TILE_IR),
-        ("short.tileir", &TILE_IR[..13]),
+        ("sm_100.tileir", &tile_ir),
+        ("sm_fake.tileir", FAKE_TILE_IR),
+        ("short.tileir", &FAKE_TILE_IR[..13]),
         ("odd.ptx", ODD_PTX.as_bytes()),
         ("crlf.ptx", crlf.as_bytes()),
         ("no-version.ptx", b"// .versions 8.8\n.target sm_90\n"),

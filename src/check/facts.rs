@@ -41,10 +41,41 @@ pub enum ImageCode {
     For(PolicyTarget),
     /// Bitcode or NVVM, which is compiled or linked further, for a processor.
     Intermediate(String),
-    /// An image that does not state its target, or whose format is unknown.
-    Unknown,
+    /// Code that may be for any target.
+    Unknown(UnknownCode),
     /// No code.
     Empty,
+}
+
+/// Reason why the target of code is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownCode {
+    /// The image does not state its target, or its format is unknown.
+    Target,
+    /// The kind of the image is newer than this program.
+    Kind,
+    /// Tile IR, for which no document states the devices that it is compiled for.
+    TileIr,
+}
+
+impl UnknownCode {
+    /// Returns the name in reports.
+    fn label(self) -> &'static str {
+        match self {
+            UnknownCode::Target => "code of unknown architecture",
+            UnknownCode::Kind => "code of unknown kind",
+            UnknownCode::TileIr => "Tile IR",
+        }
+    }
+
+    /// Returns the reason as a clause whose subject is the image.
+    pub fn reason(self) -> &'static str {
+        match self {
+            UnknownCode::Target => "does not state its architecture",
+            UnknownCode::Kind => "is of a kind that is newer than this program",
+            UnknownCode::TileIr => "is Tile IR, which the driver may compile for any device",
+        }
+    }
 }
 
 impl ImageCode {
@@ -53,21 +84,23 @@ impl ImageCode {
         let arch = image.arch.as_deref().filter(|arch| !arch.is_empty());
         let canonical = |arch: &str| TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string());
         match (image.image_kind, arch) {
+            _ if image.unknown_kind().is_some() => ImageCode::Unknown(UnknownCode::Kind),
             (ImageKind::Empty, _) => ImageCode::Empty,
+            (ImageKind::TileIr, _) => ImageCode::Unknown(UnknownCode::TileIr),
             (ImageKind::Ptx, arch) => match arch.and_then(nvptx::Arch::parse) {
                 Some(arch) => ImageCode::For(PolicyTarget::Ptx(arch)),
-                None => ImageCode::Unknown,
+                None => ImageCode::Unknown(UnknownCode::Target),
             },
             (ImageKind::Elf | ImageKind::SpirV, Some(arch)) => ImageCode::For(PolicyTarget::Native(canonical(arch))),
             (ImageKind::SpirV, None) if triple.is_empty() => ImageCode::For(PolicyTarget::Triple("spirv64")),
             (ImageKind::Elf | ImageKind::SpirV, None) => match PolicyTarget::parse(triple) {
                 Ok(target @ PolicyTarget::Triple(_)) => ImageCode::For(target),
-                _ => ImageCode::Unknown,
+                _ => ImageCode::Unknown(UnknownCode::Target),
             },
             (ImageKind::Bitcode | ImageKind::Nvvm, arch) => {
                 ImageCode::Intermediate(arch.unwrap_or(image.image_kind.name()).to_owned())
             }
-            _ => ImageCode::Unknown,
+            _ => ImageCode::Unknown(UnknownCode::Target),
         }
     }
 
@@ -76,7 +109,7 @@ impl ImageCode {
         match self {
             ImageCode::For(target) => Some(target.to_string()),
             ImageCode::Intermediate(arch) => Some(format!("{arch} (unlinked)")),
-            ImageCode::Unknown => Some("code of unknown architecture".to_owned()),
+            ImageCode::Unknown(why) => Some(why.label().to_owned()),
             ImageCode::Empty => None,
         }
     }
@@ -155,7 +188,11 @@ impl ImageFacts<'_> {
 
     /// Returns whether it is, or may be, machine code.
     pub fn is_machine_code(&self) -> bool {
-        matches!(self.code, ImageCode::For(PolicyTarget::Native(_)) | ImageCode::Unknown)
+        match self.code {
+            ImageCode::For(PolicyTarget::Native(_)) => true,
+            ImageCode::Unknown(why) => why != UnknownCode::TileIr,
+            _ => false,
+        }
     }
 }
 

@@ -59,7 +59,7 @@ fn is_nameable(code: &ImageCode) -> bool {
     match code {
         ImageCode::For(target) => PolicyTarget::parse(&target.to_string()).is_ok(),
         ImageCode::Intermediate(_) | ImageCode::Empty => true,
-        ImageCode::Unknown => false,
+        ImageCode::Unknown(_) => false,
     }
 }
 

@@ -21,7 +21,8 @@ use crate::target::Device;
 /// its kpack archives, for the loaders of all releases.
 ///
 /// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no container
-/// has such code, 2 for trouble, and where only the program knows what it loads.
+/// has such code, 2 for trouble, and where the answer is not known: only the program knows what it loads, or an image is of a kind
+/// that is newer than fatbin.
 #[derive(Args)]
 pub struct Arguments {
     /// The device, such as gfx90a:sramecc+:xnack- or sm_90

@@ -90,5 +90,6 @@ impl KeptImages {
 /// SYCL's images, because nothing can be removed from its table of them.
 fn is_undecidable(image: &Image) -> bool {
     image.kind == Some(OffloadKind::Sycl)
+        || image.unknown_kind().is_some()
         || matches!(Platform::of(image.triple.as_deref(), image.arch.as_deref()), None | Some(Platform::Host))
 }

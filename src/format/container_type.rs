@@ -63,6 +63,8 @@ container_types! {
     SpirV,
     /// LTO-IR without a container, at a place where containers are expected.
     LtoIr,
+    /// Tile IR without a container, at a place where containers are expected.
+    TileIr,
     /// A device image without a container, anywhere in the data of a file.
     Embedded,
 }
@@ -205,6 +207,7 @@ impl ContainerType {
             ContainerType::Bitcode => bare_image("bitcode", ImageKind::Bitcode),
             ContainerType::SpirV => bare_image("spirv", ImageKind::SpirV),
             ContainerType::LtoIr => bare_image("ltoir", ImageKind::Nvvm),
+            ContainerType::TileIr => bare_image("tileir", ImageKind::TileIr),
             ContainerType::Embedded => Descriptor {
                 name: "embedded",
                 recognition: Recognition::ImageHeader,

@@ -3,20 +3,21 @@
 use std::borrow::Cow;
 
 use super::{ContainerType, ImageKind};
-use super::{bitcode, device_elf, lto_ir};
+use super::{bitcode, device_elf, lto_ir, tile_ir};
 use crate::bytes::View;
 use crate::target::{nvptx, triple};
 
 /// First bytes of the kinds that are not containers; those of containers are in [`ContainerType::descriptor`]. Bitcode has
 /// a second form with a wrapper header (LLVM, Bitcode file format); SPIR-V is a sequence of words in either byte order
 /// (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 6] = [
+const MAGICS: [(&[u8], ImageKind); 7] = [
     (b"\x7fELF", ImageKind::Elf),
     (&bitcode::MAGIC, ImageKind::Bitcode),
     (&bitcode::WRAPPER_MAGIC, ImageKind::Bitcode),
     (b"\x03\x02\x23\x07", ImageKind::SpirV),
     (b"\x07\x23\x02\x03", ImageKind::SpirV),
     (&lto_ir::MAGIC, ImageKind::Nvvm),
+    (&tile_ir::MAGIC, ImageKind::TileIr),
 ];
 
 /// Properties of an image according to its own bytes.
@@ -53,6 +54,10 @@ impl DeviceImage {
             ImageKind::Nvvm => {
                 image.triple = Some(Cow::Borrowed(triple::NVPTX64));
                 image.arch = lto_ir::LtoIr::read(view).arch.map(|arch| arch.to_string());
+            }
+            ImageKind::TileIr => {
+                image.triple = Some(Cow::Borrowed(triple::NVPTX64));
+                image.own_size = tile_ir::TileIr::read(view).ok().map(|file| file.size);
             }
             ImageKind::Bitcode => image.triple = bitcode::triple(view).map(Cow::Owned),
             _ => {}

@@ -27,6 +27,9 @@ pub const CUDA: FatBinaryWrapper = FatBinaryWrapper {
     mach_o_container_section: ("__NV_CUDA", "__nv_fatbin"),
 };
 
+/// Section of CUDA's wrappers for code from Tile IR (nvcc 13.5, `--enable-tile`).
+pub const CUDA_TILE_SECTION: &str = ".nvFatBinSegmentAlt";
+
 /// HIP's wrapper.
 pub const HIP: FatBinaryWrapper = FatBinaryWrapper {
     magic: 0x4849_5046, // "HIPF"

@@ -57,6 +57,11 @@ pub struct UnknownValue {
     pub value: u64,
 }
 
+impl UnknownValue {
+    /// Field that states the format of an image. Nothing is known about an image with an unknown value of it.
+    pub const KIND: &str = "kind";
+}
+
 impl<'data> ImageView<'data> {
     /// Creates an image with the properties that the container states, completed from the image's header, and from the
     /// subarchitecture in the triple. Empty strings count as absent.

@@ -34,6 +34,9 @@ image_kinds! {
     // The extension is that of nvcc for the output of --ltoir.
     /// NVIDIA's intermediate representation for link-time optimisation.
     Nvvm => "nvvm", "ltoir";
+    // The extension is that of nvcc for the output of --tilebc.
+    /// Tile IR bytecode.
+    TileIr => "tileir", "tilebc";
     /// LLVM bitcode.
     Bitcode => "bitcode", "bc";
     /// A SPIR-V module.

@@ -31,6 +31,7 @@ pub(crate) mod readers;
 mod recognize;
 pub(crate) mod spirv;
 pub(crate) mod stored_hash;
+pub(crate) mod tile_ir;
 
 pub use container::{Compressed, ContainerView, Contents};
 pub use container_type::ContainerType;

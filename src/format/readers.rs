@@ -82,6 +82,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::Bitcode
         | ContainerType::SpirV
         | ContainerType::LtoIr
+        | ContainerType::TileIr
         | ContainerType::Embedded => &[],
     }
 }

@@ -2,7 +2,7 @@
 
 use super::container_type::Recognition;
 use super::{ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView};
-use super::{bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, offload_binary, ptx, spirv};
+use super::{bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, offload_binary, ptx, spirv, tile_ir};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::target::triple;
@@ -42,6 +42,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         | ContainerType::Bitcode
         | ContainerType::SpirV
         | ContainerType::LtoIr
+        | ContainerType::TileIr
         | ContainerType::Embedded => None,
     }
 }
@@ -124,6 +125,7 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         ImageKind::Ptx => ptx::check(view),
         ImageKind::SpirV => spirv::check(view),
         ImageKind::Bitcode => bitcode::check(view),
+        ImageKind::TileIr => tile_ir::TileIr::read(view).map(|_| ()),
         ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
             of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ()))
         }
@@ -149,6 +151,7 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::Bitcode => ContainerType::Bitcode,
         ImageKind::SpirV => ContainerType::SpirV,
         ImageKind::Nvvm => ContainerType::LtoIr,
+        ImageKind::TileIr => ContainerType::TileIr,
         _ => return None,
     };
     let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);

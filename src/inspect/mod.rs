@@ -1,7 +1,7 @@
 //! Inspection of device images: kernels, their resource usage, and debug information.
 //!
 //! Each kind of image has a format of its own for these: a note in AMD code objects, undocumented sections in NVIDIA
-//! cubins, directives in PTX, instructions in SPIR-V. One module here reads each format, and all of them return
+//! cubins, directives in PTX, instructions in SPIR-V, a table in Tile IR. One module here reads each format, and all of them return
 //! [`Kernel`]s. A figure that an image does not state is absent; nothing is guessed.
 //!
 //! Images are untrusted. An error in one part of an image is reported as a problem, and all other parts are returned.
@@ -19,6 +19,7 @@ mod figure;
 mod kernel;
 mod ptx;
 mod spirv;
+mod tile_ir;
 
 pub use build_paths::build_paths;
 pub use code_hash::code_hash;
@@ -83,6 +84,7 @@ pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::Elf => elf_image(view, Parts::All),
         ImageKind::Ptx => ptx::inspect(view),
         ImageKind::SpirV => spirv::inspect(view),
+        ImageKind::TileIr => tile_ir::inspect(view),
         ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
         ImageKind::Empty => Inspection::not_inspected("empty image"),

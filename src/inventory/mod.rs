@@ -273,6 +273,11 @@ impl Image {
         self.kind != Some(OffloadKind::Host)
     }
 
+    /// Number of its kind, if that is newer than this program.
+    pub fn unknown_kind(&self) -> Option<u64> {
+        self.unknown.iter().find(|it| it.field == UnknownValue::KIND).map(|it| it.value)
+    }
+
     /// Returns whether it is LTO-IR whose bytes NVIDIA's tools have scrambled: intact, but unreadable for all others.
     pub fn is_scrambled(&self) -> bool {
         self.image_kind == ImageKind::Nvvm && self.codec == Some(Codec::Opaque)

@@ -69,7 +69,7 @@ impl FatbinInput {
         let suffix = specified.and_then(|arch| arch.suffix);
         let image = match own.image_kind {
             ImageKind::Nvvm => FatbinImage::of_lto_ir(view),
-            _ if FatbinImage::is_tile_ir(view) => {
+            ImageKind::TileIr => {
                 let arch = specified.ok_or_else(|| ImageError::UnknownArch { path: path.to_owned() })?;
                 FatbinImage::of_tile_ir(view, arch)
             }

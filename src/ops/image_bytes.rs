@@ -15,6 +15,9 @@ pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>)
     if image.image().is_scrambled() {
         return Inspection::not_inspected(inspect::LTO_IR);
     }
+    if image.image().unknown_kind().is_some() {
+        return Inspection::not_inspected("of a kind that is newer than this program");
+    }
     if image.image().codec == Some(Codec::Opaque) {
         return Inspection::not_inspected("compressed with an unknown codec");
     }

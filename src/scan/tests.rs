@@ -68,6 +68,7 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         | ContainerType::Bitcode
         | ContainerType::SpirV
         | ContainerType::LtoIr
+        | ContainerType::TileIr
         | ContainerType::Embedded => None,
     }
 }

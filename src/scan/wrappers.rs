@@ -6,11 +6,11 @@
 use std::ops::Range;
 
 use super::pointers::{PointerTarget, Pointers};
-use crate::format::fat_binary_wrapper::{self, CONTAINER_OFFSET, CUDA, HIP, HIP_KPACK_MAGIC};
+use crate::format::fat_binary_wrapper::{self, CONTAINER_OFFSET, CUDA, CUDA_TILE_SECTION, HIP, HIP_KPACK_MAGIC};
 use crate::inventory::{SectionRef, WrapperKind};
 
 /// Sections of the structures.
-pub const SECTIONS: [&str; 2] = [CUDA.section, HIP.section];
+pub const SECTIONS: [&str; 3] = [CUDA.section, CUDA_TILE_SECTION, HIP.section];
 /// Sections of the structures in Mach-O files: segment and section.
 pub const MACH_O_SECTIONS: [(&str, &str); 2] = [CUDA.mach_o_section, HIP.mach_o_section];
 

@@ -59,6 +59,12 @@ impl<'a> AnsweredFile<'a> {
         self.relevant().all(AnsweredSet::always_selects) && self.kpack.iter().all(AnsweredReference::always_loads)
     }
 
+    /// Returns whether the selection is not known: only the program knows it, or it depends on an image about which too little is
+    /// known.
+    pub fn is_undecided(&self) -> bool {
+        self.depends_on_program() || self.relevant().any(|set| set.answers.iter().any(DeviceAnswer::is_undecided))
+    }
+
     /// Returns whether there is code for the platform of the devices.
     pub fn is_relevant(&self) -> bool {
         self.relevant().next().is_some() || !self.kpack.is_empty()
@@ -66,13 +72,20 @@ impl<'a> AnsweredFile<'a> {
 
     /// Returns whether only the program knows what it loads: no runtime selects code for the platform of the devices, and there
     /// are images from which the program selects.
-    pub fn is_undecided(&self) -> bool {
+    pub fn depends_on_program(&self) -> bool {
         !self.is_relevant() && !self.selected_by_program.is_empty()
     }
 
     /// Returns the candidate sets with code for the platform of the devices.
     pub fn relevant(&self) -> impl Iterator<Item = &AnsweredSet<'a>> {
         self.sets.iter().filter(|set| set.is_relevant)
+    }
+}
+
+impl DeviceAnswer<'_> {
+    /// Returns whether the selection is not known.
+    pub fn is_undecided(&self) -> bool {
+        self.selection.is_undecided()
     }
 }
 
@@ -92,6 +105,6 @@ impl<'a> AnsweredSet<'a> {
 
     /// Returns whether an image is selected on every device.
     pub fn always_selects(&self) -> bool {
-        self.answers.iter().all(|answer| answer.selection.selected.is_some())
+        self.answers.iter().all(|answer| answer.selection.selected.is_some() && !answer.is_undecided())
     }
 }

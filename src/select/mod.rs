@@ -56,16 +56,40 @@ pub struct Selection {
     pub also_selected: Vec<usize>,
     /// All other images, in order.
     pub rejected: Vec<(usize, RejectReason)>,
+    /// Those of them that the runtime may select instead: whether it does is not known.
+    pub undecided: Vec<usize>,
+}
+
+/// Verdict on a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CandidateVerdict {
+    /// The runtime selects it.
+    Selected,
+    /// The runtime selects another or none.
+    Rejected,
+    /// The runtime may select it or not.
+    Undecided,
 }
 
 impl Selection {
-    /// Returns for each candidate, in order, its index, whether it is selected, and the reason.
-    pub fn verdicts(&self) -> Vec<(usize, bool, String)> {
+    /// Returns whether the selected image, or that none is, is not certain.
+    pub fn is_undecided(&self) -> bool {
+        !self.undecided.is_empty()
+    }
+
+    /// Returns for each candidate, in order, its index, the verdict, and the reason.
+    pub fn verdicts(&self) -> Vec<(usize, CandidateVerdict, String)> {
+        let selected_verdict =
+            if self.is_undecided() { CandidateVerdict::Undecided } else { CandidateVerdict::Selected };
         let selected = self.selected.iter().flat_map(|(index, way)| {
             let all = std::iter::once(index).chain(&self.also_selected);
-            all.map(|index| (*index, true, way.to_string()))
+            all.map(|index| (*index, selected_verdict, way.to_string()))
         });
-        let rejected = self.rejected.iter().map(|(index, reason)| (*index, false, reason.to_string()));
+        let rejected = self.rejected.iter().map(|(index, reason)| {
+            let is_undecided = self.undecided.contains(index);
+            let verdict = if is_undecided { CandidateVerdict::Undecided } else { CandidateVerdict::Rejected };
+            (*index, verdict, reason.to_string())
+        });
         let mut verdicts: Vec<_> = selected.chain(rejected).collect();
         verdicts.sort_by_key(|(index, ..)| *index);
         verdicts
@@ -182,8 +206,8 @@ impl<'a> Candidate<'a> {
     /// Returns why a loader rejects the image after the runtime selected it by its container: the architecture in the
     /// header of the image does not run on the device.
     fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
-        let Image { triple, own_arch, image_kind, .. } = self.image;
-        let form = form(*image_kind, self.platform());
+        let Image { triple, own_arch, .. } = self.image;
+        let form = form(self.image, self.platform());
         let own = Code { form, triple: triple.as_deref(), arch: Some(own_arch.as_deref()?) };
         own.runs_on(device).err()
     }
@@ -200,17 +224,21 @@ impl<'a> Candidate<'a> {
         let Image { triple, arch, own_arch, .. } = self.image;
         let reads_header = runtime.kind == OffloadKind::OpenMp && own_arch.is_some();
         let arch = if reads_header { own_arch } else { arch };
-        Code { form: form(self.image.image_kind, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
+        Code { form: form(self.image, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
     }
 }
 
-fn form(kind: ImageKind, platform: Option<Platform>) -> CodeForm {
-    match kind {
+fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
+    if let Some(kind) = image.unknown_kind() {
+        return CodeForm::UnknownKind(kind);
+    }
+    match image.image_kind {
         ImageKind::Elf => CodeForm::Machine,
         ImageKind::Ptx => CodeForm::Ptx,
         ImageKind::SpirV => CodeForm::SpirV,
         ImageKind::Bitcode => CodeForm::Bitcode,
         ImageKind::Nvvm => CodeForm::LinkTime,
+        ImageKind::TileIr => CodeForm::TileIr,
         // AOT-compiled code for Intel GPUs and for FPGAs has formats of its own.
         ImageKind::Unknown if platform == Some(Platform::SpirV) => CodeForm::Machine,
         _ => CodeForm::Other,
@@ -240,7 +268,9 @@ impl CandidateSet<'_> {
         let verdicts: Vec<Result<LoadMethod, RejectReason>> =
             self.candidates.iter().map(|candidate| self.check_candidate(runtime, candidate, device)).collect();
         let winner = self.preferred(runtime.preference, &verdicts);
-        let mut selection = Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new() };
+        let selected_way = winner.and_then(|winner| verdicts.get(winner)?.clone().ok());
+        let mut selection =
+            Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new(), undecided: Vec::new() };
         for (index, verdict) in verdicts.into_iter().enumerate() {
             let reason = match (verdict, winner) {
                 (Ok(way), Some(winner)) if winner == index => match self.candidates[index].load_failure(device) {
@@ -262,6 +292,9 @@ impl CandidateSet<'_> {
                 }
                 (Err(reason), _) => reason,
             };
+            if may_be_selected(&reason, selected_way) {
+                selection.undecided.push(index);
+            }
             selection.rejected.push((index, reason));
         }
         selection
@@ -320,6 +353,18 @@ impl CandidateSet<'_> {
             }
             Err(obstacle) => Err(RejectReason::Incompatibility(obstacle)),
         }
+    }
+}
+
+/// Returns whether a runtime may select a rejected image instead of one that it loads by `selected`. Code that the driver compiles
+/// is not preferred to machine code.
+fn may_be_selected(reason: &RejectReason, selected: Option<LoadMethod>) -> bool {
+    match reason {
+        RejectReason::Incompatibility(Incompatibility::TileIr) => {
+            selected.is_none_or(|way| way.compiled_from().is_some())
+        }
+        RejectReason::Incompatibility(reason) => reason.is_undecided(),
+        _ => false,
     }
 }
 

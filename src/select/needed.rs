@@ -28,23 +28,28 @@ impl CandidateSet<'_> {
         all.map(|index| self.candidates[index].number).collect()
     }
 
-    /// Returns the numbers of the images that run on the device, and of LTO-IR for its platform.
+    /// Returns the numbers of the images that run or may run on the device, and of LTO-IR for its platform.
     fn linked_for(&self, device: &Device) -> Vec<usize> {
         let is_needed = |candidate: &&Candidate<'_>| {
             let is_link_time = candidate.image.image_kind == ImageKind::Nvvm;
             let is_for_platform = candidate.platform() == Some(device.platform());
-            (is_link_time && is_for_platform) || candidate.code(self.runtime).runs_on(device).is_ok()
+            let may_run = match candidate.code(self.runtime).runs_on(device) {
+                Ok(_) => true,
+                Err(reason) => reason.is_undecided(),
+            };
+            (is_link_time && is_for_platform) || may_run
         };
         self.candidates.iter().filter(is_needed).map(|candidate| candidate.number).collect()
     }
 }
 
 impl Selection {
-    /// Indexes of the selected images, and of those that are selected but cannot be loaded.
+    /// Indexes of the selected images, of those that may be selected, and of those that are selected but cannot be loaded.
     fn needed(&self) -> Vec<usize> {
         let selected = self.selected.iter().map(|(index, _)| *index).chain(self.also_selected.iter().copied());
         let is_selected = |why: &RejectReason| matches!(why, RejectReason::SelectedButUnloadable { .. });
+        let undecided = self.undecided.iter().copied();
         let unloadable = self.rejected.iter().filter(|(_, why)| is_selected(why)).map(|(index, _)| *index);
-        selected.chain(unloadable).collect()
+        selected.chain(unloadable).chain(undecided).collect()
     }
 }

@@ -1,8 +1,11 @@
 //! Containers as in real files, and the image selected from each.
 
 use super::*;
-use crate::format::ContainerType;
+use crate::format::{ContainerType, UnknownValue};
 use crate::inventory::{FileFormat, SectionRef};
+
+/// A kind that is newer than the program.
+const NEWER_KIND: UnknownValue = UnknownValue { field: UnknownValue::KIND, value: 0x200 };
 
 /// An image described by one word: `sm_90`, `sm_90.ptx`, `gfx90a:xnack+`, `x86_64`.
 fn image(kind: OffloadKind, word: &str) -> Image {
@@ -10,6 +13,8 @@ fn image(kind: OffloadKind, word: &str) -> Image {
         Some((arch, "ptx")) => (arch, ImageKind::Ptx),
         Some((arch, "bc")) => (arch, ImageKind::Bitcode),
         Some((arch, "nvvm")) => (arch, ImageKind::Nvvm),
+        Some((arch, "tileir")) => (arch, ImageKind::TileIr),
+        Some((arch, "unknown")) => (arch, ImageKind::Unknown),
         Some((arch, "spv")) => (arch, ImageKind::SpirV),
         _ => (word, ImageKind::Elf),
     };
@@ -25,6 +30,7 @@ fn image(kind: OffloadKind, word: &str) -> Image {
         image_kind,
         triple: Some(triple.to_owned()),
         arch: arch.map(str::to_owned),
+        unknown: if image_kind == ImageKind::Unknown { vec![NEWER_KIND] } else { Vec::new() },
         offset: Some(0),
         size: Some(1),
         ..Default::default()
@@ -75,6 +81,35 @@ fn cuda_selects_the_nearest_cubin_else_the_nearest_ptx() {
     ];
     for (words, device, expected) in cases {
         assert_eq!(selected_image(OffloadKind::Cuda, words, device), expected, "{words} on {device}");
+    }
+}
+
+#[test]
+fn an_image_that_may_be_preferred_leaves_the_selection_undecided() {
+    let cases: [(&str, &str, &[usize], &[usize]); 7] = [
+        // An unknown kind may be a better form of machine code.
+        ("sm_90 sm_90.unknown", "sm_90", &[1], &[0, 1]),
+        ("sm_90.unknown sm_80.ptx", "sm_90", &[0], &[0, 1]),
+        ("sm_90.unknown", "sm_90", &[0], &[0]),
+        // Tile IR is compiled, so machine code precedes it.
+        ("sm_90 sm_90.tileir", "sm_90", &[], &[0]),
+        ("sm_90.tileir sm_80.ptx", "sm_90", &[0], &[0, 1]),
+        ("sm_80 sm_80.tileir", "sm_90", &[1], &[1]),
+        // Code for another platform is not a candidate.
+        ("sm_90.unknown sm_90.tileir", "gfx90a:sramecc+:xnack-", &[], &[]),
+    ];
+    for (words, device, undecided, needed) in cases {
+        let images = words.split(' ').map(|word| image(OffloadKind::Cuda, word)).collect();
+        let file = file(vec![container(ContainerType::CudaFatbin, images)]);
+        let sets = candidate_sets(&file);
+        let device = &Device::parse(device).unwrap()[0];
+        let selection = sets[0].select_on(device);
+        assert_eq!((&selection.undecided[..], selection.is_undecided()), (undecided, !undecided.is_empty()), "{words}");
+        let mut kept = sets[0].needed_on(device);
+        kept.sort_unstable();
+        assert_eq!(kept, needed, "{words}");
+        let is_selected = |it: &(usize, CandidateVerdict, String)| it.1 == CandidateVerdict::Selected;
+        assert!(undecided.is_empty() || !selection.verdicts().iter().any(is_selected), "{words}");
     }
 }
 

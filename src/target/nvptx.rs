@@ -200,7 +200,7 @@ impl<'data> Cubin<'data> {
 /// Returns whether `.nv.compat` marks the code as architecture-specific: attribute 9 is 1 in the output of ptxas for
 /// `sm_90a`, `sm_100a` and so on, and 0 in its output for all others. An attribute has four bytes: form, number and a
 /// value; in form 4 the value is the size of what follows.
-fn is_specific(compat: &[u8]) -> bool {
+pub(crate) fn is_specific(compat: &[u8]) -> bool {
     let mut rest = compat;
     while let Some((&[form, number, low, high], behind)) = rest.split_first_chunk() {
         if number == 9 {

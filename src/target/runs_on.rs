@@ -25,6 +25,10 @@ pub enum CodeForm {
     Bitcode,
     /// NVIDIA's intermediate representation for a device linker.
     LinkTime,
+    /// NVIDIA's Tile IR.
+    TileIr,
+    /// A kind that is newer than this program, by its number.
+    UnknownKind(u64),
     /// Not loadable by any runtime.
     Other,
 }
@@ -38,6 +42,8 @@ impl CodeForm {
             CodeForm::SpirV => "SPIR-V",
             CodeForm::Bitcode => "LLVM bitcode",
             CodeForm::LinkTime => "code for a device linker",
+            CodeForm::TileIr => "Tile IR",
+            CodeForm::UnknownKind(_) => "images of an unknown kind",
             CodeForm::Other => "images of this form",
         }
     }
@@ -127,9 +133,22 @@ pub enum Incompatibility {
     /// It is input for a device linker.
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
+    /// It is Tile IR, for which no document states the devices and the preference among other code.
+    #[error("it is Tile IR, which the driver may compile: NVIDIA does not document when it does")]
+    TileIr,
+    /// Its kind is newer than this program.
+    #[error("unknown kind {0:#x}, newer than this program")]
+    UnknownKind(u64),
     /// It is not in a form that runtimes load.
     #[error("it is not in a form that runtimes load")]
     Form,
+}
+
+impl Incompatibility {
+    /// Returns whether the code may run nevertheless: it is not known.
+    pub fn is_undecided(&self) -> bool {
+        matches!(self, Incompatibility::TileIr | Incompatibility::UnknownKind(_))
+    }
 }
 
 /// Code and the target that its container states.
@@ -151,6 +170,8 @@ impl Code<'_> {
             (_, CodeForm::Other) => return Err(Incompatibility::Form),
             (None, _) => return Err(Incompatibility::Unspecified),
             (Some(platform), _) if platform != device.platform() => return Err(Incompatibility::Platform(platform)),
+            (_, CodeForm::TileIr) => return Err(Incompatibility::TileIr),
+            (_, CodeForm::UnknownKind(kind)) => return Err(Incompatibility::UnknownKind(kind)),
             _ => {}
         }
         match device {

@@ -50,6 +50,7 @@ mod spellings;
 mod split;
 mod strip;
 mod terminal;
+mod tile_ir;
 mod transcode;
 mod verify;
 mod wrap;

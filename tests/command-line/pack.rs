@@ -203,7 +203,11 @@ fn fat_binaries_have_the_codec_of_each_image() {
 fn fat_binaries_of_unsuitable_images_and_options_are_errors() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_90.ltoir", "c").fixture("answer-gfx90a.hsaco", "amd");
-    sandbox.file("empty", "").file("text", "hello").file("tile", "\x7fTileIR\0\x01\x01\0\0bytes");
+    sandbox
+        .file("empty", "")
+        .file("text", "hello")
+        .fixture("answer.tilebc", "tile")
+        .file("short", &crate::fixture("answer.tilebc")[..442]);
     let cases = [
         ("", "pack: no image given; pass IMAGE or --image file=IMAGE"),
         ("--concat a", "pack: --concat: compression is required; add --compress"),
@@ -220,6 +224,7 @@ fn fat_binaries_of_unsuitable_images_and_options_are_errors() {
         ("text", "text: CUDA image at 0x0: invalid value 0x6c6c6568, expected a cubin or PTX"),
         ("amd", "amd: ELF machine at 0x12: invalid value 0xe0, expected 0xbe, CUDA"),
         ("tile", "tile: no processor in the header; specify --image file=tile,arch=ARCH"),
+        ("--image file=short,arch=sm_100", "short: Tile IR section at 0x1ba: truncated: need 1 bytes, 0 available"),
     ];
     for (arguments, message) in cases {
         let run = sandbox.fatbin(&format!("pack --kind cuda -o out {arguments}"));

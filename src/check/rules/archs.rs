@@ -51,8 +51,8 @@ pub fn forbidden(facts: &FileFacts<'_>, requirements: &Requirements, findings: &
             ImageCode::For(target) if forbidden.iter().any(|listed| allows(listed, target)) => {
                 findings.add(violated(format!("code for {target} is forbidden")).image(image));
             }
-            ImageCode::Unknown if !forbidden.is_empty() => {
-                findings.add(undecided("does not state its architecture, which may be forbidden").image(image));
+            ImageCode::Unknown(why) if !forbidden.is_empty() => {
+                findings.add(undecided(format!("{}, which may be forbidden", why.reason())).image(image));
             }
             _ => {}
         }
@@ -70,8 +70,8 @@ pub fn only(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut R
             ImageCode::For(target) if !only.iter().any(|listed| allows(listed, target)) => {
                 findings.add(violated(format!("code for {target}, only {names} allowed")).image(image));
             }
-            ImageCode::Unknown => {
-                findings.add(undecided("does not state its architecture, which may not be allowed").image(image));
+            ImageCode::Unknown(why) => {
+                findings.add(undecided(format!("{}, which may not be allowed", why.reason())).image(image));
             }
             _ => {}
         }
@@ -94,8 +94,12 @@ fn has_ptx_fallback(facts: &FileFacts<'_>, requirements: &Requirements, device: 
 
 /// Creates the finding for missing code. It is undecided if an image that is ambiguous or unreadable may be that code.
 fn missing(facts: &FileFacts<'_>, target: &PolicyTarget, code: String) -> RuleFinding {
-    let finding = if let Some(image) = facts.images.iter().find(|image| image.code == ImageCode::Unknown) {
-        let message = format!("cannot determine whether there is {code}: this image does not state its architecture");
+    let unknown = facts.images.iter().find_map(|image| match image.code {
+        ImageCode::Unknown(why) => Some((image, why)),
+        _ => None,
+    });
+    let finding = if let Some((image, why)) = unknown {
+        let message = format!("cannot determine whether there is {code}: this image {}", why.reason());
         undecided(message).image(image)
     } else if let Some(image) = facts.images.iter().find(|it| !it.is_named && hides_suffix(&it.code, target)) {
         let message =

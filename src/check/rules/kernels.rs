@@ -176,7 +176,7 @@ fn may_match(image: &ImageFacts<'_>, target: &PolicyTarget) -> bool {
     match &image.code {
         ImageCode::For(own) => own == target,
         ImageCode::Intermediate(arch) => PolicyTarget::parse(arch).map_or(true, |own| own == *target),
-        ImageCode::Unknown => true,
+        ImageCode::Unknown(_) => true,
         ImageCode::Empty => false,
     }
 }

@@ -172,6 +172,7 @@ impl Rebuilder<'_> {
                 | ContainerType::Bitcode
                 | ContainerType::SpirV
                 | ContainerType::LtoIr
+                | ContainerType::TileIr
                 | ContainerType::Embedded,
                 Encoding::Same,
             ) => bare::write(view, container, fates),

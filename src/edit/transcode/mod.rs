@@ -58,6 +58,7 @@ impl Transcoding {
             | ContainerType::Bitcode
             | ContainerType::SpirV
             | ContainerType::LtoIr
+            | ContainerType::TileIr
             | ContainerType::Embedded => Encoding::Same,
         }
     }

@@ -9,15 +9,12 @@ use crate::content::Content;
 use crate::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::format::lto_ir::{self, LtoIr};
+use crate::format::tile_ir::{self, TileIrVersion};
 use crate::target::nvptx::{Arch, Ptx, Suffix};
 
 /// Offsets of two fields of an ELF header (System V ABI).
 const EI_ABIVERSION: u64 = 8;
 const E_MACHINE: u64 = 18;
-
-/// First bytes of Tile IR bytecode; a major and a minor version of one byte each and a tag of two follow. Source: files that
-/// fatbinary 13.5 accepts, and what it stores for them.
-const TILE_IR_MAGIC: &[u8] = b"\x7fTileIR\0";
 
 /// Size of the shortest Tile IR that fatbinary 13.5 accepts, in bytes.
 const TILE_IR_SIZE: u64 = 14;
@@ -97,21 +94,16 @@ impl<'data> FatbinImage<'data> {
         Ok(FatbinImage::compiled_by_the_driver(kind::NVVM, version, arch, image.data()))
     }
 
-    /// Returns whether the bytes are Tile IR.
-    pub fn is_tile_ir(image: View<'_>) -> bool {
-        image.starts_with(TILE_IR_MAGIC)
-    }
-
     /// Creates a member for Tile IR bytecode, which states no architecture.
     pub fn of_tile_ir(image: View<'data>, arch: Arch) -> Result<Self, Malformed> {
-        if !Self::is_tile_ir(image) {
+        if !image.starts_with(&tile_ir::MAGIC) {
             let value = u64::from(image.u32("Tile IR magic", 0)?);
             return Err(image.malformed("Tile IR magic", 0, Cause::Unexpected { value, expected: "7F TileIR" }));
         }
         image.part("Tile IR header", 0, 0, TILE_IR_SIZE)?;
-        let offset = TILE_IR_MAGIC.len() as u64;
-        let major = image.u16("Tile IR version", offset)?.swap_bytes();
-        let version = (major, image.u16("Tile IR version tag", offset.saturating_add(2))?);
+        let TileIrVersion { major, minor, tag } = TileIrVersion::read(image)?;
+        // The entry repeats major and minor version in one field.
+        let version = (u16::from_be_bytes([major, minor]), tag);
         Ok(FatbinImage::compiled_by_the_driver(kind::TILE_IR, version, arch, image.data()))
     }
 

@@ -42,10 +42,11 @@ pub(crate) use stored::{PlainEntry, StoredEntry, StoredImage, stored_entries};
 pub(crate) use write::write_entries;
 pub use write::{write, write_members};
 
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
+use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView, UnknownValue};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::Malformed;
+use crate::target::nvptx::{self, Arch, Suffix};
 use crate::target::{OffloadKind, triple};
 
 /// Reads the container at the view's start.
@@ -72,17 +73,33 @@ fn image<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
             kind::PTX => ImageKind::Ptx,
             kind::ELF => ImageKind::Elf,
             kind::NVVM => ImageKind::Nvvm,
+            kind::TILE_IR => ImageKind::TileIr,
             _ => ImageKind::Unknown,
         },
         triple: Some(triple::NVPTX64.to_owned()),
-        arch: header.arch().map(|arch| arch.to_string()),
+        arch: arch(entry).map(|arch| arch.to_string()),
         id: None,
         strings: Vec::new(),
-        unknown: Vec::new(),
+        unknown: unknown_kind(header.kind).into_iter().collect(),
         view: entry.image,
         codec: Some(codec),
         full_size: Some(full_size).filter(|&size| codec != Codec::None && size != 0),
         part: entry.part,
         has_stated_end: true,
     }
+}
+
+/// Returns the architecture of an entry. nvcc 13.5 stores cubins of Tile IR, which are architecture-specific, as `sm_100`; only the
+/// attributes of the cubin, which the entry repeats, state that.
+fn arch(entry: &FatbinEntry<'_>) -> Option<Arch> {
+    let arch = entry.header.arch()?;
+    let attributes = entry.options.filter(|_| entry.header.kind == kind::ELF);
+    let is_specific = attributes.is_some_and(|attributes| nvptx::is_specific(attributes.data()));
+    Some(Arch { suffix: arch.suffix.or(is_specific.then_some(Suffix::Specific)), ..arch })
+}
+
+/// Returns the kind of an entry that is newer than this program. A group whose table is invalid is not of an unknown kind.
+fn unknown_kind(kind: u16) -> Option<UnknownValue> {
+    let is_known = [kind::PTX, kind::ELF, kind::NVVM, kind::TILE_IR, kind::GROUP].contains(&kind);
+    (!is_known).then_some(UnknownValue { field: UnknownValue::KIND, value: kind.into() })
 }

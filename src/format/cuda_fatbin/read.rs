@@ -171,7 +171,7 @@ fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>,
     }
     let payload = entry.from(offset);
     let size = match (header.codec(), header.kind) {
-        (Codec::None, kind::ELF) => DeviceImage::identify(payload).own_size,
+        (Codec::None, kind::ELF | kind::TILE_IR) => DeviceImage::identify(payload).own_size,
         (Codec::None, kind::PTX) => Some(without_nul(payload.data())),
         _ => None,
     };

@@ -124,6 +124,12 @@ fn output_equals_that_of_fatbinary_13_5() {
     .concat();
     let bytes = written(&[&plain, PTX, &mercury, &old]);
     assert!(bytes == expected);
+    // nvcc 13.5 states the architecture of specific cubins without their suffix if they are compiled from Tile IR.
+    let mut unmarked = bytes.clone();
+    let second = 16 + 64 + plain.len().next_multiple_of(8) + 80 + 48;
+    assert_eq!(unmarked[second + 42], 0x10, "the flag of the suffix");
+    unmarked[second + 42] = 0;
+    assert_eq!(images(&unmarked)[2].arch.as_deref(), Some("sm_100a"));
     let archs: Vec<_> = images(&bytes).into_iter().map(|image| image.arch.unwrap()).collect();
     assert_eq!(archs, ["sm_90", "sm_100f", "sm_100a", "sm_90a"]);
 }
@@ -158,11 +164,17 @@ fn unknown_entries_are_reported_and_do_not_hide_others() {
         (kind::ELF, flag::ZSTD | flag::LZ4, 5, 100, (ImageKind::Elf, Codec::Opaque, Some(100), Some("sm_100"))),
         (kind::ELF, 1 << 40, 5, 100, (ImageKind::Elf, Codec::Opaque, Some(100), Some("sm_100"))),
         (kind::ELF, flag::SPECIFIC | flag::FAMILY, 0, 0, (ImageKind::Elf, Codec::None, None, None)),
+        (kind::TILE_IR, 0, 0, 0, (ImageKind::TileIr, Codec::None, None, Some("sm_100"))),
         (77, 1 << 63, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
+        // cuobjdump 13.5 has names for these: cubin, an index, relocatable PTX.
+        (4, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
+        (0x20, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
+        (0x40, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
     ];
     for (kind, flags, compressed_size, full_size, (image_kind, codec, listed_size, arch)) in cases {
         // The option block of a known kind must be in place; for others the field's meaning is unknown.
-        let options_offset = if [kind::GROUP, 77].contains(&kind) { 1 << 31 } else { 0 };
+        let is_unknown = [4, 0x20, 0x40, 77].contains(&kind);
+        let options_offset = if is_unknown || kind == kind::GROUP { 1 << 31 } else { 0 };
         let header = EntryHeader { compressed_size, full_size, options_offset, ..plain(kind, flags, 8) };
         let mut bytes = container_of(header, b"\x7fpayload");
         bytes.extend(&known[16..]);
@@ -172,6 +184,9 @@ fn unknown_entries_are_reported_and_do_not_hide_others() {
         let image = &images[0];
         let listed = (image.image_kind, image.codec, image.full_size, image.arch.as_deref());
         assert_eq!(listed, (image_kind, Some(codec), listed_size, arch), "kind {kind} flags {flags:#x}");
+        let unknown: Vec<_> = image.unknown.iter().map(|it| (it.field, it.value)).collect();
+        let expected = if is_unknown { vec![(UnknownValue::KIND, u64::from(kind))] } else { Vec::new() };
+        assert_eq!(unknown, expected, "kind {kind}");
         assert_eq!(image.view.size(), if compressed_size == 0 { 8 } else { 5 });
         assert_eq!(images[1].view.data(), PTX);
     }

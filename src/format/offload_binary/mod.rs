@@ -42,10 +42,13 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
         ImageKind::Bitcode => image_kind::BITCODE,
         ImageKind::Fatbin | ImageKind::Bundle | ImageKind::CompressedBundle => image_kind::FATBINARY,
         ImageKind::Ptx => image_kind::PTX,
-        // SPIR-V has a value only in LLVM's main branch, see `image_kind::SPIRV`; NVVM has none.
-        ImageKind::SpirV | ImageKind::Nvvm | ImageKind::OffloadBinary | ImageKind::Empty | ImageKind::Unknown => {
-            image_kind::NONE
-        }
+        // SPIR-V has a value only in LLVM's main branch, see `image_kind::SPIRV`; NVVM and Tile IR have none.
+        ImageKind::SpirV
+        | ImageKind::Nvvm
+        | ImageKind::TileIr
+        | ImageKind::OffloadBinary
+        | ImageKind::Empty
+        | ImageKind::Unknown => image_kind::NONE,
     }
 }
 

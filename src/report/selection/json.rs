@@ -12,7 +12,7 @@
 //!       "runtime": { "name": "HIP", "release": "ROCm 7", "order": "..." },
 //!       "concerned": true,
 //!       "answers": [ { "devices": [ "gfx90a:sramecc+:xnack+" ],
-//!         "answer": "native|compatible|generic|jit-ptx|jit-spirv|jit-bitcode|nothing", "chosen": 1,
+//!         "answer": "native|compatible|generic|jit-ptx|jit-spirv|jit-bitcode|nothing|undecided", "chosen": 1,
 //!         "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a:xnack-",
 //!           "offset": 4242, "id": "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-",
 //!           "chosen": false, "reason": "it requires xnack-, not xnack+" } ] } ] } ],
@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use super::kpack::JsonReference;
 use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
-use crate::select::{self, AnsweredFile, AnsweredSet, Candidate, Selection};
+use crate::select::{self, AnsweredFile, AnsweredSet, Candidate, CandidateVerdict, Selection};
 use crate::target::Device;
 
 /// Name and number of the schema.
@@ -128,8 +128,13 @@ impl<'a> JsonChoice<'a> {
     fn new(answered: &'a AnsweredSet<'a>) -> Self {
         let set = &answered.set;
         let runtime = set.runtime;
-        let name = |selection: &Selection| selection.selected.map_or("nothing", |(_, way)| way.name());
-        let number = |selection: &Selection| selection.selected.map(|(index, _)| set.candidates[index].number);
+        let known = |selection: &Selection| selection.selected.filter(|_| !selection.is_undecided());
+        let name = |selection: &Selection| match known(selection) {
+            _ if selection.is_undecided() => "undecided",
+            Some((_, way)) => way.name(),
+            None => "nothing",
+        };
+        let number = |selection: &Selection| known(selection).map(|(index, _)| set.candidates[index].number);
         let answer = |it: &'a select::DeviceAnswer<'a>| JsonAnswer {
             devices: it.devices.iter().map(ToString::to_string).collect(),
             answer: name(&it.selection),
@@ -154,7 +159,8 @@ impl<'a> JsonChoice<'a> {
 }
 
 fn images<'a>(candidates: &[Candidate<'a>], selection: &Selection) -> Vec<JsonImage<'a>> {
-    let image = |(index, chosen, reason): (usize, bool, String)| {
+    let image = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
+        let chosen = verdict == CandidateVerdict::Selected;
         let Candidate { number, image } = candidates[index];
         JsonImage { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
     };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::kpack;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
-use crate::select::{AnsweredFile, AnsweredSet, CandidateSet, DeviceAnswer, Selection};
+use crate::select::{AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, Selection};
 use crate::target::{Device, Platform};
 
 /// Returns a block for every candidate set with code for the devices. Libraries have hundreds of containers with equal
@@ -86,6 +86,9 @@ fn block(
 }
 
 fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
+    if selection.is_undecided() {
+        return "cannot be predicted".to_owned();
+    }
     let Some((index, way)) = selection.selected else {
         return "selects nothing".to_owned();
     };
@@ -101,12 +104,16 @@ fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
 
 /// Returns a row for each image, in order.
 fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
-    let row = |(index, is_selected, reason): (usize, bool, String)| {
+    let row = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
         let candidate = &set.candidates[index];
         let image = candidate.image;
         let arch = image.arch.as_deref().or(image.triple.as_deref()).map_or("-".to_owned(), printable);
         let form = image.image_kind.name().to_owned();
-        let verdict = if is_selected { "selected" } else { "rejected" };
+        let verdict = match verdict {
+            CandidateVerdict::Selected => "selected",
+            CandidateVerdict::Rejected => "rejected",
+            CandidateVerdict::Undecided => "undecided",
+        };
         vec![candidate.number.to_string(), arch, form, verdict.to_owned(), printable(&reason)]
     };
     selection.verdicts().into_iter().map(row).collect()
@@ -119,7 +126,7 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     if relevant.is_empty() && !answered.kpack.is_empty() {
         return answered.kpack.iter().map(|it| kpack::summary(&path, name, it)).collect();
     }
-    if answered.is_undecided() {
+    if answered.depends_on_program() {
         let images = counted(answered.selected_by_program.len(), "embedded image");
         return format!("{path}: {name}: cannot decide: the program selects from {images}\n");
     }
@@ -128,13 +135,23 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     }
     let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
     for answer in relevant.iter().flat_map(|set| worst(set)) {
-        *outcomes.entry(answer.selection.selected.map_or((1, "nothing"), |(_, way)| (0, way.name()))).or_default() += 1;
+        *outcomes.entry(outcome(&answer.selection)).or_default() += 1;
     }
     let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
     format!("{path}: {name}: {}: {}\n", counted(relevant.len(), "choice"), outcomes.join(", "))
 }
 
+/// Returns the place of an answer in the summary, and its name.
+fn outcome(selection: &Selection) -> (u8, &'static str) {
+    match selection.selected {
+        _ if selection.is_undecided() => (1, "undecided"),
+        Some((_, way)) => (0, way.name()),
+        None => (2, "nothing"),
+    }
+}
+
 /// Returns the least favorable answer: one that selects nothing, if any.
 fn worst<'a>(answered: &'a AnsweredSet<'_>) -> Option<&'a DeviceAnswer<'a>> {
-    answered.answers.iter().max_by_key(|it| it.selection.selected.map_or((1, None), |(_, way)| (0, Some(way))))
+    let rank = |selection: &Selection| (outcome(selection).0, selection.selected.map(|(_, way)| way));
+    answered.answers.iter().max_by_key(|it| rank(&it.selection))
 }

@@ -11,8 +11,10 @@ const WORDS_PER_LINE: usize = 4;
 const PIECE: usize = 1 << 20;
 
 /// Form of the source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceForm {
+    /// Text at the end of the names of the data, the structure and its section.
+    pub id_suffix: String,
     /// True for relocatable code: another section, and a structure with an external name.
     pub is_relocatable: bool,
     /// True for linked code, which refers to the containers that it was linked from.
@@ -22,28 +24,29 @@ pub struct SourceForm {
 }
 
 /// Writes the source for a container.
-pub fn write(form: SourceForm, container: &[u8], to: &mut Output) -> Result<(), ToolFailure> {
+pub fn write(form: &SourceForm, container: &[u8], to: &mut Output) -> Result<(), ToolFailure> {
     let written = write_source(form, container, to);
     written.map_err(|error| ToolFailure::write(&error))
 }
 
-fn write_source(form: SourceForm, container: &[u8], to: &mut Output) -> Result<()> {
+fn write_source(form: &SourceForm, container: &[u8], to: &mut Output) -> Result<()> {
+    let suffix = form.id_suffix.as_str();
     let section = if form.is_relocatable { "__nv_relfatbin" } else { ".nv_fatbin" };
     to.write(
         format!(
             "#ifndef __SKIP_INTERNAL_FATBINARY_HEADERS\n\
              #include \"fatbinary_section.h\"\n\
              #endif\n\
-             #define __CUDAFATBINSECTION  \".nvFatBinSegment\"\n\
+             #define __CUDAFATBINSECTION  \".nvFatBinSegment{suffix}\"\n\
              #define __CUDAFATBINDATASECTION  \"{section}\"\n"
         )
         .as_bytes(),
     )?;
     let words: Vec<u64> = container.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)).collect();
     if form.uses_asm {
-        write_assembly(section, &words, to)?;
+        write_assembly(section, suffix, &words, to)?;
     } else {
-        write_array(&words, to)?;
+        write_array(suffix, &words, to)?;
     }
     let (version, prelinked) = if form.is_linked { (2, "(void**)__cudaPrelinkedFatbins") } else { (1, "0") };
     let declaration = if form.is_relocatable {
@@ -52,8 +55,9 @@ fn write_source(form: SourceForm, container: &[u8], to: &mut Output) -> Result<(
          #define __FATIDNAME_CORE(x) __fatbinwrap##x\n\
          #define __FATIDNAME(x) __FATIDNAME_CORE(x)\n\
          extern const __fatBinC_Wrapper_t __FATIDNAME(__NV_MODULE_ID)"
+            .to_owned()
     } else {
-        "static const __fatBinC_Wrapper_t __fatDeviceText"
+        format!("static const __fatBinC_Wrapper_t __fatDeviceText{suffix}")
     };
     to.write(
         format!(
@@ -61,7 +65,7 @@ fn write_source(form: SourceForm, container: &[u8], to: &mut Output) -> Result<(
              extern \"C\" {{\n\
              #endif\n\
              {declaration} __attribute__ ((aligned (8))) __attribute__ ((section (__CUDAFATBINSECTION)))= \n\
-             \t{{ 0x466243b1, {version}, fatbinData, {prelinked} }};\n\
+             \t{{ 0x466243b1, {version}, fatbinData{suffix}, {prelinked} }};\n\
              #undef __CUDAFATBINDATASECTION\n\
              #undef __CUDAFATBINSECTION\n\
              #ifdef __cplusplus\n\
@@ -73,8 +77,9 @@ fn write_source(form: SourceForm, container: &[u8], to: &mut Output) -> Result<(
 }
 
 /// Writes the container as a statement of the assembler.
-fn write_assembly(section: &str, words: &[u64], to: &mut Output) -> Result<()> {
-    to.write(format!("asm(\n\".section {section}, \\\"a\\\"\\n\"\n\".align 8\\n\"\n\"fatbinData:\\n\"\n").as_bytes())?;
+fn write_assembly(section: &str, suffix: &str, words: &[u64], to: &mut Output) -> Result<()> {
+    let start = format!("asm(\n\".section {section}, \\\"a\\\"\\n\"\n\".align 8\\n\"\n\"fatbinData{suffix}:\\n\"\n");
+    to.write(start.as_bytes())?;
     write_lines(words, to, |line| {
         // As the tool writes the last line.
         let separator = if line.len() < WORDS_PER_LINE { ", " } else { "," };
@@ -87,7 +92,7 @@ fn write_assembly(section: &str, words: &[u64], to: &mut Output) -> Result<()> {
              #ifdef __cplusplus\n\
              extern \"C\" {{\n\
              #endif\n\
-             extern const unsigned long long fatbinData[{}];\n\
+             extern const unsigned long long fatbinData{suffix}[{}];\n\
              #ifdef __cplusplus\n\
              }}\n\
              #endif\n",
@@ -98,12 +103,15 @@ fn write_assembly(section: &str, words: &[u64], to: &mut Output) -> Result<()> {
 }
 
 /// Writes the container as an array.
-fn write_array(words: &[u64], to: &mut Output) -> Result<()> {
+fn write_array(suffix: &str, words: &[u64], to: &mut Output) -> Result<()> {
     to.write(
-        b"#ifdef __cplusplus\n\
-          extern \"C\" {\n\
-          #endif\n\n\
-          static const unsigned long long fatbinData[] __attribute__ ((section (__CUDAFATBINDATASECTION)))= {",
+        format!(
+            "#ifdef __cplusplus\n\
+             extern \"C\" {{\n\
+             #endif\n\n\
+             static const unsigned long long fatbinData{suffix}[] __attribute__ ((section (__CUDAFATBINDATASECTION)))= {{"
+        )
+        .as_bytes(),
     )?;
     write_lines(words, to, |line| {
         let words: Vec<String> = line.iter().map(|word| format!("{word:#018x}ull")).collect();

@@ -169,12 +169,14 @@ fn write_outputs(line: &ParsedLine, files: &[EntryInput], container: &Content<'_
     }
     if let Some(path) = line.path("embedded-fatbin") {
         let mut output = create(&path)?;
+        let suffix = line.text("id-suffix").unwrap_or_default();
         let form = SourceForm {
+            id_suffix: String::from_utf8_lossy(suffix).into_owned(),
             is_relocatable: line.flag("device-c"),
             is_linked: line.flag("link"),
             uses_asm: !line.flag("no-asm"),
         };
-        embed::write(form, &container.to_vec(), &mut output)?;
+        embed::write(&form, &container.to_vec(), &mut output)?;
         outputs.push(output);
     }
     commit_all(outputs, inputs()).map_err(|error| ToolFailure::write(&error))

@@ -31,7 +31,7 @@ pub enum ValueType {
 }
 
 /// All options, in the order of the help.
-pub const OPTIONS: [FatbinaryOption; 26] = [
+pub const OPTIONS: [FatbinaryOption; 27] = [
     option("32", "32", ValueType::Flag, "Specify that this was a 32bit compile."),
     option("64", "64", ValueType::Flag, "Specify that this was a 64bit compile."),
     option("cicc-cmdline", "cicc-cmdline", ValueType::Text("options"), ""),
@@ -82,6 +82,7 @@ pub const OPTIONS: [FatbinaryOption; 26] = [
     option("help", "h", ValueType::Flag, "Print this help information on this tool."),
     deprecated("host", ValueType::Text("<os>")),
     option("ident", "ident", ValueType::Text("<identifier name>"), "Code is for given identifier name."),
+    option("id-suffix", "id-suffix", ValueType::Text("suffix"), ""),
     option("image", "image", ValueType::Image(&["file", "profile"]), ""),
     option(
         "image2",

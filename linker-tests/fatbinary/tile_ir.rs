@@ -1,0 +1,87 @@
+//! Objects that nvcc 13.5 compiles from Tile C++: cubins and Tile IR in a fat binary of their own, beside that of SIMT code.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+
+use super::fatbin;
+use crate::harness::directives::fixture;
+use crate::harness::step::Step;
+use crate::harness::tools::{fetched, find_in, not_fetched};
+
+/// Two tile kernels and an ordinary one.
+const SOURCE: &str = "#include <cuda_tile.h>\n\
+    __tile_global__ void first(int *p) { *p = 1; }\n\
+    __tile_global__ void second(float *p, int n) { *p = 2; }\n\
+    __global__ void ordinary(int *p) { *p = 3; }\n";
+
+const OPTIONS: [&str; 3] = ["-arch=sm_100", "--enable-tile", "-std=c++20"];
+
+fn program(name: &str) -> Result<PathBuf> {
+    Ok(find_in(&fetched("cuda-nvcc").join("nvidia/cu13/bin"), name).ok_or_else(|| not_fetched(name))?)
+}
+
+/// Compiles the source with a copy of nvcc.
+fn compile(directory: &Path, nvcc: &Path, options: &[&str]) -> Result<()> {
+    std::fs::write(directory.join("tile.cu"), SOURCE)?;
+    Step::new(directory, nvcc).args(OPTIONS).args(options).arg("tile.cu").run()?;
+    Ok(())
+}
+
+/// Each image is listed, inspected and extracted; the Tile IR equals that of `nvcc -tilebc`, and its kernels are those of NVIDIA's
+/// disassembler.
+pub fn are_read(directory: &Path) -> Result<()> {
+    let nvcc = program("nvcc")?;
+    compile(directory, &nvcc, &["-tilebc", "-o", "tile.tilebc"])?;
+    compile(directory, &nvcc, &["-c", "-o", "tile.o"])?;
+    let scan = fatbin(directory, &["scan", "--verbose", "tile.o"])?;
+    let wrapper = "cuda wrapper .nvFatBinSegmentAlt+0x0 points to cuda-fatbin at .nv_fatbin+";
+    ensure!(scan.stdout.contains(wrapper), "{}", scan.error("the wrapper of the Tile IR is missing"));
+    let verified = fatbin(directory, &["verify", "tile.o"])?;
+    ensure!(verified.stdout == "tile.o: 4 device images, intact\n", "{}", verified.error("not intact"));
+    let extracted = fatbin(directory, &["extract", "tile.o", "-o", "out", "--name", "{number}.{extension}"])?;
+    let names: Vec<&str> = extracted.stdout.lines().collect();
+    ensure!(
+        names == ["out/0.cubin", "out/1.ptx", "out/2.cubin", "out/3.tilebc"],
+        "{}",
+        extracted.error("other images")
+    );
+    let same = std::fs::read(directory.join("out/3.tilebc"))? == std::fs::read(directory.join("tile.tilebc"))?;
+    ensure!(same, "{}", extracted.error("the Tile IR differs from that of nvcc -tilebc"));
+    for file in [directory.join("tile.tilebc"), fixture("answer.tilebc")?] {
+        let text = Step::new(directory, program("tileirdisasm")?).arg(&file).run()?;
+        let entries = text.stdout.lines().filter_map(|line| line.strip_prefix("entry @")?.split('(').next());
+        let json = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--json"]).arg(&file).run()?;
+        let document: serde_json::Value = serde_json::from_str(&json.stdout)?;
+        let kernels = document["files"][0]["images"][0]["kernels"].as_array().cloned().unwrap_or_default();
+        let kernels: Vec<&str> = kernels.iter().filter_map(|kernel| kernel["name"].as_str()).collect();
+        ensure!(!kernels.is_empty() && entries.eq(kernels.iter().copied()), "{}", json.error(text.stdout));
+    }
+    Ok(())
+}
+
+/// nvcc writes the same object when it calls the drop-in instead of fatbinary.
+pub fn is_embedded_by_the_drop_in(directory: &Path) -> Result<()> {
+    let nvcc = program("nvcc")?;
+    compile(directory, &nvcc, &["-c", "-o", "reference.o"])?;
+    // nvcc runs the programs in its own directory.
+    let copy = directory.join("nvidia/cu13");
+    std::fs::create_dir_all(copy.join("bin"))?;
+    let toolkit = nvcc.ancestors().nth(2).unwrap_or(Path::new("/"));
+    for entry in std::fs::read_dir(toolkit)?.chain(std::fs::read_dir(toolkit.join("bin"))?) {
+        let path = entry?.path();
+        let place = copy.join(path.strip_prefix(toolkit)?);
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("bin") => {}
+            Some("fatbinary") => std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), place)?,
+            Some("nvcc") => std::fs::copy(&path, place).map(|_| ())?,
+            _ => std::os::unix::fs::symlink(&path, place)?,
+        }
+    }
+    compile(directory, &copy.join("bin/nvcc"), &["-c", "-o", "tile.o"])?;
+    let [ours, theirs] = ["tile.o", "reference.o"].map(|name| fatbin(directory, &["scan", "--json", "--hash", name]));
+    let ours = ours?;
+    let same = ours.stdout == theirs?.stdout.replace("reference.o", "tile.o");
+    ensure!(same, "{}", ours.error("the objects differ"));
+    Ok(())
+}

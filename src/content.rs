@@ -40,6 +40,11 @@ impl<'data> Content<'data> {
         self.push(vec![0; padding as usize]);
     }
 
+    /// Returns content that borrows all runs.
+    pub fn borrowed(&self) -> Content<'_> {
+        Content { runs: self.runs().map(Cow::Borrowed).collect(), size: self.size }
+    }
+
     /// Returns the total size in bytes.
     pub fn size(&self) -> u64 {
         self.size

@@ -89,13 +89,13 @@ impl EncodedFields {
 pub enum SectionContent<'plan> {
     /// Contents that the plan has.
     Plan(&'plan Content<'plan>),
-    /// Contents that the emitter has built.
-    Own(Content<'static>),
+    /// Contents that the emitter has built, or joined.
+    Own(Content<'plan>),
     /// This number of zero bytes, none of them in the file.
     Zero(u64),
 }
 
-impl SectionContent<'_> {
+impl<'plan> SectionContent<'plan> {
     /// Returns contents that the emitter has built.
     pub fn own(bytes: Vec<u8>) -> Self {
         SectionContent::Own(Content::from(bytes))
@@ -107,6 +107,14 @@ impl SectionContent<'_> {
             SectionContent::Plan(content) => Some(content),
             SectionContent::Own(content) => Some(content),
             SectionContent::Zero(_) => None,
+        }
+    }
+
+    /// Returns the contents as runs to which others can be appended; zeros that are not in the file stay so.
+    pub fn into_runs(self) -> Self {
+        match self {
+            SectionContent::Plan(content) => SectionContent::Own(content.borrowed()),
+            other => other,
         }
     }
 

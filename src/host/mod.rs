@@ -11,6 +11,8 @@ mod assembler;
 mod code;
 mod coff;
 mod compile;
+#[cfg(test)]
+mod divisible_tests;
 mod eh_frame;
 mod elf;
 mod error;
@@ -28,7 +30,7 @@ pub use error::HostError;
 pub use hosts::{Host, ObjectFormat};
 pub use ir::{emit_bitcode, write_text};
 pub use plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
-pub use symbol::{Definition, SectionId, Symbol, SymbolAddress, SymbolId};
+pub use symbol::{AbsoluteSymbol, Definition, Scope, SectionId, Symbol, SymbolAddress, SymbolId};
 
 use crate::io::Sink;
 use hosts::Emitter;

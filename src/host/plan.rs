@@ -1,7 +1,7 @@
 //! The plan of a host object, as plain data that tests can compare.
 
 use super::code::{Function, Step};
-use super::symbol::{Definition, SectionId, Symbol, SymbolAddress, SymbolId};
+use super::symbol::{AbsoluteSymbol, Definition, Scope, SectionId, Symbol, SymbolAddress, SymbolId};
 use crate::content::Content;
 
 /// Everything that goes into one host object, independent of machine and file format.
@@ -15,6 +15,12 @@ pub struct ObjectPlan<'data> {
     pub functions: Vec<Function>,
     /// Symbols, which sections and functions refer to by index.
     pub symbols: Vec<Symbol>,
+    /// Absolute symbols, which nothing in the plan refers to. LLVM IR has none.
+    pub absolute_symbols: Vec<AbsoluteSymbol>,
+    /// True if the linker may drop each section to which nothing refers. ELF's linkers always do so on request. COFF then has a
+    /// COMDAT section for each, and Mach-O one section whose parts begin at symbols. The first
+    /// symbol of the plan in a section is global, and a symbol is at its start.
+    pub is_divisible: bool,
 }
 
 /// A section of data.
@@ -70,12 +76,21 @@ pub enum SectionKind {
     Retained,
     /// Mapped writable, so that the loader can relocate it.
     Writable,
+    /// Mapped writable, and never removed as unused.
+    RetainedWritable,
     /// Mapped read-only and marked as device images, `SHT_LLVM_OFFLOADING`.
     Offloading,
     /// An array of functions that the loader calls, those of a low priority first.
     Constructors(u16),
     /// An array of functions that are called when the program ends or the library is closed, those of a low priority last.
     Destructors(u16),
+}
+
+impl SectionKind {
+    /// Returns whether the linker must keep a section to which nothing refers.
+    pub fn is_retained(self) -> bool {
+        matches!(self, SectionKind::Retained | SectionKind::RetainedWritable)
+    }
 }
 
 impl<'data> ObjectPlan<'data> {
@@ -92,7 +107,12 @@ impl<'data> ObjectPlan<'data> {
 
     /// Adds a symbol.
     pub fn symbol(&mut self, name: impl Into<String>, definition: Definition) -> SymbolId {
-        self.symbols.push(Symbol { name: name.into(), definition });
+        self.scoped_symbol(name, definition, Scope::Local)
+    }
+
+    /// Adds a symbol that other objects of the link may refer to.
+    pub fn scoped_symbol(&mut self, name: impl Into<String>, definition: Definition, scope: Scope) -> SymbolId {
+        self.symbols.push(Symbol { name: name.into(), definition, scope });
         SymbolId(self.symbols.len() - 1)
     }
 

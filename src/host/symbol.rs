@@ -24,9 +24,33 @@ pub struct Symbol {
     pub name: String,
     /// Origin of its address.
     pub definition: Definition,
+    /// Range in which the name refers to this definition.
+    pub scope: Scope,
 }
 
-/// Origin of a symbol's address. Symbols defined here are local: two wrapped objects in one link never collide.
+/// Range in which a name refers to a definition of the plan. Functions and undefined symbols have none but `Local`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// This object: two wrapped objects in one link never collide.
+    Local,
+    /// The program or library, and modules that use it, where libraries export all symbols.
+    Global,
+    /// The program or library.
+    Hidden,
+}
+
+/// A symbol whose address is a number that no linker moves.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AbsoluteSymbol {
+    /// Name of the symbol.
+    pub name: String,
+    /// The number.
+    pub value: u64,
+    /// Range in which the name refers to the number.
+    pub scope: Scope,
+}
+
+/// Origin of a symbol's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Definition {
     /// Defined by another object or library.

@@ -37,8 +37,9 @@ pub(super) const MACOS: System =
 pub(super) fn mach_o_section(name: &str) -> &str {
     match name {
         ".text.startup" => "__TEXT,__StaticInit",
-        ".rodata" | ".llvm.rodata.offloading" => "__TEXT,__const",
-        ".data.rel.ro" => "__DATA,__const",
+        ".llvm.rodata.offloading" => "__TEXT,__const",
+        _ if is_part_of(name, ".rodata") => "__TEXT,__const",
+        _ if is_part_of(name, ".data.rel.ro") => "__DATA,__const",
         ".bss" => "__DATA,__bss",
         ".init_array" => "__DATA,__mod_init_func",
         ".fini_array" => "__DATA,__mod_term_func",
@@ -46,6 +47,11 @@ pub(super) fn mach_o_section(name: &str) -> &str {
         ".llvm.offloading.relocatable" => "__TEXT,__offloading_r",
         name => name,
     }
+}
+
+/// Returns whether a section of ELF becomes a part of `section`: it has its name, or that and a suffix after a period.
+pub(super) fn is_part_of(name: &str, section: &str) -> bool {
+    name.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// C runtime of Windows, which runs the constructors.

@@ -11,7 +11,7 @@ use crate::host::assembler::{CodeRelocation, CodeTarget};
 use crate::host::layout::{Code, EncodedFields, SectionContent, TEXT};
 use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 use crate::host::symbol::{Definition, SymbolId};
-use crate::host::systems::WindowsRuntime;
+use crate::host::systems::{WindowsRuntime, is_part_of};
 
 const READ_ONLY: pe::SectionFlags = pe::SectionFlags(pe::IMAGE_SCN_CNT_INITIALIZED_DATA.0 | pe::IMAGE_SCN_MEM_READ.0);
 const ZERO: pe::SectionFlags =
@@ -27,6 +27,8 @@ pub struct CoffSection<'plan> {
     pub alignment: u64,
     pub content: SectionContent<'plan>,
     pub relocations: Vec<CoffRelocation>,
+    /// True for a COMDAT section, which the linker drops unless something refers to it.
+    pub is_comdat: bool,
 }
 
 /// A relocation; its addend is in the contents of the section.
@@ -62,8 +64,10 @@ impl<'plan> CoffLayout<'plan> {
     pub fn sections(&self) -> Vec<CoffSection<'plan>> {
         let mut sections = vec![self.text()];
         sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
-        let unwind_section = sections.len();
-        sections.extend(self.unwind_sections(unwind_section));
+        if !self.code.functions.is_empty() {
+            let unwind_section = sections.len();
+            sections.extend(self.unwind_sections(unwind_section));
+        }
         sections
     }
 
@@ -81,6 +85,7 @@ impl<'plan> CoffLayout<'plan> {
             alignment: self.machine.architecture.function_alignment,
             content: SectionContent::own(bytes),
             relocations,
+            is_comdat: false,
         }
     }
 
@@ -111,11 +116,11 @@ impl<'plan> CoffLayout<'plan> {
         let name = match section.kind {
             SectionKind::Constructors(priority) => self.runtime.constructors(priority),
             SectionKind::Destructors(priority) => self.runtime.destructors(priority),
-            _ => match section.name.as_str() {
-                // The loader relocates read-only data as well.
-                ".rodata" | ".data.rel.ro" => ".rdata".to_owned(),
-                name => name.to_owned(),
-            },
+            // The loader relocates read-only data as well.
+            _ if is_part_of(&section.name, ".rodata") || is_part_of(&section.name, ".data.rel.ro") => {
+                ".rdata".to_owned()
+            }
+            _ => section.name.clone(),
         };
         let flags = match (&section.data, section.kind) {
             (Data::Zero(_), _) => ZERO,
@@ -123,7 +128,9 @@ impl<'plan> CoffLayout<'plan> {
             // A linker merges the contributions to a section only if their flags are equal, and clang's entries are read-only.
             _ => READ_ONLY,
         };
-        CoffSection { name, flags, alignment: section.alignment, content, relocations }
+        let is_comdat = self.plan.is_divisible && !section.kind.is_retained();
+        let flags = if is_comdat { flags | pe::IMAGE_SCN_LNK_COMDAT } else { flags };
+        CoffSection { name, flags, alignment: section.alignment, content, relocations, is_comdat }
     }
 
     fn fields(&self, fields: &[Field]) -> (SectionContent<'plan>, Vec<CoffRelocation>) {
@@ -159,6 +166,7 @@ impl<'plan> CoffLayout<'plan> {
             alignment: 4,
             content: SectionContent::own(bytes),
             relocations,
+            is_comdat: false,
         };
         [section(".xdata", information, vec![]), section(".pdata", table, relocations)]
     }

@@ -11,7 +11,7 @@ use crate::host::architecture::CoffMachine;
 use crate::host::error::HostError;
 use crate::host::layout::Code;
 use crate::host::plan::ObjectPlan;
-use crate::host::symbol::{Definition, SymbolId};
+use crate::host::symbol::{Definition, Scope, Symbol, SymbolId};
 use crate::io::Sink;
 
 /// Alignment of section data in the file, as LLVM has it.
@@ -32,6 +32,8 @@ struct FileLayout {
     section_symbols: Vec<u32>,
     /// Index and name of each symbol of the plan.
     symbols: Vec<(u32, Name)>,
+    /// Name of each absolute symbol of the plan.
+    absolute_symbols: Vec<Name>,
 }
 
 /// Writes the sections of a plan into `sink`.
@@ -93,8 +95,13 @@ fn reserve<'a>(
         (index, writer.add_name(symbol.name.as_bytes()))
     });
     let symbols = symbols.collect();
+    let absolute_symbols = plan.absolute_symbols.iter().map(|symbol| {
+        writer.reserve_symbol_index();
+        writer.add_name(symbol.name.as_bytes())
+    });
+    let absolute_symbols = absolute_symbols.collect();
     writer.reserve_symtab_strtab()?;
-    Ok(FileLayout { sections: places, section_names, file_records, section_symbols, symbols })
+    Ok(FileLayout { sections: places, section_names, file_records, section_symbols, symbols, absolute_symbols })
 }
 
 /// Reserves data and relocations of a section, and returns their offsets.
@@ -170,27 +177,47 @@ fn write_symbols(
         writer.write_aux_section(AuxSymbolSection {
             length: section.content.size() as u32,
             number_of_relocations: section.relocations.len() as u32,
+            // Two definitions of one symbol are an error, as they are in other sections.
+            selection: if section.is_comdat { pe::IMAGE_COMDAT_SELECT_NODUPLICATES } else { pe::ComdatSelection(0) },
             ..Default::default()
         });
     }
     for (symbol, &(index, name)) in plan.symbols.iter().zip(&layout.symbols) {
-        write_symbol(writer, symbol.definition, name, index, code);
+        write_symbol(writer, symbol, name, index, code);
+    }
+    for (symbol, &name) in plan.absolute_symbols.iter().zip(&layout.absolute_symbols) {
+        writer.write_symbol(CoffSymbol {
+            name,
+            value: symbol.value as u32,
+            section_number: pe::IMAGE_SYM_ABSOLUTE,
+            storage_class: storage_class(symbol.scope),
+            ..Default::default()
+        });
     }
 }
 
-fn write_symbol(writer: &mut Writer<'_>, definition: Definition, name: Name, index: u32, code: &Code) {
-    let (section_number, value, typ, storage_class) = match definition {
+/// Returns the storage class of a symbol that the object defines. Libraries export only the symbols that they list, so hidden
+/// ones are like the others.
+fn storage_class(scope: Scope) -> pe::SymbolClass {
+    match scope {
+        Scope::Local => pe::IMAGE_SYM_CLASS_STATIC,
+        Scope::Global | Scope::Hidden => pe::IMAGE_SYM_CLASS_EXTERNAL,
+    }
+}
+
+fn write_symbol(writer: &mut Writer<'_>, symbol: &Symbol, name: Name, index: u32, code: &Code) {
+    let (section_number, value, typ, storage_class) = match symbol.definition {
         Definition::Data { section, offset, .. } => (
             section_number(CoffLayout::TEXT + 1 + section.0),
             offset as u32,
             pe::SymbolType(0),
-            pe::IMAGE_SYM_CLASS_STATIC,
+            storage_class(symbol.scope),
         ),
         Definition::Function(function) => (
             section_number(CoffLayout::TEXT),
             code.starts[function] as u32,
             pe::IMAGE_SYM_DTYPE_FUNCTION.into(),
-            pe::IMAGE_SYM_CLASS_STATIC,
+            storage_class(symbol.scope),
         ),
         Definition::Undefined | Definition::UndefinedHidden => {
             (pe::IMAGE_SYM_UNDEFINED, 0, pe::SymbolType(0), pe::IMAGE_SYM_CLASS_EXTERNAL)

@@ -109,6 +109,7 @@ impl<'plan> ObjectLayout<'plan> {
             SectionKind::ReadOnly => (elf::SHT_PROGBITS, read_only),
             SectionKind::Retained => (elf::SHT_PROGBITS, read_only | elf::SHF_GNU_RETAIN),
             SectionKind::Writable => (elf::SHT_PROGBITS, writable),
+            SectionKind::RetainedWritable => (elf::SHT_PROGBITS, writable | elf::SHF_GNU_RETAIN),
             SectionKind::Offloading => (offload_binary::SECTION_TYPE, read_only),
             SectionKind::Constructors(_) => (elf::SHT_INIT_ARRAY, writable),
             SectionKind::Destructors(_) => (elf::SHT_FINI_ARRAY, writable),
@@ -122,7 +123,10 @@ impl<'plan> ObjectLayout<'plan> {
         };
         if let (true, Some(large)) = (section.large, self.architecture.elf.large_section) {
             // GNU ld recognizes the name, the other linkers the flag.
-            name = format!(".lrodata{name}");
+            name = format!(
+                ".lrodata{}",
+                name.strip_prefix(".rodata").filter(|rest| rest.starts_with('.')).unwrap_or(&name)
+            );
             flags |= large;
         }
         let (content, mut relocations) = match &section.data {
@@ -162,7 +166,9 @@ impl<'plan> ObjectLayout<'plan> {
             vec![],
         ));
         sections.extend(self.architecture.elf.hardening.map(|(kind, bits)| self.property_note(kind, bits)));
-        sections.push(self.eh_frame()?);
+        if !self.code.functions.is_empty() {
+            sections.push(self.eh_frame()?);
+        }
         Ok(sections)
     }
 

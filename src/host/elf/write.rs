@@ -11,7 +11,7 @@ use super::layout::{ElfSection, ObjectLayout, RelocationTarget};
 use crate::content::Content;
 use crate::host::architecture::Architecture;
 use crate::host::plan::ObjectPlan;
-use crate::host::symbol::{Definition, Symbol, SymbolId};
+use crate::host::symbol::{Definition, Scope, Symbol, SymbolId};
 use crate::io::Sink;
 
 /// The tables come first, after the null section, so that their indices are known when others refer to them.
@@ -27,16 +27,20 @@ pub fn write(
     sink: &mut Sink,
 ) -> object::write::Result<()> {
     let symbols = SymbolTable::new(plan, architecture, layout, sections);
+    let indices = section_indices(sections);
     let rela_names: Vec<String> = sections.iter().map(|section| format!(".rela{}", section.name)).collect();
 
     let mut writer = SinglePhaseWriter::new_single_phase(architecture.endianness, true, sink);
     let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.elf.machine, architecture.elf.flags);
-    writer.write_file_header(&FileHeader { e_type, e_machine, e_flags, ..Default::default() })?;
+    // GNU ld 2.40 keeps SHF_GNU_RETAIN only in objects of this OS ABI, which gas sets; LLVM's wrapper objects do not have it.
+    let is_gnu = plan.is_divisible && plan.sections.iter().any(|section| section.kind.is_retained());
+    let os_abi = if is_gnu { elf::ELFOSABI_GNU } else { elf::ELFOSABI_NONE };
+    writer.write_file_header(&FileHeader { os_abi, e_type, e_machine, e_flags, ..Default::default() })?;
 
     let offsets: Vec<u64> = sections.iter().map(|section| write_contents(&mut writer, section)).collect();
     let rela_offsets: Vec<u64> =
         sections.iter().map(|section| write_relocations(&mut writer, section, &symbols)).collect();
-    write_symbols(&mut writer, sections, &symbols)?;
+    write_symbols(&mut writer, &indices, &symbols)?;
 
     let names: Vec<_> = sections.iter().map(|section| writer.add_section_name(section.name.as_bytes())).collect();
     let rela_names: Vec<_> = sections
@@ -53,7 +57,7 @@ pub fn write(
     for (place, section) in sections.iter().enumerate() {
         let name = writer.section_name_offset(Some(names[place]));
         let index = writer.write_section_header(&section_header(section, name, offsets[place]));
-        debug_assert_eq!(index.0, section_index(sections, place));
+        debug_assert_eq!(index.0, indices[place]);
         if let Some(name) = rela_names[place] {
             let count = section.relocations.len();
             writer.write_relocation_section_header(name, index, SYMBOL_TABLE, rela_offsets[place], count, true);
@@ -90,14 +94,14 @@ fn write_relocations(writer: &mut SinglePhaseWriter<'_>, section: &ElfSection, s
 /// Writes the symbol table and its strings.
 fn write_symbols<'a>(
     writer: &mut SinglePhaseWriter<'a>,
-    sections: &[ElfSection],
+    indices: &[u32],
     symbols: &'a SymbolTable<'_>,
 ) -> object::write::Result<()> {
     writer.write_null_symbol();
     for entry in &symbols.entries {
         let name = (!entry.name.is_empty()).then(|| writer.add_string(entry.name.as_bytes()));
         writer.write_symbol(&Sym {
-            section: entry.section.map(|section| section_index(sections, section)),
+            section: entry.section.map(|section| indices[section]),
             st_name: writer.string_offset(name),
             st_info: elf::SymbolInfo::new(entry.bind, entry.kind),
             st_other: entry.other,
@@ -126,14 +130,18 @@ fn section_header(section: &ElfSection, name: u32, offset: u64) -> SectionHeader
     }
 }
 
-/// Returns the index in the section header table: each section is followed by its relocations, if it has any.
-fn section_index(sections: &[ElfSection], place: usize) -> u32 {
-    let relocated = sections[..place].iter().filter(|section| !section.relocations.is_empty()).count();
-    FIRST_SECTION + (place + relocated) as u32
+/// Returns the index of each section in the section header table: it is followed by its relocations, if it has any.
+fn section_indices(sections: &[ElfSection]) -> Vec<u32> {
+    let next = |next: &mut u32, section: &ElfSection| {
+        let index = *next;
+        *next += if section.relocations.is_empty() { 1 } else { 2 };
+        Some(index)
+    };
+    sections.iter().scan(FIRST_SECTION, next).collect()
 }
 
-/// Symbols in the order of the file: the source's name, sections, the object's own, and last the undefined ones, which are
-/// the only global ones.
+/// Symbols in the order of the file: the source's name, sections, the object's local ones, then the global ones: those that the
+/// object defines, and those that it does not.
 struct SymbolTable<'plan> {
     entries: Vec<SymbolEntry<'plan>>,
     index_of: HashMap<RelocationTarget, u32>,
@@ -184,18 +192,14 @@ impl<'plan> SymbolTable<'plan> {
             };
             table.refer_to(target, entry);
         }
-        for (id, symbol) in plan.symbols.iter().enumerate() {
-            if let Some((section, value, size)) = layout.place(symbol.definition) {
-                let (kind, other) = match symbol.definition {
-                    Definition::Function(_) => (elf::STT_FUNC, elf::SymbolOther(architecture.elf.function_other)),
-                    _ => (elf::STT_OBJECT, elf::STV_DEFAULT.into()),
-                };
-                let name = symbol.name.as_str().into();
-                let entry = SymbolEntry { name, kind, other, value, size, ..SymbolEntry::local(Some(section)) };
-                table.refer_to(RelocationTarget::Symbol(SymbolId(id)), entry);
-            }
-        }
+        table.define(plan, architecture, layout, |scope| scope == Scope::Local);
         table.local_count = table.entries.len() as u32 + 1;
+        table.define(plan, architecture, layout, |scope| scope != Scope::Local);
+        for symbol in &plan.absolute_symbols {
+            let (name, value) = (symbol.name.as_str().into(), symbol.value);
+            let entry = SymbolEntry { name, value, special_section: elf::SHN_ABS, ..SymbolEntry::local(None) };
+            table.push(entry.with_scope(symbol.scope));
+        }
         for (id, symbol) in plan.symbols.iter().enumerate() {
             if let Some(entry) = SymbolEntry::undefined(symbol) {
                 table.refer_to(RelocationTarget::Symbol(SymbolId(id)), entry);
@@ -210,6 +214,26 @@ impl<'plan> SymbolTable<'plan> {
             }
         }
         table
+    }
+
+    /// Adds the symbols of some scopes that the plan defines in sections.
+    fn define(
+        &mut self,
+        plan: &'plan ObjectPlan,
+        architecture: &Architecture,
+        layout: &ObjectLayout,
+        has_scope: impl Fn(Scope) -> bool,
+    ) {
+        for (id, symbol) in plan.symbols.iter().enumerate().filter(|(_, symbol)| has_scope(symbol.scope)) {
+            let Some((section, value, size)) = layout.place(symbol.definition) else { continue };
+            let (kind, other) = match symbol.definition {
+                Definition::Function(_) => (elf::STT_FUNC, elf::SymbolOther(architecture.elf.function_other)),
+                _ => (elf::STT_OBJECT, elf::STV_DEFAULT.into()),
+            };
+            let name = symbol.name.as_str().into();
+            let entry = SymbolEntry { name, kind, other, value, size, ..SymbolEntry::local(Some(section)) };
+            self.refer_to(RelocationTarget::Symbol(SymbolId(id)), entry.with_scope(symbol.scope));
+        }
     }
 
     /// Adds the symbol of a target unless it has one.
@@ -238,6 +262,16 @@ impl<'plan> SymbolEntry<'plan> {
             value: 0,
             size: 0,
         }
+    }
+
+    /// Returns the symbol with the binding and visibility of a scope; a local one keeps those that it has.
+    fn with_scope(self, scope: Scope) -> Self {
+        let other = match scope {
+            Scope::Local => return self,
+            Scope::Global => elf::STV_DEFAULT,
+            Scope::Hidden => elf::STV_HIDDEN,
+        };
+        SymbolEntry { bind: elf::STB_GLOBAL, other: other.into(), ..self }
     }
 
     fn undefined(symbol: &'plan Symbol) -> Option<Self> {

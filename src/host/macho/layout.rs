@@ -47,6 +47,15 @@ pub enum MachOTarget {
     Addend(i64),
 }
 
+/// Place of a section of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartPlace {
+    /// Index among [`MachOSection`]s.
+    pub section: usize,
+    /// Offset in that section.
+    pub offset: u64,
+}
+
 /// A plan and everything that its layout depends on.
 pub struct MachOLayout<'plan> {
     pub plan: &'plan ObjectPlan<'plan>,
@@ -58,12 +67,40 @@ impl<'plan> MachOLayout<'plan> {
     /// Index of the code; the plan's own sections follow.
     pub const TEXT: usize = 0;
 
-    /// Returns all sections in order.
-    pub fn sections(&self) -> Vec<MachOSection<'plan>> {
-        let mut sections = vec![self.text()];
-        sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
-        sections.push(self.compact_unwind());
-        sections
+    /// Returns all sections in order, and the place of each section of the plan in them.
+    pub fn sections(&self) -> (Vec<MachOSection<'plan>>, Vec<PartPlace>) {
+        let (mut sections, mut places) = (vec![self.text()], Vec::new());
+        for section in &self.plan.sections {
+            places.push(self.add(self.section(section), &mut sections));
+        }
+        if !self.code.functions.is_empty() {
+            sections.push(self.compact_unwind());
+        }
+        (sections, places)
+    }
+
+    /// Adds a section or, if the plan is divisible, the next part of a section of that name, and returns its place. A file has
+    /// at most 255 sections, and the linker drops parts of them.
+    fn add(&self, mut part: MachOSection<'plan>, sections: &mut Vec<MachOSection<'plan>>) -> PartPlace {
+        if self.plan.is_divisible {
+            part.content = part.content.into_runs();
+        }
+        let is_same = |section: &&mut MachOSection| (&section.name, section.flags) == (&part.name, part.flags);
+        let same = sections.iter_mut().enumerate().find(|(_, section)| self.plan.is_divisible && is_same(section));
+        let (Some((index, section)), SectionContent::Own(content)) = (same, &mut part.content) else {
+            sections.push(part);
+            return PartPlace { section: sections.len() - 1, offset: 0 };
+        };
+        let SectionContent::Own(joined) = &mut section.content else { unreachable!("parts of equal flags") };
+        joined.align(part.alignment);
+        let offset = joined.size();
+        joined.append(std::mem::take(content));
+        section.alignment = section.alignment.max(part.alignment);
+        for relocation in &mut part.relocations {
+            relocation.offset += offset;
+        }
+        section.relocations.append(&mut part.relocations);
+        PartPlace { section: index, offset }
     }
 
     fn text(&self) -> MachOSection<'plan> {
@@ -117,7 +154,9 @@ impl<'plan> MachOLayout<'plan> {
             (Data::Zero(_), _) => macho::S_ZEROFILL.into(),
             (_, SectionKind::Constructors(_)) => macho::S_MOD_INIT_FUNC_POINTERS.into(),
             (_, SectionKind::Destructors(_)) => macho::S_MOD_TERM_FUNC_POINTERS.into(),
-            (_, SectionKind::Retained) => macho::S_REGULAR | macho::S_ATTR_NO_DEAD_STRIP,
+            (_, SectionKind::Retained | SectionKind::RetainedWritable) => {
+                macho::S_REGULAR | macho::S_ATTR_NO_DEAD_STRIP
+            }
             (_, SectionKind::ReadOnly | SectionKind::Writable | SectionKind::Offloading) => macho::S_REGULAR.into(),
         };
         let name = mach_o_section(&section.name).to_owned();

@@ -18,6 +18,6 @@ use crate::io::Sink;
 /// Writes the object that `plan` describes for a machine into `sink`.
 pub fn emit(plan: &ObjectPlan, machine: &MachOMachine, sink: &mut Sink) -> Result<(), HostError> {
     let code = Code::new(machine.architecture, plan.functions.iter().map(machine.compile).collect());
-    let sections = layout::MachOLayout { plan, machine, code: &code }.sections();
-    write::write(plan, machine, &code, &sections, sink)
+    let (sections, places) = layout::MachOLayout { plan, machine, code: &code }.sections();
+    write::write(plan, machine, &code, &sections, &places, sink)
 }

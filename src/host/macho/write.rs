@@ -7,13 +7,13 @@ use object::write::macho::{
 };
 use object::write::{StringId, StringTable, WritableBuffer};
 
-use super::layout::{MachOLayout, MachOSection, MachOTarget};
+use super::layout::{MachOLayout, MachOSection, MachOTarget, PartPlace};
 use crate::content::Content;
 use crate::host::architecture::MachOMachine;
 use crate::host::error::HostError;
 use crate::host::layout::Code;
 use crate::host::plan::ObjectPlan;
-use crate::host::symbol::{Definition, SymbolId};
+use crate::host::symbol::{Definition, Scope, Symbol, SymbolId};
 use crate::io::Sink;
 
 /// Number of load commands: segment, version, symbols, dynamic symbols.
@@ -32,18 +32,25 @@ struct FileLayout {
     relocations: Vec<u64>,
     symbols: u64,
     strings: u64,
+    /// Flags in the header of the file.
+    flags: macho::FileFlags,
     /// Offset of the segment, and of its end.
     start: u64,
     end_of_data: u64,
 }
 
-/// Symbols in the order of the file: those that the object defines, which are all local, then the others.
+/// Symbols in the order of the file: those that the object defines, first the local ones, then the others. Absolute symbols
+/// follow the last global one.
 struct SymbolOrder {
     ids: Vec<SymbolId>,
     /// Index in the file of each symbol of the plan.
     index_of: Vec<u32>,
     /// Number of local symbols.
     local_count: u32,
+    /// Number of symbols that the plan defines in sections.
+    defined_count: u32,
+    /// Number of absolute symbols.
+    absolute_count: u32,
 }
 
 /// Writes the sections of a plan into `sink`.
@@ -52,12 +59,15 @@ pub fn write(
     machine: &MachOMachine,
     code: &Code,
     sections: &[MachOSection],
+    places: &[PartPlace],
     sink: &mut Sink,
 ) -> Result<(), HostError> {
     let encoder = Encoder::new(Endianness::Little, true);
     let order = SymbolOrder::new(plan);
     let layout = FileLayout::new(encoder, plan, sections);
-    let names: Vec<String> = plan.symbols.iter().map(|symbol| file_name(&symbol.name)).collect();
+    let names = plan.symbols.iter().map(|symbol| &symbol.name);
+    let names: Vec<String> =
+        names.chain(plan.absolute_symbols.iter().map(|symbol| &symbol.name)).map(|name| file_name(name)).collect();
     let mut strings = StringTable::default();
     let names: Vec<StringId> = names.iter().map(|name| strings.add(name.as_bytes())).collect();
     let mut string_bytes = Vec::new();
@@ -80,9 +90,20 @@ pub fn write(
         write_relocations(encoder, section, &order, sink);
     }
     pad_until(sink, layout.symbols);
-    for &SymbolId(id) in &order.ids {
-        let name = strings.get_offset(names[id]);
-        encoder.nlist(sink, &symbol(plan.symbols[id].definition, name, code, &layout));
+    let (defined, undefined) = order.ids.split_at(order.defined_count as usize);
+    let entry = |&SymbolId(id): &SymbolId| {
+        symbol(plan, &plan.symbols[id], strings.get_offset(names[id]), code, &layout, places)
+    };
+    for id in defined {
+        encoder.nlist(sink, &entry(id));
+    }
+    for (symbol, &name) in plan.absolute_symbols.iter().zip(&names[plan.symbols.len()..]) {
+        let n_type = macho::N_ABS | scope_flags(symbol.scope);
+        let (n_strx, n_value) = (strings.get_offset(name), symbol.value);
+        encoder.nlist(sink, &Nlist { n_strx, n_type, n_sect: 0, n_desc: macho::SymbolDesc(0), n_value });
+    }
+    for id in undefined {
+        encoder.nlist(sink, &entry(id));
     }
     sink.write_bytes(&string_bytes);
     Ok(())
@@ -100,15 +121,38 @@ fn pad_until(sink: &mut Sink, offset: u64) {
 
 impl SymbolOrder {
     fn new(plan: &ObjectPlan) -> Self {
-        let is_local = |&SymbolId(id): &SymbolId| plan.symbols[id].definition.strength().is_none();
-        let (mut ids, others): (Vec<_>, Vec<_>) = (0..plan.symbols.len()).map(SymbolId).partition(is_local);
+        let is_defined = |&SymbolId(id): &SymbolId| plan.symbols[id].definition.strength().is_none();
+        let is_local = |&SymbolId(id): &SymbolId| plan.symbols[id].scope == Scope::Local;
+        let (defined, undefined): (Vec<_>, Vec<_>) = (0..plan.symbols.len()).map(SymbolId).partition(is_defined);
+        let defined_count = defined.len() as u32;
+        let (mut ids, global): (Vec<_>, Vec<_>) = defined.into_iter().partition(is_local);
         let local_count = ids.len() as u32;
-        ids.extend(others);
+        ids.extend(global);
+        ids.extend(undefined);
+        let absolute_count = plan.absolute_symbols.len() as u32;
         let mut index_of = vec![0; ids.len()];
-        for (index, &SymbolId(id)) in ids.iter().enumerate() {
-            index_of[id] = index as u32;
+        for (index, &SymbolId(id)) in (0..).zip(&ids) {
+            index_of[id] = if index < defined_count { index } else { index + absolute_count };
         }
-        SymbolOrder { ids, index_of, local_count }
+        SymbolOrder { ids, index_of, local_count, defined_count, absolute_count }
+    }
+
+    /// Number of symbols in the file.
+    fn count(&self) -> u32 {
+        self.ids.len() as u32 + self.absolute_count
+    }
+
+    /// Returns the ranges of local, global and undefined symbols.
+    fn dysymtab(&self) -> DysymtabCommand {
+        let iundefsym = self.defined_count + self.absolute_count;
+        DysymtabCommand {
+            nlocalsym: self.local_count,
+            iextdefsym: self.local_count,
+            nextdefsym: iundefsym - self.local_count,
+            iundefsym,
+            nundefsym: self.count() - iundefsym,
+            ..Default::default()
+        }
     }
 }
 
@@ -144,8 +188,10 @@ impl FileLayout {
             end += section.relocations.len() as u64 * encoder.relocation_size();
         }
         let symbols = end;
-        let strings = symbols + plan.symbols.len() as u64 * encoder.nlist_size();
-        FileLayout { data, addresses, relocations, symbols, strings, start, end_of_data }
+        let symbol_count = (plan.symbols.len() + plan.absolute_symbols.len()) as u64;
+        let strings = symbols + symbol_count * encoder.nlist_size();
+        let flags = if plan.is_divisible { macho::MH_SUBSECTIONS_VIA_SYMBOLS } else { macho::FileFlags(0) };
+        FileLayout { data, addresses, relocations, symbols, strings, flags, start, end_of_data }
     }
 }
 
@@ -167,7 +213,7 @@ fn write_commands(
 ) {
     let (cputype, cpusubtype) = machine.cpu;
     let sizeofcmds = size_of_commands(encoder, sections.len()) as u32;
-    let (filetype, flags) = (macho::MH_OBJECT, macho::FileFlags(0));
+    let (filetype, flags) = (macho::MH_OBJECT, layout.flags);
     let header = MachHeader { cputype, cpusubtype: cpusubtype.into(), filetype, ncmds: COMMANDS, sizeofcmds, flags };
     encoder.mach_header(sink, &header);
 
@@ -198,21 +244,12 @@ fn write_commands(
         sink,
         &SymtabCommand {
             symoff: layout.symbols as u32,
-            nsyms: order.ids.len() as u32,
+            nsyms: order.count(),
             stroff: layout.strings as u32,
             strsize: string_size as u32,
         },
     );
-    encoder.dysymtab_command(
-        sink,
-        &DysymtabCommand {
-            nlocalsym: order.local_count,
-            iextdefsym: order.local_count,
-            iundefsym: order.local_count,
-            nundefsym: order.ids.len() as u32 - order.local_count,
-            ..Default::default()
-        },
-    );
+    encoder.dysymtab_command(sink, &order.dysymtab());
 }
 
 fn section_header(section: &MachOSection, index: usize, layout: &FileLayout) -> SectionHeader {
@@ -261,20 +298,42 @@ fn write_relocations(encoder: Encoder<Endianness>, section: &MachOSection, order
     }
 }
 
-fn symbol(definition: Definition, name: u32, code: &Code, layout: &FileLayout) -> Nlist {
+/// Returns the flags of a symbol that the object defines.
+fn scope_flags(scope: Scope) -> macho::SymbolFlags {
+    match scope {
+        Scope::Local => macho::SymbolFlags(0),
+        Scope::Global => macho::N_EXT,
+        Scope::Hidden => macho::N_EXT | macho::N_PEXT,
+    }
+}
+
+fn symbol(
+    plan: &ObjectPlan,
+    symbol: &Symbol,
+    name: u32,
+    code: &Code,
+    layout: &FileLayout,
+    places: &[PartPlace],
+) -> Nlist {
     let undefined =
         |n_desc| Nlist { n_strx: name, n_type: macho::N_UNDF | macho::N_EXT, n_sect: 0, n_desc, n_value: 0 };
-    let defined = |section: usize, offset: u64| Nlist {
+    let defined = |section: usize, offset: u64, n_desc| Nlist {
         n_strx: name,
-        n_type: macho::N_SECT.into(),
+        n_type: macho::N_SECT | scope_flags(symbol.scope),
         n_sect: section as u8 + 1,
-        n_desc: macho::SymbolDesc(0),
+        n_desc,
         n_value: layout.addresses[section] + offset,
     };
-    match definition {
+    let ordinary = macho::SymbolDesc(0);
+    match symbol.definition {
         Definition::Undefined | Definition::UndefinedHidden => undefined(macho::SymbolDesc(0)),
         Definition::UndefinedWeak => undefined(macho::N_WEAK_REF),
-        Definition::Data { section, offset, .. } => defined(MachOLayout::TEXT + 1 + section.0, offset),
-        Definition::Function(function) => defined(MachOLayout::TEXT, code.starts[function]),
+        Definition::Data { section, offset, .. } => {
+            let place = places[section.0];
+            // No part that the linker may drop begins at a symbol inside of one.
+            let is_inside = plan.is_divisible && offset > 0;
+            defined(place.section, place.offset + offset, if is_inside { macho::N_ALT_ENTRY } else { ordinary })
+        }
+        Definition::Function(function) => defined(MachOLayout::TEXT, code.starts[function], ordinary),
     }
 }

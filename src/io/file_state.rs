@@ -1,8 +1,6 @@
 //! State of an open file, by which a change of its contents is noticed.
 
-use std::fs::File;
-#[cfg(unix)]
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 #[cfg(feature = "files")]
 use std::path::Path;
@@ -53,13 +51,17 @@ impl Inode {
 impl FileState {
     /// Returns the state of an open file.
     pub fn of(file: &File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        Ok(FileState {
+        Ok(FileState::of_metadata(&file.metadata()?))
+    }
+
+    /// Returns the state of a file with this metadata.
+    pub fn of_metadata(metadata: &Metadata) -> Self {
+        FileState {
             size: metadata.len(),
             modified: metadata.modified().ok(),
             #[cfg(unix)]
-            inode: Inode::of(&metadata),
-        })
+            inode: Inode::of(metadata),
+        }
     }
 
     /// Size in bytes.

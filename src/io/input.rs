@@ -76,7 +76,7 @@ pub(crate) const MAPPED: Access = unsafe { Access::map() };
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// Absent where the bytes of a temporary file are read from the mapping alone.
+    /// Absent where the bytes are read from the mapping alone.
     file: Option<File>,
     bytes: Bytes,
     /// State of the file when it was opened; absent for temporary files, which nothing else writes.
@@ -209,6 +209,19 @@ impl Input {
         Input { file, ..self }
     }
 
+    /// Closes the descriptor of the file: thousands of files can be open. Bytes are then copied from the mapping, and a change of
+    /// the file is noticed by its path.
+    #[cfg(feature = "cli")]
+    pub(crate) fn closed(self) -> Self {
+        Input { file: None, ..self }
+    }
+
+    /// Returns whether the bytes are in a mapping without an open file.
+    #[cfg(feature = "files")]
+    pub(super) fn is_closed(&self) -> bool {
+        self.file.is_none() && matches!(self.bytes, Bytes::Mapped(_))
+    }
+
     /// The path as the user gave it.
     pub fn path(&self) -> &Path {
         &self.path
@@ -241,8 +254,12 @@ impl Input {
     }
 
     fn has_state(&self) -> Result<bool> {
-        let (Some(before), Some(file)) = (&self.state, &self.file) else { return Ok(true) };
-        Ok(FileState::of(file).map_err(Error::io(&self.path, "read"))?.has_contents_of(before))
+        let Some(before) = &self.state else { return Ok(true) };
+        let metadata = match &self.file {
+            Some(file) => file.metadata(),
+            None => std::fs::metadata(&self.path),
+        };
+        Ok(FileState::of_metadata(&metadata.map_err(Error::io(&self.path, "read"))?).has_contents_of(before))
     }
 
     /// The open file, if its bytes can be copied by the kernel. Its position is not used, and may be anything.

@@ -4,12 +4,15 @@
 //! it, by its owner or by a handler, swaps the pointer out, so that each item is taken once.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// A list of items, which only grows; places of removed items are used again.
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
     first: AtomicPtr<Node<T>>,
+    /// Number of items that were removed and whose places may be free: without any, thousands of items are added in constant time
+    /// each.
+    removed: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -23,12 +26,13 @@ struct Node<T> {
 #[derive(Debug)]
 pub struct Registration<T: 'static> {
     node: &'static Node<T>,
+    registry: &'static Registry<T>,
 }
 
 impl<T> Registry<T> {
     /// Creates an empty list.
     pub const fn new() -> Self {
-        Registry { first: AtomicPtr::new(ptr::null_mut()) }
+        Registry { first: AtomicPtr::new(ptr::null_mut()), removed: AtomicUsize::new(0) }
     }
 
     /// Adds an item.
@@ -37,8 +41,11 @@ impl<T> Registry<T> {
         let take = |node: &&Node<T>| {
             node.item.compare_exchange(ptr::null_mut(), item, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
-        let node = self.nodes().find(take).unwrap_or_else(|| self.push(item));
-        Registration { node }
+        let one_less = |removed: usize| removed.checked_sub(1);
+        let may_be_free = self.removed.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less).is_ok();
+        let free = if may_be_free { self.nodes().find(take) } else { None };
+        let node = free.unwrap_or_else(|| self.push(item));
+        Registration { node, registry: self }
     }
 
     fn push(&self, item: *mut T) -> &'static Node<T> {
@@ -77,6 +84,7 @@ impl<T> Drop for Registration<T> {
         if !item.is_null() {
             // SAFETY: the pointer is of a box, and swapping it out made this its only owner.
             drop(unsafe { Box::from_raw(item) });
+            self.registry.removed.fetch_add(1, Ordering::AcqRel);
         }
     }
 }

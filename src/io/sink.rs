@@ -18,6 +18,7 @@ use crate::io::Output;
 
 /// An append-only buffer that copies small slices and refers to large ones.
 pub struct Sink<'data> {
+    /// Inputs that are not empty, in the order of their addresses.
     inputs: Vec<&'data Input>,
     slices: Vec<&'data [u8]>,
     /// Number of bytes appended so far.
@@ -51,7 +52,8 @@ enum SinkExtent<'data> {
 impl<'data> Sink<'data> {
     /// Creates an empty sink that recognizes slices of `inputs`.
     pub fn new(inputs: impl IntoIterator<Item = &'data Input>) -> Self {
-        let inputs = inputs.into_iter().collect();
+        let mut inputs: Vec<&Input> = inputs.into_iter().filter(|input| input.size() > 0).collect();
+        inputs.sort_by_key(|input| input.view().data().as_ptr());
         Sink { inputs, slices: Vec::new(), size: 0, extents: vec![SinkExtent::Bytes(Vec::new())], has_holes: true }
     }
 
@@ -87,7 +89,8 @@ impl<'data> Sink<'data> {
     fn known_extent(&self, bytes: &[u8]) -> Option<SinkExtent<'data>> {
         let range =
             |&input| Some(SinkExtent::InputRange { input, offset: input.offset_of(bytes)?, size: bytes.len() as u64 });
-        let extent = self.inputs.iter().find_map(range);
+        let after = self.inputs.partition_point(|input| input.view().data().as_ptr() <= bytes.as_ptr());
+        let extent = self.inputs[..after].last().and_then(range);
         if extent.is_some() || bytes.len() < MIN_SLICE {
             return extent;
         }
@@ -157,6 +160,9 @@ impl<'data> Sink<'data> {
                     for part in (0..*size).step_by(PROGRESS_STEP as usize) {
                         let part_size = PROGRESS_STEP.min(size - part);
                         output.copy(input, offset + part, part_size)?;
+                        if input.is_closed() {
+                            input.release();
+                        }
                         moved(part_size);
                     }
                 }
@@ -285,6 +291,38 @@ mod tests {
         sink.write_with_progress(&mut output, &mut |bytes| progress += bytes).unwrap();
         output.commit([]).unwrap();
         assert!(std::fs::read(path).unwrap() == expected && progress == sink.size());
+    }
+
+    #[cfg(feature = "cli")]
+    #[test]
+    fn many_closed_inputs_are_written_in_any_order_and_their_changes_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |number: usize| directory.path().join(number.to_string());
+        let contents = |number: usize| format!("<{number}>").repeat(number * 500).into_bytes();
+        let open = |number: usize| {
+            std::fs::write(path(number), contents(number)).unwrap();
+            Input::open(path(number), crate::io::MAPPED).unwrap().closed()
+        };
+        // The first file is empty.
+        let inputs: Vec<Input> = (0..20).map(open).collect();
+        let mut sink = Sink::new(&inputs);
+        let mut expected = Vec::new();
+        for number in (0..20).rev() {
+            sink.push(inputs[number].view().data());
+            sink.push(b"|");
+            expected.extend([contents(number), b"|".to_vec()].concat());
+        }
+        let references = sink.extents.iter().filter(|it| matches!(it, SinkExtent::InputRange { .. })).count();
+        assert_eq!(references, 19);
+        let written = directory.path().join("out");
+        let mut output = Output::create(&written).unwrap();
+        sink.write_to(&mut output).unwrap();
+        output.commit(&inputs).unwrap();
+        assert!(std::fs::read(written).unwrap() == expected);
+
+        std::fs::write(path(7), "other").unwrap();
+        let error = inputs.iter().find_map(|input| input.check_unchanged().err()).unwrap();
+        assert!(matches!(error, crate::error::Error::Changed { .. }), "{error}");
     }
 
     #[test]

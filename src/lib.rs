@@ -56,6 +56,7 @@
 //! | `rewrite` | host objects with sections added or removed, images with notes added | offload ABIs |
 //! | [`llvm`] | releases of LLVM as a table: wrapper ABI, offload binaries, behavior of the tools | files |
 //! | [`wrap`] | from images to the plan of a host object, one file per offload kind | machines, ELF |
+//! | `embed` | from any files to the plan of a host object with named symbols | machines, ELF |
 //! | [`inspect`] | contents of an image: kernels, resource usage, debug information | containers, files |
 //! | [`inventory`] | the result of a scan: file, container, image | printing |
 //! | [`select`] | the image that a runtime selects on a device, and why no other | files, printing |
@@ -83,6 +84,8 @@ pub mod codec;
 mod content;
 #[cfg(feature = "cli")]
 mod edit;
+#[cfg(feature = "cli")]
+mod embed;
 pub mod error;
 #[cfg(feature = "map")]
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "most outputs are those of the program"))]
@@ -145,6 +148,9 @@ pub mod internals {
         pub use crate::edit::container::rebuild;
         pub use crate::edit::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result as EditResult};
         pub use crate::edit::{archive, patch};
+    }
+    pub mod embed_record {
+        pub use crate::format::embed_record::*;
     }
     pub mod host {
         pub use crate::host::*;

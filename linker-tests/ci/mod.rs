@@ -17,7 +17,7 @@ use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
-    let tests: [(&str, Test); 7] = [
+    let tests: [(&str, Test); 9] = [
         ("action/kept", action::a_passing_policy_is_reported_everywhere),
         ("action/broken", action::a_violated_policy_fails_after_the_reports),
         ("action/nothing", action::a_pattern_that_matches_nothing_fails),
@@ -25,6 +25,8 @@ pub fn trials() -> Vec<Trial> {
         ("pre-commit", pre_commit::the_hook_checks_committed_files),
         ("cmake/makefiles", cmake::a_build_with_makefiles_fails_with_the_policy),
         ("cmake/ninja", cmake::a_build_with_ninja_fails_with_the_policy),
+        ("cmake/embed-makefiles", cmake::embedded_files_are_part_of_a_build_with_makefiles),
+        ("cmake/embed-ninja", cmake::embedded_files_are_part_of_a_build_with_ninja),
     ];
     let trial = |(name, test): (&str, Test)| {
         let name = name.to_owned();

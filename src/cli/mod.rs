@@ -9,6 +9,7 @@ mod destination;
 mod diff;
 pub(crate) mod dropin;
 mod editing;
+mod embed;
 mod extract;
 mod figures;
 mod filter;
@@ -73,6 +74,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Wrap(wrap::Arguments),
+    Embed(embed::Arguments),
     Link(link::Arguments),
     Pack(pack::Arguments),
     Bundle(bundle::Arguments),
@@ -129,6 +131,7 @@ impl Command {
     fn run(self) -> anyhow::Result<Status> {
         match self {
             Command::Wrap(arguments) => wrap::run(arguments),
+            Command::Embed(arguments) => embed::run(arguments),
             Command::Link(arguments) => link::run(arguments),
             Command::Pack(arguments) => pack::run(arguments),
             Command::Bundle(arguments) => bundle::run(arguments),

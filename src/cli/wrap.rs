@@ -111,7 +111,7 @@ enum Emit {
     Text,
 }
 
-fn host_help() -> String {
+pub fn host_help() -> String {
     let hosts = Host::supported();
     format!(
         "Machine and system that the object is for, by default those that fatbin was built for (available: {hosts})"

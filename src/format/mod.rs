@@ -17,6 +17,7 @@ mod container_type;
 pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
+pub(crate) mod embed_record;
 pub mod embedded;
 pub(crate) mod fat_binary_wrapper;
 mod group;

@@ -161,6 +161,19 @@ impl Host {
         }
     }
 
+    /// Returns a number in the byte order of the machine.
+    pub(crate) fn u64_bytes(self, number: u64) -> [u8; 8] {
+        match self.row().emitter.endianness() {
+            Endianness::Little => number.to_le_bytes(),
+            Endianness::Big => number.to_be_bytes(),
+        }
+    }
+
+    /// Returns whether C++ has the names of Microsoft's compiler, and not those of the Itanium ABI.
+    pub(crate) fn has_microsoft_names(self) -> bool {
+        matches!(self.row().emitter, Emitter::Coff(_, WindowsRuntime::Msvc))
+    }
+
     /// Returns whether objects of both hosts can be linked with each other.
     pub fn links_with(self, other: Host) -> bool {
         self.name() == other.name() && self.format() == other.format()

@@ -5,6 +5,8 @@ mod analyze;
 mod bundle;
 #[cfg(feature = "check")]
 mod check;
+#[cfg(feature = "cli")]
+mod embed;
 #[cfg(feature = "inspect")]
 pub mod extract;
 mod fatbin;
@@ -32,6 +34,8 @@ pub use bundle::{
 };
 #[cfg(feature = "check")]
 pub use check::{CheckedPaths, Checker, check_paths};
+#[cfg(feature = "cli")]
+pub(crate) use embed::{EmbedOptions, embed};
 #[cfg(feature = "inspect")]
 pub use extract::extract;
 pub use fatbin::{FatbinInput, FatbinOptions, pack_fatbin};

@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 11] = [
     &["archive", "format"],
     &["host", "inspect", "inventory", "llvm"],
     &["wrap", "scan", "select", "survey"],
-    &["edit"],
+    &["edit", "embed"],
     &["check", "lock"],
     &["link", "ops"],
     &["report"],

@@ -11,6 +11,7 @@ mod command;
 mod diff;
 mod documents;
 mod dropin;
+mod embed;
 mod extract;
 mod extract_index;
 #[cfg(target_os = "linux")]

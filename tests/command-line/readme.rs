@@ -10,6 +10,9 @@ use crate::{Sandbox, fixture};
 const SAMPLE_FILES: [&str; 5] =
     ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "host.c", "runtime.c"];
 
+/// Beginnings of the blocks that may be files, and of comments in them.
+const FILE_LANGUAGES: [(&str, &str); 2] = [("```toml", "# "), ("```c", "// ")];
+
 /// A command of a page and its expected output.
 struct Example {
     command: String,
@@ -21,8 +24,8 @@ fn examples(page: &str) -> Vec<Example> {
     let mut inside = false;
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
-        if line == "```toml" {
-            examples.extend(file_example(&mut lines));
+        if let Some((_, comment)) = FILE_LANGUAGES.iter().find(|(fence, _)| *fence == line) {
+            examples.extend(file_example(&mut lines, comment));
         } else if let Some(language) = line.strip_prefix("```") {
             inside = language == "console";
         } else if let (true, Some(command)) = (inside, line.strip_prefix("$ ")) {
@@ -35,10 +38,10 @@ fn examples(page: &str) -> Vec<Example> {
     examples
 }
 
-/// Returns the command that writes a block of TOML to the file that its first line names in a comment, if it names one.
-fn file_example<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Example> {
+/// Returns the command that writes a block to the file that its first line names in a comment, if it names one.
+fn file_example<'a>(lines: &mut impl Iterator<Item = &'a str>, comment: &str) -> Option<Example> {
     let text: Vec<&str> = lines.take_while(|line| *line != "```").collect();
-    let name = text.first()?.strip_prefix("# ")?;
+    let name = text.first()?.strip_prefix(comment)?;
     let command = format!("cat >{name} <<'END'\n{}\nEND\n", text[1..].join("\n"));
     Some(Example { command, output: String::new() })
 }

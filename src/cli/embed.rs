@@ -1,0 +1,203 @@
+//! The subcommand `fatbin embed`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+
+use super::Status;
+use super::access;
+use super::problems::print_detail;
+use crate::embed::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
+use crate::host::Host;
+use crate::io::{Access, Input};
+use crate::ops::{self, EmbedOptions};
+use crate::wrap::LargeImages;
+
+/// Write a host object with any files as named data, without registration
+///
+/// The program refers to the bytes of a file by symbols: NAME is the first byte, NAME_end follows the last one, and NAME_size is a
+/// number of 64 bits. A NUL follows each file, so PTX can be passed to the driver as it is. The linker keeps the files that the
+/// program refers to and, with --gc-sections, drops the others.
+///
+/// `fatbin scan` lists the device images among the files, with the names of their symbols, also in a stripped program.
+///
+/// Exit status: 0 if the object was written, 2 if not.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Object to write
+    #[arg(short, long, value_name = "OUT.o")]
+    output: PathBuf,
+
+    /// File, and its name in the program: a symbol, or a variable of C++ as NAMESPACE::NAME
+    #[arg(short, long = "symbol", value_name = "NAME=FILE", value_parser = parse_symbol)]
+    symbol: Vec<(Name, PathBuf)>,
+
+    /// Read more of them from a file, one NAME=FILE per line; # begins a comment, `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    symbols_from: Vec<PathBuf>,
+
+    /// Symbols of each file: NAME, NAME_end and NAME_size, or those of `ld -r -b binary`
+    ///
+    /// binary: NAME_start, NAME_end and the absolute symbol NAME_size. A FILE without a name has that of GNU ld, _binary_FILE.
+    #[arg(long, value_name = "STYLE", value_enum, default_value_t = Symbols::StartEndSize)]
+    symbols: Symbols,
+
+    /// Section of all files, instead of .rodata.NAME for each
+    #[arg(long, value_name = "NAME")]
+    section: Option<String>,
+
+    /// Alignment of each file in bytes, a power of two
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_ALIGNMENT)]
+    align: u64,
+
+    /// Keep all files in the program, whether or not it refers to them
+    #[arg(long)]
+    retain: bool,
+
+    /// Hide the symbols from users of a library that contains the object
+    #[arg(long)]
+    hidden: bool,
+
+    /// Place the files among large sections, out of reach of code and data; auto does so from 1 GiB on
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Large::Auto)]
+    large: Large,
+
+    /// Add a table of all files with their names, sizes and SHA-256, and the number of its entries, NAME_count
+    #[arg(long, value_name = "NAME")]
+    index: Option<String>,
+
+    /// Write a C and C++ header with the symbols
+    #[arg(long, value_name = "OUT.h")]
+    header: Option<PathBuf>,
+
+    /// Write a Rust module with a function for each file
+    #[arg(long, value_name = "OUT.rs")]
+    rust: Option<PathBuf>,
+
+    #[arg(long, value_name = "TRIPLE", help = super::wrap::host_help())]
+    host: Option<String>,
+
+    /// Print host, number and size of the files
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Files that --symbols binary names; they follow those of the options
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+enum Symbols {
+    StartEnd,
+    StartSize,
+    StartEndSize,
+    Binary,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Large {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Runs `fatbin embed`.
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let is_verbose = arguments.verbose;
+    let options = options(arguments)?;
+    let summary = ops::embed(&options)?;
+    if is_verbose {
+        let place = if summary.is_large { ", among the large sections" } else { "" };
+        let (output, host) = (options.output.display(), options.object.host.triple());
+        print_detail(format_args!(
+            "{output}: host {host}, {} files, {} bytes{place}",
+            options.files.len(),
+            summary.size
+        ));
+    }
+    Ok(Status::Yes)
+}
+
+fn options(arguments: Arguments) -> Result<EmbedOptions> {
+    let mut files = arguments.symbol;
+    for list in &arguments.symbols_from {
+        read_list(list, &mut files)?;
+    }
+    for path in arguments.files {
+        ensure!(
+            arguments.symbols == Symbols::Binary,
+            "{}: no name; specify --symbol NAME={} or --symbols binary",
+            path.display(),
+            path.display()
+        );
+        files.push((Name::of_path(&path.to_string_lossy())?, path));
+    }
+    ensure!(!files.is_empty(), "embed: no file given; specify --symbol NAME=FILE");
+    let host = match &arguments.host {
+        Some(triple) => Host::from_triple(triple)?,
+        None => Host::native()?,
+    };
+    let object = ObjectOptions {
+        host,
+        style: match arguments.symbols {
+            Symbols::StartEnd => SymbolStyle::StartEnd,
+            Symbols::StartSize => SymbolStyle::StartSize,
+            Symbols::StartEndSize => SymbolStyle::StartEndSize,
+            Symbols::Binary => SymbolStyle::Binary,
+        },
+        section: arguments.section,
+        alignment: arguments.align,
+        retain: arguments.retain,
+        hidden: arguments.hidden,
+        large: match arguments.large {
+            Large::Auto => LargeImages::Auto,
+            Large::Always => LargeImages::Always,
+            Large::Never => LargeImages::Never,
+        },
+        index: arguments.index,
+    };
+    let Arguments { output, header, rust, .. } = arguments;
+    Ok(EmbedOptions { files, access: access::get(), object, output, header, rust })
+}
+
+/// Parses `NAME=FILE`; a name has no `=`, and a path may.
+fn parse_symbol(text: &str) -> Result<(Name, PathBuf)> {
+    let (name, path) = text.split_once('=').context("expected NAME=FILE")?;
+    ensure!(!path.is_empty(), "no file after {name}=");
+    Ok((Name::parse(name)?, path.into()))
+}
+
+/// Reads a list of files.
+fn read_list(list: &Path, files: &mut Vec<(Name, PathBuf)>) -> Result<()> {
+    let input = Input::open(list, Access::read())?;
+    let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: not UTF-8", list.display()))?;
+    for (number, line) in text.lines().map(str::trim).enumerate() {
+        if !line.is_empty() && !line.starts_with('#') {
+            files.push(parse_symbol(line).with_context(|| format!("{}:{}", list.display(), number + 1))?);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_at_the_first_equals_sign() {
+        let (name, path) = parse_symbol("ns::kernel=a=b.cubin").unwrap();
+        assert_eq!((name.text(), path), ("ns::kernel", PathBuf::from("a=b.cubin")));
+    }
+
+    #[test]
+    fn reports_the_error_in_an_invalid_argument() {
+        for (text, message) in [
+            ("kernel", "expected NAME=FILE"),
+            ("kernel=", "no file after kernel="),
+            ("=file", "invalid symbol name \"\": it is empty"),
+        ] {
+            assert_eq!(parse_symbol(text).unwrap_err().to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The record before each file that `fatbin embed` puts into an object: it makes the file's bytes findable in a program that was
+//! linked and stripped, with the name that its symbol had.
+//!
+//! The record and the bytes are in one section, so a linker keeps, drops and moves both together, and the distance between them
+//! needs no relocation. Numbers are little-endian on every host. The layout is fatbin's own; docs/guide/embed.md documents it.
+//!
+//! | offset | size | field |
+//! |---|---|---|
+//! | 0 | 8 | magic |
+//! | 8 | 4 | version, 1 |
+//! | 12 | 4 | distance of the bytes from the record |
+//! | 16 | 8 | number of bytes |
+//! | 24 | 4 | length of the name without its NUL |
+//! | 28 | 4 | 0 |
+//! | 32 | | name of the symbol of the first byte, NUL, zeros up to the bytes |
+//!
+//! The bytes are followed by a NUL: runtimes read PTX up to one.
+
+use crate::bytes::View;
+use crate::error::{Cause, Malformed};
+
+/// Bytes that begin a record. No text contains them.
+pub const MAGIC: [u8; 8] = *b"\xfa\x7bEMBED\x1a";
+
+/// Version of the layout.
+const VERSION: u32 = 1;
+
+/// Offset of the name in a record.
+pub const NAME_OFFSET: u64 = 32;
+
+/// Maximum length of a name in bytes. C++ names of templates reach some thousand.
+pub const MAX_NAME: usize = 1 << 16;
+
+/// An embedded file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmbeddedFile<'data> {
+    /// Name of the symbol of its first byte.
+    pub name: &'data str,
+    /// Record, bytes and the NUL that follows them.
+    pub whole: View<'data>,
+    /// Its bytes.
+    pub view: View<'data>,
+}
+
+/// Returns the record for `size` bytes that follow it at the next multiple of `alignment`, a power of two of at least 8.
+#[cfg_attr(not(any(test, feature = "cli")), allow(dead_code, reason = "only the program embeds files"))]
+pub fn record(name: &str, size: u64, alignment: u64) -> Vec<u8> {
+    let distance = NAME_OFFSET.saturating_add(name.len() as u64).saturating_add(1).next_multiple_of(alignment);
+    let mut record = MAGIC.to_vec();
+    record.extend(VERSION.to_le_bytes());
+    record.extend((distance as u32).to_le_bytes());
+    record.extend(size.to_le_bytes());
+    record.extend((name.len() as u32).to_le_bytes());
+    record.extend([0; 4]);
+    record.extend(name.as_bytes());
+    record.resize(distance as usize, 0);
+    record
+}
+
+/// Reads the embedded file whose record begins the view.
+pub fn read(view: View<'_>) -> Result<EmbeddedFile<'_>, Malformed> {
+    if !view.starts_with(&MAGIC) {
+        return Err(view.malformed("magic", 0, Cause::Unexpected { value: 0, expected: "that of an embedded file" }));
+    }
+    let version = view.u32("version", 8)?;
+    if version != VERSION {
+        let cause = Cause::UnsupportedVersion { value: version.into(), supported: "1" };
+        return Err(view.malformed("version", 8, cause));
+    }
+    let distance = u64::from(view.u32("distance", 12)?);
+    let size = view.u64("size", 16)?;
+    let length = u64::from(view.u32("name length", 24)?);
+    let reserved = view.u32("reserved", 28)?;
+    if reserved != 0 {
+        return Err(view.malformed("reserved", 28, Cause::Unexpected { value: reserved.into(), expected: "0" }));
+    }
+    if length == 0 || length > MAX_NAME as u64 {
+        let cause = Cause::Unexpected { value: length, expected: "1 to 65536" };
+        return Err(view.malformed("name length", 24, cause));
+    }
+    let name = view.string("name", 24, NAME_OFFSET, length)?;
+    if name.contains(|c: char| c.is_control()) {
+        return Err(view.malformed("name", NAME_OFFSET, Cause::Unreadable));
+    }
+    let name_end = NAME_OFFSET.saturating_add(length);
+    let padding = view.part("padding", 12, name_end, distance.saturating_sub(name_end))?;
+    if padding.size() == 0 || padding.data().iter().any(|&byte| byte != 0) {
+        let cause = Cause::Unexpected { value: distance, expected: "the end of zeros after the name" };
+        return Err(view.malformed("distance", 12, cause));
+    }
+    let bytes = view.part("bytes", 16, distance, size)?;
+    let terminator = view.part("terminator", 16, distance.saturating_add(size), 1)?;
+    if terminator.data() != [0] {
+        return Err(terminator.malformed("terminator", 0, Cause::Unexpected { value: 1, expected: "0" }));
+    }
+    let whole = view.part("embedded file", 16, 0, distance.saturating_add(size).saturating_add(1))?;
+    Ok(EmbeddedFile { name, whole, view: bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn embedded(name: &str, bytes: &[u8], alignment: u64) -> Vec<u8> {
+        [&record(name, bytes.len() as u64, alignment)[..], bytes, &[0]].concat()
+    }
+
+    #[test]
+    fn reads_what_it_wrote() {
+        for alignment in [8, 64, 4096] {
+            for name in ["k", "_ZN2ns6kernelE", "a name with spaces, 31 bytes ..", &"x".repeat(3000)] {
+                for bytes in [&b""[..], b"bytes", &[7; 1000]] {
+                    let mut data = embedded(name, bytes, alignment);
+                    data.extend(b"what follows");
+                    let file = read(View::new(&data)).unwrap();
+                    assert_eq!((file.name, file.view.data()), (name, bytes));
+                    assert_eq!(file.view.start() % alignment, 0);
+                    assert_eq!(file.whole.size() as usize, data.len() - 12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rejects_a_record_that_is_damaged_or_truncated() {
+        let good = embedded("name", b"bytes", 64);
+        let message = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut data = good.clone();
+            change(&mut data);
+            read(View::new(&data)).unwrap_err().to_string()
+        };
+        let set = |at: usize, value: u8| move |data: &mut Vec<u8>| data[at] = value;
+        for (change, expected) in [
+            (&set(1, 0) as &dyn Fn(&mut Vec<u8>), "magic"),
+            (&set(8, 2), "unsupported version 2 (supported: 1)"),
+            (&set(12, 36), "expected the end of zeros after the name"),
+            (&set(12, 65), "terminator"),
+            (&set(15, 1), "out of bounds"),
+            (&set(16, 6), "out of bounds"),
+            (&set(16, 4), "terminator"),
+            (&set(23, 1), "out of bounds"),
+            (&set(24, 0), "invalid value 0x0, expected 1 to 65536"),
+            (&set(24, 3), "expected the end of zeros after the name"),
+            (&set(27, 1), "expected 1 to 65536"),
+            (&set(28, 1), "reserved"),
+            (&set(33, 0), "not a printable UTF-8 string"),
+            (&set(33, 0xff), "not a printable UTF-8 string"),
+            (&set(40, 1), "expected the end of zeros after the name"),
+        ] {
+            let found = message(change);
+            assert!(found.contains(expected), "{found}, expected {expected}");
+        }
+        for length in 0..good.len() {
+            assert!(read(View::new(&good[..length])).is_err(), "{length}");
+        }
+    }
+}

@@ -29,6 +29,11 @@ fn main() -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = fs::read(&path)?;
         let image = DeviceImage::identify(View::new(&bytes));
+        if name.ends_with(".oxart") {
+            save(&directory, "oxart", &name, &bytes)?;
+            save(&directory, "rebuild", &name, &[b"\x01\x00", &bytes[..]].concat())?;
+            save(&directory, "scan", &name, &bytes)?;
+        }
         if image.image_kind == ImageKind::TileIr {
             save(&directory, "tile_ir", &name, &bytes)?;
         }

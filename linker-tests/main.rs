@@ -37,6 +37,7 @@
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
+//! | [`oxart`] | artifact bundles of cuda-oxide, beside its published crate |
 //! | [`triples`] | triples of bitcode and SPIR-V |
 //! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
@@ -66,6 +67,7 @@ mod link;
 mod link_hygiene;
 mod linker_wrapper;
 mod matrix;
+mod oxart;
 mod page;
 mod real_files;
 mod runtimes;
@@ -136,6 +138,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
     trials.extend(kpack::trials());
+    trials.extend(oxart::trials());
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());
     trials.extend(ci::trials());

@@ -10,7 +10,8 @@ use super::editing::EditArguments;
 use super::{Status, terminal};
 use crate::edit::{ArchName, EditedInput, KeepPtx, Loss, NamedDevice, Prune, losses};
 use crate::inventory::File;
-use crate::select::candidate_sets;
+use crate::select::{candidate_sets, selected_by_program};
+use crate::target::Device;
 use crate::{ops, report};
 
 /// Drop the device images that some devices do not need, from finished files
@@ -121,10 +122,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(Status::Yes)
 }
 
-/// Returns whether a runtime selects some image of a file on a device.
+/// Returns whether a runtime selects some image of a file on a device, or the program may.
 fn has_code_for(file: &File, device: &NamedDevice) -> bool {
     let sets = candidate_sets(file);
-    device.devices.iter().any(|device| sets.iter().any(|set| !set.needed_on(device).is_empty()))
+    let is_selected = |device: &Device| sets.iter().any(|set| !set.needed_on(device).is_empty());
+    let is_for = |device: &Device| selected_by_program(file).any(|it| it.platform() == Some(device.platform()));
+    device.devices.iter().any(|device| is_selected(device) || is_for(device))
 }
 
 /// Returns the number of different kernels in the images that a device loses.

@@ -21,6 +21,9 @@ pub const CUDA_FATBIN_MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 /// First bytes of a kpack archive.
 pub const KPACK_MAGIC: [u8; 4] = *b"KPAK";
 
+/// First bytes of an artifact bundle.
+pub const OXART_MAGIC: [u8; 8] = *b"OXIDEART";
+
 /// Defines [`ContainerType`] and the list of its variants from one list.
 macro_rules! container_types {
     ($($(#[$documentation:meta])* $variant:ident,)*) => {
@@ -49,6 +52,8 @@ container_types! {
     CudaFatbin,
     /// `KPAK`, an archive of code objects, written by ROCm's rocm-kpack.
     Kpack,
+    /// `OXIDEART`, an artifact bundle, written by cuda-oxide.
+    Oxart,
     /// A SYCL image in a section of images.
     SyclImage,
     /// A section that is one entry of a bundle.
@@ -197,6 +202,15 @@ impl ContainerType {
                 image_kind: None,
                 registered_with: None,
                 selection_scope: SelectionScope::Id,
+                wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
+            ContainerType::Oxart => Descriptor {
+                name: "oxart",
+                recognition: Recognition::Magic(&OXART_MAGIC),
+                image_kind: None,
+                registered_with: None,
+                selection_scope: SelectionScope::Program,
                 wrap_input: WrapInput::FatBinary,
                 states_target: true,
             },

@@ -26,6 +26,7 @@ mod image_kind;
 pub mod kpack;
 mod lto_ir;
 pub mod offload_binary;
+pub mod oxart;
 mod ptx;
 #[cfg(feature = "check")]
 pub(crate) mod readers;

@@ -75,6 +75,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         ContainerType::Bundle
         | ContainerType::CudaFatbin
         | ContainerType::Kpack
+        | ContainerType::Oxart
         | ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf

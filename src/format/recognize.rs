@@ -2,7 +2,7 @@
 
 use super::container_type::Recognition;
 use super::{ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView};
-use super::{bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, offload_binary, ptx, spirv, tile_ir};
+use super::{bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, offload_binary, oxart, ptx, spirv, tile_ir};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 use crate::target::triple;
@@ -35,6 +35,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::Ccob => Some(ccob::container),
         ContainerType::CudaFatbin => Some(cuda_fatbin::container),
         ContainerType::Kpack => Some(kpack::container),
+        ContainerType::Oxart => Some(oxart::container),
         ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf

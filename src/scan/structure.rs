@@ -13,17 +13,18 @@ use crate::bytes::{ObjectBytes, Resource, View, text_work};
 use crate::error::Malformed;
 use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{CUDA, HIP};
-use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary};
+use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary, oxart};
 use crate::inventory::{FileFormat, SectionRef};
 
 /// Names of the sections that tools store containers in: offload binaries for clang-linker-wrapper and for its `-r` links,
-/// HIP's bundles, CUDA's fat binaries, and fat binaries of relocatable CUDA code.
-const SECTIONS: [&str; 5] = [
+/// HIP's bundles, CUDA's fat binaries, fat binaries of relocatable CUDA code, and cuda-oxide's bundles.
+const SECTIONS: [&str; 6] = [
     ".llvm.offloading",
     ".llvm.offloading.relocatable",
     HIP.container_section,
     CUDA.container_section,
     "__nv_relfatbin",
+    oxart::SECTION,
 ];
 
 /// Names of these sections in Mach-O files: segment and section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.

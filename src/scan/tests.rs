@@ -7,7 +7,7 @@ use crate::bytes::{Budget, Limits, View};
 use crate::codec::{Codec, Compression};
 use crate::content::Content;
 use crate::format::offload_binary::Version;
-use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, offload_binary};
+use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, offload_binary, oxart};
 use crate::inventory::FileFormat;
 use crate::io::{Input, MAPPED};
 
@@ -45,6 +45,17 @@ fn finds_containers_at_any_offset_between_other_bytes() {
     assert_eq!(offsets(&bytes), expected);
 }
 
+/// A bundle of cuda-oxide with PTX.
+fn oxart_bundle() -> Vec<u8> {
+    let ptx = oxart::OxartPayloadSpec {
+        kind: oxart::payload_kind::PTX,
+        name: "a.ptx",
+        data: b".version 8.0\n.target sm_90\n",
+    };
+    let spec = oxart::OxartSpec { name: "test", target: "sm_90", options: 0, payloads: &[ptx], entries: &[] };
+    oxart::write(&spec).unwrap().to_vec()
+}
+
 /// Returns a container of a type; `None` for types without a magic.
 fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
     match container_type {
@@ -61,6 +72,7 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
             let member = kpack::KpackMember { key: "lib/libtest.so#0", arch: "gfx90a", image: b"four" };
             Some(kpack::write(&properties, &[member], None).unwrap().to_vec())
         }
+        ContainerType::Oxart => Some(oxart_bundle()),
         ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf

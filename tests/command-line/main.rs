@@ -34,6 +34,7 @@ mod lock;
 mod lto_ir;
 #[cfg(target_os = "linux")]
 mod outputs;
+mod oxart;
 mod pack;
 mod packager;
 mod page;

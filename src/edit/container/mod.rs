@@ -9,6 +9,7 @@ mod cuda_fatbin;
 mod effort;
 mod kpack;
 mod offload_binary;
+mod oxart;
 mod stored;
 
 #[cfg(test)]
@@ -162,6 +163,7 @@ impl Rebuilder<'_> {
             (ContainerType::CudaFatbin, Encoding::CudaFatbin(how)) => {
                 cuda_fatbin::write(view, container, fates, Some(how), self.workers)
             }
+            (ContainerType::Oxart, Encoding::Same) => oxart::write(view, fates),
             (ContainerType::Kpack, Encoding::Same) => kpack::write(view, fates, None, self.workers),
             (ContainerType::Kpack, Encoding::Kpack(how)) => kpack::write(view, fates, Some(how), self.workers),
             (

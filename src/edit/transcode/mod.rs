@@ -51,7 +51,8 @@ impl Transcoding {
                 Some(Codec::Zstd) => Encoding::Kpack(Some(self.recompression(Codec::Zstd))),
                 _ => Encoding::Same,
             },
-            ContainerType::SyclImage
+            ContainerType::Oxart
+            | ContainerType::SyclImage
             | ContainerType::BundleSection
             | ContainerType::DeviceElf
             | ContainerType::Ptx

@@ -1,0 +1,185 @@
+//! Writing, with the bytes of oxide-artifacts 0.2.1, and changes of a bundle that keep its size.
+
+#[cfg(feature = "cli")]
+use super::OxartBundle;
+use super::raw::{ALIGNMENT, EntryRecord, Header, PayloadRecord, VERSIONS};
+#[cfg(feature = "cli")]
+use crate::bytes::{View, entry_offsets, size_of_range};
+use crate::content::Content;
+#[cfg(feature = "cli")]
+use crate::error::Malformed;
+
+/// A bundle to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OxartSpec<'a, 'data> {
+    /// Name, usually that of the crate.
+    pub name: &'a str,
+    /// Target of all payloads.
+    pub target: &'a str,
+    /// Compile options; any make the bundle one of version 2.
+    pub options: u64,
+    /// Payloads in the order of their records.
+    pub payloads: &'a [OxartPayloadSpec<'a, 'data>],
+    /// Kernels and functions in the order of their records.
+    pub entries: &'a [OxartEntrySpec<'a>],
+}
+
+/// A payload to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OxartPayloadSpec<'a, 'data> {
+    /// Form of the code, see [`super::payload_kind`].
+    pub kind: u16,
+    /// Name, usually that of a file.
+    pub name: &'a str,
+    /// The code.
+    pub data: &'data [u8],
+}
+
+/// A kernel or function to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OxartEntrySpec<'a> {
+    /// See [`super::entry_kind`].
+    pub kind: u16,
+    /// Name of its symbol.
+    pub symbol: &'a str,
+    /// A number for the program.
+    pub metadata: Option<u64>,
+}
+
+/// Writes a bundle; the data is borrowed. `None` if a size or number does not fit into its field.
+pub fn write<'data>(spec: &OxartSpec<'_, 'data>) -> Option<Content<'data>> {
+    let header = Header {
+        version: if spec.options == 0 { VERSIONS[0] } else { VERSIONS[1] },
+        size: 0,
+        name_size: u16::try_from(spec.name.len()).ok()?,
+        target_size: u16::try_from(spec.target.len()).ok()?,
+        payload_count: u16::try_from(spec.payloads.len()).ok()?,
+        entry_count: u16::try_from(spec.entries.len()).ok()?,
+        options: spec.options,
+    };
+    // Everything after the tables; offsets count from the start of the bundle.
+    let (mut body, mut tables) = (Body { start: header.tables_end(), content: Content::new() }, Vec::new());
+    for payload in spec.payloads {
+        let (name_offset, name_size) = body.push(payload.name.as_bytes().to_vec().into())?;
+        let (data_offset, data_size) = body.push(payload.data.into())?;
+        let name_size = u16::try_from(name_size).ok()?;
+        PayloadRecord { kind: payload.kind, data_offset, data_size, name_offset, name_size }.write(&mut tables);
+    }
+    for entry in spec.entries {
+        let (symbol_offset, symbol_size) = body.push(entry.symbol.as_bytes().to_vec().into())?;
+        let symbol_size = u16::try_from(symbol_size).ok()?;
+        EntryRecord { kind: entry.kind, metadata: entry.metadata, symbol_offset, symbol_size }.write(&mut tables);
+    }
+    let mut front = Vec::new();
+    Header { size: body.end()?, ..header }.write(&mut front);
+    let mut content = Content::from([&front, spec.name.as_bytes(), spec.target.as_bytes(), &tables].concat());
+    content.append(body.content);
+    Some(content)
+}
+
+/// Bytes after the tables.
+struct Body<'data> {
+    /// Offset of the first one.
+    start: u64,
+    content: Content<'data>,
+}
+
+impl<'data> Body<'data> {
+    fn end(&self) -> Option<u32> {
+        u32::try_from(self.start.checked_add(self.content.size())?).ok()
+    }
+
+    /// Appends bytes and pads them; returns their offset and size.
+    fn push(&mut self, bytes: Content<'data>) -> Option<(u32, u32)> {
+        let (offset, size) = (self.end()?, u32::try_from(bytes.size()).ok()?);
+        self.content.append(bytes);
+        let padding = self.end()?.checked_next_multiple_of(ALIGNMENT)?.checked_sub(self.end()?)?;
+        self.content.push(vec![0; padding as usize]);
+        Some((offset, size))
+    }
+}
+
+/// Fate of a payload.
+#[cfg(feature = "cli")]
+#[derive(Debug, Clone)]
+pub(crate) enum OxartFate<'data> {
+    /// The data stays where it is.
+    Keep,
+    /// The payload is left out.
+    Drop,
+    /// The payload has this data.
+    Replace(Content<'data>),
+}
+
+/// Returns a bundle with other payloads. All else stays where it is, and so does the end of the bundle, because programs walk the
+/// section by the sizes of the bundles: free bytes are zeros. The bundle grows only by data that is larger than that which it
+/// replaces.
+#[cfg(feature = "cli")]
+pub(crate) fn edited<'data>(
+    bundle: &OxartBundle<'data>,
+    fates: Vec<OxartFate<'data>>,
+) -> Result<Option<Content<'data>>, Malformed> {
+    let view = bundle.view;
+    let header = Header::read(view)?;
+    let mut body = Body { start: header.tables_end(), content: Content::new() };
+    let (mut tables, mut count, mut appended) = (Vec::new(), 0_u16, Vec::new());
+    let mut places: Vec<_> =
+        bundle.payloads.iter().map(|payload| payload.data.range_in(view)).zip(fates).enumerate().collect();
+    places.sort_by_key(|(_, (range, _))| range.start);
+    let mut sizes = vec![None; places.len()];
+    for (number, (range, fate)) in places {
+        let size = size_of_range(&range);
+        body.copy_to(view, range.start)?;
+        let (data, new_size) = match fate {
+            OxartFate::Keep => (Content::from(view.part("oxart payload", 0, range.start, size)?.data()), Some(size)),
+            OxartFate::Drop => (Content::new(), None),
+            OxartFate::Replace(data) if data.size() <= size => {
+                let new_size = data.size();
+                (data, Some(new_size))
+            }
+            OxartFate::Replace(data) => {
+                appended.push((number, data));
+                (Content::new(), None)
+            }
+        };
+        let free = size.saturating_sub(data.size());
+        body.content.append(data);
+        body.content.push(vec![0; free as usize]);
+        if let (Some(place), Some(new_size)) = (sizes.get_mut(number), new_size) {
+            *place = Some((range.start as u32, new_size as u32));
+        }
+    }
+    body.copy_to(view, view.size())?;
+    for (number, data) in appended {
+        let (Some(place), Some(new)) = (sizes.get_mut(number), body.push(data)) else { return Ok(None) };
+        *place = Some(new);
+    }
+    for (at, place) in entry_offsets(header.records(), header.payload_count.into(), PayloadRecord::SIZE).zip(sizes) {
+        let Some((data_offset, data_size)) = place else { continue };
+        PayloadRecord { data_offset, data_size, ..PayloadRecord::read(view.from(at))? }.write(&mut tables);
+        count = count.saturating_add(1);
+    }
+    let Some(size) = body.end() else { return Ok(None) };
+    let mut front = Vec::new();
+    Header { size, payload_count: count, ..header }.write(&mut front);
+    let names = view.part("oxart name size", 16, Header::SIZE, header.records().saturating_sub(Header::SIZE))?;
+    let entries = view.part("oxart entry count", 22, header.entries(), body.start.saturating_sub(header.entries()))?;
+    front.extend(names.data());
+    front.extend(&tables);
+    front.extend(entries.data());
+    // Records of payloads that are left out.
+    front.resize(body.start as usize, 0);
+    let mut content = Content::from(front);
+    content.append(body.content);
+    Ok(Some(content))
+}
+
+#[cfg(feature = "cli")]
+impl<'data> Body<'data> {
+    /// Appends what a bundle has up to an offset.
+    fn copy_to(&mut self, view: View<'data>, end: u64) -> Result<(), Malformed> {
+        let start = self.start.saturating_add(self.content.size());
+        self.content.push(view.part("oxart bundle", 0, start, end.saturating_sub(start))?.data());
+        Ok(())
+    }
+}

@@ -14,6 +14,7 @@ use fatbin::codec::{Codec, Compression};
 use fatbin::format::ccob::{self, Version};
 use fatbin::format::{DeviceImage, ImageKind, bundle, cuda_fatbin, kpack, offload_binary};
 use fatbin::internals::content::Content;
+use fatbin::internals::embed_record::record;
 use fatbin::internals::rewrite::{NewSection, with_sections};
 use fatbin::ops::{ImageFile, WrapOptions, wrap};
 use fatbin::target::OffloadKind;
@@ -86,6 +87,11 @@ fn main() -> io::Result<()> {
             &format!("{name}.raw"),
             &[b"before", &binary[..], b"between", &bundle, b"behind"].concat(),
         )?;
+
+        // A file that was embedded.
+        let embedded = [&record("name", bytes.len() as u64, 64)[..], &bytes, b"\0after"].concat();
+        save(&directory, "embed_record", &name, &embedded)?;
+        save(&directory, "scan", &format!("{name}.embedded"), &[b"before", &embedded[..]].concat())?;
 
         // A host file with sections.
         for (form, ending) in [(EmbeddedForm::Raw, "raw"), (EmbeddedForm::OffloadBinary, "packed")] {

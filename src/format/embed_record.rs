@@ -134,7 +134,7 @@ mod tests {
             (&set(1, 0) as &dyn Fn(&mut Vec<u8>), "magic"),
             (&set(8, 2), "unsupported version 2 (supported: 1)"),
             (&set(12, 36), "expected the end of zeros after the name"),
-            (&set(12, 65), "terminator"),
+            (&set(12, 65), "expected the end of zeros after the name"),
             (&set(15, 1), "out of bounds"),
             (&set(16, 6), "out of bounds"),
             (&set(16, 4), "terminator"),

@@ -37,6 +37,8 @@ pub struct ImageView<'data> {
     pub part: Option<GroupPart>,
     /// False where nothing states the end of the image, which was derived from its contents.
     pub has_stated_end: bool,
+    /// Name of the symbol of an image without a container, where the file has it beside the symbol table.
+    pub symbol: Option<&'data str>,
 }
 
 /// A part of decompressed bytes.
@@ -85,6 +87,7 @@ impl<'data> ImageView<'data> {
             full_size: None,
             part: None,
             has_stated_end: true,
+            symbol: None,
         }
     }
 

@@ -136,7 +136,7 @@ impl InventoryBuilder<'_> {
             arch: image.arch.clone(),
             own_arch: contradicting_arch(image),
             id: image.id.map(str::to_owned),
-            symbol: None,
+            symbol: image.symbol.map(str::to_owned),
             size_is_estimated: !image.has_stated_end,
             strings: image.strings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
             unknown: image.unknown.clone(),
@@ -230,7 +230,7 @@ const RECORD_COPIES: usize = 4;
 /// Charges the record of an image. A container may state any number of images for the same bytes.
 fn charge_image(image: &format::ImageView<'_>) -> Result<(), Malformed> {
     let pairs = image.strings.iter().flat_map(|(key, value)| [key.len(), value.len()]);
-    let named = [image.triple.as_deref(), image.arch.as_deref(), image.id];
+    let named = [image.triple.as_deref(), image.arch.as_deref(), image.id, image.symbol];
     let texts = pairs.chain(named.into_iter().flatten().map(str::len));
     let pairs_size = image.strings.len().saturating_mul(size_of::<(String, String)>());
     let size = size_of::<Image>().saturating_add(pairs_size).saturating_mul(RECORD_COPIES);

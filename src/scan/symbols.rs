@@ -78,7 +78,8 @@ pub fn name_images(structure: &Structure<'_>, findings: &mut Findings) {
         // An array may begin with other data.
         let Some(nearest) = after.checked_sub(1).and_then(|index| symbols.get(index)) else { continue };
         let is_inside = nearest.range.start == offset || nearest.range.end > offset;
-        if is_inside && let Some(image) = container.images.first_mut() {
+        let unnamed = container.images.first_mut().filter(|image| image.symbol.is_none());
+        if is_inside && let Some(image) = unnamed {
             image.symbol = Some(nearest.name.to_owned());
         }
     }

@@ -86,6 +86,7 @@ fn image<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
         full_size: Some(full_size).filter(|&size| codec != Codec::None && size != 0),
         part: entry.part,
         has_stated_end: true,
+        symbol: None,
     }
 }
 

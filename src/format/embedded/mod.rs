@@ -10,6 +10,7 @@
 mod bitcode;
 mod elf;
 mod ptx;
+mod record;
 mod spirv;
 
 #[cfg(test)]
@@ -37,6 +38,8 @@ pub struct EmbeddedImage<'data> {
     pub view: View<'data>,
     /// False where neither the image nor a terminator states its end.
     pub has_stated_end: bool,
+    /// Name of its symbol, where the file has it beside the symbol table.
+    pub symbol: Option<&'data str>,
 }
 
 /// Finds the image of which the first hint is at an offset of the region.
@@ -52,8 +55,9 @@ pub struct Hint {
 }
 
 /// All hints.
-pub const HINTS: [Hint; 5] = [
+pub const HINTS: [Hint; 6] = [
     Hint { bytes: b"\x7fELF\x02\x01\x01", find: elf::find },
+    Hint { bytes: &super::embed_record::MAGIC, find: record::find },
     Hint { bytes: b".version", find: ptx::find },
     Hint { bytes: b"\x03\x02\x23\x07", find: spirv::find },
     Hint { bytes: &super::bitcode::MAGIC, find: bitcode::find },
@@ -72,13 +76,13 @@ pub fn at_start(region: Region<'_>) -> Option<EmbeddedImage<'_>> {
 
 impl<'data> EmbeddedImage<'data> {
     fn new(view: View<'data>) -> Self {
-        EmbeddedImage { view, has_stated_end: true }
+        EmbeddedImage { view, has_stated_end: true, symbol: None }
     }
 
     /// Returns a container of this one image.
     pub fn container(&self) -> ContainerView<'data> {
         let image = ImageView::new(self.view, None, None, None);
-        let image = ImageView { has_stated_end: self.has_stated_end, ..image };
+        let image = ImageView { has_stated_end: self.has_stated_end, symbol: self.symbol, ..image };
         ContainerView {
             container_type: ContainerType::Embedded,
             version: None,

@@ -64,7 +64,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     let size = if has_stated_end { printable.len() } else { end };
     let size = before.len().saturating_sub(start.at).saturating_add(size);
     let image = view.part("PTX module", at, start.at as u64, size as u64)?;
-    Ok(EmbeddedImage { view: image, has_stated_end })
+    Ok(EmbeddedImage { has_stated_end, ..EmbeddedImage::new(image) })
 }
 
 /// Returns the module that begins at the region's first byte, with comments or without.

@@ -68,5 +68,6 @@ fn image<'data>(scheme: Scheme, entry: &KpackEntry<'data>) -> ImageView<'data> {
         full_size: (scheme != Scheme::None).then_some(entry.original_size),
         part: None,
         has_stated_end: true,
+        symbol: None,
     }
 }

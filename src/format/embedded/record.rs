@@ -1,0 +1,68 @@
+//! Images that `fatbin embed` has put into an object: a record before the bytes has their number and the name of their symbol.
+
+use super::{EmbeddedImage, Region, at_start, unexpected};
+use crate::bytes::View;
+use crate::error::Malformed;
+use crate::format::embed_record;
+use crate::format::{DeviceImage, ImageKind};
+
+/// Finds the image whose record is at an offset. A file of any other kind is an error; if it is a container, its own magic
+/// leads to it.
+pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed> {
+    let file = embed_record::read(region.view.from(at))?;
+    let image = match at_start(Region { view: terminated(file, region.view), ..region }) {
+        Some(image) => image,
+        None if has_magic_of_image(file.view) => EmbeddedImage::new(file.view),
+        None => return Err(unexpected(file.view, "embedded file", 0, 0, "a device image")),
+    };
+    Ok(EmbeddedImage { symbol: Some(file.name), ..image })
+}
+
+/// Returns the bytes of a file and the NUL that follows them, which ends PTX.
+fn terminated<'data>(file: embed_record::EmbeddedFile<'data>, region: View<'data>) -> View<'data> {
+    let distance = file.view.start().saturating_sub(region.start());
+    region.part("embedded file", 0, distance, file.view.size().saturating_add(1)).unwrap_or(file.view)
+}
+
+/// Returns whether a file is an image that the search does not recognize among any bytes.
+fn has_magic_of_image(view: View<'_>) -> bool {
+    matches!(DeviceImage::identify(view).image_kind, ImageKind::TileIr | ImageKind::Nvvm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixture(name: &str) -> Vec<u8> {
+        std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
+
+    fn found(file: &[u8]) -> Option<(String, Vec<u8>)> {
+        let bytes = [&b"before"[..], &embed_record::record("name", file.len() as u64, 64), file, b"\0after"].concat();
+        let image = find(Region { view: View::new(&bytes), may_hold_text: true }, 6).ok()?;
+        assert!(image.has_stated_end);
+        Some((image.symbol?.to_owned(), image.view.data().to_vec()))
+    }
+
+    #[test]
+    fn finds_images_of_every_kind_with_their_names() {
+        let lto_ir = [0xed, 0x43, 0x4e, 0x7f].repeat(4);
+        for image in [
+            fixture("answer-gfx90a.hsaco"),
+            fixture("answer-sm_90.cubin"),
+            fixture("answer-sm_80.ptx"),
+            b".version 8.0\n.target sm_80\n.visible .entry k() { ret; }\n// end".to_vec(),
+            lto_ir,
+        ] {
+            assert_eq!(found(&image), Some(("name".to_owned(), image)));
+        }
+    }
+
+    #[test]
+    fn other_files_and_damaged_images_are_none() {
+        let cubin = fixture("answer-sm_90.cubin");
+        for file in [&b""[..], b"text", &cubin[..3000], &cubin[1..]] {
+            assert_eq!(found(file), None);
+        }
+    }
+}

@@ -47,7 +47,7 @@ fn replacing_keeps_the_size_if_the_code_fits() {
     sandbox.fatbin("extract larger -o out --name {number}").ok();
     assert_eq!(sandbox.read("out/0"), sandbox.read("new.ptx"));
     let old = sandbox.read("a.oxart");
-    assert_eq!(sandbox.read("larger")[0xe0..352], old[0xe0..]);
+    assert_eq!(sandbox.read("larger")[0xe8..352], old[0xe8..]);
 }
 
 #[test]

@@ -34,6 +34,7 @@
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`page`] | the page of `--html` in a browser |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
+//! | [`cuobjdump`] | NVIDIA's cuobjdump beside the drop-in of its name |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
@@ -53,6 +54,7 @@
 mod bundle_archives;
 mod check;
 mod ci;
+mod cuobjdump;
 mod debian;
 mod drivers;
 mod dropin;
@@ -122,6 +124,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(truncated::trials());
     trials.extend(triples::trials());
     trials.extend(fatbinary::trials());
+    trials.extend(cuobjdump::trials());
     trials.extend(link::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());

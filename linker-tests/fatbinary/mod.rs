@@ -132,7 +132,7 @@ fn library(directory: &Path) -> Result<()> {
 }
 
 /// Makes PTX and a cubin for each architecture from the same text: `sm_90.ptx`, `sm_90.cubin`, and so on.
-fn cubins(directory: &Path) -> Result<()> {
+pub fn cubins(directory: &Path) -> Result<()> {
     let text = std::fs::read_to_string(fixture("answer-sm_80.ptx")?)?;
     for arch in ARCHITECTURES {
         let line = |line: &str| match line.split(' ').next() {

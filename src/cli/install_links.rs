@@ -8,16 +8,16 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use super::dropin::{self, stand_in};
+use super::dropin::{self, ExtraTools, stand_in};
 use super::{Status, terminal};
 use crate::llvm::Release;
 
 /// Text before the version in the output of clang's option `--version`.
 const CLANG_VERSION: &str = "clang version ";
 
-/// Create links to this program under the names of the tools it replaces: LLVM's, and NVIDIA's fatbinary
+/// Create links to this program under the names of the tools it replaces
 ///
-/// A clang that searches this directory first (-B DIR, or DIR at the front of PATH) runs this program instead of these
+/// The tools are LLVM's and NVIDIA's fatbinary. A clang that searches this directory first (-B DIR, or DIR at the front of PATH) runs this program instead of these
 /// tools. Existing links are replaced; any other file of such a name is an error and is left alone. The path of each link
 /// is printed. On Windows, copies take the place of links.
 ///
@@ -36,6 +36,10 @@ pub struct Arguments {
     #[arg(long, value_name = "RELEASE", value_parser = parse_release)]
     llvm: Option<Release>,
 
+    /// Also link these tools, which compilers do not call
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    with: Vec<ExtraTools>,
+
     /// Take the release from this compiler, such as clang-19 or hipcc
     #[arg(long = "for", value_name = "COMPILER", conflicts_with = "llvm")]
     compiler: Option<PathBuf>,
@@ -50,7 +54,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     std::fs::create_dir_all(directory).with_context(|| format!("{}: cannot create", directory.display()))?;
-    let links: Vec<PathBuf> = dropin::names(release).map(|name| link_path(directory, name, EXE_SUFFIX)).collect();
+    let names = dropin::names(release, &arguments.with);
+    let links: Vec<PathBuf> = names.map(|name| link_path(directory, name, EXE_SUFFIX)).collect();
     // All links are created, or none.
     for link in &links {
         if link.symlink_metadata().is_ok() && !is_replaceable(&program, link)? {

@@ -23,6 +23,8 @@ mod tile_ir;
 
 pub use build_paths::build_paths;
 pub use code_hash::code_hash;
+#[cfg(feature = "cli")]
+pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel};
 pub use figure::Figure;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};

@@ -226,3 +226,34 @@ fn fatbinary_writes_the_container_of_pack() {
     assert_eq!((run.status, run.err.as_str()), (1, "\nnvFatbin error: invalid architecture\n"));
     assert!(!sandbox.path("none").exists());
 }
+
+#[test]
+fn cuobjdump_lists_and_extracts_the_images_of_a_container() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").file("b", ".version 8.8\n.target sm_75\n.global .b32 x;\n");
+    sandbox.fatbin("pack --kind cuda -o fat.x a b").ok();
+    let out = called(&sandbox, "cuobjdump", "-lelf -lptx fat.x").ok();
+    assert_eq!(out, "ELF file    1: fat.1.sm_90.cubin\nPTX file    1: fat.1.sm_75.ptx\n");
+    called(&sandbox, "cuobjdump", "-xelf all -xptx sm_75 fat.x").ok();
+    assert_eq!(sandbox.read("fat.1.sm_90.cubin"), sandbox.read("a"));
+    assert_eq!(sandbox.read("fat.1.sm_75.ptx"), sandbox.read("b"));
+    let out = called(&sandbox, "cuobjdump", "-res-usage -arch sm_90 fat.x").ok();
+    assert!(out.contains(" Function answer_kernel:\n  REG:8 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:536 "), "{out}");
+
+    let run = called(&sandbox, "cuobjdump", "-lptx a");
+    assert!(run.status == 0 && run.err.contains("No PTX file found to extract from '/"), "{}", run.err);
+    let run = called(&sandbox, "cuobjdump", "b");
+    assert!(run.status == 255 && run.err.ends_with("/b' does not contain device code\n"), "{}", run.err);
+    let run = called(&sandbox, "cuobjdump", "-sass fat.x");
+    assert!(run.status == 1 && run.err.contains("use NVIDIA's cuobjdump or nvdisasm"), "{}", run.err);
+}
+
+#[test]
+fn install_links_adds_tools_that_compilers_do_not_call() {
+    let sandbox = Sandbox::new();
+    let links = sandbox.fatbin("install-links links").ok();
+    assert!(!links.contains("cuobjdump"), "{links}");
+    let more = sandbox.fatbin("install-links --with cuobjdump links").ok();
+    assert_eq!(more.lines().count(), links.lines().count() + 1);
+    assert!(more.ends_with("links/cuobjdump\n"), "{more}");
+}

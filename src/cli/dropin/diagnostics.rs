@@ -75,6 +75,33 @@ pub fn print(text: &str, status: u8) -> u8 {
     }
 }
 
+/// Size from which text is written, in bytes.
+const TEXT_SIZE: usize = 1 << 16;
+
+/// Text for standard output, which is written in large parts.
+#[derive(Debug, Default)]
+pub struct TextOutput {
+    pending: String,
+    has_failed: bool,
+}
+
+impl TextOutput {
+    /// Appends text.
+    pub fn push(&mut self, text: &str) {
+        self.pending += text;
+        if self.pending.len() >= TEXT_SIZE {
+            self.flush();
+        }
+    }
+
+    /// Writes the text so far, and returns the tool's exit status. After an error, nothing more is written.
+    pub fn flush(&mut self) -> u8 {
+        self.has_failed |= !self.has_failed && print(&self.pending, 0) != 0;
+        self.pending.clear();
+        if self.has_failed { FAILED } else { 0 }
+    }
+}
+
 /// Escapes a message, which has several lines in some tools, and shortens its lines to `limit` characters.
 fn escape_message(message: &str, limit: usize) -> String {
     let lines: Vec<String> = message.split('\n').map(|line| shorten(&escape_lines(line), limit).into_owned()).collect();

@@ -1,12 +1,14 @@
-//! Drop-in replacements for LLVM's tools and NVIDIA's fatbinary: called under the name of one, the program behaves as that tool.
+//! Drop-in replacements for LLVM's tools and NVIDIA's fatbinary and cuobjdump: called under the name of one, the program behaves as that tool.
 //!
 //! A drop-in defines command-line syntax and wording and nothing else. Options are data, one table per tool; the work is
 //! done by the operations that fatbin's own commands use.
 
+mod cuobjdump;
 mod diagnostics;
 mod fatbinary;
 mod linker_wrapper;
 mod llvm_options;
+mod nvidia_options;
 mod offload_bundler;
 mod offload_packager;
 mod offload_wrapper;
@@ -31,9 +33,10 @@ enum Tool {
     OffloadBundler,
     LinkerWrapper,
     Fatbinary,
+    Cuobjdump,
 }
 
-const TOOLS: [(&str, Tool); 7] = [
+const TOOLS: [(&str, Tool); 8] = [
     ("clang-offload-wrapper", Tool::ClangOffloadWrapper),
     ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper),
     ("clang-offload-packager", Tool::ClangOffloadPackager),
@@ -41,12 +44,21 @@ const TOOLS: [(&str, Tool); 7] = [
     ("clang-offload-bundler", Tool::OffloadBundler),
     ("clang-linker-wrapper", Tool::LinkerWrapper),
     ("fatbinary", Tool::Fatbinary),
+    ("cuobjdump", Tool::Cuobjdump),
 ];
 
+/// Tools that people call, and compilers do not. Their names are linked on request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ExtraTools {
+    /// NVIDIA's cuobjdump
+    Cuobjdump,
+}
+
 /// Returns the names of the tools that are replaced in a release; without one, of those that are replaced in every release.
-pub fn names(release: Option<Release>) -> impl Iterator<Item = &'static str> {
-    let is_replaced = move |tool: &Tool| match tool {
+pub fn names(release: Option<Release>, extra: &[ExtraTools]) -> impl Iterator<Item = &'static str> {
+    let is_linked = move |tool: &Tool| match tool {
         Tool::LinkerWrapper => release.is_some_and(|release| release.linker.is_replaced),
+        Tool::Cuobjdump => extra.contains(&ExtraTools::Cuobjdump),
         Tool::ClangOffloadWrapper
         | Tool::LlvmOffloadWrapper
         | Tool::ClangOffloadPackager
@@ -54,7 +66,7 @@ pub fn names(release: Option<Release>) -> impl Iterator<Item = &'static str> {
         | Tool::OffloadBundler
         | Tool::Fatbinary => true,
     };
-    TOOLS.iter().filter(move |(_, tool)| is_replaced(tool)).map(|(name, _)| *name)
+    TOOLS.iter().filter(move |(_, tool)| is_linked(tool)).map(|(name, _)| *name)
 }
 
 /// Exit status of a failed run, that of LLVM's tools.
@@ -72,7 +84,8 @@ struct Called {
 pub fn read_options(response_file: &[u8]) -> Vec<String> {
     let lines = [offload_bundler::read_options(response_file), offload_packager::read_options(response_file)];
     let printed = lines.into_iter().filter_map(|line| line.err().map(|stop| stop.out + &stop.err));
-    printed.chain(fatbinary::read_options(response_file).err()).collect()
+    let nvidia = [fatbinary::read_options(response_file), cuobjdump::read_options(response_file)];
+    printed.chain(nvidia.into_iter().filter_map(Result::err)).collect()
 }
 
 /// Runs the tool that the program was called as. Returns `None` if the program's name is not that of a tool.
@@ -98,6 +111,7 @@ impl Tool {
             Tool::OffloadBundler => offload_bundler::run(program, stand_in, arguments),
             Tool::LinkerWrapper => linker_wrapper::run(program, stand_in, arguments),
             Tool::Fatbinary => fatbinary::run(arguments),
+            Tool::Cuobjdump => cuobjdump::run(arguments),
         }
     }
 }
@@ -136,6 +150,7 @@ mod tests {
             ("clang-offload-bundler-22", OffloadBundler, Some(22)),
             ("fatbinary", Fatbinary, None),
             ("fatbinary.exe", Fatbinary, None),
+            ("cuobjdump", Cuobjdump, None),
             ("x86_64-w64-mingw32-clang-offload-wrapper-15.exe", ClangOffloadWrapper, Some(15)),
         ];
         for (name, tool, suffix) in cases {

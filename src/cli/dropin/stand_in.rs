@@ -94,8 +94,8 @@ fn default_release(tool: Tool) -> Release {
         Tool::ClangOffloadWrapper => NEWEST.of_clang_offload_wrapper(),
         Tool::ClangOffloadPackager => Release::numbered(20),
         Tool::LlvmOffloadWrapper | Tool::LlvmOffloadBinary | Tool::OffloadBundler | Tool::LinkerWrapper => NEWEST,
-        // NVIDIA's tool has no release of LLVM.
-        Tool::Fatbinary => NEWEST,
+        // NVIDIA's tools have no release of LLVM.
+        Tool::Fatbinary | Tool::Cuobjdump => NEWEST,
     }
 }
 

@@ -35,6 +35,8 @@ pub use compress::{WriteError, level};
 pub use image::{FatbinImage, HostSystem, Language};
 pub use member::{FatbinMember, concatenate};
 pub use raw::{EntryHeader, MAGIC, flag, kind};
+#[cfg(feature = "cli")]
+pub(crate) use read::read_grouped;
 pub use read::{CudaFatbin, FatbinEntry};
 #[cfg(feature = "cli")]
 pub(crate) use stored::{PlainEntry, StoredEntry, StoredImage, stored_entries};
@@ -56,13 +58,13 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
         container_type: ContainerType::CudaFatbin,
         version: Some(u32::from(fatbin.version)),
         view: fatbin.view,
-        contents: Contents::Images(fatbin.entries.iter().map(image).collect()),
+        contents: Contents::Images(fatbin.entries.iter().map(image_of_entry).collect()),
     })
 }
 
 /// Returns an image with the properties that the container states: the bytes of a compressed image state nothing, and
 /// those of others agree.
-fn image<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
+pub(crate) fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
     let header = &entry.header;
     let codec = entry.codec;
     // For an image in a group, the header states the size in the decompressed payload.

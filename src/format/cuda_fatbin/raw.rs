@@ -19,8 +19,14 @@ pub mod kind {
     pub const PTX: u16 = 1;
     /// A cubin.
     pub const ELF: u16 = 2;
+    /// Named `cubin` by cuobjdump 13.5, which does not list such entries.
+    pub const CUBIN: u16 = 4;
     /// LTO-IR, intermediate representation for link-time optimization.
     pub const NVVM: u16 = 8;
+    /// Named `index` by cuobjdump 13.5, which does not list such entries.
+    pub const INDEX: u16 = 0x20;
+    /// Named `relocatable ptx` by cuobjdump 13.5, which treats it like PTX.
+    pub const RELOCATABLE_PTX: u16 = 0x40;
     /// Tile IR bytecode.
     pub const TILE_IR: u16 = 0x80;
     /// Several images compressed as one (`fatbinary --concat`); a table of them follows the entry's header.

@@ -37,24 +37,46 @@ pub struct FatbinEntry<'data> {
 impl<'data> CudaFatbin<'data> {
     /// Reads the container at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
-        let header = Header::read(view)?;
-        let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
+        let (header, grouped) = read_grouped(view)?;
         let view = view.part("CUDA fatbin size", 8, 0, header.size.saturating_add(Header::SIZE))?;
         let mut entries = Vec::new();
-        while rest.size() > 0 {
-            let (entry, next) = FatbinEntry::read(rest)?;
-            match entry.header.kind {
-                // A group with an invalid table is one image of unknown content.
-                kind::GROUP => match group(rest, &entry) {
-                    Ok(rows) => entries.extend(rows.into_iter().map(|(image, _)| image)),
-                    Err(_) => entries.push(FatbinEntry { codec: Codec::Opaque, ..entry }),
-                },
-                _ => entries.push(entry),
+        for GroupedEntry { entry, rows } in grouped {
+            match rows {
+                Some(rows) => entries.extend(rows),
+                None => entries.push(entry),
             }
-            rest = next;
         }
         Ok(CudaFatbin { version: header.version, entries, view })
     }
+}
+
+/// An entry, with the images of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupedEntry<'data> {
+    /// The entry; of a group, that with all images.
+    pub entry: FatbinEntry<'data>,
+    /// Images of a group.
+    pub rows: Option<Vec<FatbinEntry<'data>>>,
+}
+
+/// Reads the container at the start of a view, with groups as they are stored. A group with an invalid table is one image of
+/// unknown content.
+pub fn read_grouped(view: View<'_>) -> Result<(Header, Vec<GroupedEntry<'_>>), Malformed> {
+    let header = Header::read(view)?;
+    let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
+    let mut entries = Vec::new();
+    while rest.size() > 0 {
+        let (entry, next) = FatbinEntry::read(rest)?;
+        entries.push(match entry.header.kind {
+            kind::GROUP => match group(rest, &entry) {
+                Ok(rows) => GroupedEntry { entry, rows: Some(rows.into_iter().map(|(image, _)| image).collect()) },
+                Err(_) => GroupedEntry { entry: FatbinEntry { codec: Codec::Opaque, ..entry }, rows: None },
+            },
+            _ => GroupedEntry { entry, rows: None },
+        });
+        rest = next;
+    }
+    Ok((header, entries))
 }
 
 impl<'data> FatbinEntry<'data> {
@@ -152,7 +174,8 @@ fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option
 fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
     let at = u64::from(header.options_offset);
     // In a group the offset points to the table of its images; in unknown kinds its meaning is unknown.
-    if at == 0 || ![kind::PTX, kind::ELF, kind::NVVM, kind::TILE_IR].contains(&header.kind) {
+    let has_options = [kind::PTX, kind::ELF, kind::NVVM, kind::RELOCATABLE_PTX, kind::TILE_IR].contains(&header.kind);
+    if at == 0 || !has_options {
         return Ok(None);
     }
     prefix.part("CUDA fatbin options offset", 20, at, OptionBlock::SIZE)?;

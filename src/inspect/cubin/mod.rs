@@ -9,6 +9,8 @@
 //! `STACK:0` regardless of the frame, because they have no `EIATTR_MIN_STACK_SIZE`.
 
 mod info;
+#[cfg(feature = "cli")]
+pub(crate) mod listing;
 
 use std::collections::HashMap;
 
@@ -154,18 +156,24 @@ fn for_each_attribute(
     problems.extend(read.err());
 }
 
-/// Returns the sizes of the sections `.nv.constantN.NAME`, by the name of the kernel.
+/// Returns the sizes of the sections `.nv.constantN.NAME`, by the name of the kernel and sorted by bank.
 fn constant_banks<'data>(elf: &Elf<'data>) -> HashMap<&'data str, Vec<ConstantBank>> {
+    let mut banks = section_banks(elf);
+    for banks in banks.values_mut() {
+        banks.sort_by_key(|bank| bank.bank);
+    }
+    banks
+}
+
+/// Returns the sizes of the sections `.nv.constantN.NAME`, by the name of the function and in the order of the sections.
+fn section_banks<'data>(elf: &Elf<'data>) -> HashMap<&'data str, Vec<ConstantBank>> {
     let mut banks: HashMap<&str, Vec<ConstantBank>> = HashMap::new();
     for section in elf.file.sections() {
         let name = section.name().ok().and_then(|name| name.strip_prefix(".nv.constant"));
-        let Some((bank, kernel)) = name.and_then(|name| name.split_once('.')) else { continue };
+        let Some((bank, function)) = name.and_then(|name| name.split_once('.')) else { continue };
         if let Ok(bank) = bank.parse() {
-            banks.entry(kernel).or_default().push(ConstantBank { bank, size: section.size() });
+            banks.entry(function).or_default().push(ConstantBank { bank, size: section.size() });
         }
-    }
-    for banks in banks.values_mut() {
-        banks.sort_by_key(|bank| bank.bank);
     }
     banks
 }

@@ -1,8 +1,8 @@
 //! Compression of entries: the modes of fatbinary, and the kinds of images that each compresses.
 
-use super::command_line::ParsedLine;
-use super::image_spec::ImageType;
+use super::image_type::ImageType;
 use super::{ToolFailure, library_error};
+use crate::cli::dropin::nvidia_options::ParsedLine;
 use crate::codec::{Codec, Compression};
 use crate::format::cuda_fatbin::level;
 

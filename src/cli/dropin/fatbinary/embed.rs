@@ -1,6 +1,6 @@
 //! The C source of `--embedded-fatbin`: the container as data, and the structure with which the CUDA runtime registers it.
 
-use super::ToolFailure;
+use super::{ToolFailure, write_failure};
 use crate::error::Result;
 use crate::io::Output;
 
@@ -26,7 +26,7 @@ pub struct SourceForm {
 /// Writes the source for a container.
 pub fn write(form: &SourceForm, container: &[u8], to: &mut Output) -> Result<(), ToolFailure> {
     let written = write_source(form, container, to);
-    written.map_err(|error| ToolFailure::write(&error))
+    written.map_err(|error| write_failure(&error))
 }
 
 fn write_source(form: &SourceForm, container: &[u8], to: &mut Output) -> Result<()> {

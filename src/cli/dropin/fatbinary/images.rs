@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::command_line::ParsedLine;
 use super::compression::CompressionMode;
-use super::image_spec::{ImageSpec, ImageType};
+use super::image_type::ImageType;
 use super::{EntryProperties, ToolFailure, fatal, library_error, ptx};
 use crate::cli::access;
 use crate::cli::dropin::llvm_options::{os_string, text};
+use crate::cli::dropin::nvidia_options::{KeywordValues, ParsedLine};
 use crate::format::cuda_fatbin::{FatbinImage, FatbinMember};
 use crate::io::Input;
 use crate::target::nvptx::{Arch, Suffix};
@@ -32,7 +32,7 @@ pub struct EntryInput {
 }
 
 /// Opens the file of an image of an option.
-fn open_image(argument: &ImageSpec, option: &str) -> Result<EntryInput, ToolFailure> {
+fn open_image(argument: &KeywordValues, option: &str) -> Result<EntryInput, ToolFailure> {
     let missing_file = || fatal("Missing file in image");
     let unknown_kind = || fatal("Missing or unknown kind in image3");
     let (image_type, arch, file) = match option {

@@ -12,33 +12,26 @@
 //! | a full device is an error | the tool ignores errors of writing |
 //! | `--version` names this program | it is not NVIDIA's |
 
-mod command_line;
 mod compression;
 mod embed;
-mod image_spec;
+mod image_type;
 mod images;
-mod option_files;
 mod options;
 mod ptx;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::FAILED;
 use super::diagnostics::{print, write_messages};
+use super::nvidia_options::{self, ParsedLine, ToolFailure};
 use crate::content::Content;
 use crate::error::Error;
 use crate::format::cuda_fatbin::{FatbinMember, HostSystem, Language, WriteError, concatenate, write_members};
 use crate::io::{Input, Output, Sink, commit_all};
-use command_line::ParsedLine;
 use compression::CompressionMode;
 use embed::SourceForm;
 use images::EntryInput;
-
-/// First lines of an error and of a warning; further lines begin in the third way.
-const FATAL: &str = "fatbinary fatal   : ";
-const WARNING: &str = "fatbinary warning : ";
-const CONTINUATION: &str = "\nfatbinary         . ";
+use options::TOOL;
 
 const VERSION: &str = concat!(
     "fatbin ",
@@ -49,47 +42,34 @@ const VERSION: &str = concat!(
 const CONCAT_NEEDS_COMPRESSION: &str = "Option '--concat' requires compression to be enabled; it is incompatible with \
                                         '--compress=false' and '--compress-mode=none'";
 
-/// A message and the end of the tool.
-#[derive(Debug)]
-pub struct ToolFailure {
-    message: String,
-}
-
-impl ToolFailure {
-    /// Creates the failure for an output that cannot be written.
-    fn write(error: &Error) -> ToolFailure {
-        fatal(error.to_string())
-    }
-}
-
 /// Creates an error of the command line.
 fn fatal(message: impl AsRef<str>) -> ToolFailure {
-    ToolFailure { message: format!("{FATAL}{}\n", message.as_ref().replace('\n', CONTINUATION)) }
+    TOOL.fatal(message)
+}
+
+/// Creates the failure for an output that cannot be written.
+fn write_failure(error: &Error) -> ToolFailure {
+    fatal(error.to_string())
 }
 
 /// Creates an error of the library that fatbinary calls.
 fn library_error(message: &str) -> ToolFailure {
-    ToolFailure { message: format!("\nnvFatbin error: {message}\n") }
-}
-
-/// Formats a warning.
-fn warning(message: &str) -> String {
-    format!("{WARNING}{}\n", message.replace('\n', CONTINUATION))
+    ToolFailure::error(format!("\nnvFatbin error: {message}\n"))
 }
 
 /// Parses the contents of an option file, in which further option files are errors.
 pub fn read_options(option_file: &[u8]) -> Result<(), String> {
-    ParsedLine::default().parse_option_file(option_file).map_err(|failure| failure.message)
+    TOOL.read_options(option_file)
 }
 
 /// Runs as the tool.
 pub fn run(arguments: &[OsString]) -> u8 {
-    let mut line = ParsedLine::default();
+    let mut line = ParsedLine::new(TOOL);
     let parsed = line.parse(arguments);
     write_messages(&line.warnings);
-    let is_help = arguments.is_empty() || line.has_other_arguments || line.flag("help");
+    let is_help = arguments.is_empty() || !line.others.is_empty() || line.flag("help");
     let done = match parsed {
-        Ok(()) if is_help => return print(&options::help(), 0),
+        Ok(()) if is_help => return print(&nvidia_options::help(&TOOL), 0),
         Ok(()) if line.flag("version") => return print(VERSION, 0),
         Ok(()) => construct(&line),
         Err(failure) => Err(failure),
@@ -98,7 +78,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Ok(()) => 0,
         Err(failure) => {
             write_messages(&failure.message);
-            FAILED
+            failure.status
         }
     }
 }
@@ -179,7 +159,7 @@ fn write_outputs(line: &ParsedLine, files: &[EntryInput], container: &Content<'_
         embed::write(&form, &container.to_vec(), &mut output)?;
         outputs.push(output);
     }
-    commit_all(outputs, inputs()).map_err(|error| ToolFailure::write(&error))
+    commit_all(outputs, inputs()).map_err(|error| write_failure(&error))
 }
 
 fn create(path: &OsStr) -> Result<Output, ToolFailure> {
@@ -201,5 +181,5 @@ fn write_container<'a>(
     for run in container.runs() {
         sink.push(run);
     }
-    sink.write_to(output).map_err(|error| ToolFailure::write(&error))
+    sink.write_to(output).map_err(|error| write_failure(&error))
 }

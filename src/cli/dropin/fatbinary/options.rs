@@ -1,37 +1,12 @@
 //! The options of fatbinary, as a table.
 
-/// An option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FatbinaryOption {
-    /// Name after two dashes, also in messages.
-    pub long: &'static str,
-    /// Name after one dash.
-    pub short: &'static str,
-    /// Type of the value.
-    pub value: ValueType,
-    /// Description in the help, with the tool's line breaks; empty for an option that the help does not list.
-    pub help: &'static str,
-    /// True if the tool warns of the option.
-    pub is_deprecated: bool,
-}
+use crate::cli::dropin::nvidia_options::{NvidiaOption, NvidiaTool, ValueType, deprecated, option};
 
-/// Type of an option's value, with the value's name in the help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueType {
-    /// No value.
-    Flag,
-    /// `true` or `false`.
-    Boolean,
-    /// Any text.
-    Text(&'static str),
-    /// Names of files with further options, separated by commas.
-    OptionFiles(&'static str),
-    /// An image: pairs of one of these keywords and a value, separated by commas.
-    Image(&'static [&'static str]),
-}
+/// The tool.
+pub const TOOL: NvidiaTool = NvidiaTool { name: "fatbinary", arguments: "[options]", options: &OPTIONS };
 
 /// All options, in the order of the help.
-pub const OPTIONS: [FatbinaryOption; 27] = [
+const OPTIONS: [NvidiaOption; 27] = [
     option("32", "32", ValueType::Flag, "Specify that this was a 32bit compile."),
     option("64", "64", ValueType::Flag, "Specify that this was a 64bit compile."),
     option("cicc-cmdline", "cicc-cmdline", ValueType::Text("options"), ""),
@@ -115,41 +90,3 @@ pub const OPTIONS: [FatbinaryOption; 27] = [
     ),
     option("version", "V", ValueType::Flag, "Print version information on this tool."),
 ];
-
-const fn option(long: &'static str, short: &'static str, value: ValueType, help: &'static str) -> FatbinaryOption {
-    FatbinaryOption { long, short, value, help, is_deprecated: false }
-}
-
-const fn deprecated(name: &'static str, value: ValueType) -> FatbinaryOption {
-    FatbinaryOption { is_deprecated: true, ..option(name, name, value, "") }
-}
-
-/// Width of the column with the long name and the value.
-const LONG_COLUMN: usize = 51;
-
-/// Width of the column with the short name.
-const SHORT_COLUMN: usize = 19;
-
-/// Returns the help.
-pub fn help() -> String {
-    let mut text = "\nUsage  : fatbinary [options]\n\nOptions\n=======\n\n".to_owned();
-    for option in OPTIONS.iter().filter(|option| !option.help.is_empty()) {
-        let (value, keywords) = match option.value {
-            ValueType::Flag => (String::new(), &[][..]),
-            ValueType::Boolean => (" [true,false]".to_owned(), &[][..]),
-            ValueType::Text(name) | ValueType::OptionFiles(name) => (format!(" {name}"), &[][..]),
-            ValueType::Image(keywords) => (" <image spec>,...".to_owned(), keywords),
-        };
-        let (long, short) = (format!("--{}{value}", option.long), format!("(-{})", option.short));
-        text += &format!("{long:LONG_COLUMN$}{short:SHORT_COLUMN$}\n");
-        for line in option.help.lines() {
-            text += &format!("        {line}\n");
-        }
-        if !keywords.is_empty() {
-            let keywords: Vec<String> = keywords.iter().map(|keyword| format!("'{keyword}'")).collect();
-            text += &format!("        Allowed keywords for this option:  {}.\n", keywords.join(","));
-        }
-        text += "\n";
-    }
-    text + "\n"
-}

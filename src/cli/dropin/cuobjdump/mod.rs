@@ -1,0 +1,124 @@
+//! NVIDIA's cuobjdump: lists and extracts the images of CUDA fat binaries. What it disassembles is not offered.
+//!
+//! Source: the output of cuobjdump 13.5.37, which `linker-tests/cuobjdump` compares with this module's.
+//!
+//! | divergence from cuobjdump 13.5 | why |
+//! |---|---|
+//! | `-sass` and `-elf` are refused | they need a disassembler; the message names the tools that have one |
+//! | containers are found in any section, in PE files and without section headers, where there is no `.nv_fatbin` | the tool does not find them |
+//! | entries for architectures that CUDA 13.5 does not support are listed | the tool refuses the whole file |
+//! | all members of an archive are read, cubins among them | the tool stops at the first member that is not an object, and skips cubins |
+//! | PTX without an option block, or without a NUL at its end, is read | the tool refuses the file |
+//! | zeros after the last container are padding, and an empty section has no entries | the tool refuses the file |
+//! | cubins whose tables are complete are read | the tool rejects some of CUDA 12.1 as invalid |
+//! | `-arch` also filters a cubin without a container by the number | the tool compares only the suffixes |
+//! | a version or a marker that no tool writes is an error | the tool does not check them |
+//! | a warning reports that two images have one name | the tool overwrites the first file silently |
+//! | an empty identifier is ignored | the tool ends with an internal error |
+//! | files are written completely or not at all, and never through symbolic links | names come from the file |
+//! | control characters in names and in PTX on standard output are escaped | they may be commands to a terminal |
+//! | the number of textures is not counted | the tool ends with an internal error for cubins that have some |
+//! | `--version` names this program | it is not NVIDIA's |
+
+mod blocks;
+mod cubins;
+mod files;
+mod listing;
+mod names;
+mod options;
+mod request;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::diagnostics::{self, write_messages};
+use super::llvm_options::os_string;
+use super::nvidia_options::{self, ParsedLine, ToolFailure};
+use files::{Contents, absolute, each_member, invalid_header};
+use listing::Listing;
+use options::TOOL;
+use request::{Action, Request};
+
+const VERSION: &str = concat!(
+    "fatbin ",
+    env!("CARGO_PKG_VERSION"),
+    ", in place of cuobjdump\nCuda compilation tools, release 13.5, V13.5.37\n"
+);
+
+/// Exit status for a file without device code.
+const NO_DEVICE_CODE: u8 = 255;
+
+/// Parses the contents of an option file, in which further option files are errors.
+pub fn read_options(option_file: &[u8]) -> Result<(), String> {
+    TOOL.read_options(option_file)
+}
+
+/// Runs as the tool.
+pub fn run(arguments: &[OsString]) -> u8 {
+    let mut line = ParsedLine::new(TOOL);
+    let parsed = line.parse(arguments);
+    write_messages(&line.warnings);
+    let help = || diagnostics::print(&nvidia_options::help(&TOOL), 0);
+    let done = match (parsed, line.others.as_slice()) {
+        (Err(failure), _) => Err(failure),
+        (Ok(()), _) if line.flag("help") => return help(),
+        (Ok(()), _) if line.flag("version") => return diagnostics::print(VERSION, 0),
+        (Ok(()), [file]) => {
+            let path = PathBuf::from(os_string(file.clone()));
+            Request::of_line(&line).and_then(|request| list(&path, &request))
+        }
+        (Ok(()), _) => return help(),
+    };
+    match done {
+        Ok(()) => 0,
+        Err(failure) => {
+            write_messages(&failure.message);
+            failure.status
+        }
+    }
+}
+
+/// Performs a request on a file.
+fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
+    let mut listing = Listing::new(path, request);
+    let (mut done, mut is_empty) = (Ok(()), true);
+    each_member(path, &mut |member| {
+        is_empty = false;
+        if done.is_ok() {
+            done = member.and_then(|member| {
+                let contents = Contents::find(&member, request.is_all)?;
+                listing.member(&member, contents)
+            });
+        }
+    })?;
+    let printed = listing.finish();
+    done?;
+    if is_empty {
+        return Err(invalid_header(path));
+    }
+    printed?;
+    if !listing.has_device_code() {
+        let message = TOOL.info(&format!("File '{}' does not contain device code", absolute(path).display()));
+        return Err(ToolFailure { message, status: NO_DEVICE_CODE });
+    }
+    report_missing(path, request, &listing);
+    Ok(())
+}
+
+/// Reports kinds of images of which the file has none.
+fn report_missing(path: &Path, request: &Request, listing: &Listing) {
+    let (elf, ptx) = match &request.action {
+        Action::Extract(kinds) => (kinds.elf.is_some(), kinds.ptx.is_some()),
+        Action::List(kinds) => (kinds.elf.is_some(), kinds.ptx.is_some()),
+        Action::Dump(_) => (false, false),
+    };
+    for (kind, is_requested, count) in [("ELF", elf, listing.elf_count()), ("PTX", ptx, listing.ptx_count())] {
+        if is_requested && count == 0 {
+            let path = absolute(path);
+            write_messages(&TOOL.info(&format!(
+                "No {kind} file found to extract from '{}'. You may try with -all option.",
+                path.display()
+            )));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Names of the files that cuobjdump lists and extracts.
+
+/// Source of code sections of containers without an identifier.
+const NO_SOURCE: &[u8] = b"x";
+
+/// Length of a source and a function together up to which both are in the name of a code section, in bytes.
+const LONGEST: usize = 240;
+
+/// Number of bytes of each that are in the name of others.
+const SHORT: usize = 8;
+
+/// Returns the name of a file without its directories and its extension, and with `-` in place of blanks.
+pub fn stem(path: &[u8]) -> Vec<u8> {
+    let end = path.iter().position(|&byte| byte == 0).unwrap_or(path.len());
+    let name = path[..end].rsplit(|&byte| std::path::is_separator(byte.into())).next().unwrap_or_default();
+    let stem = name.iter().rposition(|&byte| byte == b'.').map_or(name, |dot| &name[..dot]);
+    stem.iter().map(|&byte| if byte == b' ' { b'-' } else { byte }).collect()
+}
+
+/// Returns the name of an image: `STEM.NUMBER.ARCH.EXTENSION`. An image with an identifier has no number.
+pub fn image(stem: &[u8], number: Option<usize>, arch: &str, extension: &str) -> Vec<u8> {
+    let number = number.map(|number| format!(".{number}")).unwrap_or_default();
+    [stem, format!("{number}.{arch}.{extension}").as_bytes()].concat()
+}
+
+/// Returns the name of a code section. `source` is the identifier of the container, or the path of a cubin without one.
+pub fn code_section(source: Option<&[u8]>, function: &str, number: usize, arch: &str) -> Vec<u8> {
+    let source = source.unwrap_or(NO_SOURCE);
+    let function = function.as_bytes();
+    let (source, function) = if source.len() + function.len() > LONGEST {
+        let short = |text: &[u8]| text[..text.len().min(SHORT)].to_vec();
+        (short(source), [short(function), format!("-{number}").into_bytes()].concat())
+    } else {
+        (source.to_vec(), function.to_vec())
+    };
+    let mut name = stem(&source);
+    if !name.is_empty() {
+        name.push(b'-');
+    }
+    [&name[..], &function, b".", arch.as_bytes(), b".elf.bin"].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stems_have_no_directories_and_no_extension() {
+        let cases = [
+            ("foo", "foo"),
+            ("/a/b/", ""),
+            ("a.b.c", "a.b"),
+            (".hidden", ""),
+            ("d.x/foo.cu", "foo"),
+            ("a/..", "."),
+            ("a\\b.cu", "a\\b"),
+            ("sp ace.cu", "sp-ace"),
+            ("a\0b.cu", "a"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(String::from_utf8(stem(path.as_bytes())).unwrap(), expected, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn images_have_a_number_unless_they_have_an_identifier() {
+        assert_eq!(image(b"lib", Some(3), "sm_90a", "cubin"), b"lib.3.sm_90a.cubin");
+        assert_eq!(image(b"foo", None, "sm_90", "ptx"), b"foo.sm_90.ptx");
+    }
+
+    /// Names that cuobjdump 13.5 prints for functions of 60 to 299 bytes.
+    #[test]
+    fn long_names_of_functions_are_shortened() {
+        assert_eq!(code_section(None, "k", 1, "sm_75"), b"x-k.sm_75.elf.bin");
+        assert_eq!(code_section(Some(b"src/.cu"), "k", 1, "sm_75"), b"k.sm_75.elf.bin");
+        assert_eq!(code_section(Some(b"src/foo.cu"), "k", 1, "sm_75"), b"foo-k.sm_75.elf.bin");
+        assert_eq!(code_section(None, &"k".repeat(239), 1, "sm_75").len(), 255);
+        assert_eq!(code_section(None, &"k".repeat(240), 7, "sm_75"), b"x-kkkkkkkk-7.sm_75.elf.bin");
+        let long = code_section(Some(b"abcdefghij.cu"), &"k".repeat(228), 2, "sm_75");
+        assert_eq!(long, b"abcdefgh-kkkkkkkk-2.sm_75.elf.bin");
+        assert_eq!(
+            code_section(Some(b"/tmp/h/c/a.cubin"), &"k".repeat(225), 1, "sm_75"),
+            b"c-kkkkkkkk-1.sm_75.elf.bin"
+        );
+    }
+}

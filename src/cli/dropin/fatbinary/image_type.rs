@@ -1,0 +1,23 @@
+//! Kinds of images, as options name them.
+
+/// Kind of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageType {
+    Elf,
+    Ptx,
+    Nvvm,
+    TileIr,
+}
+
+impl ImageType {
+    /// Returns the kind with a name.
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"elf" => ImageType::Elf,
+            b"ptx" => ImageType::Ptx,
+            b"nvvm" => ImageType::Nvvm,
+            b"tileir" => ImageType::TileIr,
+            _ => return None,
+        })
+    }
+}

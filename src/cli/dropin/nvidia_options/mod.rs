@@ -1,0 +1,122 @@
+//! Command lines in the syntax of NVIDIA's tools: a long name after two dashes or a short one after one, and a value after `=`
+//! or as the next argument.
+//!
+//! Derived from the output of fatbinary and cuobjdump 13.5, which share the syntax and its messages.
+
+mod help;
+mod keyword_values;
+mod option_files;
+mod parse;
+
+pub use help::help;
+pub use keyword_values::KeywordValues;
+pub use parse::ParsedLine;
+
+/// Text between the name of a tool and its message, and at the start of further lines.
+const FATAL: &str = " fatal   : ";
+const WARNING: &str = " warning : ";
+const INFO: &str = " info    : ";
+const CONTINUATION: &str = "         . ";
+
+/// A tool: its name and its options.
+#[derive(Debug, Clone, Copy)]
+pub struct NvidiaTool {
+    /// Name in messages.
+    pub name: &'static str,
+    /// Arguments, in the help.
+    pub arguments: &'static str,
+    /// All options, in the order of the help.
+    pub options: &'static [NvidiaOption],
+}
+
+/// An option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NvidiaOption {
+    /// Name after two dashes, also in messages.
+    pub long: &'static str,
+    /// Name after one dash.
+    pub short: &'static str,
+    /// Type of the value.
+    pub value: ValueType,
+    /// Description in the help, with the tool's line breaks; empty for an option that the help does not list.
+    pub help: &'static str,
+    /// True if the tool warns of the option.
+    pub is_deprecated: bool,
+}
+
+/// Type of an option's value, with the value's name in the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueType {
+    /// No value.
+    Flag,
+    /// No value, although the help names one.
+    NamedFlag(&'static str),
+    /// `true` or `false`.
+    Boolean,
+    /// Any text.
+    Text(&'static str),
+    /// Texts, separated by commas. Each occurrence of the option adds some.
+    List(&'static str),
+    /// A number.
+    Number(&'static str),
+    /// One of these texts.
+    Choice(&'static str, &'static [&'static str]),
+    /// Names of files with further options, separated by commas.
+    OptionFiles(&'static str),
+    /// An image: pairs of one of these keywords and a value, separated by commas.
+    Image(&'static [&'static str]),
+}
+
+/// A message and the end of the tool.
+#[derive(Debug)]
+pub struct ToolFailure {
+    /// Complete lines; empty if the output so far is all.
+    pub message: String,
+    /// Exit status.
+    pub status: u8,
+}
+
+impl ToolFailure {
+    /// Creates a failure with the status that errors have.
+    pub fn error(message: String) -> Self {
+        ToolFailure { message, status: super::FAILED }
+    }
+}
+
+impl NvidiaTool {
+    /// Creates an error.
+    pub fn fatal(&self, message: impl AsRef<str>) -> ToolFailure {
+        ToolFailure::error(self.line(FATAL, message.as_ref()))
+    }
+
+    /// Formats a warning.
+    pub fn warning(&self, message: &str) -> String {
+        self.line(WARNING, message)
+    }
+
+    /// Formats a notice.
+    pub fn info(&self, message: &str) -> String {
+        self.line(INFO, message)
+    }
+
+    fn line(&self, severity: &str, message: &str) -> String {
+        let name = self.name;
+        let continuation = format!("\n{name}{CONTINUATION}");
+        format!("{name}{severity}{}\n", message.replace('\n', &continuation))
+    }
+
+    /// Parses the contents of an option file, in which further option files are errors.
+    pub fn read_options(&self, option_file: &[u8]) -> Result<(), String> {
+        ParsedLine::new(*self).parse_option_file(option_file).map_err(|failure| failure.message)
+    }
+}
+
+/// Creates an option.
+pub const fn option(long: &'static str, short: &'static str, value: ValueType, help: &'static str) -> NvidiaOption {
+    NvidiaOption { long, short, value, help, is_deprecated: false }
+}
+
+/// Creates an option that the tool warns of.
+pub const fn deprecated(name: &'static str, value: ValueType) -> NvidiaOption {
+    NvidiaOption { is_deprecated: true, ..option(name, name, value, "") }
+}

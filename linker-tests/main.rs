@@ -28,6 +28,7 @@
 //! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
 //! | [`drivers`] | command lines of every clang with the original tools and with the drop-ins |
 //! | [`edit`] | commands that change finished files, on real libraries and programs |
+//! | [`embedded`] | images without a container: ways to embed them, and real libraries |
 //! | [`bundle_archives`] | archives of bundles, unbundled by both programs, and the output as input of device linkers |
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
@@ -59,6 +60,7 @@ mod debian;
 mod drivers;
 mod dropin;
 mod edit;
+mod embedded;
 mod false_magics;
 mod fatbinary;
 mod harness;
@@ -132,6 +134,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(link_hygiene::trials());
     trials.extend(dropin::trials());
     trials.extend(edit::trials());
+    trials.extend(embedded::trials());
     trials.extend(drivers::trials());
     trials.extend(versions::trials());
     trials.extend(inspect::trials());

@@ -18,9 +18,9 @@ use crate::format::{ContainerType, embedded};
 /// Size of the smallest array that can be an image, in bytes: the header of an ELF file.
 const SMALLEST_IMAGE: u64 = 64;
 
-/// Ends of the names of symbols that mark the end or the size of an array without a size of its own: GNU ld's `-b binary` and
+/// Ends of the names of symbols for the end of an array. That of one array may be the start of the next: GNU ld's `-b binary` and
 /// objcopy, TensorRT-LLM, tvm-ffi, incbin.h.
-const BOUNDS: [&str; 8] = ["_start", "_end", "_size", "_len", "End", "Size", "_begin", "_length"];
+const ENDS: [&str; 2] = ["_end", "End"];
 
 /// A symbol in the data of a host file.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +39,8 @@ struct Range64 {
     end: u64,
 }
 
-/// Preference among symbols at one place: objects before others, global before local ones.
-type Rank = (bool, bool);
+/// Preference among symbols at one place: starts before ends, objects before others, global before local ones.
+type Rank = (bool, bool, bool);
 
 /// Adds the images that begin at symbols of data.
 pub fn find_images<'data>(view: View<'data>, structure: &Structure<'data>, findings: &mut Findings) {
@@ -48,9 +48,8 @@ pub fn find_images<'data>(view: View<'data>, structure: &Structure<'data>, findi
     let mut end = 0;
     for symbol in data_symbols(structure) {
         let Range64 { start, end: symbol_end } = symbol.range;
-        let is_bounded = symbol_end.saturating_sub(start) >= SMALLEST_IMAGE;
-        let is_marked = symbol_end == start && BOUNDS.iter().any(|bound| symbol.name.ends_with(bound));
-        if start < end || !(is_bounded || is_marked) {
+        let size = symbol_end.saturating_sub(start);
+        if start < end || (1..SMALLEST_IMAGE).contains(&size) {
             continue;
         }
         let after = gaps.partition_point(|gap| gap.start <= start);
@@ -118,7 +117,8 @@ fn add_symbols<'data>(file: &HostFile<'data>, host: View<'data>, symbols: &mut V
         }
         let Some(place) = symbol.section_index().and_then(|index| sections.get(&index)) else { continue };
         let Some((name, range)) = place_of(&symbol, place, host, file.format()) else { continue };
-        let rank = (symbol.kind() != SymbolKind::Data, !symbol.is_global());
+        let is_end = ENDS.iter().any(|end| name.ends_with(end));
+        let rank = (is_end, symbol.kind() != SymbolKind::Data, !symbol.is_global());
         let size = record_memory(size_of::<DataSymbol<'_>>(), []);
         let work = text_work(name.len());
         if host.charge("symbol", Resource::Memory, size).is_err()

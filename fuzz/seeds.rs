@@ -72,6 +72,8 @@ fn main() -> io::Result<()> {
         save(&directory, "offload_binary", &format!("{name}-2"), &two)?;
         save(&directory, "offload_binary", &format!("{name}-3"), &compressed)?;
         save(&directory, "bundle", &name, &bundle)?;
+        save(&directory, "embedded", &name, &bytes)?;
+        save(&directory, "embedded", &format!("{name}.between"), &[b"before\0\0", &bytes[..], b"\0behind"].concat())?;
         for target in ["report", "selection"] {
             save(&directory, target, &name, &bundle)?;
             save(&directory, target, &format!("{name}.packed"), &binary)?;

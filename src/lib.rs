@@ -152,6 +152,9 @@ pub mod internals {
     pub mod embed_record {
         pub use crate::format::embed_record::*;
     }
+    pub mod embedded {
+        pub use crate::format::embedded::*;
+    }
     pub mod host {
         pub use crate::host::*;
     }

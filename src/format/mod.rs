@@ -18,7 +18,7 @@ pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
 pub(crate) mod embed_record;
-pub mod embedded;
+pub(crate) mod embedded;
 pub(crate) mod fat_binary_wrapper;
 mod group;
 mod image;

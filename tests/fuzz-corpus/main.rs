@@ -37,6 +37,7 @@ targets! {
     cuda_fatbin = "../../fuzz/targets/cuda_fatbin.rs",
     demangle = "../../fuzz/targets/demangle.rs",
     device_elf = "../../fuzz/targets/device_elf.rs",
+    embedded = "../../fuzz/targets/embedded.rs",
     host_match = "../../fuzz/targets/host_match.rs",
     host_object = "../../fuzz/targets/host_object.rs",
     image_hashes = "../../fuzz/targets/image_hashes.rs",

@@ -12,6 +12,7 @@ mod elf;
 mod ptx;
 mod record;
 mod spirv;
+mod statements;
 
 #[cfg(test)]
 mod tests;

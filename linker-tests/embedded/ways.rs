@@ -77,6 +77,15 @@ fn finds_the_images(directory: &Path, way: &Way) -> Result<()> {
     Step::new(directory, strip).args(["-o", "stripped", file]).run()?;
     let (images, done) = scanned(directory, Path::new("stripped"), &[])?;
     ensure!(images.len() == IMAGES.len(), "{}", done.error("other images after strip"));
+    if way.name == "tvm-ffi" {
+        // The names are those of the exported symbols for sizes.
+        let names: Vec<_> = images.iter().filter_map(|image| image.symbol.as_deref()).collect();
+        ensure!(
+            names == ["_binary_k_90_cubin", "_binary_code_hsaco", "_binary_k_ptx"],
+            "{}",
+            done.error("other names")
+        );
+    }
     extracts(directory, Path::new("stripped"), &IMAGES)
 }
 
@@ -195,8 +204,10 @@ fn tvm_ffi(directory: &Path) -> Result<&'static str> {
     Step::new(directory, Tool::Cc.path()?).args(["-c", "-fPIC", "host.c"]).run()?;
     Step::new(directory, Tool::Bfd.path()?).args(["-r", "-b", "binary", "-o", "data.o"]).args(IMAGES).run()?;
     let names = IMAGES.map(symbol);
-    let renamed = names.iter().map(|name| format!("--redefine-sym=_binary_{name}_start={name}"));
-    let local = names.iter().map(|name| format!("--localize-symbol={name}"));
+    let renamed = names.iter().flat_map(|name| {
+        [("start", ""), ("end", "_end")].map(|(old, new)| format!("--redefine-sym=_binary_{name}_{old}={name}{new}"))
+    });
+    let local = names.iter().flat_map(|name| ["", "_end"].map(|end| format!("--localize-symbol={name}{end}")));
     Step::new(directory, gnu_objcopy()?)
         .arg("--rename-section=.data=.rodata,alloc,load,readonly,data,contents")
         .args(renamed)

@@ -253,6 +253,30 @@ def cuda_headers(_):
     return b"".join(headers) + tail
 
 
+@bomb("embedded-elf", "scan")
+def embedded_elf(_):
+    """40,000 headers of cubins that share a table of 60,000 sections."""
+    count, sections = 40_000, 60_000
+    headers = b"".join(b"\x7fELF\x02\x01\x01\x41\x08" + bytes(7)
+                       + pack("HHIQQQIHHHHHH", 2, 190, 1, 0, 0, 64 * (count - number), 0x06005A04, 64, 0, 0, 64, sections, 1)
+                       for number in range(count))
+    return bytes(8) + headers + bytes(64) + pack("IIQQQQIIQQ", 0, 3, 0, 0, 0, 0, 0, 0, 1, 0) + bytes(64 * sections)
+
+
+@bomb("embedded-ptx.o", "scan")
+def embedded_ptx(_):
+    """A function without an end, in which 200,000 modules begin."""
+    text = layout.ptx(b".entry k() {") + b".version 7.0\n.target sm_80\n" * 200_000
+    return layout.elf(X86_64, [Section(b".rodata", text, 1, 2)])
+
+
+@bomb("embedded-spirv", "scan")
+def embedded_spirv(_):
+    """200,000 modules, each of which contains all that follow as operands of its instructions."""
+    module = pack("IIIII", 0x07230203, 0x10400, 0, 24, 0) + pack("II", 0x20011, 4) + pack("I", 8 << 16 | 7)
+    return bytes(8) + module * 200_000
+
+
 @bomb("relocations.o", "scan")
 def relocations(_):
     """20,000 sections that share 40,000 relocations."""

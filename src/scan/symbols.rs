@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use object::read::{Object, ObjectSection, ObjectSymbol, Symbol};
-use object::{BinaryFormat, SectionFlags, SectionIndex, SectionKind, SymbolKind, elf};
+use object::{BinaryFormat, SectionFlags, SectionIndex, SectionKind, SymbolKind, SymbolSection, elf};
 
 use super::findings::Findings;
 use super::pointers::{HostFile, HostSection};
@@ -21,6 +21,10 @@ const SMALLEST_IMAGE: u64 = 64;
 /// Ends of the names of symbols for the end of an array. That of one array may be the start of the next: GNU ld's `-b binary` and
 /// objcopy, TensorRT-LLM, tvm-ffi, incbin.h.
 const ENDS: [&str; 2] = ["_end", "End"];
+
+/// End of the names of symbols whose value is the size of an array, and memory for one of them.
+const SIZE: &str = "_size";
+const SIZE_RECORD: u64 = 64;
 
 /// A symbol in the data of a host file.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +50,7 @@ type Rank = (bool, bool, bool);
 pub fn find_images<'data>(view: View<'data>, structure: &Structure<'data>, findings: &mut Findings) {
     let gaps = findings.unexplained(view.size());
     let mut end = 0;
-    for symbol in data_symbols(structure) {
+    for symbol in DataSymbols::read(structure).places {
         let Range64 { start, end: symbol_end } = symbol.range;
         let size = symbol_end.saturating_sub(start);
         if start < end || (1..SMALLEST_IMAGE).contains(&size) {
@@ -70,63 +74,95 @@ pub fn name_images(structure: &Structure<'_>, findings: &mut Findings) {
     if findings.containers.iter_mut().all(|container| !is_embedded(&container)) {
         return;
     }
-    let symbols = data_symbols(structure);
+    let symbols = DataSymbols::read(structure);
     for container in findings.containers.iter_mut().filter(is_embedded) {
-        let Some(offset) = container.offset else { continue };
-        let after = symbols.partition_point(|symbol| symbol.range.start <= offset);
-        // An array may begin with other data.
-        let Some(nearest) = after.checked_sub(1).and_then(|index| symbols.get(index)) else { continue };
-        let is_inside = nearest.range.start == offset || nearest.range.end > offset;
-        let unnamed = container.images.first_mut().filter(|image| image.symbol.is_none());
-        if is_inside && let Some(image) = unnamed {
-            image.symbol = Some(nearest.name.to_owned());
+        let (offset, size) = (container.offset.unwrap_or_default(), container.size);
+        if let Some(image) = container.images.first_mut().filter(|image| image.symbol.is_none()) {
+            image.symbol = symbols.name_at(offset).or_else(|| symbols.name_of_size(size)).map(str::to_owned);
         }
     }
 }
 
-/// Returns the symbols in the data of the host files, one for each place, in the order of the file.
-fn data_symbols<'data>(structure: &Structure<'data>) -> Vec<DataSymbol<'data>> {
-    let mut symbols: Vec<DataSymbol<'data>> = Vec::new();
-    for &host in &structure.hosts {
-        if let Ok(file) = HostFile::parse(ObjectBytes(host)) {
-            add_symbols(&file, host, &mut symbols);
-        }
-    }
-    symbols.sort_by_key(|symbol| (symbol.range.start, symbol.rank));
-    symbols.dedup_by_key(|symbol| symbol.range.start);
-    let starts: Vec<u64> = symbols.iter().map(|symbol| symbol.range.start).collect();
-    for (symbol, next) in symbols.iter_mut().zip(starts.into_iter().skip(1)) {
-        // In files of other formats no symbol has a size, and its range is the rest of the section so far.
-        symbol.range.end = symbol.range.end.min(next.max(symbol.range.start));
-    }
-    symbols
+/// The symbols of the host files that refer to data.
+#[derive(Debug, Default)]
+struct DataSymbols<'data> {
+    /// One for each place, in the order of the file.
+    places: Vec<DataSymbol<'data>>,
+    /// Names of arrays by their size, from absolute symbols for sizes; `None` where two have the same size.
+    sizes: HashMap<u64, Option<&'data str>>,
 }
 
-fn add_symbols<'data>(file: &HostFile<'data>, host: View<'data>, symbols: &mut Vec<DataSymbol<'data>>) {
-    let sections: HashMap<SectionIndex, (u64, Range<u64>)> = file
-        .sections()
-        .filter(is_data)
-        .filter_map(|section| {
-            let (offset, size) = section.file_range()?;
-            Some((section.index(), (section.address(), offset..offset.saturating_add(size))))
-        })
-        .collect();
-    for symbol in file.symbols().chain(file.dynamic_symbols()) {
-        if host.charge("symbol", Resource::Work, 1).is_err() {
-            return;
+impl<'data> DataSymbols<'data> {
+    fn read(structure: &Structure<'data>) -> Self {
+        let mut symbols = DataSymbols::default();
+        for &host in &structure.hosts {
+            if let Ok(file) = HostFile::parse(ObjectBytes(host)) {
+                symbols.add(&file, host);
+            }
         }
-        let Some(place) = symbol.section_index().and_then(|index| sections.get(&index)) else { continue };
-        let Some((name, range)) = place_of(&symbol, place, host, file.format()) else { continue };
-        let is_end = ENDS.iter().any(|end| name.ends_with(end));
-        let rank = (is_end, symbol.kind() != SymbolKind::Data, !symbol.is_global());
-        let size = record_memory(size_of::<DataSymbol<'_>>(), []);
-        let work = text_work(name.len());
-        if host.charge("symbol", Resource::Memory, size).is_err()
-            || host.charge("symbol", Resource::Work, work).is_err()
-        {
-            return;
+        let places = &mut symbols.places;
+        places.sort_by_key(|symbol| (symbol.range.start, symbol.rank));
+        places.dedup_by_key(|symbol| symbol.range.start);
+        let starts: Vec<u64> = places.iter().map(|symbol| symbol.range.start).collect();
+        for (symbol, next) in places.iter_mut().zip(starts.into_iter().skip(1)) {
+            // In files of other formats no symbol has a size, and its range is the rest of the section so far.
+            symbol.range.end = symbol.range.end.min(next.max(symbol.range.start));
         }
-        symbols.push(DataSymbol { name, range, rank });
+        symbols
+    }
+
+    /// Returns the name of the array with this byte. An array may begin with other data than an image.
+    fn name_at(&self, offset: u64) -> Option<&'data str> {
+        let after = self.places.partition_point(|symbol| symbol.range.start <= offset);
+        let nearest = self.places.get(after.checked_sub(1)?)?;
+        (nearest.range.start == offset || nearest.range.end > offset).then_some(nearest.name)
+    }
+
+    /// Returns the name of the only array of this size. What tvm-ffi embeds has local symbols, and exports its size: the symbol
+    /// for it is left after stripping.
+    fn name_of_size(&self, size: u64) -> Option<&'data str> {
+        self.sizes.get(&size).copied().flatten()
+    }
+
+    fn add_size(&mut self, symbol: &Symbol<'data, '_, ObjectBytes<'data>>) {
+        let name = symbol.name().ok().and_then(|name| name.strip_suffix(SIZE));
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            let known = self.sizes.entry(symbol.address()).or_insert(Some(name));
+            *known = known.filter(|known| *known == name);
+        }
+    }
+
+    fn add(&mut self, file: &HostFile<'data>, host: View<'data>) {
+        let sections: HashMap<SectionIndex, (u64, Range<u64>)> = file
+            .sections()
+            .filter(is_data)
+            .filter_map(|section| {
+                let (offset, size) = section.file_range()?;
+                Some((section.index(), (section.address(), offset..offset.saturating_add(size))))
+            })
+            .collect();
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            if host.charge("symbol", Resource::Work, 1).is_err() {
+                return;
+            }
+            if symbol.section() == SymbolSection::Absolute
+                && host.charge("symbol", Resource::Memory, SIZE_RECORD).is_ok()
+            {
+                self.add_size(&symbol);
+            }
+            let Some(place) = symbol.section_index().and_then(|index| sections.get(&index)) else { continue };
+            let Some((name, range)) = place_of(&symbol, place, host, file.format()) else { continue };
+            let is_end = ENDS.iter().any(|end| name.ends_with(end));
+            let rank = (is_end, symbol.kind() != SymbolKind::Data, !symbol.is_global());
+            let size = record_memory(size_of::<DataSymbol<'_>>(), []);
+            let work = text_work(name.len());
+            if host.charge("symbol", Resource::Memory, size).is_err()
+                || host.charge("symbol", Resource::Work, work).is_err()
+            {
+                return;
+            }
+            self.places.push(DataSymbol { name, range, rank });
+        }
     }
 }
 

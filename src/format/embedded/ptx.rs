@@ -69,7 +69,9 @@ fn start(before: &[u8]) -> Option<Start> {
             _ if comment.starts_with(b"//") && has_line_break => end.saturating_sub(comment.len()),
             _ if comment.starts_with(b"//") => return None,
             // The empty comment with which generated headers begin, right behind other text.
-            [.., b'/', b'/'] if has_line_break => return Some(Start { at: end.saturating_sub(2), is_delimited: false }),
+            [.., b'/', b'/'] if has_line_break => {
+                return Some(Start { at: end.saturating_sub(2), is_delimited: false });
+            }
             _ => return Some(Start { at, is_delimited: false }),
         };
     }

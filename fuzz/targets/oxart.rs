@@ -10,12 +10,16 @@ fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
     if let Ok(bundle) = OxartBundle::read(View::new(data)) {
         // Written again, a bundle has the same contents.
-        let payload = |it: &fatbin::format::oxart::OxartPayload<'_>| (it.kind, it.name.to_owned(), it.data.data().to_vec());
+        let payload =
+            |it: &fatbin::format::oxart::OxartPayload<'_>| (it.kind, it.name.to_owned(), it.data.data().to_vec());
         let payloads: Vec<_> = bundle.payloads.iter().map(payload).collect();
         let specs: Vec<_> =
             payloads.iter().map(|(kind, name, data)| OxartPayloadSpec { kind: *kind, name, data }).collect();
-        let entries: Vec<_> =
-            bundle.entries.iter().map(|it| OxartEntrySpec { kind: it.kind, symbol: it.symbol, metadata: it.metadata }).collect();
+        let entries: Vec<_> = bundle
+            .entries
+            .iter()
+            .map(|it| OxartEntrySpec { kind: it.kind, symbol: it.symbol, metadata: it.metadata })
+            .collect();
         let OxartBundle { name, target, options, .. } = bundle;
         let spec = OxartSpec { name, target, options, payloads: &specs, entries: &entries };
         // Names may share bytes, so the written bundle may be larger.

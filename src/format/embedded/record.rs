@@ -10,6 +10,10 @@ use crate::format::{DeviceImage, ImageKind};
 /// leads to it.
 pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed> {
     let file = embed_record::read(region.view.from(at))?;
+    // Not another record: a chain of them would have no limit of depth.
+    if file.view.starts_with(&embed_record::MAGIC) {
+        return Err(unexpected(file.view, "embedded file", 0, 0, "a device image"));
+    }
     let image = match at_start(Region { view: terminated(file, region.view), ..region }) {
         Some(image) => image,
         None if has_magic_of_image(file.view) => EmbeddedImage::new(file.view),
@@ -61,7 +65,8 @@ mod tests {
     #[test]
     fn other_files_and_damaged_images_are_none() {
         let cubin = fixture("answer-sm_90.cubin");
-        for file in [&b""[..], b"text", &cubin[..3000], &cubin[1..]] {
+        let record = [&embed_record::record("inner", cubin.len() as u64, 64)[..], &cubin].concat();
+        for file in [&b""[..], b"text", &cubin[..3000], &cubin[1..], &record] {
             assert_eq!(found(file), None);
         }
     }

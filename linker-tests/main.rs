@@ -29,6 +29,7 @@
 //! | [`drivers`] | command lines of every clang with the original tools and with the drop-ins |
 //! | [`edit`] | commands that change finished files, on real libraries and programs |
 //! | [`embedded`] | images without a container: ways to embed them, and real libraries |
+//! | [`embed`] | objects of `fatbin embed`, linked by every linker, for every system, and in programs in C, C++ and Rust |
 //! | [`bundle_archives`] | archives of bundles, unbundled by both programs, and the output as input of device linkers |
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
@@ -60,6 +61,7 @@ mod debian;
 mod drivers;
 mod dropin;
 mod edit;
+mod embed;
 mod embedded;
 mod false_magics;
 mod fatbinary;
@@ -135,6 +137,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(dropin::trials());
     trials.extend(edit::trials());
     trials.extend(embedded::trials());
+    trials.extend(embed::trials());
     trials.extend(drivers::trials());
     trials.extend(versions::trials());
     trials.extend(inspect::trials());

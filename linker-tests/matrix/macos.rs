@@ -24,7 +24,7 @@ const MACOS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// The library that ld64.lld demands of every program; nothing is taken from it.
-const LIBRARY: &str = "--- !tapi-tbd
+pub const LIBRARY: &str = "--- !tapi-tbd
 tbd-version: 4
 targets: [ x86_64-macos, arm64-macos ]
 install-name: /usr/lib/libSystem.B.dylib
@@ -89,7 +89,7 @@ fn compile(row: &Row, directory: &Path, triple: &str) -> Result<()> {
 }
 
 /// Makes the program that runs a program for macOS under Linux.
-fn loader(linux: &Host, directory: &Path) -> Result<PathBuf> {
+pub fn loader(linux: &Host, directory: &Path) -> Result<PathBuf> {
     let (loader, source) = (directory.join("loader"), super::directory().join("macho-loader.c"));
     linux.compiler(directory)?.arg(source).args(["-o", "loader.o"]).run()?;
     let step = linux.link(Linker::Lld, directory, LinkOutput::Static)?.arg("-o").arg(&loader);

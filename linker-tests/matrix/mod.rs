@@ -18,10 +18,10 @@
 
 mod cell;
 mod compiled;
-mod host;
+pub mod host;
 pub mod images;
 mod kit;
-mod macos;
+pub mod macos;
 mod reference;
 mod rows;
 mod windows;

@@ -79,6 +79,10 @@ fn declare(
                 let length = dimension(file.bytes.len());
                 writeln!(text, "extern {attribute}const unsigned char {identifier}[{length}];")
             }
+            Role::End if options.host.has_even_symbols() && !file.bytes.len().is_multiple_of(2) => {
+                let start = identifier_of_start(file, options)?;
+                writeln!(text, "#define {identifier} ({start} + {}) /* odd, and so no symbol of C */", file.bytes.len())
+            }
             Role::End => writeln!(text, "extern {attribute}const unsigned char {identifier}[];"),
             Role::Size => writeln!(text, "extern {attribute}const uint64_t {identifier};"),
             Role::AbsoluteSize => {
@@ -87,6 +91,12 @@ fn declare(
         };
     }
     Ok(())
+}
+
+/// Returns the identifier of the first byte.
+fn identifier_of_start(file: &EmbeddedFile<'_>, options: &ObjectOptions) -> Result<String, EmbedError> {
+    let suffix = options.style.symbols().first().map_or("", |&(_, suffix)| suffix);
+    identifier(&file.name, suffix)
 }
 
 fn identifier(name: &Name, suffix: &str) -> Result<String, EmbedError> {

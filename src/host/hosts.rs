@@ -169,6 +169,12 @@ impl Host {
         }
     }
 
+    /// Returns whether compilers assume that the address of each symbol is even: IBM Z loads addresses with an instruction that
+    /// counts in units of two bytes (ELF Application Binary Interface, s390x Supplement).
+    pub(crate) fn has_even_symbols(self) -> bool {
+        self == Host::S390x
+    }
+
     /// Returns whether C++ has the names of Microsoft's compiler, and not those of the Itanium ABI.
     pub(crate) fn has_microsoft_names(self) -> bool {
         matches!(self.row().emitter, Emitter::Coff(_, WindowsRuntime::Msvc))

@@ -156,6 +156,10 @@ fn the_header_declares_each_symbol() {
     ] {
         assert!(header.contains(line), "{line}: not in\n{header}");
     }
+    sandbox.fatbin("embed -o o --header h.h --host s390x-linux-gnu -s one=one -s two=two").ok();
+    let header = String::from_utf8(sandbox.read("h.h")).unwrap();
+    assert!(header.contains("#define one_end (one + 5) /* odd, and so no symbol of C */\n"), "{header}");
+    assert!(header.contains("extern const unsigned char two_end[];"), "{header}");
     sandbox.fatbin("embed -o o --header h.h --symbols binary one").ok();
     let header = String::from_utf8(sandbox.read("h.h")).unwrap();
     assert!(header.contains("const unsigned char _binary_one_size[]; /* its address is the size */"), "{header}");

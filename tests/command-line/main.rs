@@ -12,6 +12,7 @@ mod diff;
 mod documents;
 mod dropin;
 mod embed;
+mod embedded;
 mod extract;
 mod extract_index;
 #[cfg(target_os = "linux")]

@@ -19,6 +19,7 @@
 //!     "kpack": [ { "kernel_name": "lib/x.so", "devices": [ { "device": "gfx90a:sramecc+:xnack-",
 //!       "code": [ { "index": 0, "answers": [ { "release": "ROCm after 7.14", "archive": "../.kpack/x_gfx90a.kpack",
 //!         "arch": "gfx90a" } ] } ] } ] } ],
+//!     "selected_by_program": [ { "index": 3, "image": "elf", "arch": "sm_90", "offset": 4242, "symbol": "kernel" } ],
 //!     "errors": [] } ] }
 //! ```
 
@@ -47,7 +48,25 @@ struct JsonFile<'a> {
     choices: Vec<JsonChoice<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kpack: Vec<JsonReference<'a>>,
+    /// Images without a container for the platform of the devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    selected_by_program: Vec<JsonProgramImage<'a>>,
     errors: Vec<JsonError>,
+}
+
+/// An image from which the program selects by its own rules.
+#[derive(Serialize)]
+struct JsonProgramImage<'a> {
+    #[serde(flatten)]
+    identity: ImageIdentity<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol: Option<&'a str>,
+}
+
+impl<'a> JsonProgramImage<'a> {
+    fn new(&Candidate { number, image }: &Candidate<'a>) -> Self {
+        JsonProgramImage { identity: ImageIdentity::new(number, image), symbol: image.symbol.as_deref() }
+    }
 }
 
 #[derive(Serialize)]
@@ -119,6 +138,7 @@ impl<'a> JsonFile<'a> {
             path: &answered.file.path,
             choices: answered.sets.iter().map(JsonChoice::new).collect(),
             kpack: answered.kpack.iter().map(JsonReference::new).collect(),
+            selected_by_program: answered.selected_by_program.iter().map(JsonProgramImage::new).collect(),
             errors: JsonError::of_file(answered.file),
         }
     }

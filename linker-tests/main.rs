@@ -41,6 +41,7 @@
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
 //! | [`oxart`] | artifact bundles of cuda-oxide, beside its published crate |
+//! | [`zebin`] | Level Zero binaries of Intel's ocloc |
 //! | [`triples`] | triples of bitcode and SPIR-V |
 //! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
@@ -83,6 +84,7 @@ mod upstream_bugs;
 mod versions;
 mod windows;
 mod wrappers;
+mod zebin;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -148,6 +150,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(check::trials());
     trials.extend(kpack::trials());
     trials.extend(oxart::trials());
+    trials.extend(zebin::trials());
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());
     trials.extend(ci::trials());

@@ -1,4 +1,4 @@
-//! Device code as ELF: AMD code objects, NVIDIA cubins, shared objects for OpenMP's host plugins.
+//! Device code as ELF: AMD code objects, NVIDIA cubins, Intel's zebin, shared objects for OpenMP's host plugins.
 //!
 //! They are ordinary ELF files with the architecture in `e_machine` and `e_flags` (see [`crate::target`]), so `object`
 //! parses them. Cubins store the toolkit's number in `e_version`, which a reader must not check.
@@ -12,7 +12,7 @@ use crate::error::{Cause, Malformed};
 pub use crate::rewrite::device_elf::has_stored_bytes;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
-use crate::target::{amdgpu, triple};
+use crate::target::{amdgpu, intel, triple};
 
 /// Properties of a device ELF file, from its headers.
 pub struct DeviceElf<'data> {
@@ -42,6 +42,7 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     let cubin = (machine == elf::EM_CUDA).then(|| cubin(header, endian, view));
     let arch = match machine {
         elf::EM_AMDGPU => amdgpu::target_id_of_e_flags(flags),
+        intel::EM_INTELGT => intel_arch(header, endian, view),
         _ => cubin.as_ref().and_then(Cubin::arch).map(|arch| arch.to_string()),
     };
     Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, cubin, size })
@@ -51,8 +52,29 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
 /// intact file and for any other bytes.
 pub fn broken(view: View<'_>) -> Option<Malformed> {
     let machine = view.u16("ELF machine", E_MACHINE).ok().map(elf::Machine)?;
-    let is_for_a_device = [elf::EM_AMDGPU, elf::EM_CUDA].contains(&machine) && view.starts_with(LITTLE_ENDIAN_64);
+    let is_for_a_device =
+        [elf::EM_AMDGPU, elf::EM_CUDA, intel::EM_INTELGT].contains(&machine) && view.starts_with(LITTLE_ENDIAN_64);
     read(view).err().filter(|_| is_for_a_device)
+}
+
+/// Returns the name of the processor that a zebin states in its notes, or the version of its architecture.
+fn intel_arch(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Option<String> {
+    let sections = header.section_headers(endian, view.data()).unwrap_or_default();
+    let mut arch = None;
+    for mut notes in sections.iter().filter_map(|section| section.notes(endian, view.data()).ok().flatten()) {
+        while let Ok(Some(note)) = notes.next() {
+            view.charge("ELF note", Resource::Work, 1).ok()?;
+            let number = view.derived(note.desc()).u32("ELF note", 0).ok();
+            arch = match (note.name() == intel::NOTE_OWNER, note.n_type(endian).0, number) {
+                (true, intel::NOTE_PRODUCT_FAMILY, Some(number)) => {
+                    intel::product_name(number).map(str::to_owned).or(arch)
+                }
+                (true, intel::NOTE_PRODUCT_CONFIG, Some(config)) => arch.or(Some(intel::ip_version(config))),
+                _ => arch,
+            };
+        }
+    }
+    arch
 }
 
 /// Returns the properties of a cubin whose tables have been checked.

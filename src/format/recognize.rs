@@ -164,8 +164,9 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
 /// a container the runtime would decide, but here nothing else would indicate device code.
 pub fn bare_device_file(view: View<'_>) -> Option<Result<ContainerView<'_>, Malformed>> {
     let Some(container) = bare_image(view) else { return super::device_elf::broken(view).map(Err) };
-    let is_for_device =
-        |image: &ImageView| [triple::AMDGCN, triple::NVPTX64].map(Some).contains(&image.triple.as_deref());
+    let is_for_device = |image: &ImageView| {
+        [triple::AMDGCN, triple::NVPTX64, triple::INTELGT].map(Some).contains(&image.triple.as_deref())
+    };
     let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(is_for_device);
     is_one.then_some(Ok(container))
 }

@@ -10,7 +10,7 @@ pub struct Kernel {
     pub name: String,
     /// Demangled name, where it differs.
     pub demangled: Option<String>,
-    /// 32-bit registers of a thread (NVIDIA).
+    /// Registers of a thread: those of 32 bits (NVIDIA), or general registers (Intel).
     pub registers: Option<u64>,
     /// Limit on registers that was set for the compiler.
     pub max_registers: Option<u64>,

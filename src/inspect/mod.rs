@@ -1,7 +1,7 @@
 //! Inspection of device images: kernels, their resource usage, and debug information.
 //!
 //! Each kind of image has a format of its own for these: a note in AMD code objects, undocumented sections in NVIDIA
-//! cubins, directives in PTX, instructions in SPIR-V, a table in Tile IR. One module here reads each format, and all of them return
+//! cubins, directives in PTX, instructions in SPIR-V, a table in Tile IR, YAML in Intel's zebin. One module here reads each format, and all of them return
 //! [`Kernel`]s. A figure that an image does not state is absent; nothing is guessed.
 //!
 //! Images are untrusted. An error in one part of an image is reported as a problem, and all other parts are returned.
@@ -20,6 +20,7 @@ mod kernel;
 mod ptx;
 mod spirv;
 mod tile_ir;
+mod zebin;
 
 pub use build_paths::build_paths;
 pub use code_hash::code_hash;
@@ -34,6 +35,7 @@ use object::elf as constants;
 use crate::bytes::{Budget, Resource, View, record_memory, text_memory};
 use crate::error::{Cause, Malformed};
 use crate::format::{self, ImageKind};
+use crate::target::intel::EM_INTELGT;
 use elf::Elf;
 use kernel::LocatedKernel;
 
@@ -130,6 +132,7 @@ fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
     let mut found = match elf.machine() {
         constants::EM_AMDGPU => amdgpu::kernels(&elf, &mut not_inspected, &mut problems),
         constants::EM_CUDA => cubin::kernels(&elf, &mut problems),
+        EM_INTELGT => zebin::kernels(&elf, &mut problems),
         _ => host_kernels(&elf),
     };
     let debug = match parts {

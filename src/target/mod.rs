@@ -6,6 +6,7 @@ pub mod compatibility;
 pub(crate) mod cuda_tool_note;
 pub(crate) mod device;
 mod id_style;
+pub(crate) mod intel;
 mod kind;
 #[cfg(feature = "cli")]
 pub(crate) mod link_rules;

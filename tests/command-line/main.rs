@@ -57,6 +57,7 @@ mod tile_ir;
 mod transcode;
 mod verify;
 mod wrap;
+mod zebin;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -12,6 +12,7 @@ use crate::bytes::{Resource, View, text_work};
 use crate::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::target::amdgpu;
+use crate::target::intel::EM_INTELGT;
 use crate::target::nvptx::Cubin;
 
 /// Fields of the header (System V ABI, ELF header).
@@ -30,11 +31,8 @@ const E_SHSTRNDX: u64 = 62;
 const HEADER_SIZE: u16 = 64;
 const SEGMENT_HEADER_SIZE: u16 = 56;
 
-/// Intel's graphics processors. Source: the registry of ELF machines.
-pub const EM_INTELGT: elf::Machine = elf::Machine(205);
-
-/// `e_type` of zebin: relocatable, executable and shared (compute-runtime, `zebin.md`).
-const ZEBIN_TYPES: [u16; 3] = [0xff11, 0xff12, 0xff13];
+/// `e_type` of zebin: relocatable, executable and shared (compute-runtime, `zebin.md`), and that of ocloc's output.
+const ZEBIN_TYPES: [u16; 4] = [0xff11, 0xff12, 0xff13, elf::ET_REL.0];
 
 /// `EI_OSABI` of cubins up to ABI 7, of those since, and of AMD's HSA (LLVM, AMDGPU usage).
 const OSABI_CUDA: u8 = 0x33;

@@ -8,7 +8,7 @@ mod normalize;
 
 use object::elf;
 
-use super::subarch;
+use super::{intel, subarch};
 pub use normalize::{Triple, names_architecture};
 
 /// Triple of AMD GPUs with the HSA runtime.
@@ -16,10 +16,14 @@ pub const AMDGCN: &str = "amdgcn-amd-amdhsa";
 /// Triple of NVIDIA GPUs with CUDA.
 pub const NVPTX64: &str = "nvptx64-nvidia-cuda";
 
+/// Triple of code for a GPU of Intel (DPC++, `-fsycl-targets`).
+pub const INTELGT: &str = "spir64_gen-unknown-unknown";
+
 /// ELF machine, `true` for little-endian data, and the triple.
-const TRIPLES: [(elf::Machine, bool, &str); 9] = [
+const TRIPLES: [(elf::Machine, bool, &str); 10] = [
     (elf::EM_AMDGPU, true, AMDGCN),
     (elf::EM_CUDA, true, NVPTX64),
+    (intel::EM_INTELGT, true, INTELGT),
     (elf::EM_X86_64, true, "x86_64-unknown-linux-gnu"),
     (elf::EM_AARCH64, true, "aarch64-unknown-linux-gnu"),
     (elf::EM_RISCV, true, "riscv64-unknown-linux-gnu"),

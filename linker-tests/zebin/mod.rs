@@ -1,0 +1,97 @@
+//! Level Zero binaries and archives of them, compiled by Intel's ocloc.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+use serde_json::Value;
+
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
+use crate::harness::trial::{completion, fresh_directory};
+
+/// Products that ocloc compiles for, by the names that it shares with DPC++.
+const PRODUCTS: [&str; 8] = ["skl", "glk", "icllp", "tgllp", "adlp", "dg1", "dg2", "pvc"];
+
+const SOURCE: &str = "__attribute__((reqd_work_group_size(16, 2, 1)))\n\
+    kernel void fill(global int *p, int n, local int *l) { l[get_local_id(0)] = n; p[get_global_id(0)] = l[0]; }\n\
+    kernel void saxpy(global float *y, global const float *x, float a) { y[get_global_id(0)] += a * x[get_global_id(0)]; }\n";
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |name: &'static str, test: fn(&Path) -> Result<()>| {
+        Trial::ignorable_test(format!("zebin/{name}"), move || {
+            completion(fresh_directory("zebin", name).and_then(|directory| test(&directory)))
+        })
+    };
+    vec![trial("products", products), trial("archives", archives)]
+}
+
+fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Done> {
+    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+}
+
+/// Compiles the source for a product or a family of them, with the prefix `a` of the output.
+fn compile(directory: &Path, device: &str) -> Result<()> {
+    let libraries = fetched("ocloc").join("usr/lib/x86_64-linux-gnu");
+    find_in(&libraries, "libocloc.so").ok_or_else(|| not_fetched("libocloc.so"))?;
+    let libraries = std::fs::canonicalize(libraries)?;
+    let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
+    std::fs::write(directory.join("a.cl"), SOURCE)?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/linker-tests/zebin/ocloc.py");
+    let step = Step::new(directory, python).arg(script).arg(&libraries).env("LD_LIBRARY_PATH", &libraries);
+    step.args(["compile", "-file", "a.cl", "-device", device, "--format", "zebin", "-output", "a"]).run()?;
+    Ok(())
+}
+
+/// Returns the output of ocloc, which contains the names of the core and the product.
+fn output(directory: &Path) -> Result<PathBuf> {
+    let mut entries = std::fs::read_dir(directory)?.filter_map(|entry| Some(entry.ok()?.path()));
+    entries.find(|path| path.extension().is_some_and(|it| it == "bin")).context("ocloc wrote nothing")
+}
+
+/// Each file is an image for the product that ocloc was called with, alone and as data of an object, with the kernels of the source.
+fn products(directory: &Path) -> Result<()> {
+    for product in PRODUCTS {
+        let directory = directory.join(product);
+        std::fs::create_dir_all(&directory)?;
+        compile(&directory, product)?;
+        std::fs::rename(output(&directory)?, directory.join("a.zebin"))?;
+        let verified = fatbin(&directory, &["verify", "a.zebin"])?;
+        ensure!(verified.stdout == "a.zebin: 1 device image, intact\n", "{}", verified.error("not intact"));
+        let done = fatbin(&directory, &["inspect", "--json", "a.zebin"])?;
+        let document: Value = serde_json::from_str(&done.stdout)?;
+        let image = &document["files"][0]["images"][0];
+        ensure!(image["arch"] == product, "{}", done.error(product));
+        let kernels = image["kernels"].as_array().context("kernels")?;
+        let names: Vec<_> = kernels.iter().filter_map(|it| it["name"].as_str()).collect();
+        ensure!(names == ["fill", "saxpy"], "{}", done.error("other kernels"));
+        let arguments = kernels[1]["parameters"].as_array().context("parameters")?;
+        let arguments: Vec<_> = arguments.iter().filter_map(|it| it["name"].as_str()).collect();
+        ensure!(arguments == ["y", "x", "a"], "{}", done.error("other arguments"));
+        ensure!(kernels[0]["required_threads"] == serde_json::json!([16, 2, 1]), "{}", done.error("another shape"));
+        fatbin(&directory, &["select", "--device", &format!("intel_gpu_{product}"), "a.zebin"])?;
+
+        Step::new(&directory, Tool::Bfd.path()?).args(["-r", "-b", "binary", "-o", "data.o", "a.zebin"]).run()?;
+        let extracted = fatbin(&directory, &["extract", "data.o", "-o", "out", "--name", "{arch}"])?;
+        ensure!(extracted.stdout == format!("out/{product}\n"), "{}", extracted.error("not found as data"));
+        let same = std::fs::read(directory.join("out").join(product))? == std::fs::read(directory.join("a.zebin"))?;
+        ensure!(same, "{}", extracted.error("other bytes"));
+    }
+    Ok(())
+}
+
+/// A file for a family of products is an archive, whose members are listed.
+fn archives(directory: &Path) -> Result<()> {
+    compile(directory, "xe-hpg")?;
+    let scan = fatbin(directory, &["scan", "--json", "a"])?;
+    let document: Value = serde_json::from_str(&scan.stdout)?;
+    let files = document["files"].as_array().context("files")?;
+    let members: Vec<(&str, &Value)> = files
+        .iter()
+        .filter_map(|file| Some((file["path"].as_str()?, &file["containers"][0]["images"][0]["arch"])))
+        .collect();
+    let expected = ["a!64.12.55.8", "a!64.12.56.5", "a!64.12.57.0"];
+    ensure!(members.iter().map(|(path, _)| *path).eq(expected), "{}", scan.error("other members"));
+    ensure!(members.iter().all(|(_, arch)| *arch == "dg2"), "{}", scan.error("other processors"));
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Intel's Level Zero binaries.
+
+use crate::Sandbox;
+
+#[test]
+fn is_listed_with_its_processor_and_inspected() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-dg2.zebin", "a.zebin");
+    let scan = sandbox.fatbin("scan a.zebin").ok();
+    let row = scan.lines().last().unwrap_or_default();
+    assert!(row.starts_with("  device-elf  -        -     spir64_gen-unknown-unknown  dg2   elf       0x0"), "{scan}");
+    let inspected = sandbox.fatbin("inspect a.zebin").ok();
+    let expected = "\
+a.zebin: image 0: spir64_gen-unknown-unknown dg2 elf, 1 kernel
+  REGS  WAVE  CODE  KERNEL
+   128    32   384  answer_kernel
+";
+    assert_eq!(inspected, expected);
+    let json = sandbox.fatbin("inspect --json a.zebin").ok();
+    assert!(json.contains("\"name\": \"result\""), "{json}");
+    assert_eq!(sandbox.fatbin("verify a.zebin").ok(), "a.zebin: 1 device image, intact\n");
+}
+
+#[test]
+fn select_compares_the_processor() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-dg2.zebin", "a.zebin");
+    let chosen = sandbox.fatbin("select --device intel_gpu_dg2 a.zebin").ok();
+    assert!(chosen.ends_with("a.zebin: intel_gpu_dg2: 1 choice: 1 native\n"), "{chosen}");
+    let other = sandbox.fatbin("select --device intel_gpu_pvc a.zebin");
+    assert_eq!(other.status, 1);
+    assert!(other.out.contains("it is for dg2, not for intel_gpu_pvc"), "{}", other.out);
+}
+
+#[test]
+fn damaged_descriptions_are_reported() {
+    let sandbox = Sandbox::new();
+    let mut bytes = crate::fixture("answer-dg2.zebin");
+    let at = bytes.windows(8).position(|window| window == b"version:").unwrap();
+    bytes[at] = 0xff;
+    sandbox.file("a.zebin", &bytes);
+    let run = sandbox.fatbin("verify a.zebin");
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains(".ze_info at "), "{}", run.err);
+    sandbox.file("short.zebin", &crate::fixture("answer-dg2.zebin")[..1000]);
+    let run = sandbox.fatbin("scan short.zebin");
+    assert_eq!(run.status, 2, "{}", run.out);
+}

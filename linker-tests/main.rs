@@ -37,6 +37,7 @@
 //! | [`page`] | the page of `--html` in a browser |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
 //! | [`cuobjdump`] | NVIDIA's cuobjdump beside the drop-in of its name |
+//! | [`roc_obj`] | ROCm's roc-obj-ls and roc-obj-extract beside the drop-ins |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
@@ -77,6 +78,7 @@ mod matrix;
 mod oxart;
 mod page;
 mod real_files;
+mod roc_obj;
 mod runtimes;
 mod triples;
 mod truncated;
@@ -131,6 +133,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(triples::trials());
     trials.extend(fatbinary::trials());
     trials.extend(cuobjdump::trials());
+    trials.extend(roc_obj::trials());
     trials.extend(link::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());

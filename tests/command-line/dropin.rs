@@ -253,7 +253,28 @@ fn install_links_adds_tools_that_compilers_do_not_call() {
     let sandbox = Sandbox::new();
     let links = sandbox.fatbin("install-links links").ok();
     assert!(!links.contains("cuobjdump"), "{links}");
-    let more = sandbox.fatbin("install-links --with cuobjdump links").ok();
-    assert_eq!(more.lines().count(), links.lines().count() + 1);
-    assert!(more.ends_with("links/cuobjdump\n"), "{more}");
+    let more = sandbox.fatbin("install-links --with cuobjdump,roc-obj links").ok();
+    assert_eq!(more.lines().count(), links.lines().count() + 3);
+    assert!(more.ends_with("links/cuobjdump\nlinks/roc-obj-ls\nlinks/roc-obj-extract\n"), "{more}");
+    let run = sandbox.fatbin("install-links --with cuda-gdb links");
+    assert!(run.status == 2 && run.err.contains("cuobjdump, roc-obj"), "{}", run.err);
+}
+
+#[test]
+fn roc_obj_lists_and_extracts_code_objects() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("bundle --type o --target hip-amdgcn-amd-amdhsa--gfx90a=a -o b").ok();
+    let list = called(&sandbox, "roc-obj-ls", "b");
+    let address = list.out.split_whitespace().last().unwrap();
+    assert!(list.status == 0 && address.starts_with("file://b#offset=85&size="), "{}", list.out);
+    assert!(list.err.starts_with("Warning:  This tool has been DEPRECATED."), "{}", list.err);
+    let run = called(&sandbox, "roc-obj-extract", address);
+    assert_eq!(run.status, 0, "{}", run.err);
+    let name = address.trim_start_matches("file://").replace(['#', '&'], "-").replace('=', "");
+    assert_eq!(sandbox.read(&format!("{name}.co")), sandbox.read("a"));
+
+    sandbox.fatbin("bundle --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=a -o c").ok();
+    let run = called(&sandbox, "roc-obj-ls", "c");
+    assert!(run.status == 1 && run.out.is_empty() && run.err.contains("compressed"), "{}", run.err);
 }

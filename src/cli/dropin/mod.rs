@@ -1,4 +1,4 @@
-//! Drop-in replacements for LLVM's tools and NVIDIA's fatbinary and cuobjdump: called under the name of one, the program behaves as that tool.
+//! Drop-in replacements for LLVM's tools, NVIDIA's fatbinary and cuobjdump, and ROCm's roc-obj: called under the name of one, the program behaves as that tool.
 //!
 //! A drop-in defines command-line syntax and wording and nothing else. Options are data, one table per tool; the work is
 //! done by the operations that fatbin's own commands use.
@@ -12,6 +12,7 @@ mod nvidia_options;
 mod offload_bundler;
 mod offload_packager;
 mod offload_wrapper;
+mod roc_obj;
 pub mod stand_in;
 
 use std::ffi::{OsStr, OsString};
@@ -34,9 +35,11 @@ enum Tool {
     LinkerWrapper,
     Fatbinary,
     Cuobjdump,
+    RocObjLs,
+    RocObjExtract,
 }
 
-const TOOLS: [(&str, Tool); 8] = [
+const TOOLS: [(&str, Tool); 10] = [
     ("clang-offload-wrapper", Tool::ClangOffloadWrapper),
     ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper),
     ("clang-offload-packager", Tool::ClangOffloadPackager),
@@ -45,6 +48,8 @@ const TOOLS: [(&str, Tool); 8] = [
     ("clang-linker-wrapper", Tool::LinkerWrapper),
     ("fatbinary", Tool::Fatbinary),
     ("cuobjdump", Tool::Cuobjdump),
+    ("roc-obj-ls", Tool::RocObjLs),
+    ("roc-obj-extract", Tool::RocObjExtract),
 ];
 
 /// Tools that people call, and compilers do not. Their names are linked on request.
@@ -52,6 +57,8 @@ const TOOLS: [(&str, Tool); 8] = [
 pub enum ExtraTools {
     /// NVIDIA's cuobjdump
     Cuobjdump,
+    /// ROCm's roc-obj-ls and roc-obj-extract
+    RocObj,
 }
 
 /// Returns the names of the tools that are replaced in a release; without one, of those that are replaced in every release.
@@ -59,6 +66,7 @@ pub fn names(release: Option<Release>, extra: &[ExtraTools]) -> impl Iterator<It
     let is_linked = move |tool: &Tool| match tool {
         Tool::LinkerWrapper => release.is_some_and(|release| release.linker.is_replaced),
         Tool::Cuobjdump => extra.contains(&ExtraTools::Cuobjdump),
+        Tool::RocObjLs | Tool::RocObjExtract => extra.contains(&ExtraTools::RocObj),
         Tool::ClangOffloadWrapper
         | Tool::LlvmOffloadWrapper
         | Tool::ClangOffloadPackager
@@ -112,6 +120,8 @@ impl Tool {
             Tool::LinkerWrapper => linker_wrapper::run(program, stand_in, arguments),
             Tool::Fatbinary => fatbinary::run(arguments),
             Tool::Cuobjdump => cuobjdump::run(arguments),
+            Tool::RocObjLs => roc_obj::list(program, arguments),
+            Tool::RocObjExtract => roc_obj::extract(program, arguments),
         }
     }
 }
@@ -151,6 +161,7 @@ mod tests {
             ("fatbinary", Fatbinary, None),
             ("fatbinary.exe", Fatbinary, None),
             ("cuobjdump", Cuobjdump, None),
+            ("roc-obj-ls", RocObjLs, None),
             ("x86_64-w64-mingw32-clang-offload-wrapper-15.exe", ClangOffloadWrapper, Some(15)),
         ];
         for (name, tool, suffix) in cases {

@@ -94,8 +94,8 @@ fn default_release(tool: Tool) -> Release {
         Tool::ClangOffloadWrapper => NEWEST.of_clang_offload_wrapper(),
         Tool::ClangOffloadPackager => Release::numbered(20),
         Tool::LlvmOffloadWrapper | Tool::LlvmOffloadBinary | Tool::OffloadBundler | Tool::LinkerWrapper => NEWEST,
-        // NVIDIA's tools have no release of LLVM.
-        Tool::Fatbinary | Tool::Cuobjdump => NEWEST,
+        // The tools of NVIDIA and ROCm have no release of LLVM.
+        Tool::Fatbinary | Tool::Cuobjdump | Tool::RocObjLs | Tool::RocObjExtract => NEWEST,
     }
 }
 

@@ -35,11 +35,11 @@ fn linux(directory: &Path, host: &Host) -> Result<()> {
     embed(directory, host.triple, "files.o", &[])?;
     let step = host.compiler(directory)?.args(["-I.", "-DFREESTANDING"]).args(files.macros());
     step.arg(source()).args(["-o", "check.o"]).run()?;
-    let step = host.link(Linker::Lld, directory, LinkOutput::Static)?.args(["--gc-sections", "-o", "program"]);
+    let step = host.link(Linker::Lld, directory, LinkOutput::Static)?.args(["--gc-sections", "-s", "-o", "program"]);
     host.end_of_link(step.args(["check.o", "files.o"]), LinkOutput::Static)?.run()?;
     host.run(directory, &directory.join("program"))?.run()?;
     ensure!(!files.has_unused(&directory.join("program"))?, "an unused file was kept");
-    check_scan(directory, "program", &[], &[("kernel", &files.kernel), ("text", &files.text)])
+    check_scan(directory, "program", &["--fast"], &[("kernel", &files.kernel), ("text", &files.text)])
 }
 
 /// Compiles `check.c` for a system to `check.o`.

@@ -19,11 +19,12 @@ pub use rust_module::rust_module;
 use std::path::Path;
 
 use crate::content::Content;
-use crate::format::embed_record::{NAME_OFFSET, record};
+use crate::format::embed_record::{NAME_OFFSET, NOTE_NAME, NOTE_SECTION, NOTE_TYPE, record};
 use crate::host::{
-    AbsoluteSymbol, Data, Definition, Host, ObjectFormat, ObjectPlan, PlanSection, Scope, SectionKind, SymbolAddress,
+    AbsoluteSymbol, Data, Definition, Field, Host, ObjectFormat, ObjectPlan, PlanSection, Scope, SectionKind,
+    SymbolAddress,
 };
-use crate::wrap::LargeImages;
+use crate::wrap::{LARGE, LargeImages};
 use names::{Role, SymbolNames};
 
 /// Default alignment in bytes: that of a cache line, with which TensorRT-LLM embeds its cubins. The tables of an ELF image need 8.
@@ -31,9 +32,6 @@ pub const DEFAULT_ALIGNMENT: u64 = 64;
 
 /// Smallest alignment: that of the record before the bytes, and of the number after them.
 const MIN_ALIGNMENT: u64 = 8;
-
-/// Combined size from which [`LargeImages::Auto`] moves the files, in bytes; that of `wrap`.
-const LARGE: u64 = 1 << 30;
 
 /// Maximum number of files in an object with a section for each. Both formats reserve the numbers from 65,280 on, and a few
 /// sections are those of the object.
@@ -130,6 +128,9 @@ pub fn plan<'data>(files: &[EmbeddedFile<'data>], options: &ObjectOptions) -> Re
     for file in files {
         entries.push(builder.add(file)?);
     }
+    if options.host.format() == ObjectFormat::Elf {
+        builder.add_note();
+    }
     if let Some(name) = &options.index {
         index::add(&mut builder, name, files, &entries)?;
     }
@@ -178,6 +179,21 @@ impl<'data> Layout<'data> {
 }
 
 impl<'data> PlanBuilder<'data, '_> {
+    /// Adds the note that names the section of the files in the program.
+    fn add_note(&mut self) {
+        let section = self.options.section.as_deref().unwrap_or(SECTION);
+        // Linkers put large sections of any name together.
+        let section = if self.is_large { ".lrodata" } else { section };
+        let description = [section.as_bytes(), &[0]].concat();
+        let sizes = [NOTE_NAME.len() as u32, description.len() as u32, NOTE_TYPE];
+        let mut fields: Vec<Field> = sizes.map(Field::U32).to_vec();
+        for bytes in [NOTE_NAME, &description] {
+            let padding = bytes.len().next_multiple_of(4) - bytes.len();
+            fields.extend(bytes.iter().copied().chain(std::iter::repeat_n(0, padding)).map(Field::U8));
+        }
+        self.object.section(PlanSection::new(NOTE_SECTION, SectionKind::Note, 4, Data::Fields(fields)));
+    }
+
     /// Adds a file.
     fn add(&mut self, file: &EmbeddedFile<'data>) -> Result<FileAddresses, EmbedError> {
         let (options, size) = (self.options, file.bytes.len() as u64);

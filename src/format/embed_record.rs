@@ -15,12 +15,24 @@
 //! | 32 | | name of the symbol of the first byte, NUL, zeros up to the bytes |
 //!
 //! The bytes are followed by a NUL: runtimes read PTX up to one.
+//!
+//! An ELF object also has a note with the name of the section that its records are in. It refers to nothing, so it keeps no file
+//! in the program.
 
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
 /// Bytes that begin a record. No text contains them.
 pub const MAGIC: [u8; 8] = *b"\xfa\x7bEMBED\x1a";
+
+/// Section of the note.
+pub const NOTE_SECTION: &str = ".note.fatbin.embed";
+
+/// Name in the note, with its NUL.
+pub const NOTE_NAME: &[u8] = b"fatbin\0";
+
+/// Type of the note, whose description is the name of a section. It is none of the gABI and of GNU.
+pub const NOTE_TYPE: u32 = 0x100;
 
 /// Version of the layout.
 const VERSION: u32 = 1;
@@ -40,6 +52,11 @@ pub struct EmbeddedFile<'data> {
     pub whole: View<'data>,
     /// Its bytes.
     pub view: View<'data>,
+}
+
+/// Returns whether a section becomes a part of `section` in a link: it has its name, or that and a suffix after a period.
+pub fn is_part_of(name: &str, section: &str) -> bool {
+    name.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Returns the record for `size` bytes that follow it at the next multiple of `alignment`, a power of two of at least 8.

@@ -162,6 +162,7 @@ impl Host {
     }
 
     /// Returns a number in the byte order of the machine.
+    #[cfg(feature = "cli")]
     pub(crate) fn u64_bytes(self, number: u64) -> [u8; 8] {
         match self.row().emitter.endianness() {
             Endianness::Little => number.to_le_bytes(),
@@ -171,11 +172,13 @@ impl Host {
 
     /// Returns whether compilers assume that the address of each symbol is even: IBM Z loads addresses with an instruction that
     /// counts in units of two bytes (ELF Application Binary Interface, s390x Supplement).
+    #[cfg(feature = "cli")]
     pub(crate) fn has_even_symbols(self) -> bool {
         self == Host::S390x
     }
 
     /// Returns whether C++ has the names of Microsoft's compiler, and not those of the Itanium ABI.
+    #[cfg(feature = "cli")]
     pub(crate) fn has_microsoft_names(self) -> bool {
         matches!(self.row().emitter, Emitter::Coff(_, WindowsRuntime::Msvc))
     }

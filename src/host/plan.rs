@@ -80,6 +80,8 @@ pub enum SectionKind {
     RetainedWritable,
     /// Mapped read-only and marked as device images, `SHT_LLVM_OFFLOADING`.
     Offloading,
+    /// A note of ELF. Other formats have none.
+    Note,
     /// An array of functions that the loader calls, those of a low priority first.
     Constructors(u16),
     /// An array of functions that are called when the program ends or the library is closed, those of a low priority last.

@@ -2,6 +2,8 @@
 
 use object::pe;
 
+use crate::format::embed_record::is_part_of;
+
 /// An operating system with its C library.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct System {
@@ -47,11 +49,6 @@ pub(super) fn mach_o_section(name: &str) -> &str {
         ".llvm.offloading.relocatable" => "__TEXT,__offloading_r",
         name => name,
     }
-}
-
-/// Returns whether a section of ELF becomes a part of `section`: it has its name, or that and a suffix after a period.
-pub(super) fn is_part_of(name: &str, section: &str) -> bool {
-    name.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// C runtime of Windows, which runs the constructors.

@@ -1,9 +1,11 @@
 //! The search for containers in one file.
 
+use std::ops::Range;
+
 use super::cache::DecompressedCache;
 use super::findings::Findings;
 use super::source::stored;
-use super::{Options, Source, magic, registrations, structure, symbols, walk};
+use super::{Options, Source, magic, notes, registrations, structure, symbols, walk};
 use crate::bytes::{View, size_of_range};
 use crate::error::Result;
 use crate::format;
@@ -36,19 +38,42 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     if options.structure_only {
         symbols::find_images(view, &structure, &mut findings);
     }
-    let mut unsearched = 0_u64;
-    for range in findings.unexplained(view.size()) {
-        if options.structure_only {
-            unsearched = unsearched.saturating_add(size_of_range(&range));
-        } else {
-            for part in stored(source, range) {
-                magic::search(source, view, part, &structure, &mut findings)?;
-            }
+    let everything = 0..view.size();
+    let searched = if options.structure_only { notes::sections(&structure) } else { vec![everything.clone()] };
+    for range in intersections(&findings.unexplained(everything.end), &searched) {
+        for part in stored(source, range) {
+            magic::search(source, view, part, &structure, &mut findings)?;
         }
     }
+    let unsearched = unsearched(&findings.unexplained(everything.end), &searched);
     symbols::name_images(&structure, &mut findings);
     let not_opened = source.not_opened();
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
     let file = findings.into_file(source.name(), format, view.size());
     Ok(File { wrappers, kpack, unsearched, not_opened, on_disk: source.on_disk(), ..file })
+}
+
+/// Returns what ranges have in common; those of each list are in order and do not overlap.
+fn intersections(one: &[Range<u64>], other: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut common = Vec::new();
+    let mut others = other.iter().peekable();
+    for range in one {
+        while let Some(other) = others.peek() {
+            let both = range.start.max(other.start)..range.end.min(other.end);
+            if !both.is_empty() {
+                common.push(both);
+            }
+            if other.end > range.end {
+                break;
+            }
+            others.next();
+        }
+    }
+    common
+}
+
+/// Returns the number of bytes in ranges that were not searched.
+fn unsearched(ranges: &[Range<u64>], searched: &[Range<u64>]) -> u64 {
+    let size = |ranges: &[Range<u64>]| ranges.iter().map(size_of_range).fold(0, u64::saturating_add);
+    size(ranges).saturating_sub(size(&intersections(ranges, searched)))
 }

@@ -22,6 +22,7 @@ mod inputs;
 #[cfg(feature = "files")]
 mod kpack;
 mod magic;
+mod notes;
 #[cfg(feature = "files")]
 mod paths;
 mod pointers;

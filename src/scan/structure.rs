@@ -219,6 +219,11 @@ impl<'data> Structure<'data> {
         Some(SectionRef { name: (*name).to_owned(), offset: range.start })
     }
 
+    /// Returns the ranges of the sections whose names match.
+    pub fn sections_named(&self, is_match: impl Fn(&str) -> bool) -> impl Iterator<Item = Range<u64>> {
+        self.names.iter().filter(move |(name, _)| is_match(name)).map(|(_, range)| range.clone())
+    }
+
     fn named_section(&self, offset: u64) -> Option<&(&'data str, Range<u64>)> {
         let after = self.names.partition_point(|(_, range)| range.start <= offset);
         self.names.get(after.checked_sub(1)?).filter(|(_, range)| range.contains(&offset))

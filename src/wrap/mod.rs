@@ -19,6 +19,8 @@ mod wrapper;
 pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
 pub use entries::OffloadEntry;
 pub use error::{ImageError, WrapError};
+#[cfg(feature = "cli")]
+pub(crate) use wrapper::LARGE;
 pub use wrapper::{LargeImages, WrapperBuilder, WrapperFormat};
 
 use crate::host::{Definition, ObjectFormat, ObjectPlan, SymbolId};

@@ -19,7 +19,7 @@ use crate::target::OffloadKind;
 
 /// Combined size of images from which [`LargeImages::Auto`] moves them, in bytes. Code reaches 2 GiB in either direction;
 /// this leaves as much to the rest of the program.
-const LARGE: u64 = 1 << 30;
+pub(crate) const LARGE: u64 = 1 << 30;
 
 /// Placement of images among the large sections, out of reach of code and data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

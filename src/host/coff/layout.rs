@@ -6,12 +6,13 @@
 use object::pe;
 
 use super::unwind;
+use crate::format::embed_record::is_part_of;
 use crate::host::architecture::{CoffMachine, UnwindFormat};
 use crate::host::assembler::{CodeRelocation, CodeTarget};
 use crate::host::layout::{Code, EncodedFields, SectionContent, TEXT};
 use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 use crate::host::symbol::{Definition, SymbolId};
-use crate::host::systems::{WindowsRuntime, is_part_of};
+use crate::host::systems::WindowsRuntime;
 
 const READ_ONLY: pe::SectionFlags = pe::SectionFlags(pe::IMAGE_SCN_CNT_INITIALIZED_DATA.0 | pe::IMAGE_SCN_MEM_READ.0);
 const ZERO: pe::SectionFlags =

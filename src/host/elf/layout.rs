@@ -110,6 +110,7 @@ impl<'plan> ObjectLayout<'plan> {
             SectionKind::Retained => (elf::SHT_PROGBITS, read_only | elf::SHF_GNU_RETAIN),
             SectionKind::Writable => (elf::SHT_PROGBITS, writable),
             SectionKind::RetainedWritable => (elf::SHT_PROGBITS, writable | elf::SHF_GNU_RETAIN),
+            SectionKind::Note => (elf::SHT_NOTE, read_only),
             SectionKind::Offloading => (offload_binary::SECTION_TYPE, read_only),
             SectionKind::Constructors(_) => (elf::SHT_INIT_ARRAY, writable),
             SectionKind::Destructors(_) => (elf::SHT_FINI_ARRAY, writable),

@@ -157,7 +157,9 @@ impl<'plan> MachOLayout<'plan> {
             (_, SectionKind::Retained | SectionKind::RetainedWritable) => {
                 macho::S_REGULAR | macho::S_ATTR_NO_DEAD_STRIP
             }
-            (_, SectionKind::ReadOnly | SectionKind::Writable | SectionKind::Offloading) => macho::S_REGULAR.into(),
+            (_, SectionKind::ReadOnly | SectionKind::Writable | SectionKind::Note | SectionKind::Offloading) => {
+                macho::S_REGULAR.into()
+            }
         };
         let name = mach_o_section(&section.name).to_owned();
         MachOSection { name, flags, alignment: section.alignment, content, relocations }

@@ -6,7 +6,8 @@ use crate::error::{Cause, Malformed};
 
 /// Directives without a semicolon or a block: those of the module, and the table of source files, which compilers write at
 /// the end.
-const LINE_DIRECTIVES: [&[u8]; 4] = [b".version", b".target", b".address_size", b".file"];
+const LINE_DIRECTIVES: [&[u8]; 4] = [b".version", b".target", b".address_size", FILE];
+const FILE: &[u8] = b".file";
 
 /// Checks that the text does not end inside a block, a string, a comment or a statement. A text that ends between two
 /// functions, or after the directives of the module, is complete: nothing in it states the number of functions.
@@ -14,11 +15,11 @@ pub fn check(view: View<'_>) -> Result<(), Malformed> {
     last_statement(view).map(|_| ())
 }
 
-/// Checks a text like [`check`], and that it has any statement. Compilers write a module without one for a source without
-/// device code; as a file of its own it is the remains of one.
+/// Checks a text like [`check`], and that it has any statement, or a table of source files, which GCC writes for a source
+/// without device code. Others write nothing but the header for one; as a file of its own it is the remains of a module.
 pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
     match last_statement(view)? {
-        0 => Err(view.malformed("PTX module", 0, Cause::Described("no functions or variables".to_owned()))),
+        0 if !view.data().windows(FILE.len()).any(|word| word == FILE) => Err(view.malformed("PTX module", 0, Cause::Described("no functions or variables".to_owned()))),
         _ => Ok(()),
     }
 }
@@ -118,7 +119,10 @@ mod tests {
         }
         let empty = check_file(View::new(HEAD.as_bytes())).unwrap_err().to_string();
         assert_eq!(empty, "PTX module at 0x0: no functions or variables");
-        assert_eq!(check_file(View::new(format!("{HEAD}{}", tails[1]).as_bytes())), Ok(()));
+        let of_gcc = ".file 1 \"<dummy>\"\n";
+        for tail in [tails[1], of_gcc] {
+            assert_eq!(check_file(View::new(format!("{HEAD}{tail}").as_bytes())), Ok(()));
+        }
     }
 
     #[test]

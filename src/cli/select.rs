@@ -1,14 +1,18 @@
 //! `fatbin select`.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
-use super::problems::ProblemArguments;
+use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
-use crate::report;
-use crate::scan::Options;
+use crate::inventory::File;
+use crate::ops;
+use crate::report::{self, KernelGap};
+use crate::scan::{Options, Outcome, ScannedFile};
 use crate::select::AnsweredFile;
 use crate::target::Device;
 
@@ -29,6 +33,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DEVICE")]
     device: String,
 
+    /// Require an image from every container with code for such devices, also from those with specialized code
+    #[arg(long)]
+    every: bool,
+
     /// Print one JSON document (schema fatbin.select/1) instead of tables
     #[arg(long)]
     json: bool,
@@ -48,35 +56,84 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let devices = Device::parse(name).map_err(|error| anyhow!("--device {name}: {error}"))?;
     let problems = arguments.problems.problems();
     let mut is_trouble = false;
-    let mut files = Vec::new();
+    let mut outcomes = Vec::new();
     arguments.inputs.scan(&arguments.limits.scanner(Options::default()), &problems, &mut |outcome| {
-        let (file, error) = outcome.into_file();
-        is_trouble |= file.is_incomplete();
-        if let Some(error) = error {
-            problems.report(error);
-        }
-        files.push(file);
+        let scanned = Scanned::new(outcome, &problems);
+        is_trouble |= scanned.file().is_incomplete();
+        outcomes.push(scanned);
     })?;
-    let answered: Vec<AnsweredFile> = files.iter().map(|file| AnsweredFile::new(file, &devices)).collect();
+    let mut answered: Vec<(AnsweredFile<'_>, Vec<KernelGap<'_>>)> = Vec::new();
+    for scanned in &outcomes {
+        let answers = AnsweredFile::new(scanned.file(), &devices);
+        let gaps = scanned.gaps(&answers, &problems);
+        answered.push((answers, gaps));
+    }
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     if arguments.json {
         out.write(&report::selection_json(name, &devices, &answered))?;
     } else {
-        let readable = || answered.iter().filter(|it| it.file.failure.is_none());
-        for it in readable() {
+        let readable = || answered.iter().filter(|(it, _)| it.file.failure.is_none());
+        for (it, _) in readable() {
             out.write(&report::selection_text(it, name, &screen))?;
         }
-        for it in readable() {
+        for (it, gaps) in readable() {
             out.write(&report::selection_summary(it, name, &devices[0]))?;
+            out.write(&report::selection_gaps(gaps))?;
         }
     }
     out.flush()?;
-    is_trouble |= answered.iter().any(AnsweredFile::is_undecided);
-    let is_served = answered.iter().any(AnsweredFile::is_relevant) && answered.iter().all(AnsweredFile::is_served);
+    let answered = || answered.iter().map(|(it, _)| it);
+    is_trouble |= answered().any(AnsweredFile::is_undecided);
+    let is_file_served = if arguments.every { AnsweredFile::is_served_everywhere } else { AnsweredFile::is_served };
+    let is_served = answered().any(AnsweredFile::is_relevant) && answered().all(is_file_served);
     Ok(match (is_trouble, is_served) {
         (true, _) => Status::Trouble,
         (false, true) => Status::Yes,
         (false, false) => Status::No,
     })
+}
+
+/// A file that was scanned, or the record of one that could not be.
+enum Scanned {
+    Open(ScannedFile),
+    Closed(File),
+}
+
+impl Scanned {
+    fn new(outcome: Outcome, problems: &Problems) -> Self {
+        match outcome {
+            Outcome::Scanned(scanned) => Scanned::Open(scanned),
+            outcome => {
+                let (file, error) = outcome.into_file();
+                if let Some(error) = error {
+                    problems.report(error);
+                }
+                Scanned::Closed(file)
+            }
+        }
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Scanned::Open(scanned) => scanned.file(),
+            Scanned::Closed(file) => file,
+        }
+    }
+
+    /// Returns the gaps of a file with the kernels in them, for which their images are read.
+    fn gaps<'a>(&self, answered: &AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
+        let gaps = answered.gaps().into_iter().map(|gap| {
+            let kernels = match self {
+                Scanned::Open(scanned) => ops::kernels_of(scanned, &gap.images),
+                Scanned::Closed(_) => Ok(BTreeSet::new()),
+            };
+            let kernels = kernels.unwrap_or_else(|error| {
+                problems.report(error);
+                BTreeSet::new()
+            });
+            KernelGap { gap, kernels }
+        });
+        gaps.collect()
+    }
 }

@@ -19,7 +19,9 @@ pub fn check(view: View<'_>) -> Result<(), Malformed> {
 /// without device code. Others write nothing but the header for one; as a file of its own it is the remains of a module.
 pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
     match last_statement(view)? {
-        0 if !view.data().windows(FILE.len()).any(|word| word == FILE) => Err(view.malformed("PTX module", 0, Cause::Described("no functions or variables".to_owned()))),
+        0 if !view.data().windows(FILE.len()).any(|word| word == FILE) => {
+            Err(view.malformed("PTX module", 0, Cause::Described("no functions or variables".to_owned())))
+        }
         _ => Ok(()),
     }
 }

@@ -15,6 +15,7 @@ mod cubin;
 mod debug;
 mod demangle;
 mod elf;
+mod family;
 mod figure;
 mod kernel;
 mod ptx;
@@ -27,6 +28,8 @@ pub use code_hash::code_hash;
 #[cfg(feature = "cli")]
 pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel};
+#[cfg(feature = "cli")]
+pub(crate) use family::family;
 pub use figure::Figure;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 

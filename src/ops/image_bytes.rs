@@ -1,14 +1,20 @@
 //! The bytes of an image, for the operations that look into images.
 
+#[cfg(feature = "cli")]
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::bytes::View;
 use crate::codec::Codec;
+#[cfg(feature = "cli")]
+use crate::error::Result;
 use crate::error::{Error, Malformed};
 use crate::format::ImageKind;
 use crate::inspect::{self, Inspection};
 use crate::inventory::Image;
 use crate::scan::ImageRef;
+#[cfg(feature = "cli")]
+use crate::scan::ScannedFile;
 
 /// Returns what `inspect` finds in an image. An image that cannot be decompressed has a problem instead of kernels.
 pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>) -> Inspection) -> Inspection {
@@ -36,6 +42,20 @@ pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed)
     } else {
         Error::MalformedImage { path: path.to_owned(), number, malformed: problem }
     }
+}
+
+/// Returns the demangled names of the kernels in some images of a file, by their numbers, in order and each once. Images that
+/// cannot be read have none.
+#[cfg(feature = "cli")]
+pub fn kernels_of(scanned: &ScannedFile, images: &[usize]) -> Result<BTreeSet<String>> {
+    let (scan, images) = (scanned.open()?, images.iter().copied().collect::<BTreeSet<usize>>());
+    let mut names = BTreeSet::new();
+    for image in scan.images().filter(|image| images.contains(&image.index())) {
+        let kernels = inspect_with(&image, inspect::kernels).kernels.into_iter();
+        names.extend(kernels.map(|kernel| kernel.demangled.unwrap_or(kernel.name)));
+    }
+    scan.source().input().check_unchanged()?;
+    Ok(names)
 }
 
 /// Returns the names of the kernels in an image; none if it cannot be read.

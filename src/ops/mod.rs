@@ -44,7 +44,7 @@ pub use filter::{ImageFilter, KernelPattern, Predicate};
 #[cfg(feature = "inspect")]
 pub use image_bytes::image_error;
 #[cfg(feature = "cli")]
-pub use image_bytes::kernel_names;
+pub use image_bytes::{kernel_names, kernels_of};
 #[cfg(feature = "inspect")]
 pub use inspect::{Incomplete, inspect};
 #[cfg(feature = "check")]

@@ -25,7 +25,7 @@ pub use link::{link_json, link_text, unused};
 pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProofDocument, ProvenFile};
 pub use schemas::SCHEMAS;
-pub use selection::{selection_json, selection_summary, selection_text};
+pub use selection::{KernelGap, selection_gaps, selection_json, selection_summary, selection_text};
 pub use split::split_text;
 pub use table::{table, verified_text};
 pub use text::Screen;

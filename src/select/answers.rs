@@ -1,9 +1,11 @@
 //! Selections on several devices, grouped where they are equal.
 
+use std::collections::BTreeMap;
+
 use super::kpack::AnsweredReference;
 use super::{Candidate, CandidateSet, Runtime, Selection, candidate_sets, selected_by_program};
 use crate::inventory::File;
-use crate::target::Device;
+use crate::target::{Device, natural_order};
 
 /// A file and the selections from all of its candidate sets.
 #[derive(Debug)]
@@ -28,6 +30,17 @@ pub struct AnsweredSet<'a> {
     pub is_relevant: bool,
     /// The different selections.
     pub answers: Vec<DeviceAnswer<'a>>,
+}
+
+/// Candidate sets with code for the same processors, and none for some of the devices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectionGap<'a> {
+    /// The processors that their code is for, in order.
+    pub archs: Vec<&'a str>,
+    /// Number of sets.
+    pub choices: usize,
+    /// Numbers of their images among the device images of the file.
+    pub images: Vec<usize>,
 }
 
 /// The selection of a runtime on one or several devices.
@@ -55,8 +68,31 @@ impl<'a> AnsweredFile<'a> {
 
     /// Returns whether an image is selected from each set with code for the platform of the devices, and every release of the
     /// loader finds each code object in kpack archives.
-    pub fn is_served(&self) -> bool {
+    pub fn is_served_everywhere(&self) -> bool {
         self.relevant().all(AnsweredSet::always_selects) && self.kpack.iter().all(AnsweredReference::always_loads)
+    }
+
+    /// Returns whether an image is selected from some set, if any has code for the platform of the devices. Libraries have sets
+    /// of specialized kernels, for one architecture only, that they launch on no other device.
+    pub fn is_served(&self) -> bool {
+        let mut relevant = self.relevant().peekable();
+        let is_any_served = relevant.peek().is_none() || relevant.any(AnsweredSet::always_selects);
+        is_any_served && self.kpack.iter().all(AnsweredReference::always_loads)
+    }
+
+    /// Returns the sets from which nothing is selected on some of the devices, grouped by the processors that their code is for.
+    pub fn gaps(&self) -> Vec<SelectionGap<'a>> {
+        let mut gaps: BTreeMap<Vec<&str>, SelectionGap<'_>> = BTreeMap::new();
+        for answered in self.relevant().filter(|set| set.selects_nothing()) {
+            let candidates = &answered.set.candidates;
+            let mut archs: Vec<&str> = candidates.iter().filter_map(|it| it.image.arch.as_deref()).collect();
+            archs.sort_by_cached_key(|arch| natural_order(arch));
+            archs.dedup();
+            let gap = gaps.entry(archs.clone()).or_insert(SelectionGap { archs, choices: 0, images: Vec::new() });
+            gap.choices += 1;
+            gap.images.extend(candidates.iter().map(|candidate| candidate.number));
+        }
+        gaps.into_values().collect()
     }
 
     /// Returns whether the selection is not known: only the program knows it, or it depends on an image about which too little is
@@ -101,6 +137,11 @@ impl<'a> AnsweredSet<'a> {
         }
         let is_relevant = devices.iter().any(|device| set.has_code_for(device));
         AnsweredSet { set, is_relevant, answers }
+    }
+
+    /// Returns whether it is known that nothing is selected on some device.
+    fn selects_nothing(&self) -> bool {
+        self.answers.iter().any(|answer| answer.selection.selected.is_none() && !answer.is_undecided())
     }
 
     /// Returns whether an image is selected on every device.

@@ -12,7 +12,7 @@ mod runtimes;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer};
+pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap};
 pub use runtimes::{Preference, Runtime};
 
 use std::cmp::Reverse;

@@ -20,11 +20,13 @@
 //!       "code": [ { "index": 0, "answers": [ { "release": "ROCm after 7.14", "archive": "../.kpack/x_gfx90a.kpack",
 //!         "arch": "gfx90a" } ] } ] } ] } ],
 //!     "selected_by_program": [ { "index": 3, "image": "elf", "arch": "sm_90", "offset": 4242, "symbol": "kernel" } ],
+//!     "gaps": [ { "archs": [ "sm_90a" ], "choices": 2, "kernels": [ "ns::kernel(int)" ] } ],
 //!     "errors": [] } ] }
 //! ```
 
 use serde::Serialize;
 
+use super::gaps::{JsonGap, KernelGap};
 use super::kpack::JsonReference;
 use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
 use crate::select::{self, AnsweredFile, AnsweredSet, Candidate, CandidateVerdict, Selection};
@@ -51,6 +53,9 @@ struct JsonFile<'a> {
     /// Images without a container for the platform of the devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     selected_by_program: Vec<JsonProgramImage<'a>>,
+    /// Choices from which nothing is selected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<JsonGap<'a>>,
     errors: Vec<JsonError>,
 }
 
@@ -121,8 +126,8 @@ struct JsonImage<'a> {
     reason: String,
 }
 
-/// Returns the document, with a final newline.
-pub fn selection_json(device: &str, devices: &[Device], files: &[AnsweredFile<'_>]) -> String {
+/// Returns the document, with a final newline. Each file has its gaps.
+pub fn selection_json(device: &str, devices: &[Device], files: &[(AnsweredFile<'_>, Vec<KernelGap<'_>>)]) -> String {
     let document = Document {
         schema: SCHEMA,
         device,
@@ -133,12 +138,13 @@ pub fn selection_json(device: &str, devices: &[Device], files: &[AnsweredFile<'_
 }
 
 impl<'a> JsonFile<'a> {
-    fn new(answered: &'a AnsweredFile<'a>) -> Self {
+    fn new((answered, gaps): &'a (AnsweredFile<'a>, Vec<KernelGap<'a>>)) -> Self {
         JsonFile {
             path: &answered.file.path,
             choices: answered.sets.iter().map(JsonChoice::new).collect(),
             kpack: answered.kpack.iter().map(JsonReference::new).collect(),
             selected_by_program: answered.selected_by_program.iter().map(JsonProgramImage::new).collect(),
+            gaps: gaps.iter().map(JsonGap::new).collect(),
             errors: JsonError::of_file(answered.file),
         }
     }

@@ -1,0 +1,55 @@
+//! Families of kernels: the instances of one template, and the overloads of one function.
+
+/// Returns the name of a function without return type, template arguments and parameters: `ns::Class::method` for
+/// `void ns::Class<int>::method<float>(int)`. A name that is not C++ is returned as it is.
+pub fn family(name: &str) -> String {
+    const ANONYMOUS: &str = "(anonymous namespace)";
+    let (mut family, mut depth, mut rest) = (String::new(), 0_usize, name);
+    while let Some(character) = rest.chars().next() {
+        if let (0, Some(behind)) = (depth, rest.strip_prefix(ANONYMOUS)) {
+            family += ANONYMOUS;
+            rest = behind;
+            continue;
+        }
+        match character {
+            // Operators are functions of a program, and no kernels.
+            '<' => depth = depth.saturating_add(1),
+            '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 => break,
+            // Before it is the return type.
+            ' ' if depth == 0 => family.clear(),
+            _ if depth == 0 => family.push(character),
+            _ => {}
+        }
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
+    }
+    if family.is_empty() { name.to_owned() } else { family }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_and_overloads_are_of_one_family() {
+        let cases = [
+            ("saxpy", "saxpy"),
+            ("saxpy(int, float*)", "saxpy"),
+            ("void ns::Class<int, ns::Other<(Kind)3> >::method<float>(int, void (*)(int))", "ns::Class::method"),
+            (
+                "void (anonymous namespace)::elementwise<8, (anonymous namespace)::Op>(int)",
+                "(anonymous namespace)::elementwise",
+            ),
+            ("void at::native::f<at::native::g(at::Tensor&)::{lambda(int)#1}>(int)", "at::native::f"),
+            ("auto std::pair<int, int> ns::make<int>(int)", "ns::make"),
+            ("__omp_offloading_10_2b_main_l3", "__omp_offloading_10_2b_main_l3"),
+            ("_Z3fooi", "_Z3fooi"),
+            ("", ""),
+            ("<<<", "<<<"),
+            ("é<ü>(ä)", "é"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(family(name), expected, "{name}");
+        }
+    }
+}

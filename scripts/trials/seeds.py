@@ -132,6 +132,9 @@ def hosts(shop, bundled):
         shop.write(f"wrapped-{host}.o", "wrap", f"--host={host}-linux-gnu", "--kind=hip", "-o", "OUTPUT", HSACO)
     shop.write("wrapped.bc", "wrap", "--kind=openmp", "--emit=bitcode", "-o", "OUTPUT", HSACO)
     shop.write("bundle.o", "bundle", "--type=o", "-o", "OUTPUT", f"{HOST}answer-x86_64.so", f"{TARGET}{HSACO}")
+    for host in ["x86_64-linux-gnu", "x86_64-windows-msvc"]:
+        shop.write(f"embedded-{host}.o", "embed", f"--host={host}", "--index=all", "-o", "OUTPUT", f"--symbol=k={CUBIN}",
+                   f"--symbol=p={PTX}")
     arrays = b"text\0".join(shop.read(name) for name in [CUBIN, HSACO, PTX]) + b"\0"
     shop.add("arrays.o", layout.elf(layout.X86_64, [layout.Section(b".rodata", arrays, 1, 2)]))
     macho = shop.add("mach-o.o", layout.mach_o(bundled))

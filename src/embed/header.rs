@@ -26,7 +26,7 @@ pub fn c_header(files: &[EmbeddedFile<'_>], options: &ObjectOptions, path: &Path
     let mut text = format!(
         "/* Written by fatbin embed. Changes will be lost. */\n#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n"
     );
-    // Calls of the compiler may assume that a hidden symbol is near, and need no table of addresses.
+    // Code reaches a hidden symbol without a table of addresses.
     let attribute = if options.hidden {
         text.push_str(
             "\n#ifdef __GNUC__\n#define FATBIN_EMBED_HIDDEN __attribute__((visibility(\"hidden\")))\n#else\n#define \

@@ -140,6 +140,30 @@ fn the_index_has_names_sizes_and_hashes() {
 }
 
 #[test]
+fn scan_lists_images_and_containers_among_the_files_and_nothing_else() {
+    let sandbox = sandbox();
+    for name in ["answer-sm_90.cubin", "answer-sm_80.ptx", "answer-gfx90a.hsaco", "answer-sm_90.ltoir", "host.c"] {
+        sandbox.fixture(name, name);
+    }
+    sandbox.fatbin("pack -o packed answer-gfx90a.hsaco").ok();
+    for host in ["x86_64-linux-gnu", "s390x-linux-gnu", "x86_64-pc-windows-msvc", "arm64-apple-macosx"] {
+        let files =
+            "-s c=answer-sm_90.cubin -s p=answer-sm_80.ptx -s l=answer-sm_90.ltoir -s t=host.c -s b=packed -s e=two";
+        sandbox.fatbin(&format!("embed --host {host} -o o {files} --index all")).ok();
+        let table = sandbox.fatbin("scan o").ok();
+        let rows: Vec<(&str, &str)> = table
+            .lines()
+            .skip(2)
+            .map(|line| (line.split_whitespace().next().unwrap(), line.split_whitespace().last().unwrap()))
+            .collect();
+        let embedded = ["c", "p", "l"].map(|name| ("embedded", name));
+        assert_eq!(rows[..3], embedded, "{host}: {table}");
+        assert_eq!((rows.len(), rows[3].0), (4, "offload-binary"), "{host}: {table}");
+        sandbox.fatbin("verify o").ok();
+    }
+}
+
+#[test]
 fn the_header_declares_each_symbol() {
     let sandbox = sandbox();
     sandbox.fatbin("embed -o o --header my-blobs.h --hidden --index all -s one=one -s two=two -s a::b::c=three").ok();

@@ -31,11 +31,7 @@ pub fn write(
     let rela_names: Vec<String> = sections.iter().map(|section| format!(".rela{}", section.name)).collect();
 
     let mut writer = SinglePhaseWriter::new_single_phase(architecture.endianness, true, sink);
-    let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.elf.machine, architecture.elf.flags);
-    // GNU ld 2.40 keeps SHF_GNU_RETAIN only in objects of this OS ABI, which gas sets; LLVM's wrapper objects do not have it.
-    let is_gnu = plan.is_divisible && plan.sections.iter().any(|section| section.kind.is_retained());
-    let os_abi = if is_gnu { elf::ELFOSABI_GNU } else { elf::ELFOSABI_NONE };
-    writer.write_file_header(&FileHeader { os_abi, e_type, e_machine, e_flags, ..Default::default() })?;
+    writer.write_file_header(&file_header(plan, architecture))?;
 
     let offsets: Vec<u64> = sections.iter().map(|section| write_contents(&mut writer, section)).collect();
     let rela_offsets: Vec<u64> =
@@ -68,6 +64,15 @@ pub fn write(
     drop(writer);
     sink.replace_start(&header);
     Ok(())
+}
+
+/// Returns the fields of the file header that do not depend on the layout.
+fn file_header(plan: &ObjectPlan, architecture: &Architecture) -> FileHeader {
+    // GNU ld 2.40 keeps SHF_GNU_RETAIN only in objects of this OS ABI, which gas sets; LLVM's wrapper objects do not have it.
+    let is_gnu = plan.is_divisible && plan.sections.iter().any(|section| section.kind.is_retained());
+    let os_abi = if is_gnu { elf::ELFOSABI_GNU } else { elf::ELFOSABI_NONE };
+    let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.elf.machine, architecture.elf.flags);
+    FileHeader { os_abi, e_type, e_machine, e_flags, ..Default::default() }
 }
 
 /// Writes the contents of a section, and returns their offset in the file.
@@ -195,25 +200,28 @@ impl<'plan> SymbolTable<'plan> {
         table.define(plan, architecture, layout, |scope| scope == Scope::Local);
         table.local_count = table.entries.len() as u32 + 1;
         table.define(plan, architecture, layout, |scope| scope != Scope::Local);
+        table.add_outside_of_sections(plan, targets());
+        table
+    }
+
+    /// Adds the absolute symbols, the undefined ones, and those that the ABI defines.
+    fn add_outside_of_sections(&mut self, plan: &'plan ObjectPlan, targets: impl Iterator<Item = RelocationTarget>) {
         for symbol in &plan.absolute_symbols {
             let (name, value) = (symbol.name.as_str().into(), symbol.value);
             let entry = SymbolEntry { name, value, special_section: elf::SHN_ABS, ..SymbolEntry::local(None) };
-            table.push(entry.with_scope(symbol.scope));
+            self.push(entry.with_scope(symbol.scope));
         }
         for (id, symbol) in plan.symbols.iter().enumerate() {
             if let Some(entry) = SymbolEntry::undefined(symbol) {
-                table.refer_to(RelocationTarget::Symbol(SymbolId(id)), entry);
+                self.refer_to(RelocationTarget::Symbol(SymbolId(id)), entry);
             }
         }
-        for target in targets() {
+        for target in targets {
             if let RelocationTarget::Abi(name) = target {
-                table.refer_to(
-                    target,
-                    SymbolEntry { name: name.into(), bind: elf::STB_GLOBAL, ..SymbolEntry::local(None) },
-                );
+                let entry = SymbolEntry { name: name.into(), bind: elf::STB_GLOBAL, ..SymbolEntry::local(None) };
+                self.refer_to(target, entry);
             }
         }
-        table
     }
 
     /// Adds the symbols of some scopes that the plan defines in sections.

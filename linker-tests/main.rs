@@ -32,6 +32,7 @@
 //! | [`embed`] | objects of `fatbin embed`, linked by every linker, for every system, and in programs in C, C++ and Rust |
 //! | [`bundle_archives`] | archives of bundles, unbundled by both programs, and the output as input of device linkers |
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
+//! | [`gomp`] | programs that GCC compiles for NVIDIA and AMD |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`page`] | the page of `--html` in a browser |
@@ -67,6 +68,7 @@ mod embed;
 mod embedded;
 mod false_magics;
 mod fatbinary;
+mod gomp;
 mod harness;
 mod inspect;
 mod ir;
@@ -153,6 +155,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(check::trials());
     trials.extend(kpack::trials());
     trials.extend(oxart::trials());
+    trials.extend(gomp::trials());
     trials.extend(zebin::trials());
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());

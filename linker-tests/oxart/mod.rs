@@ -89,12 +89,9 @@ fn programs(directory: &Path) -> Result<()> {
             }
         }
         let scan = fatbin(&directory, &["scan", "--fast", "--json", "program"])?;
-        for text in [
-            "\"type\": \"oxart\"",
-            "\"section\": \".oxart\"",
-            "\"kernel\": \"answer_kernel\"",
-            "\"bundle\": \"program\"",
-        ] {
+        for text in
+            ["\"type\": \"oxart\"", "\"section\": \".oxart\"", "\"name\": \"answer_kernel\"", "\"bundle\": \"program\""]
+        {
             ensure!(scan.stdout.contains(text), "{}", scan.error(text));
         }
     }

@@ -49,6 +49,8 @@ pub struct File {
     pub wrappers: Vec<Wrapper>,
     /// References to device code in kpack archives beside the file.
     pub kpack: Vec<KpackReference>,
+    /// True if it has GIMPLE bytecode, from which GCC compiles images when the file is linked.
+    pub has_gimple: bool,
     /// Number of bytes that were not searched: those that no header refers to, if the search by magic was disabled.
     pub unsearched: u64,
     /// Reason why a file in which others are packed was not opened. Its own bytes were searched.
@@ -180,6 +182,9 @@ const ELF_EXTENSIONS: [(&str, &str); 6] = [
     ("spirv64", "zebin"),
 ];
 
+/// Keys of the strings that are kernels, functions and variables, and may repeat.
+pub(crate) const ENTRY_KINDS: [&str; 4] = ["kernel", "device-function", "function", "variable"];
+
 /// Place of the stored bytes of an image, for reading them again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StoredBytes {
@@ -203,6 +208,7 @@ impl File {
             sections: Vec::new(),
             wrappers: Vec::new(),
             kpack: Vec::new(),
+            has_gimple: false,
             unsearched: 0,
             not_opened: None,
             errors: Vec::new(),
@@ -297,6 +303,12 @@ impl Image {
     /// Decompressed size in bytes, if it is known.
     pub fn decompressed_size(&self) -> Option<u64> {
         self.full_size.or(self.size)
+    }
+
+    /// Kernels, functions and variables that the container or the program states, each with its kind.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        let strings = self.strings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        strings.filter(|(key, _)| ENTRY_KINDS.contains(key))
     }
 
     /// Value of a key; the last one if the key repeats.

@@ -39,6 +39,9 @@ struct JsonFile<'a> {
     wrappers: Vec<JsonWrapper<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kpack: Vec<JsonKpackReference<'a>>,
+    /// Bytecode from which images are compiled when the file is linked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offload_bytecode: Option<&'static str>,
     /// Offsets of the containers that no wrapper points to, where others of their type have one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreferenced: Vec<u64>,
@@ -162,6 +165,9 @@ struct JsonImage<'a> {
     /// Keys and values of the container, without triple and arch.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     strings: BTreeMap<&'a str, &'a str>,
+    /// Kernels, functions and variables that the container or the program states.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    entries: Vec<JsonEntry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown: Vec<JsonUnknown>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -169,6 +175,13 @@ struct JsonImage<'a> {
 }
 
 /// A field of the container whose value is not in its specification.
+/// A kernel, function or variable.
+#[derive(Serialize)]
+struct JsonEntry<'a> {
+    kind: &'a str,
+    name: &'a str,
+}
+
 #[derive(Serialize)]
 struct JsonUnknown {
     field: &'static str,
@@ -251,6 +264,7 @@ impl<'a> JsonFile<'a> {
             containers: file.containers.iter().map(|it| JsonContainer::new(file, it, None)).collect(),
             sections: file.sections.iter().map(JsonSection::new).collect(),
             wrappers: file.wrappers.iter().map(JsonWrapper::new).collect(),
+            offload_bytecode: file.has_gimple.then_some("gimple"),
             kpack: file.kpack.iter().map(JsonKpackReference::new).collect(),
             unreferenced: file.unreferenced().filter_map(|container| container.offset).collect(),
             unsearched: file.unsearched,
@@ -311,7 +325,9 @@ impl<'a> JsonContainer<'a> {
 impl<'a> JsonImage<'a> {
     fn new(file: &inventory::File, image: &'a inventory::Image, codec: Option<Codec>) -> Self {
         let own_fields = ["triple", "arch"];
-        let strings = image.strings.iter().filter(|(key, _)| !own_fields.contains(&key.as_str()));
+        let is_entry = |key: &str| inventory::ENTRY_KINDS.contains(&key);
+        let strings = image.strings.iter();
+        let strings = strings.filter(|(key, _)| !own_fields.contains(&key.as_str()) && !is_entry(key));
         JsonImage {
             target: ImageTarget::new(image),
             own_arch: image.own_arch.as_deref(),
@@ -327,6 +343,7 @@ impl<'a> JsonImage<'a> {
             format_version: image.format_version.as_deref(),
             sha256: image.sha256.map(|hash| hexadecimal(&hash)),
             strings: strings.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+            entries: image.entries().map(|(kind, name)| JsonEntry { kind, name }).collect(),
             unknown: image
                 .unknown
                 .iter()

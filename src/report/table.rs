@@ -54,6 +54,9 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
         text += &format!("  split by rocm-kpack: the device code of {code} is in kpack archives\n");
     }
     text.extend(file.kpack.iter().flat_map(|it| it.archives.iter().map(|archive| found_archive(it, archive))));
+    if file.has_gimple {
+        text += "  GIMPLE bytecode for offload compilers: GCC compiles images from it when the file is linked\n";
+    }
     if let Some(reason) = file.not_opened {
         text += &format!("  {}\n", screen.warning(&format!("not opened: {reason}")));
     }

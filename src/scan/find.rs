@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cache::DecompressedCache;
 use super::findings::Findings;
 use super::source::stored;
-use super::{Options, Source, magic, notes, registrations, structure, symbols, walk};
+use super::{Options, Source, gomp, magic, notes, registrations, structure, symbols, walk};
 use crate::bytes::{View, size_of_range};
 use crate::error::Result;
 use crate::format;
@@ -47,10 +47,12 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     }
     let unsearched = unsearched(&findings.unexplained(everything.end), &searched);
     symbols::name_images(&structure, &mut findings);
+    gomp::describe_images(view, &structure, &mut findings);
     let not_opened = source.not_opened();
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
     let file = findings.into_file(source.name(), format, view.size());
-    Ok(File { wrappers, kpack, unsearched, not_opened, on_disk: source.on_disk(), ..file })
+    let has_gimple = gomp::has_bytecode(&structure);
+    Ok(File { wrappers, kpack, has_gimple, unsearched, not_opened, on_disk: source.on_disk(), ..file })
 }
 
 /// Returns what ranges have in common; those of each list are in order and do not overlap.

@@ -17,6 +17,8 @@ use crate::target::OffloadKind;
 
 #[path = "embedded_tests.rs"]
 mod embedded;
+#[path = "gomp_tests.rs"]
+mod gomp;
 #[path = "kpack_tests.rs"]
 mod kpack;
 

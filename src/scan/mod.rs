@@ -14,6 +14,7 @@ mod builder;
 mod cache;
 mod find;
 mod findings;
+mod gomp;
 mod hints;
 mod image_table;
 mod images;

@@ -213,6 +213,11 @@ impl<'data> Structure<'data> {
         }
     }
 
+    /// Returns the names of all sections.
+    pub fn section_names(&self) -> impl Iterator<Item = &'data str> {
+        self.names.iter().map(|(name, _)| *name)
+    }
+
     /// Returns the section that holds this byte of the file.
     pub fn section_at(&self, offset: u64) -> Option<SectionRef> {
         let (name, range) = self.named_section(offset)?;

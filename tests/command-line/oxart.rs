@@ -16,12 +16,9 @@ a.oxart: raw, 352 bytes, 4 device images
 ";
     assert_eq!(sandbox.fatbin("scan a.oxart").ok(), expected);
     let json = sandbox.fatbin("scan --json a.oxart").ok();
-    for text in [
-        "\"bundle\": \"answer\"",
-        "\"payload\": \"answer.ll\"",
-        "\"form\": \"nvvm-ir\"",
-        "\"kernel\": \"answer_kernel\"",
-    ] {
+    for text in
+        ["\"bundle\": \"answer\"", "\"payload\": \"answer.ll\"", "\"form\": \"nvvm-ir\"", "\"name\": \"answer_kernel\""]
+    {
         assert!(json.contains(text), "{text}: {json}");
     }
     sandbox.fatbin("extract a.oxart --arch sm_90 -o out --name {number}").ok();

@@ -167,14 +167,15 @@ fn unknown_entries_are_reported_and_do_not_hide_others() {
         (kind::TILE_IR, 0, 0, 0, (ImageKind::TileIr, Codec::None, None, Some("sm_100"))),
         (77, 1 << 63, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
         // cuobjdump 13.5 has names for these: cubin, an index, relocatable PTX.
-        (4, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
-        (0x20, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
-        (0x40, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
+        (kind::CUBIN, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
+        (kind::INDEX, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
+        (kind::RELOCATABLE_PTX, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
     ];
     for (kind, flags, compressed_size, full_size, (image_kind, codec, listed_size, arch)) in cases {
         // The option block of a known kind must be in place; for others the field's meaning is unknown.
-        let is_unknown = [4, 0x20, 0x40, 77].contains(&kind);
-        let options_offset = if is_unknown || kind == kind::GROUP { 1 << 31 } else { 0 };
+        let is_unknown = [kind::CUBIN, kind::INDEX, kind::RELOCATABLE_PTX, 77].contains(&kind);
+        let has_options = !is_unknown && kind != kind::GROUP || kind == kind::RELOCATABLE_PTX;
+        let options_offset = if has_options { 0 } else { 1 << 31 };
         let header = EntryHeader { compressed_size, full_size, options_offset, ..plain(kind, flags, 8) };
         let mut bytes = container_of(header, b"\x7fpayload");
         bytes.extend(&known[16..]);

@@ -28,7 +28,7 @@ pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKerne
         problems.push(elf.view.malformed(ZE_INFO, 0, cause));
         return Vec::new();
     };
-    let info = match elf.bytes(&section).and_then(|view| described(view)) {
+    let info = match elf.bytes(&section).and_then(described) {
         Ok(info) => info,
         Err(problem) => {
             problems.push(problem);

@@ -39,6 +39,7 @@
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
 //! | [`cuobjdump`] | NVIDIA's cuobjdump beside the drop-in of its name |
 //! | [`roc_obj`] | ROCm's roc-obj-ls and roc-obj-extract beside the drop-ins |
+//! | [`vendors`] | every form that vendors' tools write, beside the vendors' own extraction |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
@@ -85,6 +86,7 @@ mod runtimes;
 mod triples;
 mod truncated;
 mod upstream_bugs;
+mod vendors;
 mod versions;
 mod windows;
 mod wrappers;
@@ -136,6 +138,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(fatbinary::trials());
     trials.extend(cuobjdump::trials());
     trials.extend(roc_obj::trials());
+    trials.extend(vendors::trials());
     trials.extend(link::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());

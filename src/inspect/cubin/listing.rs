@@ -29,7 +29,7 @@ pub(crate) struct ResourceUsage {
     pub global: u64,
     /// Constant banks of the whole cubin, in the order of its sections.
     pub constant_banks: Vec<ConstantBank>,
-    /// Functions with a code section of their own, in the order of the symbol table.
+    /// Functions with a code section of their own, in the order of these sections.
     pub functions: Vec<FunctionUsage>,
 }
 
@@ -73,7 +73,9 @@ pub(crate) fn resource_usage(view: View<'_>) -> Result<ResourceUsage, Malformed>
     let function_info = function_info(&elf, &mut Vec::new());
     let mut banks = section_banks(&elf);
     let mut functions = Vec::new();
-    for function in elf.functions().into_iter().filter(|function| has_own_section(&elf, function)) {
+    let mut own: Vec<_> = elf.functions().into_iter().filter(|function| has_own_section(&elf, function)).collect();
+    own.sort_by_key(|function| function.section.map(|section| section.0));
+    for function in own {
         charge_kernel(view, [function.name.len()], 0)?;
         let info = function_info.get(&function.number).copied().unwrap_or_default();
         let constant_banks = banks.remove(function.name).unwrap_or_default();

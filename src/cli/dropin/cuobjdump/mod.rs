@@ -10,7 +10,7 @@
 //! | all members of an archive are read, cubins among them | the tool stops at the first member that is not an object, and skips cubins |
 //! | PTX without an option block, or without a NUL at its end, is read | the tool refuses the file |
 //! | zeros after the last container are padding, and an empty section has no entries | the tool refuses the file |
-//! | cubins whose tables are complete are read | the tool rejects some of CUDA 12.1 as invalid |
+//! | cubins whose tables are complete are read | the tool rejects some of CUDA 12.0 and 12.1 |
 //! | `-arch` also filters a cubin without a container by the number | the tool compares only the suffixes |
 //! | a version or a marker that no tool writes is an error | the tool does not check them |
 //! | a warning reports that two images have one name | the tool overwrites the first file silently |

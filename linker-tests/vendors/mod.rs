@@ -1,0 +1,92 @@
+//! Every form in which vendors' tools write device code: each output is read by fatbin, extracted, and compared with the vendor's
+//! own extraction. Both must have the same number of images with the same bytes.
+//!
+//! | module | trials |
+//! |---|---|
+//! | [`nvcc`] | nvcc 13.0 and 13.5 beside cuobjdump |
+//! | [`ptxas`] | cubins of ptxas 11.8, 12.0 and 12.9 beside cuobjdump |
+//! | [`clang`] | HIP and OpenMP of every clang beside clang-offload-bundler and llvm-offload-binary |
+//!
+//! PyPI has all of nvcc since release 13.0, and only ptxas of earlier ones. 13.0 is the first and 13.5 the last; of CUDA 11 and
+//! 12, the last and the first and last release are used. What nvcc of CUDA 11.8 to 12.8 writes is in [`crate::cuobjdump`] and
+//! [`crate::real_files`]: packages that people build with these releases.
+
+mod clang;
+mod nvcc;
+mod ptxas;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use libtest_mimic::Trial;
+
+use crate::harness::step::Step;
+use crate::harness::trial::{completion, fresh_directory};
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for release in nvcc::RELEASES {
+        trials.push(trial(format!("nvcc/{release}"), move |directory| nvcc::outputs(directory, release)));
+    }
+    for release in ptxas::RELEASES {
+        trials.push(trial(format!("ptxas/{release}"), move |directory| ptxas::cubins(directory, release)));
+    }
+    for release in clang::RELEASES {
+        trials.push(trial(format!("clang/{release}"), move |directory| clang::outputs(directory, release)));
+    }
+    trials
+}
+
+fn trial(name: String, test: impl Fn(&Path) -> Result<()> + Send + 'static) -> Trial {
+    let directory = name.replace('/', "-");
+    Trial::ignorable_test(format!("vendors/{name}"), move || {
+        completion(fresh_directory("vendors", &directory).and_then(|directory| test(&directory)))
+    })
+}
+
+/// Numbers of files with equal contents.
+type Contents = BTreeMap<Vec<u8>, usize>;
+
+/// Returns the contents of the files in a directory whose names are of a form.
+fn contents(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Contents> {
+    let mut contents = Contents::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if is_wanted(&entry.file_name().to_string_lossy()) {
+            *contents.entry(std::fs::read(entry.path())?).or_default() += 1;
+        }
+    }
+    Ok(contents)
+}
+
+/// Extracts the images of a file with fatbin, and returns the contents of those with one of the extensions.
+fn extracted(directory: &Path, file: &str, extensions: &[&str]) -> Result<Contents> {
+    let output = directory.join("ours");
+    if output.exists() {
+        std::fs::remove_dir_all(&output)?;
+    }
+    std::fs::create_dir(&output)?;
+    let name = "{number}-{file}.{extension}";
+    let arguments = ["extract", "--name", name, file, "-o", "ours"];
+    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()?;
+    contents(&output, |name| extensions.iter().any(|extension| name.ends_with(extension)))
+}
+
+/// Creates an empty directory for the files of a vendor's tool.
+fn fresh_output(directory: &Path) -> Result<std::path::PathBuf> {
+    let output = directory.join("theirs");
+    if output.exists() {
+        std::fs::remove_dir_all(&output)?;
+    }
+    std::fs::create_dir(&output)?;
+    Ok(output)
+}
+
+/// Requires equal contents, and a number of files, which guards against an omission common to both tools.
+fn equal(what: &str, ours: &Contents, theirs: &Contents, number: usize) -> Result<()> {
+    let count = |contents: &Contents| contents.values().sum::<usize>();
+    ensure!(ours == theirs, "{what}: {} images, and {} of the vendor's tool, differ", count(ours), count(theirs));
+    ensure!(count(ours) == number, "{what}: {} images instead of {number}", count(ours));
+    Ok(())
+}

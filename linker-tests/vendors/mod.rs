@@ -29,6 +29,7 @@ pub fn trials() -> Vec<Trial> {
     for release in nvcc::RELEASES {
         trials.push(trial(format!("nvcc/{release}"), move |directory| nvcc::outputs(directory, release)));
     }
+    trials.push(trial("nvcc/tile-ir".to_owned(), nvcc::tile_ir));
     for release in ptxas::RELEASES {
         trials.push(trial(format!("ptxas/{release}"), move |directory| ptxas::cubins(directory, release)));
     }

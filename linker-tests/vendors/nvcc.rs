@@ -71,6 +71,24 @@ pub fn outputs(directory: &Path, release: &str) -> Result<()> {
     Ok(())
 }
 
+/// Kernels of both kinds in Tile C++.
+const TILE_SOURCE: &str =
+    "#include <cuda_tile.h>\n__tile_global__ void t(int *p) { *p = 1; }\n__global__ void k(int *p) { *p = 3; }\n";
+
+/// cuobjdump names Tile IR, but does not list it. The trials `fatbinary/tile-ir` compare its bytes.
+pub fn tile_ir(directory: &Path) -> Result<()> {
+    let pair = Pair::new(directory, "cuobjdump", &Tool::Cuobjdump.path()?)?;
+    std::fs::write(directory.join("tile.cu"), TILE_SOURCE)?;
+    let options = ["-c", "-arch=sm_100", "--enable-tile", "-std=c++20", "tile.cu", "-o", "tile.o"];
+    Step::new(directory, nvcc("13.5")?).args(options).run()?;
+    let blocks = pair.same(&Call::new(&["../tile.o"]))?;
+    ensure!(blocks.out.contains("\nFatbin tile ir code:\n"), "{}", blocks.out);
+    for options in ["-lelf", "-lptx", "-res-usage", "-symbols", "-ptx"] {
+        pair.same(&Call::new(&[options, "../tile.o"]))?;
+    }
+    Ok(())
+}
+
 /// LTO-IR, which cuobjdump does not extract, is at least counted.
 fn has_lto_ir(directory: &Path, row: &Row) -> Result<()> {
     let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", row.output]).run()?;

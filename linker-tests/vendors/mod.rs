@@ -6,12 +6,14 @@
 //! | [`nvcc`] | nvcc 13.0 and 13.5 beside cuobjdump |
 //! | [`ptxas`] | cubins of ptxas 11.8, 12.0 and 12.9 beside cuobjdump |
 //! | [`clang`] | HIP and OpenMP of every clang beside clang-offload-bundler and llvm-offload-binary |
+//! | [`clang_cuda`] | CUDA of clang 22 beside cuobjdump |
 //!
 //! PyPI has all of nvcc since release 13.0, and only ptxas of earlier ones. 13.0 is the first and 13.5 the last; of CUDA 11 and
 //! 12, the last and the first and last release are used. What nvcc of CUDA 11.8 to 12.8 writes is in [`crate::cuobjdump`] and
 //! [`crate::real_files`]: packages that people build with these releases.
 
 mod clang;
+mod clang_cuda;
 mod nvcc;
 mod ptxas;
 
@@ -29,6 +31,7 @@ pub fn trials() -> Vec<Trial> {
     for release in nvcc::RELEASES {
         trials.push(trial(format!("nvcc/{release}"), move |directory| nvcc::outputs(directory, release)));
     }
+    trials.push(trial("clang/cuda".to_owned(), clang_cuda::objects));
     trials.push(trial("nvcc/tile-ir".to_owned(), nvcc::tile_ir));
     for release in ptxas::RELEASES {
         trials.push(trial(format!("ptxas/{release}"), move |directory| ptxas::cubins(directory, release)));

@@ -16,7 +16,7 @@ const CONTAINERS: [(&str, &str); 9] = [
     ("all", "--cmdline=-v elf:75 elf:90a elf:100f ptx:90 elf:100a ptx:100f"),
     ("group", "--concat --compress-all --cmdline=-v ptx:90 elf:75 elf:90a elf:100f"),
     ("group-ident", "--concat --compress-all -g --ident=src/a.cu ptx:90 elf:75 elf:90a"),
-    ("ident", "--ident=src/dir/fo~o.x.cu elf:90 ptx:90 elf:75"),
+    ("ident", "--ident=src/dir/a~name.x.cu elf:90 ptx:90 elf:75"),
     ("speed", "-g --compress-mode=speed elf:90 ptx:90"),
     ("rdc", "-c --cmdline=--compile-only~~ elf:90 ptx:120"),
     ("lto", "--cicc-cmdline=-ftz=0~ nvvm:90 elf:90"),

@@ -45,6 +45,7 @@
 //! | [`kpack`] | kpack archives of an independent writer and reader |
 //! | [`oxart`] | artifact bundles of cuda-oxide, beside its published crate |
 //! | [`zebin`] | Level Zero binaries of Intel's ocloc |
+//! | [`sycl`] | property sets of libraries that DPC++ has linked |
 //! | [`triples`] | triples of bitcode and SPIR-V |
 //! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
@@ -83,6 +84,7 @@ mod page;
 mod real_files;
 mod roc_obj;
 mod runtimes;
+mod sycl;
 mod triples;
 mod truncated;
 mod upstream_bugs;
@@ -159,6 +161,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(kpack::trials());
     trials.extend(oxart::trials());
     trials.extend(gomp::trials());
+    trials.extend(sycl::trials());
     trials.extend(zebin::trials());
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());

@@ -11,6 +11,7 @@ mod contradiction;
 mod kpack;
 mod not_opened;
 mod origin;
+mod property;
 mod walk;
 mod wrapper;
 
@@ -27,6 +28,7 @@ pub use contradiction::{contradicting_arch, contradicting_arch_of};
 pub use kpack::{FoundArchive, KpackReference};
 pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
+pub use property::{Property, PropertySet, PropertyValue};
 pub use walk::{Leaves, NestedImage, Node, Walk};
 pub use wrapper::{Wrapper, WrapperKind, WrapperTarget};
 
@@ -149,6 +151,8 @@ pub struct Image {
     pub id: Option<String>,
     /// Keys and values in the container.
     pub strings: Vec<(String, String)>,
+    /// Property sets that the program passes to SYCL's runtime with the image.
+    pub property_sets: Vec<PropertySet>,
     /// Unknown values of the container's fields.
     pub unknown: Vec<UnknownValue>,
     /// Offset in the file; absent inside a compressed container.

@@ -139,6 +139,7 @@ impl InventoryBuilder<'_> {
             symbol: image.symbol.map(str::to_owned),
             size_is_estimated: !image.has_stated_end,
             strings: image.strings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
+            property_sets: Vec::new(),
             unknown: image.unknown.clone(),
             offset: is_in_file.then_some(image.view.start()),
             // Images that are compressed together have no sizes of their own.

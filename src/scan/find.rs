@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cache::DecompressedCache;
 use super::findings::Findings;
 use super::source::stored;
-use super::{Options, Source, gomp, magic, notes, registrations, structure, symbols, walk};
+use super::{Options, Source, gomp, magic, notes, registrations, structure, sycl, symbols, walk};
 use crate::bytes::{View, size_of_range};
 use crate::error::Result;
 use crate::format;
@@ -48,6 +48,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let unsearched = unsearched(&findings.unexplained(everything.end), &searched);
     symbols::name_images(&structure, &mut findings);
     gomp::describe_images(view, &structure, &mut findings);
+    sycl::describe_images(view, &structure, &mut findings);
     let not_opened = source.not_opened();
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
     let file = findings.into_file(source.name(), format, view.size());

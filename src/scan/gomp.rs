@@ -17,13 +17,13 @@
 //! which images are compiled at the link. Source: programs of GCC 12.2; GCC's mkoffload.cc of both targets.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
 
-use object::read::{Object, ObjectSection, ObjectSymbol};
+use object::read::{Object, ObjectSymbol};
 
 use super::findings::Findings;
-use super::pointers::{HostFile, PointerTarget, Pointers};
+use super::pointers::HostFile;
 use super::structure::Structure;
+use super::tables::{HostTables, POINTER};
 use crate::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
 use crate::format::{ContainerType, ImageKind};
 use crate::inventory::{Container, Image};
@@ -34,12 +34,6 @@ const REGISTER: &str = "GOMP_offload_register_ver";
 
 /// Prefix of the sections with GIMPLE bytecode for offload compilers.
 const BYTECODE: &str = ".gnu.offload_lto_";
-
-/// Prefixes of the sections with tables: in programs with fixed addresses they are constants.
-const TABLES: [&str; 2] = [".data", ".rodata"];
-
-/// Size of a pointer: no other host has offload compilers.
-const POINTER: u64 = 8;
 
 /// Sizes of the records of images, of functions in either descriptor, and of variables.
 const IMAGE: u64 = 16;
@@ -73,7 +67,7 @@ pub fn describe_images<'data>(view: View<'data>, structure: &Structure<'data>, f
         if !file.is_64() || !registers_images(&file, host) {
             continue;
         }
-        if let Some(tables) = Tables::read(&file, host, &gaps) {
+        if let Some(tables) = HostTables::read(&file, host, &gaps) {
             tables.describe(view, &images, &mut findings.containers);
         }
     }
@@ -87,36 +81,7 @@ fn registers_images<'data>(file: &HostFile<'data>, host: View<'data>) -> bool {
     names.any(|symbol| symbol.name().is_ok_and(|name| charged(name) && name.split('@').next() == Some(REGISTER)))
 }
 
-/// The pointers in the tables of a host file.
-struct Tables<'file, 'data> {
-    pointers: Pointers<'file, 'data>,
-    host: View<'data>,
-    /// Destinations of the pointers, by their offsets in the host file.
-    targets: BTreeMap<u64, u64>,
-}
-
-impl<'file, 'data: 'file> Tables<'file, 'data> {
-    /// Reads the pointers that are in no container; `None` where the budget is exhausted.
-    fn read(file: &'file HostFile<'data>, host: View<'data>, gaps: &[Range<u64>]) -> Option<Self> {
-        let is_table = |section: &super::pointers::HostSection<'data, 'file>| {
-            section.name().is_ok_and(|name| TABLES.iter().any(|prefix| name.starts_with(prefix)))
-        };
-        let sections: Vec<_> = file.sections().filter(is_table).collect();
-        let pointers = Pointers::read(file, host, sections.iter());
-        let mut targets = BTreeMap::new();
-        for (offset, size) in sections.iter().filter_map(ObjectSection::file_range) {
-            let section = offset..offset.saturating_add(size);
-            for place in aligned_places(&section, host.start(), gaps) {
-                host.charge("libgomp table", Resource::Work, 1).ok()?;
-                if let PointerTarget::Offset(target) = pointers.at(place) {
-                    host.charge("libgomp table", Resource::Memory, record_memory(size_of::<(u64, u64)>(), [])).ok()?;
-                    targets.insert(place, target);
-                }
-            }
-        }
-        Some(Tables { pointers, host, targets })
-    }
-
+impl<'data> HostTables<'_, 'data> {
     /// Describes the images to which descriptors lead.
     fn describe(&self, view: View<'data>, images: &HashMap<u64, usize>, containers: &mut [Container]) {
         let index_of = |target: &u64| images.get(&self.host.start().saturating_add(*target)).copied();
@@ -188,16 +153,4 @@ impl<'file, 'data: 'file> Tables<'file, 'data> {
 fn describe(image: &mut Image, names: &[(String, String)]) {
     image.kind = Some(OffloadKind::OpenMp);
     image.strings.extend_from_slice(names);
-}
-
-/// Returns the offsets of aligned pointers of a section that are in the gaps. `base` is the start of the host file.
-fn aligned_places(section: &Range<u64>, base: u64, gaps: &[Range<u64>]) -> impl Iterator<Item = u64> {
-    let ranges: Vec<Range<u64>> = gaps
-        .iter()
-        .map(|gap| gap.start.saturating_sub(base).max(section.start)..gap.end.saturating_sub(base).min(section.end))
-        .collect();
-    ranges.into_iter().flat_map(|range| {
-        let first = range.start.checked_next_multiple_of(POINTER).unwrap_or(range.end);
-        (first..range.end.max(first)).step_by(POINTER as usize)
-    })
 }

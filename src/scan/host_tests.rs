@@ -21,6 +21,8 @@ mod embedded;
 mod gomp;
 #[path = "kpack_tests.rs"]
 mod kpack;
+#[path = "sycl_tests.rs"]
+mod sycl;
 
 const STRUCTURE_ONLY: Options = Options { structure_only: true, hash: false };
 

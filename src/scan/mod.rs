@@ -32,7 +32,9 @@ mod registrations;
 mod source;
 mod strict;
 mod structure;
+mod sycl;
 mod symbols;
+mod tables;
 mod truncated;
 #[cfg(feature = "files")]
 mod unopened;

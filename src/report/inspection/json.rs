@@ -30,7 +30,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::inspect::{CompileUnit, Figure, Kernel, Parameter};
-use crate::inventory;
+use crate::inventory::{self, PropertyValue};
 use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
 use crate::survey::{InspectedFile, InspectedImage, KernelMatrix, MatrixCell, MatrixRow, UninspectedImages};
 
@@ -64,8 +64,27 @@ struct JsonImage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     not_inspected: Option<&'static str>,
     kernels: Vec<JsonKernel<'a>>,
+    /// Property sets that the program passes to SYCL's runtime with the image.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    property_sets: Vec<JsonPropertySet<'a>>,
     debug: JsonDebug<'a>,
     errors: Vec<JsonError>,
+}
+
+#[derive(Serialize)]
+struct JsonPropertySet<'a> {
+    name: &'a str,
+    properties: Vec<JsonProperty<'a>>,
+}
+
+/// A property with a number, or with bytes of a size.
+#[derive(Serialize)]
+struct JsonProperty<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -156,6 +175,17 @@ impl<'a> JsonFile<'a> {
     }
 }
 
+impl<'a> JsonPropertySet<'a> {
+    fn new(set: &'a inventory::PropertySet) -> Self {
+        let property = |property: &'a inventory::Property| JsonProperty {
+            name: &property.name,
+            value: if let PropertyValue::Number(value) = property.value { Some(value) } else { None },
+            size: if let PropertyValue::Bytes(size) = property.value { Some(size) } else { None },
+        };
+        JsonPropertySet { name: &set.name, properties: set.properties.iter().map(property).collect() }
+    }
+}
+
 impl<'a> JsonImage<'a> {
     fn new(file: &inventory::File, inspected: &'a InspectedImage<'a>) -> Self {
         let InspectedImage { number, image, inspection } = inspected;
@@ -164,6 +194,7 @@ impl<'a> JsonImage<'a> {
             address: file.image_uri(image),
             not_inspected: inspection.not_inspected,
             kernels: inspection.kernels.iter().map(JsonKernel).collect(),
+            property_sets: image.property_sets.iter().map(JsonPropertySet::new).collect(),
             debug: JsonDebug {
                 level: inspection.debug.level.name(),
                 units: inspection.debug.units.iter().map(JsonUnit::new).collect(),

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::inspect::{DebugInfo, DebugLevel, Figure, Kernel};
-use crate::inventory::File;
+use crate::inventory::{File, Property, PropertySet, PropertyValue};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::survey::InspectedImage;
@@ -31,7 +31,22 @@ pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Scr
     if !inspection.kernels.is_empty() {
         text += &table(&inspection.kernels, screen);
     }
+    text.extend(image.property_sets.iter().map(property_set));
     text + &compilers(&inspection.debug)
+}
+
+/// Returns the line of a property set.
+fn property_set(set: &PropertySet) -> String {
+    let property = |property: &Property| match property.value {
+        PropertyValue::Number(value) => format!("{}={value}", printable(&property.name)),
+        PropertyValue::Bytes(_) => printable(&property.name),
+    };
+    let mut listed: Vec<String> = set.properties.iter().take(MAX_NAMED).map(property).collect();
+    let more = set.properties.len().saturating_sub(MAX_NAMED);
+    if more > 0 {
+        listed.push(format!("{more} more"));
+    }
+    format!("  {}: {}\n", printable(&set.name), listed.join(", "))
 }
 
 /// Returns the line for the LTO-IR in the file `path`.
@@ -98,7 +113,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// Maximum number of units named per compiler.
+/// Maximum number of units named per compiler, and of properties per set.
 const MAX_NAMED: usize = 4;
 
 /// Returns a line for each compiler with the units that it compiled, in their order.

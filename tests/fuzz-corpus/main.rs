@@ -47,11 +47,13 @@ targets! {
     names = "../../fuzz/targets/names.rs",
     offload_binary = "../../fuzz/targets/offload_binary.rs",
     options = "../../fuzz/targets/options.rs",
+    oxart = "../../fuzz/targets/oxart.rs",
     policy = "../../fuzz/targets/policy.rs",
     rebuild = "../../fuzz/targets/rebuild.rs",
     report = "../../fuzz/targets/report.rs",
     scan = "../../fuzz/targets/scan.rs",
     selection = "../../fuzz/targets/selection.rs",
+    tile_ir = "../../fuzz/targets/tile_ir.rs",
 }
 
 /// Defines the body of a target as a function. The definition follows the targets, which import it by its path.

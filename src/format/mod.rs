@@ -33,6 +33,7 @@ pub(crate) mod readers;
 mod recognize;
 pub(crate) mod spirv;
 pub(crate) mod stored_hash;
+#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "sections are read by the inspection"))]
 pub(crate) mod tile_ir;
 
 pub use container::{Compressed, ContainerView, Contents};

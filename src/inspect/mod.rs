@@ -15,6 +15,7 @@ mod cubin;
 mod debug;
 mod demangle;
 mod elf;
+#[cfg(feature = "cli")]
 mod family;
 mod figure;
 mod kernel;

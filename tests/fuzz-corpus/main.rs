@@ -37,6 +37,7 @@ targets! {
     cuda_fatbin = "../../fuzz/targets/cuda_fatbin.rs",
     demangle = "../../fuzz/targets/demangle.rs",
     device_elf = "../../fuzz/targets/device_elf.rs",
+    embed_record = "../../fuzz/targets/embed_record.rs",
     embedded = "../../fuzz/targets/embedded.rs",
     host_match = "../../fuzz/targets/host_match.rs",
     host_object = "../../fuzz/targets/host_object.rs",

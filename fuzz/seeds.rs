@@ -117,8 +117,8 @@ fn main() -> io::Result<()> {
 
         // Host objects with a pointer to a container, and the container in Mach-O files.
         let kind = if arch.starts_with("sm_") { OffloadKind::Cuda } else { OffloadKind::Hip };
-        // No runtime takes LTO-IR.
-        if !arch.is_empty() && image.image_kind != ImageKind::Nvvm {
+        // No runtime takes LTO-IR, and Intel's takes SPIR-V.
+        if ["sm_", "gfx"].iter().any(|prefix| arch.starts_with(prefix)) && image.image_kind != ImageKind::Nvvm {
             let object = directory.join("scan").join(format!("{name}.wrapper.o"));
             let images = vec![ImageFile { path: path.clone(), target: TargetOverride::default() }];
             wrap(&WrapOptions::new(kind, images, object)).map_err(io::Error::other)?;

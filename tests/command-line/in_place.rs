@@ -98,7 +98,10 @@ fn a_full_disk_leaves_the_old_file() {
 fn a_directory_without_write_permission_leaves_the_old_file() {
     let sandbox = sandbox();
     let program = sandbox.path("fatbin");
-    std::fs::copy(env!("CARGO_BIN_EXE_fatbin"), &program).unwrap();
+    // By another process: a file that this one writes cannot be executed while a test beside it starts a command, which inherits
+    // the descriptor for a moment ("text file busy").
+    let copied = sandbox.command("cp").arg(env!("CARGO_BIN_EXE_fatbin")).arg(&program).status().unwrap();
+    assert!(copied.success());
     let old = sandbox.read("file");
     let directory = program.parent().unwrap();
     std::fs::set_permissions(directory, Permissions::from_mode(0o555)).unwrap();

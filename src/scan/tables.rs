@@ -46,11 +46,16 @@ impl<'file, 'data: 'file> HostTables<'file, 'data> {
     }
 }
 
-/// Returns the offsets of aligned pointers of a section that are in the gaps. `base` is the start of the host file.
+/// Returns the offsets of aligned pointers of a section that are in the gaps, which are in the order of the file. `base` is the
+/// start of the host file.
 fn aligned_places(section: &Range<u64>, base: u64, gaps: &[Range<u64>]) -> impl Iterator<Item = u64> {
+    // A hostile file may have many sections, and as many gaps.
+    let first = gaps.partition_point(|gap| gap.end.saturating_sub(base) <= section.start);
     let ranges: Vec<Range<u64>> = gaps
         .iter()
+        .skip(first)
         .map(|gap| gap.start.saturating_sub(base).max(section.start)..gap.end.saturating_sub(base).min(section.end))
+        .take_while(|range| range.start < section.end)
         .collect();
     ranges.into_iter().flat_map(|range| {
         let first = range.start.checked_next_multiple_of(POINTER).unwrap_or(range.end);

@@ -16,10 +16,11 @@ fuzz_target!(|data: &[u8]| {
     if let Some(size) = image.own_size {
         let cut = View::new(data).part("image", 0, 0, size).expect("the own size is at most the size");
         assert_eq!(DeviceImage::identify(cut), image);
-        format::check_elf(cut).expect("an ELF file with its own size is valid");
+        format::check_image(image.image_kind, cut).expect("an image with its own size is complete");
     }
     let whole = format::device_elf(View::new(data));
-    assert_eq!(whole.is_some(), image.own_size.is_some() && image.triple.is_some());
+    let is_elf = image.image_kind == ImageKind::Elf;
+    assert_eq!(whole.is_some(), is_elf && image.own_size.is_some() && image.triple.is_some());
     if let Some(container) = whole {
         assert_eq!(fatbin_fuzz::check_view(data, container.view).start, 0);
         assert_eq!(Some(container.view.size()), image.own_size);

@@ -175,6 +175,9 @@ pub fn bare_device_file(view: View<'_>) -> Option<Result<ContainerView<'_>, Malf
 /// machine without a known triple.
 pub fn device_elf(view: View<'_>) -> Option<ContainerView<'_>> {
     let image = DeviceImage::identify(view);
+    if image.image_kind != ImageKind::Elf {
+        return None;
+    }
     let view = view.part("ELF file", 0, 0, image.own_size?).ok()?;
     image.triple?;
     let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);

@@ -22,7 +22,12 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     if Ptx::read(after).is_none() {
         return Err(error("no target"));
     }
-    let start = start(before).ok_or_else(|| error("inside a comment"))?;
+    let mut start = start(before).ok_or_else(|| error("inside a comment"))?;
+    let comments = before.get(start.at..).unwrap_or_default();
+    if !Statements::new(comments).after_comments().is_empty() {
+        // Read from their start, they are something else.
+        start = Start { at: before.len(), is_delimited: false };
+    }
     if !start.is_delimited && !region.may_hold_text {
         return Err(error("inside other text"));
     }
@@ -60,12 +65,19 @@ fn start(before: &[u8]) -> Option<Start> {
         let text = before.get(limit..at)?.trim_ascii_end();
         let end = limit.saturating_add(text.len());
         let has_line_break = at < before.len() || before.get(end..at)?.contains(&b'\n');
-        let line = text.rsplit(|byte| b"\n\0".contains(byte)).next()?;
+        // Comments have no control characters.
+        let line = text.rsplit(|&byte| byte == b'\n' || is_foreign(byte)).next()?;
         let comment = line.trim_ascii_start();
         at = match text {
             [] if limit == 0 => return Some(Start { at: end, is_delimited: true }),
             [.., 0] => return Some(Start { at: end, is_delimited: true }),
-            [.., b'*', b'/'] => limit.saturating_add(text.windows(2).rposition(|pair| pair == b"/*")?),
+            [.., b'*', b'/'] => {
+                let open = text.windows(2).rposition(|pair| pair == b"/*")?;
+                if text.get(open..)?.iter().any(|&byte| is_foreign(byte)) {
+                    return Some(Start { at, is_delimited: false });
+                }
+                limit.saturating_add(open)
+            }
             _ if comment.starts_with(b"//") && has_line_break => end.saturating_sub(comment.len()),
             _ if comment.starts_with(b"//") => return None,
             // The empty comment with which generated headers begin, right behind other text.
@@ -75,4 +87,9 @@ fn start(before: &[u8]) -> Option<Start> {
             _ => return Some(Start { at, is_delimited: false }),
         };
     }
+}
+
+/// Returns whether a byte is a control character that no text has.
+fn is_foreign(byte: u8) -> bool {
+    byte.is_ascii_control() && !byte.is_ascii_whitespace()
 }

@@ -148,6 +148,21 @@ fn ptx_ends_at_a_nul_or_with_its_last_statement() {
 }
 
 #[test]
+fn comments_before_a_module_have_no_control_characters() {
+    let module = format!("{HEADER}{FUNCTION}");
+    let damaged = module.replacen("Generated", "Gen\u{7}erated", 1);
+    let rest = &damaged[damaged.find("//\n\n").unwrap()..];
+    assert_eq!(ptx(&format!("\0{damaged}\0"), true), Some((rest.to_owned(), true)));
+    let block =
+        format!("/* a\u{7} */\n{FUNCTION}").replacen(FUNCTION, HEADER.trim_start_matches(|c| c != '.'), 1) + FUNCTION;
+    let (found, _) = ptx(&format!("\0{block}\0"), true).unwrap();
+    assert!(found.starts_with(".version"), "{found}");
+    let (found, _) =
+        ptx(&format!("/* a */ b */\n{}{FUNCTION}\0", HEADER.trim_start_matches(|c| c != '.')), true).unwrap();
+    assert!(found.starts_with(".version"), "{found}");
+}
+
+#[test]
 fn gcc_writes_stubs_without_spaces() {
     let module = ".version 6.0.target sm_35.file 1 \"<dummy>\".func f;.visible .func f{ret;}";
     assert_eq!(ptx(&format!("\0{module}\0"), true), Some((module.to_owned(), true)));

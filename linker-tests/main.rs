@@ -42,6 +42,7 @@
 //! | [`vendors`] | every form that vendors' tools write, beside the vendors' own extraction |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
+//! | [`size`] | sums of `fatbin size` on packages that people install |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
 //! | [`oxart`] | artifact bundles of cuda-oxide, beside its published crate |
 //! | [`zebin`] | Level Zero binaries of Intel's ocloc |
@@ -84,6 +85,7 @@ mod page;
 mod real_files;
 mod roc_obj;
 mod runtimes;
+mod size;
 mod sycl;
 mod triples;
 mod truncated;
@@ -140,6 +142,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(fatbinary::trials());
     trials.extend(cuobjdump::trials());
     trials.extend(roc_obj::trials());
+    trials.extend(size::trials());
     trials.extend(vendors::trials());
     trials.extend(link::trials());
     trials.extend(linker_wrapper::trials());

@@ -62,6 +62,7 @@
 //! | [`select`] | the image that a runtime selects on a device, and why no other | files, printing |
 //! | [`scan`] | the search for containers: by structure, then by magic | printing |
 //! | [`survey`] | everything known about a file: its inventory and the contents of its images | policies |
+//! | `size` | the bytes of files by arch, kernel, container and other properties | files, printing |
 //! | `edit` | changes of finished files, and their proofs | command-line syntax, printing |
 //! | [`check`] | policies, their rules, and findings | the origin of the data, printing |
 //! | [`lock`] | a reviewable record of device code, and its comparison with another | the origin of the data |
@@ -112,6 +113,8 @@ mod report;
 mod rewrite;
 pub mod scan;
 pub mod select;
+#[cfg(feature = "cli")]
+mod size;
 mod spelling;
 #[cfg(feature = "inspect")]
 pub mod survey;

@@ -53,6 +53,11 @@ fn trial(file: &'static RealFile, what: &'static str, test: fn(&Path, &RealFile)
     })
 }
 
+/// Returns the names of the files in the table.
+pub fn names() -> [&'static str; FILES.len()] {
+    FILES.each_ref().map(|file| file.name)
+}
+
 /// Returns the path of a file by its name in the table.
 pub fn path_of(name: &'static str) -> Result<PathBuf> {
     named([name]).next().expect("one for one").path()

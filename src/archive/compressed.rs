@@ -28,5 +28,5 @@ pub fn zstd<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Resul
 }
 
 fn packed<'data>(unpack: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'data) -> Member<'data> {
-    Member { name: None, content: MemberContent::Packed(Box::new(unpack)) }
+    Member { name: None, packed_size: None, content: MemberContent::Packed(Box::new(unpack)) }
 }

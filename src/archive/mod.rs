@@ -32,6 +32,8 @@ pub use zip::directory_offsets as zip_directory_offsets;
 pub struct Member<'data> {
     /// Name in the archive; bytes that are not UTF-8 are replaced. Absent where the archive is one compressed file.
     pub name: Option<String>,
+    /// Number of bytes of the archive that its contents take, where the archive states it.
+    pub packed_size: Option<u64>,
     /// Bytes of the member.
     pub content: MemberContent<'data>,
 }

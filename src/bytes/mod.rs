@@ -12,11 +12,15 @@
 
 mod budget;
 mod object_bytes;
+#[cfg(feature = "cli")]
+mod shares;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
 pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
 pub(crate) use object_bytes::tests as object_tests;
+#[cfg(feature = "cli")]
+pub(crate) use shares::{apportion, claim};
 
 use std::ffi::CStr;
 use std::fmt;

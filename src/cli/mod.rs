@@ -36,6 +36,7 @@ mod replace;
 mod scan;
 mod schema;
 mod select;
+mod size;
 mod split;
 mod status;
 mod strip;
@@ -89,6 +90,7 @@ enum Command {
     Split(split::Arguments),
     Join(join::Arguments),
     Select(select::Arguments),
+    Size(size::Arguments),
     Check(check::Arguments),
     Lock(lock::Arguments),
     Diff(diff::Arguments),
@@ -146,6 +148,7 @@ impl Command {
             Command::Split(arguments) => split::run(arguments),
             Command::Join(arguments) => join::run(arguments),
             Command::Select(arguments) => select::run(arguments),
+            Command::Size(arguments) => size::run(arguments),
             Command::Check(arguments) => check::run(arguments),
             Command::Lock(arguments) => lock::run(arguments),
             Command::Diff(arguments) => diff::run(arguments),

@@ -61,10 +61,10 @@ fn sections(elf: &Elf<'_>, hash: &mut Sha256) -> Result<(), Malformed> {
 }
 
 /// Number of bytes that are hashed in a step of work.
-const BYTES_PER_STEP: u64 = 16;
+pub(super) const BYTES_PER_STEP: u64 = 16;
 
 /// Hashes the lines of PTX, without comments and source locations.
-fn instructions(text: &[u8], hash: &mut Sha256) {
+pub(super) fn instructions(text: &[u8], hash: &mut Sha256) {
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
         let is_skipped = line.is_empty() || [&b"//"[..], b".loc", b".file"].iter().any(|it| line.starts_with(it));
         if line.starts_with(b".section") {

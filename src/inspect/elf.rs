@@ -74,6 +74,18 @@ impl<'data> Elf<'data> {
         self.file.elf_header().e_type(self.file.endian()) == elf::ET_REL
     }
 
+    /// Returns whether sections have no addresses of their own.
+    #[cfg(feature = "cli")]
+    pub fn has_section_bases(&self) -> bool {
+        self.is_based
+    }
+
+    /// Returns an address without the base of its section.
+    #[cfg(feature = "cli")]
+    pub fn without_base(&self, address: u64) -> u64 {
+        if self.is_based { address & ((1 << BASE_SHIFT) - 1) } else { address }
+    }
+
     pub fn section(&self, name: &str) -> Option<ElfSection<'data, '_>> {
         self.file.section_by_index(*self.by_name.get(name)?).ok()
     }

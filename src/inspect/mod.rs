@@ -19,6 +19,8 @@ mod elf;
 mod family;
 mod figure;
 mod kernel;
+#[cfg(feature = "cli")]
+mod kernel_bytes;
 mod ptx;
 mod spirv;
 mod tile_ir;
@@ -33,6 +35,8 @@ pub use debug::{CompileUnit, DebugInfo, DebugLevel};
 pub(crate) use family::family;
 pub use figure::Figure;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
+#[cfg(feature = "cli")]
+pub(crate) use kernel_bytes::{KernelBytes, kernel_bytes};
 
 use object::elf as constants;
 

@@ -19,6 +19,8 @@ pub use budget::{Budget, BudgetError, BudgetResult, GrowthLimit, Measure, check_
 pub use build::locked_file;
 pub use compare::{Change, Comparison, FileDifference, TargetDifference, TargetTotals, Totals, compare};
 pub use kernels::KernelDifference;
+#[cfg(feature = "cli")]
+pub(crate) use pairs::without_versions;
 pub use read::{LineError, LockError, is_lock, read};
 pub use size::growth;
 pub use text::write;

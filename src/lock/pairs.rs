@@ -90,7 +90,7 @@ static VERSIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     .map(|(pattern, by)| (Regex::new(pattern).expect("valid pattern"), by))
 });
 
-fn without_versions(path: &str) -> String {
+pub fn without_versions(path: &str) -> String {
     let replaced = |path: String, (pattern, by): &(Regex, &str)| pattern.replace_all(&path, *by).into_owned();
     VERSIONS.iter().fold(path.to_owned(), replaced)
 }

@@ -21,6 +21,8 @@ mod lock;
 mod pack;
 #[cfg(feature = "cli")]
 pub(crate) mod replace;
+#[cfg(feature = "cli")]
+mod size;
 #[cfg(feature = "inspect")]
 mod verify;
 mod wrap;
@@ -50,6 +52,8 @@ pub use inspect::{Incomplete, inspect};
 #[cfg(feature = "check")]
 pub use lock::{LockBuilder, RecordedFile, lock_paths};
 pub use pack::{PackInput, PackOptions, pack, pack_into};
+#[cfg(feature = "cli")]
+pub(crate) use size::{FileSizes, SizeOptions, size};
 #[cfg(feature = "inspect")]
 pub use verify::{VerifyError, verify};
 pub use wrap::{ImageFile, WrapOptions, WrapSummary, wrap};

@@ -12,12 +12,13 @@ pub struct Schema {
 }
 
 /// Schemas, one for each command that writes JSON, and that of policies.
-pub const SCHEMAS: [Schema; 10] = [
+pub const SCHEMAS: [Schema; 11] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
     Schema { command: "select", text: include_str!("schemas/fatbin.select-1.schema.json") },
     Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
+    Schema { command: "size", text: include_str!("schemas/fatbin.size-1.schema.json") },
     Schema { command: "link", text: include_str!("schemas/fatbin.link-1.schema.json") },
     Schema { command: "split", text: include_str!("schemas/fatbin.split-1.schema.json") },
     Schema { command: "proof", text: include_str!("schemas/fatbin.proof-1.schema.json") },

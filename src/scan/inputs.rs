@@ -28,6 +28,8 @@ pub struct InputSlice {
     pub not_opened: Option<NotOpened>,
     /// Path of the file on disk that it is, or that holds it; absent for standard input.
     outermost: Option<Arc<Path>>,
+    /// Number of bytes of the archive that it takes as a member, where the archive states it.
+    packed_size: Option<u64>,
     input: Arc<Input>,
     range: Range<u64>,
 }
@@ -37,7 +39,7 @@ impl InputSlice {
     pub fn whole(path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
         let outermost = if input.is_on_disk() { Some(Arc::from(input.path())) } else { None };
-        InputSlice { path, member: None, not_opened: None, outermost, input: Arc::new(input), range }
+        InputSlice { path, member: None, not_opened: None, outermost, packed_size: None, input: Arc::new(input), range }
     }
 
     /// The file that holds the bytes.
@@ -68,7 +70,7 @@ impl InputSlice {
 
     /// Closes the file if it can be opened again.
     fn close(self) -> ClosedInput {
-        let InputSlice { path, member, not_opened: _, outermost, input, range } = self;
+        let InputSlice { path, member, not_opened: _, outermost, packed_size, input, range } = self;
         let file = match input.state() {
             Some(state) => {
                 let (path, access, budget) = (input.path().to_owned(), input.access(), input.budget().clone());
@@ -76,7 +78,7 @@ impl InputSlice {
             }
             None => ClosedFile::Mapped(input),
         };
-        ClosedInput { path, member, outermost, file, range }
+        ClosedInput { path, member, outermost, packed_size, file, range }
     }
 }
 
@@ -86,6 +88,7 @@ struct ClosedInput {
     path: String,
     member: Option<String>,
     outermost: Option<Arc<Path>>,
+    packed_size: Option<u64>,
     file: ClosedFile,
     range: Range<u64>,
 }
@@ -115,7 +118,8 @@ impl ClosedInput {
             ClosedFile::Mapped(input) => Arc::clone(input),
         };
         let (path, member, range) = (self.path.clone(), self.member.clone(), self.range.clone());
-        Ok(InputSlice { path, member, not_opened: None, outermost: self.outermost.clone(), input, range })
+        let (outermost, packed_size) = (self.outermost.clone(), self.packed_size);
+        Ok(InputSlice { path, member, not_opened: None, outermost, packed_size, input, range })
     }
 }
 
@@ -169,6 +173,11 @@ impl ScannedFile {
     /// Path of the file on disk that it is, or that holds it as a member; absent for standard input.
     pub fn outermost(&self) -> Option<&Path> {
         self.input.outermost.as_deref()
+    }
+
+    /// Number of bytes of the archive that the file takes as a member, where the archive states it.
+    pub fn packed_size(&self) -> Option<u64> {
+        self.input.packed_size
     }
 
     /// Opens the file again. It is an error if the file has changed since it was scanned.
@@ -306,11 +315,14 @@ impl Expansion<'_> {
         // A file that is compressed as a whole keeps its name.
         let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
         let own_name = member.name.or(archive.member.clone());
+        let packed_size = member.packed_size;
         let opened = match member.content {
             MemberContent::Here(view) => {
                 let (input, range) = (Arc::clone(&archive.input), archive.range_in_input(view.range()));
                 let outermost = archive.outermost.clone();
-                let slice = InputSlice { path: name, member: own_name, not_opened: None, outermost, input, range };
+                let not_opened = None;
+                let slice =
+                    InputSlice { path: name, member: own_name, not_opened, outermost, packed_size, input, range };
                 Ok((slice, path.to_owned()))
             }
             MemberContent::Elsewhere(_) if !archive.is_own_file() => {
@@ -328,7 +340,7 @@ impl Expansion<'_> {
                 let input = unpacked(&name, unpack, self.options.access, archive.input.budget());
                 let whole = input.map(|input| InputSlice::whole(name, input));
                 let outermost = archive.outermost.clone();
-                whole.map(|slice| (InputSlice { member: own_name, outermost, ..slice }, path.to_owned()))
+                whole.map(|slice| (InputSlice { member: own_name, outermost, packed_size, ..slice }, path.to_owned()))
             }
             MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
         };

@@ -48,6 +48,7 @@ mod scan;
 mod schema;
 mod select;
 mod shells;
+mod size;
 mod spellings;
 #[cfg(unix)]
 mod split;

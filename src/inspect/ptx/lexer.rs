@@ -26,6 +26,12 @@ impl<'text> Lexer<'text> {
         Lexer { rest: text }
     }
 
+    /// Text after the last token.
+    #[cfg(feature = "cli")]
+    pub fn rest(&self) -> &'text str {
+        self.rest
+    }
+
     /// Takes the first `count` bytes off the rest.
     fn take(&mut self, count: usize) -> &'text str {
         let (taken, rest) = self.rest.split_at(count);

@@ -1,0 +1,90 @@
+//! `fatbin size` on packages that people install: rows add up to the sizes that Python's zipfile states of the members.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
+use serde_json::Value;
+
+use crate::harness::step::{Done, Step};
+use crate::harness::tools::{Missing, in_path};
+use crate::harness::trial::{completion, fresh_directory};
+use crate::real_files;
+
+pub fn trials() -> Vec<Trial> {
+    let sums =
+        real_files::names().map(|name| trial(&format!("sums/{name}"), move |directory| adds_up(directory, name)));
+    sums.into_iter().collect()
+}
+
+/// Returns a trial in a directory of its own.
+fn trial(name: &str, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
+    let directory = name.replace('/', "-");
+    Trial::ignorable_test(format!("size/{name}"), move || {
+        completion(fresh_directory("size", &directory).and_then(|directory| test(&directory)))
+    })
+}
+
+/// Combinations of levels, each of which reads other parts of the files.
+const LEVELS: [&str; 6] = ["arch", "file,container", "tu,arch", "codec,kind", "kernel", "arch,family"];
+
+/// Prints size and packed size of each member of a zip file, or the size of another file.
+const MEMBERS: &str = "
+import os, sys, zipfile
+path = sys.argv[1]
+if zipfile.is_zipfile(path):
+    for member in zipfile.ZipFile(path).infolist():
+        print(member.file_size, member.compress_size, path + '!' + member.filename)
+else:
+    print(os.path.getsize(path), '-', path)
+";
+
+fn adds_up(directory: &Path, name: &'static str) -> Result<()> {
+    let path = real_files::path_of(name)?;
+    let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
+    let listing = Step::new(directory, python).args(["-c", MEMBERS]).arg(&path).run()?;
+    let members = listing.stdout.lines().map(|line| {
+        let [size, packed, name] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { return None };
+        Some((name.to_owned(), (size.parse().ok()?, packed.parse().ok())))
+    });
+    let members: BTreeMap<String, (u64, Option<u64>)> = members.collect::<Option<_>>().context("a line of python3")?;
+    for levels in LEVELS {
+        let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["size", "--json", "--by", levels]);
+        let done = step.arg(&path).run()?;
+        let document: Value = serde_json::from_str(&done.stdout)?;
+        let files = document["files"].as_array().context("files")?;
+        ensure!(!files.is_empty(), "{}", done.error("no files"));
+        let mut total = 0;
+        for file in files {
+            let found = (number(&file["size"])?, file["packed_size"].as_u64());
+            let path = file["path"].as_str().context("a path")?;
+            ensure!(members.get(path) == Some(&found), "{}", done.error(format!("{path}: {found:?}")));
+            total += found.0;
+        }
+        ensure!(document["size"] == total, "{}", done.error(format!("the sum of the files is {total}")));
+        check_rows(&document["rows"], total, number(&document["decompressed_size"])?, &done)?;
+    }
+    Ok(())
+}
+
+/// Checks that rows add up, at every level.
+fn check_rows(rows: &Value, stored: u64, decompressed: u64, done: &Done) -> Result<()> {
+    let rows = rows.as_array().context("rows")?;
+    let (mut stored_sum, mut decompressed_sum) = (0, 0);
+    for row in rows {
+        let sizes = (number(&row["stored"])?, number(&row["decompressed"])?);
+        if row["rows"].is_array() {
+            check_rows(&row["rows"], sizes.0, sizes.1, done)?;
+        }
+        stored_sum += sizes.0;
+        decompressed_sum += sizes.1;
+    }
+    let (found, expected) = ((stored_sum, decompressed_sum), (stored, decompressed));
+    ensure!(found == expected, "{}", done.error(format!("rows add up to {found:?}, not {expected:?}")));
+    Ok(())
+}
+
+fn number(value: &Value) -> Result<u64> {
+    value.as_u64().context("a number")
+}

@@ -1,0 +1,92 @@
+//! Division of a number of bytes among ranges and weights, so that the shares add up.
+
+use std::ops::Range;
+
+use super::size_of_range;
+
+/// Returns the number of bytes of `within` that belong to each range. A byte in several ranges belongs to the one that begins
+/// first, and of those that begin together to the first in the list.
+pub fn claim(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<u64> {
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    order.sort_by_key(|&index| ranges.get(index).map(|range| range.start));
+    let (mut shares, mut covered) = (vec![0; ranges.len()], within.start);
+    for index in order {
+        let (Some(range), Some(share)) = (ranges.get(index), shares.get_mut(index)) else { continue };
+        let own = range.start.max(covered)..range.end.min(within.end);
+        if own.start < own.end {
+            *share = size_of_range(&own);
+            covered = own.end;
+        }
+    }
+    shares
+}
+
+/// Divides `total` in proportion to weights. The shares are rounded down, and each byte that is left goes to the share with the
+/// largest remainder, of equal ones to the first (the method of Hamilton). Without any weight the first share is all of it.
+pub fn apportion(total: u64, weights: &[u64]) -> Vec<u64> {
+    let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+    if sum == 0 {
+        let mut shares = vec![0; weights.len()];
+        shares.iter_mut().take(1).for_each(|first| *first = total);
+        return shares;
+    }
+    let product = |weight: u64| u128::from(total).saturating_mul(u128::from(weight));
+    let mut shares: Vec<u64> =
+        weights.iter().map(|&weight| product(weight).checked_div(sum).unwrap_or_default() as u64).collect();
+    let left = total.saturating_sub(shares.iter().sum());
+    let mut order: Vec<(usize, u128)> =
+        weights.iter().map(|&weight| product(weight).checked_rem(sum).unwrap_or_default()).enumerate().collect();
+    order.sort_by_key(|&(_, remainder)| std::cmp::Reverse(remainder));
+    for (index, _) in order.into_iter().take(left as usize) {
+        if let Some(share) = shares.get_mut(index) {
+            *share = share.saturating_add(1);
+        }
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_belongs_to_one_range() {
+        assert_eq!(claim(&[4..8, 0..6, 0..2, 7..7, 20..30, 9..12], &(1..11)), [2, 5, 0, 0, 0, 2]);
+        assert!(claim(&[], &(0..8)).is_empty());
+        assert_eq!(claim(&[0..u64::MAX, 3..4], &(0..8)), [8, 0]);
+    }
+
+    /// The owner of every byte, one by one.
+    #[test]
+    fn claims_are_those_of_a_search_for_each_byte() {
+        let mut state = 7_u64;
+        let mut next = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % limit
+        };
+        for _ in 0..500 {
+            let ranges: Vec<Range<u64>> = (0..next(6)).map(|_| next(40)..next(40)).collect();
+            let within = next(10)..10 + next(30);
+            let mut expected = vec![0; ranges.len()];
+            for byte in within.clone() {
+                let owners = ranges.iter().enumerate().filter(|(_, range)| range.contains(&byte));
+                if let Some((owner, _)) = owners.min_by_key(|(index, range)| (range.start, *index)) {
+                    expected[owner] += 1;
+                }
+            }
+            assert_eq!(claim(&ranges, &within), expected, "{ranges:?} in {within:?}");
+        }
+    }
+
+    #[test]
+    fn shares_add_up() {
+        assert_eq!(apportion(10, &[1, 1, 1]), [4, 3, 3]);
+        assert_eq!(apportion(100, &[33, 33, 34, 0]), [33, 33, 34, 0]);
+        assert_eq!(apportion(7, &[0, 0]), [7, 0]);
+        assert!(apportion(7, &[]).is_empty());
+        assert_eq!(apportion(3, &[u64::MAX, u64::MAX]), [2, 1]);
+        for total in [0, 1, 999, u64::MAX] {
+            assert_eq!(apportion(total, &[3, 5, 7, u64::MAX]).iter().sum::<u64>(), total);
+        }
+    }
+}

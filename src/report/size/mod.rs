@@ -1,0 +1,44 @@
+//! Reports of `fatbin size`.
+
+mod csv;
+mod json;
+mod table;
+
+pub use csv::size_csv;
+pub use json::size_json;
+pub use table::size_table;
+
+use crate::size::{Level, Row, Size};
+
+/// Sizes of files.
+#[derive(Debug)]
+pub struct SizeReport {
+    /// Levels, outermost first.
+    pub levels: Vec<Level>,
+    /// The files.
+    pub files: Vec<SizedFile>,
+    /// Sum of all files.
+    pub total: Size,
+    /// Sum of all files of the baseline, if there is one.
+    pub total_before: Option<Size>,
+    /// Rows of the first level.
+    pub rows: Vec<Row>,
+}
+
+/// A file with its size.
+#[derive(Debug)]
+pub struct SizedFile {
+    /// Path of the file.
+    pub path: String,
+    /// Its size.
+    pub size: u64,
+    /// Number of bytes that it takes in its package.
+    pub packed_size: Option<u64>,
+}
+
+impl SizeReport {
+    /// Number of bytes that the files take in their packages, if all of them are in packages that state it.
+    fn packed_size(&self) -> Option<u64> {
+        self.files.iter().map(|file| file.packed_size).sum::<Option<u64>>().filter(|_| !self.files.is_empty())
+    }
+}

@@ -1,0 +1,65 @@
+//! Sizes as a table, in which the rows of a level are below that of the level before.
+
+use super::SizeReport;
+use crate::report::Screen;
+use crate::report::text::{Column, columns, counted, printable};
+use crate::size::Row;
+
+/// Formats sizes; nothing if there are no files.
+pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
+    let files = match report.files.as_slice() {
+        [] => return String::new(),
+        [file] => printable(&file.path),
+        files => counted(files.len(), "file"),
+    };
+    let packed = report.packed_size().map_or(String::new(), |size| format!(", {size} packed"));
+    let total = i128::from(report.total.stored);
+    let change =
+        report.total_before.map_or(String::new(), |before| format!(", {:+}", total - i128::from(before.stored)));
+    let heading = format!("{files}: {total} bytes{change}{packed}\n");
+    let mut rows = Vec::new();
+    add_rows(report, &report.rows, 0, &mut rows);
+    heading + &columns(&headings(report), rows.into_iter(), screen)
+}
+
+fn headings(report: &SizeReport) -> Vec<Column> {
+    let labels: Vec<String> = report.levels.iter().map(|level| level.name().to_uppercase()).collect();
+    let numbers: &[&str] = match report.total_before {
+        None => &["STORED", "%", "DECOMPRESSED"],
+        Some(_) => &["STORED", "CHANGE", "%", "DECOMPRESSED", "CHANGE"],
+    };
+    let label = Column::left(&labels.join(" / "));
+    // The label is last, because names of kernels are long.
+    numbers.iter().map(|heading| Column::right(heading)).chain([label]).collect()
+}
+
+/// Adds rows, and below each those of the next level.
+fn add_rows(report: &SizeReport, rows: &[Row], depth: usize, cells: &mut Vec<Vec<String>>) {
+    for row in rows {
+        let label = format!("{:width$}{}", "", row.label.text(), width = 2 * depth);
+        let (stored, decompressed) = (row.size.stored.to_string(), row.size.decompressed.to_string());
+        cells.push(match report.total_before {
+            None => vec![stored, percent(row.size.stored, report.total.stored), decompressed, label],
+            Some(_) => {
+                let before = row.before.unwrap_or_default().stored;
+                let [change, decompressed_change] = row.change().map(|change| format!("{change:+}"));
+                vec![stored, change, growth(row.size.stored, before), decompressed, decompressed_change, label]
+            }
+        });
+        add_rows(report, &row.rows, depth + 1, cells);
+    }
+}
+
+/// Formats a part in percent of the whole.
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
+}
+
+/// Formats a change in percent of the size before.
+fn growth(after: u64, before: u64) -> String {
+    match before {
+        0 if after == 0 => "+0.0".to_owned(),
+        0 => "new".to_owned(),
+        _ => format!("{:+.1}", 100.0 * (after as f64 - before as f64) / before as f64),
+    }
+}

@@ -1,0 +1,124 @@
+//! `size`: what the bytes of files are for.
+
+use serde_json::Value;
+
+use crate::Sandbox;
+
+const LEVELS: [&str; 8] = ["arch", "file", "container", "kernel", "family", "tu", "codec", "kind"];
+
+/// Containers of several types, plain and compressed, and host files with them.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
+    sandbox.fixture("answer-sm_90.cubin", "sm90").fixture("answer-sm_80.ptx", "sm80.ptx");
+    let ids = "--target host-x86_64-unknown-linux-gnu=sm80.ptx --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+=xnack";
+    sandbox.fatbin(&format!("bundle --type o {ids} -o plain")).ok();
+    sandbox.fatbin(&format!("bundle --type o --compress {ids} -o ccob")).ok();
+    sandbox.fatbin("pack --kind cuda -o fatbin sm90 sm80.ptx").ok();
+    sandbox.fatbin("pack --kind cuda --compress -o compressed sm90 sm80.ptx").ok();
+    sandbox.fatbin("wrap --kind openmp -o openmp.o amd sm90").ok();
+    sandbox.fatbin("wrap --kind hip -o hip.o ccob").ok();
+    sandbox.fatbin("wrap --kind cuda -o cuda.o compressed").ok();
+    sandbox
+}
+
+const FILES: [&str; 11] =
+    ["amd", "xnack", "sm90", "sm80.ptx", "plain", "ccob", "fatbin", "compressed", "openmp.o", "hip.o", "cuda.o"];
+
+fn document(sandbox: &Sandbox, arguments: &str) -> Value {
+    serde_json::from_str(&sandbox.fatbin(&format!("size --json {arguments}")).ok()).unwrap()
+}
+
+/// Checks that the rows of every level add up to the row above, for stored and for decompressed bytes.
+fn check_sums(rows: &Value, stored: &Value, decompressed: &Value, what: &str) {
+    let rows = rows.as_array().unwrap();
+    let sum = |key: &str| rows.iter().map(|row| row[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(
+        (sum("stored"), sum("decompressed")),
+        (stored.as_u64().unwrap(), decompressed.as_u64().unwrap()),
+        "{what}"
+    );
+    for row in rows.iter().filter(|row| row["rows"].is_array()) {
+        check_sums(&row["rows"], &row["stored"], &row["decompressed"], what);
+    }
+}
+
+#[test]
+fn rows_add_up_to_the_size_of_the_file_at_all_levels() {
+    let sandbox = sandbox();
+    for file in FILES {
+        for (outer, inner) in LEVELS.iter().flat_map(|outer| LEVELS.iter().map(move |inner| (outer, inner))) {
+            let what = format!("--by {outer},{inner} {file}");
+            let document = document(&sandbox, &what);
+            assert_eq!(document["size"], sandbox.read(file).len(), "{what}");
+            check_sums(&document["rows"], &document["size"], &document["decompressed_size"], &what);
+        }
+    }
+    let all = document(&sandbox, &format!("--by file,kernel {}", FILES.join(" ")));
+    let sizes: usize = FILES.iter().map(|file| sandbox.read(file).len()).sum();
+    assert_eq!(all["size"], sizes);
+    check_sums(&all["rows"], &all["size"], &all["decompressed_size"], "all");
+}
+
+#[test]
+fn every_row_has_its_share_of_the_file() {
+    let sandbox = sandbox();
+    let expected = "\
+fatbin: 3984 bytes
+  STORED     %  DECOMPRESSED  ARCH / KERNEL
+    3312  83.1          3312  sm_90
+    2436  61.1          2436    [not in kernels]
+     876  22.0           876    answer_kernel
+     505  12.7           505  sm_80 ptx
+     279   7.0           279    answer_kernel
+     226   5.7           226    [not in kernels]
+     167   4.2           167  [container headers]
+";
+    assert_eq!(sandbox.fatbin("size --by arch,kernel fatbin").ok(), expected);
+    let csv =
+        "container,codec,stored,decompressed\ncuda-fatbin,none,3817,3817\ncuda-fatbin,[container headers],167,167\n";
+    assert_eq!(sandbox.fatbin("size --csv --by container,codec fatbin").ok(), csv);
+    let out = sandbox.fatbin("size --by kind plain").ok();
+    assert!(out.contains("[host code in bundles]"), "{out}");
+}
+
+#[test]
+fn a_baseline_adds_changes() {
+    let sandbox = sandbox();
+    let expected = "\
+fatbin: 3984 bytes, +2608
+  STORED  CHANGE       %  DECOMPRESSED  CHANGE  ARCH
+    3312   +2393  +260.4          3312      +0  sm_90
+     505    +212   +72.4           505      -1  sm_80 ptx
+     167      +3    +1.8           167      +3  [container headers]
+";
+    assert_eq!(sandbox.fatbin("size --baseline compressed fatbin").ok(), expected);
+    let document = document(&sandbox, "--baseline amd fatbin");
+    assert_eq!(document["size_before"], sandbox.read("amd").len());
+    let removed = document["rows"].as_array().unwrap().iter().find(|row| row["name"] == "gfx90a").unwrap();
+    assert_eq!((&removed["stored"], &removed["stored_before"]), (&0.into(), &3456.into()));
+    assert_eq!(sandbox.fatbin("size --baseline missing fatbin").status, 2);
+}
+
+#[test]
+fn files_without_device_code_have_one_row_and_status_1() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.file("text", "nothing here").fatbin("size text");
+    assert_eq!(run.status, 1, "{}", run.err);
+    assert_eq!(
+        run.out,
+        "text: 12 bytes\n  STORED      %  DECOMPRESSED  ARCH\n      12  100.0            12  [not device code]\n"
+    );
+    assert_eq!(sandbox.fatbin("size missing").status, 2);
+}
+
+#[test]
+fn a_damaged_image_is_a_problem_and_its_bytes_are_counted() {
+    let sandbox = Sandbox::new();
+    let mut damaged = crate::fixture("answer-gfx90a.hsaco");
+    damaged[0x28..0x30].fill(0xff);
+    let run = sandbox.file("damaged", &damaged).fatbin("size --json --by kernel damaged");
+    assert_eq!(run.status, 2, "{}", run.err);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["size"], damaged.len());
+}

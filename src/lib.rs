@@ -63,6 +63,7 @@
 //! | [`scan`] | the search for containers: by structure, then by magic | printing |
 //! | [`survey`] | everything known about a file: its inventory and the contents of its images | policies |
 //! | `size` | the bytes of files by arch, kernel, container and other properties | files, printing |
+//! | [`metadata`] | claims of package metadata about device code, and the reverse | files, printing |
 //! | `edit` | changes of finished files, and their proofs | command-line syntax, printing |
 //! | [`check`] | policies, their rules, and findings | the origin of the data, printing |
 //! | [`lock`] | a reviewable record of device code, and its comparison with another | the origin of the data |
@@ -103,6 +104,8 @@ mod link;
 pub mod llvm;
 #[cfg(feature = "check")]
 pub mod lock;
+#[cfg(feature = "check")]
+pub mod metadata;
 #[cfg(feature = "files")]
 pub mod ops;
 mod parallel;

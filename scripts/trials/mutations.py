@@ -21,6 +21,7 @@ ON_BATCHES = [
     ["extract", "-o", "OUTPUT", "--index", "FILES"],
     ["select", "--device", "gfx90a", "FILES"],
     ["lock", "-o", "OUTPUT/lock", "FILES"],
+    ["metadata", "--format", "json", "FILES"],
     ["check", "--policy", "POLICY", "--format", "sarif", "--html", "OUTPUT/page.html", "FILES"],
     ["scan", "--ndjson", "--hash", "FILES"],
 ]

@@ -21,6 +21,7 @@ PRINTERS = [
     ["scan", "BUNDLE"], ["scan", "--json", "BUNDLE"], ["scan", "--ndjson", "BUNDLE"], ["inspect", "SMALL"],
     ["inspect", "--json", "SMALL"], ["verify", "SMALL"], ["list", "BUNDLE"], ["select", "--device", "gfx90a", "SMALL"],
     ["check", "--init", "SMALL"], ["check", "--policy", "POLICY", "SMALL"], ["lock", "-o", "-", "SMALL"],
+    ["metadata", "--format", "json", "SMALL"],
     ["diff", "SMALL", "BUNDLE"], ["pack", "-o", "-", "SMALL"], ["extract", "--to", "-", "BUNDLE"],
     ["extract", "-o", "out", "BUNDLE"], ["schema", "policy"], ["man"], ["completions", "bash"],
 ]

@@ -51,6 +51,7 @@ rules! {
     FindableBy => "findable-by", "The HIP runtimes of the required releases find all bundle entries by their IDs.";
     Wrappers => "wrappers", "Every CUDA and HIP container is registered exactly once.";
     DuplicateImages => "duplicate-images", "No image is stored twice in a file.";
+    Metadata => "metadata", "The metadata of packages names the devices that the code is for, and no others.";
     Proven => "proven", "The file is the result of a proven change.";
 }
 

@@ -150,7 +150,7 @@ fn analyze(
     problems: &Problems,
 ) -> Result<Vec<CheckedFile>> {
     let mut files: Vec<CheckedFile> = Vec::new();
-    let scanner = limits.scanner(checker.scan_options()).with_cache(CacheBudget::default());
+    let scanner = checker.scanner(limits.scanner(checker.scan_options()));
     let analyze = |input, outcome: Outcome| {
         let outermost = outcome.outermost().map(Path::to_owned);
         let (mut file, error) = checker.analyze(input, outcome);

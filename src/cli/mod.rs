@@ -26,6 +26,7 @@ mod list;
 mod lock;
 mod locking;
 mod man;
+mod metadata;
 mod pack;
 mod pack_fatbin;
 mod problems;
@@ -92,6 +93,7 @@ enum Command {
     Select(select::Arguments),
     Size(size::Arguments),
     Check(check::Arguments),
+    Metadata(metadata::Arguments),
     Lock(lock::Arguments),
     Diff(diff::Arguments),
     Transcode(transcode::Arguments),
@@ -150,6 +152,7 @@ impl Command {
             Command::Select(arguments) => select::run(arguments),
             Command::Size(arguments) => size::run(arguments),
             Command::Check(arguments) => check::run(arguments),
+            Command::Metadata(arguments) => metadata::run(arguments),
             Command::Lock(arguments) => lock::run(arguments),
             Command::Diff(arguments) => diff::run(arguments),
             Command::Transcode(arguments) => transcode::run(arguments),

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::analyze::analyze_outcome;
 use crate::check::{CheckedFile, Policy, ProofStatus, Verdict, check};
 use crate::error::Error;
-use crate::scan::{CacheBudget, Options, Outcome, Scanner, expand_paths};
+use crate::metadata::{InvalidMetadata, PackageMetadata};
+use crate::scan::{CacheBudget, Options, Outcome, Scanner, Source, expand_paths};
 use crate::survey::AnalysisOptions;
 
 /// Scans and analyzes files for a policy.
@@ -37,6 +38,13 @@ impl<'p> Checker<'p> {
         Checker { inspects_all, ..self }
     }
 
+    /// Returns a scanner with its options, from one for the same options. It also keeps files without device code that the policy
+    /// requires.
+    pub fn scanner(&self, scanner: Scanner) -> Scanner {
+        let scanner = scanner.with_cache(CacheBudget::default());
+        if self.policy.metadata { scanner.with_kept_files(PackageMetadata::has_path) } else { scanner }
+    }
+
     /// Returns the options of the scan whose outcomes [`Checker::analyze`] takes.
     pub fn scan_options(&self) -> Options {
         self.options
@@ -45,11 +53,12 @@ impl<'p> Checker<'p> {
     /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the file
     /// cannot be read. The caller compares files with proofs.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
+        let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
         let (survey, error) = analyze_outcome(outcome, &|path| {
             let required = self.policy.analysis_options(path);
             AnalysisOptions { inspection: required.inspection || self.inspects_all, ..required }
         });
-        (CheckedFile { survey, input, proof: ProofStatus::default() }, error)
+        (CheckedFile { survey, input, proof: ProofStatus::default(), metadata }, error)
     }
 
     /// Returns whether the policy requires that the file is the result of a proven change.
@@ -62,12 +71,23 @@ impl<'p> Checker<'p> {
         let (inputs, failed) = expand_paths(paths);
         let analyze = |input, outcome| self.analyze(input, outcome).0;
         let mut files: Vec<CheckedFile> = failed.into_iter().map(|(input, outcome)| analyze(input, outcome)).collect();
-        let scanner = Scanner::new(self.options).with_cache(CacheBudget::default());
+        let scanner = self.scanner(Scanner::new(self.options));
         scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |batch| files.extend(batch));
         let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let verdict = check(self.policy, &names, &files);
         CheckedPaths { files, verdict }
     }
+}
+
+/// Reads the metadata of a package. Whoever analyzes the file reports the error if it cannot be opened.
+fn read_metadata(outcome: &Outcome) -> Option<Result<PackageMetadata, InvalidMetadata>> {
+    let Outcome::Scanned(scanned) = outcome else { return None };
+    let path = &scanned.file().path;
+    if !PackageMetadata::has_path(path) {
+        return None;
+    }
+    let scan = scanned.open().ok()?;
+    PackageMetadata::parse(path, scan.source().view().data()).transpose()
 }
 
 /// Checks files, directories and archives by a policy.

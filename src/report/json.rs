@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::ser::{PrettyFormatter, Serializer};
 
 use crate::bytes::hexadecimal;
 use crate::codec::Codec;
@@ -232,7 +233,16 @@ pub fn json(files: &[inventory::File]) -> String {
 /// Formats a document with indentation and a final newline. Strings are exact: characters that a terminal would obey, or
 /// not display, are escaped in JSON's own syntax.
 pub fn to_pretty_json(document: &impl Serialize) -> String {
-    escape_json(&serde_json::to_string_pretty(document).expect("strings and numbers serialize")).into_owned() + "\n"
+    to_indented_json(document, "  ")
+}
+
+/// Formats a document like [`to_pretty_json`], with this indentation.
+pub fn to_indented_json(document: &impl Serialize, indentation: &str) -> String {
+    let mut bytes = Vec::new();
+    let formatter = PrettyFormatter::with_indent(indentation.as_bytes());
+    let written = document.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
+    written.expect("strings and numbers serialize");
+    escape_json(&String::from_utf8_lossy(&bytes)).into_owned() + "\n"
 }
 
 /// Formats a document like [`to_pretty_json`], but as one line, without a newline.

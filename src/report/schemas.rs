@@ -12,7 +12,7 @@ pub struct Schema {
 }
 
 /// Schemas, one for each command that writes JSON, and that of policies.
-pub const SCHEMAS: [Schema; 11] = [
+pub const SCHEMAS: [Schema; 12] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
@@ -21,6 +21,7 @@ pub const SCHEMAS: [Schema; 11] = [
     Schema { command: "size", text: include_str!("schemas/fatbin.size-1.schema.json") },
     Schema { command: "link", text: include_str!("schemas/fatbin.link-1.schema.json") },
     Schema { command: "split", text: include_str!("schemas/fatbin.split-1.schema.json") },
+    Schema { command: "metadata", text: include_str!("schemas/fatbin.metadata-1.schema.json") },
     Schema { command: "proof", text: include_str!("schemas/fatbin.proof-1.schema.json") },
     Schema { command: "check", text: include_str!("schemas/fatbin.check-1.schema.json") },
     // Policies are TOML, which a schema describes like JSON.

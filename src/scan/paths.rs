@@ -108,6 +108,7 @@ pub struct Scanner {
     budget: Option<CacheBudget>,
     kpack_paths: Vec<PathBuf>,
     kpack_prefix: Vec<PathBuf>,
+    keeps: Option<fn(&str) -> bool>,
 }
 
 impl Scanner {
@@ -135,6 +136,11 @@ impl Scanner {
     /// refer, unless it is empty, and in those of `prefix` before that.
     pub fn with_kpack_paths(self, paths: Vec<PathBuf>, prefix: Vec<PathBuf>) -> Self {
         Scanner { kpack_paths: paths, kpack_prefix: prefix, ..self }
+    }
+
+    /// Also returns files without device code for whose paths `keeps` holds.
+    pub fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
+        Scanner { keeps: Some(keeps), ..self }
     }
 
     /// Scans the files, directories and archives in `paths`, and calls `take` with the index of the path and the outcome for each file,
@@ -179,7 +185,8 @@ impl Scanner {
         let mut outcomes = Vec::new();
         let opened = each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice)) {
             Ok(Outcome::Scanned(scanned)) => {
-                let is_asked_for = input.is_listed && scanned.member().is_none();
+                let is_kept = self.keeps.is_some_and(|keeps| keeps(&scanned.file().path));
+                let is_asked_for = is_kept || input.is_listed && scanned.member().is_none();
                 if is_asked_for || scanned.file().has_findings() {
                     outcomes.push(Outcome::Scanned(scanned));
                 }

@@ -7,7 +7,7 @@
 use std::fmt;
 
 /// An architecture: `sm_90a` is number 90 with a suffix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arch {
     /// Compute capability times ten.
     pub number: u32,
@@ -17,7 +17,7 @@ pub struct Arch {
 
 /// Suffix of an architecture: features that its code may use beyond those of the number, at the cost of the devices
 /// that can run it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Suffix {
     /// `a`, architecture-specific: runs on exactly this architecture.
     Specific,
@@ -138,14 +138,20 @@ impl Arch {
     }
 }
 
-impl fmt::Display for Arch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let suffix = match self.suffix {
+impl Suffix {
+    /// Returns the letter after the number, nothing for no suffix.
+    pub fn letter(suffix: Option<Suffix>) -> &'static str {
+        match suffix {
             Some(Suffix::Specific) => "a",
             Some(Suffix::Family) => "f",
             None => "",
-        };
-        write!(f, "sm_{}{suffix}", self.number)
+        }
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sm_{}{}", self.number, Suffix::letter(self.suffix))
     }
 }
 

@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 11] = [
     &["codec", "io", "rewrite", "target"],
     &["archive", "format"],
     &["host", "inspect", "inventory", "llvm"],
-    &["wrap", "scan", "select", "size", "survey"],
+    &["metadata", "wrap", "scan", "select", "size", "survey"],
     &["edit", "embed"],
     &["check", "lock"],
     &["link", "ops"],

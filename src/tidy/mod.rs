@@ -91,7 +91,8 @@ fn unsafe_code_is_confined_to_io() {
 }
 
 /// Modules that parse bytes of files.
-const PARSERS: [&str; 9] = ["archive", "bytes", "codec", "format", "inspect", "inventory", "lock", "rewrite", "scan"];
+const PARSERS: [&str; 10] =
+    ["archive", "bytes", "codec", "format", "inspect", "inventory", "lock", "metadata", "rewrite", "scan"];
 
 const PARSER_LINTS: &str = "#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]";
 

@@ -268,7 +268,7 @@ const POLICY: &str = "must-hold = [\"nothing*\"]\n[archs]\nforbid = [\"gfx906\"]
                       [sizes]\ntotal = \"1 kB\"\nfile = \"10 B\"\n[[kernels]]\nmax-registers = 0\narchs = \"all\"\n";
 
 /// Commands on all inputs, and commands on single inputs of which some have no errors.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 23] = [
     "scan",
     "scan -v",
     "scan --json --hash",
@@ -290,6 +290,8 @@ const COMMANDS: [&str; 21] = [
     "check --policy policy --format markdown",
     "check --policy policy --format cyclonedx",
     "check --init",
+    "metadata --format json",
+    "metadata --format hf-kernels",
 ];
 
 fn run(sandbox: &Sandbox, command: &str, inputs: &[OsString]) -> Run {

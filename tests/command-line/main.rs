@@ -33,6 +33,7 @@ mod lists;
 mod llvm23;
 mod lock;
 mod lto_ir;
+mod metadata;
 #[cfg(target_os = "linux")]
 mod outputs;
 mod oxart;

@@ -39,6 +39,8 @@ pub struct Policy {
     pub total: Option<Size>,
     /// All files must be built for the same feature settings of each processor.
     pub consistent_features: bool,
+    /// The metadata of packages must agree with their device code.
+    pub metadata: bool,
     /// Requirements for all files.
     pub requirements: Requirements,
     /// Requirements for some files, in the order of the policy. Later ones win.

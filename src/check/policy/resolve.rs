@@ -46,6 +46,7 @@ impl Resolver<'_> {
 
     fn policy(&self, written: syntax::PolicyToml) -> Result<Policy> {
         let consistent_features = written.archs.consistent_features == Some(true);
+        let metadata = written.package.metadata == Some(true);
         let sizes = self.sizes(&written.sizes)?;
         sizes.check().map_err(|it| self.contradiction(it))?;
         let total = sizes.total.as_ref().map(|size| *size.get_ref());
@@ -62,7 +63,7 @@ impl Resolver<'_> {
         let patterns = |texts: &[Text]| texts.iter().map(|text| self.pattern(text)).collect::<Result<Vec<_>>>();
         let (must_hold, skip) = (patterns(&written.must_hold)?, patterns(&written.skip)?);
         let path = self.path.to_owned();
-        Ok(Policy { path, must_hold, skip, warn, total, consistent_features, requirements, exceptions })
+        Ok(Policy { path, must_hold, skip, warn, total, consistent_features, metadata, requirements, exceptions })
     }
 
     fn requirements(

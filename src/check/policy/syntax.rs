@@ -25,6 +25,8 @@ pub struct PolicyToml {
     pub sizes: Sizes,
     #[serde(default)]
     pub images: Images,
+    #[serde(default)]
+    pub package: Package,
     pub kernels: Option<Vec<Spanned<Kernels>>>,
     #[serde(default)]
     pub files: BTreeMap<Text, ExceptionToml>,
@@ -91,6 +93,12 @@ pub struct Images {
     pub registered: Option<bool>,
     pub duplicates: Option<bool>,
     pub proven: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Package {
+    pub metadata: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

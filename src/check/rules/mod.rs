@@ -6,6 +6,7 @@ mod findings;
 mod images;
 mod kernels;
 mod kpack;
+mod metadata;
 mod proofs;
 mod sizes;
 mod wrappers;
@@ -18,6 +19,7 @@ use super::proof_status::ProofStatus;
 use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::inspect::DebugLevel;
+use crate::metadata::{InvalidMetadata, PackageMetadata};
 use crate::survey::AnalyzedFile;
 use findings::RuleFindings;
 
@@ -30,6 +32,8 @@ pub struct CheckedFile {
     pub input: usize,
     /// Result of comparing it with the proofs of changes, if the policy requires a proof.
     pub proof: ProofStatus,
+    /// Metadata of a package in the file, if the policy requires that it agrees with the code; `None` in all other files.
+    pub metadata: Option<Result<PackageMetadata, InvalidMetadata>>,
 }
 
 /// Files that a rule is evaluated on, and the function that evaluates it.
@@ -82,6 +86,7 @@ impl Rule {
             Rule::FindableBy => with_code(|it| it.findable_by.is_some(), images::findable_by),
             Rule::Wrappers => with_code(|it| it.registered == Some(true), wrappers::registered),
             Rule::DuplicateImages => with_code(|it| it.duplicates == Some(false), images::duplicates),
+            Rule::Metadata => AllFiles(metadata::agrees),
             Rule::Proven => with_code(|it| it.proven == Some(true), proofs::proven),
         }
     }

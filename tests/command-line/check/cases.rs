@@ -95,6 +95,11 @@ pub const CASES: &[Case] = &[
     ("warn = ['duplicate-images']\nimages.duplicates = false", "twice", 0, &["warning: duplicate-images"]),
     ("images.duplicates = false", "opaque.o", 2, &["undecided: duplicate-images: image 0"]),
     // Proofs of changes: of the file, of the archive around it, of another file, of the file before it changed.
+    // Metadata of packages; tests/command-line/metadata.rs has more.
+    ("package.metadata = true", "true.whl", 0, &[]),
+    ("package.metadata = true", "false.whl", 1, &["false.whl!a-1.dist-info/variant.json: metadata: claims nvidia :: sm_arch :: 86_real"]),
+    ("package.metadata = true", "invalid.whl", 2, &["undecided: metadata: not the metadata of a package: variants missing"]),
+    ("package.metadata = true", "cuda.o", 1, &["policy.toml: metadata: no package with metadata"]),
     ("images.proven = true", "pruned.o --proof pruned.json", 0, &[]),
     ("images.proven = true", "pruned.o pruned.whl ./pruned.o --proof pruned.json --proof whl.json", 0, &[]),
     ("images.proven = true", "pruned.o", 1, &["pruned.o: proven: not the result of a proven change; pass its proof with --proof"]),

@@ -46,6 +46,7 @@ impl Sandbox {
         sandbox.file("more.ptx", ptx).fatbin("wrap --kind cuda -o more.o sm90 more.ptx").ok();
         sandbox.damaged();
         sandbox.proven();
+        sandbox.packages();
         sandbox
     }
 
@@ -60,6 +61,17 @@ impl Sandbox {
             self.fatbin(&format!("prune --for-device sm_90 --proof {proof} {from} -o {to}")).ok();
         }
         self.file("changed.o", self.read("cuda.o"));
+    }
+
+    /// Adds wheels with metadata.
+    fn packages(&self) {
+        let claim = |arch: &str| {
+            format!(r#"{{ "variants": {{ "x": {{ "nvidia": {{ "sm_arch": ["80_virtual", "{arch}"] }} }} }} }}"#)
+        };
+        for (name, variant) in [("true", claim("90_real")), ("false", claim("86_real")), ("invalid", "[]".to_owned())] {
+            let files = [("lib/a.so", self.read("cuda.o")), ("a-1.dist-info/variant.json", variant.into_bytes())];
+            self.file(&format!("{name}.whl"), wheel(&files));
+        }
     }
 
     /// Adds files with one defect each.
@@ -99,7 +111,7 @@ impl Sandbox {
 }
 
 /// Returns a wheel with these files.
-fn wheel(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub fn wheel(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, bytes) in files {
         writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();

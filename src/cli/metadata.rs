@@ -1,0 +1,184 @@
+//! `fatbin metadata`.
+
+use anyhow::{Result, anyhow, bail, ensure};
+use clap::{Args, ValueEnum};
+
+use super::inputs::{InputArguments, warn_of_archives};
+use super::limit::LimitArguments;
+use super::problems::{ProblemArguments, Problems};
+use super::{Status, terminal};
+use crate::inventory::File;
+use crate::metadata::{Backend, DeviceCode};
+use crate::report::{self, FileCode};
+use crate::scan::Options;
+
+/// Print the part of a package's metadata that its device code determines
+///
+/// The inputs are the files of one package: its libraries, its directory, or the package. What the code does not determine is left
+/// out. `package.metadata = true` in a policy of `fatbin check` compares metadata with the code.
+///
+/// Exit status: 0 if metadata was printed, 1 if there is no device code, 2 if a file cannot be read or was not opened, or if the
+/// format cannot describe the code. In that case nothing is printed, because it would be incomplete.
+#[derive(Args)]
+pub struct Arguments {
+    /// Format of the metadata
+    #[arg(long, value_enum)]
+    format: Format,
+
+    /// Describe the code for this backend only
+    #[arg(long, value_enum)]
+    backend: Option<BackendArgument>,
+
+    /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and
+    /// cuda_version_lower_bound of wheel variants
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    cuda: Option<String>,
+
+    /// Label of the wheel variant, instead of the hash of its properties
+    #[arg(long, value_parser = parse_label)]
+    label: Option<String>,
+
+    #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    #[command(flatten)]
+    inputs: InputArguments,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One document (schema fatbin.metadata/1)
+    Json,
+    /// Key `backend` of metadata.json, for Hugging Face kernels
+    HfKernels,
+    /// variant.json of a wheel variant
+    Pep825,
+    /// Keys `depends` and `constrains` of info/index.json, for conda
+    Conda,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BackendArgument {
+    /// NVIDIA
+    Cuda,
+    /// AMD
+    Rocm,
+    /// Intel
+    Xpu,
+}
+
+impl From<BackendArgument> for Backend {
+    fn from(argument: BackendArgument) -> Backend {
+        match argument {
+            BackendArgument::Cuda => Backend::Cuda,
+            BackendArgument::Rocm => Backend::Rocm,
+            BackendArgument::Xpu => Backend::Xpu,
+        }
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let problems = arguments.problems.problems();
+    let (files, status) = code_of_files(&arguments, &problems)?;
+    if status == Status::Trouble || status == Status::Unknown {
+        return Ok(status);
+    }
+    if status == Status::No && arguments.format != Format::Json {
+        problems.report(anyhow!("no device code in the inputs"));
+        return Ok(status);
+    }
+    let mut package = DeviceCode::default();
+    for file in &files {
+        package.merge(file.code.clone());
+    }
+    if let Some(backend) = arguments.backend {
+        let backend = Backend::from(backend);
+        if !package.has(backend) {
+            problems.report(anyhow!("no device code for {backend}; available: {}", names(&package)));
+            return Ok(Status::No);
+        }
+        package.keep(backend);
+    }
+    let text = metadata(&arguments, &package, &files)?;
+    if arguments.format != Format::Json {
+        for image in &package.undetermined {
+            let (path, number, reason) = (&image.path, image.number, image.reason);
+            problems.warn(anyhow!("{path}: image {number} {reason}; it is left out"));
+        }
+    }
+    terminal::print(&text)?;
+    Ok(status)
+}
+
+/// Returns the device code of each file with some, and the exit status. Reports errors.
+fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<(Vec<FileCode>, Status)> {
+    let (mut files, mut inventories, mut status) = (Vec::new(), Vec::<File>::new(), Status::No);
+    let scanner = arguments.limits.scanner(Options::default());
+    arguments.inputs.scan(&scanner, problems, &mut |outcome| {
+        let (file, error) = outcome.into_file();
+        if let Some(error) = error {
+            problems.report(error);
+        }
+        status = status.and(if file.is_incomplete() { Status::Trouble } else { Status::No });
+        let code = DeviceCode::of_file(&file);
+        if !code.is_empty() {
+            status = status.and(Status::Yes);
+            files.push(FileCode { path: file.path.clone(), code });
+        }
+        inventories.push(file);
+    })?;
+    warn_of_archives(inventories.iter(), problems);
+    Ok((files, status))
+}
+
+/// Returns the metadata of a package.
+fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode]) -> Result<String> {
+    let cuda = arguments.cuda.as_deref();
+    match arguments.format {
+        Format::Json => Ok(report::metadata_json(package, files)),
+        Format::HfKernels => match package.backends()[..] {
+            [backend] => Ok(report::hugging_face_json(package, backend)),
+            [] => bail!("no image states its target"),
+            _ => bail!("device code for {}: metadata.json describes one of them; specify --backend", names(package)),
+        },
+        Format::Pep825 => {
+            let is_described = package.has(Backend::Cuda) || !package.amd.is_empty();
+            ensure!(is_described, "wheel variants have no properties for {}", names(package));
+            Ok(report::wheel_variant_json(package, cuda, arguments.label.as_deref()))
+        }
+        Format::Conda => {
+            let is_described = package.has(Backend::Cuda);
+            ensure!(
+                is_described,
+                "conda has virtual packages for NVIDIA devices only; found code for {}",
+                names(package)
+            );
+            Ok(report::conda_json(package, cuda))
+        }
+    }
+}
+
+/// Returns the names of the backends that code is for.
+fn names(code: &DeviceCode) -> String {
+    match code.backends()[..] {
+        [] => "unknown devices".to_owned(),
+        ref backends => backends.iter().map(|backend| backend.name()).collect::<Vec<_>>().join(" and "),
+    }
+}
+
+fn parse_version(text: &str) -> Result<String> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_version = text.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor));
+    ensure!(is_version, "invalid CUDA version, expected one such as 12.8");
+    Ok(text.to_owned())
+}
+
+/// Accepts the labels of PEP 825. The label `null` is that of the wheel without properties.
+fn parse_label(text: &str) -> Result<String> {
+    let is_allowed = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase() || b"._".contains(&byte);
+    ensure!(!text.is_empty() && text != "null" && text.bytes().all(is_allowed), "invalid label, expected [0-9a-z._]+");
+    Ok(text.to_owned())
+}

@@ -35,6 +35,7 @@
 //! | [`gomp`] | programs that GCC compiles for NVIDIA and AMD |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
+//! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
 //! | [`page`] | the page of `--html` in a browser |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
 //! | [`cuobjdump`] | NVIDIA's cuobjdump beside the drop-in of its name |
@@ -80,6 +81,7 @@ mod link;
 mod link_hygiene;
 mod linker_wrapper;
 mod matrix;
+mod metadata;
 mod oxart;
 mod page;
 mod real_files;
@@ -161,6 +163,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(ir::trials());
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
+    trials.extend(metadata::trials());
     trials.extend(kpack::trials());
     trials.extend(oxart::trials());
     trials.extend(gomp::trials());

@@ -93,6 +93,9 @@ impl VersionSpec {
                 // Embedded parts are single gaps.
                 (Some(number), Some(last)) => {
                     last.retain(|condition| condition.relation != Relation::Below);
+                    for condition in last.iter_mut().filter(|condition| condition.relation == Relation::Equal) {
+                        condition.relation = Relation::AtLeast;
+                    }
                     last.push(Condition { relation: Relation::NotEqual, number });
                     last.extend(upper_limit(&range));
                 }
@@ -181,6 +184,7 @@ mod tests {
             ("sm_75 sm_90", ">=7.5,<8.0|>=9.0,<10.0"),
             ("sm_90 sm_100", ">=9.0,!=10.1,<11.0"),
             ("sm_80", ">=8.0,!=8.7,<9.0"),
+            ("sm_86", ">=8.6,!=8.7,<9.0"),
             ("sm_80 sm_87 sm_90", ">=8.0,<10.0"),
             ("sm_80 compute_80", ">=8.0"),
             ("sm_75 compute_90", ">=7.5,<8.0|>=9.0"),

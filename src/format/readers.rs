@@ -27,15 +27,20 @@ pub struct Reader {
     release: (u32, u32),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Product {
+/// A product that reads containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Product {
+    /// AMD's ROCm with the HIP runtime.
     Rocm,
+    /// LLVM with its tools and libomptarget.
     Llvm,
+    /// NVIDIA's CUDA, by the version of the driver's interface.
     Cuda,
 }
 
 impl Product {
-    const ALL: [Product; 3] = [Product::Rocm, Product::Llvm, Product::Cuda];
+    /// All products.
+    pub const ALL: [Product; 3] = [Product::Rocm, Product::Llvm, Product::Cuda];
 }
 
 /// First release of CUDA whose driver decompresses entries with zstd.
@@ -144,12 +149,40 @@ impl Reader {
     /// Returns whether it decompresses images with a codec in containers of a type.
     pub fn decompresses(self, container: ContainerType, codec: Codec) -> Support {
         match (self.product, container, codec) {
-            (Product::Cuda, ContainerType::CudaFatbin, Codec::Zstd) if self.release < CUDA_ZSTD => {
-                Support::No(Some(Reader { release: CUDA_ZSTD, ..self }))
-            }
-            (Product::Cuda, ContainerType::CudaFatbin, _) => Support::Yes,
+            (Product::Cuda, ContainerType::CudaFatbin, _) => match Reader::first_cuda(codec) {
+                Some(first) if self.release < first.release => Support::No(Some(first)),
+                _ => Support::Yes,
+            },
             _ => Support::NotApplicable,
         }
+    }
+
+    /// Returns the product.
+    pub fn product(self) -> Product {
+        self.product
+    }
+
+    /// Returns the major and minor number of the release.
+    pub fn release(self) -> (u32, u32) {
+        self.release
+    }
+
+    /// Returns the products that handle a container, each with the first release that reads it; none if no release does.
+    pub fn products_of(container: ContainerType, version: Option<u32>) -> Vec<(Product, Option<Reader>)> {
+        let rows = support_for(container);
+        let products = Product::ALL.into_iter().filter(|&product| rows.iter().any(|row| row.product == product));
+        let first = |product| {
+            let mut rows = rows.iter().filter(|row| row.product == product);
+            let release = rows.find(|row| Some(row.version) == version).and_then(|row| row.since);
+            release.map(|release| Reader { product, release })
+        };
+        products.map(|product| (product, first(product))).collect()
+    }
+
+    /// Returns the first release of CUDA whose driver decompresses entries of fat binaries with a codec; `None` if every release
+    /// in use does.
+    pub fn first_cuda(codec: Codec) -> Option<Reader> {
+        (codec == Codec::Zstd).then_some(Reader { product: Product::Cuda, release: CUDA_ZSTD })
     }
 
     /// Returns the first release of each product that reads a container; none of a product if every release does, or none.
@@ -158,15 +191,11 @@ impl Reader {
         version: Option<u32>,
         codecs: impl IntoIterator<Item = Codec>,
     ) -> Vec<Reader> {
-        let has_zstd = codecs.into_iter().any(|codec| codec == Codec::Zstd);
-        let first = |product: Product| {
-            let mut rows = support_for(container).iter().filter(|row| row.product == product);
-            let since = rows.find(|row| Some(row.version) == version).and_then(|row| row.since);
-            let needs_zstd = product == Product::Cuda && container == ContainerType::CudaFatbin && has_zstd;
-            let release = since.or(needs_zstd.then_some(CUDA_ZSTD))?;
-            Some(Reader { product, release })
-        };
-        Product::ALL.into_iter().filter_map(first).collect()
+        let mut first: Vec<Reader> =
+            Reader::products_of(container, version).into_iter().filter_map(|(_, first)| first).collect();
+        let is_fatbin = container == ContainerType::CudaFatbin;
+        first.extend(codecs.into_iter().filter(|_| is_fatbin).find_map(Reader::first_cuda));
+        first
     }
 
     /// Returns the later one of two releases; `None` if they are of different products.

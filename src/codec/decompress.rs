@@ -6,7 +6,7 @@ use std::io::Read;
 use flate2::{Decompress, FlushDecompress, Status};
 use zstd::zstd_safe;
 
-use super::Codec;
+use super::{Codec, lz4_start};
 use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 
@@ -76,6 +76,11 @@ pub fn decompress_charged(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, fu
 /// that. The index of a bundle is at its start, so this lists a bundle without decompressing all of it.
 pub fn decompress_start(codec: Codec, stored: View<'_>, full_size: u64, size: usize) -> Result<Vec<u8>, Malformed> {
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
+    if codec == Codec::Lz4 {
+        stored.charge(field(codec), Resource::Decompressed, size as u64)?;
+        let start = lz4_start::start(stored.data(), usize::try_from(full_size).unwrap_or(size).min(size));
+        return start.ok_or_else(|| malformed(Cause::Compressed("invalid sequence".to_owned())));
+    }
     let stream: Box<dyn Read + '_> = match codec {
         Codec::None => Box::new(stored.data()),
         Codec::Zstd => {

@@ -9,6 +9,7 @@
 mod block;
 mod compress;
 mod decompress;
+mod lz4_start;
 pub mod md5;
 mod stream;
 

@@ -33,6 +33,8 @@ pub struct ImageView<'data> {
     pub codec: Option<Codec>,
     /// Decompressed size; absent where the image is not compressed.
     pub full_size: Option<u64>,
+    /// Version of the code that the container states, as major and minor number: of PTX its ISA, of a cubin 1 and its ABI.
+    pub code_version: Option<(u16, u16)>,
     /// Position in the decompressed bytes, where several images are compressed as one.
     pub part: Option<GroupPart>,
     /// False where nothing states the end of the image, which was derived from its contents.
@@ -85,6 +87,7 @@ impl<'data> ImageView<'data> {
             view,
             codec: None,
             full_size: None,
+            code_version: None,
             part: None,
             has_stated_end: true,
             symbol: None,

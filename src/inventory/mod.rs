@@ -8,6 +8,7 @@
 
 mod address;
 mod contradiction;
+mod cuda_code;
 mod kpack;
 mod not_opened;
 mod origin;
@@ -25,6 +26,7 @@ use crate::target::{OffloadKind, subarch};
 
 pub use address::{Address, DiskLocation};
 pub use contradiction::{contradicting_arch, contradicting_arch_of};
+pub use cuda_code::CudaCode;
 pub use kpack::{FoundArchive, KpackReference};
 pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
@@ -168,6 +170,8 @@ pub struct Image {
     pub producer: Option<String>,
     /// Version of its format, known under the same condition as the producer; see [`Origin`].
     pub format_version: Option<String>,
+    /// Properties of NVIDIA code on which its drivers depend.
+    pub cuda: CudaCode,
     /// SHA-256 of the decompressed image, if hashes were requested.
     pub sha256: Option<[u8; 32]>,
     /// Containers that the image consists of, if it is not a device image itself.

@@ -6,6 +6,7 @@ use object::elf::{self, FileHeader64};
 use object::endian::Endianness;
 use object::read::elf::{FileHeader, SectionHeader};
 
+use super::CudaCode;
 use crate::bytes::{ObjectBytes, View};
 use crate::codec::Codec;
 use crate::format::{ImageKind, ImageView};
@@ -20,6 +21,8 @@ pub struct Origin {
     /// Version of the format: of an AMD code object the value of `-mcode-object-version`, of a cubin its ABI version,
     /// of PTX and SPIR-V the version of the language.
     pub format_version: Option<String>,
+    /// Properties of NVIDIA code on which its drivers depend.
+    pub cuda: CudaCode,
 }
 
 /// Maximum length of a producer string, in bytes.
@@ -28,7 +31,10 @@ const MAX_PRODUCER_SIZE: usize = 256;
 /// Returns the origin of an image, as far as it can be read without decompression.
 pub fn stored_origin(image: &ImageView<'_>) -> Origin {
     let is_plain = matches!(image.codec, None | Some(Codec::None));
-    if is_plain { origin(image.image_kind, image.view) } else { Origin::default() }
+    if is_plain {
+        return origin(image.image_kind, image.view);
+    }
+    Origin { cuda: CudaCode::stated(image), ..Origin::default() }
 }
 
 /// Returns the origin of the image of this kind that is all of `view`.
@@ -51,14 +57,19 @@ fn elf_file(view: View<'_>) -> Option<Origin> {
     let endian = header.endian().ok()?;
     let file = Elf { header, endian, view };
     let abi = header.e_ident().abi_version;
-    let (producer, format_version) = match header.e_machine(endian) {
-        elf::EM_CUDA => (file.toolkit(), Some(abi.to_string())),
-        elf::EM_AMDGPU if header.e_ident().os_abi == ELFOSABI_AMDGPU_HSA => {
-            (file.comment(), Some(abi.saturating_add(FIRST_CODE_OBJECT).to_string()))
+    Some(match header.e_machine(endian) {
+        elf::EM_CUDA => {
+            let (tool, toolkit) = file.toolkit();
+            let producer = tool.or(toolkit.map(|(major, minor)| format!("CUDA {major}.{minor}")));
+            let cuda = CudaCode { abi_version: Some(abi), toolkit, ..CudaCode::default() };
+            Origin { producer, format_version: Some(abi.to_string()), cuda }
         }
-        _ => (file.comment(), None),
-    };
-    Some(Origin { producer, format_version })
+        elf::EM_AMDGPU if header.e_ident().os_abi == ELFOSABI_AMDGPU_HSA => {
+            let format_version = Some(abi.saturating_add(FIRST_CODE_OBJECT).to_string());
+            Origin { producer: file.comment(), format_version, ..Origin::default() }
+        }
+        _ => Origin { producer: file.comment(), ..Origin::default() },
+    })
 }
 
 struct Elf<'data> {
@@ -71,15 +82,18 @@ struct Elf<'data> {
 const LINKER: &str = "Linker: ";
 
 /// Types of the notes in `.note.nv.tkinfo` and `.note.nv.cuinfo`. The layout of the second was derived from cubins of ptxas
-/// 13.5.
+/// 13.5. The note of that type in `.note.nv.cuver`, which CUDA 12.8 and 12.9 write instead, has no number of a toolkit.
 const TOOL: elf::NoteType = elf::NoteType(cuda_tool_note::NOTE_TYPE);
 const TOOLKIT: elf::NoteType = elf::NoteType(1000);
 
 /// Field of the second: the toolkit's number after two numbers of 16 bits, 135 for 13.5.
 const TOOLKIT_NUMBER: u64 = 4;
 
-/// Smallest number of a toolkit; a smaller `e_version` is the ordinary 1.
-const FIRST_TOOLKIT: u32 = 100;
+/// Smallest number of a toolkit; a smaller `e_version` is the ordinary 1. Cubins of CUDA 9.1 have 91.
+const FIRST_TOOLKIT: u16 = 20;
+
+/// Maximum number of notes that are read. nvlink writes two for each input.
+const MAX_NOTES: usize = 1 << 14;
 
 impl Elf<'_> {
     /// Returns the string of the compiler in `.comment`, where every tool adds one; that of another tool if there is
@@ -94,30 +108,36 @@ impl Elf<'_> {
         Some(compiler.trim_start_matches(LINKER).to_owned())
     }
 
-    /// Returns the tool that wrote a cubin, or its toolkit. CUDA 13 has notes; before that `e_version` is the toolkit's
-    /// number.
-    fn toolkit(&self) -> Option<String> {
-        let endian = self.endian;
-        let sections = self.header.section_headers(endian, self.view.data()).ok()?;
+    /// Returns the first tool that names itself in a cubin, and the latest release of CUDA among its tools: a cubin that nvlink
+    /// has linked has the notes of its inputs, too. CUDA 12.8 and later write notes for `sm_100`, CUDA 13 for all; otherwise
+    /// `e_version` is the number of the release.
+    fn toolkit(&self) -> (Option<String>, Option<(u16, u16)>) {
+        let (endian, mut tool_name) = (self.endian, None);
+        let mut latest = release(self.header.e_version(endian));
+        let sections = self.header.section_headers(endian, self.view.data()).unwrap_or_default();
         let notes = sections.iter().filter(|section| section.sh_type(endian) == elf::SHT_NOTE);
-        let mut number = Some(self.header.e_version(endian)).filter(|&version| version >= FIRST_TOOLKIT);
-        for section in notes {
-            let Ok(Some(mut notes)) = section.notes(endian, self.view.data()) else { continue };
-            while let Ok(Some(note)) = notes.next() {
-                let bytes = View::new(note.desc());
-                match note.n_type(endian) {
-                    TOOL => {
-                        if let Some(tool) = tool(CudaToolNote(bytes)) {
-                            return Some(tool);
-                        }
-                    }
-                    TOOLKIT => number = bytes.u32("toolkit", TOOLKIT_NUMBER).ok().or(number),
-                    _ => {}
+        let notes = notes.filter_map(|section| section.notes(endian, self.view.data()).ok().flatten());
+        let notes = notes.flat_map(|mut notes| std::iter::from_fn(move || notes.next().ok().flatten()));
+        for note in notes.take(MAX_NOTES) {
+            let bytes = View::new(note.desc());
+            match note.n_type(endian) {
+                TOOL => {
+                    let note = CudaToolNote(bytes);
+                    latest = latest.max(note.cuda_release());
+                    tool_name = tool_name.or_else(|| tool(note));
                 }
+                TOOLKIT => latest = latest.max(bytes.u32("toolkit", TOOLKIT_NUMBER).ok().and_then(release)),
+                _ => {}
             }
         }
-        number.map(|number| format!("CUDA {}.{}", number / 10, number % 10))
+        (tool_name, latest)
     }
+}
+
+/// Returns the release of CUDA with a number: 135 is 13.5.
+fn release(number: u32) -> Option<(u16, u16)> {
+    let number = u16::try_from(number).ok().filter(|&number| number >= FIRST_TOOLKIT)?;
+    Some((number / 10, number % 10))
 }
 
 fn tool(note: CudaToolNote<'_>) -> Option<String> {
@@ -137,6 +157,7 @@ fn ptx(view: View<'_>) -> Origin {
     Origin {
         producer: producer.map(|line| line.trim_start_matches("// ").trim_start_matches("Generated by ").to_owned()),
         format_version,
+        cuda: CudaCode { ptx_version: version, ..CudaCode::default() },
     }
 }
 
@@ -156,7 +177,7 @@ fn spirv(view: View<'_>) -> Option<Origin> {
     let known = GENERATORS.iter().find(|(number, _)| *number == generator);
     let producer = known.map_or(format!("SPIR-V generator {generator}"), |&(_, name)| name.to_owned());
     let format_version = format!("{}.{}", version >> 16 & 0xff, version >> 8 & 0xff);
-    Some(Origin { producer: Some(producer), format_version: Some(format_version) })
+    Some(Origin { producer: Some(producer), format_version: Some(format_version), ..Origin::default() })
 }
 
 /// Converts bytes to text of limited length.
@@ -171,7 +192,7 @@ mod tests {
 
     fn of(bytes: &[u8]) -> (Option<String>, Option<String>) {
         let view = View::new(bytes);
-        let Origin { producer, format_version } = origin(DeviceImage::identify(view).image_kind, view);
+        let Origin { producer, format_version, .. } = origin(DeviceImage::identify(view).image_kind, view);
         (producer, format_version)
     }
 

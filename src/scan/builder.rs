@@ -9,7 +9,9 @@ use crate::bytes::{MAX_NESTING, Resource, View, record_memory};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
-use crate::inventory::{Container, Image, SectionRef, StoredBytes, contradicting_arch, origin, stored_origin};
+use crate::inventory::{
+    Container, CudaCode, Image, SectionRef, StoredBytes, contradicting_arch, origin, stored_origin,
+};
 
 /// Records containers.
 pub struct InventoryBuilder<'a> {
@@ -149,6 +151,7 @@ impl InventoryBuilder<'_> {
             sha256: None,
             producer: None,
             format_version: None,
+            cuda: CudaCode::default(),
             containers: self.inner_containers(image.view, place.deeper(place.stream)),
             stored: StoredBytes { start: image.view.start(), size: image.view.size(), part: image.part },
         };
@@ -176,7 +179,9 @@ impl InventoryBuilder<'_> {
                         return;
                     }
                     recorded.sha256 = sha256(&bytes);
+                    let is_grouped = from.cuda.is_grouped;
                     from = origin(image.image_kind, image.view.derived(&bytes));
+                    from.cuda.is_grouped = is_grouped;
                 }
                 // The codec states that these bytes cannot be read.
                 Err(_) if image.codec == Some(Codec::Opaque) => {}
@@ -186,6 +191,7 @@ impl InventoryBuilder<'_> {
         // The container may state it, too.
         recorded.producer = recorded.string("producer").map(str::to_owned).or(from.producer);
         recorded.format_version = from.format_version;
+        recorded.cuda = from.cuda;
     }
 
     /// Records the containers that an image consists of. If the first cannot be read, this is not an error: an image may have

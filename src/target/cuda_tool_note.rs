@@ -32,6 +32,13 @@ impl<'data> CudaToolNote<'data> {
         self.text(VERSION)
     }
 
+    /// Release of CUDA of the tool: 13.5 of `Cuda compilation tools, release 13.5, V13.5.37`.
+    pub fn cuda_release(self) -> Option<(u16, u16)> {
+        let (_, release) = self.version()?.split_once("release ")?;
+        let (major, minor) = release.split(',').next()?.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
     /// Architecture in the command line.
     pub fn arch(self) -> Option<Arch> {
         let mut words = self.text(COMMAND)?.split_ascii_whitespace();
@@ -72,7 +79,7 @@ mod tests {
             let bytes = note(command);
             let note = CudaToolNote(View::new(&bytes));
             assert_eq!(note.arch(), arch.map(|arch| Arch::parse(arch).unwrap()), "{command}");
-            assert_eq!(note.name(), Some("ptxas"));
+            assert_eq!((note.name(), note.cuda_release()), (Some("ptxas"), Some((13, 5))));
         }
     }
 

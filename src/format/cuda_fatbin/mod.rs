@@ -86,6 +86,7 @@ pub(crate) fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'da
         view: entry.image,
         codec: Some(codec),
         full_size: Some(full_size).filter(|&size| codec != Codec::None && size != 0),
+        code_version: Some(header.code_version),
         part: entry.part,
         has_stated_end: true,
         symbol: None,

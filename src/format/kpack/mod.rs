@@ -66,6 +66,7 @@ fn image<'data>(scheme: Scheme, entry: &KpackEntry<'data>) -> ImageView<'data> {
         view: entry.stored,
         codec: Some(codec),
         full_size: (scheme != Scheme::None).then_some(entry.original_size),
+        code_version: None,
         part: None,
         has_stated_end: true,
         symbol: None,

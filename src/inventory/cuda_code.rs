@@ -1,0 +1,30 @@
+//! Properties of NVIDIA code on which its drivers depend: the PTX ISA, the form of a cubin, and the toolkit that wrote it.
+
+use crate::format::{ImageKind, ImageView};
+
+/// Properties of a cubin or PTX; those that no header states are absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CudaCode {
+    /// Version of the PTX ISA, of PTX.
+    pub ptx_version: Option<(u16, u16)>,
+    /// ABI version, of a cubin.
+    pub abi_version: Option<u8>,
+    /// Latest release of CUDA among the tools that wrote a cubin. The header of a container does not state it.
+    pub toolkit: Option<(u16, u16)>,
+    /// True if the image is compressed together with others (`fatbinary --concat`).
+    pub is_grouped: bool,
+}
+
+impl CudaCode {
+    /// Returns the properties that the container of a compressed image states.
+    pub(super) fn stated(image: &ImageView<'_>) -> CudaCode {
+        let (kind, version) = (image.image_kind, image.code_version);
+        CudaCode {
+            ptx_version: version.filter(|_| kind == ImageKind::Ptx),
+            // The major number of a cubin's version is 1.
+            abi_version: version.filter(|_| kind == ImageKind::Elf).and_then(|(_, abi)| u8::try_from(abi).ok()),
+            toolkit: None,
+            is_grouped: image.part.is_some() && version.is_some(),
+        }
+    }
+}

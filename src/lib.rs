@@ -59,6 +59,7 @@
 //! | `embed` | from any files to the plan of a host object with named symbols | machines, ELF |
 //! | [`inspect`] | contents of an image: kernels, resource usage, debug information | containers, files |
 //! | [`inventory`] | the result of a scan: file, container, image | printing |
+//! | [`floor`] | the oldest drivers and runtimes that load an image, as tables with sources | files, printing |
 //! | [`select`] | the image that a runtime selects on a device, and why no other | files, printing |
 //! | [`scan`] | the search for containers: by structure, then by magic | printing |
 //! | [`survey`] | everything known about a file: its inventory and the contents of its images | policies |
@@ -92,6 +93,7 @@ pub mod error;
 #[cfg(feature = "map")]
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "most outputs are those of the program"))]
 mod escape;
+pub mod floor;
 pub mod format;
 mod host;
 #[cfg(feature = "inspect")]

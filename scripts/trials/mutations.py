@@ -20,6 +20,7 @@ ON_BATCHES = [
     ["inspect", "--json", "FILES"],
     ["extract", "-o", "OUTPUT", "--index", "FILES"],
     ["select", "--device", "gfx90a", "FILES"],
+    ["requires", "FILES"],
     ["lock", "-o", "OUTPUT/lock", "FILES"],
     ["metadata", "--format", "json", "FILES"],
     ["check", "--policy", "POLICY", "--format", "sarif", "--html", "OUTPUT/page.html", "FILES"],

@@ -34,6 +34,7 @@ mod progress;
 mod proofs;
 mod prune;
 mod replace;
+mod requires;
 mod scan;
 mod schema;
 mod select;
@@ -92,6 +93,7 @@ enum Command {
     Join(join::Arguments),
     Select(select::Arguments),
     Size(size::Arguments),
+    Requires(requires::Arguments),
     Check(check::Arguments),
     Metadata(metadata::Arguments),
     Lock(lock::Arguments),
@@ -151,6 +153,7 @@ impl Command {
             Command::Join(arguments) => join::run(arguments),
             Command::Select(arguments) => select::run(arguments),
             Command::Size(arguments) => size::run(arguments),
+            Command::Requires(arguments) => requires::run(arguments),
             Command::Check(arguments) => check::run(arguments),
             Command::Metadata(arguments) => metadata::run(arguments),
             Command::Lock(arguments) => lock::run(arguments),

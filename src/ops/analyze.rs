@@ -3,9 +3,11 @@
 //! Images are analyzed one after another, so no more than one is decompressed at a time.
 
 use super::image_bytes::inspect_with;
-use crate::error::{Error, Result};
+use crate::codec;
+use crate::error::{Error, Malformed, Result};
+use crate::floor::{ToolkitBytes, unread_toolkit};
 use crate::inspect;
-use crate::inventory::File;
+use crate::inventory::{CudaCode, File, origin};
 use crate::scan::{ImageRef, Outcome, ScannedFile};
 use crate::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};
 
@@ -59,5 +61,24 @@ fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis
             inside.build_paths = inspect::build_paths(kind, bytes.view()).ok();
         }
     }
+    if wanted.toolkit {
+        inside.cuda = read_toolkit(image);
+    }
     inside
+}
+
+/// Size of the header of an ELF file.
+const ELF_HEADER: usize = 64;
+
+/// Reads the toolkit of a compressed cubin, if its container does not determine it.
+fn read_toolkit(image: &ImageRef<'_>) -> Option<Result<CudaCode, Malformed>> {
+    let record = image.image();
+    Some(match (unread_toolkit(record)?, record.codec) {
+        (ToolkitBytes::Header, Some(codec)) if !record.cuda.is_grouped => image.stored_bytes().and_then(|stored| {
+            let full_size = record.full_size.unwrap_or_default();
+            let start = codec::decompress_start(codec, stored.view(), full_size, ELF_HEADER)?;
+            Ok(origin(record.image_kind, stored.view().derived(&start)).cuda)
+        }),
+        _ => image.bytes().map(|bytes| origin(record.image_kind, bytes.view()).cuda),
+    })
 }

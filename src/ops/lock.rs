@@ -53,7 +53,7 @@ impl LockBuilder {
     }
 
     fn record_scanned(&self, scanned: ScannedFile) -> Result<RecordedFile> {
-        let wanted = AnalysisOptions { inspection: true, code_hash: true, build_paths: false };
+        let wanted = AnalysisOptions { inspection: true, code_hash: true, ..AnalysisOptions::default() };
         let analyzed = survey(scanned, wanted)?;
         let mut errors = Vec::new();
         for (number, (image, inside)) in analyzed.images().enumerate() {

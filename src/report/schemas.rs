@@ -12,11 +12,12 @@ pub struct Schema {
 }
 
 /// Schemas, one for each command that writes JSON, and that of policies.
-pub const SCHEMAS: [Schema; 12] = [
+pub const SCHEMAS: [Schema; 13] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
     Schema { command: "select", text: include_str!("schemas/fatbin.select-1.schema.json") },
+    Schema { command: "requires", text: include_str!("schemas/fatbin.requires-1.schema.json") },
     Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
     Schema { command: "size", text: include_str!("schemas/fatbin.size-1.schema.json") },
     Schema { command: "link", text: include_str!("schemas/fatbin.link-1.schema.json") },

@@ -5,14 +5,20 @@
 //! tries its images.
 
 mod answers;
+mod floors;
+#[cfg(test)]
+mod floors_tests;
 pub mod kpack;
 #[cfg(feature = "cli")]
 mod needed;
+mod needs;
 mod runtimes;
 #[cfg(test)]
 mod tests;
 
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap};
+pub use floors::{DeviceNeed, FileFloors};
+pub use needs::{FloorCause, ImageRequirements, Need};
 pub use runtimes::{Preference, Runtime};
 
 use std::cmp::Reverse;

@@ -7,8 +7,9 @@ mod matrix;
 
 pub use matrix::{KernelMatrix, MatrixCell, MatrixColumn, MatrixRow, UninspectedImages};
 
+use crate::error::Malformed;
 use crate::inspect::Inspection;
-use crate::inventory::{File, Image};
+use crate::inventory::{CudaCode, File, Image};
 
 /// Analyses to run on each device image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct AnalysisOptions {
     pub code_hash: bool,
     /// Paths on the machine where it was built.
     pub build_paths: bool,
+    /// Toolkit of compressed cubins. The inventory has that of others.
+    pub toolkit: bool,
 }
 
 impl AnalysisOptions {
@@ -46,12 +49,19 @@ pub struct ImageAnalysis {
     pub code_hash: Option<[u8; 32]>,
     /// Paths on the machine where it was built.
     pub build_paths: Option<Vec<String>>,
+    /// Properties of a compressed cubin that its container does not state, or the reason why they cannot be read.
+    pub cuda: Option<Result<CudaCode, Malformed>>,
 }
 
 impl AnalyzedFile {
     /// Returns each device image with its analysis.
     pub fn images(&self) -> impl Iterator<Item = (&Image, &ImageAnalysis)> {
         self.file.device_images().zip(&self.analyses)
+    }
+
+    /// Returns for each device image the properties that only its decompressed bytes state, if they were read.
+    pub fn cuda_codes(&self) -> Vec<Option<CudaCode>> {
+        self.analyses.iter().map(|analysis| analysis.cuda.as_ref()?.as_ref().ok().copied()).collect()
     }
 }
 

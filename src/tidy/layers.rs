@@ -7,12 +7,13 @@ use super::{source_directory, source_files};
 
 /// The layers, lowest first. A module may use the modules of the layers before its own, and none of its own layer except
 /// itself.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 12] = [
     &["error"],
     &["bytes", "content", "escape", "parallel", "pattern", "spelling"],
     &["codec", "io", "rewrite", "target"],
     &["archive", "format"],
     &["host", "inspect", "inventory", "llvm"],
+    &["floor"],
     &["metadata", "wrap", "scan", "select", "size", "survey"],
     &["edit", "embed"],
     &["check", "lock"],

@@ -45,6 +45,7 @@ mod prune;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod readme;
 mod replace;
+mod requires;
 mod scan;
 mod schema;
 mod select;

@@ -1,0 +1,118 @@
+//! `fatbin requires`.
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+
+use super::inputs::{InputArguments, found_images, warn_of_archives};
+use super::limit::LimitArguments;
+use super::problems::{ProblemArguments, Problems};
+use super::{Status, terminal};
+use crate::ops;
+use crate::report::{self, RequiredFile};
+use crate::scan::Options;
+use crate::select::FileFloors;
+use crate::survey::{AnalysisOptions, AnalyzedFile};
+use crate::target::Device;
+
+/// Print the oldest NVIDIA driver, ROCm and LLVM that load the device code
+///
+/// For each device of the code, or those of --device: the release that loads the image that the runtime prefers, and, where
+/// that is older, the one that loads some image. The last column has the property that decides it: compression, PTX ISA,
+/// toolkit and architecture of a cubin, version of a container, spelling of an entry ID. Drivers are those for Linux. What no
+/// document dates is unknown, never guessed.
+///
+/// Exit status: 0 if there is device code that runs on the devices, 1 if there is none, 2 for trouble.
+#[derive(Args)]
+pub struct Arguments {
+    /// Devices, such as sm_90 or gfx942, instead of those of the code
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
+
+    /// Print one JSON document (schema fatbin.requires/1) instead of tables
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    #[command(flatten)]
+    inputs: InputArguments,
+}
+
+/// Analyses of images that floors need.
+const WANTED: AnalysisOptions =
+    AnalysisOptions { inspection: false, code_hash: false, build_paths: false, toolkit: true };
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let devices = parse_devices(&arguments.device)?;
+    let problems = arguments.problems.problems();
+    let mut status = Status::No;
+    let mut files: Vec<AnalyzedFile> = Vec::new();
+    let scanner = arguments.limits.scanner(Options::default());
+    let analyze = |_, outcome| ops::analyze_outcome(outcome, &|_| WANTED);
+    arguments.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
+        status = status.and(if file.file.failure.is_some() { Status::Trouble } else { found_images(&file.file) });
+        if let Some(error) = error {
+            status = status.and(problems.report(error));
+        }
+        status = status.and(report_unread(&file, &problems));
+        files.push(file);
+    })?;
+    warn_of_archives(files.iter().map(|it| &it.file), &problems);
+    let (readable, unread): (Vec<_>, Vec<_>) = files.into_iter().partition(|it| it.file.failure.is_none());
+    let required: Vec<RequiredFile<'_>> = readable.iter().map(|file| required(file, devices.as_deref())).collect();
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
+    if arguments.json {
+        let unread: Vec<_> = unread.into_iter().map(|it| it.file).collect();
+        out.write(&report::requires_json(&required, &unread))?;
+    } else {
+        for file in required.iter().filter(|it| it.floors.file.has_device_code()) {
+            out.write(&report::requires_text(file, &screen))?;
+        }
+    }
+    out.flush()?;
+    let has_floors = required.iter().any(|it| it.floors.loaded() > 0 && runs_somewhere(it, devices.is_some()));
+    Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
+}
+
+/// Returns whether a file has code for one of the devices, if the user named any.
+fn runs_somewhere(required: &RequiredFile<'_>, are_named: bool) -> bool {
+    !are_named || required.devices.iter().any(|(_, needs)| !needs.is_empty())
+}
+
+/// A name of the command line, and the devices that it denotes.
+type NamedDevices = (String, Vec<Device>);
+
+fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevices>>> {
+    let parse = |name: &String| match Device::parse(name) {
+        Ok(devices) => Ok((name.clone(), devices)),
+        Err(error) => Err(anyhow!("--device {name}: {error}")),
+    };
+    let devices = names.iter().map(parse).collect::<Result<Vec<_>>>()?;
+    Ok(Some(devices).filter(|devices| !devices.is_empty()))
+}
+
+/// Reports the cubins that could not be decompressed.
+fn report_unread(file: &AnalyzedFile, problems: &Problems) -> Status {
+    let images = file.file.device_images().zip(&file.analyses).enumerate();
+    images.fold(Status::No, |status, (number, (image, analysis))| match &analysis.cuda {
+        Some(Err(problem)) => {
+            status.and(problems.report(ops::image_error(&file.file.path, number, image, problem.clone())))
+        }
+        _ => status,
+    })
+}
+
+fn required<'a>(analyzed: &'a AnalyzedFile, devices: Option<&[NamedDevices]>) -> RequiredFile<'a> {
+    let floors = FileFloors::new(&analyzed.file, &analyzed.cuda_codes());
+    let of = |(name, devices): &NamedDevices| (name.clone(), floors.on_all(devices));
+    let devices = match devices {
+        Some(devices) => devices.iter().map(of).collect(),
+        None => floors.devices().iter().map(of).collect(),
+    };
+    RequiredFile { floors, devices }
+}

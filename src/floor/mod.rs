@@ -1,0 +1,17 @@
+//! Floors: the oldest releases of drivers and runtimes that load device code, and the properties of the code that decide that.
+//!
+//! Each row of the tables has its source. A property about which no source is known makes a floor unknown, with the reason; the
+//! releases are never guessed. Versions of containers are in [`crate::format::readers`].
+
+mod bounds;
+mod cuda;
+mod driver;
+mod image;
+mod release;
+mod requirement;
+
+pub use bounds::{Floor, Limit};
+pub use driver::Driver;
+pub use image::{ToolkitBytes, products, requirements, unread_toolkit};
+pub use release::{DriverNumber, Release};
+pub use requirement::Requirement;

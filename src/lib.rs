@@ -70,6 +70,7 @@
 //! | [`lock`] | a reviewable record of device code, and its comparison with another | the origin of the data |
 //! | [`mod@ops`] | operations of the commands on files | command-line syntax |
 //! | `link` | the link of device code, and of the program that contains it | command-line syntax |
+//! | `doctor` | the problems that a link with device code will have | command-line syntax, printing |
 //! | `report` | tables, JSON documents and pages | the origin of the data |
 //! | `cli` | commands, messages, exit statuses | |
 
@@ -85,6 +86,8 @@ pub mod check;
 pub mod cli;
 pub mod codec;
 mod content;
+#[cfg(feature = "cli")]
+mod doctor;
 #[cfg(feature = "cli")]
 mod edit;
 #[cfg(feature = "cli")]

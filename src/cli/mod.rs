@@ -7,6 +7,7 @@ mod completions;
 mod compression;
 mod destination;
 mod diff;
+mod doctor;
 pub(crate) mod dropin;
 mod editing;
 mod embed;
@@ -79,6 +80,7 @@ enum Command {
     Wrap(wrap::Arguments),
     Embed(embed::Arguments),
     Link(link::Arguments),
+    Doctor(doctor::Arguments),
     Pack(pack::Arguments),
     Bundle(bundle::Arguments),
     Unbundle(unbundle::Arguments),
@@ -139,6 +141,7 @@ impl Command {
             Command::Wrap(arguments) => wrap::run(arguments),
             Command::Embed(arguments) => embed::run(arguments),
             Command::Link(arguments) => link::run(arguments),
+            Command::Doctor(arguments) => doctor::run(arguments),
             Command::Pack(arguments) => pack::run(arguments),
             Command::Bundle(arguments) => bundle::run(arguments),
             Command::Unbundle(arguments) => unbundle::run(arguments),

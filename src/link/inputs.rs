@@ -120,7 +120,7 @@ fn library(options: &LinkOptions, name: &OsStr) -> Result<Option<PathBuf>> {
 }
 
 /// Returns the library with a name: `x` is `libx.so` or `libx.a`, whichever is in an earlier directory, and `:x` is `x`.
-fn find_library(line: &HostLine, name: &OsStr) -> Option<PathBuf> {
+pub fn find_library(line: &HostLine, name: &OsStr) -> Option<PathBuf> {
     let names = match name.as_encoded_bytes().strip_prefix(b":") {
         Some(file) => vec![crate::io::os_string(file)],
         None => [".so", ".a"]

@@ -1,5 +1,6 @@
 //! Reports: inventories, inspections, selections, differences and verdicts as tables, pages, JSON and other formats.
 
+mod diagnosis;
 mod difference;
 mod edit;
 mod extraction;
@@ -19,6 +20,7 @@ mod table;
 mod text;
 mod verdict;
 
+pub use diagnosis::{diagnosis_json, diagnosis_text};
 pub use difference::{Differences, differences_json, differences_table};
 pub use edit::{edit_loss, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
 pub use extraction::{ExtractedImage, Index};

@@ -12,7 +12,7 @@ pub struct Schema {
 }
 
 /// Schemas, one for each command that writes JSON, and that of policies.
-pub const SCHEMAS: [Schema; 13] = [
+pub const SCHEMAS: [Schema; 14] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
@@ -21,6 +21,7 @@ pub const SCHEMAS: [Schema; 13] = [
     Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
     Schema { command: "size", text: include_str!("schemas/fatbin.size-1.schema.json") },
     Schema { command: "link", text: include_str!("schemas/fatbin.link-1.schema.json") },
+    Schema { command: "doctor", text: include_str!("schemas/fatbin.doctor-1.schema.json") },
     Schema { command: "split", text: include_str!("schemas/fatbin.split-1.schema.json") },
     Schema { command: "metadata", text: include_str!("schemas/fatbin.metadata-1.schema.json") },
     Schema { command: "proof", text: include_str!("schemas/fatbin.proof-1.schema.json") },
@@ -37,6 +38,7 @@ mod tests {
 
     use super::*;
     use crate::check::Rule;
+    use crate::doctor::ProblemKind;
     use crate::format::{ContainerType, ImageKind};
     use crate::inventory::NotOpened;
 
@@ -87,6 +89,11 @@ mod tests {
     #[test]
     fn list_every_image_kind() {
         check_enums(["nvvm", "unknown"], &ImageKind::ALL.map(ImageKind::name), 4);
+    }
+
+    #[test]
+    fn list_every_kind_of_problem() {
+        check_enums(["relocation-overflow", "unregistered"], &ProblemKind::ALL.map(ProblemKind::name), 1);
     }
 
     #[test]

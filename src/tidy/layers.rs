@@ -7,7 +7,7 @@ use super::{source_directory, source_files};
 
 /// The layers, lowest first. A module may use the modules of the layers before its own, and none of its own layer except
 /// itself.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 13] = [
     &["error"],
     &["bytes", "content", "escape", "parallel", "pattern", "spelling"],
     &["codec", "io", "rewrite", "target"],
@@ -18,6 +18,7 @@ const LAYERS: [&[&str]; 12] = [
     &["edit", "embed"],
     &["check", "lock"],
     &["link", "ops"],
+    &["doctor"],
     &["report"],
     &["cli"],
 ];

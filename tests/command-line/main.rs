@@ -9,6 +9,7 @@ mod check;
 #[path = "../../linker-tests/harness/command.rs"]
 mod command;
 mod diff;
+mod doctor;
 mod documents;
 mod dropin;
 mod embed;

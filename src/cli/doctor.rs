@@ -1,0 +1,102 @@
+//! `fatbin doctor`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use super::limit::LimitArguments;
+use super::problems::print_detail;
+use super::{Status, access, terminal};
+use crate::doctor::{self, DoctorOptions, Linker};
+use crate::io::Output;
+use crate::report;
+
+/// Predict problems of a link with device code, before the link
+///
+/// Predicts the addresses of the sections from the sizes in the objects and the order of sections of the linker, and reports
+/// relocations that large device sections move out of reach, images that no wrapper registers or several do, kernels
+/// without entries and entries without kernels, and module IDs and symbols that collide. No linker runs; a compiler prints the
+/// command line of its linker. Without a command line, the objects are linked by GNU ld into a position-independent executable.
+///
+/// Exit status: 0 if there is no problem, 1 if there is one, 2 if an input cannot be read.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Objects and archives, all members of which are linked
+    #[arg(value_name = "OBJECT", required_unless_present = "line")]
+    objects: Vec<OsString>,
+
+    /// Linker whose layout is predicted, by default the one that the command line calls
+    #[arg(long, value_name = "LINKER", value_enum)]
+    linker: Option<LinkerArgument>,
+
+    /// Write a linker script that places large device sections after all others
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+
+    /// Print one JSON document (schema fatbin.doctor/1)
+    #[arg(long)]
+    json: bool,
+
+    /// Print the predicted layout
+    #[arg(long, conflicts_with = "json")]
+    layout: bool,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    /// Linker or compiler and its arguments
+    #[arg(value_name = "LINE", last = true)]
+    line: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LinkerArgument {
+    /// GNU ld
+    Bfd,
+    /// GNU gold
+    Gold,
+    /// LLVM's lld
+    Lld,
+    /// mold
+    Mold,
+}
+
+impl LinkerArgument {
+    fn linker(self) -> Linker {
+        match self {
+            LinkerArgument::Bfd => Linker::Bfd,
+            LinkerArgument::Gold => Linker::Gold,
+            LinkerArgument::Lld => Linker::Lld,
+            LinkerArgument::Mold => Linker::Mold,
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let options = DoctorOptions {
+        line: arguments.line,
+        objects: arguments.objects,
+        linker: arguments.linker.map(LinkerArgument::linker),
+        access: access::get(),
+        limits: arguments.limits.limits(),
+    };
+    let diagnosis = doctor::diagnose(&options)?;
+    match (&arguments.script, &diagnosis.script) {
+        (Some(path), Some(script)) => {
+            let mut output = Output::create(path)?;
+            output.write(script.text.as_bytes())?;
+            output.commit([])?;
+        }
+        (Some(path), None) => print_detail(format_args!("doctor: {} is not written: nothing to move", path.display())),
+        (None, _) => {}
+    }
+    if arguments.json {
+        terminal::print(&report::diagnosis_json(&diagnosis))?;
+    } else {
+        terminal::print(&report::diagnosis_text(&diagnosis, arguments.layout, &terminal::screen()))?;
+    }
+    Ok(if diagnosis.problems.is_empty() { Status::Yes } else { Status::No })
+}

@@ -1,0 +1,291 @@
+//! `fatbin doctor`: predictions for objects whose device sections are sparse. linker-tests compares them with real links.
+
+use std::fs::OpenOptions;
+
+use object::elf;
+use object::write::{Object, Relocation, SectionId, StandardSection, Symbol, SymbolSection};
+use object::{
+    Architecture, BinaryFormat, Endianness, RelocationFlags, SectionFlags, SectionKind, SymbolFlags, SymbolKind,
+    SymbolScope,
+};
+use serde_json::Value;
+
+use crate::Sandbox;
+
+/// Size of a device section that is out of the reach of 32 bits.
+const LARGE: u64 = 2300 << 20;
+
+fn object_file() -> Object<'static> {
+    Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little)
+}
+
+/// Returns an object whose code refers to its data and its constants.
+fn program(r_type: elf::RelocationType) -> Vec<u8> {
+    let mut object = object_file();
+    let text = object.section_id(StandardSection::Text);
+    let data = object.section_id(StandardSection::Data);
+    let constants = object.section_id(StandardSection::ReadOnlyData);
+    for section in [text, data, constants] {
+        object.append_section_data(section, &[0; 64], 16);
+    }
+    for (offset, section) in [(4, data), (12, constants)] {
+        let symbol = object.section_symbol(section);
+        let flags = RelocationFlags::Elf { r_type };
+        object.add_relocation(text, Relocation { offset, symbol, addend: -4, flags }).unwrap();
+    }
+    object.write().unwrap()
+}
+
+/// Writes an object with a section of a large size, the bytes of which are a hole at the end of the file.
+fn sparse(sandbox: &Sandbox, path: &str, section: &str, flags: u64) {
+    let mut object = object_file();
+    let id = object.add_section(Vec::new(), section.into(), SectionKind::ReadOnlyData);
+    object.section_mut(id).flags = SectionFlags::Elf { sh_flags: elf::SectionFlags(flags), sh_type: elf::SHT_PROGBITS };
+    object.append_section_data(id, &[0; 8], 8);
+    let mut bytes = object.write().unwrap();
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let headers = word(&bytes, 40) as usize;
+    // The only section with these flags.
+    let header = (headers..bytes.len() - 63).step_by(64).find(|&at| word(&bytes, at + 8) == flags).unwrap();
+    let end = bytes.len() as u64;
+    bytes[header + 24..header + 40].copy_from_slice(&[end.to_le_bytes(), LARGE.to_le_bytes()].concat());
+    sandbox.file(path, bytes);
+    let file = OpenOptions::new().write(true).open(sandbox.path(path)).unwrap();
+    file.set_len(end + LARGE).unwrap();
+}
+
+const ALLOC: u64 = elf::SHF_ALLOC.0;
+
+/// Returns the document of a run with a problem (status 1) or without (status 0), after checking it against the schema.
+fn diagnose(sandbox: &Sandbox, arguments: &str, status: i32) -> Value {
+    let run = sandbox.fatbin(&format!("doctor --json {arguments}"));
+    assert_eq!((run.status, run.err.as_str()), (status, ""), "{arguments}: {}", run.out);
+    let document = serde_json::from_str(&run.out).unwrap();
+    crate::schema::check_document(sandbox, "doctor", &document);
+    document
+}
+
+/// Returns the kinds of problems, one for each.
+fn kinds(document: &Value) -> Vec<&str> {
+    document["problems"].as_array().unwrap().iter().map(|problem| problem["kind"].as_str().unwrap()).collect()
+}
+
+/// Returns the order of the sections.
+fn order(document: &Value) -> Vec<&str> {
+    document["layout"].as_array().unwrap().iter().map(|section| section["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn each_linker_has_its_own_layout() {
+    let sandbox = Sandbox::new();
+    sandbox.file("p.o", program(elf::R_X86_64_PC32));
+    sparse(&sandbox, "big.o", ".nv_fatbin", ALLOC);
+    let orders = [
+        ("bfd", [".text", ".rodata", ".nv_fatbin", ".data"]),
+        ("gold", [".text", ".rodata", ".nv_fatbin", ".data"]),
+        ("lld", [".rodata", ".nv_fatbin", ".text", ".data"]),
+        ("mold", [".nv_fatbin", ".rodata", ".text", ".data"]),
+    ];
+    for (linker, sections) in orders {
+        // mold places the section where nothing crosses it.
+        let status = i32::from(linker != "mold");
+        let document = diagnose(&sandbox, &format!("--linker {linker} p.o big.o"), status);
+        assert_eq!(order(&document), sections, "{linker}");
+        if status == 0 {
+            continue;
+        }
+        let problem = &document["problems"][0];
+        assert_eq!((problem["kind"].as_str(), problem["path"].as_str()), (Some("relocation-overflow"), Some("p.o")));
+        assert_eq!((problem["section"].as_str(), problem["count"].as_u64()), (Some(".text"), Some(1)));
+        let target = if linker == "lld" { ".rodata" } else { ".data" };
+        assert_eq!(problem["symbol"].as_str(), Some(target), "{linker}");
+        assert_eq!(document["script"]["remaining"], 0, "{linker}");
+    }
+    // An executable at a fixed address has no address above 2 GiB, wherever the sections are.
+    sandbox.file("f.o", program(elf::R_X86_64_32S));
+    for linker in ["bfd", "gold", "lld", "mold"] {
+        let document = diagnose(&sandbox, &format!("--linker {linker} -- ld.bfd f.o big.o"), 1);
+        assert_eq!(kinds(&document)[0], "relocation-overflow", "{linker}");
+    }
+}
+
+#[test]
+fn the_script_moves_the_section_and_is_read_again() {
+    let sandbox = Sandbox::new();
+    sandbox.file("p.o", program(elf::R_X86_64_PC32));
+    sparse(&sandbox, "big.o", ".hip_fatbin", ALLOC);
+    for linker in ["ld.bfd", "ld.lld"] {
+        let run = sandbox.fatbin(&format!("doctor --script s.ld -- {linker} -pie p.o big.o"));
+        assert_eq!((run.status, run.err.as_str()), (1, ""));
+        assert!(
+            run.out.ends_with("With the linker script of --script, every relocation reaches its target.\n"),
+            "{}",
+            run.out
+        );
+        let script = String::from_utf8(sandbox.read("s.ld")).unwrap();
+        assert!(script.ends_with("  .hip_fatbin : { *(.hip_fatbin) }\n}\nINSERT AFTER .bss;\n"), "{script}");
+        for option in ["-T s.ld", "-Ts.ld", "--script=s.ld", "s.ld"] {
+            let document = diagnose(&sandbox, &format!("-- {linker} -pie p.o big.o {option}"), 0);
+            assert_eq!(order(&document).last(), Some(&".hip_fatbin"), "{linker} {option}");
+        }
+    }
+    let run = sandbox.fatbin("doctor -- mold -pie p.o big.o -T s.ld");
+    let message = "fatbin: s.ld: mold reads no scripts with INSERT; link with GNU ld or lld\n";
+    assert_eq!((run.status, run.err.as_str()), (2, message));
+    sandbox.file("full.ld", "SECTIONS { .text : { *(.text) } }");
+    let run = sandbox.fatbin("doctor -- ld.bfd -pie p.o big.o -T full.ld");
+    assert_eq!(run.status, 2, "{}", run.err);
+}
+
+#[test]
+fn large_sections_are_recognized_by_name_or_flag() {
+    let sandbox = Sandbox::new();
+    sandbox.file("p.o", program(elf::R_X86_64_PC32)).file("f.o", program(elf::R_X86_64_32S));
+    let large = ALLOC | 0x1000_0000;
+    sparse(&sandbox, "both.o", ".lrodata.nv_fatbin", large);
+    sparse(&sandbox, "name.o", ".lrodata.nv_fatbin", ALLOC);
+    sparse(&sandbox, "flag.o", ".nv_fatbin", large);
+    // Of PIE and executable, for the object with both, the name, and the flag.
+    let expected = [
+        ("bfd", [(0, 0), (0, 0), (1, 1)]),
+        ("gold", [(0, 0), (1, 1), (0, 0)]),
+        ("lld", [(0, 1), (1, 1), (0, 1)]),
+        ("mold", [(0, 1), (0, 1), (0, 1)]),
+    ];
+    for (linker, statuses) in expected {
+        for (object, (pie, executable)) in ["both.o", "name.o", "flag.o"].into_iter().zip(statuses) {
+            diagnose(&sandbox, &format!("--linker {linker} p.o {object}"), pie);
+            diagnose(&sandbox, &format!("--linker {linker} -- ld f.o {object}"), executable);
+        }
+    }
+}
+
+/// Writes the objects of two wrappers of one image.
+fn wrapped() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    for name in ["one.o", "two.o"] {
+        sandbox.fatbin(&format!("wrap --kind hip -o {name} a")).ok();
+    }
+    sandbox
+}
+
+#[test]
+fn an_image_is_registered_once() {
+    let sandbox = wrapped();
+    diagnose(&sandbox, "one.o", 0);
+    let document = diagnose(&sandbox, "one.o two.o", 1);
+    assert_eq!(kinds(&document), ["registered-twice"]);
+    assert_eq!((&document["problems"][0]["path"], &document["problems"][0]["count"]), (&"one.o".into(), &2.into()));
+    // In one relocatable object, each wrapper registers the entries of the other as well.
+    let document = diagnose(&sandbox, "-- ld -r one.o two.o", 1);
+    assert_eq!((kinds(&document), order(&document)), (vec!["registered-twice"; 2], vec![]));
+    assert_eq!(document["problems"][1]["symbol"], "__start_llvm_offload_entries");
+    sandbox.fatbin("wrap --kind openmp -o openmp.o a").ok();
+    let document = diagnose(&sandbox, "openmp.o openmp.o", 1);
+    assert_eq!(kinds(&document), ["registered-twice"]);
+}
+
+#[test]
+fn members_of_archives_count_if_they_are_linked() {
+    let sandbox = wrapped();
+    let member = sandbox.read("two.o");
+    let mut archive =
+        format!("!<arch>\n{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "two.o/", 0, 0, 0, 644, member.len()).into_bytes();
+    archive.extend(member);
+    sandbox.file("lib.a", archive);
+    // Nothing needs a symbol of the member.
+    diagnose(&sandbox, "-- ld.bfd -pie one.o lib.a", 0);
+    for arguments in ["one.o lib.a", "-- ld.bfd -pie one.o --whole-archive lib.a", "one.o -- ld.bfd -pie two.o"] {
+        assert_eq!(kinds(&diagnose(&sandbox, arguments, 1)), ["registered-twice"], "{arguments}");
+    }
+    let response = "-pie \"one.o\"\n--whole-archive lib.a";
+    sandbox.file("words", response);
+    assert_eq!(diagnose(&sandbox, "-- ld.bfd @words", 1)["objects"], 2);
+}
+
+/// Adds a section with bytes, and returns it.
+fn section(object: &mut Object<'_>, name: &str, bytes: &[u8], flags: u64) -> SectionId {
+    let id = object.add_section(Vec::new(), name.into(), SectionKind::ReadOnlyData);
+    object.section_mut(id).flags = SectionFlags::Elf { sh_flags: elf::SectionFlags(flags), sh_type: elf::SHT_PROGBITS };
+    object.append_section_data(id, bytes, 8);
+    id
+}
+
+/// Returns an object with a global symbol at the start of a section.
+fn with_symbol(name: &str, section_name: &str, bytes: &[u8], flags: u64) -> Vec<u8> {
+    let mut object = object_file();
+    let id = section(&mut object, section_name, bytes, flags);
+    object.add_symbol(Symbol {
+        name: name.into(),
+        value: 0,
+        size: 1,
+        kind: SymbolKind::Data,
+        scope: SymbolScope::Linkage,
+        weak: false,
+        section: SymbolSection::Section(id),
+        flags: SymbolFlags::None,
+    });
+    object.write().unwrap()
+}
+
+#[test]
+fn what_no_wrapper_registers_is_reported() {
+    let sandbox = wrapped();
+    sandbox.fatbin("pack -o a.offload --image file=a,triple=amdgcn-amd-amdhsa,kind=hip").ok();
+    sandbox.fatbin("bundle --type o -o a.bundle --target host-x86_64-unknown-linux-gnu-=/dev/null --target hip-amdgcn-amd-amdhsa--gfx90a=a").ok();
+    let (packed, bundle) = (sandbox.read("a.offload"), sandbox.read("a.bundle"));
+    let excluded = elf::SHF_EXCLUDE.0;
+    sandbox.file("packed.o", with_symbol("x", ".llvm.offloading", &packed, excluded));
+    sandbox.file("bundle.o", with_symbol("x", ".hip_fatbin", &bundle, ALLOC));
+    for (object, section) in [("packed.o", ".llvm.offloading"), ("bundle.o", ".hip_fatbin")] {
+        let document = diagnose(&sandbox, object, 1);
+        assert_eq!(kinds(&document), ["unregistered"], "{object}");
+        assert_eq!(document["problems"][0]["section"], section);
+    }
+    // clang-linker-wrapper links the images and registers them.
+    diagnose(&sandbox, "-- clang-linker-wrapper --linker-path=ld.lld packed.o", 0);
+}
+
+#[test]
+fn symbols_with_module_ids_are_defined_once() {
+    let sandbox = wrapped();
+    let id = "__hip_cuid_0123";
+    for name in ["a.o", "b.o"] {
+        sandbox.file(name, with_symbol(id, ".rodata.x", b"x", ALLOC));
+    }
+    diagnose(&sandbox, "a.o", 0);
+    let document = diagnose(&sandbox, "a.o b.o", 1);
+    assert_eq!(kinds(&document), ["duplicate-module-id"]);
+    let problem = &document["problems"][0];
+    assert_eq!((&problem["symbol"], &problem["message"]), (&id.into(), &"module ID 0123 is also that of b.o".into()));
+    for name in ["c.o", "d.o"] {
+        sandbox.file(name, with_symbol("plain", ".rodata.x", b"x", ALLOC));
+    }
+    // Of no concern for device code, so that the linker's own message has to do.
+    diagnose(&sandbox, "c.o d.o", 0);
+}
+
+#[test]
+fn entries_and_kernels_are_compared() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("wrap --kind hip --entry other_kernel -o other.o a").ok();
+    sandbox.fatbin("wrap --kind hip --entry answer_kernel -o right.o a").ok();
+    diagnose(&sandbox, "right.o", 0);
+    let document = diagnose(&sandbox, "other.o", 1);
+    assert_eq!(kinds(&document), ["entry-without-kernel", "kernel-without-entry"]);
+    let symbols = [0, 1].map(|index| document["problems"][index]["symbol"].as_str().unwrap());
+    assert_eq!(symbols, ["other_kernel", "answer_kernel"]);
+}
+
+#[test]
+fn inputs_that_cannot_be_read_are_trouble() {
+    let sandbox = Sandbox::new();
+    sandbox.file("cut.o", &program(elf::R_X86_64_PC32)[..200]);
+    assert_eq!(sandbox.fatbin("doctor missing.o").status, 2);
+    let run = sandbox.fatbin("doctor -- wild x.o");
+    let message = "fatbin: wild: the layout of this linker is not known; specify a similar one with --linker\n";
+    assert_eq!((run.status, run.err.as_str()), (2, message));
+    assert_eq!(sandbox.fatbin("doctor").status, 2);
+}

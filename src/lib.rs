@@ -65,6 +65,7 @@
 //! | [`survey`] | everything known about a file: its inventory and the contents of its images | policies |
 //! | `size` | the bytes of files by arch, kernel, container and other properties | files, printing |
 //! | [`metadata`] | claims of package metadata about device code, and the reverse | files, printing |
+//! | [`mod@coverage`] | the devices on which each kernel runs | printing |
 //! | `edit` | changes of finished files, and their proofs | command-line syntax, printing |
 //! | [`check`] | policies, their rules, and findings | the origin of the data, printing |
 //! | [`lock`] | a reviewable record of device code, and its comparison with another | the origin of the data |
@@ -86,6 +87,8 @@ pub mod check;
 pub mod cli;
 pub mod codec;
 mod content;
+#[cfg(feature = "inspect")]
+pub mod coverage;
 #[cfg(feature = "cli")]
 mod doctor;
 #[cfg(feature = "cli")]

@@ -12,12 +12,14 @@ use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::terminal::TextOutput;
 use super::{Status, terminal};
+use crate::coverage::{Coverage, InspectedImages};
 use crate::format::ImageKind;
 use crate::inventory::File;
 use crate::ops;
 use crate::report::{self, Screen};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
-use crate::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage, KernelMatrix};
+use crate::select::NamedDevice;
+use crate::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
 
 /// List kernels in device images, with resource usage and source lines
 ///
@@ -32,9 +34,17 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print which kernels exist for which archs, over all files
+    /// Print the devices on which each kernel runs, over all files
     #[arg(long)]
     matrix: bool,
+
+    /// Devices of the matrix, instead of those that the files have code for
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = NamedDevice::parse, requires = "matrix")]
+    device: Vec<NamedDevice>,
+
+    /// Print one row for all instances of a template
+    #[arg(long, requires = "matrix", conflicts_with = "json")]
+    families: bool,
 
     /// Write an HTML page instead: sizes, kernels by arch, tables; self-contained
     #[arg(long, value_name = "OUT.html", conflicts_with_all = ["json", "matrix"])]
@@ -136,12 +146,16 @@ impl Tables<'_> {
 impl Arguments {
     /// Returns the text about all files. Tables of images are already printed.
     fn text(&self, files: &[InspectedFile<'_>], screen: &Screen) -> String {
-        match (self.matrix, self.json) {
-            (true, true) => report::matrix_json(&KernelMatrix::from_files(files)),
-            (true, false) => report::matrix_table(&KernelMatrix::from_files(files), screen),
-            (false, true) => report::inspection_json(files),
-            (false, false) => report::without_images(files.iter().map(|it| it.file)),
+        if self.matrix {
+            let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
+            let coverage = Coverage::new(&inspected, &self.device);
+            return match (self.json, self.families) {
+                (true, _) => report::coverage_json(&coverage, files),
+                (false, true) => report::family_table(&coverage, screen),
+                (false, false) => report::coverage_table(&coverage, screen),
+            };
         }
+        if self.json { report::inspection_json(files) } else { report::without_images(files.iter().map(|it| it.file)) }
     }
 }
 

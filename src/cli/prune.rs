@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use super::destination::DESTINATION;
 use super::editing::EditArguments;
 use super::{Status, terminal};
-use crate::edit::{ArchName, EditedInput, KeepPtx, Loss, NamedDevice, Prune, losses};
+use crate::edit::{ArchName, EditedInput, KeepPtx, Loss, Prune, losses};
 use crate::inventory::File;
-use crate::select::{candidate_sets, selected_by_program};
+use crate::select::{NamedDevice, candidate_sets, selected_by_program};
 use crate::target::Device;
 use crate::{ops, report};
 

@@ -38,7 +38,7 @@ pub use error::{EditError, KeepsSize, ProofError, Result};
 pub use file::{EditedContainer, EditedFile, ImageFate, edit_file};
 pub use hash::{hash, hash_file};
 pub use keep::{KeepPtx, KeptImages};
-pub use loss::{Loss, NamedDevice, losses};
+pub use loss::{Loss, losses};
 #[cfg(test)]
 use proof::Change;
 pub use proof::Proof;

@@ -1,8 +1,9 @@
 //! Pruning: images that the wanted devices do not need are dropped.
 
-use super::{Edit, EditedImage, FileEdit, ImageEdit, KeepPtx, KeptImages, NamedDevice, Result};
+use super::{Edit, EditedImage, FileEdit, ImageEdit, KeepPtx, KeptImages, Result};
 use crate::format::ImageKind;
 use crate::inventory::{File, Image};
+use crate::select::NamedDevice;
 use crate::target::Device;
 
 /// The images that pruning keeps.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Edit, EditedImage, FileEdit, ImageEdit, NamedDevice, Result};
+use super::{Edit, EditedImage, FileEdit, ImageEdit, Result};
 use crate::bytes::{Budget, Limits, View};
 use crate::format::ImageKind;
 use crate::inventory::File;
 use crate::rewrite::device_elf::without_debug;
+use crate::select::NamedDevice;
 use crate::target::Device;
 
 /// Size of an image before and after it was stripped, uncompressed and in bytes.

@@ -4,7 +4,7 @@
 macro_rules! image_kinds {
     ($($(#[$attribute:meta])+ $kind:ident => $name:literal, $extension:literal;)+) => {
         /// Kind of an image's content; the names are those of `fatbin scan --json`.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
         pub enum ImageKind {
             $($(#[$attribute])+ $kind,)+
         }

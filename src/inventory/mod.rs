@@ -308,6 +308,16 @@ impl Image {
         }
     }
 
+    /// Returns the architecture (or, if unknown, the triple), followed by the form of code unless it is ELF: `sm_90 ptx`.
+    pub fn arch_and_form(&self) -> String {
+        let arch = self.arch.as_deref().or(self.triple.as_deref());
+        match (arch, self.image_kind) {
+            (Some(arch), ImageKind::Elf) => arch.to_owned(),
+            (Some(arch), kind) => format!("{arch} {}", kind.name()),
+            (None, kind) => kind.name().to_owned(),
+        }
+    }
+
     /// Decompressed size in bytes, if it is known.
     pub fn decompressed_size(&self) -> Option<u64> {
         self.full_size.or(self.size)

@@ -24,7 +24,9 @@ pub use diagnosis::{diagnosis_json, diagnosis_text};
 pub use difference::{Differences, differences_json, differences_table};
 pub use edit::{edit_loss, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
 pub use extraction::{ExtractedImage, Index};
-pub use inspection::{inspection_json, inspection_table, lto_ir_line, matrix_json, matrix_table, without_images};
+pub use inspection::{
+    coverage_json, coverage_table, family_table, inspection_json, inspection_table, lto_ir_line, without_images,
+};
 pub use json::{json, json_line};
 pub use link::{link_json, link_text, unused};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};

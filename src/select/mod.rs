@@ -5,6 +5,7 @@
 //! tries its images.
 
 mod answers;
+mod devices;
 mod floors;
 #[cfg(test)]
 mod floors_tests;
@@ -17,6 +18,7 @@ mod runtimes;
 mod tests;
 
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap};
+pub use devices::NamedDevice;
 pub use floors::{DeviceNeed, FileFloors};
 pub use needs::{FloorCause, ImageRequirements, Need};
 pub use runtimes::{Preference, Runtime};
@@ -166,10 +168,19 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
 
 /// Returns the images without a container. The program passes one of them to the driver, and chooses it by rules of its own.
 pub fn selected_by_program(file: &File) -> impl Iterator<Item = Candidate<'_>> {
+    program_sets(file).flat_map(|set| set.candidates)
+}
+
+/// Returns a set for each image without a container: the program may select any of them.
+pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
     let embedded = file
         .nested_images()
         .filter(|nested| nested.container().container_type.descriptor().selection_scope == SelectionScope::Program);
-    embedded.map(|nested| Candidate { number: nested.index, image: nested.image })
+    embedded.map(|nested| {
+        let candidate = Candidate { number: nested.index, image: nested.image };
+        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+        CandidateSet { container: nested.container(), runtime, candidates: vec![candidate], needs_device_link: false }
+    })
 }
 
 #[derive(Default)]

@@ -3,10 +3,6 @@
 //!
 //! Analyzing images costs far more than listing them, so callers specify the analyses that they need.
 
-mod matrix;
-
-pub use matrix::{KernelMatrix, MatrixCell, MatrixColumn, MatrixRow, UninspectedImages};
-
 use crate::error::Malformed;
 use crate::inspect::Inspection;
 use crate::inventory::{CudaCode, File, Image};

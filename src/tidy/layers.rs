@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 13] = [
     &["host", "inspect", "inventory", "llvm"],
     &["floor"],
     &["metadata", "wrap", "scan", "select", "size", "survey"],
-    &["edit", "embed"],
+    &["coverage", "edit", "embed"],
     &["check", "lock"],
     &["link", "ops"],
     &["doctor"],

@@ -52,29 +52,69 @@ fn json_follows_its_schema() {
 }
 
 #[test]
-fn matrix_shows_missing_kernels_by_arch() {
+fn matrix_shows_the_devices_on_which_kernels_run() {
     let sandbox = Sandbox::new();
     let ptx = |entries: &str| format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}");
     sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "g");
     sandbox.file("b.ptx", ptx(".entry answer_kernel() { ret; } .entry _Z4morePi() { ret; }"));
+    sandbox.fatbin("pack --kind cuda -o c.fatbin a b.ptx").ok();
     let table = "\
-2 kernels, 3 archs, 1 kernel missing for some archs
-  gfx90a  sm_90  sm_90 ptx  KERNEL
-          -      yes        more(int*)
-  yes     yes    yes        answer_kernel
+2 kernels, 3 devices, 1 with gaps
+  DEVICE  NATIVE  COMPATIBLE  JIT  NONE  UNKNOWN  GAPS
+  gfx90a       1           0    0     0        0     0
+  sm_90        1           0    0     0        0     1
+  sm_120       0           0    2     0        0     0
+
+  gfx90a  sm_90   sm_120  KERNEL
+          GAP     PTX     more(int*)
+  native  native  PTX     answer_kernel
 ";
-    assert_eq!(sandbox.fatbin("inspect --matrix a b.ptx g").ok(), table);
+    let devices = "--device gfx90a,sm_90,sm_120";
+    assert_eq!(sandbox.fatbin(&format!("inspect --matrix {devices} c.fatbin g")).ok(), table);
+    let cell = |device: &str, state: &str, arch: Option<&str>| match arch {
+        Some(arch) => json!({"device": device, "state": state, "arch": arch}),
+        None => json!({"device": device, "state": state}),
+    };
     let expected = json!({
         "schema": "fatbin.inspect/1",
         "matrix": {
             "archs": ["sm_90", "sm_90 ptx"],
+            "devices": ["sm_90", "sm_120"],
             "kernels": [
-                {"name": "_Z4morePi", "demangled": "more(int*)", "archs": ["sm_90 ptx"], "missing": ["sm_90"]},
-                {"name": "answer_kernel", "archs": ["sm_90", "sm_90 ptx"], "missing": []}
+                {
+                    "name": "_Z4morePi", "demangled": "more(int*)", "archs": ["sm_90 ptx"], "missing": ["sm_90"],
+                    "devices": [cell("sm_90", "gap", None), cell("sm_120", "jit-ptx", Some("sm_90"))]
+                },
+                {
+                    "name": "answer_kernel", "archs": ["sm_90", "sm_90 ptx"], "missing": [],
+                    "devices": [cell("sm_90", "native", Some("sm_90")), cell("sm_120", "jit-ptx", Some("sm_90"))]
+                }
+            ],
+            "gaps": [
+                {"path": "c.fatbin", "kernel": "_Z4morePi", "device": "sm_90", "selected": 0, "holder": 1}
             ]
         }
     });
-    assert_eq!(document(&sandbox, "inspect --matrix --json a b.ptx"), expected);
+    assert_eq!(document(&sandbox, "inspect --matrix --json --device sm_90,sm_120 c.fatbin"), expected);
+    let run = sandbox.fatbin("inspect --device sm_90 c.fatbin");
+    assert_eq!(run.status, 2, "{}", run.err);
+}
+
+#[test]
+fn matrix_merges_instances_into_families() {
+    let sandbox = Sandbox::new();
+    let entries = ".entry _Z1fIiEvT_() { ret; } .entry _Z1fIfEvT_() { ret; } .entry plain() { ret; }";
+    sandbox.file("b.ptx", format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}"));
+    let table = "\
+3 kernels, 1 device, no gaps
+  DEVICE  NATIVE  COMPATIBLE  JIT  NONE  UNKNOWN  GAPS
+  sm_90        0           0    3     0        0     0
+
+  sm_90  KERNELS  FAMILY
+  PTX          2  f
+  PTX          1  plain
+";
+    assert_eq!(sandbox.fatbin("inspect --matrix --families b.ptx").ok(), table);
 }
 
 #[test]

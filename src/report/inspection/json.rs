@@ -26,13 +26,16 @@
 //!     "not_inspected": [ { "arch": "sm_90 nvvm", "reason": "...", "images": 3 } ] } }
 //! ```
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::coverage::{Coverage, CoverageCell, CoveredKernel, Gap, UninspectedImages};
 use crate::inspect::{CompileUnit, Figure, Kernel, Parameter};
 use crate::inventory::{self, PropertyValue};
 use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
-use crate::survey::{InspectedFile, InspectedImage, KernelMatrix, MatrixCell, MatrixRow, UninspectedImages};
+use crate::survey::{InspectedFile, InspectedImage};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";
@@ -129,8 +132,10 @@ struct JsonSource<'a> {
 
 #[derive(Serialize)]
 struct JsonMatrix<'a> {
-    archs: Vec<&'a str>,
+    archs: BTreeSet<&'a str>,
+    devices: &'a [String],
     kernels: Vec<JsonKernelRow<'a>>,
+    gaps: Vec<JsonGap<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_inspected: Vec<JsonUninspected<'a>>,
 }
@@ -140,8 +145,29 @@ struct JsonKernelRow<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     demangled: Option<&'a str>,
-    archs: Vec<&'a str>,
+    archs: &'a BTreeSet<String>,
     missing: Vec<&'a str>,
+    devices: Vec<JsonCell<'a>>,
+}
+
+/// A kernel on a device of the matrix.
+#[derive(Serialize)]
+struct JsonCell<'a> {
+    device: &'a str,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonGap<'a> {
+    path: &'a str,
+    kernel: &'a str,
+    device: &'a str,
+    /// Number of the image that the runtime selects.
+    selected: usize,
+    /// Number of an image that has the kernel.
+    holder: usize,
 }
 
 #[derive(Serialize)]
@@ -156,9 +182,9 @@ pub fn inspection_json(files: &[InspectedFile<'_>]) -> String {
     document(Document { schema: SCHEMA, files: Some(files.iter().map(JsonFile::new).collect()), matrix: None })
 }
 
-/// Returns the document of the matrix, with a final newline.
-pub fn matrix_json(matrix: &KernelMatrix) -> String {
-    document(Document { schema: SCHEMA, files: None, matrix: Some(JsonMatrix::new(matrix)) })
+/// Returns the document of the kernels by device, with a final newline.
+pub fn coverage_json(coverage: &Coverage<'_>, files: &[InspectedFile<'_>]) -> String {
+    document(Document { schema: SCHEMA, files: None, matrix: Some(JsonMatrix::new(coverage, files)) })
 }
 
 fn document(document: Document<'_>) -> String {
@@ -256,12 +282,24 @@ impl<'a> JsonParameter<'a> {
 }
 
 impl<'a> JsonMatrix<'a> {
-    fn new(matrix: &'a KernelMatrix) -> Self {
-        let row = |row: &'a MatrixRow| JsonKernelRow {
-            name: &row.name,
-            demangled: row.demangled.as_deref(),
-            archs: matrix.archs_with(row, MatrixCell::Present).collect(),
-            missing: matrix.archs_with(row, MatrixCell::Missing).collect(),
+    fn new(coverage: &'a Coverage<'a>, files: &'a [InspectedFile<'a>]) -> Self {
+        let row = |kernel: &'a CoveredKernel<'a>| {
+            let cells = coverage.devices.iter().zip(&kernel.cells);
+            let has_gap = |(_, cell): &(&String, &CoverageCell<'_>)| **cell == CoverageCell::Gap;
+            JsonKernelRow {
+                name: kernel.name,
+                demangled: kernel.demangled,
+                archs: &kernel.archs,
+                missing: cells.clone().filter(has_gap).map(|(device, _)| device.as_str()).collect(),
+                devices: cells.map(|(device, cell)| JsonCell::new(device, *cell)).collect(),
+            }
+        };
+        let gap = |gap: &'a Gap<'a>| JsonGap {
+            path: files.get(gap.file).map_or("", |inspected| inspected.file.path.as_str()),
+            kernel: gap.kernel,
+            device: &gap.device,
+            selected: gap.selected,
+            holder: gap.holder,
         };
         let uninspected = |(left, &images): (&'a UninspectedImages, &usize)| JsonUninspected {
             arch: &left.arch,
@@ -269,9 +307,18 @@ impl<'a> JsonMatrix<'a> {
             images,
         };
         JsonMatrix {
-            archs: matrix.archs.iter().map(|arch| arch.label.as_str()).collect(),
-            kernels: matrix.rows.iter().map(row).collect(),
-            not_inspected: matrix.not_inspected.iter().map(uninspected).collect(),
+            archs: coverage.kernels.iter().flat_map(|kernel| &kernel.archs).map(String::as_str).collect(),
+            devices: &coverage.devices,
+            kernels: coverage.kernels.iter().map(row).collect(),
+            gaps: coverage.gaps.iter().map(gap).collect(),
+            not_inspected: coverage.not_inspected.iter().map(uninspected).collect(),
         }
+    }
+}
+
+impl<'a> JsonCell<'a> {
+    fn new(device: &'a str, cell: CoverageCell<'a>) -> Self {
+        let arch = if let CoverageCell::Runs { arch, .. } = cell { arch } else { None };
+        JsonCell { device, state: cell.name(), arch }
     }
 }

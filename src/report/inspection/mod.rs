@@ -1,9 +1,9 @@
-//! Contents of images as tables and JSON, per image or as the matrix of kernels and architectures.
+//! Contents of images as tables and JSON, per image or as kernels by device.
 
+mod coverage;
 mod json;
-mod matrix;
 mod table;
 
-pub use json::{inspection_json, matrix_json};
-pub use matrix::matrix_table;
+pub use coverage::{coverage_table, family_table};
+pub use json::{coverage_json, inspection_json};
 pub use table::{inspection_table, lto_ir_line, without_images};

@@ -2,18 +2,21 @@
 //! numbers. Its format is private to the scripts of the page; the public format is that of `--json`.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use serde::Serialize;
 
 use super::verdict::VerdictData;
 use crate::check;
 use crate::codec::Codec;
+use crate::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
 use crate::inventory::{self, Container};
 use crate::report::text::printable;
-use crate::survey::{AnalyzedFile, KernelMatrix, MatrixCell, MatrixColumn};
-use crate::target::subarch;
+use crate::survey::AnalyzedFile;
+use crate::target::runs_on::LoadMethod;
+use crate::target::{natural_order, subarch};
 
 /// A numeric property of kernels.
 #[derive(Serialize)]
@@ -65,9 +68,14 @@ pub struct PageData {
     /// Source files.
     sources: Vec<String>,
     archs: Vec<ArchColumn>,
-    /// Kernels, incomplete ones first: index of the name, and a letter for each arch: `y` present, `n` missing, `-` not
-    /// expected.
-    matrix: Vec<(usize, String)>,
+    /// Names of the devices that kernels are judged on.
+    devices: Vec<String>,
+    /// Distinct cells of the coverage.
+    cells: Vec<CellData>,
+    /// Distinct rows of the coverage, as indexes of their cells: most kernels of a library run on the same devices.
+    patterns: Vec<Vec<usize>>,
+    /// Kernels, those with gaps first: indexes of the name and of the pattern.
+    coverage: Vec<(usize, usize)>,
     files: Vec<FileData>,
 }
 
@@ -78,6 +86,14 @@ struct ArchColumn {
     vendor: &'static str,
     /// The images are machine code, and not compiled later.
     is_native: bool,
+}
+
+/// A cell of the coverage.
+#[derive(Serialize)]
+struct CellData {
+    /// `native`, `compatible`, `jit`, `unknown`, `none`, `other` or `gap`.
+    look: &'static str,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -137,15 +153,14 @@ struct DataBuilder<'a> {
     known_names: Interner<'a>,
     sources: Vec<String>,
     known_sources: Interner<'a>,
-    archs: HashMap<MatrixColumn, usize>,
+    archs: HashMap<ArchKey<'a>, usize>,
 }
 
 impl PageData {
     pub fn new(files: &[&AnalyzedFile], verdict: Option<&check::Verdict>) -> Self {
-        let images = files.iter().flat_map(|file| file.images());
-        let matrix =
-            KernelMatrix::from_images(images.filter_map(|(image, inside)| Some((image, inside.inspection.as_ref()?))));
-        let (columns, numbers) = columns(files, &matrix);
+        let (columns, numbers) = columns(files);
+        let inspected: Vec<InspectedImages<'_>> = files.iter().map(|file| InspectedImages::from(*file)).collect();
+        let coverage = Coverage::new(&inspected, &[]);
         let mut builder = DataBuilder {
             names: Vec::new(),
             known_names: Interner::default(),
@@ -154,19 +169,21 @@ impl PageData {
             archs: numbers,
         };
         let files = files.iter().map(|file| builder.file(file)).collect();
-        let rows = matrix.rows.iter().map(|row| {
-            let cells = row.cells.iter().map(|cell| match cell {
-                MatrixCell::Present => 'y',
-                MatrixCell::Missing => 'n',
-                MatrixCell::NotApplicable => '-',
-            });
-            (builder.known_names.numbers[row.name.as_str()], cells.collect())
+        let mut cells = Distinct::default();
+        let mut patterns = Distinct::default();
+        let rows = coverage.kernels.iter().map(|kernel| {
+            let pattern: Vec<usize> = kernel.cells.iter().map(|cell| cells.number(*cell)).collect();
+            (builder.known_names.numbers[kernel.name], patterns.number(pattern))
         });
+        let rows = rows.collect();
         PageData {
             program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
             verdict: verdict.map(VerdictData::new),
             figures: &FIGURES,
-            matrix: rows.collect(),
+            cells: cells.all.into_iter().map(CellData::new).collect(),
+            patterns: patterns.all,
+            coverage: rows,
+            devices: coverage.devices,
             names: builder.names,
             sources: builder.sources,
             archs: columns,
@@ -175,24 +192,69 @@ impl PageData {
     }
 }
 
-/// Returns the columns of the matrix, followed by the archs of images that are not searched for kernels.
-fn columns(files: &[&AnalyzedFile], matrix: &KernelMatrix) -> (Vec<ArchColumn>, HashMap<MatrixColumn, usize>) {
-    let mut numbers: HashMap<MatrixColumn, usize> = matrix.archs.iter().cloned().zip(0..).collect();
-    let mut columns: Vec<Option<ArchColumn>> = matrix.archs.iter().map(|_| None).collect();
-    for (image, _) in files.iter().flat_map(|file| file.images()).filter(|(_, inside)| inside.inspection.is_some()) {
-        let arch = MatrixColumn::of(image);
-        let column = ArchColumn {
-            label: printable(&arch.label),
+impl CellData {
+    fn new(cell: CoverageCell<'_>) -> Self {
+        let look = match cell {
+            CoverageCell::Runs { method: LoadMethod::Exact, .. } => "native",
+            CoverageCell::Runs { method, .. } if method.compiled_from().is_some() => "jit",
+            CoverageCell::Runs { .. } => "compatible",
+            CoverageCell::Unknown => "unknown",
+            CoverageCell::None => "none",
+            CoverageCell::OtherPlatform => "other",
+            CoverageCell::Gap => "gap",
+        };
+        CellData { look, text: printable(&cell.to_string()) }
+    }
+}
+
+/// Distinct values and their indexes.
+struct Distinct<T> {
+    numbers: HashMap<T, usize>,
+    all: Vec<T>,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Distinct { numbers: HashMap::new(), all: Vec::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Distinct<T> {
+    fn number(&mut self, value: T) -> usize {
+        let next = self.all.len();
+        let number = *self.numbers.entry(value.clone()).or_insert(next);
+        if number == next {
+            self.all.push(value);
+        }
+        number
+    }
+}
+
+/// Triple, arch and form of images: one color of the map.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ArchKey<'a>(Option<&'a str>, Option<&'a str>, ImageKind);
+
+impl<'a> ArchKey<'a> {
+    fn of(image: &'a inventory::Image) -> Self {
+        ArchKey(image.triple.as_deref(), image.arch.as_deref(), image.image_kind)
+    }
+}
+
+/// Returns the archs of all inspected images, by triple and name.
+fn columns<'a>(files: &[&'a AnalyzedFile]) -> (Vec<ArchColumn>, HashMap<ArchKey<'a>, usize>) {
+    let images = files.iter().flat_map(|file| file.images());
+    let mut found: HashMap<ArchKey<'_>, ArchColumn> = HashMap::new();
+    for (image, _) in images.filter(|(_, inside)| inside.inspection.is_some()) {
+        found.entry(ArchKey::of(image)).or_insert_with(|| ArchColumn {
+            label: printable(&image.arch_and_form()),
             vendor: vendor(image),
             is_native: matches!(image.image_kind, ImageKind::Elf),
-        };
-        let next = numbers.len();
-        match *numbers.entry(arch).or_insert(next) {
-            number if number < columns.len() => columns[number] = Some(column),
-            _ => columns.push(Some(column)),
-        }
+        });
     }
-    (columns.into_iter().flatten().collect(), numbers)
+    let mut sorted: Vec<(ArchKey<'_>, ArchColumn)> = found.into_iter().collect();
+    sorted.sort_by_cached_key(|(key, column)| (key.0, natural_order(&column.label)));
+    let (keys, columns): (Vec<_>, Vec<_>) = sorted.into_iter().unzip();
+    (columns, keys.into_iter().zip(0..).collect())
 }
 
 /// Returns the vendor that determines the color of an image.
@@ -241,7 +303,7 @@ impl<'a> DataBuilder<'a> {
     ) -> ImageData {
         ImageData {
             index,
-            arch: self.archs[&MatrixColumn::of(image)],
+            arch: self.archs[&ArchKey::of(image)],
             kind: image.kind.map_or("", |kind| kind.name()),
             form: image.image_kind.name(),
             container: container.container_type.name(),

@@ -1,7 +1,11 @@
 //! Tests of the page as text; its behavior is tested in a browser (`linker-tests/page`).
 
+use std::io::Read;
+
+use flate2::read::GzDecoder;
 use serde_json::Value;
 
+use super::base64::BASE64;
 use super::page;
 use crate::check::{Evaluation, Finding, ImageLocation, Outcome, Rule, Verdict};
 use crate::codec::Codec;
@@ -60,12 +64,21 @@ fn with_kernel(name: &str) -> String {
 
 /// Returns the text between the tags of the document, as a browser finds it.
 fn document(page: &str) -> &str {
-    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+    let (_, rest) = page.split_once("<script type=\"application/gzip\" id=\"data\">").unwrap();
     rest.split_once("</script>").unwrap().0
 }
 
 fn data(page: &str) -> Value {
-    serde_json::from_str(document(page)).unwrap()
+    let sextet = |digit: u8| BASE64.iter().position(|known| *known == digit).unwrap() as u32;
+    let mut packed = Vec::new();
+    for group in document(page).as_bytes().chunks(4) {
+        let digits: Vec<u32> = group.iter().filter(|digit| **digit != b'=').map(|digit| sextet(*digit)).collect();
+        let bits = digits.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - digits.len()));
+        packed.extend_from_slice(&bits.to_be_bytes()[1..digits.len()]);
+    }
+    let mut text = String::new();
+    GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 #[test]
@@ -110,7 +123,7 @@ fn escapes_hostile_text_in_every_field() {
     let evaluation = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
     let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![evaluation] }));
     assert!(!document(&page).contains('<') && !page.contains('\u{202e}'));
-    assert!(data(&page).to_string().matches("\\\\u{202e}").count() >= 10, "{}", document(&page));
+    assert!(data(&page).to_string().matches("\\\\u{202e}").count() >= 10, "{}", data(&page));
 }
 
 #[test]
@@ -134,15 +147,22 @@ fn equal_files_give_equal_pages() {
 }
 
 #[test]
-fn marks_kernels_as_missing_that_another_arch_has() {
+fn marks_gaps_on_the_devices_of_a_container() {
     let both = || inside(vec![kernel("a"), kernel("b")]);
     let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
     let images = vec![(cubin("sm_89"), inside(vec![kernel("a")])), (cubin("sm_80"), both()), (amd, inside(vec![]))];
     let data = data(&page(&[&surveyed("lib.so", images)], None));
     let archs: Vec<&str> = data["archs"].as_array().unwrap().iter().map(|it| it["label"].as_str().unwrap()).collect();
     assert_eq!(archs, ["gfx90a", "sm_80", "sm_89"]);
+    assert_eq!(data["devices"], serde_json::json!(["gfx90a", "sm_80", "sm_89"]));
     assert_eq!(data["names"], serde_json::json!([["a", null], ["b", null]]));
-    assert_eq!(data["matrix"], serde_json::json!([[1, "-yn"], [0, "-yy"]]));
+    let shown = |row: &Value| -> Vec<&str> {
+        let pattern = data["patterns"][row[1].as_u64().unwrap() as usize].as_array().unwrap();
+        pattern.iter().map(|cell| data["cells"][cell.as_u64().unwrap() as usize]["look"].as_str().unwrap()).collect()
+    };
+    let rows = data["coverage"].as_array().unwrap();
+    assert_eq!((&rows[0][0], shown(&rows[0])), (&1.into(), vec!["other", "native", "gap"]));
+    assert_eq!((&rows[1][0], shown(&rows[1])), (&0.into(), vec!["other", "native", "native"]));
     let columns: Vec<u64> =
         data["files"][0]["images"].as_array().unwrap().iter().map(|it| it["arch"].as_u64().unwrap()).collect();
     assert_eq!(columns, [2, 1, 0]);

@@ -1,6 +1,18 @@
 // Unpacks the data of the page and formats its numbers.
 
-const data = JSON.parse(byId("data").textContent);
+/// Returns the data of the page, which is compressed.
+async function unpackedData() {
+  const packed = atob(byId("data").textContent);
+  const bytes = Uint8Array.from({ length: packed.length }, (_, index) => packed.charCodeAt(index));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+if (typeof DecompressionStream === "undefined") {
+  byId("subtitle").textContent = "This browser cannot decompress the data of the page. All browsers since 2023 can.";
+  return;
+}
+const data = await unpackedData();
 
 const grouped = new Intl.NumberFormat("en", { useGrouping: true });
 const rounded = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
@@ -50,10 +62,10 @@ nameFiles(data.files);
 const columnOf = Object.fromEntries(data.figures.map((figure, index) => [figure.key, index]));
 
 /// Every image of every file, with its file and column.
-const images = data.files.flatMap((file) => file.images.map((image) => {
+const images = data.files.flatMap((file) => file.images).map((image, number) => Object.assign(image, { number }));
+data.files.forEach((file) => file.images.forEach((image) => {
   image.file = file;
   image.column = data.archs[image.arch];
-  return image;
 }));
 
 /// Every kernel of every image.
@@ -63,6 +75,7 @@ const kernels = images.flatMap((image) => image.kernels.map(([name, numbers, sou
   symbol: data.names[name][1],
   nameIndex: name,
   numbers,
+  sourceIndex: source ? source[0] : null,
   source: source && { path: data.sources[source[0]], line: source[1] },
   mayTakeMore: more === 1,
   code: numbers[columnOf.code],

@@ -1,38 +1,18 @@
-// Builds the page, and stores the choice of the theme.
+// Builds the page: first what is in view at the top, then the tables.
 
-function startTheme() {
-  const button = byId("theme");
-  const wantsDark = window.matchMedia("(prefers-color-scheme: dark)");
-  const memory = { read: () => null, write: () => {} };
-  try {
-    // Some browsers deny storage to pages that were opened from files.
-    const storage = window.localStorage;
-    memory.read = () => storage.getItem("fatbin-theme");
-    memory.write = (theme) => storage.setItem("fatbin-theme", theme);
-    memory.read();
-  } catch {
-    memory.read = () => null;
-    memory.write = () => {};
-  }
-  let chosen = memory.read();
-  const show = () => {
-    const isDark = chosen ? chosen === "dark" : wantsDark.matches;
-    document.documentElement.dataset.theme = isDark ? "dark" : "light";
-    button.setAttribute("aria-pressed", String(isDark));
-  };
-  button.addEventListener("click", () => {
-    chosen = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    memory.write(chosen);
-    show();
-  });
-  wantsDark.addEventListener("change", show);
-  show();
+/// Waits until the browser has drawn the page as it is.
+function drawn() {
+  return new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve)); });
 }
 
-startTheme();
 drawFindings();
 startMap();
+drawHead();
+await drawn();
+performance.mark("overview");
 drawCoverage();
 drawImages();
 drawKernels();
-drawHead();
+await drawn();
+NAMES.prepare();
+document.documentElement.dataset.state = "complete";

@@ -14,8 +14,9 @@ function badge(outcome) {
 }
 
 function drawHead() {
-  const distinct = data.matrix.length;
-  const incomplete = data.matrix.filter(([, cells]) => cells.includes("n")).length;
+  const distinct = data.coverage.length;
+  const hasGap = data.patterns.map((pattern) => pattern.some((cell) => data.cells[cell].look === "gap"));
+  const incomplete = data.coverage.filter(([, pattern]) => hasGap[pattern]).length;
   const stored = data.files.reduce((sum, file) => sum + file.stored, 0);
   const one = data.files.length === 1;
   byId("title").textContent = one ? data.files[0].name : "Device code";
@@ -27,7 +28,7 @@ function drawHead() {
     ["Images", exact(images.length)],
     ["Archs", exact(data.archs.length)],
     ["Kernels", exact(distinct), `${exact(kernels.length)} including those of the same name in other images`],
-    ["With gaps", exact(incomplete), "Kernels that are available for some archs and missing for others"],
+    ["With gaps", exact(incomplete), "Kernels that fail on a device for which their container has code"],
   ];
   const total = ([name, value, title]) => element("div", { title, class: name === "With gaps" && incomplete > 0 ? "is-marked" : "" },
     element("dt", { text: name }), element("dd", { text: value }));

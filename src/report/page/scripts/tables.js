@@ -1,4 +1,4 @@
-// The tables: findings and evaluated rules, kernels by archs, images, kernels.
+// The tables: findings and evaluated rules, images, kernels.
 
 const tables = {};
 let shownNames = null;
@@ -57,75 +57,8 @@ function findingText(row) {
 
 const KERNEL = { heading: "Kernel", isKey: true, isCode: true, value: (row) => row.name, hint: (row) => namesOf(row) };
 
-/// Returns a row for each kernel, with the kernels of all images by arch.
-function matrixRows() {
-  const rows = data.matrix.map(([name, cells]) => ({
-    name: data.names[name][0], symbol: data.names[name][1], cells, there: data.archs.map(() => []),
-    gaps: [...cells].filter((cell) => cell === "n").length,
-  }));
-  const byName = new Map(data.matrix.map(([name], index) => [name, rows[index]]));
-  kernels.forEach((kernel) => byName.get(kernel.nameIndex)?.there[kernel.image.arch].push(kernel));
-  return rows;
-}
-
-function matrixColumns(figure) {
-  const index = columnOf[figure];
-  const largest = (row, arch) => row.there[arch].reduce((most, kernel) => Math.max(most, kernel.numbers[index] ?? -1), -1);
-  const archs = data.archs.map((arch, number) => ({ arch, number }));
-  const isThere = ({ number }) => data.matrix.some(([, cells]) => number < cells.length && cells[number] !== "-");
-  const columns = archs.filter(isThere).map(({ arch, number }) => ({
-    heading: arch.label, isNumber: true, least: 8, most: 22,
-    title: `Sort by ${arch.label}`,
-    value: (row) => ({ y: largest(row, number), n: -2 })[row.cells[number]] ?? null,
-    show: (row) => {
-      if (row.cells[number] === "n") return "missing";
-      if (row.cells[number] === "-") return "";
-      const value = largest(row, number);
-      return value < 0 ? "yes" : exact(value);
-    },
-    look: (row) => ({ n: "is-missing", y: `is-there of-${arch.vendor}` })[row.cells[number]] ?? "is-elsewhere",
-    hint: (row) => hintOf(row, arch, number),
-  }));
-  const gaps = { heading: "Gaps", isNumber: true, title: "Number of archs that lack it", value: (row) => row.gaps, show: (row) => (row.gaps > 0 ? row.gaps : "") };
-  const hasGaps = data.matrix.some(([, cells]) => cells.includes("n"));
-  return [KERNEL, ...(hasGaps ? [gaps] : []), ...columns];
-}
-
 function namesOf(row) {
   return row.symbol ? `${row.name}\n${row.symbol}` : row.name;
-}
-
-function hintOf(row, arch, number) {
-  if (row.cells[number] === "n") {
-    const others = data.archs.filter((_, other) => row.cells[other] === "y").map((other) => other.label);
-    return `Available for ${others.join(", ")}; missing for ${arch.label}`;
-  }
-  if (row.cells[number] === "-") return `Not expected for ${arch.label}`;
-  const many = row.there[number].length > 1 ? `, in ${row.there[number].length} images; the largest is shown` : "";
-  return `Available for ${arch.label}${many}`;
-}
-
-function drawCoverage() {
-  const section = byId("coverage");
-  const all = matrixRows();
-  const incomplete = all.filter((row) => row.gaps > 0);
-  const figures = data.figures.filter((figure, index) => kernels.some((kernel) => kernel.numbers[index] !== null));
-  const chosen = element("select", { "aria-label": "Property in the cells" },
-    ...figures.map((figure) => element("option", { value: figure.key, text: figure.heading })));
-  const only = element("input", { type: "checkbox", disabled: incomplete.length === 0 });
-  chosen.addEventListener("change", () => tables.coverage.setColumns(matrixColumns(chosen.value)));
-  only.addEventListener("change", () => {
-    tables.coverage.rows = only.checked ? incomplete : all;
-    tables.coverage.update(true);
-  });
-  const summary = incomplete.length === 0 ? "Every kernel is available for every arch that is expected to have it."
-    : `${counted(incomplete.length, "kernel")} of ${exact(all.length)} ${incomplete.length === 1 ? "is" : "are"} missing for some arch.`;
-  section.append(element("p", { class: "lead", text: summary }));
-  tables.coverage = new Table(section, {
-    noun: "kernel", label: "Kernels by arch", rows: all, columns: matrixColumns("code"),
-    controls: [element("label", {}, "Cells ", chosen), element("label", {}, only, " Only with gaps")],
-    words: (row) => `${row.name} ${row.symbol ?? ""}`,
-  });
 }
 
 /// Returns the columns that are not empty in every row.
@@ -185,7 +118,7 @@ function drawKernels() {
   const sourceName = (row) => row.source && `${lastPart(row.source.path)}:${row.source.line}`;
   tables.kernels = new Table(byId("kernels"), {
     noun: "kernel", label: "Kernels", rows: kernels, sort: null,
-    words: (row) => [row.name, row.symbol, row.image.column.label, row.image.file.path, row.source?.path].join(" "),
+    search: [NAMES, IMAGES, SOURCES],
     columns: used(kernels, [
       KERNEL,
       { heading: "Arch", value: (row) => row.image.column.label, draw: (row) => archText(row.image.column), most: 24, signs: 18 },

@@ -1,31 +1,18 @@
-//! Escaping of the page's data, which as markup could close the element that contains it, and encoding of its hashes.
-
-/// Escapes JSON for a `script` element. Only `</script` and `<!--` have a meaning there; `>` and `&` are escaped for copies
-/// of the document in other places.
-pub fn escape_json_for_script(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            // These occur in JSON only inside strings, where the escape is valid.
-            '<' | '>' | '&' => text += &format!("\\u{:04x}", c as u32),
-            _ => text.push(c),
-        }
-    }
-    text
-}
+//! Base64, for the page's data and for the hashes of its style and script.
 
 /// Characters of Base64 (RFC 4648, section 4).
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+pub const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Encodes bytes in Base64, padded with `=`.
 pub fn base64(bytes: &[u8]) -> String {
-    let group = |chunk: &[u8]| {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
         let bits = (0..3).fold(0, |bits, index| bits << 8 | usize::from(chunk.get(index).copied().unwrap_or(0)));
         let digits = [18, 12, 6, 0].map(|shift| char::from(BASE64[bits >> shift & 63]));
-        let padding = "==".chars().skip(chunk.len() - 1);
-        digits.into_iter().take(chunk.len() + 1).chain(padding).collect::<String>()
-    };
-    bytes.chunks(3).map(group).collect()
+        text.extend(digits.into_iter().take(chunk.len() + 1));
+        text.extend("==".chars().skip(chunk.len() - 1));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,0 +1,47 @@
+//! Devices by the names that users write, and those that a file has code for.
+
+use std::collections::BTreeSet;
+
+use crate::inventory::{File, Image};
+use crate::target::{Device, InvalidDevice, natural_order};
+
+/// A device by the name that users know, and the settings that the name leaves open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedDevice {
+    /// The name, such as `gfx90a`.
+    pub name: String,
+    /// One device for each setting.
+    pub devices: Vec<Device>,
+}
+
+impl NamedDevice {
+    /// Returns the device of this name.
+    pub fn parse(name: &str) -> Result<NamedDevice, InvalidDevice> {
+        Device::parse(name).map(|devices| NamedDevice { name: name.to_owned(), devices })
+    }
+
+    /// Returns the devices that the images of a file are for, in the order of their names.
+    pub fn of_file(file: &File) -> Vec<NamedDevice> {
+        NamedDevice::of_images(file.device_images())
+    }
+
+    /// Returns the devices that images are for, in the order of their names.
+    pub fn of_images<'a>(images: impl Iterator<Item = &'a Image>) -> Vec<NamedDevice> {
+        let archs: BTreeSet<&str> = images.filter_map(|image| image.arch.as_deref()).collect();
+        let mut devices: Vec<NamedDevice> = Vec::new();
+        for arch in archs {
+            let found = match Device::parse(arch) {
+                Ok(found) => vec![NamedDevice { name: arch.to_owned(), devices: found }],
+                Err(InvalidDevice::Suffix { device, .. }) => NamedDevice::parse(&device).into_iter().collect(),
+                Err(InvalidDevice::Generic { members, .. }) => {
+                    members.into_iter().filter_map(|member| NamedDevice::parse(member).ok()).collect()
+                }
+                Err(_) => Vec::new(),
+            };
+            devices.extend(found);
+        }
+        devices.sort_by_cached_key(|device| natural_order(&device.name));
+        devices.dedup();
+        devices
+    }
+}

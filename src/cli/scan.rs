@@ -9,6 +9,10 @@ use super::problems::Problems;
 use super::{Status, terminal};
 use crate::report;
 use crate::scan::Options;
+use crate::size::ArchTotals;
+
+/// Number of images from which on a table ends with a summary.
+const MANY_IMAGES: usize = 32;
 
 /// List device images in object files, executables, libraries and packages
 ///
@@ -25,6 +29,10 @@ pub struct Arguments {
     /// Each line is an element of the document's array `files`.
     #[arg(long, conflicts_with = "json")]
     ndjson: bool,
+
+    /// Print only the summary by arch, with which a table of many images ends
+    #[arg(long, conflicts_with_all = ["json", "ndjson", "verbose"])]
+    summary: bool,
 
     /// Add the SHA-256 of every decompressed image to the JSON
     #[arg(long)]
@@ -49,7 +57,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { structure_only: arguments.fast, hash: arguments.hash };
     let (mut status, problems) = (Status::No, Problems::new(arguments.verbose));
-    let mut files = Vec::new();
+    let (mut files, mut totals) = (Vec::new(), ArchTotals::default());
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
@@ -67,12 +75,18 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         } else if arguments.ndjson {
             written = out.write(&report::json_line(&file));
         } else if file.failure.is_none() {
-            written = out.write(&report::table(&file, arguments.verbose, &screen));
+            totals.add(&file);
+            if !arguments.summary {
+                written = out.write(&report::table(&file, arguments.verbose, &screen));
+            }
         }
     })?;
     written?;
+    let summarized = if arguments.summary { 1 } else { MANY_IMAGES };
     if arguments.json {
         out.write(&report::json(&files))?;
+    } else if totals.images() >= summarized {
+        out.write(&report::arch_summary(&totals, &screen))?;
     }
     out.flush()?;
     Ok(status)

@@ -35,7 +35,7 @@ pub use proof::{PROOF_SCHEMA, ProofDocument, ProvenFile};
 pub use requires::{RequiredFile, requires_json, requires_text};
 pub use schemas::SCHEMAS;
 pub use selection::{KernelGap, selection_gaps, selection_json, selection_summary, selection_text};
-pub use size::{SizeReport, SizedFile, size_csv, size_json, size_table};
+pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;
 pub use table::{table, verified_text};
 pub use text::Screen;

@@ -8,12 +8,14 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
+mod archs;
 mod kernels;
 mod label;
 mod level;
 mod part;
 mod tree;
 
+pub use archs::ArchTotals;
 pub use kernels::split;
 pub use label::{Label, Rest};
 pub use level::{FileLabels, Level};

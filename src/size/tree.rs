@@ -20,7 +20,8 @@ impl Size {
         Size { stored: size, decompressed: size }
     }
 
-    fn add(&mut self, other: Size) {
+    /// Adds another size.
+    pub fn add(&mut self, other: Size) {
         self.stored = self.stored.saturating_add(other.stored);
         self.decompressed = self.decompressed.saturating_add(other.decompressed);
     }

@@ -26,6 +26,31 @@ w.o: elf, {size} bytes, 1 device image
 }
 
 #[test]
+fn a_long_list_ends_with_a_summary_by_arch() {
+    let sandbox = Sandbox::new();
+    let summary = |count: usize| {
+        let (size, amd) = (count * 3312, crate::fixture("answer-gfx90a.hsaco").len());
+        format!(
+            "{} device images for 2 archs\n  ARCH    IMAGES  STORED  DECOMPRESSED\n  gfx90a       1    {amd}          \
+             {amd}\n  sm_90   {count:>6}  {size:>6}  {size:>12}\n",
+            count + 1
+        )
+    };
+    sandbox.fixture("answer-gfx90a.hsaco", "amd");
+    for count in 0..31 {
+        sandbox.fixture("answer-sm_90.cubin", &format!("sm{count}"));
+    }
+    let out = sandbox.fatbin("scan .").ok();
+    assert!(out.ends_with(&summary(31)), "{out}");
+    assert_eq!(sandbox.fatbin("scan --summary .").ok(), summary(31));
+    std::fs::remove_file(sandbox.path("sm0")).unwrap();
+    assert!(!sandbox.fatbin("scan .").ok().contains("device images for"));
+    assert_eq!(sandbox.fatbin("scan --summary .").ok(), summary(30));
+    let run = sandbox.file("text", "nothing").fatbin("scan --summary text");
+    assert_eq!((run.status, run.out.as_str()), (1, ""), "{}", run.err);
+}
+
+#[test]
 fn json_follows_its_schema() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind openmp -o w.o a").ok();

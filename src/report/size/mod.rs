@@ -2,10 +2,12 @@
 
 mod csv;
 mod json;
+mod summary;
 mod table;
 
 pub use csv::size_csv;
 pub use json::size_json;
+pub use summary::arch_summary;
 pub use table::size_table;
 
 use crate::size::{Level, Row, Size};

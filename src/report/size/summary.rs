@@ -1,0 +1,18 @@
+//! Summary of a scan: images and bytes by arch.
+
+use crate::report::Screen;
+use crate::report::text::{Column, columns, counted};
+use crate::size::ArchTotals;
+
+/// Formats a line for each arch.
+pub fn arch_summary(totals: &ArchTotals, screen: &Screen) -> String {
+    let rows = totals.rows();
+    let heading = format!("{} for {}\n", counted(totals.images(), "device image"), counted(rows.len(), "arch"));
+    let headings: Vec<Column> =
+        [Column::left("ARCH")].into_iter().chain(["IMAGES", "STORED", "DECOMPRESSED"].map(Column::right)).collect();
+    let cells = rows.into_iter().map(|(arch, total)| {
+        let numbers = [total.images as u64, total.size.stored, total.size.decompressed];
+        [arch.to_owned()].into_iter().chain(numbers.map(|number| number.to_string())).collect()
+    });
+    heading + &columns(&headings, cells, screen)
+}

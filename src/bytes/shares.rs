@@ -27,7 +27,9 @@ pub fn apportion(total: u64, weights: &[u64]) -> Vec<u64> {
     let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     if sum == 0 {
         let mut shares = vec![0; weights.len()];
-        shares.iter_mut().take(1).for_each(|first| *first = total);
+        if let Some(first) = shares.first_mut() {
+            *first = total;
+        }
         return shares;
     }
     let product = |weight: u64| u128::from(total).saturating_mul(u128::from(weight));

@@ -15,7 +15,7 @@ use crate::lock::without_versions;
 use crate::ops::{self, FileSizes, SizeOptions};
 use crate::report::{self, SizeReport, SizedFile};
 use crate::scan::{CacheBudget, Options, Outcome, Scanner};
-use crate::size::{Level, Tree};
+use crate::size::{Duplicates, ImageCopies, Level, Tree};
 
 /// Report what the bytes of files are for: archs, kernels, containers
 ///
@@ -31,6 +31,10 @@ pub struct Arguments {
     /// Properties to group by, outermost first
     #[arg(long, value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "arch")]
     by: Vec<LevelName>,
+
+    /// Also list what is stored several times: identical images, kernels in several translation units, identical kernels
+    #[arg(long, conflicts_with = "csv")]
+    duplicates: bool,
 
     /// Also read this file, directory or package, and print the changes since then
     #[arg(long, value_name = "OLD")]
@@ -94,23 +98,26 @@ impl From<LevelName> for Level {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let levels: Vec<Level> = arguments.by.iter().copied().map(Level::from).collect();
+    let options = Options { hash: arguments.duplicates, ..Options::default() };
     let mut measuring = Measuring {
         options: MeasureOptions {
-            size: SizeOptions { levels: levels.clone() },
+            size: SizeOptions { levels: levels.clone(), duplicates: arguments.duplicates },
             is_compared: arguments.baseline.is_some(),
         },
-        scanner: arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default()),
+        scanner: arguments.limits.scanner(options).with_cache(CacheBudget::default()),
         problems: &problems,
         status: Status::No,
     };
     let new = measuring.side(arguments.inputs)?;
     let status = measuring.status;
+    measuring.options.size.duplicates = false;
     let old = arguments.baseline.map(|path| measuring.side(InputArguments::single(path))).transpose()?;
     let is_trouble = measuring.status == Status::Trouble;
     let report = SizeReport {
         levels,
         files: new.files,
         total: new.tree.size(),
+        duplicates: arguments.duplicates.then_some(new.duplicates),
         total_before: old.as_ref().map(|old| old.tree.size()),
         rows: old.map_or_else(|| new.tree.rows(), |old| new.tree.changes(&old.tree)),
     };
@@ -130,6 +137,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 #[derive(Default)]
 struct Side {
     tree: Tree,
+    duplicates: Duplicates,
     files: Vec<SizedFile>,
 }
 
@@ -160,6 +168,7 @@ impl Measuring<'_> {
         let inputs = inputs.with_listed()?;
         let (names, options) = (inputs.names(), &self.options);
         let (mut side, mut split, mut status) = (Side::default(), Vec::new(), self.status);
+        let mut images = ImageCopies::default();
         let measure = |index: usize, outcome: Outcome| options.measure(names.get(index), outcome);
         inputs.scan_and(&self.scanner, self.problems, &measure, &mut |measured| {
             status = status.and(measured.status);
@@ -170,12 +179,17 @@ impl Measuring<'_> {
                         status = status.and(self.problems.report(problem));
                     }
                     side.tree.merge(sizes.tree);
+                    images.merge(sizes.images);
+                    side.duplicates.kernels.extend(sizes.duplicates.kernels);
+                    side.duplicates.bodies.extend(sizes.duplicates.bodies);
                     let FileSizes { path, size, packed_size, .. } = sizes;
                     side.files.push(SizedFile { path, size, packed_size });
                 }
                 Err(error) => status = error.map_or(status, |error| status.and(self.problems.report(error))),
             }
         })?;
+        side.duplicates.images = images.duplicates();
+        side.duplicates.sort();
         self.status = status;
         warn_of_archives(split.iter(), self.problems);
         Ok(side)

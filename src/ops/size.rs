@@ -5,15 +5,17 @@ use crate::bytes::View;
 use crate::error::{Error, Result};
 use crate::format::cuda_fatbin::CudaFatbin;
 use crate::inspect::{KernelBytes, kernel_bytes};
-use crate::inventory::{Container, File};
-use crate::scan::{ImageRef, ScannedFile, Source};
-use crate::size::{self, FileLabels, Level, Owner, Part, Tree};
+use crate::inventory::{Container, File, NestedImage};
+use crate::scan::{ImageReader, ImageRef, ScannedFile, Source};
+use crate::size::{self, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Owner, Part, Tree};
 
-/// Levels to group by.
+/// Requested figures.
 #[derive(Debug, Clone)]
 pub struct SizeOptions {
-    /// The levels, outermost first.
+    /// Levels to group by, outermost first.
     pub levels: Vec<Level>,
+    /// Find what is stored several times. Images must have been hashed.
+    pub duplicates: bool,
 }
 
 /// Sizes of a file.
@@ -27,6 +29,10 @@ pub struct FileSizes {
     pub packed_size: Option<u64>,
     /// Its bytes by the requested levels.
     pub tree: Tree,
+    /// Its images by their hashes.
+    pub images: ImageCopies,
+    /// Kernels that are stored several times. Images are found with those of other files.
+    pub duplicates: Duplicates,
     /// Errors of images that could not be read.
     pub problems: Vec<Error>,
 }
@@ -39,50 +45,73 @@ pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Resu
         size: file.size,
         packed_size: scanned.packed_size(),
         tree: Tree::default(),
+        images: ImageCopies::default(),
+        duplicates: Duplicates::default(),
         problems: Vec::new(),
     };
-    let needs_kernels = options.levels.iter().any(|level| level.needs_kernels());
+    let needs_kernels = options.duplicates || options.levels.iter().any(|level| level.needs_kernels());
     let needs_sources = options.levels.contains(&Level::Tu);
-    let mut labels = FileLabels { path: label, file, sources: Vec::new() };
-    let parts = size::parts(file);
-    if !needs_kernels && !needs_sources {
-        for part in parts {
-            sizes.tree.add(labels.path(&options.levels, &part.owner, None), part.size);
+    let mut grouping = Grouping {
+        labels: FileLabels { path: label, file, sources: Vec::new() },
+        options,
+        sizes: &mut sizes,
+        copies: KernelCopies::default(),
+    };
+    if needs_kernels || needs_sources {
+        let scan = scanned.open()?;
+        if needs_sources {
+            grouping.labels.sources = source_names(file, scan.source().view());
         }
-        return Ok(sizes);
+        let reader = scan.reader();
+        grouping.add_parts(needs_kernels.then_some(&reader));
+        scan.source().input().check_unchanged()?;
+    } else {
+        grouping.add_parts(None);
     }
-    let scan = scanned.open()?;
-    if needs_sources {
-        labels.sources = source_names(file, scan.source().view());
-    }
-    let reader = scan.reader();
-    for part in parts {
-        match &part.owner {
-            Owner::Image(nested) if needs_kernels => {
-                let image = reader.image(nested.clone());
-                sizes.problems.extend(add_kernels(&mut sizes.tree, &labels, &options.levels, &part, &image));
-            }
-            owner => sizes.tree.add(labels.path(&options.levels, owner, None), part.size),
-        }
-    }
-    scan.source().input().check_unchanged()?;
+    let (kernels, bodies) = grouping.copies.duplicates(&file.path);
+    sizes.duplicates = Duplicates { kernels, bodies, ..Duplicates::default() };
     Ok(sizes)
 }
 
-/// Adds the bytes of an image by kernel. Returns the errors in the image.
-fn add_kernels(
-    tree: &mut Tree,
-    labels: &FileLabels<'_>,
-    levels: &[Level],
-    part: &Part<'_>,
-    image: &ImageRef<'_>,
-) -> Vec<Error> {
-    let (kernels, image_size, problems) = kernels_of_image(&labels.file.path, image);
-    for share in size::split(part, &kernels, image_size) {
-        let name = share.kernel.map(|kernel| kernel.demangled.as_ref().unwrap_or(&kernel.name).as_str());
-        tree.add(labels.path(levels, &part.owner, name), share.size);
+/// The bytes of a file as they are grouped.
+struct Grouping<'a> {
+    labels: FileLabels<'a>,
+    options: &'a SizeOptions,
+    sizes: &'a mut FileSizes,
+    copies: KernelCopies,
+}
+
+impl Grouping<'_> {
+    /// Adds all bytes of the file, those of images by kernel if there is a reader of images.
+    fn add_parts(&mut self, reader: Option<&ImageReader<'_>>) {
+        let file = self.labels.file;
+        for part in size::parts(file) {
+            match (&part.owner, reader) {
+                (Owner::Image(nested), Some(reader)) => self.add_image(&part, nested, &reader.image(nested.clone())),
+                (owner, _) => self.sizes.tree.add(self.labels.path(&self.options.levels, owner, None), part.size),
+            }
+        }
     }
-    problems
+
+    /// Adds the bytes of an image by kernel.
+    fn add_image(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, image: &ImageRef<'_>) {
+        let (kernels, image_size, problems) = kernels_of_image(&self.labels.file.path, image);
+        self.sizes.problems.extend(problems);
+        let arch = size::arch_label(nested.image);
+        if let Some(hash) = nested.image.sha256.filter(|_| self.options.duplicates) {
+            self.sizes.images.add(hash, &arch, &self.labels.file.path, nested.index, part.size);
+        }
+        let place = size::container_label(&nested.containers);
+        let unit = nested.containers.first().and_then(|container| container.offset).unwrap_or_default();
+        for share in size::split(part, &kernels, image_size) {
+            let name = share.kernel.map(|kernel| kernel.demangled.as_ref().unwrap_or(&kernel.name).as_str());
+            self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, name), share.size);
+            if let (Some(kernel), Some(shown), true) = (share.kernel, name, self.options.duplicates) {
+                let (name, body, size) = (&kernel.name, kernel.body, share.size);
+                self.copies.add(&KernelCopy { name, shown, arch: &arch, place: &place, unit, body, size });
+            }
+        }
+    }
 }
 
 /// Returns the bytes of each kernel of an image, the size of the decompressed image, and its errors.

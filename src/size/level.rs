@@ -111,7 +111,7 @@ impl FileLabels<'_> {
 }
 
 /// Returns the types of containers, from the outermost, and the section.
-fn container_label(containers: &[&Container]) -> String {
+pub fn container_label(containers: &[&Container]) -> String {
     let types: Vec<_> = containers.iter().map(|container| container.container_type.name()).collect();
     let section = containers.first().and_then(|container| container.section_name());
     let section = section.map_or(String::new(), |name| format!(" in {name}"));

@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod archs;
+mod duplicates;
 mod kernels;
 mod label;
 mod level;
@@ -16,8 +17,11 @@ mod part;
 mod tree;
 
 pub use archs::ArchTotals;
+pub use duplicates::{
+    DuplicateImages, Duplicates, IdenticalKernels, ImageCopies, KernelCopies, KernelCopy, RepeatedKernel,
+};
 pub use kernels::split;
 pub use label::{Label, Rest};
-pub use level::{FileLabels, Level};
+pub use level::{FileLabels, Level, arch_label, container_label};
 pub use part::{Owner, Part, parts};
 pub use tree::{Row, Size, Tree};

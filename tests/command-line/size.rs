@@ -101,6 +101,34 @@ fatbin: 3984 bytes, +2608
 }
 
 #[test]
+fn duplicates_are_found_in_all_files() {
+    let sandbox = Sandbox::new();
+    let kernel =
+        |name: &str, body: &str| format!(".visible .entry {name}(.param .u64 {name}_param_0)\n{{\n{body}\nret;\n}}\n");
+    let head = ".version 8.0\n.target sm_80\n.address_size 64\n";
+    let ptx = [head, &kernel("one", "bar.sync 0;"), &kernel("other", "bar.sync 0;"), &kernel("third", "")].concat();
+    sandbox.file("k.ptx", &ptx).fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a.hsaco", "copy");
+    sandbox.fatbin("pack --kind cuda --compress -o fatbin k.ptx").ok();
+    let twice = [sandbox.read("fatbin"), sandbox.read("fatbin")].concat();
+    let document = document(sandbox.file("twice", twice), "--duplicates --by arch twice amd copy");
+    let duplicates = &document["duplicates"];
+    let images = duplicates["images"].as_array().unwrap();
+    let archs: Vec<_> = images.iter().map(|it| (&it["arch"], &it["wasted_decompressed"])).collect();
+    let size = Value::from(ptx.len() + 1);
+    assert_eq!(archs, [(&"gfx90a".into(), &3456.into()), (&"sm_80 ptx".into(), &size)]);
+    assert_eq!(images[0]["copies"][1], serde_json::json!({ "file": "copy", "index": 0 }));
+    let kernels = duplicates["kernels"].as_array().unwrap();
+    let names: Vec<_> = kernels.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["other", "one", "third"], "{duplicates}");
+    assert!(kernels.iter().all(|it| it["units"] == 2 && it["copies"] == 2 && it["bodies"] == 1), "{duplicates}");
+    let identical = duplicates["identical_kernels"].as_array().unwrap();
+    assert_eq!((identical.len(), &identical[0]["names"]), (1, &serde_json::json!(["one", "other"])), "{duplicates}");
+    let table = sandbox.fatbin("size --duplicates twice amd copy").ok();
+    assert!(table.contains("kernels that differ in their names only: 1 ("), "{table}");
+    assert!(table.contains("  gfx90a of amd#0 and 1 other\n"), "{table}");
+}
+
+#[test]
 fn files_without_device_code_have_one_row_and_status_1() {
     let sandbox = Sandbox::new();
     let run = sandbox.file("text", "nothing here").fatbin("size text");

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::duplicates::JsonDuplicates;
 use super::{SizeReport, SizedFile};
 use crate::report::json::to_pretty_json;
 use crate::size::{Label, Row};
@@ -21,6 +22,8 @@ struct Document<'a> {
     decompressed_size_before: Option<u64>,
     files: Vec<JsonFile<'a>>,
     rows: Vec<JsonRow<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicates: Option<JsonDuplicates<'a>>,
 }
 
 #[derive(Serialize)]
@@ -62,6 +65,7 @@ pub fn size_json(report: &SizeReport) -> String {
         decompressed_size_before: report.total_before.map(|size| size.decompressed),
         files: files.collect(),
         rows: report.rows.iter().map(row).collect(),
+        duplicates: report.duplicates.as_ref().map(JsonDuplicates::new),
     };
     to_pretty_json(&document)
 }

@@ -1,6 +1,7 @@
 //! Reports of `fatbin size`.
 
 mod csv;
+mod duplicates;
 mod json;
 mod summary;
 mod table;
@@ -10,7 +11,7 @@ pub use json::size_json;
 pub use summary::arch_summary;
 pub use table::size_table;
 
-use crate::size::{Level, Row, Size};
+use crate::size::{Duplicates, Level, Row, Size};
 
 /// Sizes of files.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct SizeReport {
     pub total_before: Option<Size>,
     /// Rows of the first level.
     pub rows: Vec<Row>,
+    /// Bytes that are stored several times, if they were searched for.
+    pub duplicates: Option<Duplicates>,
 }
 
 /// A file with its size.

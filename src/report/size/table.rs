@@ -1,6 +1,7 @@
 //! Sizes as a table, in which the rows of a level are below that of the level before.
 
 use super::SizeReport;
+use super::duplicates::duplicates_table;
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::size::Row;
@@ -19,7 +20,9 @@ pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
     let heading = format!("{files}: {total} bytes{change}{packed}\n");
     let mut rows = Vec::new();
     add_rows(report, &report.rows, 0, &mut rows);
-    heading + &columns(&headings(report), rows.into_iter(), screen)
+    let table = columns(&headings(report), rows.into_iter(), screen);
+    let duplicates = report.duplicates.as_ref().map(|it| duplicates_table(it, screen)).unwrap_or_default();
+    heading + &table + &duplicates
 }
 
 fn headings(report: &SizeReport) -> Vec<Column> {

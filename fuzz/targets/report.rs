@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| {
     let devices = Device::parse("gfx90a").expect("a device");
     let answered = AnsweredFile::new(&file, &devices);
     check_text(&report::selection_text(&answered, "gfx90a", &screen));
-    check_text(&report::selection_json("gfx90a", &devices, &[(answered, Vec::new())]));
+    check_text(&report::selection_json("gfx90a", None, &devices, &[(answered, Vec::new())]));
 
     let analyses = inspections.into_iter().map(|inspection| ImageAnalysis { inspection, ..ImageAnalysis::default() });
     let survey = AnalyzedFile { analyses: analyses.collect(), file };

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
-use crate::inventory::File;
+use crate::floor::Driver;
+use crate::inventory::{CudaCode, File};
 use crate::ops;
 use crate::report::{self, KernelGap};
 use crate::scan::{Options, Outcome, ScannedFile};
-use crate::select::AnsweredFile;
+use crate::select::{AnsweredFile, DriverCheck, ImageRequirements};
 use crate::target::Device;
 
 /// Show which image each runtime selects on a device, and why it rejects the others
@@ -22,7 +23,7 @@ use crate::target::Device;
 /// everything that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features that the
 /// name leaves open, all answers are printed where they differ. Images without a container are listed, and no more: the program
 /// selects from them by its own rules. For a file that is split by rocm-kpack, the answers are those of
-/// its kpack archives, for the loaders of all releases.
+/// its kpack archives, for the loaders of all releases. With --driver, images that this NVIDIA driver cannot load are rejected.
 ///
 /// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no container
 /// has such code, 2 for trouble, and where the answer is not known: only the program knows what it loads, or an image is of a kind
@@ -32,6 +33,10 @@ pub struct Arguments {
     /// The device, such as gfx90a:sramecc+:xnack- or sm_90
     #[arg(long, value_name = "DEVICE")]
     device: String,
+
+    /// NVIDIA driver, or the release of CUDA that it belongs to: 550, 550.54.14, 12.4. Images that it cannot load are rejected
+    #[arg(long, value_name = "DRIVER", value_parser = parse_driver)]
+    driver: Option<Driver>,
 
     /// Require an image from every container with code for such devices, also from those with specialized code
     #[arg(long)]
@@ -64,15 +69,25 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     let mut answered: Vec<(AnsweredFile<'_>, Vec<KernelGap<'_>>)> = Vec::new();
     for scanned in &outcomes {
-        let answers = AnsweredFile::new(scanned.file(), &devices);
+        let answers = match &arguments.driver {
+            None => AnsweredFile::new(scanned.file(), &devices),
+            Some(driver) => {
+                let (requirements, is_read) = scanned.requirements(&problems);
+                is_trouble |= !is_read;
+                let check = DriverCheck { driver, requirements: &requirements };
+                AnsweredFile::with_driver(scanned.file(), &devices, Some(check))
+            }
+        };
         let gaps = scanned.gaps(&answers, &problems);
         answered.push((answers, gaps));
     }
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
+    let driver = arguments.driver.as_ref().map(Driver::to_string);
     if arguments.json {
-        out.write(&report::selection_json(name, &devices, &answered))?;
+        out.write(&report::selection_json(name, driver.as_deref(), &devices, &answered))?;
     } else {
+        let name = &driver.map_or(name.clone(), |driver| format!("{name} with {driver}"));
         let readable = || answered.iter().filter(|(it, _)| it.file.failure.is_none());
         for (it, _) in readable() {
             out.write(&report::selection_text(it, name, &screen))?;
@@ -92,6 +107,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         (false, true) => Status::Yes,
         (false, false) => Status::No,
     })
+}
+
+fn parse_driver(text: &str) -> Result<Driver> {
+    Driver::parse(text).context("expected a driver such as 550 or 550.54.14, or a release of CUDA such as 12.4")
 }
 
 /// A file that was scanned, or the record of one that could not be.
@@ -119,6 +138,25 @@ impl Scanned {
             Scanned::Open(scanned) => scanned.file(),
             Scanned::Closed(file) => file,
         }
+    }
+
+    /// Returns the properties of the images, for which compressed cubins are read, and whether all of them can be read.
+    fn requirements(&self, problems: &Problems) -> (ImageRequirements, bool) {
+        let file = self.file();
+        let codes = match self {
+            Scanned::Open(scanned) => ops::cuda_codes(scanned).map_err(|error| problems.report(error)),
+            Scanned::Closed(_) => Ok(Vec::new()),
+        };
+        let mut is_read = codes.is_ok();
+        let codes = codes.unwrap_or_default();
+        for (number, (image, code)) in file.device_images().zip(&codes).enumerate() {
+            if let Some(Err(problem)) = code {
+                problems.report(ops::image_error(&file.path, number, image, problem.clone()));
+                is_read = false;
+            }
+        }
+        let codes: Vec<Option<CudaCode>> = codes.into_iter().map(|code| code?.ok()).collect();
+        (ImageRequirements::new(file, &codes), is_read)
     }
 
     /// Returns the gaps of a file with the kernels in them, for which their images are read.

@@ -67,6 +67,16 @@ fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis
     inside
 }
 
+/// Reads what only the bytes of compressed cubins state: for each device image, its properties, or the reason why they cannot be
+/// read.
+#[cfg(feature = "cli")]
+pub fn cuda_codes(scanned: &ScannedFile) -> Result<Vec<Option<Result<CudaCode, Malformed>>>> {
+    let scan = scanned.open()?;
+    let codes = scan.images().map(|image| read_toolkit(&image)).collect();
+    scan.source().input().check_unchanged()?;
+    Ok(codes)
+}
+
 /// Size of the header of an ELF file.
 const ELF_HEADER: usize = 64;
 

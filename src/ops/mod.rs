@@ -27,6 +27,8 @@ mod size;
 mod verify;
 mod wrap;
 
+#[cfg(feature = "cli")]
+pub use analyze::cuda_codes;
 #[cfg(feature = "inspect")]
 pub use analyze::{analyze_outcome, survey};
 pub use bundle::{

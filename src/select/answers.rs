@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::kpack::AnsweredReference;
-use super::{Candidate, CandidateSet, Runtime, Selection, candidate_sets, selected_by_program};
+use super::{Candidate, CandidateSet, DriverCheck, Runtime, Selection, candidate_sets, selected_by_program};
 use crate::inventory::File;
 use crate::target::{Device, natural_order};
 
@@ -57,7 +57,12 @@ pub struct DeviceAnswer<'a> {
 impl<'a> AnsweredFile<'a> {
     /// Selects from all candidate sets of a file.
     pub fn new(file: &'a File, devices: &'a [Device]) -> Self {
-        let sets = candidate_sets(file).into_iter().map(|it| AnsweredSet::new(it, devices));
+        AnsweredFile::with_driver(file, devices, None)
+    }
+
+    /// Selects from all candidate sets of a file, with a driver of NVIDIA.
+    pub fn with_driver(file: &'a File, devices: &'a [Device], check: Option<DriverCheck<'_>>) -> Self {
+        let sets = candidate_sets(file).into_iter().map(|it| AnsweredSet::new(it, devices, check));
         let kpack = file.kpack.iter().map(|it| AnsweredReference::new(it, devices));
         let kpack = kpack.filter(|it| !it.devices.is_empty());
         let selected_by_program = selected_by_program(file)
@@ -126,10 +131,11 @@ impl DeviceAnswer<'_> {
 }
 
 impl<'a> AnsweredSet<'a> {
-    fn new(set: CandidateSet<'a>, devices: &'a [Device]) -> Self {
+    fn new(set: CandidateSet<'a>, devices: &'a [Device], check: Option<DriverCheck<'_>>) -> Self {
         let mut answers: Vec<DeviceAnswer> = Vec::new();
         for device in devices {
-            let (selection, earlier) = (set.select_on(device), set.select_on_earlier_release(device));
+            let selection = set.select_with(device, check);
+            let earlier = set.select_with_earlier_release(device, check);
             match answers.iter_mut().find(|known| known.selection == selection && known.earlier == earlier) {
                 Some(known) => known.devices.push(device),
                 None => answers.push(DeviceAnswer { devices: vec![device], selection, earlier }),

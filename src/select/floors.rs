@@ -1,10 +1,10 @@
 //! The oldest drivers and runtimes that load the device code of a file: on each device, and all images together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::needs::{FloorCause, ImageRequirements, Need};
 use super::{Candidate, CandidateSet, RejectReason, Selection, candidate_sets, selected_by_program};
-use crate::floor::{Requirement, products};
+use crate::floor::products;
 use crate::format::ImageKind;
 use crate::format::readers::Product;
 use crate::inventory::{CudaCode, File};
@@ -191,9 +191,7 @@ impl DeviceNeed {
         if self.product != Product::Cuda {
             return self;
         }
-        let requirement = Requirement::Device(Arch { number, suffix: None });
-        let device =
-            Need { floor: requirement.floor(), causes: vec![FloorCause { requirement, images: BTreeSet::new() }] };
+        let device = Need::of_device(number);
         let add = |need: Need| {
             let mut both = need.and(device.clone());
             let least = both.floor.least;

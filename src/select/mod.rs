@@ -6,6 +6,7 @@
 
 mod answers;
 mod devices;
+mod driver_check;
 mod floors;
 #[cfg(test)]
 mod floors_tests;
@@ -13,14 +14,17 @@ pub mod kpack;
 #[cfg(feature = "cli")]
 mod needed;
 mod needs;
+mod reject_reason;
 mod runtimes;
 #[cfg(test)]
 mod tests;
 
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap};
 pub use devices::NamedDevice;
+pub use driver_check::DriverCheck;
 pub use floors::{DeviceNeed, FileFloors};
 pub use needs::{FloorCause, ImageRequirements, Need};
+pub use reject_reason::RejectReason;
 pub use runtimes::{Preference, Runtime};
 
 use std::cmp::Reverse;
@@ -102,49 +106,6 @@ impl Selection {
         verdicts.sort_by_key(|(index, ..)| *index);
         verdicts
     }
-}
-
-/// Reason why a runtime does not select an image.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RejectReason {
-    /// The code does not run on the device.
-    #[error("{0}")]
-    Incompatibility(Incompatibility),
-    /// The runtime does not support the format.
-    #[error("{runtime} does not support {}", .form.name())]
-    Form {
-        /// Name of the runtime.
-        runtime: &'static str,
-        /// Format of the code.
-        form: CodeForm,
-    },
-    /// The code runs, but the runtime prefers another image.
-    #[error("compatible, but image {by} is preferred")]
-    Outranked {
-        /// Number of the preferred image.
-        by: usize,
-    },
-    /// The runtime does not find the ID of the image, in which it compares the triple as text.
-    #[error(
-        "{runtime} does not find {id}, whose triple is not amdgcn-amd-amdhsa; bundle it again with --id-style legacy"
-    )]
-    UnknownId {
-        /// Name of the runtime.
-        runtime: &'static str,
-        /// The bundle entry ID.
-        id: String,
-    },
-    /// The runtime selects the image without checking all of its requirements, and then fails to load it.
-    #[error("{runtime} selects it but cannot load it: {obstacle}")]
-    SelectedButUnloadable {
-        /// Name of the runtime.
-        runtime: &'static str,
-        /// The unmet requirement.
-        obstacle: Incompatibility,
-    },
-    /// The image is input of a device linker.
-    #[error("must be linked with other device code first")]
-    NeedsDeviceLink,
 }
 
 /// Section with the input of the device linker (nvcc, `-dc`). It remains in linked programs, and nothing registers it.
@@ -271,32 +232,57 @@ impl CandidateSet<'_> {
 
     /// Returns the images that the runtime selects on this device.
     pub fn select_on(&self, device: &Device) -> Selection {
-        self.select_by(self.runtime, device)
+        self.select_with(device, None)
+    }
+
+    /// Returns the images that the runtime selects on this device with a driver of NVIDIA.
+    pub fn select_with(&self, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
+        self.select_by(self.runtime, device, check)
     }
 
     /// Returns the images that earlier releases of the runtime select, where they differ.
     pub fn select_on_earlier_release(&self, device: &Device) -> Option<(&'static Runtime, Selection)> {
-        let earlier = self.runtime.earlier?;
-        let selection = self.select_by(earlier, device);
-        (selection.selected != self.select_on(device).selected).then_some((earlier, selection))
+        self.select_with_earlier_release(device, None)
     }
 
-    fn select_by(&self, runtime: &Runtime, device: &Device) -> Selection {
-        let verdicts: Vec<Result<LoadMethod, RejectReason>> =
-            self.candidates.iter().map(|candidate| self.check_candidate(runtime, candidate, device)).collect();
+    /// Like [`Self::select_on_earlier_release`], with a driver of NVIDIA.
+    pub fn select_with_earlier_release(
+        &self,
+        device: &Device,
+        check: Option<DriverCheck<'_>>,
+    ) -> Option<(&'static Runtime, Selection)> {
+        let earlier = self.runtime.earlier?;
+        let selection = self.select_by(earlier, device, check);
+        (selection.selected != self.select_with(device, check).selected).then_some((earlier, selection))
+    }
+
+    fn select_by(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
+        // A runtime that accepts images by less than all requirements leaves it to the driver to fail.
+        let is_filtered = !runtime.selects_without_full_check();
+        let reject = |candidate: &Candidate<'_>, method| check?.reject(candidate, device, method);
+        let verdict = |candidate: &Candidate<'_>| {
+            let method = self.check_candidate(runtime, candidate, device)?;
+            reject(candidate, method).filter(|_| is_filtered).map_or(Ok(method), Err)
+        };
+        let verdicts: Vec<Result<LoadMethod, RejectReason>> = self.candidates.iter().map(verdict).collect();
         let winner = self.preferred(runtime.preference, &verdicts);
         let selected_way = winner.and_then(|winner| verdicts.get(winner)?.clone().ok());
         let mut selection =
             Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new(), undecided: Vec::new() };
         for (index, verdict) in verdicts.into_iter().enumerate() {
             let reason = match (verdict, winner) {
-                (Ok(way), Some(winner)) if winner == index => match self.candidates[index].load_failure(device) {
-                    Some(obstacle) => RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle },
-                    None => {
-                        selection.selected = Some((index, way));
-                        continue;
+                (Ok(way), Some(winner)) if winner == index => {
+                    let obstacle = self.candidates[index].load_failure(device);
+                    let unloadable =
+                        obstacle.map(|it| RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle: it });
+                    match unloadable.or_else(|| reject(&self.candidates[index], way)) {
+                        Some(reason) => reason,
+                        None => {
+                            selection.selected = Some((index, way));
+                            continue;
+                        }
                     }
-                },
+                }
                 (Ok(_), Some(winner))
                     if runtime.preference == Preference::BestForEachKernel && self.same_target(winner, index) =>
                 {
@@ -381,6 +367,9 @@ fn may_be_selected(reason: &RejectReason, selected: Option<LoadMethod>) -> bool 
             selected.is_none_or(|way| way.compiled_from().is_some())
         }
         RejectReason::Incompatibility(reason) => reason.is_undecided(),
+        RejectReason::UnknownDriver { method, .. } => {
+            selected.is_none_or(|way| way.compiled_from().is_some() || method.compiled_from().is_none())
+        }
         _ => false,
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::floor::{Driver, Floor, Limit, Release, Requirement, requirements};
+use crate::floor::{Floor, Limit, Release, Requirement, requirements};
 use crate::format::readers::Product;
 use crate::inventory::{CudaCode, File};
+use crate::target::nvptx::Arch;
 
 /// A floor, and the properties of images that cause it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,12 @@ impl Need {
         let floor = requirement.floor();
         let causes = vec![FloorCause { requirement, images: BTreeSet::from([image]) }];
         Need { floor, causes: if floor == Floor::NONE { Vec::new() } else { causes } }
+    }
+
+    /// Returns what an NVIDIA device needs, whatever the code.
+    pub fn of_device(number: u32) -> Need {
+        let requirement = Requirement::Device(Arch { number, suffix: None });
+        Need { floor: requirement.floor(), causes: vec![FloorCause { requirement, images: BTreeSet::new() }] }
     }
 
     /// Returns what both need together.
@@ -85,11 +92,5 @@ impl ImageRequirements {
     pub fn need(&self, image: usize, product: Product) -> Need {
         let own = self.0.get(image).into_iter().flatten().filter(|it| it.product() == product);
         own.fold(Need::NOTHING, |need, requirement| need.and(Need::of(*requirement, image)))
-    }
-
-    /// Returns whether a driver of NVIDIA loads an image, and the properties that decide that; `None` if it is not known.
-    pub fn loads(&self, driver: &Driver, image: usize) -> (Option<bool>, Need) {
-        let need = self.need(image, Product::Cuda);
-        (driver.loads(need.floor), need)
     }
 }

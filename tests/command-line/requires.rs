@@ -176,3 +176,48 @@ fn json_has_bounds_causes_and_sources() {
     assert_eq!(files[2]["all"][0]["floor"]["known"], true);
     assert_eq!(files[3]["selected_by_program"], 2);
 }
+
+#[test]
+fn select_rejects_what_a_driver_cannot_load() {
+    let sandbox = sandbox();
+    sandbox.fatbin("pack --kind cuda -o out --image file=a b").ok();
+    let cases = [
+        ("580.65.06", 0, "selects image 0"),
+        ("cuda-13.0", 0, "selects image 0"),
+        ("575", 0, "selects image 1 (JIT from PTX)"),
+        ("12.8", 0, "selects image 1 (JIT from PTX)"),
+        ("550.54.14", 1, "selects nothing"),
+        ("12.7", 1, "selects nothing"),
+    ];
+    for (driver, status, verdict) in cases {
+        let run = sandbox.fatbin(&format!("select --device sm_90 --driver {driver} out"));
+        assert_eq!(run.status, status, "{driver}");
+        assert!(run.out.lines().next().is_some_and(|line| line.ends_with(verdict)), "{driver}: {}", run.out);
+    }
+    let out = sandbox.fatbin("select --device sm_90 --driver 550 out").out;
+    let reason = "driver 550 does not load it: PTX ISA 8.7; oldest release: CUDA 12.8 (driver 570.26)";
+    assert!(out.contains(reason), "{out}");
+    // A driver that does not know the device loads nothing there.
+    let out = sandbox.fatbin("select --device sm_120 --driver 12.7 out").out;
+    assert!(out.contains("PTX ISA 8.7; device sm_120; oldest release: CUDA 12.8"), "{out}");
+    let document: Value =
+        serde_json::from_str(&sandbox.fatbin("select --json --device sm_90 --driver 575 out").ok()).unwrap();
+    check_document(&sandbox, "select", &document);
+    assert_eq!(document["driver"], "driver 575");
+    let run = sandbox.fatbin("select --device sm_90 --driver R550 out");
+    assert!(run.status == 2 && run.err.contains("expected a driver such as 550"), "{}", run.err);
+}
+
+#[test]
+fn select_does_not_decide_what_no_document_dates() {
+    let sandbox = sandbox();
+    sandbox.file("new", ptx("9.6", "sm_80"));
+    sandbox.fatbin("pack --kind cuda -o out new").ok();
+    for (driver, status) in [("13.5", 1), ("610", 1), ("13.6", 2), ("615", 2)] {
+        let run = sandbox.fatbin(&format!("select --device sm_90 --driver {driver} out"));
+        assert_eq!(run.status, status, "{driver}: {}", run.out);
+    }
+    // Machine code that loads is preferred to any PTX.
+    sandbox.fatbin("pack --kind cuda -o out a new").ok();
+    sandbox.fatbin("select --device sm_90 --driver 13.6 out").ok();
+}

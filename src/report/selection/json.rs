@@ -6,6 +6,7 @@
 //! ```text
 //! { "schema": "fatbin.select/1",
 //!   "device": "gfx90a",
+//!   "driver": "driver 550.54.14",
 //!   "devices": [ "gfx90a:sramecc+:xnack+", "gfx90a:sramecc+:xnack-" ],
 //!   "files": [ { "path": "a.whl!lib/x.so",
 //!     "choices": [ { "type": "bundle", "section": ".hip_fatbin", "offset": 4096,
@@ -40,6 +41,9 @@ struct Document<'a> {
     schema: &'static str,
     /// Name as specified by the user.
     device: &'a str,
+    /// The NVIDIA driver, if the user specified one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<&'a str>,
     devices: Vec<String>,
     files: Vec<JsonFile<'a>>,
 }
@@ -127,10 +131,16 @@ struct JsonImage<'a> {
 }
 
 /// Returns the document, with a final newline. Each file has its gaps.
-pub fn selection_json(device: &str, devices: &[Device], files: &[(AnsweredFile<'_>, Vec<KernelGap<'_>>)]) -> String {
+pub fn selection_json(
+    device: &str,
+    driver: Option<&str>,
+    devices: &[Device],
+    files: &[(AnsweredFile<'_>, Vec<KernelGap<'_>>)],
+) -> String {
     let document = Document {
         schema: SCHEMA,
         device,
+        driver,
         devices: devices.iter().map(ToString::to_string).collect(),
         files: files.iter().map(JsonFile::new).collect(),
     };

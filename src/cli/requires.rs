@@ -10,9 +10,8 @@ use super::{Status, terminal};
 use crate::ops;
 use crate::report::{self, RequiredFile};
 use crate::scan::Options;
-use crate::select::FileFloors;
+use crate::select::{FileFloors, NamedDevice};
 use crate::survey::{AnalysisOptions, AnalyzedFile};
-use crate::target::Device;
 
 /// Print the oldest NVIDIA driver, ROCm and LLVM that load the device code
 ///
@@ -84,14 +83,9 @@ fn runs_somewhere(required: &RequiredFile<'_>, are_named: bool) -> bool {
     !are_named || required.devices.iter().any(|(_, needs)| !needs.is_empty())
 }
 
-/// A name of the command line, and the devices that it denotes.
-type NamedDevices = (String, Vec<Device>);
-
-fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevices>>> {
-    let parse = |name: &String| match Device::parse(name) {
-        Ok(devices) => Ok((name.clone(), devices)),
-        Err(error) => Err(anyhow!("--device {name}: {error}")),
-    };
+/// Returns the devices of the command line, if there are any.
+fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevice>>> {
+    let parse = |name: &String| NamedDevice::parse(name).map_err(|error| anyhow!("--device {name}: {error}"));
     let devices = names.iter().map(parse).collect::<Result<Vec<_>>>()?;
     Ok(Some(devices).filter(|devices| !devices.is_empty()))
 }
@@ -107,9 +101,9 @@ fn report_unread(file: &AnalyzedFile, problems: &Problems) -> Status {
     })
 }
 
-fn required<'a>(analyzed: &'a AnalyzedFile, devices: Option<&[NamedDevices]>) -> RequiredFile<'a> {
+fn required<'a>(analyzed: &'a AnalyzedFile, devices: Option<&[NamedDevice]>) -> RequiredFile<'a> {
     let floors = FileFloors::new(&analyzed.file, &analyzed.cuda_codes());
-    let of = |(name, devices): &NamedDevices| (name.clone(), floors.on_all(devices));
+    let of = |device: &NamedDevice| (device.name.clone(), floors.on_all(&device.devices));
     let devices = match devices {
         Some(devices) => devices.iter().map(of).collect(),
         None => floors.devices().iter().map(of).collect(),

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::needs::{FloorCause, ImageRequirements, Need};
-use super::{Candidate, CandidateSet, RejectReason, Selection, candidate_sets, selected_by_program};
+use super::{Candidate, CandidateSet, NamedDevice, RejectReason, Selection, candidate_sets, selected_by_program};
 use crate::floor::products;
 use crate::format::ImageKind;
 use crate::format::readers::Product;
 use crate::inventory::{CudaCode, File};
-use crate::target::nvptx::Arch;
-use crate::target::{Device, InvalidDevice, natural_order};
+use crate::target::Device;
 
 /// The floors of a file.
 #[derive(Debug)]
@@ -83,17 +82,10 @@ impl<'a> FileFloors<'a> {
         needs.into_iter().collect()
     }
 
-    /// Returns the devices of the images that drivers and runtimes load, by the names of the processors.
-    pub fn devices(&self) -> Vec<(String, Vec<Device>)> {
+    /// Returns the devices of the images that drivers and runtimes load, in the order of their names.
+    pub fn devices(&self) -> Vec<NamedDevice> {
         let images = self.sets.iter().flat_map(|set| &set.candidates).filter(|candidate| is_loaded(candidate));
-        let mut names: Vec<String> = images.filter_map(|it| it.image.arch.as_deref()).flat_map(device_names).collect();
-        names.sort_by_cached_key(|name| natural_order(name));
-        names.dedup();
-        names
-            .into_iter()
-            .filter_map(|name| Some((Device::parse(&name).ok()?, name)))
-            .map(|(it, name)| (name, it))
-            .collect()
+        NamedDevice::of_images(images.map(|candidate| candidate.image))
     }
 
     /// Returns what a device needs of each product; empty if nothing in the file runs on it.
@@ -209,17 +201,4 @@ impl DeviceNeed {
 /// Returns whether a driver or runtime loads an image: LTO-IR is linked first, by nvJitLink.
 fn is_loaded(candidate: &Candidate<'_>) -> bool {
     !matches!(candidate.image.image_kind, ImageKind::Nvvm | ImageKind::Empty)
-}
-
-/// Returns the names of devices that code for a processor is made for: without a suffix, and the members of a generic
-/// processor.
-fn device_names(arch: &str) -> Vec<String> {
-    if let Some(arch) = Arch::parse(arch) {
-        return vec![Arch { suffix: None, ..arch }.to_string()];
-    }
-    match Device::parse(arch) {
-        Ok(_) => vec![arch.to_owned()],
-        Err(InvalidDevice::Generic { members, .. }) => members.into_iter().map(str::to_owned).collect(),
-        Err(_) => Vec::new(),
-    }
 }

@@ -176,7 +176,7 @@ fn images_of_the_program_count_for_the_file() {
     assert_eq!((floors.loaded(), floors.selected_by_program()), (2, 1));
     assert_eq!(texts(floors.all()), ["CUDA 12.8 (driver 570.26)"]);
     assert_eq!(texts(floors.by_program()), ["CUDA 12.8 (driver 570.26)"]);
-    assert_eq!(floors.devices().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["sm_80"]);
+    assert_eq!(floors.devices().iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["sm_80"]);
 }
 
 #[test]

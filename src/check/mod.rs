@@ -23,8 +23,8 @@ pub use crate::format::readers::Reader;
 pub use crate::pattern::PatternError;
 pub use generate::generate_policy;
 pub use policy::{
-    Contradiction, Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause, PolicyError,
-    Requirements, Size,
+    Contradiction, Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause,
+    PolicyError, Requirements, Size,
 };
 pub use proof_status::ProofStatus;
 pub use rule::Rule;

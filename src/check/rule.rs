@@ -39,7 +39,7 @@ rules! {
     OnlyArchs => "only-archs", "No code is built for any other architecture.";
     ConsistentFeatures => "consistent-features",
         "All files are built for the same xnack/sramecc settings of each processor.";
-    KernelCoverage => "kernel-coverage", "Kernels are present for every architecture that requires them.";
+    KernelCoverage => "kernel-coverage", "Kernels are present for every architecture, and run on every device, that requires them.";
     KernelLimits => "kernel-limits", "No kernel exceeds its limits of registers and memory.";
     FileSize => "file-size", "The device code of a file does not exceed its size limit.";
     ArchSize => "arch-size", "The code of a file for an architecture does not exceed its size limit.";

@@ -1,6 +1,29 @@
 //! The page of `--html`: when it is written, and its contents. linker-tests/page tests its behavior in a browser.
 
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+
 use crate::Sandbox;
+
+/// Characters of Base64 (RFC 4648, section 4).
+const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Returns a page with its data unpacked.
+fn unpacked(sandbox: &Sandbox, path: &str) -> String {
+    let page = String::from_utf8(sandbox.read(path)).unwrap();
+    let (before, rest) = page.split_once("id=\"data\">").unwrap();
+    let (packed, after) = rest.split_once('<').unwrap();
+    let mut bits = packed.chars().filter_map(|digit| BASE64.find(digit)).fold(Vec::new(), |mut bits, digit| {
+        bits.extend((0..6).rev().map(|bit| digit >> bit & 1));
+        bits
+    });
+    bits.truncate(bits.len() / 8 * 8);
+    let bytes: Vec<u8> = bits.chunks(8).map(|byte| byte.iter().fold(0, |value, bit| value << 1 | *bit as u8)).collect();
+    let mut data = String::new();
+    GzDecoder::new(&bytes[..]).read_to_string(&mut data).unwrap();
+    format!("{before}{data}{after}")
+}
 
 #[test]
 fn writes_a_page_with_the_selected_images() {
@@ -10,12 +33,13 @@ fn writes_a_page_with_the_selected_images() {
     assert_eq!(sandbox.fatbin("inspect --html page.html --arch sm_90 w.o").ok(), "");
     let page = String::from_utf8(sandbox.read("page.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{page}");
+    let page = unpacked(&sandbox, "page.html");
     assert!(page.contains("\"label\":\"sm_90\"") && !page.contains("gfx90a"), "{page}");
     let run = sandbox.fatbin("inspect --html nowhere/page.html w.o");
     assert_eq!((run.status, run.out.as_str()), (2, ""));
     let run = sandbox.fatbin("inspect --html page.html missing");
     assert_eq!(run.status, 2, "{}", run.err);
-    assert!(String::from_utf8(sandbox.read("page.html")).unwrap().contains("missing: cannot open"));
+    assert!(unpacked(&sandbox, "page.html").contains("missing: cannot open"));
 }
 
 #[test]
@@ -26,7 +50,7 @@ fn check_page_has_findings_and_keeps_output_and_status() {
     let with = sandbox.fatbin("check --policy policy.toml --html page.html a");
     assert_eq!(without, with);
     assert_eq!(with.status, 1, "{}", with.out);
-    let page = String::from_utf8(sandbox.read("page.html")).unwrap();
+    let page = unpacked(&sandbox, "page.html");
     assert!(page.contains("\"verdict\":{\"outcome\":\"violated\""), "{page}");
     assert!(page.contains("answer_kernel"), "kernels are shown although nothing is demanded of them: {page}");
 }

@@ -89,8 +89,11 @@ pub enum PolicyCause {
     /// A word for the architectures of kernels other than `all`.
     #[error("invalid archs {0:?}, expected \"all\" or a list of architectures")]
     InvalidKernelArchs(String),
+    /// A word for the devices of kernels other than `all`.
+    #[error("invalid devices {0:?}, expected \"all\" or a list of devices")]
+    InvalidKernelDevices(String),
     /// An entry for kernels that requires nothing.
-    #[error("no requirement for these kernels; set archs or one of the max- keys")]
+    #[error("no requirement for these kernels; set devices, archs or one of the max- keys")]
     EmptyKernels,
     /// Two entries that no file can satisfy.
     #[error(transparent)]

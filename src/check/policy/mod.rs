@@ -110,6 +110,8 @@ pub struct KernelRequirement {
     pub matching: Option<Regex>,
     /// Architectures that the kernels must be available for.
     pub archs: Option<KernelArchs>,
+    /// Devices that the kernels must run on.
+    pub devices: Option<KernelDevices>,
     /// Limits for each kernel.
     pub limits: Vec<(KernelLimit, u64)>,
     /// Line of the policy.
@@ -122,6 +124,15 @@ pub enum KernelArchs {
     /// All architectures of the file.
     All,
     /// The listed architectures.
+    Listed(Vec<PolicyTarget>),
+}
+
+/// Devices that kernels must run on.
+#[derive(Debug, Clone)]
+pub enum KernelDevices {
+    /// Each device for which the container of the kernel has code.
+    All,
+    /// The listed devices.
     Listed(Vec<PolicyTarget>),
 }
 

@@ -9,8 +9,10 @@ use toml::Spanned;
 
 use super::contradiction::{Located, SpannedArchs, SpannedSizes};
 use super::error::{PolicyCause, PolicyError, line_and_column};
-use super::syntax::{self, ByteCount, List, Text};
-use super::{Exception, KernelArchs, KernelLimit, KernelRequirement, Pattern, Policy, Requirements, Size};
+use super::syntax::{self, AllOrList, ByteCount, List, Text};
+use super::{
+    Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, Requirements, Size,
+};
 use crate::check::rule::Rule;
 use crate::check::suggestions::Suggestions;
 use crate::check::target::PolicyTarget;
@@ -111,7 +113,7 @@ impl Resolver<'_> {
     fn archs(&self, archs: &syntax::Archs) -> Result<SpannedArchs> {
         let targets = |list: &Option<List>| list.as_ref().map(|list| self.unique_targets(list.get_ref())).transpose();
         Ok(SpannedArchs {
-            devices: archs.devices.as_ref().map(|list| self.devices(list)).transpose()?,
+            devices: archs.devices.as_ref().map(|list| self.devices(list.get_ref())).transpose()?,
             require: targets(&archs.require)?,
             forbid: targets(&archs.forbid)?,
             only: targets(&archs.only)?,
@@ -132,8 +134,8 @@ impl Resolver<'_> {
     }
 
     /// Resolves a list of devices, which have a processor: PTX is not a device.
-    fn devices(&self, list: &List) -> Result<Vec<Spanned<PolicyTarget>>> {
-        let devices = self.unique_targets(list.get_ref())?;
+    fn devices(&self, texts: &[Text]) -> Result<Vec<Spanned<PolicyTarget>>> {
+        let devices = self.unique_targets(texts)?;
         for device in &devices {
             if !is_device(device.get_ref()) {
                 return Err(self.error(device.span(), PolicyCause::NotADevice(device.get_ref().clone())));
@@ -206,8 +208,10 @@ impl Resolver<'_> {
     }
 
     fn kernels(&self, written: &Spanned<syntax::Kernels>) -> Result<KernelRequirement> {
-        let syntax::Kernels { matching, archs, max_registers, max_spills, max_scratch, max_shared } = written.get_ref();
+        let syntax::Kernels { matching, archs, devices, max_registers, max_spills, max_scratch, max_shared } =
+            written.get_ref();
         let archs = archs.as_ref().map(|archs| self.kernel_archs(archs)).transpose()?;
+        let devices = devices.as_ref().map(|devices| self.kernel_devices(devices)).transpose()?;
         let limits = [
             (KernelLimit::Registers, *max_registers),
             (KernelLimit::Spills, *max_spills),
@@ -216,20 +220,28 @@ impl Resolver<'_> {
         ];
         let limits: Vec<(KernelLimit, u64)> =
             limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect();
-        if archs.is_none() && limits.is_empty() {
+        if archs.is_none() && devices.is_none() && limits.is_empty() {
             return Err(self.error(written.span(), PolicyCause::EmptyKernels));
         }
         let matching = matching.as_ref().map(|text| self.regex(text)).transpose()?;
         let (line, _) = line_and_column(self.text, written.span().start);
-        Ok(KernelRequirement { matching, archs, limits, line })
+        Ok(KernelRequirement { matching, archs, devices, limits, line })
     }
 
-    fn kernel_archs(&self, archs: &Spanned<syntax::KernelArchsToml>) -> Result<KernelArchs> {
+    fn kernel_archs(&self, archs: &Spanned<AllOrList>) -> Result<KernelArchs> {
         match archs.get_ref() {
-            syntax::KernelArchsToml::Listed(texts) => Ok(KernelArchs::Listed(into_inner(self.unique_targets(texts)?))),
-            syntax::KernelArchsToml::Keyword(word) if word == "all" => Ok(KernelArchs::All),
-            syntax::KernelArchsToml::Keyword(word) => {
-                Err(self.error(archs.span(), PolicyCause::InvalidKernelArchs(word.clone())))
+            AllOrList::Listed(texts) => Ok(KernelArchs::Listed(into_inner(self.unique_targets(texts)?))),
+            AllOrList::Keyword(word) if word == "all" => Ok(KernelArchs::All),
+            AllOrList::Keyword(word) => Err(self.error(archs.span(), PolicyCause::InvalidKernelArchs(word.clone()))),
+        }
+    }
+
+    fn kernel_devices(&self, devices: &Spanned<AllOrList>) -> Result<KernelDevices> {
+        match devices.get_ref() {
+            AllOrList::Listed(texts) => Ok(KernelDevices::Listed(into_inner(self.devices(texts)?))),
+            AllOrList::Keyword(word) if word == "all" => Ok(KernelDevices::All),
+            AllOrList::Keyword(word) => {
+                Err(self.error(devices.span(), PolicyCause::InvalidKernelDevices(word.clone())))
             }
         }
     }

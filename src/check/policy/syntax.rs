@@ -114,16 +114,17 @@ pub enum DebugKeyword {
 pub struct Kernels {
     #[serde(rename = "match")]
     pub matching: Option<Text>,
-    pub archs: Option<Spanned<KernelArchsToml>>,
+    pub archs: Option<Spanned<AllOrList>>,
+    pub devices: Option<Spanned<AllOrList>>,
     pub max_registers: Option<u64>,
     pub max_spills: Option<u64>,
     pub max_scratch: Option<Spanned<ByteCount>>,
     pub max_shared: Option<Spanned<ByteCount>>,
 }
 
-/// `"all"` or a list of architectures.
+/// `"all"` or a list of architectures or devices.
 #[derive(Debug)]
-pub enum KernelArchsToml {
+pub enum AllOrList {
     Keyword(String),
     Listed(Vec<Text>),
 }
@@ -137,26 +138,26 @@ pub enum ByteCount {
 
 // serde's untagged enums buffer the value first, which loses its place in the text.
 
-impl<'de> Deserialize<'de> for KernelArchsToml {
+impl<'de> Deserialize<'de> for AllOrList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ValueVisitor;
         impl<'de> Visitor<'de> for ValueVisitor {
-            type Value = KernelArchsToml;
+            type Value = AllOrList;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"all\" or a list of architectures")
+                f.write_str("\"all\" or a list of names")
             }
 
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<KernelArchsToml, E> {
-                Ok(KernelArchsToml::Keyword(word.to_owned()))
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<AllOrList, E> {
+                Ok(AllOrList::Keyword(word.to_owned()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<KernelArchsToml, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<AllOrList, A::Error> {
                 let mut these = Vec::new();
                 while let Some(item) = items.next_element()? {
                     these.push(item);
                 }
-                Ok(KernelArchsToml::Listed(these))
+                Ok(AllOrList::Listed(these))
             }
         }
         deserializer.deserialize_any(ValueVisitor)

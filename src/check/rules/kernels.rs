@@ -10,7 +10,7 @@ use crate::check::target::PolicyTarget;
 use crate::inspect::Kernel;
 
 pub fn requires_coverage(requirements: &Requirements) -> bool {
-    requirements.kernels.iter().flatten().any(|requirement| requirement.archs.is_some())
+    requirements.kernels.iter().flatten().any(|it| it.archs.is_some() || it.devices.is_some())
 }
 
 pub fn requires_limits(requirements: &Requirements) -> bool {
@@ -75,7 +75,9 @@ pub fn resource_limits(facts: &FileFacts<'_>, requirements: &Requirements, findi
                 let message = format!("cannot determine what its kernels use: {}", unread_reason(image));
                 findings.add(undecided(message).image(image));
             }
-            for kernel in kernels(image).filter(|kernel| is_selected(requirement, kernel)) {
+            for kernel in
+                kernels(image).filter(|kernel| is_selected(requirement, &kernel.name, kernel.demangled.as_deref()))
+            {
                 findings.add_matched_line(requirement.line);
                 for &(limit, most) in &requirement.limits {
                     check_limit(image, kernel, limit, most, findings);
@@ -124,7 +126,9 @@ fn selected_kernels<'f>(
 ) -> BTreeMap<&'f str, Vec<&'f ImageFacts<'f>>> {
     let mut selected: BTreeMap<&str, Vec<&ImageFacts<'_>>> = BTreeMap::new();
     for image in &facts.images {
-        for kernel in kernels(image).filter(|kernel| is_selected(requirement, kernel)) {
+        for kernel in
+            kernels(image).filter(|kernel| is_selected(requirement, &kernel.name, kernel.demangled.as_deref()))
+        {
             selected.entry(display_name(kernel)).or_default().push(image);
         }
     }
@@ -135,9 +139,9 @@ fn kernels<'f>(image: &'f ImageFacts<'_>) -> impl Iterator<Item = &'f Kernel> {
     image.inside.inspection.iter().flat_map(|inspection| &inspection.kernels)
 }
 
-fn is_selected(requirement: &KernelRequirement, kernel: &Kernel) -> bool {
+pub fn is_selected(requirement: &KernelRequirement, name: &str, demangled: Option<&str>) -> bool {
     let Some(regex) = &requirement.matching else { return true };
-    regex.is_match(&kernel.name) || kernel.demangled.as_deref().is_some_and(|name| regex.is_match(name))
+    regex.is_match(name) || demangled.is_some_and(|name| regex.is_match(name))
 }
 
 /// Returns the demangled name, or the symbol if it is not mangled.

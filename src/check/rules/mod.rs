@@ -2,6 +2,7 @@
 
 mod archs;
 mod cross_file;
+mod devices;
 mod findings;
 mod images;
 mod kernels;
@@ -72,7 +73,7 @@ impl Rule {
             Rule::ForbiddenArchs => with_code(|it| it.forbid.is_some(), archs::forbidden),
             Rule::OnlyArchs => with_code(|it| it.only.is_some(), archs::only),
             Rule::ConsistentFeatures => AllFiles(cross_file::consistent_features),
-            Rule::KernelCoverage => with_code(kernels::requires_coverage, kernels::coverage),
+            Rule::KernelCoverage => with_code(kernels::requires_coverage, kernel_coverage),
             Rule::KernelLimits => with_code(kernels::requires_limits, kernels::resource_limits),
             Rule::FileSize => with_code(|it| it.file_size.is_some(), sizes::file),
             Rule::ArchSize => with_code(|it| it.arch_sizes.is_some(), sizes::archs),
@@ -90,6 +91,11 @@ impl Rule {
             Rule::Proven => with_code(|it| it.proven == Some(true), proofs::proven),
         }
     }
+}
+
+fn kernel_coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
+    devices::kernels(facts, requirements, findings);
+    kernels::coverage(facts, requirements, findings);
 }
 
 /// Evaluates a policy on files. `inputs` are the names of the inputs that [`CheckedFile::input`] refers to.

@@ -18,6 +18,7 @@ const WRONG: &[(&str, &str, Refusal)] = &[
     ("kernels = [{ match = 'a' }]", "1:12: no requirement for these kernels", Refusal::BySchema),
     ("kernels = [{ max-scratch = -1 }]", "1:28: invalid value: integer `-1`, expected a number of bytes or a size", Refusal::BySchema),
     ("kernels = [{ archs = 'most' }]", "1:22: invalid archs \"most\", expected \"all\" or a list of architectures", Refusal::BySchema),
+    ("kernels = [{ devices = 'most' }]", "1:24: invalid devices \"most\", expected \"all\" or a list of devices", Refusal::BySchema),
     ("sizes.total = '850'", "1:15: invalid size \"850\", expected for example \"850 MB\" or \"1.5 GiB\"", Refusal::BySchema),
     ("warn = ['only-arch']", "1:9: unknown rule \"only-arch\"; did you mean only-archs?", Refusal::BySchema),
     ("images.readable-by = ['hip-12']", "1:23: invalid release \"hip-12\", expected for example \"rocm-6.2\" or \"llvm-19\"", Refusal::BySchema),

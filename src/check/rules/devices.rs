@@ -1,0 +1,75 @@
+//! Devices that kernels must run on, judged container by container ([`crate::coverage`]).
+
+use super::findings::{RuleFinding, RuleFindings, undecided, violated};
+use super::kernels::is_selected;
+use crate::check::facts::FileFacts;
+use crate::check::policy::{KernelDevices, Requirements};
+use crate::check::target::PolicyTarget;
+use crate::coverage::{Coverage, CoverageCell, CoveredKernel, InspectedImages};
+use crate::select::NamedDevice;
+use crate::target::nvptx;
+use crate::target::runs_on::LoadMethod;
+
+/// Checks that kernels run on the required devices.
+pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
+    for requirement in requirements.kernels.iter().flatten() {
+        let Some(devices) = &requirement.devices else { continue };
+        let listed: Vec<NamedDevice> = match devices {
+            KernelDevices::All => Vec::new(),
+            KernelDevices::Listed(targets) => targets.iter().filter_map(device).collect(),
+        };
+        let coverage = Coverage::new(&[InspectedImages::from(facts.survey)], &listed);
+        for kernel in coverage.kernels.iter().filter(|it| is_selected(requirement, it.name, it.demangled)) {
+            findings.add_matched_line(requirement.line);
+            for (device, cell) in coverage.devices.iter().zip(&kernel.cells) {
+                let finding = match (devices, cell) {
+                    (_, CoverageCell::Gap) => Some(gap(&coverage, kernel, device)),
+                    (KernelDevices::All, _) => None,
+                    (KernelDevices::Listed(_), cell) => not_served(requirements, *cell, device),
+                };
+                if let Some(finding) = finding {
+                    let archs = kernel.archs.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+                    let finding = finding.detail(format!("its code is for {archs}"));
+                    findings.add(finding.kernel(kernel.demangled.unwrap_or(kernel.name)));
+                }
+            }
+        }
+    }
+}
+
+fn device(target: &PolicyTarget) -> Option<NamedDevice> {
+    match target {
+        PolicyTarget::Native(name) => NamedDevice::parse(name).ok(),
+        PolicyTarget::Ptx(_) | PolicyTarget::AnyPtx | PolicyTarget::Triple(_) => None,
+    }
+}
+
+fn gap(coverage: &Coverage<'_>, kernel: &CoveredKernel<'_>, device: &str) -> RuleFinding {
+    let gap = coverage.gaps.iter().find(|gap| gap.kernel == kernel.name && gap.device == device);
+    match gap {
+        Some(gap) => violated(format!(
+            "fails on {device}: image {} is selected there and lacks it; image {} has it",
+            gap.selected, gap.holder
+        )),
+        None => violated(format!("fails on {device}: the image that is selected there lacks it")),
+    }
+}
+
+/// Returns the finding for a listed device on which a kernel does not run. PTX counts if the policy accepts it.
+fn not_served(requirements: &Requirements, cell: CoverageCell<'_>, device: &str) -> Option<RuleFinding> {
+    match cell {
+        CoverageCell::Runs { method: LoadMethod::FromPtx, arch } => {
+            let arch = arch.and_then(nvptx::Arch::parse);
+            let is_accepted = match (&requirements.ptx_fallback, arch) {
+                (Some(PolicyTarget::Ptx(least)), Some(arch)) => arch.number >= least.number,
+                _ => false,
+            };
+            (!is_accepted).then(|| violated(format!("no machine code that runs on {device} (only PTX)")))
+        }
+        CoverageCell::Runs { .. } => None,
+        CoverageCell::Unknown => Some(undecided(format!("cannot determine whether it runs on {device}"))),
+        CoverageCell::None | CoverageCell::OtherPlatform | CoverageCell::Gap => {
+            Some(violated(format!("does not run on {device}")))
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! `fatbin size` on packages that people install: rows add up to the sizes that Python's zipfile states of the members.
+//! `fatbin size` on packages that people install: rows add up to the sizes that Python's zipfile states of the members, and the effects
+//! of compression are those of fatbinary.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,14 +9,14 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::step::{Done, Step};
-use crate::harness::tools::{Missing, in_path};
+use crate::harness::tools::{Missing, Tool, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 use crate::real_files;
 
 pub fn trials() -> Vec<Trial> {
     let sums =
         real_files::names().map(|name| trial(&format!("sums/{name}"), move |directory| adds_up(directory, name)));
-    sums.into_iter().collect()
+    sums.into_iter().chain([trial("what-if/fatbinary", predicts_fatbinary)]).collect()
 }
 
 /// Returns a trial in a directory of its own.
@@ -87,4 +88,51 @@ fn check_rows(rows: &Value, stored: u64, decompressed: u64, done: &Done) -> Resu
 
 fn number(value: &Value) -> Result<u64> {
     value.as_u64().context("a number")
+}
+
+/// Values of `--what-if`, and the options of fatbinary for them.
+const MODES: [(&str, &[&str]); 4] = [
+    ("none", &["--compress=false"]),
+    ("balance", &["--compress-mode=balance", "--compress-all"]),
+    ("size", &["--compress-mode=size", "--compress-all"]),
+    ("speed", &["--compress-mode=speed", "--compress-all"]),
+];
+
+/// Writes the images of nvJPEG for four archs with fatbinary in each mode, and compares the sizes with those that are predicted from
+/// each of the other files.
+fn predicts_fatbinary(directory: &Path) -> Result<()> {
+    let fatbinary = Tool::Fatbinary.path()?;
+    let extract = ["extract", "--name", "{arch}-{number}.{extension}", "-o", "images"];
+    let archs = ["--arch", "sm_75", "--arch", "sm_80", "--arch", "sm_90", "--arch", "sm_121"];
+    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(extract).args(archs);
+    step.arg(real_files::path_of("nvjpeg")?).run()?;
+    let mut images = Vec::new();
+    for entry in std::fs::read_dir(directory.join("images"))? {
+        let name = entry?.file_name().into_string().ok().context("a name")?;
+        let arch = name.strip_prefix("sm_").and_then(|name| name.split('-').next()).context("an arch")?;
+        let kind = if name.ends_with(".ptx") { "ptx" } else { "elf" };
+        images.push(format!("--image3=kind={kind},sm={arch},file=images/{name}"));
+    }
+    images.sort();
+    ensure!(images.len() > 40, "only {} images", images.len());
+    let mut sizes = BTreeMap::new();
+    for (mode, options) in MODES {
+        let step = Step::new(directory, &fatbinary).args(["-64", &format!("--create={mode}.fatbin")]);
+        step.args(options).args(&images).run()?;
+        sizes.insert(mode, std::fs::metadata(directory.join(format!("{mode}.fatbin")))?.len());
+    }
+    for (from, _) in MODES {
+        let changes = MODES.iter().flat_map(|(mode, _)| ["--what-if", mode]);
+        let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["size", "--json"]).args(changes);
+        let done = step.arg(format!("{from}.fatbin")).run()?;
+        let document: Value = serde_json::from_str(&done.stdout)?;
+        let effects = document["what_if"].as_array().context("effects")?;
+        ensure!(effects.len() == MODES.len() + 1, "{}", done.error("a missing effect"));
+        for effect in effects {
+            let change = effect["change"].as_str().context("a change")?;
+            let (predicted, real) = (number(&effect["size"])?, sizes.get(change).unwrap_or(&sizes[from]));
+            ensure!(predicted == *real, "{}", done.error(format!("{change}: {predicted} bytes, of fatbinary {real}")));
+        }
+    }
+    Ok(())
 }

@@ -1,20 +1,23 @@
 //! `fatbin size`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 
+use super::compression::check_level;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
+use crate::codec::Codec;
+use crate::edit::ArchName;
 use crate::error::Error;
 use crate::inventory::File;
 use crate::lock::without_versions;
-use crate::ops::{self, FileSizes, SizeOptions};
+use crate::ops::{self, CodecLevels, Effect, FileSizes, SizeOptions, WhatIf};
 use crate::report::{self, SizeReport, SizedFile};
-use crate::scan::{CacheBudget, Options, Outcome, Scanner};
+use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 use crate::size::{Duplicates, ImageCopies, Level, Tree};
 
 /// Report what the bytes of files are for: archs, kernels, containers
@@ -36,6 +39,18 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "csv")]
     duplicates: bool,
 
+    /// Also print the size with this change, and the time that decompressing the images of an arch takes; may be repeated
+    ///
+    /// size, balance and speed compress everything as these modes of nvcc and fatbinary, with --compress-all; none stores it
+    /// uncompressed; zstd-N and lz4-N are codecs with their level; drop:ARCH,... leaves out images by their arch, as prune --drop.
+    /// Bundles are compressed with zstd, by size with level 19, by balance and speed with 3.
+    #[arg(long, value_name = "CHANGE", value_parser = parse_change, conflicts_with = "csv")]
+    what_if: Vec<NamedChange>,
+
+    /// Compute --what-if from containers with about this share of the bytes
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    sample: u32,
+
     /// Also read this file, directory or package, and print the changes since then
     #[arg(long, value_name = "OLD")]
     baseline: Option<PathBuf>,
@@ -56,6 +71,35 @@ pub struct Arguments {
 
     #[command(flatten)]
     inputs: InputArguments,
+}
+
+/// Value of `--what-if`.
+#[derive(Debug, Clone)]
+struct NamedChange {
+    name: String,
+    change: WhatIf,
+}
+
+fn parse_change(text: &str) -> Result<NamedChange> {
+    let level = |text: &str, codec: Codec| check_level(codec, text.parse().ok().context("expected a number as level")?);
+    let entries =
+        |codec: Codec, level: i32, streams| WhatIf::Compressed(Some(CodecLevels { entries: (codec, level), streams }));
+    let change = match text {
+        "size" => WhatIf::Compressed(Some(CodecLevels::SIZE)),
+        "balance" => WhatIf::Compressed(Some(CodecLevels::BALANCE)),
+        "speed" => WhatIf::Compressed(Some(CodecLevels::SPEED)),
+        "none" => WhatIf::Compressed(None),
+        _ => match (text.strip_prefix("zstd-"), text.strip_prefix("lz4-"), text.strip_prefix("drop:")) {
+            (Some(text), ..) => {
+                let level = level(text, Codec::Zstd)?;
+                entries(Codec::Zstd, level, Some(level))
+            }
+            (_, Some(text), _) => entries(Codec::Lz4, level(text, Codec::Lz4)?, None),
+            (.., Some(archs)) if !archs.is_empty() => WhatIf::Dropped(archs.split(',').map(ArchName::new).collect()),
+            _ => bail!("expected size, balance, speed, none, zstd-N, lz4-N or drop:ARCH,..."),
+        },
+    };
+    Ok(NamedChange { name: text.to_owned(), change })
 }
 
 /// Value of `--by`.
@@ -103,6 +147,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         options: MeasureOptions {
             size: SizeOptions { levels: levels.clone(), duplicates: arguments.duplicates },
             is_compared: arguments.baseline.is_some(),
+            changes: arguments.what_if,
+            sample: arguments.sample,
         },
         scanner: arguments.limits.scanner(options).with_cache(CacheBudget::default()),
         problems: &problems,
@@ -111,12 +157,15 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let new = measuring.side(arguments.inputs)?;
     let status = measuring.status;
     measuring.options.size.duplicates = false;
+    let changes = std::mem::take(&mut measuring.options.changes);
     let old = arguments.baseline.map(|path| measuring.side(InputArguments::single(path))).transpose()?;
     let is_trouble = measuring.status == Status::Trouble;
     let report = SizeReport {
         levels,
         files: new.files,
         total: new.tree.size(),
+        effects: effects(changes, new.effects),
+        sample: arguments.sample,
         duplicates: arguments.duplicates.then_some(new.duplicates),
         total_before: old.as_ref().map(|old| old.tree.size()),
         rows: old.map_or_else(|| new.tree.rows(), |old| new.tree.changes(&old.tree)),
@@ -138,6 +187,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 struct Side {
     tree: Tree,
     duplicates: Duplicates,
+    /// Effects of no change, and of each change.
+    effects: Vec<Effect>,
     files: Vec<SizedFile>,
 }
 
@@ -152,11 +203,22 @@ struct MeasureOptions {
     size: SizeOptions,
     /// Labels of files must be equal on both sides.
     is_compared: bool,
+    changes: Vec<NamedChange>,
+    /// Percentage of the bytes that are rebuilt for the changes.
+    sample: u32,
+}
+
+/// Returns the effects by their names in reports.
+fn effects(changes: Vec<NamedChange>, effects: Vec<Effect>) -> Vec<(String, Effect)> {
+    let unchanged = (!changes.is_empty()).then(|| "unchanged".to_owned());
+    unchanged.into_iter().chain(changes.into_iter().map(|change| change.name)).zip(effects).collect()
 }
 
 /// Result of measuring a file.
 struct Measured {
     sizes: Result<FileSizes, Option<Error>>,
+    /// The file, if changes must be tried.
+    scanned: Option<ScannedFile>,
     status: Status,
     /// The inventory of a file whose device code is in kpack archives.
     split: Option<File>,
@@ -172,6 +234,9 @@ impl Measuring<'_> {
         let measure = |index: usize, outcome: Outcome| options.measure(names.get(index), outcome);
         inputs.scan_and(&self.scanner, self.problems, &measure, &mut |measured| {
             status = status.and(measured.status);
+            if let Some(scanned) = &measured.scanned {
+                status = status.and(self.try_changes(scanned, &mut side.effects));
+            }
             split.extend(measured.split);
             match measured.sizes {
                 Ok(sizes) => {
@@ -188,6 +253,9 @@ impl Measuring<'_> {
                 Err(error) => status = error.map_or(status, |error| status.and(self.problems.report(error))),
             }
         })?;
+        for change in self.options.unmatched(&side.effects) {
+            status = status.and(self.problems.report(anyhow!("--what-if {change}: no image is for such an arch")));
+        }
         side.duplicates.images = images.duplicates();
         side.duplicates.sort();
         self.status = status;
@@ -196,12 +264,39 @@ impl Measuring<'_> {
     }
 }
 
+impl Measuring<'_> {
+    /// Adds the effects of all changes on a file.
+    fn try_changes(&self, scanned: &ScannedFile, effects: &mut Vec<Effect>) -> Status {
+        let changes: Vec<WhatIf> = self.options.changes.iter().map(|named| named.change.clone()).collect();
+        match ops::what_if(scanned, &changes, self.options.sample) {
+            Ok(of_file) => {
+                effects.resize(of_file.len(), Effect::default());
+                for (all, one) in effects.iter_mut().zip(of_file) {
+                    all.add(one);
+                }
+                Status::Yes
+            }
+            Err(error) => self.problems.report(error.in_file(Path::new(&scanned.file().path))),
+        }
+    }
+}
+
 impl MeasureOptions {
+    /// Returns the names of changes that drop no image.
+    fn unmatched<'a>(&'a self, effects: &'a [Effect]) -> impl Iterator<Item = &'a str> {
+        let unchanged = effects.first().map(|effect| effect.images).filter(|_| self.sample == 100);
+        let effects = self.changes.iter().zip(effects.iter().skip(1));
+        let effects = effects.filter(|(named, _)| matches!(named.change, WhatIf::Dropped(_)));
+        effects.filter(move |(_, effect)| Some(effect.images) == unchanged).map(|(named, _)| named.name.as_str())
+    }
+
     /// Measures a file of the input `name`.
     fn measure(&self, name: Option<&String>, outcome: Outcome) -> Measured {
         let scanned = match outcome {
             Outcome::Scanned(scanned) => scanned,
-            other => return Measured { sizes: Err(other.into_file().1), status: Status::No, split: None },
+            other => {
+                return Measured { sizes: Err(other.into_file().1), scanned: None, status: Status::No, split: None };
+            }
         };
         let file = scanned.file();
         let label = match name.filter(|_| self.is_compared) {
@@ -209,7 +304,8 @@ impl MeasureOptions {
             None => file.path.clone(),
         };
         let split = if file.kpack.is_empty() { None } else { Some(file.clone()) };
-        Measured { sizes: ops::size(&scanned, label, &self.size).map_err(Some), status: found_images(file), split }
+        let (sizes, status) = (ops::size(&scanned, label, &self.size).map_err(Some), found_images(file));
+        Measured { sizes, scanned: (!self.changes.is_empty()).then_some(scanned), status, split }
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) mod replace;
 mod size;
 #[cfg(feature = "inspect")]
 mod verify;
+#[cfg(feature = "cli")]
+mod what_if;
 mod wrap;
 
 #[cfg(feature = "cli")]
@@ -58,4 +60,6 @@ pub use pack::{PackInput, PackOptions, pack, pack_into};
 pub(crate) use size::{FileSizes, SizeOptions, size};
 #[cfg(feature = "inspect")]
 pub use verify::{VerifyError, verify};
+#[cfg(feature = "cli")]
+pub(crate) use what_if::{CodecLevels, Effect, WhatIf, what_if};
 pub use wrap::{ImageFile, WrapOptions, WrapSummary, wrap};

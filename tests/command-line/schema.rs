@@ -127,13 +127,18 @@ fn select_json_follows_its_schema() {
 fn size_json_follows_its_schema() {
     let (sandbox, files) = sandbox();
     let (validator, mut seen) = (validator(&sandbox, "size"), BTreeSet::new());
-    for options in ["", "--by file,arch,kernel,tu,family", "--by container,kind,codec --baseline hip.o", "--duplicates"]
-    {
+    for options in [
+        "",
+        "--by file,arch,kernel,tu,family",
+        "--by container,kind,codec --baseline hip.o",
+        "--duplicates",
+        "--what-if none",
+    ] {
         let document = serde_json::from_str(&sandbox.fatbin(&format!("size --json {options} {files}")).out).unwrap();
         check(&validator, &document);
         fields(&document, &mut seen);
     }
-    let expected = ["name", "part", "rows", "size_before", "decompressed_before", "sha256"];
+    let expected = ["name", "part", "rows", "size_before", "decompressed_before", "sha256", "microseconds"];
     assert!(expected.iter().all(|field| seen.contains(*field)), "{seen:?}");
 }
 

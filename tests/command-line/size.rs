@@ -129,6 +129,43 @@ fn duplicates_are_found_in_all_files() {
 }
 
 #[test]
+fn effects_of_changes_are_those_of_the_commands() {
+    let sandbox = sandbox();
+    let changes = "--what-if none --what-if zstd-19 --what-if lz4-12 --what-if drop:sm_80,gfx90a:xnack+";
+    let cases = [("fatbin", "--to zstd --level 19"), ("compressed", "--to none"), ("fatbin", "--to lz4 --level 12")];
+    for (file, form) in cases {
+        sandbox.fatbin(&format!("transcode {form} -o out {file}")).ok();
+        let name = form.replace("--to ", "").replace(" --level ", "-");
+        let effects = document(&sandbox, &format!("{changes} {file}"))["what_if"].clone();
+        let size = |change: &str| {
+            effects.as_array().unwrap().iter().find(|it| it["change"] == change).unwrap()["size"].clone()
+        };
+        assert_eq!(size(&name), sandbox.read("out").len(), "{file} {form}");
+        assert_eq!(size("unchanged"), sandbox.read(file).len());
+    }
+    assert_eq!(sandbox.fatbin("prune --drop sm_80 -o pruned compressed").status, 0);
+    let of_two = document(&sandbox, "--what-if drop:sm_80 compressed amd");
+    assert_eq!(of_two["what_if"][1]["size"], sandbox.read("pruned").len() + sandbox.read("amd").len());
+    let archs: Vec<_> =
+        of_two["what_if"][0]["decompression"].as_array().unwrap().iter().map(|it| &it["arch"]).collect();
+    assert_eq!(archs, ["gfx90a", "sm_80 ptx", "sm_90"]);
+    let table = sandbox.fatbin("size --what-if none --sample 50 fatbin compressed").ok();
+    assert!(table.contains("\nwhat if, estimated from 50 % of the bytes; "), "{table}");
+}
+
+#[test]
+fn a_change_that_does_nothing_or_is_not_known_is_an_error() {
+    let sandbox = sandbox();
+    let run = sandbox.fatbin("size --what-if drop:sm_70 fatbin");
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains("--what-if drop:sm_70: no image is for such an arch"), "{}", run.err);
+    for change in ["zstd-99", "zstd-", "lz4-x", "drop:", "smaller"] {
+        let run = sandbox.fatbin(&format!("size --what-if {change} fatbin"));
+        assert!(run.status == 2 && run.err.contains(change), "{change}: {}", run.err);
+    }
+}
+
+#[test]
 fn files_without_device_code_have_one_row_and_status_1() {
     let sandbox = Sandbox::new();
     let run = sandbox.file("text", "nothing here").fatbin("size text");

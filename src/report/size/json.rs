@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::duplicates::JsonDuplicates;
+use super::what_if::{JsonEffect, effects};
 use super::{SizeReport, SizedFile};
 use crate::report::json::to_pretty_json;
 use crate::size::{Label, Row};
@@ -22,6 +23,8 @@ struct Document<'a> {
     decompressed_size_before: Option<u64>,
     files: Vec<JsonFile<'a>>,
     rows: Vec<JsonRow<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    what_if: Vec<JsonEffect<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicates: Option<JsonDuplicates<'a>>,
 }
@@ -65,6 +68,7 @@ pub fn size_json(report: &SizeReport) -> String {
         decompressed_size_before: report.total_before.map(|size| size.decompressed),
         files: files.collect(),
         rows: report.rows.iter().map(row).collect(),
+        what_if: effects(report),
         duplicates: report.duplicates.as_ref().map(JsonDuplicates::new),
     };
     to_pretty_json(&document)

@@ -1,7 +1,8 @@
 //! Sizes as a table, in which the rows of a level are below that of the level before.
 
-use super::SizeReport;
 use super::duplicates::duplicates_table;
+use super::what_if::what_if_table;
+use super::{SizeReport, growth};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::size::Row;
@@ -22,7 +23,7 @@ pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
     add_rows(report, &report.rows, 0, &mut rows);
     let table = columns(&headings(report), rows.into_iter(), screen);
     let duplicates = report.duplicates.as_ref().map(|it| duplicates_table(it, screen)).unwrap_or_default();
-    heading + &table + &duplicates
+    heading + &table + &what_if_table(report, screen) + &duplicates
 }
 
 fn headings(report: &SizeReport) -> Vec<Column> {
@@ -56,13 +57,4 @@ fn add_rows(report: &SizeReport, rows: &[Row], depth: usize, cells: &mut Vec<Vec
 /// Formats a part in percent of the whole.
 fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
-}
-
-/// Formats a change in percent of the size before.
-fn growth(after: u64, before: u64) -> String {
-    match before {
-        0 if after == 0 => "+0.0".to_owned(),
-        0 => "new".to_owned(),
-        _ => format!("{:+.1}", 100.0 * (after as f64 - before as f64) / before as f64),
-    }
 }

@@ -34,6 +34,7 @@
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
 //! | [`gomp`] | programs that GCC compiles for NVIDIA and AMD |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
+//! | [`coverage`] | kernels by device in libraries of nvcc, and in torchvision |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
 //! | [`page`] | the page of `--html` in a browser |
@@ -63,6 +64,7 @@
 mod bundle_archives;
 mod check;
 mod ci;
+mod coverage;
 mod cuobjdump;
 mod debian;
 mod drivers;
@@ -163,6 +165,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(ir::trials());
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
+    trials.extend(coverage::trials());
     trials.extend(metadata::trials());
     trials.extend(kpack::trials());
     trials.extend(oxart::trials());

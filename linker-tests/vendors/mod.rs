@@ -14,7 +14,7 @@
 
 mod clang;
 mod clang_cuda;
-mod nvcc;
+pub mod nvcc;
 mod ptxas;
 
 use std::collections::BTreeMap;

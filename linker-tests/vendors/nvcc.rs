@@ -37,7 +37,8 @@ fn rows() -> Result<Vec<Row>> {
     lines.map(|line| row(line).with_context(|| format!("invalid row: {line}"))).collect()
 }
 
-fn nvcc(release: &str) -> Result<PathBuf> {
+/// Returns the path of a release of nvcc.
+pub fn nvcc(release: &str) -> Result<PathBuf> {
     let directory = if release == "13.5" { "cuda-nvcc".to_owned() } else { format!("cuda-nvcc-{release}") };
     let path = fetched(&directory).join("nvidia/cu13/bin/nvcc");
     Ok(Some(path).filter(|path| path.is_file()).ok_or_else(|| not_fetched("nvcc"))?)

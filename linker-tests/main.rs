@@ -24,6 +24,7 @@
 //! | [`link_hygiene`] | effects of the wrapper object on the rest of a program |
 //! | [`ir`] | LLVM IR of the wrappers, compiled by the compilers that call them |
 //! | [`link`] | `fatbin link`, and clang-linker-wrapper beside its replacement |
+//! | [`doctor`] | `fatbin doctor` beside links of device sections of more than 2 GiB |
 //! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, beside fatbin's |
 //! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
 //! | [`drivers`] | command lines of every clang with the original tools and with the drop-ins |
@@ -67,6 +68,7 @@ mod ci;
 mod coverage;
 mod cuobjdump;
 mod debian;
+mod doctor;
 mod drivers;
 mod dropin;
 mod edit;
@@ -153,6 +155,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(matrix::trials());
     trials.extend(runtimes::trials());
     trials.extend(link_hygiene::trials());
+    trials.extend(doctor::trials());
     trials.extend(dropin::trials());
     trials.extend(edit::trials());
     trials.extend(embedded::trials());

@@ -49,6 +49,7 @@ rules! {
     Compression => "compression", "Images are stored compressed or uncompressed, as required.";
     ReadableBy => "readable-by", "The required releases can read all containers.";
     FindableBy => "findable-by", "The HIP runtimes of the required releases find all bundle entries by their IDs.";
+    LoadableBy => "loadable-by", "The required NVIDIA drivers load an image wherever one runs.";
     Wrappers => "wrappers", "Every CUDA and HIP container is registered exactly once.";
     DuplicateImages => "duplicate-images", "No image is stored twice in a file.";
     Metadata => "metadata", "The metadata of packages names the devices that the code is for, and no others.";

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::{Floor, Limit, cuda};
+use crate::target::Device;
+use crate::target::nvptx::Arch;
 
 /// A driver that must load code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,12 @@ impl Driver {
             return Some(false);
         }
         floor.most.and_then(|most| self.reaches(most)).filter(|reaches| *reaches)
+    }
+
+    /// Returns whether the driver supports a device; `None` if that is not known. It supports every device of other vendors.
+    pub fn supports(&self, device: &Device) -> Option<bool> {
+        let &Device::Nvidia(number) = device else { return Some(true) };
+        self.loads(cuda::arch(Arch { number, suffix: None }))
     }
 
     fn reaches(&self, limit: Limit) -> Option<bool> {

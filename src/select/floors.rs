@@ -9,6 +9,7 @@ use crate::format::ImageKind;
 use crate::format::readers::Product;
 use crate::inventory::{CudaCode, File};
 use crate::target::Device;
+use crate::target::nvptx::Arch;
 
 /// The floors of a file.
 #[derive(Debug)]
@@ -68,6 +69,15 @@ impl<'a> FileFloors<'a> {
     /// Returns what all images together need from which the program selects.
     pub fn by_program(&self) -> Vec<(Product, Need)> {
         self.together(self.by_program.iter().map(|candidate| candidate.number))
+    }
+
+    /// Returns what each image needs of a product from which the program selects, with the NVIDIA device that it is for.
+    pub fn program_needs(&self, product: Product) -> impl Iterator<Item = (Option<Device>, Need)> {
+        let images = self.by_program.iter().filter(move |it| self.products_of(it.number).contains(&product));
+        images.map(move |candidate| {
+            let arch = candidate.image.arch.as_deref().and_then(Arch::parse);
+            (arch.map(|arch| Device::Nvidia(arch.number)), self.requirements.need(candidate.number, product))
+        })
     }
 
     fn together(&self, images: impl Iterator<Item = usize>) -> Vec<(Product, Need)> {

@@ -86,6 +86,9 @@ pub enum PolicyCause {
     /// A release without a HIP runtime.
     #[error("invalid release {0:?}, expected one with a HIP runtime, for example \"rocm-7.2\"")]
     NoHipRuntime(String),
+    /// A text that is not an NVIDIA driver.
+    #[error("invalid driver {0:?}, expected for example \"525\", \"550.54.14\" or \"cuda-12.4\"")]
+    InvalidDriver(String),
     /// A word for the architectures of kernels other than `all`.
     #[error("invalid archs {0:?}, expected \"all\" or a list of architectures")]
     InvalidKernelArchs(String),

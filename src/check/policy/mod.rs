@@ -16,6 +16,7 @@ use regex::{Regex, bytes};
 
 use super::rule::Rule;
 use super::target::PolicyTarget;
+use crate::floor::Driver;
 use crate::format::readers::Reader;
 use crate::inspect::DebugLevel;
 use crate::survey::AnalysisOptions;
@@ -91,6 +92,8 @@ pub struct Requirements {
     pub readable_by: Option<Vec<Reader>>,
     /// Releases whose HIP runtimes must find the bundle entries.
     pub findable_by: Option<Vec<Reader>>,
+    /// Drivers of NVIDIA that must load the code.
+    pub loadable_by: Option<Vec<Driver>>,
     /// Images are inspected, and must not be damaged.
     pub intact: Option<bool>,
     /// Every CUDA and HIP container must be registered exactly once.
@@ -222,7 +225,12 @@ impl Requirements {
         let inspection = self.kernels.is_some()
             || self.intact == Some(true)
             || self.debug.is_some_and(|level| level < DebugLevel::Full);
-        AnalysisOptions { inspection, build_paths: self.build_paths == Some(false), ..AnalysisOptions::default() }
+        AnalysisOptions {
+            inspection,
+            build_paths: self.build_paths == Some(false),
+            toolkit: self.loadable_by.is_some(),
+            ..AnalysisOptions::default()
+        }
     }
 
     /// Returns these requirements, completed by those of `other`.
@@ -240,6 +248,7 @@ impl Requirements {
             compressed: self.compressed.or(other.compressed),
             readable_by: self.readable_by.or(other.readable_by),
             findable_by: self.findable_by.or(other.findable_by),
+            loadable_by: self.loadable_by.or(other.loadable_by),
             intact: self.intact.or(other.intact),
             registered: self.registered.or(other.registered),
             duplicates: self.duplicates.or(other.duplicates),

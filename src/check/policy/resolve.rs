@@ -16,6 +16,7 @@ use super::{
 use crate::check::rule::Rule;
 use crate::check::suggestions::Suggestions;
 use crate::check::target::PolicyTarget;
+use crate::floor::Driver;
 use crate::format::readers::Reader;
 use crate::inspect::DebugLevel;
 use crate::pattern::PatternBudget;
@@ -80,6 +81,7 @@ impl Resolver<'_> {
         archs.check().map_err(|it| self.contradiction(it))?;
         let readers = images.readable_by.map(|names| names.iter().map(|name| self.reader(name)).collect());
         let runtimes = images.findable_by.map(|names| names.iter().map(|name| self.runtime(name)).collect());
+        let drivers = images.loadable_by.map(|names| names.iter().map(|name| self.driver(name)).collect());
         let kernels = kernels.map(|kernels| kernels.iter().map(|it| self.kernels(it)).collect());
         let debug = |level| match level {
             syntax::DebugKeyword::None => DebugLevel::None,
@@ -102,6 +104,7 @@ impl Resolver<'_> {
             compressed: images.compressed,
             readable_by: readers.transpose()?,
             findable_by: runtimes.transpose()?,
+            loadable_by: drivers.transpose()?,
             intact: images.intact,
             registered: images.registered,
             duplicates: images.duplicates,
@@ -205,6 +208,11 @@ impl Resolver<'_> {
     fn runtime(&self, text: &Text) -> Result<Reader> {
         let invalid = || self.error(text.span(), PolicyCause::NoHipRuntime(text.get_ref().clone()));
         Reader::parse(text.get_ref()).filter(|reader| reader.has_hip_runtime()).ok_or_else(invalid)
+    }
+
+    fn driver(&self, text: &Text) -> Result<Driver> {
+        let invalid = || self.error(text.span(), PolicyCause::InvalidDriver(text.get_ref().clone()));
+        Driver::parse(text.get_ref()).ok_or_else(invalid)
     }
 
     fn kernels(&self, written: &Spanned<syntax::Kernels>) -> Result<KernelRequirement> {

@@ -89,6 +89,7 @@ pub struct Images {
     pub compressed: Option<bool>,
     pub readable_by: Option<Vec<Text>>,
     pub findable_by: Option<Vec<Text>>,
+    pub loadable_by: Option<Vec<Text>>,
     pub intact: Option<bool>,
     pub registered: Option<bool>,
     pub duplicates: Option<bool>,

@@ -3,6 +3,7 @@
 mod archs;
 mod cross_file;
 mod devices;
+mod drivers;
 mod findings;
 mod images;
 mod kernels;
@@ -85,6 +86,7 @@ impl Rule {
             Rule::Compression => with_code(|it| it.compressed.is_some(), images::compression),
             Rule::ReadableBy => with_code(|it| it.readable_by.is_some(), images::readable_by),
             Rule::FindableBy => with_code(|it| it.findable_by.is_some(), images::findable_by),
+            Rule::LoadableBy => with_code(|it| it.loadable_by.is_some(), drivers::loadable_by),
             Rule::Wrappers => with_code(|it| it.registered == Some(true), wrappers::registered),
             Rule::DuplicateImages => with_code(|it| it.duplicates == Some(false), images::duplicates),
             Rule::Metadata => AllFiles(metadata::agrees),

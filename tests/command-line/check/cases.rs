@@ -90,6 +90,15 @@ pub const CASES: &[Case] = &[
     ("images.findable-by = ['rocm-7.2']", "amdgpu.hipfb", 1, &["findable-by: image 0 (gfx90a) at ", "the HIP runtime of ROCm 7.2 does not find hipv4-amdgpu9.0a-amd-amdhsa--gfx90a; bundle the code again with --id-style legacy"]),
     ("warn = ['findable-by']\nimages.findable-by = ['rocm-6']\narchs.require = ['gfx90a']", "amdgpu.hipfb", 0, &["warning: findable-by"]),
     ("archs.only = ['amdgpu9.0a', 'sm_90']", "both.o amdgpu.hipfb", 0, &[]),
+    // NVIDIA's drivers: a cubin of CUDA 13.5 for sm_90, and PTX 7.0 for sm_80.
+    ("images.loadable-by = ['580', 'cuda-13.0', '580.65.06']", "both.o cuda.o amd", 0, &[]),
+    ("images.loadable-by = ['525.60.13']", "cuda.o", 0, &[]),
+    ("images.loadable-by = ['525']", "both.o", 1, &["both.o: loadable-by: image 1 (sm_90) at ", "driver 525 does not load code for sm_90; cubin of CUDA 13.5; oldest release: CUDA 13.0 (driver 580.65.06)"]),
+    ("warn = ['loadable-by']\nimages.loadable-by = ['525']", "both.o", 0, &["warning: loadable-by: "]),
+    ("images.loadable-by = ['450.51.05']\narchs.devices = ['sm_90']", "cuda.o", 1, &["loadable-by: driver 450.51.05 supports no device that the code runs on"]),
+    ("images.loadable-by = ['616']", "new.ptx", 2, &["undecided: loadable-by: image 0 (compute_80) at 0x0: cannot determine whether driver 616 loads code for sm_80; PTX ISA 9.6; oldest release: unknown, newer than CUDA 13.5"]),
+    ("images.loadable-by = ['610']", "new.ptx", 1, &["driver 610 does not load code for sm_80"]),
+    ("images.loadable-by = ['12.0']", "blobs.o", 1, &["the driver of CUDA 12.0 does not load an image that the program selects; cubin of CUDA 13.5"]),
     // Intact, registered, and not duplicated.
     ("images.intact = true", "both.o v3.hipfb", 0, &[]),
     ("images.intact = true", "cut", 1, &["cut: valid-images: image 0 (gfx90a) at "]),

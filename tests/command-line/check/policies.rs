@@ -22,6 +22,7 @@ const WRONG: &[(&str, &str, Refusal)] = &[
     ("sizes.total = '850'", "1:15: invalid size \"850\", expected for example \"850 MB\" or \"1.5 GiB\"", Refusal::BySchema),
     ("warn = ['only-arch']", "1:9: unknown rule \"only-arch\"; did you mean only-archs?", Refusal::BySchema),
     ("images.readable-by = ['hip-12']", "1:23: invalid release \"hip-12\", expected for example \"rocm-6.2\" or \"llvm-19\"", Refusal::BySchema),
+    ("images.loadable-by = ['R525']", "1:23: invalid driver \"R525\", expected for example \"525\", \"550.54.14\" or \"cuda-12.4\"", Refusal::BySchema),
     ("images.findable-by = ['llvm-23']", "1:23: invalid release \"llvm-23\", expected one with a HIP runtime, for example \"rocm-7.2\"", Refusal::BySchema),
     ("[archs]\nrequire = [\n  'sm_80',\n  'sm_09',\n]", "4:3: unknown architecture \"sm_09\"; did you mean sm_89 or sm_90?", Refusal::InWhole),
     ("archs.forbid = ['gfx9O6']", "1:17: unknown architecture \"gfx9O6\"; did you mean gfx906?", Refusal::InWhole),

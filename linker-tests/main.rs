@@ -38,6 +38,7 @@
 //! | [`coverage`] | kernels by device in libraries of nvcc, and in torchvision |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
+//! | [`causes`] | causes of differences between two builds of one source |
 //! | [`page`] | the page of `--html` in a browser |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
 //! | [`cuobjdump`] | NVIDIA's cuobjdump beside the drop-in of its name |
@@ -63,6 +64,7 @@
 //! package that provides it ([`harness::tools`]); with `FATBIN_STRICT=1` in the environment it fails instead.
 
 mod bundle_archives;
+mod causes;
 mod check;
 mod ci;
 mod coverage;
@@ -169,6 +171,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
     trials.extend(coverage::trials());
+    trials.extend(causes::trials());
     trials.extend(metadata::trials());
     trials.extend(kpack::trials());
     trials.extend(oxart::trials());

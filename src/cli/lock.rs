@@ -43,7 +43,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
-    let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE)?;
+    let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, false)?;
     if status != Status::Yes {
         if status == Status::No {
             problems.report(anyhow!("no device images; {} was not written", arguments.output.display()));

@@ -14,14 +14,15 @@ use crate::ops::{LockBuilder, RecordedFile};
 use crate::scan::{CacheBudget, Options};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors, and with `remedy` files whose device
-/// code is in kpack archives that are not among the inputs.
+/// code is in kpack archives that are not among the inputs. With `finds_causes`, hashes what a comparison needs.
 pub fn lock_of(
     inputs: &InputArguments,
     limits: &LimitArguments,
     problems: &Problems,
     remedy: &str,
+    finds_causes: bool,
 ) -> Result<(Lock, Status)> {
-    let builder = LockBuilder::new(Options::default());
+    let builder = LockBuilder::new(Options::default()).find_causes(finds_causes);
     let (mut files, mut archives, mut status) = (Vec::new(), Vec::new(), Status::No);
     let scanner = limits.scanner(builder.scan_options()).with_cache(CacheBudget::default());
     inputs.scan_and(&scanner, problems, &|_, outcome| builder.record(outcome), &mut |recorded| {
@@ -59,7 +60,7 @@ pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result
         return Ok((lock, Status::Yes));
     }
     let input = InputArguments::single(path.to_owned());
-    let (mut lock, status) = lock_of(&input, limits, problems, "compare directories with both, or locks")?;
+    let (mut lock, status) = lock_of(&input, limits, problems, "compare directories with both, or locks", true)?;
     let named = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     for file in &mut lock.files {
         if let Some(below) = file.path.strip_prefix(&named).map(|rest| rest.trim_start_matches(['/', '!']))

@@ -43,7 +43,7 @@ pub struct Arguments {
 
 /// Analyses of images that floors need.
 const WANTED: AnalysisOptions =
-    AnalysisOptions { inspection: false, code_hash: false, build_paths: false, toolkit: true };
+    AnalysisOptions { inspection: false, code_hash: false, build_paths: false, parts: false, toolkit: true };
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let devices = parse_devices(&arguments.device)?;

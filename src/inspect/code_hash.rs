@@ -1,10 +1,13 @@
-//! Hash of the code of an image. It is equal for two builds of one source that differ only in debug information, paths and
-//! names of tools, so a different hash means different code.
+//! Hash of the code of an image. It is equal for two builds of one source that differ only in debug information, paths,
+//! names of tools and generated names, so a different hash means different code.
 
-use object::{Object, ObjectSection, SectionFlags};
+use std::borrow::Cow;
+
+use object::{Object, ObjectSection, SectionFlags, SectionKind};
 use sha2::{Digest, Sha256};
 
 use super::elf::Elf;
+use super::generated_names::{has_generated_names, without_generated_names};
 use crate::bytes::{Resource, View};
 use crate::error::Malformed;
 use crate::format::ImageKind;
@@ -34,21 +37,65 @@ pub fn code_hash(image_kind: ImageKind, view: View<'_>) -> Result<[u8; 32], Malf
     let mut hash = Sha256::new();
     match image_kind {
         ImageKind::Elf => match Elf::read(view) {
+            Ok(elf) if has_names(&elf) => renamed_sections(&elf, &mut hash)?,
             Ok(elf) => sections(&elf, &mut hash)?,
             Err(_) => hash.update(view.data()),
         },
-        ImageKind::Ptx => instructions(view.data(), &mut hash),
+        ImageKind::Ptx => instructions(&without_generated_names(view.data()), &mut hash),
         _ => hash.update(view.data()),
     }
     Ok(hash.finalize().into())
+}
+
+/// Returns whether names of symbols or sections are generated.
+fn has_names(elf: &Elf<'_>) -> bool {
+    let tables = [".strtab", ".dynstr", ".shstrtab"].into_iter().filter_map(|name| elf.section(name));
+    tables.filter_map(|table| elf.bytes(&table).ok()).any(|bytes| has_generated_names(bytes.data()))
+}
+
+/// Sections in which generated names change numbers, too: hashes and sizes of names, and their order.
+const NAME_TABLES: [&[u8]; 4] = [b".hash", b".gnu.hash", b".dynsym", b".dynamic"];
+
+/// Hashes sections without generated names, in an order that does not depend on these.
+fn renamed_sections(elf: &Elf<'_>, hash: &mut Sha256) -> Result<(), Malformed> {
+    hash.update(elf.machine().0.to_le_bytes());
+    let mut hashes: Vec<[u8; 32]> = Vec::new();
+    for section in elf.file.sections() {
+        let name = section.name_bytes().unwrap_or_default();
+        let (Ok(bytes), false) = (elf.bytes(&section), is_skipped(name) || NAME_TABLES.contains(&name)) else {
+            continue;
+        };
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+        bytes.charge("section", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
+        let mut own = Sha256::new();
+        own.update(without_generated_names(name));
+        own.update(sh_flags.0.to_le_bytes());
+        // Machine code has no names. Identifiers of clang have 15 digits if the first of 16 is zero.
+        let stable = match section.kind() {
+            SectionKind::Text => Cow::Borrowed(bytes.data()),
+            _ => without_generated_names(bytes.data()),
+        };
+        let size = if bytes.size() == 0 { section.size() } else { stable.len() as u64 };
+        own.update(size.to_le_bytes());
+        own.update(stable);
+        hashes.push(own.finalize().into());
+    }
+    hashes.sort_unstable();
+    for own in hashes {
+        hash.update(own);
+    }
+    Ok(())
+}
+
+fn is_skipped(name: &[u8]) -> bool {
+    SKIPPED_SECTIONS.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
 }
 
 fn sections(elf: &Elf<'_>, hash: &mut Sha256) -> Result<(), Malformed> {
     hash.update(elf.machine().0.to_le_bytes());
     for section in elf.file.sections() {
         let name = section.name_bytes().unwrap_or_default();
-        let is_skipped = SKIPPED_SECTIONS.iter().any(|prefix| name.starts_with(prefix.as_bytes()));
-        let (Ok(bytes), false) = (elf.bytes(&section), is_skipped) else { continue };
+        let (Ok(bytes), false) = (elf.bytes(&section), is_skipped(name)) else { continue };
         let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(name);

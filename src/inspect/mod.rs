@@ -18,9 +18,11 @@ mod elf;
 #[cfg(feature = "cli")]
 mod family;
 mod figure;
+mod generated_names;
 mod kernel;
 #[cfg(feature = "cli")]
 mod kernel_bytes;
+mod parts;
 mod ptx;
 mod spirv;
 mod tile_ir;
@@ -34,9 +36,11 @@ pub use debug::{CompileUnit, DebugInfo, DebugLevel};
 #[cfg(feature = "cli")]
 pub(crate) use family::family;
 pub use figure::Figure;
+pub(crate) use generated_names::stable_name;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 #[cfg(feature = "cli")]
 pub(crate) use kernel_bytes::{KernelBytes, kernel_bytes};
+pub use parts::{ImageParts, Part, image_parts};
 
 use object::elf as constants;
 

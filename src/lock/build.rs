@@ -1,8 +1,10 @@
 //! Building locks from analyzed files.
 
-use super::{FIGURES, LockedFile, LockedImage, LockedKernel, LockedTarget};
+use sha2::{Digest, Sha256};
+
+use super::{FIGURES, Hash, LockedFile, LockedImage, LockedKernel, LockedParts, LockedTarget};
 use crate::codec::Codec;
-use crate::inspect::Kernel;
+use crate::inspect::{Inspection, Kernel};
 use crate::inventory::{Image, NestedImage};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
 
@@ -10,10 +12,41 @@ use crate::survey::{AnalyzedFile, ImageAnalysis};
 pub fn locked_file(analyzed: &AnalyzedFile) -> LockedFile {
     let file = &analyzed.file;
     let images = file.nested_images().zip(&analyzed.analyses);
-    let images = images.map(|(nested, analysis)| ImageContext::new(&nested).locked_image(analysis)).collect();
+    let images: Vec<LockedImage> =
+        images.map(|(nested, analysis)| ImageContext::new(&nested).locked_image(analysis)).collect();
     let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");
-    LockedFile { path, size: Some(file.size), stored: Some(stored), images }
+    let order = Some(order(&images));
+    LockedFile { path, size: Some(file.size), stored: Some(stored), images, order }
+}
+
+/// Returns the hash of the code of the images, in their order.
+fn order(images: &[LockedImage]) -> Hash {
+    let mut hash = Sha256::new();
+    for image in images {
+        hash.update(image.code.or(image.sha256).unwrap_or_default());
+    }
+    hash.finalize().into()
+}
+
+/// Returns the hash of the contents of debug information, without directories: its level, the compilers, and the source lines of
+/// kernels.
+fn debug_contents(inspection: &Inspection) -> Hash {
+    let mut hash = Sha256::new();
+    let mut add = |text: Option<&str>| {
+        hash.update(text.unwrap_or_default());
+        hash.update([0]);
+    };
+    let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+    add(Some(inspection.debug.level.name()));
+    for unit in &inspection.debug.units {
+        add(unit.name.as_deref().map(name).as_deref());
+        add(unit.producer.as_deref());
+    }
+    for source in inspection.kernels.iter().filter_map(|kernel| kernel.source.as_ref()) {
+        add(Some(&format!("{}:{}", name(&source.file), source.line)));
+    }
+    hash.finalize().into()
 }
 
 /// A device image with the types and the compression of the containers around it.
@@ -50,6 +83,11 @@ impl ImageContext<'_> {
             debug: inspection.map(|inspection| inspection.debug.level.name().to_owned()),
             sha256: image.sha256,
             code: analysis.code_hash,
+            parts: analysis
+                .parts
+                .as_ref()
+                .zip(inspection)
+                .map(|(parts, inspection)| LockedParts { parts: parts.clone(), debug: debug_contents(inspection) }),
             kernels: inspection.map_or(Vec::new(), |it| it.kernels.iter().map(locked_kernel).collect()),
         }
     }

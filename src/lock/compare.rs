@@ -6,6 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::causes::{DifferenceCause, causes};
+use super::change::{Change, unmatched};
+use super::duplicates::{Duplicate, duplicates};
 use super::kernels::{KernelDifference, differences};
 use super::pairs::pair_files;
 use super::size::{differ, growth, sum};
@@ -24,6 +27,10 @@ pub struct Comparison<'a> {
     pub added_archs: Vec<&'a str>,
     /// Architectures with code in the old lock only.
     pub removed_archs: Vec<&'a str>,
+    /// Paths of files with the same code in another order.
+    pub reordered: Vec<&'a str>,
+    /// Code of which the new lock has more copies than the old one.
+    pub duplicates: Vec<Duplicate<'a>>,
 }
 
 /// Sums over all files. A sum is absent if it is unknown for one of them.
@@ -63,6 +70,8 @@ pub struct TargetDifference<'a> {
     pub old: TargetTotals,
     /// Totals of the new images.
     pub new: TargetTotals,
+    /// Causes of a change that is not one of code, as far as they are known.
+    pub causes: BTreeSet<DifferenceCause>,
     /// Number of images that differ.
     pub images_changed: usize,
     /// Kernels that differ, the largest difference first.
@@ -86,37 +95,11 @@ pub struct TargetTotals {
     pub debug: BTreeSet<String>,
 }
 
-/// Kinds of changes to images, the most significant first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// The target is new.
-    Added,
-    /// The target is gone.
-    Removed,
-    /// Code or resource usage of kernels.
-    Code,
-    /// Bytes other than code: debug information, paths, the compiler's version.
-    Metadata,
-    /// Compression or containers of unchanged images.
-    Storage,
-}
-
-impl Change {
-    /// Returns the name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Change::Added => "added",
-            Change::Removed => "removed",
-            Change::Code => "code",
-            Change::Metadata => "metadata",
-            Change::Storage => "storage",
-        }
-    }
-}
-
 /// Compares two locks. With `code_only`, ignores changes of debug information and storage.
 pub fn compare<'a>(old: &'a Lock, new: &'a Lock, code_only: bool) -> Comparison<'a> {
-    let differences = pair_files(&old.files, &new.files).into_iter();
+    let pairs = pair_files(&old.files, &new.files);
+    let reordered = pairs.iter().filter_map(|(old, new)| reordered(old.as_ref()?, new.as_ref()?)).collect();
+    let differences = pairs.into_iter();
     let mut files: Vec<_> = differences.filter_map(|(old, new)| file_difference(old, new, code_only)).collect();
     files.sort_by_key(|file| (std::cmp::Reverse(file.growth().unsigned_abs()), file.path()));
     let archs = |lock: &'a Lock| -> BTreeSet<&'a str> {
@@ -129,7 +112,20 @@ pub fn compare<'a>(old: &'a Lock, new: &'a Lock, code_only: bool) -> Comparison<
         files,
         added_archs: new_archs.difference(&old_archs).copied().collect(),
         removed_archs: old_archs.difference(&new_archs).copied().collect(),
+        reordered,
+        duplicates: duplicates(old, new),
     }
+}
+
+/// Returns the path of a file whose images have the same code as those of the old one, but another order.
+fn reordered<'a>(old: &LockedFile, new: &'a LockedFile) -> Option<&'a str> {
+    let codes = |file: &LockedFile| {
+        let mut codes: Vec<_> = file.images.iter().map(|image| image.code).collect();
+        codes.sort_unstable();
+        codes
+    };
+    let has_other_order = old.order.zip(new.order).is_some_and(|(old, new)| old != new);
+    (has_other_order && codes(old) == codes(new)).then_some(&new.path)
 }
 
 fn file_difference<'a>(
@@ -183,28 +179,10 @@ fn target_difference<'a>(
         change,
         old: TargetTotals::of(old),
         new: TargetTotals::of(new),
+        causes: causes(change, old, new),
         images_changed,
         kernels,
     })
-}
-
-/// Returns the number of images whose value has no counterpart on the other side, if the value of all images is known.
-fn unmatched<'a, T: Ord>(
-    old: &[&'a LockedImage],
-    new: &[&'a LockedImage],
-    value: impl Fn(&'a LockedImage) -> Option<T>,
-) -> Option<usize> {
-    let mut counts: BTreeMap<T, (usize, usize)> = BTreeMap::new();
-    for image in old {
-        let (count, _) = counts.entry(value(image)?).or_default();
-        *count = count.saturating_add(1);
-    }
-    for image in new {
-        let (_, count) = counts.entry(value(image)?).or_default();
-        *count = count.saturating_add(1);
-    }
-    let removed = counts.values().map(|(old, new)| old.saturating_sub(*new)).sum::<usize>();
-    Some(removed.max(counts.values().map(|(old, new)| new.saturating_sub(*old)).sum()))
 }
 
 impl Totals {
@@ -229,6 +207,30 @@ impl TargetTotals {
             codecs: images.iter().filter_map(|image| image.codec.clone()).collect(),
             debug: images.iter().filter_map(|image| image.debug.clone()).collect(),
         }
+    }
+}
+
+impl Comparison<'_> {
+    /// Returns the causes of all differences if the code is the same on both sides; `None` if it differs. Differences of files
+    /// without differing images are those of containers.
+    pub fn causes_with_same_code(&self) -> Option<BTreeSet<DifferenceCause>> {
+        let mut causes = BTreeSet::new();
+        for file in &self.files {
+            file.old.and(file.new)?;
+            for target in &file.targets {
+                if !matches!(target.change, Change::Metadata | Change::Storage) {
+                    return None;
+                }
+                causes.extend(&target.causes);
+            }
+            if file.targets.is_empty() {
+                causes.insert(DifferenceCause::Containers);
+            }
+        }
+        if !self.reordered.is_empty() {
+            causes.insert(DifferenceCause::Order);
+        }
+        Some(causes)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Differences between the kernels of a file for one target.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::size::growth;
 use super::{LockedImage, LockedKernel};
+use crate::inspect::stable_name;
 
 /// A kernel that differs; one of several if kernels share a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,14 +51,15 @@ impl<'a> KernelDifference<'a> {
     }
 }
 
-/// Returns the kernels that differ between images for one target, the largest difference first.
+/// Returns the kernels that differ between images for one target, the largest difference first. Generated parts of names are
+/// not compared.
 pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<KernelDifference<'a>> {
-    let mut names: BTreeMap<&str, (Vec<&LockedKernel>, Vec<&LockedKernel>)> = BTreeMap::new();
+    let mut names: BTreeMap<Cow<'_, str>, (Vec<&LockedKernel>, Vec<&LockedKernel>)> = BTreeMap::new();
     for kernel in old.iter().flat_map(|image| &image.kernels) {
-        names.entry(&kernel.name).or_default().0.push(kernel);
+        names.entry(stable_name(&kernel.name)).or_default().0.push(kernel);
     }
     for kernel in new.iter().flat_map(|image| &image.kernels) {
-        names.entry(&kernel.name).or_default().1.push(kernel);
+        names.entry(stable_name(&kernel.name)).or_default().1.push(kernel);
     }
     let mut found: Vec<_> = names.into_values().flat_map(|(old, new)| pair_kernels(old, new)).collect();
     found.sort_by_key(|it| (std::cmp::Reverse(it.growth().unsigned_abs()), &it.kernel().name));

@@ -8,7 +8,10 @@
 
 mod budget;
 mod build;
+mod causes;
+mod change;
 mod compare;
+mod duplicates;
 mod kernels;
 mod pairs;
 mod read;
@@ -17,7 +20,10 @@ mod text;
 
 pub use budget::{Budget, BudgetError, BudgetResult, GrowthLimit, Measure, check_budgets};
 pub use build::locked_file;
-pub use compare::{Change, Comparison, FileDifference, TargetDifference, TargetTotals, Totals, compare};
+pub use causes::{DifferenceCause, LockedParts};
+pub use change::Change;
+pub use compare::{Comparison, FileDifference, TargetDifference, TargetTotals, Totals, compare};
+pub use duplicates::{Duplicate, duplicates};
 pub use kernels::KernelDifference;
 #[cfg(feature = "cli")]
 pub(crate) use pairs::without_versions;
@@ -25,7 +31,7 @@ pub use read::{LineError, LockError, is_lock, read};
 pub use size::growth;
 pub use text::write;
 
-use crate::inspect::Figure;
+use crate::inspect::{Figure, stable_name};
 use crate::target::subarch;
 
 /// The device code of a set of files, in an order that does not depend on how it was found.
@@ -46,6 +52,8 @@ pub struct LockedFile {
     pub stored: Option<u64>,
     /// Device images, sorted.
     pub images: Vec<LockedImage>,
+    /// Hash of the order of the images in the file. Locks do not record it.
+    pub order: Option<Hash>,
 }
 
 /// Target of an image and the format of its code. Images with equal targets are compared with one another.
@@ -91,6 +99,8 @@ pub struct LockedImage {
     pub sha256: Option<Hash>,
     /// Hash of its code alone.
     pub code: Option<Hash>,
+    /// Parts that differ between builds of one source, if they were analyzed.
+    pub parts: Option<LockedParts>,
 }
 
 /// A SHA-256 hash.
@@ -142,13 +152,19 @@ impl Lock {
     }
 
     /// Removes values that may differ between two builds of one source: hashes and sizes of whole images, which include
-    /// debug information and paths, and sizes of files.
+    /// debug information and paths, sizes of files, and generated parts of names.
     pub fn keep_code_only(&mut self) {
         for file in &mut self.files {
             (file.size, file.stored) = (None, None);
             for image in &mut file.images {
                 (image.stored, image.size, image.sha256) = (None, None, None);
+                for kernel in &mut image.kernels {
+                    kernel.name = stable_name(&kernel.name).into_owned();
+                    kernel.demangled = kernel.demangled.as_deref().map(|name| stable_name(name).into_owned());
+                }
+                image.kernels.sort();
             }
+            file.images.sort();
         }
     }
 }

@@ -125,7 +125,13 @@ fn add_entry(files: &mut Vec<LockedFile>, line: &str) -> Result<()> {
 
 fn file(mut entry: FieldReader<'_>) -> Result<LockedFile> {
     let path = entry.name.take().ok_or(LineError::NoName("file"))?;
-    let file = LockedFile { path, size: entry.number("size")?, stored: entry.number("stored")?, images: Vec::new() };
+    let file = LockedFile {
+        path,
+        size: entry.number("size")?,
+        stored: entry.number("stored")?,
+        images: Vec::new(),
+        order: None,
+    };
     entry.finish(file)
 }
 
@@ -146,6 +152,7 @@ fn image(mut entry: FieldReader<'_>) -> Result<LockedImage> {
         debug: entry.string("debug"),
         sha256: entry.hash("sha256")?,
         code: entry.hash("code")?,
+        parts: None,
     };
     entry.finish(image)
 }

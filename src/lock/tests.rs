@@ -21,7 +21,13 @@ fn image(arch: &str, code: u8, kernels: &[LockedKernel]) -> LockedImage {
 
 fn lock(images: &[LockedImage]) -> Lock {
     let stored = Some(1000 * images.len() as u64);
-    Lock::new(vec![LockedFile { path: "a.so".to_owned(), size: Some(9000), stored, images: images.to_vec() }])
+    Lock::new(vec![LockedFile {
+        path: "a.so".to_owned(),
+        size: Some(9000),
+        stored,
+        images: images.to_vec(),
+        order: None,
+    }])
 }
 
 /// Changes of the targets, as `arch change`.

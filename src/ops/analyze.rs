@@ -49,7 +49,7 @@ fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis
         let inspection = inspect_with(image, inspect::inspect);
         inside.inspection = Some(inspection);
     }
-    if (wanted.code_hash || wanted.build_paths)
+    if (wanted.code_hash || wanted.build_paths || wanted.parts)
         // The inspection reports bytes that cannot be read.
         && let Ok(bytes) = image.bytes()
     {
@@ -59,6 +59,9 @@ fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis
         }
         if wanted.build_paths {
             inside.build_paths = inspect::build_paths(kind, bytes.view()).ok();
+        }
+        if wanted.parts {
+            inside.parts = inspect::image_parts(kind, bytes.view()).ok();
         }
     }
     if wanted.toolkit {

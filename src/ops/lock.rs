@@ -13,6 +13,7 @@ use crate::survey::{AnalysisOptions, AnalyzedFile};
 #[derive(Debug, Clone, Copy)]
 pub struct LockBuilder {
     options: Options,
+    finds_causes: bool,
 }
 
 /// A file of a lock, and its errors.
@@ -31,7 +32,12 @@ pub struct RecordedFile {
 impl LockBuilder {
     /// Creates a builder. It always hashes images.
     pub fn new(options: Options) -> Self {
-        LockBuilder { options: Options { hash: true, ..options } }
+        LockBuilder { options: Options { hash: true, ..options }, finds_causes: false }
+    }
+
+    /// Sets whether the parts of images are hashed that are causes of differences between builds. Locks do not record them.
+    pub fn find_causes(self, finds_causes: bool) -> Self {
+        LockBuilder { finds_causes, ..self }
     }
 
     /// Returns the options of the scan whose outcomes [`LockBuilder::record`] takes.
@@ -53,7 +59,12 @@ impl LockBuilder {
     }
 
     fn record_scanned(&self, scanned: ScannedFile) -> Result<RecordedFile> {
-        let wanted = AnalysisOptions { inspection: true, code_hash: true, ..AnalysisOptions::default() };
+        let wanted = AnalysisOptions {
+            inspection: true,
+            code_hash: true,
+            parts: self.finds_causes,
+            ..AnalysisOptions::default()
+        };
         let analyzed = survey(scanned, wanted)?;
         let mut errors = Vec::new();
         for (number, (image, inside)) in analyzed.images().enumerate() {

@@ -41,6 +41,7 @@ mod tests {
     use crate::doctor::ProblemKind;
     use crate::format::{ContainerType, ImageKind};
     use crate::inventory::NotOpened;
+    use crate::lock::DifferenceCause;
 
     /// Adds all lists of permitted values in a schema.
     fn collect_enums(schema: &Value, enums: &mut Vec<BTreeSet<String>>) {
@@ -94,6 +95,11 @@ mod tests {
     #[test]
     fn list_every_kind_of_problem() {
         check_enums(["relocation-overflow", "unregistered"], &ProblemKind::ALL.map(ProblemKind::name), 1);
+    }
+
+    #[test]
+    fn list_every_cause_of_a_difference() {
+        check_enums(["build-ids", "order"], &DifferenceCause::ALL.map(DifferenceCause::name), 1);
     }
 
     #[test]

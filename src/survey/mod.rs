@@ -4,7 +4,7 @@
 //! Analyzing images costs far more than listing them, so callers specify the analyses that they need.
 
 use crate::error::Malformed;
-use crate::inspect::Inspection;
+use crate::inspect::{ImageParts, Inspection};
 use crate::inventory::{CudaCode, File, Image};
 
 /// Analyses to run on each device image.
@@ -16,6 +16,8 @@ pub struct AnalysisOptions {
     pub code_hash: bool,
     /// Paths on the machine where it was built.
     pub build_paths: bool,
+    /// Hashes of the parts that differ between builds of one source.
+    pub parts: bool,
     /// Toolkit of compressed cubins. The inventory has that of others.
     pub toolkit: bool,
 }
@@ -45,6 +47,8 @@ pub struct ImageAnalysis {
     pub code_hash: Option<[u8; 32]>,
     /// Paths on the machine where it was built.
     pub build_paths: Option<Vec<String>>,
+    /// Hashes of the parts that differ between builds of one source.
+    pub parts: Option<ImageParts>,
     /// Properties of a compressed cubin that its container does not state, or the reason why they cannot be read.
     pub cuda: Option<Result<CudaCode, Malformed>>,
 }

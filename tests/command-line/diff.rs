@@ -73,7 +73,7 @@ device code differs
 lib.so: {old} -> {new} bytes (+{grown}, +{percent:.1} %)
   ARCH    KIND    IMAGE   OLD   NEW  CHANGE  DETAILS
   sm_90   openmp  elf       -  3312   +3312  added: 1 image, 1 kernel
-  gfx90a  openmp  elf    3456  5216   +1760  only debug information or notes differ: none -> full
+  gfx90a  openmp  elf    3456  5216   +1760  same code, other debug information: none -> full
 "
     );
     assert_eq!(differs(sandbox.fatbin("diff old new")), expected);
@@ -239,4 +239,108 @@ fn escapes_and_shortens_names_from_a_lock() {
     assert!(out.chars().all(|c| c == '\n' || !c.is_control()), "{out:?}");
     assert!(out.lines().all(|line| line.chars().count() < 120), "{out}");
     assert!(differs(sandbox.fatbin("diff --all a b")).contains(&long));
+}
+
+/// PTX of a static kernel as nvcc names it.
+const PTX: &str = "// Cuda compilation tools, release 13.5, V13.5.37\n.version 8.1\n.target sm_90\n.address_size 64\n\
+                   .file 1 \"/home/me/k.cu\", 1700000000, 99\n\
+                   .entry __nv_static_25__debbe712_4_k_cu_3c7ab8be__Z4statPi() {\n.loc 1 2 3\nret;\n}\n";
+
+/// Returns the document of `diff --json` for files of the PTX and the PTX after a change.
+fn causes_of_change(sandbox: &Sandbox, from: &str, to: &str) -> Value {
+    for (name, text) in [("old", PTX.to_owned()), ("new", PTX.replace(from, to))] {
+        sandbox.file("k.ptx", text).fatbin(&format!("pack --kind cuda -o {name} k.ptx")).ok();
+    }
+    let run = sandbox.fatbin("diff --json old new");
+    let document = serde_json::from_str(&run.out).unwrap();
+    crate::schema::check_document(sandbox, "diff", &document);
+    document
+}
+
+#[test]
+fn names_the_cause_of_a_difference_with_the_same_code() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        ("debbe712", "acb73014", "module-ids"),
+        ("V13.5.37", "V13.5.38", "tools"),
+        ("/home/me", "/home/you", "paths"),
+        ("1700000000", "1700000001", "time-stamps"),
+        (".loc 1 2", ".loc 1 4", "debug-information"),
+        ("// Cuda", "// tmpxft_00006241_00000000-6_k.ptx\n// Cuda", "temporary-names"),
+    ];
+    for (from, to, cause) in cases {
+        let document = causes_of_change(&sandbox, from, to);
+        let expected = if cause == "temporary-names" { vec![cause, "tools"] } else { vec![cause] };
+        assert_eq!(document["causes"], serde_json::json!(expected), "{from}: {document:#}");
+        assert_eq!((&document["equal"], &document["same_code"]), (&false.into(), &true.into()), "{from}");
+    }
+    let document = causes_of_change(&sandbox, "ret;", "exit;");
+    assert_eq!((&document["same_code"], &document["causes"]), (&false.into(), &serde_json::json!([])));
+}
+
+#[test]
+fn a_lock_of_code_does_not_depend_on_generated_names() {
+    let sandbox = Sandbox::new();
+    causes_of_change(&sandbox, "debbe712", "acb73014");
+    let out = differs(sandbox.fatbin("diff old new"));
+    let line = "  same code, other module IDs; pin the code with fatbin lock --code-only, which is equal for both\n";
+    assert!(out.contains(line) && !out.contains("KERNEL"), "{out}");
+    let lock = |name: &str| {
+        std::fs::copy(sandbox.path(name), sandbox.path("lib")).unwrap();
+        sandbox.fatbin("lock --code-only -o - lib").ok()
+    };
+    assert_eq!(lock("old"), lock("new"));
+    assert!(lock("old").contains("kernel __nv_static_25__*_4_k_cu_*__Z4statPi"));
+    sandbox.fatbin("lock -o old.lock old").ok();
+    let out = differs(sandbox.fatbin("diff old.lock new"));
+    assert!(out.contains("  same code; compare files instead of locks for causes\n"), "{out}");
+}
+
+#[test]
+fn order_and_compression_alone_are_causes() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    sandbox.fatbin("pack -o old a b").ok();
+    sandbox.fatbin("pack -o new b a").ok();
+    let out = sandbox.fatbin("diff old new").ok();
+    assert!(
+        out.starts_with("device code is identical\n") && out.contains("  same code, other order of images; "),
+        "{out}"
+    );
+    let document: Value = serde_json::from_str(&sandbox.fatbin("diff --json old new").out).unwrap();
+    assert_eq!(
+        (&document["causes"], &document["reordered"]),
+        (&serde_json::json!(["order"]), &serde_json::json!(["new"]))
+    );
+    sandbox.fatbin("pack --compress -o new a b").ok();
+    let run = sandbox.fatbin("diff --json old new");
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert!(document["causes"].to_string().contains("compression"), "{document:#}");
+    assert_eq!(document["reordered"], serde_json::json!([]));
+}
+
+#[test]
+fn growth_by_duplication_is_listed() {
+    let sandbox = builds(&[&gfx90a()], &[&gfx90a()]);
+    std::fs::copy(sandbox.path("new/lib.so"), sandbox.path("new/copy.so")).unwrap();
+    let out = differs(sandbox.fatbin("diff old new"));
+    let expected = "  grown by duplication: +3456 bytes\n    image for gfx90a: 1 -> 2 copies, +3456 bytes\n";
+    assert!(out.contains(expected), "{out}");
+    // The same kernel in images that differ.
+    let lock = |files: &[&str]| {
+        let mut text = "fatbin.lock/1\n".to_owned();
+        for (number, kernel) in files.iter().enumerate() {
+            text += &format!("file {number}.so\nimage sm_90 image=elf code={}\n", format!("{number:x}").repeat(64));
+            text += &format!("  kernel {kernel} code_size=100 registers=8\n");
+        }
+        text
+    };
+    sandbox.file("old.lock", lock(&["f"])).file("new.lock", lock(&["f", "f", "g"]));
+    let out = differs(sandbox.fatbin("diff old.lock new.lock"));
+    assert!(out.contains("    kernel f for sm_90: 1 -> 2 copies, +100 bytes\n"), "{out}");
+    let document: Value = serde_json::from_str(&sandbox.fatbin("diff --json old.lock new.lock").out).unwrap();
+    crate::schema::check_document(&sandbox, "diff", &document);
+    assert_eq!(document["duplicates"].as_array().unwrap().len(), 1, "{document:#}");
+    let out = differs(sandbox.fatbin("diff new.lock old.lock"));
+    assert!(!out.contains("duplication"), "{out}");
 }

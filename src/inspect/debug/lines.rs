@@ -46,6 +46,20 @@ impl Lines {
         if sources.missing > 0 { rows(dwarf, unit, program, sources, budget) } else { Ok(()) }
     }
 
+    /// Returns the time stamps of the source files in all tables, those of DWARF before version 5.
+    pub fn time_stamps(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<Vec<u64>, DwarfError> {
+        let size = dwarf.debug_line.reader().len();
+        let (mut offset, mut stamps) = (0, Vec::new());
+        while offset < size {
+            let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
+            let header = program.header();
+            budget.charge(header.header_length())?;
+            stamps.extend(header.file_names().iter().map(gimli::FileEntry::timestamp));
+            offset = offset.saturating_add(header.unit_length()).saturating_add(initial_length_size(header));
+        }
+        Ok(stamps)
+    }
+
     /// Runs all tables that no unit refers to. ptxas and clang's `-gline-directives-only` emit only such tables.
     pub fn run_unreferenced(
         &mut self,

@@ -130,6 +130,22 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], problems: &mut Vec<Mal
     debug
 }
 
+/// Returns the time stamps of source files in the line tables of a file; none if these cannot be parsed, which the
+/// inspection reports.
+pub fn time_stamps(elf: &Elf<'_>) -> Vec<u64> {
+    let load = |id| {
+        let is_read = [SectionId::DebugLine, SectionId::DebugLineStr, SectionId::DebugStr].contains(&id);
+        Ok::<_, std::convert::Infallible>(if is_read {
+            sections::load(elf, id).unwrap_or_default()
+        } else {
+            DebugSection::default()
+        })
+    };
+    let Ok(sections) = DwarfSections::load(load);
+    let dwarf = sections.borrow(|section| section.reader(sections::endian(elf)));
+    lines::Lines::time_stamps(&dwarf, ParseBudget(elf.view)).unwrap_or_default()
+}
+
 /// Converts an error of `gimli`, which does not know files, to an error about the section that refers to all others. A section
 /// with an offset beyond the end of the file is a problem of its own.
 fn malformed(elf: &Elf<'_>, error: DwarfError) -> Malformed {

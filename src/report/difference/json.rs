@@ -4,7 +4,8 @@
 //! first.
 //!
 //! ```text
-//! { "schema": "fatbin.diff/1", "equal": false,
+//! { "schema": "fatbin.diff/1", "equal": false, "same_code": true, "causes": [ "module-ids" ], "reordered": [],
+//!   "duplicates": [ { "arch": "gfx90a", "kernel": "_Z1kPi", "old": 1, "new": 2, "bytes": 32 } ],
 //!   "old": { "path": "a.so", "files": 1, "images": 2, "kernels": 8, "size": 9000, "stored": 9300 }, "new": { ... },
 //!   "added_archs": [ "gfx942" ], "removed_archs": [],
 //!   "budgets": [ { "arch": "gfx90a", "max_percent": 5, "max_bytes": 77, "measure": "size|stored", "old": 1, "new": 2,
@@ -12,7 +13,7 @@
 //!   "files": [ { "path": "a.so", "old_path": "b.so", "change": "added|removed|changed",
 //!     "old": { "size": 20000, "stored": 9300 }, "new": { ... },
 //!     "targets": [ { "arch": "gfx90a", "kind": "hip", "triple": "amdgcn-amd-amdhsa", "image": "elf",
-//!       "change": "added|removed|code|metadata|storage", "images_changed": 1,
+//!       "change": "added|removed|code|metadata|storage", "causes": [], "images_changed": 1,
 //!       "old": { "images": 1, "kernels": 4, "size": 4500, "stored": 4500, "codecs": [ "zstd" ],
 //!         "debug": [ "none" ] }, "new": { ... },
 //!       "kernels": [ { "name": "_Z1kPi", "demangled": "k(int*)", "change": "added|removed|changed",
@@ -35,12 +36,16 @@ const SCHEMA: &str = "fatbin.diff/1";
 struct Document<'a> {
     schema: &'static str,
     equal: bool,
+    same_code: bool,
     old: JsonBuild<'a>,
     new: JsonBuild<'a>,
     added_archs: &'a [&'a str],
     removed_archs: &'a [&'a str],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     budgets: Vec<JsonBudget<'a>>,
+    causes: Vec<&'static str>,
+    reordered: &'a [&'a str],
+    duplicates: Vec<JsonDuplicate<'a>>,
     files: Vec<JsonFile<'a>>,
 }
 
@@ -68,6 +73,18 @@ struct JsonBudget<'a> {
     old: u64,
     new: u64,
     exceeded: bool,
+}
+
+#[derive(Serialize)]
+struct JsonDuplicate<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arch: Option<&'a str>,
+    /// Absent for a whole image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    old: usize,
+    new: usize,
+    bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -101,6 +118,7 @@ struct JsonTarget<'a> {
     triple: Option<&'a str>,
     image: &'a str,
     change: &'static str,
+    causes: Vec<&'static str>,
     images_changed: usize,
     old: JsonTargetTotals<'a>,
     new: JsonTargetTotals<'a>,
@@ -152,14 +170,19 @@ impl Serialize for JsonFigures<'_> {
 /// Returns the document, with a final newline.
 pub fn differences_json(differences: &Differences<'_>) -> String {
     let Differences { names: [old, new], comparison, budgets } = differences;
+    let causes = comparison.causes_with_same_code();
     let document = Document {
         schema: SCHEMA,
         equal: comparison.files.is_empty(),
+        same_code: causes.is_some(),
         old: JsonBuild::new(old, &comparison.old),
         new: JsonBuild::new(new, &comparison.new),
         added_archs: &comparison.added_archs,
         removed_archs: &comparison.removed_archs,
         budgets: budgets.iter().map(JsonBudget::new).collect(),
+        causes: causes.iter().flatten().map(|cause| cause.name()).collect(),
+        reordered: &comparison.reordered,
+        duplicates: comparison.duplicates.iter().map(JsonDuplicate::new).collect(),
         files: comparison.files.iter().map(JsonFile::new).collect(),
     };
     to_pretty_json(&document)
@@ -180,6 +203,13 @@ impl<'a> JsonBudget<'a> {
             GrowthLimit::Bytes(bytes) => (None, Some(bytes)),
         };
         JsonBudget { arch: budget.arch.as_deref(), max_percent, max_bytes, measure: measure.name(), old, new, exceeded }
+    }
+}
+
+impl<'a> JsonDuplicate<'a> {
+    fn new(duplicate: &lock::Duplicate<'a>) -> Self {
+        let &lock::Duplicate { arch, kernel, old, new, bytes } = duplicate;
+        JsonDuplicate { arch, kernel: kernel.map(|kernel| kernel.name.as_str()), old, new, bytes }
     }
 }
 
@@ -210,6 +240,7 @@ impl<'a> JsonTarget<'a> {
             triple: target.triple.as_deref(),
             image: &target.image,
             change: difference.change.name(),
+            causes: difference.causes.iter().map(|cause| cause.name()).collect(),
             images_changed: difference.images_changed,
             old: JsonTargetTotals::new(&difference.old),
             new: JsonTargetTotals::new(&difference.new),

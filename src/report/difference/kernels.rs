@@ -147,7 +147,7 @@ fn describe(differences: &[&KernelDifference<'_>]) -> String {
 }
 
 /// Cuts the middle out of a long name.
-fn shortened(name: &str) -> String {
+pub fn shortened(name: &str) -> String {
     let count = name.chars().count();
     if count <= MAX_NAME_LENGTH {
         return name.to_owned();

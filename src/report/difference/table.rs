@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use super::Differences;
 use super::cells::{MAX_ROWS, cell, left_out, or_dash};
-use super::kernels::kernels;
-use crate::lock::{BudgetResult, Change, FileDifference, Measure, TargetDifference, TargetTotals, growth};
+use super::kernels::{kernels, shortened};
+use crate::lock::{
+    BudgetResult, Change, Comparison, DifferenceCause, Duplicate, FileDifference, Measure, TargetDifference,
+    TargetTotals, growth,
+};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
 
@@ -30,6 +33,8 @@ pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Scre
             text += &format!("  archs {what}: {}\n", printable(&archs.join(", ")));
         }
     }
+    text += &same_code(comparison);
+    text += &duplicates(&comparison.duplicates, all);
     for result in differences.budgets {
         text += &budget_line(result);
     }
@@ -38,6 +43,52 @@ pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Scre
         text += &file_block(file, all, screen);
     }
     text + &left_out(comparison.files.len(), shown, "file")
+}
+
+/// Returns the causes of all differences, if the code is the same.
+fn same_code(comparison: &Comparison<'_>) -> String {
+    let Some(causes) = comparison.causes_with_same_code() else { return String::new() };
+    if causes.is_empty() {
+        let is_equal = comparison.files.is_empty();
+        return if is_equal {
+            String::new()
+        } else {
+            "  same code; compare files instead of locks for causes\n".to_owned()
+        };
+    }
+    // Locks record these also with --code-only.
+    let recorded = [DifferenceCause::DebugInformation, DifferenceCause::Compression, DifferenceCause::Containers];
+    let remedy = if causes.iter().any(|cause| recorded.contains(cause)) {
+        ""
+    } else {
+        "; pin the code with fatbin lock --code-only, which is equal for both"
+    };
+    format!("  same code, other {}{remedy}\n", listed(&causes))
+}
+
+fn listed(causes: &BTreeSet<DifferenceCause>) -> String {
+    causes.iter().map(|cause| cause.text()).collect::<Vec<_>>().join(", ")
+}
+
+/// Number of rows about duplicated code.
+const MAX_DUPLICATES: usize = 5;
+
+/// Returns the code that the new build has more often.
+fn duplicates(duplicates: &[Duplicate<'_>], all: bool) -> String {
+    let bytes = duplicates.iter().fold(0, |sum: u64, it| sum.saturating_add(it.bytes));
+    let [_, ..] = duplicates else { return String::new() };
+    let mut text = format!("  grown by duplication: +{bytes} bytes\n");
+    let shown = if all { usize::MAX } else { MAX_DUPLICATES };
+    for it in duplicates.iter().take(shown) {
+        let arch = printable(it.arch.unwrap_or("-"));
+        let what = match it.kernel {
+            Some(kernel) if all => format!("kernel {}", printable(kernel.readable_name())),
+            Some(kernel) => format!("kernel {}", shortened(&printable(kernel.readable_name()))),
+            None => "image".to_owned(),
+        };
+        text += &format!("    {what} for {arch}: {} -> {} copies, +{} bytes\n", it.old, it.new, it.bytes);
+    }
+    text + &left_out(duplicates.len(), shown, "duplicate")
 }
 
 fn budget_line(result: &BudgetResult<'_>) -> String {
@@ -131,6 +182,9 @@ fn describe_target(difference: &TargetDifference<'_>) -> String {
         Change::Added => format!("added: {}", contents(new)),
         Change::Removed => format!("removed: {}", contents(old)),
         Change::Code => format!("code differs{of_images}"),
+        Change::Metadata if !difference.causes.is_empty() => {
+            format!("same code, other {}{of_images}{debug}", self::listed(&difference.causes))
+        }
         Change::Metadata => format!("only debug information or notes differ{of_images}{debug}"),
         Change::Storage => "only storage differs".to_owned(),
     };

@@ -1,0 +1,103 @@
+//! Names that compilers generate anew for each build: identifiers of translation units, and names of temporary files.
+//!
+//! They are derived from paths, process numbers or the clock, and are part of the names of static functions and variables, so two
+//! builds of one source differ in them. Sources: output of nvcc 13.0 and 13.5 (`__nv_static_25__debbe712_4_k_cu_3c7ab8be_x`,
+//! `tmpxft_00006241_00000000-6_k.ptx`), and clang's `CodeGenModule.cpp` (`__hip_cuid_…`, `.static.…`, `.intern.…`).
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::bytes::{Captures, Regex};
+
+/// Pattern of generated names. The groups `a` and `b` are the generated parts of an identifier, `temporary` is the name of a
+/// temporary file.
+static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
+    let nvcc = "_(?<a>[0-9a-f]{8})_[0-9]{1,3}_[0-9A-Za-z_]{1,200}?_(?<b>[0-9a-f]{8}(?:_[0-9]+)?)";
+    let clang = r"(?:__hip_cuid_|\.static\.|\.intern\.|__static__|__intern__)(?<c>[0-9a-f]{8,32})";
+    let temporary = "(?<temporary>tmpxft_[0-9a-f]{8}_[0-9a-f]{8}[-_][0-9a-f]+)";
+    Regex::new(&format!("(?-u){temporary}|{nvcc}|{clang}")).expect("valid pattern")
+});
+
+/// Generated names in a text.
+#[derive(Debug, Default)]
+pub struct GeneratedNames {
+    /// Identifiers of translation units.
+    pub modules: BTreeSet<Vec<u8>>,
+    /// Names of temporary files.
+    pub temporaries: BTreeSet<Vec<u8>>,
+}
+
+impl GeneratedNames {
+    /// Adds the names in a text.
+    pub fn collect(&mut self, text: &[u8]) {
+        for captures in GENERATED.captures_iter(text) {
+            if let Some(name) = captures.name("temporary") {
+                self.temporaries.insert(name.as_bytes().to_vec());
+            }
+            for group in ["a", "b", "c"] {
+                self.modules.extend(captures.name(group).map(|name| name.as_bytes().to_vec()));
+            }
+        }
+    }
+}
+
+/// Returns whether a text has generated names.
+pub fn has_generated_names(text: &[u8]) -> bool {
+    GENERATED.is_match(text)
+}
+
+/// Returns a text in which each generated name is replaced by `*`, which no name contains.
+pub fn without_generated_names(text: &[u8]) -> Cow<'_, [u8]> {
+    GENERATED.replace_all(text, |captures: &Captures<'_>| {
+        let whole = captures.get(0).expect("group of every match");
+        let (mut replaced, mut at) = (Vec::new(), whole.start());
+        for group in ["temporary", "a", "b", "c"] {
+            let Some(part) = captures.name(group) else { continue };
+            replaced.extend(text.get(at..part.start()).unwrap_or_default());
+            replaced.push(b'*');
+            at = part.end();
+        }
+        replaced.extend(text.get(at..whole.end()).unwrap_or_default());
+        replaced
+    })
+}
+
+/// Returns the name of a kernel without generated parts.
+pub fn stable_name(name: &str) -> Cow<'_, str> {
+    match without_generated_names(name.as_bytes()) {
+        Cow::Borrowed(_) => Cow::Borrowed(name),
+        Cow::Owned(replaced) => Cow::Owned(String::from_utf8_lossy(&replaced).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_generated_parts_only() {
+        let cases = [
+            ("__nv_static_25__debbe712_4_k_cu_3c7ab8be__Z4statPi", "__nv_static_25__*_4_k_cu_*__Z4statPi"),
+            ("_ZN36_GLOBAL__N__debbe712_4_k_cu_3c7ab8be4anonEPi", "_ZN36_GLOBAL__N__*_4_k_cu_*4anonEPi"),
+            ("_INTERNAL_6f12ab34_9_my_file_cu_0a1b2c3d_1234_x", "_INTERNAL_*_9_my_file_cu_*_x"),
+            (" -o tmpxft_00006241_00000000-8_k.sm_90.cubin", " -o *_k.sm_90.cubin"),
+            ("__hip_cuid_2f000285385a2995", "__hip_cuid_*"),
+            ("_ZL1x.static.2f000285385a2995", "_ZL1x.static.*"),
+            ("_Z4tmplIfEvPT_", "_Z4tmplIfEvPT_"),
+            ("gemm_f16_128_deadbeef_64", "gemm_f16_128_deadbeef_64"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(stable_name(name), expected);
+            assert_eq!(stable_name(expected), expected, "a replaced name has no generated parts");
+        }
+    }
+
+    #[test]
+    fn collects_identifiers_and_temporaries_apart() {
+        let mut names = GeneratedNames::default();
+        names.collect(b"tmpxft_00006241_00000000-6_k.ptx\0_debbe712_4_k_cu_3c7ab8be_x\0__hip_cuid_2f000285385a2995\0");
+        assert_eq!((names.modules.len(), names.temporaries.len()), (3, 1));
+        assert!(has_generated_names(b"__hip_cuid_2f000285385a2995") && !has_generated_names(b"_Z4plainPi"));
+    }
+}

@@ -97,7 +97,7 @@ impl Grouping<'_> {
     fn add_image(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, image: &ImageRef<'_>) {
         let (kernels, image_size, problems) = kernels_of_image(&self.labels.file.path, image);
         self.sizes.problems.extend(problems);
-        let arch = size::arch_label(nested.image);
+        let arch = nested.image.arch_and_form();
         if let Some(hash) = nested.image.sha256.filter(|_| self.options.duplicates) {
             self.sizes.images.add(hash, &arch, &self.labels.file.path, nested.index, part.size);
         }

@@ -16,7 +16,6 @@ use crate::format::cuda_fatbin::level;
 use crate::inventory::{Container, File};
 use crate::parallel::{map_parallel, processors};
 use crate::scan::{Options, Scan, ScannedFile, Source};
-use crate::size::arch_label;
 
 /// A change whose effect is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,7 +174,7 @@ fn load_times(view: View<'_>) -> Result<LoadTimes, EditError> {
     let mut archs: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for nested in scan.file().nested_images() {
         images = images.saturating_add(1);
-        archs.entry(arch_label(nested.image)).or_default().push(nested);
+        archs.entry(nested.image.arch_and_form()).or_default().push(nested);
     }
     for (arch, nested) in archs {
         let reader = scan.reader();

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::level::arch_label;
 use super::{Owner, Size, parts};
 use crate::inventory::File;
 use crate::target::natural_order;
@@ -25,7 +24,7 @@ impl ArchTotals {
     pub fn add(&mut self, file: &File) {
         for part in parts(file) {
             if let Owner::Image(nested) = &part.owner {
-                let total = self.0.entry(arch_label(nested.image)).or_default();
+                let total = self.0.entry(nested.image.arch_and_form()).or_default();
                 total.images = total.images.saturating_add(1);
                 total.size.add(part.size);
             }

@@ -1,7 +1,6 @@
 //! The levels by which sizes are grouped.
 
 use super::{Label, Owner, Rest};
-use crate::format::ImageKind;
 use crate::inspect::family;
 use crate::inventory::{Container, File, Image};
 
@@ -84,7 +83,7 @@ impl FileLabels<'_> {
             Level::File => Label::Name(self.path.clone()),
             Level::Container => Label::Name(container_label(containers)),
             Level::Tu => Label::Name(self.unit(containers, has_file)),
-            Level::Arch => of_image(&arch_label),
+            Level::Arch => of_image(&Image::arch_and_form),
             Level::Kind => of_image(&|image| image.image_kind.name().to_owned()),
             Level::Codec => {
                 let around = containers.iter().rev().find_map(|container| container.codec);
@@ -116,14 +115,4 @@ pub fn container_label(containers: &[&Container]) -> String {
     let section = containers.first().and_then(|container| container.section_name());
     let section = section.map_or(String::new(), |name| format!(" in {name}"));
     types.join(" > ") + &section
-}
-
-/// Returns the arch of an image (or, if unknown, its triple), followed by the format unless it is ELF.
-pub fn arch_label(image: &Image) -> String {
-    let arch = image.arch.as_deref().or(image.triple.as_deref());
-    match (arch, image.image_kind) {
-        (Some(arch), ImageKind::Elf) => arch.to_owned(),
-        (Some(arch), kind) => format!("{arch} {}", kind.name()),
-        (None, kind) => kind.name().to_owned(),
-    }
 }

@@ -22,6 +22,6 @@ pub use duplicates::{
 };
 pub use kernels::split;
 pub use label::{Label, Rest};
-pub use level::{FileLabels, Level, arch_label, container_label};
+pub use level::{FileLabels, Level, container_label};
 pub use part::{Owner, Part, parts};
 pub use tree::{Row, Size, Tree};

@@ -1,7 +1,7 @@
 //! Data of the page, as one compact document: a name that is in a hundred images is stored once, and a kernel is a row of
 //! numbers. Its format is private to the scripts of the page; the public format is that of `--json`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use serde::Serialize;
@@ -12,8 +12,9 @@ use crate::codec::Codec;
 use crate::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::format::ImageKind;
 use crate::inspect::{DebugLevel, Inspection, Kernel};
-use crate::inventory::{self, Container};
+use crate::inventory::{self, NestedImage};
 use crate::report::text::printable;
+use crate::size::{self, Owner, Rest, Size};
 use crate::survey::AnalyzedFile;
 use crate::target::runs_on::LoadMethod;
 use crate::target::{natural_order, subarch};
@@ -100,10 +101,10 @@ struct CellData {
 struct FileData {
     path: String,
     size: u64,
-    /// Size of the containers as stored.
+    /// Stored bytes of images and of everything around them.
     stored: u64,
-    padding: u64,
-    unexplained: u64,
+    /// Bytes around images, decompressed: what they are, and their number.
+    rests: Vec<(&'static str, u64)>,
     images: Vec<ImageData>,
     problems: Vec<String>,
 }
@@ -118,8 +119,9 @@ struct ImageData {
     container: &'static str,
     offset: Option<u64>,
     /// Decompressed size.
-    size: Option<u64>,
-    stored: Option<u64>,
+    size: u64,
+    /// Stored size; of images that are compressed together, its share.
+    stored: u64,
     codec: Option<&'static str>,
     debug: &'static str,
     producer: Option<String>,
@@ -274,16 +276,30 @@ fn vendor(image: &inventory::Image) -> &'static str {
 impl<'a> DataBuilder<'a> {
     fn file(&mut self, surveyed: &'a AnalyzedFile) -> FileData {
         let file = &surveyed.file;
-        let images = file.nested_images().zip(&surveyed.analyses).filter_map(|(nested, inside)| {
-            Some(self.image(nested.index, nested.image, inside.inspection.as_ref()?, nested.container()))
-        });
+        let (mut images, mut rests, mut stored) = (Vec::new(), BTreeMap::<Rest, u64>::new(), 0_u64);
+        for part in size::parts(file) {
+            let rest = match &part.owner {
+                Owner::Rest(Rest::NotDeviceCode) => continue,
+                Owner::Rest(rest) => Some(*rest),
+                Owner::Container(_) => Some(Rest::ContainerHeaders),
+                Owner::Image(nested) => {
+                    let inside = surveyed.analyses.get(nested.index).and_then(|it| it.inspection.as_ref());
+                    images.extend(inside.map(|inspection| self.image(nested, part.size, inspection)));
+                    None
+                }
+            };
+            stored = stored.saturating_add(part.size.stored);
+            if let Some(rest) = rest {
+                let sum = rests.entry(rest).or_default();
+                *sum = sum.saturating_add(part.size.decompressed);
+            }
+        }
         FileData {
             path: printable(&file.path),
             size: file.size,
-            stored: file.containers.iter().map(|container| container.size).fold(0, u64::saturating_add),
-            images: images.collect(),
-            padding: file.sections.iter().map(|section| section.padding).fold(0, u64::saturating_add),
-            unexplained: file.sections.iter().map(|section| section.unexplained).fold(0, u64::saturating_add),
+            stored,
+            images,
+            rests: rests.into_iter().map(|(rest, size)| (rest.text(), size)).collect(),
             problems: file
                 .errors
                 .iter()
@@ -294,22 +310,17 @@ impl<'a> DataBuilder<'a> {
         }
     }
 
-    fn image(
-        &mut self,
-        index: usize,
-        image: &'a inventory::Image,
-        inspection: &'a Inspection,
-        container: &Container,
-    ) -> ImageData {
+    fn image(&mut self, nested: &NestedImage<'a>, size: Size, inspection: &'a Inspection) -> ImageData {
+        let (image, container) = (nested.image, nested.container());
         ImageData {
-            index,
+            index: nested.index,
             arch: self.archs[&ArchKey::of(image)],
             kind: image.kind.map_or("", |kind| kind.name()),
             form: image.image_kind.name(),
             container: container.container_type.name(),
             offset: image.offset,
-            size: image.decompressed_size(),
-            stored: image.size,
+            size: size.decompressed,
+            stored: size.stored,
             codec: image.codec.or(container.codec).map(Codec::name),
             debug: match inspection.debug.level {
                 DebugLevel::None => "",

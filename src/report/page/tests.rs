@@ -12,7 +12,7 @@ use crate::codec::Codec;
 use crate::error::Cause;
 use crate::format::{ContainerType, ImageKind};
 use crate::inspect::{Inspection, Kernel, SourceLine};
-use crate::inventory::{Container, File, Image};
+use crate::inventory::{Container, File, Image, StoredBytes};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
 
 fn image(triple: &str, arch: &str, image_kind: ImageKind) -> Image {
@@ -24,6 +24,7 @@ fn image(triple: &str, arch: &str, image_kind: ImageKind) -> Image {
         size: Some(100),
         codec: Some(Codec::Zstd),
         full_size: Some(1000),
+        stored: StoredBytes { start: 64, size: 100, part: None },
         ..Image::default()
     }
 }
@@ -51,7 +52,8 @@ fn inside(kernels: Vec<Kernel>) -> ImageAnalysis {
 
 fn surveyed(path: &str, images: Vec<(Image, ImageAnalysis)>) -> AnalyzedFile {
     let (images, analyses) = images.into_iter().unzip();
-    AnalyzedFile { file: File { containers: vec![container(images)], ..File::empty(path.to_owned()) }, analyses }
+    let file = File { size: 300, containers: vec![container(images)], ..File::empty(path.to_owned()) };
+    AnalyzedFile { file, analyses }
 }
 
 fn cubin(arch: &str) -> Image {
@@ -176,6 +178,7 @@ fn lists_decompressed_and_stored_sizes() {
         (&file["stored"], &file["images"][0]["size"], &file["images"][0]["stored"]),
         (&200.into(), &1000.into(), &100.into())
     );
+    assert_eq!(file["rests"], serde_json::json!([["[container headers]", 100]]));
     let code = data["figures"].as_array().unwrap().iter().position(|figure| figure["key"] == "code").unwrap();
     assert_eq!(file["images"][0]["kernels"][0][1][code], 16);
 }

@@ -30,7 +30,7 @@ function archNode(arch, imagesOfArch) {
       const known = byName.get(name) ?? { size: 0, copies: 0 };
       byName.set(name, { size: known.size + size, copies: known.copies + 1 });
     }
-    const rest = Math.max(0, (image.size ?? 0) - inKernels);
+    const rest = Math.max(0, image.size - inKernels);
     const label = nameOfRest(image);
     rests.set(label, (rests.get(label) ?? 0) + rest);
     total += inKernels + rest;
@@ -50,8 +50,7 @@ function fileNode(file) {
     byArch.get(image.arch).push(image);
   }
   const children = [...byArch].map(([arch, of]) => archNode(data.archs[arch], of));
-  children.push(node("rest", "padding between containers", file.padding));
-  children.push(node("rest", "unexplained bytes", file.unexplained));
+  children.push(...file.rests.map(([label, size]) => node("rest", label, size)));
   const size = children.reduce((sum, child) => sum + child.size, 0);
   return adopt(node("file", file.name, size, { title: file.path, images: file.images.length }), children);
 }

@@ -7,10 +7,13 @@ use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
-use crate::inventory::File;
+use crate::format::readers::Product;
 use crate::metadata::{Backend, DeviceCode};
+use crate::ops;
 use crate::report::{self, FileCode};
 use crate::scan::Options;
+use crate::select::FileFloors;
+use crate::survey::{AnalysisOptions, AnalyzedFile};
 
 /// Print the part of a package's metadata that its device code determines
 ///
@@ -30,7 +33,7 @@ pub struct Arguments {
     backend: Option<BackendArgument>,
 
     /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and
-    /// cuda_version_lower_bound of wheel variants
+    /// cuda_version_lower_bound of wheel variants [default: that of `fatbin requires` for every image]
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     cuda: Option<String>,
 
@@ -82,7 +85,7 @@ impl From<BackendArgument> for Backend {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
-    let (files, status) = code_of_files(&arguments, &problems)?;
+    let (files, floor, status) = code_of_files(&arguments, &problems)?;
     if status == Status::Trouble || status == Status::Unknown {
         return Ok(status);
     }
@@ -102,7 +105,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         package.keep(backend);
     }
-    let text = metadata(&arguments, &package, &files)?;
+    let cuda = arguments.cuda.as_deref().or(floor.as_deref());
+    let text = metadata(&arguments, &package, &files, cuda)?;
+    let has_driver = matches!(arguments.format, Format::Pep825 | Format::Conda) && package.has(Backend::Cuda);
+    if has_driver && cuda.is_none() {
+        problems.warn(anyhow!("the oldest driver is not known; specify --cuda"));
+    }
     if arguments.format != Format::Json {
         for image in &package.undetermined {
             let (path, number, reason) = (&image.path, image.number, image.reason);
@@ -113,32 +121,52 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(status)
 }
 
-/// Returns the device code of each file with some, and the exit status. Reports errors.
-fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<(Vec<FileCode>, Status)> {
-    let (mut files, mut inventories, mut status) = (Vec::new(), Vec::<File>::new(), Status::No);
+/// Device code of each file with some, the oldest CUDA version of a driver that loads all of it, and the exit status.
+type PackageCode = (Vec<FileCode>, Option<String>, Status);
+
+/// Returns the device code of the inputs. Reports errors.
+fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCode> {
+    let (mut files, mut analyzed, mut status) = (Vec::new(), Vec::<AnalyzedFile>::new(), Status::No);
     let scanner = arguments.limits.scanner(Options::default());
-    arguments.inputs.scan(&scanner, problems, &mut |outcome| {
-        let (file, error) = outcome.into_file();
+    let wanted = AnalysisOptions { toolkit: true, ..AnalysisOptions::default() };
+    let analyze = |_, outcome| ops::analyze_outcome(outcome, &|_| wanted);
+    arguments.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
         if let Some(error) = error {
             problems.report(error);
         }
+        let file = &survey.file;
         status = status.and(if file.is_incomplete() { Status::Trouble } else { Status::No });
-        let code = DeviceCode::of_file(&file);
+        let code = DeviceCode::of_file(file);
         if !code.is_empty() {
             status = status.and(Status::Yes);
             files.push(FileCode { path: file.path.clone(), code });
         }
-        inventories.push(file);
+        analyzed.push(survey);
     })?;
-    warn_of_archives(inventories.iter(), problems);
-    Ok((files, status))
+    warn_of_archives(analyzed.iter().map(|it| &it.file), problems);
+    Ok((files, cuda_floor(&analyzed), status))
+}
+
+/// Returns the oldest CUDA version of a driver that loads every image; `None` if it is not known.
+fn cuda_floor(files: &[AnalyzedFile]) -> Option<String> {
+    let mut newest = None;
+    for analyzed in files {
+        for (product, need) in FileFloors::new(&analyzed.file, &analyzed.cuda_codes()).all() {
+            if product == Product::Cuda && !need.floor.is_known() {
+                return None;
+            }
+            if product == Product::Cuda {
+                newest = newest.max(need.floor.release().map(|release| release.version));
+            }
+        }
+    }
+    newest.map(|(major, minor): (u32, u32)| format!("{major}.{minor}"))
 }
 
 /// Returns the metadata of a package.
-fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode]) -> Result<String> {
-    let cuda = arguments.cuda.as_deref();
+fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode], cuda: Option<&str>) -> Result<String> {
     match arguments.format {
-        Format::Json => Ok(report::metadata_json(package, files)),
+        Format::Json => Ok(report::metadata_json(package, files, cuda)),
         Format::HfKernels => match package.backends()[..] {
             [backend] => Ok(report::hugging_face_json(package, backend)),
             [] => bail!("no image states its target"),

@@ -79,7 +79,7 @@ impl<'p> Checker<'p> {
     }
 }
 
-/// Reads the metadata of a package. Whoever analyzes the file reports the error if it cannot be opened.
+/// Reads the metadata of a package. The analysis of the file reports the error if it cannot be opened.
 fn read_metadata(outcome: &Outcome) -> Option<Result<PackageMetadata, InvalidMetadata>> {
     let Outcome::Scanned(scanned) = outcome else { return None };
     let path = &scanned.file().path;

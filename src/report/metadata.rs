@@ -35,6 +35,8 @@ enum JsonBackend {
         ptx: Vec<String>,
         /// PTX runs on every later device.
         forward_compatible: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        oldest_driver_cuda: Option<String>,
         torch_cuda_arch_list: String,
         cmake_architectures: String,
         conda_cuda_arch: String,
@@ -62,12 +64,13 @@ struct JsonUndetermined<'a> {
     reason: &'static str,
 }
 
-/// Returns the document of schema `fatbin.metadata/1` about a package with these files.
-pub fn metadata_json(package: &DeviceCode, files: &[FileCode]) -> String {
+/// Returns the document of schema `fatbin.metadata/1` about a package with these files. `cuda` is the oldest CUDA version of a
+/// driver that loads its code, if it is known.
+pub fn metadata_json(package: &DeviceCode, files: &[FileCode], cuda: Option<&str>) -> String {
     let undetermined = package.undetermined.iter();
     to_pretty_json(&JsonDocument {
         schema: SCHEMA,
-        backends: package.backends().into_iter().map(|backend| JsonBackend::new(package, backend)).collect(),
+        backends: package.backends().into_iter().map(|backend| JsonBackend::new(package, backend, cuda)).collect(),
         files: files.iter().map(|file| JsonFile { path: &file.path, code: file.code.names() }).collect(),
         undetermined: undetermined
             .map(|it| JsonUndetermined { path: &it.path, image: it.number, reason: it.reason })
@@ -76,7 +79,7 @@ pub fn metadata_json(package: &DeviceCode, files: &[FileCode]) -> String {
 }
 
 impl JsonBackend {
-    fn new(code: &DeviceCode, backend: Backend) -> JsonBackend {
+    fn new(code: &DeviceCode, backend: Backend, cuda: Option<&str>) -> JsonBackend {
         let joined = |list: &[String]| list.join(";");
         let machine_code: Vec<String> = code.amd.iter().cloned().collect();
         match backend {
@@ -84,6 +87,7 @@ impl JsonBackend {
                 machine_code: code.cubins.iter().map(ToString::to_string).collect(),
                 ptx: code.ptx.iter().map(|arch| arch.to_string().replacen("sm_", "compute_", 1)).collect(),
                 forward_compatible: code.is_forward_compatible(),
+                oldest_driver_cuda: cuda.map(str::to_owned),
                 torch_cuda_arch_list: joined(&hugging_face::capabilities(code)),
                 cmake_architectures: joined(&cmake_architectures(code)),
                 conda_cuda_arch: VersionSpec::of(code).to_string(),

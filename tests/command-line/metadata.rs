@@ -30,7 +30,8 @@ fn prints_the_part_that_the_code_determines() {
     let variants = &metadata(&sandbox, "pep825 --cuda 12.8 --label cu128 hip.o cuda.o")["variants"];
     let nvidia = json!({ "cuda_version_lower_bound": ["12.8"], "sm_arch": ["80_virtual", "90_real"] });
     assert_eq!(*variants, json!({ "cu128": { "amd": { "gfx_arch": ["gfx90a"] }, "nvidia": nvidia } }));
-    assert_eq!(metadata(&sandbox, "conda cuda.o"), json!({ "constrains": ["__cuda_arch >=8.0"] }));
+    let expected = json!({ "constrains": ["__cuda_arch >=8.0"], "depends": ["__cuda >=13.0"] });
+    assert_eq!(metadata(&sandbox, "conda cuda.o"), expected, "the cubin is from a toolkit of 13.x");
     let expected = json!({ "constrains": ["__cuda_arch >=9.0,<10.0"], "depends": ["__cuda >=12.8"] });
     assert_eq!(metadata(&sandbox, "conda --cuda 12.8 sm90"), expected);
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
@@ -64,11 +64,15 @@ fn expect(states: &BTreeMap<(String, String), usize>, expected: &[(&str, &str, u
     Ok(())
 }
 
+/// Returns the path of torchvision's wheel.
+pub fn torchvision_wheel() -> Result<PathBuf> {
+    Ok(find_in(&fetched("torchvision"), TORCHVISION).ok_or_else(|| not_fetched(TORCHVISION))?)
+}
+
 /// No kernel has a gap, although its libraries for decoding are built for four architectures that its own kernels lack; on
 /// `sm_110` none of those runs.
 fn torchvision(directory: &Path) -> Result<()> {
-    let path = find_in(&fetched("torchvision"), TORCHVISION).ok_or_else(|| not_fetched(TORCHVISION))?;
-    let matrix = matrix(directory, &path)?;
+    let matrix = matrix(directory, &torchvision_wheel()?)?;
     ensure!(matrix["gaps"].as_array().is_some_and(Vec::is_empty), "{}", matrix["gaps"]);
     let states = states(&matrix)?;
     expect(&states, &[("sm_80", "native", 299), ("sm_89", "compatible", 49), ("sm_110", "none", 49)])

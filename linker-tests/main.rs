@@ -45,6 +45,7 @@
 //! | [`roc_obj`] | ROCm's roc-obj-ls and roc-obj-extract beside the drop-ins |
 //! | [`vendors`] | every form that vendors' tools write, beside the vendors' own extraction |
 //! | [`wrappers`] | registration structures in files of every format |
+//! | [`readme`] | the answers in the README |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`size`] | sums of `fatbin size` on packages that people install |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
@@ -90,6 +91,7 @@ mod matrix;
 mod metadata;
 mod oxart;
 mod page;
+mod readme;
 mod real_files;
 mod roc_obj;
 mod runtimes;
@@ -171,6 +173,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
     trials.extend(coverage::trials());
+    trials.extend(readme::trials());
     trials.extend(causes::trials());
     trials.extend(metadata::trials());
     trials.extend(kpack::trials());

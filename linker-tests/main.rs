@@ -47,6 +47,7 @@
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`readme`] | the answers in the README |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
+//! | [`requires`] | floors of the output of NVIDIA's tools, and of packages that people install |
 //! | [`size`] | sums of `fatbin size` on packages that people install |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
 //! | [`oxart`] | artifact bundles of cuda-oxide, beside its published crate |
@@ -93,6 +94,7 @@ mod oxart;
 mod page;
 mod readme;
 mod real_files;
+mod requires;
 mod roc_obj;
 mod runtimes;
 mod size;
@@ -151,6 +153,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(triples::trials());
     trials.extend(fatbinary::trials());
     trials.extend(cuobjdump::trials());
+    trials.extend(requires::trials());
     trials.extend(roc_obj::trials());
     trials.extend(size::trials());
     trials.extend(vendors::trials());

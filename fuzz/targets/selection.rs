@@ -1,10 +1,11 @@
-//! Selects from the images in arbitrary bytes for devices of each platform. Each image is selected or rejected once.
+//! Selects from the images in arbitrary bytes for devices of each platform. Each image is selected or rejected once. What is needed
+//! for some image is not more than what is needed for the preferred one.
 
 #![no_main]
 
 use fatbin::bytes::View;
 use fatbin::scan::Scan;
-use fatbin::select::candidate_sets;
+use fatbin::select::{FileFloors, candidate_sets};
 use fatbin::target::Device;
 use fatbin_fuzz::{budget, fuzz_target};
 
@@ -26,4 +27,11 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(selection.verdicts().len(), set.candidates.len());
         }
     }
+    let floors = FileFloors::new(scan.file(), &[]);
+    for device in DEVICES.iter().flat_map(|name| Device::parse(name).expect("a device")) {
+        for need in floors.on(&device) {
+            assert!(need.some.floor.least <= need.preferred.floor.least, "{need:?}");
+        }
+    }
+    assert!(floors.all().len() <= 3);
 });

@@ -7,6 +7,7 @@ use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
+use crate::inventory::File;
 use crate::ops;
 use crate::report::{self, RequiredFile};
 use crate::scan::Options;
@@ -16,8 +17,8 @@ use crate::survey::{AnalysisOptions, AnalyzedFile};
 /// Print the oldest NVIDIA driver, ROCm and LLVM that load the device code
 ///
 /// For each device of the code, or those of --device: the release that loads the image that the runtime prefers, and, where
-/// that is older, the one that loads some image. The last column has the property that decides it: compression, PTX ISA,
-/// toolkit and architecture of a cubin, version of a container, spelling of an entry ID. Drivers are those for Linux. What no
+/// that is older, the one that loads some image. The column BECAUSE OF has the property that decides it: compression, PTX
+/// ISA, toolkit and architecture of a cubin, version of a container, triple of an entry ID. Drivers are those for Linux. What no
 /// document dates is unknown, never guessed.
 ///
 /// Exit status: 0 if there is device code that runs on the devices, 1 if there is none, 2 for trouble.
@@ -63,19 +64,24 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     warn_of_archives(files.iter().map(|it| &it.file), &problems);
     let (readable, unread): (Vec<_>, Vec<_>) = files.into_iter().partition(|it| it.file.failure.is_none());
     let required: Vec<RequiredFile<'_>> = readable.iter().map(|file| required(file, devices.as_deref())).collect();
+    let unread: Vec<File> = unread.into_iter().map(|it| it.file).collect();
+    print(&required, &unread, arguments.json)?;
+    let has_floors = required.iter().any(|it| it.floors.loaded() > 0 && runs_somewhere(it, devices.is_some()));
+    Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
+}
+
+/// Prints the floors of files, and in JSON also those that could not be read.
+fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<()> {
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
-    if arguments.json {
-        let unread: Vec<_> = unread.into_iter().map(|it| it.file).collect();
-        out.write(&report::requires_json(&required, &unread))?;
+    if json {
+        out.write(&report::requires_json(required, unread))?;
     } else {
         for file in required.iter().filter(|it| it.floors.file.has_device_code()) {
             out.write(&report::requires_text(file, &screen))?;
         }
     }
-    out.flush()?;
-    let has_floors = required.iter().any(|it| it.floors.loaded() > 0 && runs_somewhere(it, devices.is_some()));
-    Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
+    Ok(out.flush()?)
 }
 
 /// Returns whether a file has code for one of the devices, if the user named any.

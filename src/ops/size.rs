@@ -7,7 +7,9 @@ use crate::format::cuda_fatbin::CudaFatbin;
 use crate::inspect::{KernelBytes, kernel_bytes};
 use crate::inventory::{Container, File, NestedImage};
 use crate::scan::{ImageReader, ImageRef, ScannedFile, Source};
-use crate::size::{self, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Owner, Part, Tree};
+use crate::size::{
+    self, Code, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Owner, Part, Tree,
+};
 
 /// Requested figures.
 #[derive(Debug, Clone)]
@@ -105,7 +107,8 @@ impl Grouping<'_> {
         let unit = nested.containers.first().and_then(|container| container.offset).unwrap_or_default();
         for share in size::split(part, &kernels, image_size) {
             let name = share.kernel.map(|kernel| kernel.demangled.as_ref().unwrap_or(&kernel.name).as_str());
-            self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, name), share.size);
+            let code = share.kernel.map(|kernel| Code { kernels: 1, size: kernel.code_size }).unwrap_or_default();
+            self.sizes.tree.add_code(self.labels.path(&self.options.levels, &part.owner, name), share.size, code);
             if let (Some(kernel), Some(shown), true) = (share.kernel, name, self.options.duplicates) {
                 let (name, body, size) = (&kernel.name, kernel.body, share.size);
                 self.copies.add(&KernelCopy { name, shown, arch: &arch, place: &place, unit, body, size });

@@ -24,4 +24,4 @@ pub use kernels::split;
 pub use label::{Label, Rest};
 pub use level::{FileLabels, Level, container_label};
 pub use part::{Owner, Part, parts};
-pub use tree::{Row, Size, Tree};
+pub use tree::{Code, Row, Size, Tree};

@@ -27,10 +27,27 @@ impl Size {
     }
 }
 
+/// Code of kernels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Code {
+    /// Number of kernels, each once for every image that has it.
+    pub kernels: u64,
+    /// Size of their code, decompressed.
+    pub size: u64,
+}
+
+impl Code {
+    fn add(&mut self, other: Code) {
+        self.kernels = self.kernels.saturating_add(other.kernels);
+        self.size = self.size.saturating_add(other.size);
+    }
+}
+
 /// Sum of sizes, and the sums of the labels at the next level.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
     size: Size,
+    code: Code,
     children: HashMap<Label, Tree>,
 }
 
@@ -41,6 +58,8 @@ pub struct Row {
     pub label: Label,
     /// Its size.
     pub size: Size,
+    /// Code of its kernels.
+    pub code: Code,
     /// Its size in the file that is compared with; absent without a comparison.
     pub before: Option<Size>,
     /// The next level.
@@ -50,20 +69,28 @@ pub struct Row {
 impl Tree {
     /// Adds bytes under a path of labels.
     pub fn add(&mut self, path: Vec<Label>, size: Size) {
+        self.add_code(path, size, Code::default());
+    }
+
+    /// Adds the bytes of a kernel under a path of labels.
+    pub fn add_code(&mut self, path: Vec<Label>, size: Size, code: Code) {
         if size == Size::default() {
             return;
         }
-        self.size.add(size);
         let mut node = self;
+        node.size.add(size);
+        node.code.add(code);
         for label in path {
             node = node.children.entry(label).or_default();
             node.size.add(size);
+            node.code.add(code);
         }
     }
 
     /// Adds all bytes of another tree.
     pub fn merge(&mut self, other: Tree) {
         self.size.add(other.size);
+        self.code.add(other.code);
         for (label, tree) in other.children {
             self.children.entry(label).or_default().merge(tree);
         }
@@ -79,6 +106,7 @@ impl Tree {
         let row = |(label, tree): (&Label, &Tree)| Row {
             label: label.clone(),
             size: tree.size,
+            code: tree.code,
             before: None,
             rows: without_repetition(label, tree.rows()),
         };
@@ -95,7 +123,7 @@ impl Tree {
             let side = |tree: &'_ Tree| tree.children.get(label).map(|tree| tree.size).unwrap_or_default();
             let new = self.children.get(label).unwrap_or(&none);
             let rows = without_repetition(label, new.changes(old.children.get(label).unwrap_or(&none)));
-            Row { label: label.clone(), size: side(self), before: Some(side(old)), rows }
+            Row { label: label.clone(), size: new.size, code: new.code, before: Some(side(old)), rows }
         };
         let mut rows: Vec<Row> = old.children.keys().chain(added).map(row).collect();
         rows.sort_by_cached_key(|row| (Reverse(row.change().map(i128::unsigned_abs)), row.label.natural_order()));

@@ -138,7 +138,7 @@ fn size_json_follows_its_schema() {
         check(&validator, &document);
         fields(&document, &mut seen);
     }
-    let expected = ["name", "part", "rows", "size_before", "decompressed_before", "sha256", "microseconds"];
+    let expected = ["name", "part", "rows", "size_before", "decompressed_before", "sha256", "microseconds", "code"];
     assert!(expected.iter().all(|field| seen.contains(*field)), "{seen:?}");
 }
 

@@ -65,14 +65,14 @@ fn every_row_has_its_share_of_the_file() {
     let sandbox = sandbox();
     let expected = "\
 fatbin: 3984 bytes
-  STORED     %  DECOMPRESSED  ARCH / KERNEL
-    3312  83.1          3312  sm_90
-    2436  61.1          2436    [not in kernels]
-     876  22.0           876    answer_kernel
-     505  12.7           505  sm_80 ptx
-     279   7.0           279    answer_kernel
-     226   5.7           226    [not in kernels]
-     167   4.2           167  [container headers]
+  STORED     %  DECOMPRESSED  CODE  KERNELS  ARCH / KERNEL
+    3312  83.1          3312   256        1  sm_90
+    2436  61.1          2436     0        0    [not in kernels]
+     876  22.0           876   256        1    answer_kernel
+     505  12.7           505   279        1  sm_80 ptx
+     279   7.0           279   279        1    answer_kernel
+     226   5.7           226     0        0    [not in kernels]
+     167   4.2           167     0        0  [container headers]
 ";
     assert_eq!(sandbox.fatbin("size --by arch,kernel fatbin").ok(), expected);
     let csv =

@@ -47,6 +47,10 @@ struct JsonRow<'a> {
     stored: u64,
     decompressed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernels: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stored_before: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decompressed_before: Option<u64>,
@@ -79,11 +83,14 @@ fn row(from: &Row) -> JsonRow<'_> {
         Label::Name(name) => (Some(name.as_str()), None),
         Label::Rest(rest) => (None, Some(rest.name())),
     };
+    let code = Some(from.code).filter(|code| code.kernels > 0);
     JsonRow {
         name,
         part,
         stored: from.size.stored,
         decompressed: from.size.decompressed,
+        code: code.map(|code| code.size),
+        kernels: code.map(|code| code.kernels),
         stored_before: from.before.map(|size| size.stored),
         decompressed_before: from.before.map(|size| size.decompressed),
         rows: from.rows.iter().map(row).collect(),

@@ -48,6 +48,11 @@ pub struct SizedFile {
 }
 
 impl SizeReport {
+    /// Returns whether the rows of some level are kernels.
+    fn has_kernels(&self) -> bool {
+        self.levels.iter().any(|level| level.needs_kernels())
+    }
+
     /// Number of bytes that the files take in their packages, if all of them are in packages that state it.
     fn packed_size(&self) -> Option<u64> {
         self.files.iter().map(|file| file.packed_size).sum::<Option<u64>>().filter(|_| !self.files.is_empty())

@@ -29,6 +29,7 @@ pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
 fn headings(report: &SizeReport) -> Vec<Column> {
     let labels: Vec<String> = report.levels.iter().map(|level| level.name().to_uppercase()).collect();
     let numbers: &[&str] = match report.total_before {
+        None if report.has_kernels() => &["STORED", "%", "DECOMPRESSED", "CODE", "KERNELS"],
         None => &["STORED", "%", "DECOMPRESSED"],
         Some(_) => &["STORED", "CHANGE", "%", "DECOMPRESSED", "CHANGE"],
     };
@@ -43,7 +44,12 @@ fn add_rows(report: &SizeReport, rows: &[Row], depth: usize, cells: &mut Vec<Vec
         let label = format!("{:width$}{}", "", row.label.text(), width = 2 * depth);
         let (stored, decompressed) = (row.size.stored.to_string(), row.size.decompressed.to_string());
         cells.push(match report.total_before {
-            None => vec![stored, percent(row.size.stored, report.total.stored), decompressed, label],
+            None => {
+                let percent = percent(row.size.stored, report.total.stored);
+                let code = [row.code.size, row.code.kernels].map(|number| number.to_string());
+                let code = code.into_iter().filter(|_| report.has_kernels());
+                [stored, percent, decompressed].into_iter().chain(code).chain([label]).collect()
+            }
             Some(_) => {
                 let before = row.before.unwrap_or_default().stored;
                 let [change, decompressed_change] = row.change().map(|change| format!("{change:+}"));

@@ -49,6 +49,7 @@ targets! {
     offload_binary = "../../fuzz/targets/offload_binary.rs",
     options = "../../fuzz/targets/options.rs",
     oxart = "../../fuzz/targets/oxart.rs",
+    package_metadata = "../../fuzz/targets/package_metadata.rs",
     policy = "../../fuzz/targets/policy.rs",
     rebuild = "../../fuzz/targets/rebuild.rs",
     report = "../../fuzz/targets/report.rs",

@@ -170,16 +170,20 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         total_before: old.as_ref().map(|old| old.tree.size()),
         rows: old.map_or_else(|| new.tree.rows(), |old| new.tree.changes(&old.tree)),
     };
+    print(&report, arguments.json, arguments.csv)?;
+    Ok(if is_trouble { Status::Trouble } else { status })
+}
+
+fn print(report: &SizeReport, json: bool, csv: bool) -> Result<()> {
     let screen = terminal::screen();
-    let text = match (arguments.json, arguments.csv) {
-        (true, _) => report::size_json(&report),
-        (_, true) => report::size_csv(&report),
-        _ => report::size_table(&report, &screen),
+    let text = match (json, csv) {
+        (true, _) => report::size_json(report),
+        (_, true) => report::size_csv(report),
+        _ => report::size_table(report, &screen),
     };
     let mut out = terminal::output(&screen);
     out.write(&text)?;
-    out.flush()?;
-    Ok(if is_trouble { Status::Trouble } else { status })
+    Ok(out.flush()?)
 }
 
 /// Sizes of all files of one side.
@@ -265,7 +269,7 @@ impl Measuring<'_> {
 }
 
 impl Measuring<'_> {
-    /// Adds the effects of all changes on a file.
+    /// Adds the effects of all changes on a file. The status is that of the attempt alone: trouble, or none.
     fn try_changes(&self, scanned: &ScannedFile, effects: &mut Vec<Effect>) -> Status {
         let changes: Vec<WhatIf> = self.options.changes.iter().map(|named| named.change.clone()).collect();
         match ops::what_if(scanned, &changes, self.options.sample) {
@@ -274,7 +278,7 @@ impl Measuring<'_> {
                 for (all, one) in effects.iter_mut().zip(of_file) {
                     all.add(one);
                 }
-                Status::Yes
+                Status::No
             }
             Err(error) => self.problems.report(error.in_file(Path::new(&scanned.file().path))),
         }

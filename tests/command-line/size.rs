@@ -175,6 +175,7 @@ fn files_without_device_code_have_one_row_and_status_1() {
         "text: 12 bytes\n  STORED      %  DECOMPRESSED  ARCH\n      12  100.0            12  [not device code]\n"
     );
     assert_eq!(sandbox.fatbin("size missing").status, 2);
+    assert_eq!(sandbox.fatbin("size --what-if none text").status, 1);
 }
 
 #[test]

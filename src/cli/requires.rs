@@ -110,9 +110,12 @@ fn report_unread(file: &AnalyzedFile, problems: &Problems) -> Status {
 fn required<'a>(analyzed: &'a AnalyzedFile, devices: Option<&[NamedDevice]>) -> RequiredFile<'a> {
     let floors = FileFloors::new(&analyzed.file, &analyzed.cuda_codes());
     let of = |device: &NamedDevice| (device.name.clone(), floors.on_all(&device.devices));
-    let devices = match devices {
-        Some(devices) => devices.iter().map(of).collect(),
-        None => floors.devices().iter().map(of).collect(),
+    let (devices, omitted_devices) = match devices {
+        Some(devices) => (devices.iter().map(of).collect(), 0),
+        None => {
+            let (devices, omitted) = floors.devices();
+            (devices.iter().map(of).collect(), omitted)
+        }
     };
-    RequiredFile { floors, devices }
+    RequiredFile { floors, devices, omitted_devices }
 }

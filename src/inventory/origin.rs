@@ -196,6 +196,11 @@ mod tests {
         (producer, format_version)
     }
 
+    fn cuda_of(bytes: &[u8]) -> CudaCode {
+        let kind = if bytes.starts_with(b"\x7fELF") { ImageKind::Elf } else { ImageKind::Ptx };
+        origin(kind, View::new(bytes)).cuda
+    }
+
     fn fixture(name: &str) -> Vec<u8> {
         std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
     }
@@ -226,6 +231,29 @@ mod tests {
             header[4..8].copy_from_slice(&1_u32.to_le_bytes());
         }
         assert_eq!(of(&cubin).0, Some("CUDA 11.8".to_owned()));
+        assert_eq!(cuda_of(&cubin), CudaCode { abi_version: Some(8), toolkit: Some((11, 8)), ..CudaCode::default() });
+        // As in cubins of CUDA 9.1; an ordinary ELF file has 1.
+        for (version, toolkit) in [(91_u32, Some((9, 1))), (1, None), (1_000_000, None)] {
+            cubin[0x14..0x18].copy_from_slice(&version.to_le_bytes());
+            assert_eq!(cuda_of(&cubin).toolkit, toolkit, "{version}");
+            // The header alone states it.
+            assert_eq!(cuda_of(&cubin[..64]).toolkit, toolkit, "{version}");
+        }
+    }
+
+    #[test]
+    fn the_latest_tool_of_a_cubin_counts() {
+        let mut cubin = fixture("answer-sm_90.cubin");
+        let toolkit = |cubin: &[u8]| cuda_of(cubin).toolkit;
+        assert_eq!(toolkit(&cubin), Some((13, 5)));
+        let release = b"release 13.5";
+        let at = cubin.windows(release.len()).position(|bytes| bytes == release).unwrap();
+        cubin[at..at + release.len()].copy_from_slice(b"release 14.1");
+        assert_eq!(toolkit(&cubin), Some((14, 1)));
+        cubin[at..at + release.len()].copy_from_slice(b"release 12.9");
+        // The other note still states 13.5.
+        assert_eq!(toolkit(&cubin), Some((13, 5)));
+        assert_eq!(cuda_of(&fixture("answer-sm_80.ptx")).ptx_version, Some((7, 0)));
     }
 
     #[test]

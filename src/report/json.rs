@@ -110,8 +110,9 @@ struct JsonArchivedCode<'a> {
     arch: &'a str,
 }
 
-fn is_zero(bytes: &u64) -> bool {
-    *bytes == 0
+/// Returns whether a field is left out.
+pub fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_false(value: &bool) -> bool {

@@ -11,6 +11,9 @@ use crate::inventory::{CudaCode, File};
 use crate::target::Device;
 use crate::target::nvptx::Arch;
 
+/// Maximum number of devices for which floors are determined: each costs a selection from every set.
+const MAX_DEVICES: usize = 100;
+
 /// The floors of a file.
 #[derive(Debug)]
 pub struct FileFloors<'a> {
@@ -92,10 +95,14 @@ impl<'a> FileFloors<'a> {
         needs.into_iter().collect()
     }
 
-    /// Returns the devices of the images that drivers and runtimes load, in the order of their names.
-    pub fn devices(&self) -> Vec<NamedDevice> {
+    /// Returns the devices of the images that drivers and runtimes load, in the order of their names, at most 100, and the number of
+    /// further ones. There are fewer devices in existence, but a file may name any number.
+    pub fn devices(&self) -> (Vec<NamedDevice>, usize) {
         let images = self.sets.iter().flat_map(|set| &set.candidates).filter(|candidate| is_loaded(candidate));
-        NamedDevice::of_images(images.map(|candidate| candidate.image))
+        let mut devices = NamedDevice::of_images(images.map(|candidate| candidate.image));
+        let omitted = devices.len().saturating_sub(MAX_DEVICES);
+        devices.truncate(MAX_DEVICES);
+        (devices, omitted)
     }
 
     /// Returns what a device needs of each product; empty if nothing in the file runs on it.

@@ -176,7 +176,7 @@ fn images_of_the_program_count_for_the_file() {
     assert_eq!((floors.loaded(), floors.selected_by_program()), (2, 1));
     assert_eq!(texts(floors.all()), ["CUDA 12.8 (driver 570.26)"]);
     assert_eq!(texts(floors.by_program()), ["CUDA 12.8 (driver 570.26)"]);
-    assert_eq!(floors.devices().iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["sm_80"]);
+    assert_eq!(floors.devices().0.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["sm_80"]);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn input_of_a_device_linker_is_not_loaded() {
     let section = crate::inventory::SectionRef { name: "__nv_relfatbin".to_owned(), offset: 0 };
     let file = file(vec![Container { section: Some(section), ..fatbin("sm_80 cuda-13.0") }]);
     let floors = FileFloors::new(&file, &[]);
-    assert_eq!((floors.loaded(), floors.devices().len()), (0, 0));
+    assert_eq!((floors.loaded(), floors.devices().0.len()), (0, 0));
 }
 
 /// Images from which the containers of the property are made.
@@ -232,4 +232,42 @@ fn the_floor_of_a_file_is_that_of_its_sets() {
         }
     }
     assert!(compared > 500, "{compared}");
+}
+
+#[test]
+fn work_does_not_grow_with_the_number_of_processors_and_versions() {
+    let images = |text: fn(usize) -> String| fatbin(&(0..4000).map(text).collect::<Vec<_>>().join(", "));
+    let many_devices = images(|number| format!("sm_{} cuda-12.4", number + 100));
+    let many_versions = images(|number| format!("sm_80 ptx-9.{}", number + 10));
+    let file = file(vec![many_devices, many_versions]);
+    let floors = FileFloors::new(&file, &[]);
+    let (devices, omitted) = floors.devices();
+    assert_eq!((devices.len(), omitted), (100, 3901));
+    for device in &devices {
+        for need in floors.on_all(&device.devices) {
+            assert!((1..=17).contains(&need.preferred.causes.len()), "{}", need.preferred.causes.len());
+        }
+    }
+}
+
+#[test]
+fn a_runtime_that_does_not_check_selects_what_the_driver_rejects() {
+    let open_mp = |words: &str| {
+        let image = Image { kind: Some(OffloadKind::OpenMp), ..image(words) };
+        Container { images: vec![image], ..container(ContainerType::OffloadBinary, Some(1), "sm_90") }
+    };
+    let file = file(vec![open_mp("sm_90 cuda-13.0"), open_mp("sm_90 cuda-12.0")]);
+    let requirements = ImageRequirements::new(&file, &[]);
+    let driver = crate::floor::Driver::parse("525").unwrap();
+    let check = DriverCheck { driver: &driver, requirements: &requirements };
+    let set = &candidate_sets(&file)[0];
+    let selection = set.select_with(&Device::Nvidia(90), Some(check));
+    assert_eq!((set.candidates.len(), selection.selected), (2, None));
+    assert!(matches!(selection.rejected[0].1, RejectReason::Driver { .. }), "{selection:?}");
+    // CUDA's own selection goes on to the next image.
+    let fat = File { containers: vec![fatbin("sm_90 cuda-13.0, sm_90 cuda-12.0")], ..file.clone() };
+    let requirements = ImageRequirements::new(&fat, &[]);
+    let check = DriverCheck { driver: &driver, requirements: &requirements };
+    let selection = candidate_sets(&fat)[0].select_with(&Device::Nvidia(90), Some(check));
+    assert_eq!(selection.selected.map(|(index, _)| index), Some(1));
 }

@@ -7,12 +7,15 @@ use crate::format::readers::Product;
 use crate::inventory::{CudaCode, File};
 use crate::target::nvptx::Arch;
 
+/// Maximum number of properties that are kept as causes. A file may state a version of its own for each of its images.
+const MAX_CAUSES: usize = 16;
+
 /// A floor, and the properties of images that cause it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
     /// The floor.
     pub floor: Floor,
-    /// The properties that decide it; empty if nothing is required.
+    /// The first properties that decide it; empty if nothing is required.
     pub causes: Vec<FloorCause>,
 }
 
@@ -53,6 +56,7 @@ impl Need {
         }
         let total = self.floor;
         self.causes.retain(|cause| decides(cause.requirement.floor(), total));
+        self.causes.truncate(MAX_CAUSES);
         self
     }
 

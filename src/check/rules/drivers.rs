@@ -11,10 +11,13 @@ use crate::target::Device;
 /// Checks that each required driver loads an image wherever one runs, on every device that the driver supports.
 pub fn loadable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let floors = FileFloors::new(&facts.survey.file, &facts.survey.cuda_codes());
-    let devices = match &requirements.devices {
-        Some(devices) => devices.iter().filter_map(|it| NamedDevice::parse(&it.to_string()).ok()).collect(),
+    let (devices, omitted) = match &requirements.devices {
+        Some(devices) => (devices.iter().filter_map(|it| NamedDevice::parse(&it.to_string()).ok()).collect(), 0),
         None => floors.devices(),
     };
+    if omitted > 0 {
+        findings.add(undecided(format!("code for more devices than are checked, {omitted} more")));
+    }
     let needs: Vec<(String, &Device, Need)> = devices.iter().flat_map(|it| of_device(&floors, it)).collect();
     for driver in requirements.loadable_by.iter().flatten() {
         let supported = needs.iter().filter(|(_, device, _)| driver.supports(device) != Some(false));

@@ -23,7 +23,7 @@ use super::RequiredFile;
 use crate::floor::{Limit, Release};
 use crate::format::readers::Product;
 use crate::inventory::File;
-use crate::report::json::{JsonError, to_pretty_json};
+use crate::report::json::{JsonError, is_zero, to_pretty_json};
 use crate::select::{DeviceNeed, FloorCause, Need};
 
 /// Name and number of the schema.
@@ -48,6 +48,9 @@ struct JsonFile<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     by_program: Vec<JsonNeed>,
     devices: Vec<JsonDevice<'a>>,
+    /// Number of devices of the code that are not in the list.
+    #[serde(skip_serializing_if = "is_zero")]
+    omitted_devices: u64,
     errors: Vec<JsonError>,
 }
 
@@ -123,6 +126,7 @@ impl<'a> JsonFile<'a> {
             all: needs(floors.all()),
             by_program: needs(floors.by_program()),
             devices: required.devices.iter().map(device).collect(),
+            omitted_devices: required.omitted_devices as u64,
             errors: JsonError::of_file(floors.file),
         }
     }
@@ -130,7 +134,8 @@ impl<'a> JsonFile<'a> {
     fn unread(file: &'a File) -> Self {
         let (all, by_program, devices) = (Vec::new(), Vec::new(), Vec::new());
         let errors = JsonError::of_file(file);
-        JsonFile { path: &file.path, images: 0, selected_by_program: 0, all, by_program, devices, errors }
+        let (path, omitted_devices) = (&file.path, 0);
+        JsonFile { path, images: 0, selected_by_program: 0, all, by_program, devices, omitted_devices, errors }
     }
 }
 

@@ -15,4 +15,6 @@ pub struct RequiredFile<'a> {
     pub floors: FileFloors<'a>,
     /// Names of devices, each with what it needs; nothing if nothing in the file runs on it.
     pub devices: Vec<(String, Vec<DeviceNeed>)>,
+    /// Number of further devices that the code is for.
+    pub omitted_devices: usize,
 }

@@ -31,6 +31,9 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> String {
         let headings = ["OLDEST RELEASE", "IMAGE", "BECAUSE OF", "DEVICES"].map(Column::left);
         text += &columns(&headings, rows.into_iter(), screen);
     }
+    if required.omitted_devices > 0 {
+        text += &format!("  and {} more\n", counted(required.omitted_devices, "device"));
+    }
     for (device, _) in required.devices.iter().filter(|(_, needs)| needs.is_empty()) {
         text += &format!("  nothing runs on {}\n", printable(device));
     }

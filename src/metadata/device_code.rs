@@ -104,9 +104,8 @@ impl DeviceCode {
                 let arch = arch.ok_or("does not state its processor")?;
                 self.amd.insert(TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string()));
             }
-            (Some(Platform::SpirV), ImageKind::Elf | ImageKind::SpirV) | (None, ImageKind::SpirV) => {
-                self.has_intel = true;
-            }
+            // The offline compiler packs machine code for several GPUs into an archive, whose triple is spir64_gen.
+            (Some(Platform::SpirV), _) | (None, ImageKind::SpirV) => self.has_intel = true,
             _ => return Err("does not state its target"),
         }
         Ok(())
@@ -250,6 +249,14 @@ pub mod tests {
             found.add(&Image { image_kind, triple: Some(triple.to_owned()), ..Image::default() }).unwrap();
         }
         assert!(found.is_empty());
+    }
+
+    #[test]
+    fn archives_of_the_offline_compiler_are_for_intel() {
+        let (image_kind, triple) = (ImageKind::Unknown, Some("spir64_gen".to_owned()));
+        let mut found = DeviceCode::default();
+        found.add(&Image { image_kind, triple, ..Image::default() }).unwrap();
+        assert_eq!(found.backends(), [Backend::Xpu]);
     }
 
     #[test]

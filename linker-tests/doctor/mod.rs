@@ -1,7 +1,8 @@
 //! `fatbin doctor` beside real links of device sections of more than 2 GiB: it predicts exactly the links that fail.
 //!
-//! Device sections are holes in sparse objects; outputs are gigabytes, and are removed at once.
+//! Objects of compilers show the other problems, see [`compilers`]. Device sections are holes in sparse objects; outputs are gigabytes, and are removed at once.
 
+mod compilers;
 mod objects;
 
 use std::path::Path;
@@ -75,6 +76,9 @@ pub fn trials() -> Vec<Trial> {
         trials.push(trial(format!("script/{}", linker.name()), move |directory| script_mends(directory, linker)));
     }
     trials.push(trial("truncated-unwind-tables".to_owned(), mold_truncates));
+    trials.push(trial("openmp".to_owned(), compilers::openmp));
+    trials.push(trial("module-ids".to_owned(), compilers::module_ids));
+    trials.push(trial("relocatable-cuda".to_owned(), compilers::relocatable_cuda));
     trials
 }
 

@@ -2,11 +2,15 @@
 
 use std::path::Path;
 
+use object::ObjectKind;
+use object::read::{File, FileKind, Object};
+
 use super::kernels::ImageKernels;
 use super::line::{LineInput, LinkLine};
 use super::object_file::HostObject;
-use super::{DoctorOptions, Result};
+use super::{DoctorError, DoctorOptions, Result};
 use crate::archive::ArchiveFormat;
+use crate::bytes::ObjectBytes;
 use crate::inventory;
 use crate::io::Input;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Options, Scan, Source};
@@ -83,11 +87,10 @@ fn visit_object(
     count: &mut usize,
     visit: &mut dyn FnMut(usize, InputSlice, bool) -> Result<()>,
 ) -> Result<()> {
-    use object::read::{FileKind, ObjectKind};
     let is_object = match FileKind::parse(slice.view().data()) {
         Ok(FileKind::Elf32 | FileKind::Elf64) => {
-            let file = object::read::File::parse(crate::bytes::ObjectBytes(slice.view()));
-            file.is_ok_and(|file| object::read::Object::kind(&file) == ObjectKind::Relocatable)
+            let invalid = |cause| DoctorError::InvalidObject { path: slice.path.clone(), cause };
+            File::parse(ObjectBytes(slice.view())).map_err(invalid)?.kind() == ObjectKind::Relocatable
         }
         Ok(FileKind::Coff | FileKind::CoffBig | FileKind::MachO32 | FileKind::MachO64) => true,
         _ => false,
@@ -97,4 +100,13 @@ fn visit_object(
         *count += 1;
     }
     Ok(())
+}
+
+#[cfg(test)]
+impl LinkedFile {
+    /// Creates an object without device code.
+    pub fn of_object(path: &str, is_lazy: bool, object: HostObject) -> LinkedFile {
+        let inventory = inventory::File::unreadable(path.to_owned(), String::new());
+        LinkedFile { path: path.to_owned(), is_lazy, object, inventory, entries: Vec::new(), kernels: Vec::new() }
+    }
 }

@@ -6,8 +6,8 @@ use object::SectionKind;
 use object::elf;
 
 use super::inputs::LinkedFile;
-use super::line::OutputType;
-use super::linkers::{Class, LargeBy, Linker, Place, Rules, is_relro};
+use super::line::Placement;
+use super::linkers::{Class, LargeBy, Place, Rules, is_relro};
 use super::object_file::InputSection;
 use super::resolve::Resolution;
 use super::script::{Script, ScriptSection};
@@ -52,17 +52,12 @@ pub struct Layout {
 
 impl Layout {
     /// Predicts the layout of a link with scripts.
-    pub fn new(
-        objects: &[LinkedFile],
-        resolution: &Resolution,
-        (linker, output_type): (Linker, OutputType),
-        scripts: &[Script],
-    ) -> Layout {
-        let rules = linker.rules();
+    pub fn new(objects: &[LinkedFile], resolution: &Resolution, placement: Placement, scripts: &[Script]) -> Layout {
+        let rules = placement.linker.rules();
         let sections = collect(objects, resolution, rules, scripts);
-        let sections = order(sections, rules, scripts);
-        let base = if output_type.is_position_independent() { 0 } else { rules.base };
-        assign(sections, objects, base)
+        let sections = order(sections, rules, placement.places_large_last, scripts);
+        let default = if placement.output_type.is_position_independent() { 0 } else { rules.base };
+        assign(sections, objects, placement.base.unwrap_or(default))
     }
 
     /// Returns the section of the output that holds an input section, and the address of the input section.
@@ -170,7 +165,7 @@ fn class(input: &InputSection, output_name: &str, rules: &Rules) -> Class {
 }
 
 /// Sorts sections by the order of the linker, and then by the scripts.
-fn order(sections: Vec<OutputSection>, rules: &Rules, scripts: &[Script]) -> Vec<OutputSection> {
+fn order(sections: Vec<OutputSection>, rules: &Rules, large_last: bool, scripts: &[Script]) -> Vec<OutputSection> {
     let of_scripts = |name: &str| scripts.iter().flat_map(|script| &script.sections).any(|it| it.name == name);
     let (mut inserted, mut rest): (Vec<_>, Vec<_>) = sections.into_iter().partition(|it| of_scripts(&it.name));
     if rules.sorts_names {
@@ -187,6 +182,11 @@ fn order(sections: Vec<OutputSection>, rules: &Rules, scripts: &[Script]) -> Vec
         rest = others;
     }
     ordered.extend(rest);
+    if large_last {
+        let large: Vec<_> = ordered.extract_if(.., |section| section.class == Class::LargeReadOnly).collect();
+        let at = ordered.iter().rposition(|section| section.class == Class::Bss).map_or(ordered.len(), |at| at + 1);
+        ordered.splice(at..at, large);
+    }
     for Script { sections, is_after, anchor } in scripts {
         let at = ordered.iter().position(|section| section.name == *anchor);
         let at = at.map_or(ordered.len(), |at| if *is_after { at + 1 } else { at });
@@ -231,4 +231,83 @@ fn permissions(class: Class) -> u8 {
 
 fn align(address: u64, align: u64) -> u64 {
     address.checked_next_multiple_of(align.max(1)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::line::OutputType;
+    use crate::doctor::linkers::Linker;
+    use crate::doctor::object_file::HostObject;
+
+    const A: u64 = elf::SHF_ALLOC.0;
+    const WA: u64 = A | elf::SHF_WRITE.0;
+    const AX: u64 = A | elf::SHF_EXECINSTR.0;
+    const LARGE_A: u64 = A | 0x1000_0000;
+
+    /// Returns an object with sections of 100 bytes each.
+    fn file(sections: &[(&str, u64)]) -> LinkedFile {
+        let section = |(index, &(name, flags)): (usize, &(&str, u64))| InputSection {
+            index,
+            name: name.to_owned(),
+            offset: 0,
+            size: 100,
+            align: 16,
+            flags,
+            kind: if name.starts_with(".bss") { SectionKind::UninitializedData } else { SectionKind::ReadOnlyData },
+        };
+        let sections = sections.iter().enumerate().map(section).collect();
+        LinkedFile::of_object("a.o", false, HostObject { sections, ..HostObject::default() })
+    }
+
+    fn layout(linker: Linker, output_type: OutputType, places_large_last: bool, scripts: &[Script]) -> Layout {
+        let first = [(".text.f", AX), (".nv_fatbin", A), (".rodata", A), (".data", WA), (".eh_frame", A)];
+        let second = [(".bss.x", WA), (".lrodata.y", LARGE_A), (".aaa", A), (".nv_fatbin", A), (".init_array", WA)];
+        let objects = [file(&first), file(&second), file(&[(".llvm.offloading", A | elf::SHF_EXCLUDE.0), ("note", 0)])];
+        let placement = Placement { linker, output_type, base: None, places_large_last };
+        Layout::new(&objects, &Resolution::new(&objects), placement, scripts)
+    }
+
+    fn names(layout: Layout) -> Vec<String> {
+        layout.into_sections().into_iter().map(|section| section.name).collect()
+    }
+
+    #[test]
+    fn linkers_order_sections_as_measured() {
+        let orders = [
+            (Linker::Bfd, ".text .rodata .nv_fatbin .aaa .eh_frame .init_array .data .bss .lrodata"),
+            (Linker::Gold, ".text .nv_fatbin .rodata .aaa .eh_frame .init_array .data .bss .lrodata"),
+            (Linker::Lld, ".lrodata .nv_fatbin .rodata .aaa .eh_frame .text .init_array .data .bss"),
+            (Linker::Mold, ".eh_frame .aaa .lrodata.y .nv_fatbin .rodata .text .init_array .data .bss"),
+        ];
+        for (linker, order) in orders {
+            assert_eq!(names(layout(linker, OutputType::Pie, false, &[])).join(" "), order, "{linker:?}");
+        }
+        let last = names(layout(Linker::Lld, OutputType::Pie, true, &[]));
+        assert_eq!(last.join(" "), ".nv_fatbin .rodata .aaa .eh_frame .text .init_array .data .bss .lrodata");
+    }
+
+    #[test]
+    fn scripts_move_what_the_linker_lets_them() {
+        let text = "SECTIONS { .nv_fatbin : { *(.nv_fatbin) } .r : { *(.rodata) } } INSERT AFTER .bss;";
+        let scripts = Script::parse(text).unwrap();
+        let bfd = names(layout(Linker::Bfd, OutputType::Pie, false, &scripts));
+        assert_eq!(bfd.join(" "), ".text .rodata .aaa .eh_frame .init_array .data .bss .nv_fatbin .lrodata");
+        let lld = names(layout(Linker::Lld, OutputType::Pie, false, &scripts));
+        assert_eq!(lld.join(" "), ".lrodata .aaa .eh_frame .text .init_array .data .bss .nv_fatbin .r");
+    }
+
+    #[test]
+    fn addresses_follow_sizes_and_alignment() {
+        let pie = layout(Linker::Bfd, OutputType::Pie, false, &[]);
+        let (section, address) = pie.place(1, 3).unwrap();
+        assert_eq!((section.name.as_str(), section.size, address - section.address), (".nv_fatbin", 212, 112));
+        assert_eq!(pie.place(2, 0).map(|(_, address)| address), None, "excluded");
+        assert_eq!(pie.section_at(address).map(|section| section.name.as_str()), Some(".nv_fatbin"));
+        let fixed = layout(Linker::Bfd, OutputType::Executable, false, &[]);
+        assert_eq!(fixed.place(1, 3).map(|(_, moved)| moved - address), Some(0x40_0000));
+        // Pages separate parts with other permissions.
+        let page = |name: &str| pie.section(name).unwrap().address / PAGE;
+        assert!(page(".text") < page(".rodata") && page(".rodata") < page(".data") && pie.end() < 0x2_0000);
+    }
 }

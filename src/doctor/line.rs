@@ -43,6 +43,12 @@ pub enum LineError {
         /// Linker.
         linker: Linker,
     },
+    /// The address of a section.
+    #[error("{option}: layouts with addresses of sections cannot be predicted; place sections by a script with INSERT")]
+    Address {
+        /// The option.
+        option: String,
+    },
     /// Response files that refer to one another.
     #[error("{}: response files are nested too deeply", path.display())]
     ResponseFiles {
@@ -73,13 +79,24 @@ pub struct LineInput {
     pub is_whole: bool,
 }
 
-/// A linker's command line.
-#[derive(Debug)]
-pub struct LinkLine {
+/// Linker and options that decide on the layout of an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
     /// Linker.
     pub linker: Linker,
     /// Type of the output.
     pub output_type: OutputType,
+    /// Address of the output, if the command line states it.
+    pub base: Option<u64>,
+    /// True if large read-only sections follow all others (`-z lrodata-after-bss` of lld).
+    pub places_large_last: bool,
+}
+
+/// A linker's command line.
+#[derive(Debug)]
+pub struct LinkLine {
+    /// Linker, output and options of the layout.
+    pub placement: Placement,
     /// True if the command links device code and registers the images.
     pub links_device_code: bool,
     /// Scripts that add sections to the default layout.
@@ -120,21 +137,26 @@ impl LinkLine {
         let objects = options.objects.iter().map(|path| LineInput { path: path.into(), is_whole: true });
         let Some((program, arguments)) = options.line.split_first() else {
             let linker = options.linker.unwrap_or(Linker::Bfd);
-            let (output_type, scripts) = (OutputType::Pie, Vec::new());
-            return Ok(LinkLine { linker, output_type, links_device_code: false, scripts, inputs: objects.collect() });
+            let placement = Placement { linker, output_type: OutputType::Pie, base: None, places_large_last: false };
+            return Ok(LinkLine {
+                placement,
+                links_device_code: false,
+                scripts: Vec::new(),
+                inputs: objects.collect(),
+            });
         };
         let LinkerCommand { program, arguments, links_device_code } = driver::linker_command(program, arguments)?;
         let words = expand(arguments, options, 0)?;
         let Some(linker) = options.linker.or_else(|| linker(&program, &words)) else {
             return Err(LineError::UnknownLinker { program }.into());
         };
-        let mut line = LinkLine {
+        let placement = Placement {
             linker,
             output_type: output_type(&words),
-            links_device_code,
-            scripts: Vec::new(),
-            inputs: objects.collect(),
+            base: base(&words)?,
+            places_large_last: places_large_last(&words),
         };
+        let mut line = LinkLine { placement, links_device_code, scripts: Vec::new(), inputs: objects.collect() };
         let host = HostLine::parse(words).map_err(|missing| LineError::MissingValue { option: missing.option })?;
         line.add_words(&host, options)?;
         Ok(line)
@@ -156,7 +178,7 @@ impl LinkLine {
                     continue;
                 }
                 Meaning::Relocatable => {
-                    self.output_type = OutputType::Relocatable;
+                    self.placement.output_type = OutputType::Relocatable;
                     continue;
                 }
                 Meaning::Other => {
@@ -186,8 +208,8 @@ impl LinkLine {
         let input = Input::open_file(path.to_owned(), options.access)?;
         let text = String::from_utf8_lossy(input.view().data()).into_owned();
         let script = Script::parse(&text).map_err(|cause| LineError::Script { path: path.to_owned(), cause })?;
-        if !script.is_empty() && self.linker.rules().inserts == Inserts::Refused {
-            return Err(LineError::UnreadScript { path: path.to_owned(), linker: self.linker }.into());
+        if !script.is_empty() && self.placement.linker.rules().inserts == Inserts::Refused {
+            return Err(LineError::UnreadScript { path: path.to_owned(), linker: self.placement.linker }.into());
         }
         self.scripts.extend(script);
         Ok(())
@@ -243,6 +265,37 @@ fn output_type(words: &[OsString]) -> OutputType {
     };
     let is_option = |word: &&OsString| word.as_encoded_bytes().starts_with(b"-");
     words.iter().rev().filter(is_option).find_map(of_word).unwrap_or(OutputType::Executable)
+}
+
+/// Returns the address of the output that the words state. Addresses of single sections are not supported.
+fn base(words: &[OsString]) -> Result<Option<u64>, LineError> {
+    let mut base = None;
+    let mut words = words.iter().filter_map(|word| word.to_str()).peekable();
+    while let Some(word) = words.next() {
+        let (option, value) = word.split_once('=').map_or((word, None), |(option, value)| (option, Some(value)));
+        let name = option.trim_start_matches('-');
+        if !option.starts_with('-') || !ADDRESSES.contains(&name) {
+            continue;
+        }
+        let value = value.or_else(|| words.next()).unwrap_or_default();
+        let digits = value.strip_prefix("0x").unwrap_or(value);
+        // GNU ld reads addresses of segments as hexadecimal, with and without the prefix; lld demands it.
+        match u64::from_str_radix(digits, 16) {
+            Ok(address) if name == "image-base" || name == "Ttext-segment" => base = Some(address),
+            _ => return Err(LineError::Address { option: option.to_owned() }),
+        }
+    }
+    Ok(base)
+}
+
+/// Options that state addresses, without the dashes.
+const ADDRESSES: [&str; 6] = ["image-base", "Ttext-segment", "Ttext", "Tdata", "Tbss", "section-start"];
+
+/// Returns whether large read-only sections follow all others.
+fn places_large_last(words: &[OsString]) -> bool {
+    let mut keywords =
+        words.iter().filter_map(|word| word.to_str()).map(|word| word.strip_prefix("-z").unwrap_or(word));
+    keywords.rfind(|word| word.ends_with("lrodata-after-bss")) == Some("lrodata-after-bss")
 }
 
 /// Option with the path of a linker script.
@@ -303,12 +356,29 @@ mod tests {
         ];
         for (words, linker, output_type) in cases {
             let line = LinkLine::new(&options(words)).unwrap();
-            assert_eq!((line.linker, line.output_type), (linker, output_type), "{words:?}");
+            assert_eq!((line.placement.linker, line.placement.output_type), (linker, output_type), "{words:?}");
             // The file does not exist.
             assert_eq!(line.inputs, [LineInput { path: "x.o".into(), is_whole: true }]);
         }
         let error = LinkLine::new(&options(&["wild", "a.o"])).unwrap_err().to_string();
         assert_eq!(error, "wild: the layout of this linker is not known; specify a similar one with --linker");
+    }
+
+    #[test]
+    fn the_words_decide_on_addresses() {
+        let placement = |words: &[&str]| LinkLine::new(&options(words)).map(|line| line.placement);
+        let default = placement(&["ld.lld", "a.o"]).unwrap();
+        let moved = Placement { base: Some(0x1_0000), ..default };
+        for word in ["--image-base=0x10000", "-Ttext-segment=10000"] {
+            assert_eq!(placement(&["ld.lld", word, "a.o"]).unwrap(), moved, "{word}");
+        }
+        assert_eq!(placement(&["ld.lld", "--image-base", "0x10000", "a.o"]).unwrap(), moved);
+        for words in [["-z", "lrodata-after-bss"], ["a.o", "-zlrodata-after-bss"]] {
+            let words = [&["ld.lld"], &words[..]].concat();
+            assert_eq!(placement(&words).unwrap(), Placement { places_large_last: true, ..default }, "{words:?}");
+        }
+        let error = placement(&["ld.bfd", "-Ttext=0x1000"]).unwrap_err().to_string();
+        assert!(error.starts_with("-Ttext: layouts with addresses of sections cannot be predicted"), "{error}");
     }
 
     #[test]

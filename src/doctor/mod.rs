@@ -50,7 +50,7 @@ pub use suggestion::SuggestedScript;
 
 use inputs::Inputs;
 use layout::Layout;
-use line::LinkLine;
+use line::{LinkLine, Placement};
 use resolve::Resolution;
 
 /// Options of a diagnosis.
@@ -98,6 +98,17 @@ pub enum DoctorError {
     /// The compiler does not print its linker's command line.
     #[error(transparent)]
     Driver(#[from] DriverError),
+    /// An object with invalid headers.
+    #[error("{path}: invalid object: {cause}")]
+    InvalidObject {
+        /// Path.
+        path: String,
+        /// The reason.
+        cause: object::read::Error,
+    },
+    /// The inputs are not objects.
+    #[error("no objects in the inputs")]
+    NoObjects,
     /// Relocations of a machine that are not known, in a link so large that they could be out of reach.
     #[error("{path}: the reach of relocations for {machine:?} is not known; supported are x86-64 and AArch64")]
     UnknownMachine {
@@ -118,15 +129,18 @@ pub type Result<T, E = DoctorError> = std::result::Result<T, E>;
 pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
     let line = LinkLine::new(options)?;
     let inputs = Inputs::read(&line, options)?;
+    if inputs.objects.is_empty() {
+        return Err(DoctorError::NoObjects);
+    }
     let resolution = Resolution::new(&inputs.objects);
     let mut problems = Vec::new();
     let (mut sections, mut suggested) = (Vec::new(), None);
-    if line.output_type != OutputType::Relocatable {
-        let layout = Layout::new(&inputs.objects, &resolution, (line.linker, line.output_type), &line.scripts);
+    if line.placement.output_type != OutputType::Relocatable {
+        let layout = Layout::new(&inputs.objects, &resolution, line.placement, &line.scripts);
         let overflows = overflow::find(&layout, &inputs.objects, &resolution, &line, options)?;
         suggested = suggestion::suggest(&layout, &inputs, &resolution, &line, options)?;
         let has_remedy = suggested.as_ref().is_some_and(|script| script.remaining == 0);
-        problems.extend(overflows.iter().map(|overflow| overflow.problem(&layout, line.linker, has_remedy)));
+        problems.extend(overflows.iter().map(|overflow| overflow.problem(&layout, line.placement.linker, has_remedy)));
         if overflows.is_empty() {
             suggested = None;
         }
@@ -136,6 +150,6 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
     problems.extend(entries::find(&inputs, &resolution));
     problems.extend(modules::find(&inputs.objects, &resolution));
     let objects = resolution.linked().count();
-    let (linker, output_type) = (line.linker, line.output_type);
+    let Placement { linker, output_type, .. } = line.placement;
     Ok(Diagnosis { linker, output_type, objects, layout: sections, problems, script: suggested })
 }

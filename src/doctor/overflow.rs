@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use object::read::{File, Object, ObjectSection, ObjectSymbol, Relocation, RelocationTarget};
-use object::{RelocationFlags, SymbolIndex};
+use object::{Architecture, RelocationFlags, SymbolIndex};
 
 use super::inputs::{LinkedFile, for_each_object};
 use super::layout::Layout;
@@ -36,6 +36,8 @@ pub struct Overflow {
     offset: u64,
     /// Symbol.
     symbol: String,
+    /// Machine.
+    machine: Architecture,
     /// Type of the relocation.
     reach: Reach,
     /// Address of the place.
@@ -74,7 +76,7 @@ pub fn find(
             return Err(DoctorError::UnknownMachine { path: file.path.clone(), machine });
         }
     }
-    let (output_type, found) = (line.output_type, BTreeMap::new());
+    let (output_type, found) = (line.placement.output_type, BTreeMap::new());
     let mut search = Search { layout, objects, resolution, output_type, found };
     for_each_object(line, options, &mut |number, slice, _| {
         if resolution.is_linked(number)
@@ -123,7 +125,8 @@ impl Search<'_> {
             let key = (section_name(place), section_name(target));
             let offset = section.offset.saturating_add(at);
             let (section, symbol) = (section.name.clone(), name);
-            let overflow = || Overflow { path, section, offset, symbol, reach, place, target, value, count: 0 };
+            let overflow =
+                || Overflow { path, section, offset, symbol, machine, reach, place, target, value, count: 0 };
             self.found.entry(key).or_insert_with(overflow).count += 1;
         }
     }
@@ -199,7 +202,7 @@ impl Overflow {
         let is_unwind = section_name(self.place) == UNWIND && !linker.rules().checks_unwind_tables;
         let causes = self.causes(layout);
         let limits = self.reach.limits();
-        let symbol = if self.symbol.is_empty() { "" } else { &self.symbol };
+        let symbol = &self.symbol;
         let mut message = format!(
             "{} against {symbol} out of range: {} is not in [{}, {}]; {} places {} {}",
             self.reach.name,
@@ -226,7 +229,7 @@ impl Overflow {
             symbol: Some(self.symbol.clone()),
             count: self.count,
             message,
-            remedy: remedy(linker, script_helps),
+            remedy: remedy(linker, self.machine, script_helps),
         }
     }
 
@@ -239,19 +242,25 @@ impl Overflow {
     }
 }
 
-/// Returns the remedy. Large sections are out of the way of position-independent code, except with mold, which places them between
-/// unwind tables and code, and in programs at a fixed address, except with GNU ld and gold, which place them last.
-fn remedy(linker: Linker, script_helps: bool) -> String {
-    let large = "store the images in large sections (fatbin wrap --large-images)";
-    match (linker, script_helps) {
-        (Linker::Bfd | Linker::Lld, true) => {
+/// Returns the remedy. Large sections are a matter of x86-64: GNU ld and gold place them last, lld does with an option, and mold places
+/// them between unwind tables and code.
+fn remedy(linker: Linker, machine: Architecture, script_helps: bool) -> String {
+    let script = "link with GNU ld or lld and the script of --script FILE";
+    let large = match linker {
+        _ if machine != Architecture::X86_64 => None,
+        Linker::Bfd | Linker::Gold => Some("store the images in large sections (fatbin wrap --large-images)"),
+        Linker::Lld => {
+            Some("store the images in large sections (fatbin wrap --large-images) and link with -z lrodata-after-bss")
+        }
+        Linker::Mold => None,
+    };
+    match (linker, script_helps, large) {
+        (Linker::Bfd | Linker::Lld, true, _) => {
             "write a linker script with --script FILE and link with -T FILE".to_owned()
         }
-        (Linker::Gold, true) => format!("{large}, or link with GNU ld or lld and the script of --script FILE"),
-        (Linker::Mold, true) => {
-            "link with GNU ld or lld and the script of --script FILE, which mold does not read".to_owned()
-        }
-        (Linker::Bfd | Linker::Gold, false) => format!("{large}, or link fewer targets"),
-        (Linker::Lld | Linker::Mold, false) => "link with GNU ld, or link fewer targets".to_owned(),
+        (_, true, Some(large)) => format!("{script}, or {large}"),
+        (_, true, None) => format!("{script}, which {} does not read", linker.title()),
+        (_, false, Some(large)) => format!("{large}, or link fewer targets"),
+        (_, false, None) => "link fewer targets".to_owned(),
     }
 }

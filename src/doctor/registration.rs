@@ -11,6 +11,7 @@ use super::problem::{Effect, Problem, ProblemKind};
 use super::resolve::Resolution;
 use super::{DoctorOptions, Result};
 use crate::format::ContainerType;
+use crate::format::fat_binary_wrapper::{CUDA, HIP};
 use crate::inventory::{Container, Wrapper, WrapperKind, WrapperTarget};
 use crate::llvm::RELEASES;
 use crate::scan::Source;
@@ -58,7 +59,7 @@ pub fn find(
         twice(inputs, place, wrappers, message, "remove all wrappers but one")
     }));
     problems.extend(same_images(inputs, &registered, line, options)?);
-    if line.output_type == OutputType::Relocatable {
+    if line.placement.output_type == OutputType::Relocatable {
         problems.extend(shared_entries(inputs, resolution));
     }
     problems.sort_by_key(|problem| problem.kind);
@@ -151,8 +152,8 @@ fn reason(
         let is_missing = needed.any(|symbol| resolution.definition(&symbol.name).is_none());
         return is_missing.then_some((offset, "link the output of nvcc -dlink, too", "its device code is not linked"));
     }
-    let has_runtime = container.container_type.descriptor().registered_with.is_some();
-    if !has_runtime || registered.contains_key(&(number, offset)) {
+    // Programs load containers in other sections by themselves.
+    if ![CUDA.container_section, HIP.container_section].contains(&name) || registered.contains_key(&(number, offset)) {
         return None;
     }
     Some((offset, "wrap the image with fatbin wrap", "no structure points to it"))

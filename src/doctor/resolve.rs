@@ -91,3 +91,55 @@ impl Resolution {
         self.definitions.get(name).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::object_file::{GlobalSymbol, Group, HostObject};
+
+    /// Returns an object with symbols: the name, and the section of a definition; a question mark makes a symbol weak.
+    fn file(path: &str, is_lazy: bool, symbols: &[(&str, Option<Definition>)]) -> LinkedFile {
+        let symbol = |&(name, definition): &(&str, Option<Definition>)| {
+            let name = name.to_owned();
+            GlobalSymbol { is_weak: name.ends_with('?'), name: name.trim_end_matches('?').to_owned(), definition }
+        };
+        let symbols = symbols.iter().map(symbol).collect();
+        LinkedFile::of_object(path, is_lazy, HostObject { symbols, ..HostObject::default() })
+    }
+
+    const HERE: Option<Definition> = Some(Definition { section: Some(1), value: 4 });
+    const COMMON: Option<Definition> = Some(Definition { section: None, value: 8 });
+
+    #[test]
+    fn members_are_linked_for_what_objects_need() {
+        let objects = [
+            file("main", false, &[("a", None), ("weak?", None)]),
+            file("unused", true, &[("x", HERE)]),
+            file("b", true, &[("b", HERE)]),
+            file("a", true, &[("a", HERE), ("b", None)]),
+            file("weak", true, &[("weak", HERE)]),
+            file("second-a", true, &[("a", HERE)]),
+        ];
+        let resolution = Resolution::new(&objects);
+        let linked: Vec<&str> = resolution.linked().map(|number| objects[number].path.as_str()).collect();
+        assert_eq!(linked, ["main", "b", "a"]);
+        assert_eq!(resolution.definition("a").map(|(object, _)| object), Some(3));
+        assert!(resolution.definition("weak").is_none() && !resolution.is_linked(4) && !resolution.is_linked(99));
+    }
+
+    #[test]
+    fn a_common_symbol_yields_to_a_definition() {
+        let objects = [file("one", false, &[("a", COMMON)]), file("two", false, &[("a", HERE)])];
+        assert_eq!(Resolution::new(&objects).definition("a").map(|(object, _)| object), Some(1));
+    }
+
+    #[test]
+    fn the_first_group_of_a_name_stays() {
+        let mut objects = [file("one", false, &[]), file("two", false, &[])];
+        for file in &mut objects {
+            file.object.groups = vec![Group { name: "inline".to_owned(), sections: vec![3, 4] }];
+        }
+        let resolution = Resolution::new(&objects);
+        assert!(!resolution.is_dropped(0, 3) && resolution.is_dropped(1, 3) && resolution.is_dropped(1, 4));
+    }
+}

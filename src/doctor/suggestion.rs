@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::layout::Layout;
-use super::line::LinkLine;
+use super::line::{LinkLine, Placement};
 use super::linkers::{Inserts, Linker, Rules};
 use super::resolve::Resolution;
 use super::script::{Script, ScriptSection};
@@ -30,11 +30,14 @@ pub fn suggest(
     options: &DoctorOptions,
 ) -> Result<Option<SuggestedScript>> {
     // The script is for a linker that reads it.
-    let linker = if line.linker.rules().inserts == Inserts::Refused { Linker::Bfd } else { line.linker };
-    let Some(script) = script(layout, linker.rules()) else { return Ok(None) };
+    let placement = match line.placement.linker.rules().inserts {
+        Inserts::Refused => Placement { linker: Linker::Bfd, ..line.placement },
+        Inserts::Orphans | Inserts::All => line.placement,
+    };
+    let Some(script) = script(layout, placement.linker.rules()) else { return Ok(None) };
     let mut scripts = line.scripts.clone();
     scripts.push(script.clone());
-    let with_script = Layout::new(&inputs.objects, resolution, (linker, line.output_type), &scripts);
+    let with_script = Layout::new(&inputs.objects, resolution, placement, &scripts);
     let overflows = overflow::find(&with_script, &inputs.objects, resolution, line, options)?;
     let remaining = overflows.iter().map(|overflow| overflow.count).sum();
     Ok(Some(SuggestedScript { text: script.text(), remaining }))

@@ -279,10 +279,52 @@ fn entries_and_kernels_are_compared() {
     assert_eq!(symbols, ["other_kernel", "answer_kernel"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_compiler_prints_the_command_line_of_its_linker() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = wrapped();
+    let script = |name: &str, text: &str| {
+        std::fs::write(sandbox.path(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(sandbox.path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script(
+        "cc",
+        r#"echo 'COMPILER_PATH=/usr' >&2; [ "$1" = -### ] && shift && echo " /lib/collect2 -fuse-ld=gold -pie start.o $*" >&2"#,
+    );
+    script("nvcc", r##"[ "$1" = --dryrun ] && shift && echo "#$ ./cc \"$1\"" >&2"##);
+    script("failing", "echo 'error: no such file' >&2; exit 1");
+    sandbox.file("start.o", object_file().write().unwrap());
+    for compiler in ["./cc", "./nvcc"] {
+        let document = diagnose(&sandbox, &format!("-- {compiler} one.o"), 0);
+        assert_eq!((&document["linker"], &document["objects"]), (&"gold".into(), &2.into()), "{compiler}");
+    }
+    let run = sandbox.fatbin("doctor -- ./failing one.o");
+    let message =
+        "fatbin: ./failing: -### prints no link (error: no such file); specify the linker's own command line\n";
+    assert_eq!((run.status, run.err.as_str()), (2, message));
+    assert_eq!(sandbox.fatbin("doctor -- ./missing one.o").status, 2);
+}
+
+#[test]
+fn the_layout_is_printed_on_request() {
+    let sandbox = wrapped();
+    let out = sandbox.fatbin("doctor --layout one.o").ok();
+    assert!(out.lines().next().is_some_and(|line| line.split_whitespace().eq(["SECTION", "ADDRESS", "SIZE"])), "{out}");
+    assert!(out.contains(".hip_fatbin") && out.ends_with("GNU ld, pie: 1 object, no problems\n"), "{out}");
+}
+
 #[test]
 fn inputs_that_cannot_be_read_are_trouble() {
     let sandbox = Sandbox::new();
     sandbox.file("cut.o", &program(elf::R_X86_64_PC32)[..200]);
+    let run = sandbox.fatbin("doctor cut.o");
+    assert_eq!(run.status, 2, "{}", run.out);
+    assert!(run.err.starts_with("fatbin: cut.o: invalid object: "), "{}", run.err);
+    sandbox.file("text", "text");
+    let run = sandbox.fatbin("doctor text");
+    assert_eq!((run.status, run.err.as_str()), (2, "fatbin: no objects in the inputs\n"));
     assert_eq!(sandbox.fatbin("doctor missing.o").status, 2);
     let run = sandbox.fatbin("doctor -- wild x.o");
     let message = "fatbin: wild: the layout of this linker is not known; specify a similar one with --linker\n";

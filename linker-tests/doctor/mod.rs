@@ -51,7 +51,7 @@ const LARGE: Form = Form { objects: ["program.o", "large.o"], links: &[Gold, Mol
 const FORMS: [(&str, Form); 6] = [
     ("pie", SMALL),
     ("no-pie", Form { link: "-no-pie", compile: &["-fno-pie"], fails: &[Bfd, Lld, Mold], ..SMALL }),
-    // lld places constants behind the device section, where code reaches them.
+    // lld places constants after the device section, where code reaches them.
     (
         "shared-first",
         Form { link: "-shared", compile: &["-fPIC"], objects: ["orphan.o", "program.o"], links: &[Lld], fails: &[Bfd] },

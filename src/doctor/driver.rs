@@ -53,7 +53,7 @@ const LINKER_WRAPPER: &str = "clang-linker-wrapper";
 /// Program that takes device code out of the inputs, when clang links HIP's relocatable device code by itself.
 const BUNDLER: &str = "clang-offload-bundler";
 
-/// Returns the command line of the linker behind a command line, which is the same if it is a linker's.
+/// Returns the command line of the linker that a compiler calls; that of a linker is returned as it is.
 pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerCommand, DriverError> {
     let (mut program, mut arguments) = (PathBuf::from(program), arguments.to_vec());
     let mut links_device_code = false;

@@ -81,7 +81,7 @@ pub struct Diagnosis {
     pub layout: Vec<OutputSection>,
     /// Problems, in the order of their kinds.
     pub problems: Vec<Problem>,
-    /// Script that moves large device sections behind all others; absent where there are none.
+    /// Script that places large device sections after all others; absent where there are none.
     pub script: Option<SuggestedScript>,
 }
 

@@ -11,7 +11,7 @@ use crate::check;
 use crate::codec::Codec;
 use crate::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::format::ImageKind;
-use crate::inspect::{DebugLevel, Inspection, Kernel};
+use crate::inspect::{DebugLevel, Inspection, Kernel, family};
 use crate::inventory::{self, NestedImage};
 use crate::report::text::printable;
 use crate::size::{self, Owner, Rest, Size};
@@ -66,6 +66,10 @@ pub struct PageData {
     figures: &'static [KernelFigure],
     /// Display names of kernels, each with its symbol if that differs.
     names: Vec<(String, Option<String>)>,
+    /// Families of kernels ([`family`]).
+    families: Vec<String>,
+    /// Index of the family of each name.
+    family_of: Vec<usize>,
     /// Source files.
     sources: Vec<String>,
     archs: Vec<ArchColumn>,
@@ -153,6 +157,8 @@ impl<'a> Interner<'a> {
 struct DataBuilder<'a> {
     names: Vec<(String, Option<String>)>,
     known_names: Interner<'a>,
+    families: Distinct<String>,
+    family_of: Vec<usize>,
     sources: Vec<String>,
     known_sources: Interner<'a>,
     archs: HashMap<ArchKey<'a>, usize>,
@@ -166,6 +172,8 @@ impl PageData {
         let mut builder = DataBuilder {
             names: Vec::new(),
             known_names: Interner::default(),
+            families: Distinct::default(),
+            family_of: Vec::new(),
             sources: Vec::new(),
             known_sources: Interner::default(),
             archs: numbers,
@@ -187,6 +195,8 @@ impl PageData {
             coverage: rows,
             devices: coverage.devices,
             names: builder.names,
+            families: builder.families.all,
+            family_of: builder.family_of,
             sources: builder.sources,
             archs: columns,
             files,
@@ -337,6 +347,8 @@ impl<'a> DataBuilder<'a> {
         let (name, is_new) = self.known_names.number(&kernel.name);
         if is_new {
             let shown = kernel.demangled.as_ref().map(|shown| (printable(shown), Some(printable(&kernel.name))));
+            let family = printable(&family(kernel.demangled.as_deref().unwrap_or(&kernel.name)));
+            self.family_of.push(self.families.number(family));
             self.names.push(shown.unwrap_or_else(|| (printable(&kernel.name), None)));
         }
         let source = kernel.source.as_ref().map(|source| {

@@ -59,7 +59,10 @@ function linesOf(of) {
   const above = of.parent && of !== map.root ? `, ${share(of.size, of.parent.size)} of ${of.parent.label}` : "";
   const lines = [["title", of.title ?? of.label], ["", `${bytes(of.size)} (${exact(of.size)} bytes)${above}`]];
   if (of.arch && of.kind !== "arch") lines.push(["", of.arch.label]);
-  if (of.kernels !== undefined) lines.push(["", `${counted(of.kernels, "kernel")} in ${counted(of.images, "image")}`]);
+  if (of.kernels !== undefined) {
+    const inImages = of.images === undefined ? "" : ` in ${counted(of.images, "image")}`;
+    lines.push(["", counted(of.kernels, "kernel") + inImages]);
+  }
   if (of.kind === "kernel") {
     const [one] = of.known ??= kernels.filter((kernel) => kernel.nameIndex === of.nameIndex && kernel.image.column === of.arch);
     if (of.copies > 1) lines.push(["", `${of.copies} copies`]);

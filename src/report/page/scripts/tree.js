@@ -1,4 +1,4 @@
-// The bytes as a tree of files, archs and kernels. The bytes of an arch outside of its kernels are a node too, so that areas
+// The bytes as a tree of files, archs, families and kernels. The bytes of an arch outside of its kernels are a node too, so that areas
 // add up and nothing is hidden.
 
 /// Creates a node of the tree. `kind` is all, file, arch, kernel, more (nodes too small to be drawn alone) or rest.
@@ -16,6 +16,13 @@ function adopt(parent, children) {
 function nameOfRest(image) {
   if (image.not_inspected) return `not inspected: ${image.not_inspected}`;
   return image.form === "elf" ? "not in kernels: metadata, symbols, functions, padding" : `${image.form}, not split by kernel`;
+}
+
+/// Returns the node of a family, or of its only kernel.
+function familyNode(name, kernelsOf, look) {
+  if (kernelsOf.length === 1) return kernelsOf[0];
+  const size = kernelsOf.reduce((sum, kernel) => sum + kernel.size, 0);
+  return adopt(node("family", name, size, { ...look, kernels: kernelsOf.length }), kernelsOf);
 }
 
 function archNode(arch, imagesOfArch) {
@@ -36,8 +43,13 @@ function archNode(arch, imagesOfArch) {
     total += inKernels + rest;
   }
   const look = { arch, vendor: arch.vendor, step: arch.step, isNative: arch.is_native };
-  const ofKernels = [...byName].map(([name, { size, copies }]) =>
-    node("kernel", data.names[name][0], size, { ...look, copies, nameIndex: name }));
+  const byFamily = new Map();
+  for (const [name, { size, copies }] of byName) {
+    const family = data.family_of[name];
+    if (!byFamily.has(family)) byFamily.set(family, []);
+    byFamily.get(family).push(node("kernel", data.names[name][0], size, { ...look, copies, nameIndex: name }));
+  }
+  const ofKernels = [...byFamily].map(([family, kernelsOf]) => familyNode(data.families[family], kernelsOf, look));
   const ofRests = [...rests].map(([label, size]) => node("rest", label, size, look));
   const made = node("arch", arch.label, total, { ...look, images: imagesOfArch.length, kernels: byName.size });
   return adopt(made, [...ofKernels, ...ofRests]);

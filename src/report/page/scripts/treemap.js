@@ -21,7 +21,7 @@ function drawable(of, width, height, smallest) {
   const small = of.children.slice(large.length);
   if (small.length < 2) return of.children;
   const size = small.reduce((sum, child) => sum + child.size, 0);
-  const noun = small[0].kind === "rest" ? "part" : small[0].kind;
+  const noun = ["rest", "family"].includes(small[0].kind) ? "part" : small[0].kind;
   const { vendor, step, isNative, arch } = of;
   const more = node("more", `${counted(small.length, `smaller ${noun}`)}`, size, { vendor, step, isNative, arch });
   more.children = small;
@@ -46,6 +46,7 @@ function cell(tag, of, at, width, height, properties) {
 
 /// Returns a kernel's name without its return type and namespaces, for small cells.
 function shortLabel(of) {
+  if (of.kind === "family") return of.label.split("::").at(-1);
   if (of.kind !== "kernel") return of.label;
   const end = of.label.search(/[<(]/);
   const front = end > 0 ? of.label.slice(0, end) : of.label;
@@ -122,7 +123,7 @@ function goBack() {
 
 function open(of) {
   if (opens(of)) goTo(of);
-  else if (of.kind !== "rest" && of.kind !== "file") showKernels(of.kind === "kernel" ? of.label : of.arch.label);
+  else if (of.kind !== "rest" && of.kind !== "file") showKernels(["kernel", "family"].includes(of.kind) ? of.label : of.arch.label);
 }
 
 function focusCell(target) {

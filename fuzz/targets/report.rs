@@ -51,8 +51,11 @@ fuzz_target!(|data: &[u8]| {
     let survey = AnalyzedFile { analyses: analyses.collect(), file };
     let inputs = [survey.file.path.clone()];
     let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
-    let verdict =
-        check(&policy, &inputs, &[CheckedFile { survey: survey.clone(), input: 0, proof: ProofStatus::default(), metadata: None }]);
+    let verdict = check(
+        &policy,
+        &inputs,
+        &[CheckedFile { survey: survey.clone(), input: 0, proof: ProofStatus::default(), metadata: None }],
+    );
     check_text(&report::verdict_text(&verdict));
     check_text(&report::verdict_json(&verdict));
     check_text(&report::verdict_junit(&verdict));

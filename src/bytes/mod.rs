@@ -232,7 +232,7 @@ pub fn text_work(length: usize) -> u64 {
 }
 
 /// Formats bytes, such as a hash, as hexadecimal digits.
-#[cfg(feature = "cli")]
+#[cfg(feature = "check")]
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -28,7 +28,6 @@ mod lto_ir;
 pub mod offload_binary;
 pub mod oxart;
 mod ptx;
-#[cfg(feature = "check")]
 pub(crate) mod readers;
 mod recognize;
 pub(crate) mod spirv;

@@ -64,6 +64,7 @@ pub fn without_generated_names(text: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Returns the name of a kernel without generated parts.
+#[cfg(any(test, feature = "check"))]
 pub fn stable_name(name: &str) -> Cow<'_, str> {
     match without_generated_names(name.as_bytes()) {
         Cow::Borrowed(_) => Cow::Borrowed(name),

@@ -15,7 +15,6 @@ mod cubin;
 mod debug;
 mod demangle;
 mod elf;
-#[cfg(feature = "cli")]
 mod family;
 mod figure;
 mod generated_names;
@@ -33,9 +32,9 @@ pub use code_hash::code_hash;
 #[cfg(feature = "cli")]
 pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel};
-#[cfg(feature = "cli")]
 pub(crate) use family::family;
 pub use figure::Figure;
+#[cfg(feature = "check")]
 pub(crate) use generated_names::stable_name;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 #[cfg(feature = "cli")]

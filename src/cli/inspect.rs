@@ -146,7 +146,8 @@ impl Tables<'_> {
 impl Arguments {
     /// Returns the text about all files. Tables of images are already printed.
     fn text(&self, files: &[InspectedFile<'_>], screen: &Screen) -> String {
-        if self.matrix {
+        let has_images = files.iter().any(|it| it.file.has_device_code());
+        if self.matrix && (has_images || self.json) {
             let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
             let coverage = Coverage::new(&inspected, &self.device);
             return match (self.json, self.families) {

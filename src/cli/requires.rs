@@ -80,6 +80,7 @@ fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<(
         for file in required.iter().filter(|it| it.floors.file.has_device_code()) {
             out.write(&report::requires_text(file, &screen))?;
         }
+        out.write(&report::without_images(required.iter().map(|it| it.floors.file)))?;
     }
     Ok(out.flush()?)
 }

@@ -82,7 +82,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
     })?;
     written?;
-    let summarized = if arguments.summary { 1 } else { MANY_IMAGES };
+    let summarized = if arguments.summary { 0 } else { MANY_IMAGES };
     if arguments.json {
         out.write(&report::json(&files))?;
     } else if totals.images() >= summarized {

@@ -135,6 +135,7 @@ fn distinguishes_files_without_images_from_unreadable_files() {
     let sandbox = Sandbox::new();
     let run = sandbox.file("text", "nothing here\n").fatbin("inspect text");
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, "text: no device images\n", ""));
+    assert_eq!(sandbox.fatbin("inspect --matrix text").out, "text: no device images\n");
     let run = sandbox.fixture("answer-sm_90.cubin", "a").fatbin("inspect missing a");
     assert_eq!(run.status, 2);
     assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");

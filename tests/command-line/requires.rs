@@ -151,6 +151,7 @@ fn exit_statuses() {
     ] {
         assert_eq!(sandbox.fatbin(&format!("requires {arguments}")).status, status, "{arguments}");
     }
+    assert_eq!(sandbox.fatbin("requires text").out, "text: no device images\n");
     let run = sandbox.fatbin("requires --device sm_90a a");
     assert!(run.err.contains("--device sm_90a: devices have no suffix"), "{}", run.err);
 }

@@ -6,6 +6,9 @@ use crate::size::ArchTotals;
 
 /// Formats a line for each arch.
 pub fn arch_summary(totals: &ArchTotals, screen: &Screen) -> String {
+    if totals.images() == 0 {
+        return "no device images\n".to_owned();
+    }
     let rows = totals.rows();
     let heading = format!("{} for {}\n", counted(totals.images(), "device image"), counted(rows.len(), "arch"));
     let headings: Vec<Column> =

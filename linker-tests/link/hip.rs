@@ -88,8 +88,9 @@ pub fn registration(directory: &Path) -> Result<()> {
     Step::new(directory, &cc).args(["-O1", "-fPIE", "-c", "stubs.c"]).arg(fixture("judge.c")?).run()?;
     let programs =
         [llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?, directory.join("links/clang-linker-wrapper")];
-    // The judge prints the text at an address, where a kernel of clang's has the address of its stub.
-    let host = Regex::new("host .*?, device")?;
+    // The judge prints the text at an address, where a kernel of clang's has the address of its stub, which may contain a line
+    // feed.
+    let host = Regex::new("(?s)host .*?, device")?;
     let mut logs = Vec::new();
     for (program, name) in programs.iter().zip(["theirs", "ours"]) {
         let link = Step::new(directory, program).arg(format!("--linker-path={}", cc.display()));

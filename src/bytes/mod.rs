@@ -12,7 +12,8 @@
 
 mod budget;
 mod object_bytes;
-#[cfg(feature = "cli")]
+#[cfg(feature = "inspect")]
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program divides sizes"))]
 mod shares;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
@@ -20,7 +21,9 @@ pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
 pub(crate) use object_bytes::tests as object_tests;
 #[cfg(feature = "cli")]
-pub(crate) use shares::{apportion, claim};
+pub(crate) use shares::apportion;
+#[cfg(feature = "inspect")]
+pub(crate) use shares::claim;
 
 use std::ffi::CStr;
 use std::fmt;

@@ -14,6 +14,7 @@ use super::terminal::TextOutput;
 use super::{Status, terminal};
 use crate::coverage::{Coverage, InspectedImages};
 use crate::format::ImageKind;
+use crate::inspect;
 use crate::inventory::File;
 use crate::ops;
 use crate::report::{self, Screen};
@@ -71,7 +72,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut tables = Tables { out: &mut out, screen: &screen, lto_ir: None, written: Ok(()) };
     let is_table = !arguments.json && !arguments.matrix && arguments.html.is_none();
     let mut images: Vec<Vec<InspectedImage<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
-    let incomplete = ops::inspect(&scanned, &arguments.filter.filter(), &mut |found, inspection| {
+    let read = if arguments.html.is_some() { inspect::inspect_with_own_sizes } else { inspect::inspect };
+    let incomplete = ops::inspect(&scanned, &arguments.filter.filter(), read, &mut |found, inspection| {
         let path = &scanned[found.file].file().path;
         problems.start_file(path);
         let inspected = InspectedImage { number: found.nested.index, image: found.nested.image, inspection };

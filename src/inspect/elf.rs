@@ -75,13 +75,11 @@ impl<'data> Elf<'data> {
     }
 
     /// Returns whether sections have no addresses of their own.
-    #[cfg(feature = "cli")]
     pub fn has_section_bases(&self) -> bool {
         self.is_based
     }
 
     /// Returns an address without the base of its section.
-    #[cfg(feature = "cli")]
     pub fn without_base(&self, address: u64) -> u64 {
         if self.is_based { address & ((1 << BASE_SHIFT) - 1) } else { address }
     }

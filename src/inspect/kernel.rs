@@ -48,6 +48,9 @@ pub struct Kernel {
     pub min_blocks: Option<u64>,
     /// Size of its machine code, without called functions.
     pub code_size: Option<u64>,
+    /// Number of bytes of the image that belong to it alone: code, constants, attributes, relocations. Only from
+    /// [`inspect_with_own_sizes`](super::inspect_with_own_sizes).
+    pub own_size: Option<u64>,
     /// First line of its source, by the debug information.
     pub source: Option<SourceLine>,
 }

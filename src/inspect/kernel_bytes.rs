@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::code_hash::{BYTES_PER_STEP, instructions};
 use super::elf::{Elf, ElfSection};
-use super::{Inspection, kernels, ptx};
+use super::{Inspection, Kernel, kernels, ptx};
 use crate::bytes::{Resource, View, claim, text_work};
 use crate::error::Malformed;
 use crate::format::ImageKind;
@@ -38,34 +38,65 @@ pub struct KernelBytes {
 struct Ranges {
     /// Code first.
     own: Vec<Range<u64>>,
-    body: Option<(Sha256, u64)>,
+    code_size: Option<u64>,
+    /// Hash of the code, if it was requested.
+    body: Option<Sha256>,
+}
+
+/// Sets the number of bytes that belong to each kernel of an image, which is all of `view`. The inspection has reported its
+/// errors.
+pub fn set_own_sizes(image_kind: ImageKind, view: View<'_>, kernels: &mut [Kernel]) {
+    let (ranges, _) = ranges(image_kind, view, kernels, Bodies::Skip);
+    let sizes = sizes(&ranges, view);
+    for (kernel, size) in kernels.iter_mut().zip(sizes) {
+        kernel.own_size = Some(size);
+    }
+}
+
+/// Work on the code of kernels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bodies {
+    Hash,
+    Skip,
+}
+
+fn ranges(
+    image_kind: ImageKind,
+    view: View<'_>,
+    kernels: &[Kernel],
+    bodies: Bodies,
+) -> (Vec<Ranges>, Result<(), Malformed>) {
+    let mut ranges: Vec<Ranges> = kernels.iter().map(|_| Ranges::default()).collect();
+    let mut numbers = HashMap::new();
+    for (number, kernel) in kernels.iter().enumerate() {
+        numbers.entry(kernel.name.as_str()).or_insert(number);
+    }
+    let found = match image_kind {
+        ImageKind::Elf => in_elf(view, &numbers, &mut ranges, bodies),
+        ImageKind::Ptx => in_ptx(view, &numbers, &mut ranges, bodies),
+        _ => Ok(()),
+    };
+    (ranges, found)
+}
+
+/// Returns the number of bytes in the ranges of each kernel. Bytes of several belong to the first.
+fn sizes(ranges: &[Ranges], view: View<'_>) -> Vec<u64> {
+    let all: Vec<Range<u64>> = ranges.iter().flat_map(|it| it.own.iter().cloned()).collect();
+    let mut claimed = claim(&all, &(0..view.size())).into_iter();
+    ranges.iter().map(|it| claimed.by_ref().take(it.own.len()).fold(0, u64::saturating_add)).collect()
 }
 
 /// Returns the bytes of each kernel of an image, which is all of `view`, and the inspection that found the kernels.
 pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>) -> (Vec<KernelBytes>, Inspection) {
     let mut inspection = kernels(image_kind, view);
-    let mut ranges: Vec<Ranges> = inspection.kernels.iter().map(|_| Ranges::default()).collect();
-    let mut numbers = HashMap::new();
-    for (number, kernel) in inspection.kernels.iter().enumerate() {
-        numbers.entry(kernel.name.as_str()).or_insert(number);
-    }
-    let found = match image_kind {
-        ImageKind::Elf => in_elf(view, &numbers, &mut ranges),
-        ImageKind::Ptx => in_ptx(view, &numbers, &mut ranges),
-        _ => Ok(()),
-    };
-    let all: Vec<Range<u64>> = ranges.iter().flat_map(|it| it.own.iter().cloned()).collect();
-    let mut claimed = claim(&all, &(0..view.size())).into_iter();
-    let kernels = inspection.kernels.iter().zip(ranges).map(|(kernel, Ranges { own, body })| {
-        let size = claimed.by_ref().take(own.len()).fold(0, u64::saturating_add);
-        let (body, code_size) = body.map(|(hash, size)| (hash.finalize().into(), size)).unzip();
-        KernelBytes {
-            name: kernel.name.clone(),
-            demangled: kernel.demangled.clone(),
-            size,
-            code_size: code_size.unwrap_or_default(),
-            body,
-        }
+    let (ranges, found) = ranges(image_kind, view, &inspection.kernels, Bodies::Hash);
+    let sizes = sizes(&ranges, view);
+    let kernels = inspection.kernels.iter().zip(ranges).zip(sizes).map(|((kernel, ranges), size)| KernelBytes {
+        name: kernel.name.clone(),
+        demangled: kernel.demangled.clone(),
+        size,
+        code_size: ranges.code_size.unwrap_or_default(),
+        body: ranges.body.map(|hash| hash.finalize().into()),
     });
     let kernels = kernels.collect();
     inspection.problems.extend(found.err());
@@ -76,7 +107,12 @@ pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>) -> (Vec<KernelBytes>,
 const DESCRIPTOR_SUFFIX: &str = ".kd";
 const DESCRIPTOR_SIZE: u64 = 64;
 
-fn in_elf(view: View<'_>, numbers: &HashMap<&str, usize>, ranges: &mut [Ranges]) -> Result<(), Malformed> {
+fn in_elf(
+    view: View<'_>,
+    numbers: &HashMap<&str, usize>,
+    ranges: &mut [Ranges],
+    bodies: Bodies,
+) -> Result<(), Malformed> {
     // Its errors are those of the inspection.
     let Ok(elf) = Elf::read(view) else { return Ok(()) };
     let mut constants = Vec::new();
@@ -84,11 +120,14 @@ fn in_elf(view: View<'_>, numbers: &HashMap<&str, usize>, ranges: &mut [Ranges])
         let of_kernel = numbers.get(function.name).and_then(|&number| ranges.get_mut(number));
         let section = function.section.and_then(|index| elf.file.section_by_index(index).ok());
         if let (Some(ranges), Some(section)) = (of_kernel, section)
-            && ranges.body.is_none()
+            && ranges.code_size.is_none()
             && let Some(code) = range_in(&section, elf.without_base(function.entry), function.size, &elf)
         {
             ranges.own.push(code.clone());
-            ranges.body = Some((code_hash(&elf, &section, code.clone(), function.name)?, function.size));
+            ranges.code_size = Some(function.size);
+            if bodies == Bodies::Hash {
+                ranges.body = Some(code_hash(&elf, &section, code.clone(), function.name)?);
+            }
         }
     }
     for section in elf.file.sections() {
@@ -98,13 +137,13 @@ fn in_elf(view: View<'_>, numbers: &HashMap<&str, usize>, ranges: &mut [Ranges])
         let Some((offset, size)) = section.file_range() else { continue };
         let Some(ranges) = ranges.get_mut(number) else { continue };
         ranges.own.push(offset..offset.saturating_add(size));
-        if prefix.starts_with(CONSTANTS) {
+        if prefix.starts_with(CONSTANTS) && ranges.body.is_some() {
             constants.push((number, section.index()));
         }
     }
     for (number, index) in constants {
         let section = elf.file.section_by_index(index);
-        if let (Ok(section), Some((hash, _))) = (section, ranges.get_mut(number).and_then(|it| it.body.as_mut())) {
+        if let (Ok(section), Some(hash)) = (section, ranges.get_mut(number).and_then(|it| it.body.as_mut())) {
             update(hash, elf.bytes(&section)?)?;
         }
     }
@@ -186,7 +225,12 @@ fn update(hash: &mut Sha256, bytes: View<'_>) -> Result<(), Malformed> {
     Ok(())
 }
 
-fn in_ptx(view: View<'_>, numbers: &HashMap<&str, usize>, ranges: &mut [Ranges]) -> Result<(), Malformed> {
+fn in_ptx(
+    view: View<'_>,
+    numbers: &HashMap<&str, usize>,
+    ranges: &mut [Ranges],
+    bodies: Bodies,
+) -> Result<(), Malformed> {
     // Ranges in a text with replaced bytes would be others.
     let Ok(text) = std::str::from_utf8(view.data()) else { return Ok(()) };
     for (name, range) in ptx::bodies(text) {
@@ -194,11 +238,14 @@ fn in_ptx(view: View<'_>, numbers: &HashMap<&str, usize>, ranges: &mut [Ranges])
         let (Some(ranges), Some(body)) = (of_kernel.filter(|it| it.own.is_empty()), text.get(range.clone())) else {
             continue;
         };
-        let mut hash = Sha256::new();
         view.charge("PTX function", Resource::Work, range.len() as u64 / BYTES_PER_STEP)?;
-        // Parameters have the name of the kernel, too.
-        instructions(body.replace(name, "").as_bytes(), &mut hash);
-        ranges.body = Some((hash, range.len() as u64));
+        if bodies == Bodies::Hash {
+            let mut hash = Sha256::new();
+            // Parameters have the name of the kernel, too.
+            instructions(body.replace(name, "").as_bytes(), &mut hash);
+            ranges.body = Some(hash);
+        }
+        ranges.code_size = Some(range.len() as u64);
         ranges.own.push(range.start as u64..range.end as u64);
     }
     Ok(())
@@ -222,6 +269,8 @@ mod tests {
         let own = elf.file.sections().filter(|it| it.name().is_ok_and(|name| name.ends_with(&kernel.name)));
         let own: u64 = own.filter_map(|it| it.file_range()).map(|(_, size)| size).sum();
         assert_eq!(kernel.size, own);
+        let inspection = crate::inspect::inspect_with_own_sizes(ImageKind::Elf, View::new(cubin));
+        assert_eq!(inspection.kernels[0].own_size, Some(own));
         assert!(kernel.body.is_some() && kernel.code_size > 0 && kernel.code_size < own);
 
         let hsaco = include_bytes!("../../fixtures/answer-gfx90a.hsaco");

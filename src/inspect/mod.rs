@@ -19,7 +19,7 @@ mod family;
 mod figure;
 mod generated_names;
 mod kernel;
-#[cfg(feature = "cli")]
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program compares the code of kernels"))]
 mod kernel_bytes;
 mod parts;
 mod ptx;
@@ -91,6 +91,14 @@ impl Inspection {
         }
         Inspection { kernels, debug, not_inspected: None, problems }
     }
+}
+
+/// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone, for which it
+/// reads the names of all sections.
+pub fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> Inspection {
+    let mut inspection = inspect(image_kind, view);
+    kernel_bytes::set_own_sizes(image_kind, view, &mut inspection.kernels);
+    inspection
 }
 
 /// Inspects a decompressed image of kind `image_kind`, which is all of `view`.

@@ -46,7 +46,8 @@ pub fn analyze_outcome(outcome: Outcome, wanted: &dyn Fn(&str) -> AnalysisOption
 fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis {
     let mut inside = ImageAnalysis::default();
     if wanted.inspection {
-        let inspection = inspect_with(image, inspect::inspect);
+        let read = if wanted.own_sizes { inspect::inspect_with_own_sizes } else { inspect::inspect };
+        let inspection = inspect_with(image, read);
         inside.inspection = Some(inspection);
     }
     if (wanted.code_hash || wanted.build_paths || wanted.parts)

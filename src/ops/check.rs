@@ -56,7 +56,8 @@ impl<'p> Checker<'p> {
         let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
         let (survey, error) = analyze_outcome(outcome, &|path| {
             let required = self.policy.analysis_options(path);
-            AnalysisOptions { inspection: required.inspection || self.inspects_all, ..required }
+            let inspection = required.inspection || self.inspects_all;
+            AnalysisOptions { inspection, own_sizes: self.inspects_all, ..required }
         });
         (CheckedFile { survey, input, proof: ProofStatus::default(), metadata }, error)
     }

@@ -4,7 +4,9 @@
 
 use super::filter::{self, FilterError, FilterResult, FoundImage, ImageFilter};
 use super::image_bytes::inspect_with;
-use crate::inspect::{self, Inspection};
+use crate::bytes::View;
+use crate::format::ImageKind;
+use crate::inspect::Inspection;
 use crate::scan::ScannedFile;
 
 /// Images that could not be inspected.
@@ -16,11 +18,12 @@ pub struct Incomplete {
     pub unknown: Vec<FilterError>,
 }
 
-/// Inspects the device images of all files that `filter` accepts, in order, and calls `take` with each. Returns what could
+/// Inspects the device images of all files that `filter` accepts with `read`, in order, and calls `take` with each. Returns what could
 /// not be inspected.
 pub fn inspect<'a>(
     files: &'a [ScannedFile],
     filter: &ImageFilter,
+    read: fn(ImageKind, View<'_>) -> Inspection,
     take: &mut dyn FnMut(&FoundImage<'a>, Inspection),
 ) -> Result<Incomplete, FilterError> {
     let FilterResult { images, mut failed, unknown } = filter::apply(filter, files)?;
@@ -35,7 +38,7 @@ pub fn inspect<'a>(
         let reader = scan.reader();
         for found in images {
             let image = reader.image(found.nested.clone());
-            take(found, inspect_with(&image, inspect::inspect));
+            take(found, inspect_with(&image, read));
         }
         failed.extend(scan.source().input().check_unchanged().err().map(FilterError::from));
     }

@@ -12,6 +12,8 @@ use crate::inventory::{CudaCode, File, Image};
 pub struct AnalysisOptions {
     /// Kernels and debug information.
     pub inspection: bool,
+    /// With them, the number of bytes that belong to each kernel alone.
+    pub own_sizes: bool,
     /// Hash of its code alone.
     pub code_hash: bool,
     /// Paths on the machine where it was built.

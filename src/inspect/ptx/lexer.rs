@@ -27,7 +27,6 @@ impl<'text> Lexer<'text> {
     }
 
     /// Text after the last token.
-    #[cfg(feature = "cli")]
     pub fn rest(&self) -> &'text str {
         self.rest
     }

@@ -3,7 +3,6 @@
 //! The numbers of registers and the size of local memory are determined when PTX is compiled; directives state only limits
 //! for the compiler. Shared memory is the size of the variables in the kernel and in the functions that it calls. Source: NVIDIA, PTX ISA, sections Directives and Performance-Tuning Directives.
 
-#[cfg(feature = "cli")]
 mod bodies;
 mod function;
 mod lexer;
@@ -17,7 +16,6 @@ use super::{Inspection, charge_kernel};
 use crate::bytes::{Resource, View};
 use crate::error::Malformed;
 use crate::format::{self, ImageKind};
-#[cfg(feature = "cli")]
 pub use bodies::bodies;
 use function::PtxFunction;
 use lexer::{Lexer, Token};

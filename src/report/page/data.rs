@@ -134,9 +134,10 @@ struct ImageData {
     kernels: Vec<KernelRow>,
 }
 
-/// A kernel: index of its name, its properties, its source file and line, and 1 if it may need more scratch.
+/// A kernel: index of its name, its properties, its source file and line, 1 if it may need more scratch, and the number of
+/// bytes that belong to it alone.
 #[derive(Serialize)]
-struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8);
+struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8, u64);
 
 /// Indices of unique texts.
 #[derive(Default)]
@@ -359,6 +360,7 @@ impl<'a> DataBuilder<'a> {
             (number, source.line)
         });
         let numbers = FIGURES.each_ref().map(|figure| (figure.of)(kernel));
-        KernelRow(name, numbers, source, kernel.scratch_is_minimum.into())
+        let own_size = kernel.own_size.or(kernel.code_size).unwrap_or_default();
+        KernelRow(name, numbers, source, kernel.scratch_is_minimum.into(), own_size)
     }
 }

@@ -15,7 +15,7 @@ function adopt(parent, children) {
 /// Returns the name of the bytes of an image outside of its kernels.
 function nameOfRest(image) {
   if (image.not_inspected) return `not inspected: ${image.not_inspected}`;
-  return image.form === "elf" ? "not in kernels: metadata, symbols, functions, padding" : `${image.form}, not split by kernel`;
+  return image.form === "elf" ? "not in kernels: symbols, functions, debug information" : `${image.form}, not split by kernel`;
 }
 
 /// Returns the node of a family, or of its only kernel.
@@ -31,8 +31,7 @@ function archNode(arch, imagesOfArch) {
   let total = 0;
   for (const image of imagesOfArch) {
     let inKernels = 0;
-    for (const [name, numbers] of image.kernels) {
-      const size = numbers[columnOf.code] ?? 0;
+    for (const [name, , , , size] of image.kernels) {
       inKernels += size;
       const known = byName.get(name) ?? { size: 0, copies: 0 };
       byName.set(name, { size: known.size + size, copies: known.copies + 1 });

@@ -139,29 +139,14 @@ struct ImageData {
 #[derive(Serialize)]
 struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8, u64);
 
-/// Indices of unique texts.
-#[derive(Default)]
-struct Interner<'a> {
-    numbers: HashMap<&'a str, usize>,
-}
-
-impl<'a> Interner<'a> {
-    /// Returns the index of a text, and whether it is new.
-    fn number(&mut self, text: &'a str) -> (usize, bool) {
-        let next = self.numbers.len();
-        let number = *self.numbers.entry(text).or_insert(next);
-        (number, number == next)
-    }
-}
-
 /// Tables that images share while the document is built.
 struct DataBuilder<'a> {
     names: Vec<(String, Option<String>)>,
-    known_names: Interner<'a>,
+    known_names: Distinct<&'a str>,
     families: Distinct<String>,
     family_of: Vec<usize>,
     sources: Vec<String>,
-    known_sources: Interner<'a>,
+    known_sources: Distinct<&'a str>,
     archs: HashMap<ArchKey<'a>, usize>,
 }
 
@@ -172,19 +157,19 @@ impl PageData {
         let coverage = Coverage::new(&inspected, &[]);
         let mut builder = DataBuilder {
             names: Vec::new(),
-            known_names: Interner::default(),
+            known_names: Distinct::default(),
             families: Distinct::default(),
             family_of: Vec::new(),
             sources: Vec::new(),
-            known_sources: Interner::default(),
+            known_sources: Distinct::default(),
             archs: numbers,
         };
         let files = files.iter().map(|file| builder.file(file)).collect();
         let mut cells = Distinct::default();
         let mut patterns = Distinct::default();
         let rows = coverage.kernels.iter().map(|kernel| {
-            let pattern: Vec<usize> = kernel.cells.iter().map(|cell| cells.number(*cell)).collect();
-            (builder.known_names.numbers[kernel.name], patterns.number(pattern))
+            let pattern: Vec<usize> = kernel.cells.iter().map(|cell| cells.number(*cell).0).collect();
+            (builder.known_names.numbers[kernel.name], patterns.number(pattern).0)
         });
         let rows = rows.collect();
         PageData {
@@ -233,13 +218,14 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Clone + Eq + Hash> Distinct<T> {
-    fn number(&mut self, value: T) -> usize {
+    /// Returns the index of a value, and whether it is new.
+    fn number(&mut self, value: T) -> (usize, bool) {
         let next = self.all.len();
         let number = *self.numbers.entry(value.clone()).or_insert(next);
         if number == next {
             self.all.push(value);
         }
-        number
+        (number, number == next)
     }
 }
 
@@ -349,7 +335,7 @@ impl<'a> DataBuilder<'a> {
         if is_new {
             let shown = kernel.demangled.as_ref().map(|shown| (printable(shown), Some(printable(&kernel.name))));
             let family = printable(&family(kernel.demangled.as_deref().unwrap_or(&kernel.name)));
-            self.family_of.push(self.families.number(family));
+            self.family_of.push(self.families.number(family).0);
             self.names.push(shown.unwrap_or_else(|| (printable(&kernel.name), None)));
         }
         let source = kernel.source.as_ref().map(|source| {

@@ -25,7 +25,7 @@ use crate::target::Platform;
 use crate::target::runs_on::LoadMethod;
 use set::SetCoverage;
 
-/// The device whose name stands for all that compile SPIR-V.
+/// Name of a device that compiles SPIR-V, without further properties.
 const SPIRV_DEVICE: &str = "spir64";
 
 /// Kernels of files by device.

@@ -79,7 +79,7 @@ impl ScriptSection {
 
 /// Returns whether a name matches a pattern, in which `*` is any text and `?` any character.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    // The last `*` in the pattern, and the start of the text after what it stands for.
+    // The last `*` in the pattern, and the start of the text after what it has matched.
     let (mut at, mut from, mut star) = (0, 0, None);
     while let Some(&character) = name.get(from) {
         match pattern.get(at) {

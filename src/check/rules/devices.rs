@@ -1,11 +1,13 @@
 //! Devices that kernels must run on, judged container by container ([`crate::coverage`]).
 
+use std::collections::HashMap;
+
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::kernels::is_selected;
 use crate::check::facts::FileFacts;
 use crate::check::policy::{KernelDevices, Requirements};
 use crate::check::target::PolicyTarget;
-use crate::coverage::{Coverage, CoverageCell, CoveredKernel, InspectedImages};
+use crate::coverage::{Coverage, CoverageCell, Gap, InspectedImages};
 use crate::select::NamedDevice;
 use crate::target::nvptx;
 use crate::target::runs_on::LoadMethod;
@@ -19,11 +21,15 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
             KernelDevices::Listed(targets) => targets.iter().filter_map(device).collect(),
         };
         let coverage = Coverage::new(&[InspectedImages::from(facts.survey)], &listed);
+        let gaps: HashMap<(&str, &str), &Gap<'_>> =
+            coverage.gaps.iter().rev().map(|gap| ((gap.kernel, gap.device.as_str()), gap)).collect();
         for kernel in coverage.kernels.iter().filter(|it| is_selected(requirement, it.name, it.demangled)) {
             findings.add_matched_line(requirement.line);
             for (device, cell) in coverage.devices.iter().zip(&kernel.cells) {
                 let finding = match (devices, cell) {
-                    (_, CoverageCell::Gap) => Some(gap(&coverage, kernel, device)),
+                    (_, CoverageCell::Gap) => {
+                        Some(gap_finding(gaps.get(&(kernel.name, device.as_str())).copied(), device))
+                    }
                     (KernelDevices::All, _) => None,
                     (KernelDevices::Listed(_), cell) => not_served(requirements, *cell, device),
                 };
@@ -44,8 +50,7 @@ fn device(target: &PolicyTarget) -> Option<NamedDevice> {
     }
 }
 
-fn gap(coverage: &Coverage<'_>, kernel: &CoveredKernel<'_>, device: &str) -> RuleFinding {
-    let gap = coverage.gaps.iter().find(|gap| gap.kernel == kernel.name && gap.device == device);
+fn gap_finding(gap: Option<&Gap<'_>>, device: &str) -> RuleFinding {
     match gap {
         Some(gap) => violated(format!(
             "fails on {device}: image {} is selected there and lacks it; image {} has it",

@@ -1,12 +1,15 @@
 // A table that sorts and filters. A long table contains only the rows in view, with spacers above and below for the others:
 // thirty thousand rows of twelve cells took Chromium three seconds for every change.
 
+/// Maximum number of words whose hits are kept.
+const MOST_WORDS = 32;
+
 /// Texts that the filter searches, each once for all the rows that have it: a library has a hundred and fifty thousand kernels
 /// of twenty thousand names.
 class Haystack {
   /// `indexOf(row)` is the index of the row's text, or null.
   constructor(texts, indexOf) {
-    Object.assign(this, { texts, indexOf });
+    Object.assign(this, { texts, indexOf, known: new Map() });
   }
 
   /// Lowers the texts for the comparison; takes a moment for megabytes of names, so it is done before the first key.
@@ -16,10 +19,21 @@ class Haystack {
 
   /// Returns whether the text of a row contains a word in lower case, as a function of the row.
   find(word) {
-    this.prepare();
-    const hits = new Uint8Array(this.lowered.length);
-    this.lowered.forEach((text, index) => { hits[index] = text.includes(word) ? 1 : 0; });
+    const hits = this.known.get(word) ?? this.search(word);
     return (row) => hits[this.indexOf(row)] === 1;
+  }
+
+  /// Searches for a word. A word that is being typed is searched in the texts that hold its beginning.
+  search(word) {
+    this.prepare();
+    const beginning = this.known.get(word.slice(0, -1));
+    const hits = new Uint8Array(this.lowered.length);
+    this.lowered.forEach((text, index) => {
+      hits[index] = (!beginning || beginning[index]) && text.includes(word) ? 1 : 0;
+    });
+    if (this.known.size === MOST_WORDS) this.known.clear();
+    this.known.set(word, hits);
+    return hits;
   }
 }
 
@@ -27,9 +41,11 @@ const NAMES = new Haystack(data.names.map(([name, symbol]) => `${name} ${symbol 
 const IMAGES = new Haystack(images.map((image) => `${image.column.label} ${image.file.path}`), (row) => row.image.number);
 const SOURCES = new Haystack(data.sources, (row) => row.sourceIndex);
 
+/// Maximum number of rows of a table that contains all of them.
 const MOST_AT_ONCE = 100;
-/// Number of these rows above the view.
-const ABOVE = 35;
+/// Number of rows that a longer table contains, of which about 22 are in view, and the number of them above the view.
+const WINDOW = 60;
+const ABOVE = 20;
 
 /// Creates a table in a section.
 ///
@@ -149,9 +165,9 @@ class Table {
     return this.shown.length > MOST_AT_ONCE;
   }
 
-  /// Inserts the rows from an index on, up to the maximum number of rows.
+  /// Inserts the rows from an index on: all of them, or as many as a long table contains.
   draw(from) {
-    const to = this.isLong() ? Math.min(this.shown.length, from + MOST_AT_ONCE) : this.shown.length;
+    const to = this.isLong() ? Math.min(this.shown.length, from + WINDOW) : this.shown.length;
     const spacer = (rows) => {
       const made = element("tr", { class: "spacer", "aria-hidden": true }, element("td", { colspan: this.columns.length }));
       made.firstChild.style.height = `${rows * this.height}px`;
@@ -172,7 +188,7 @@ class Table {
     const last = first + Math.ceil(this.frame.clientHeight / this.height);
     const isDrawn = (row) => row >= this.drawn.from && row <= this.drawn.to;
     if (isDrawn(Math.max(0, first - 5)) && isDrawn(Math.min(this.shown.length, last + 5))) return;
-    this.draw(Math.max(0, Math.min(first - ABOVE, this.shown.length - MOST_AT_ONCE)));
+    this.draw(Math.max(0, Math.min(first - ABOVE, this.shown.length - WINDOW)));
   }
 
   row(row, index) {

@@ -23,7 +23,7 @@ use crate::link::{
     ProgramPaths, Spelling, TargetArgument,
 };
 use crate::llvm::{NEWEST, Release};
-use crate::parallel::processors;
+use crate::parallel::threads;
 use crate::report;
 use crate::target::{IdStyle, OffloadKind};
 
@@ -272,7 +272,7 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         compression: None,
         keeps_files: arguments.save_temps,
         is_dry_run: arguments.dry_run,
-        jobs: arguments.jobs.map_or_else(processors, NonZero::get),
+        jobs: arguments.jobs.map_or_else(threads, NonZero::get),
         access: access::get(),
         limits: arguments.limits.limits(),
     })

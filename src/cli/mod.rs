@@ -44,6 +44,7 @@ mod split;
 mod status;
 mod strip;
 mod terminal;
+mod threads;
 mod transcode;
 mod unbundle;
 mod verify;
@@ -70,6 +71,9 @@ use status::Status;
 struct Arguments {
     #[command(flatten)]
     color: terminal::ColorArgument,
+
+    #[command(flatten)]
+    threads: threads::ThreadArgument,
 
     #[command(subcommand)]
     command: Command,
@@ -124,8 +128,9 @@ pub fn run(access: Access) -> ExitCode {
 
 fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
     match Arguments::try_parse_from(arguments) {
-        Ok(Arguments { color, command }) => {
+        Ok(Arguments { color, threads, command }) => {
             color.apply();
+            threads.apply()?;
             command.run()
         }
         Err(text) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {

@@ -1,11 +1,11 @@
 //! Compression of output.
 
 use std::io::{self, Write};
-use std::num::NonZero;
 
 use zstd::zstd_safe::CParameter;
 
 use super::Codec;
+use crate::parallel::threads;
 
 /// Codec and level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +86,8 @@ fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i3
     }
     encoder.set_pledged_src_size(Some(size))?;
     encoder.include_contentsize(true)?;
-    // Use worker threads even on one processor: without them the frame is split differently.
-    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    encoder.multithread(processors as u32)?;
+    // A worker thread is used even for --threads 1: without one the frame is split differently.
+    encoder.multithread(threads() as u32)?;
     let part = (size / PARTS).next_power_of_two().clamp(*PART_SIZES.start(), *PART_SIZES.end());
     encoder.set_parameter(CParameter::JobSize(part as u32))?;
     // Each part begins with as much of the previous one as the window covers.

@@ -13,7 +13,7 @@ use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result
 use crate::bytes::{View, size_of_range};
 use crate::format::{ContainerType, offload_binary};
 use crate::inventory::{Container, File, FileFormat};
-use crate::parallel::{map_parallel, processors};
+use crate::parallel::{map_parallel, threads};
 use crate::scan::RELEASE_INTERVAL;
 
 /// The edit of a file.
@@ -69,8 +69,8 @@ pub fn edit_file<'data>(
     let edit = Recorder { edit, fates, unreleased: AtomicU64::new(0), release };
     let (mut patches, mut containers) = (Vec::new(), Vec::new());
     let jobs: Vec<_> = file.containers.iter().zip(first_images(file)).enumerate().collect();
-    // Few containers are compressed one after another, each by all processors.
-    let workers = if jobs.len() < processors() { (1, processors()) } else { (processors(), 1) };
+    // Few containers are compressed one after another, each by all threads.
+    let workers = if jobs.len() < threads() { (1, threads()) } else { (threads(), 1) };
     let rebuild = |&(_, (container, first)): &(usize, (&Container, usize))| {
         let Some(span) = container.range() else { return Ok(None) };
         let bytes = view.part("container", 0, span.start, size_of_range(&span))?;

@@ -14,7 +14,7 @@ use crate::format::ContainerType;
 use crate::format::ccob::Version;
 use crate::format::cuda_fatbin::level;
 use crate::inventory::{Container, File};
-use crate::parallel::{map_parallel, processors};
+use crate::parallel::{map_parallel, threads};
 use crate::scan::{Options, Scan, ScannedFile, Source};
 
 /// A change whose effect is computed.
@@ -136,7 +136,7 @@ impl<'a> Sample<'a> {
         };
         let measure = |sampled: &Sampled<'_>| rebuilt(view, sampled, &*edit);
         let mut results = Vec::new();
-        map_parallel(&self.containers, processors(), measure, &mut |result| results.push(result));
+        map_parallel(&self.containers, threads(), measure, &mut |result| results.push(result));
         let mut effect = Effect::default();
         for result in results {
             effect.add(result?);

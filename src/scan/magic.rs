@@ -9,7 +9,7 @@ use super::source::Source;
 use super::structure::Structure;
 use crate::bytes::{Budget, Resource, View, size_of_range};
 use crate::error::{Malformed, Result};
-use crate::parallel::{map_parallel, processors};
+use crate::parallel::{map_parallel, threads};
 
 /// Number of bytes that one thread searches at a time. Starting a smaller part costs more than searching it; in larger
 /// parts, pages that were read for false magics stay in memory for longer.
@@ -39,7 +39,7 @@ pub fn search(
         }
         hits(source, view, start, &range, structure)
     };
-    map_parallel(&starts, processors(), search_part, &mut |hits: Result<Hits>| {
+    map_parallel(&starts, threads(), search_part, &mut |hits: Result<Hits>| {
         let Hits { containers, rejected, used } = match hits {
             Ok(hits) => hits,
             Err(error) => return outcome = Err(error),

@@ -12,10 +12,7 @@ use crate::bytes::Limits;
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
 use crate::io::{Access, files_below};
-use crate::parallel::{map_parallel, processors};
-
-/// Number of files that are scanned before the first result is taken; each of them is kept open until then.
-const BATCH: usize = 64;
+use crate::parallel::{map_parallel, threads};
 
 /// A file to scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,8 +154,8 @@ impl Scanner {
         });
     }
 
-    /// Scans `inputs`, calls `work` with each outcome in parallel, and `take` with the results of one batch of files after
-    /// another in order. Calls `done` with each input that is done.
+    /// Scans `inputs`, calls `work` with each outcome in parallel, and `take` with the results of one input after another in
+    /// order. Calls `done` with each input that is done.
     pub fn scan_inputs<R: Send>(
         &self,
         inputs: &[InputPath],
@@ -166,17 +163,17 @@ impl Scanner {
         done: &(dyn Fn(&InputPath) + Sync),
         take: &mut dyn FnMut(Vec<R>),
     ) {
-        for batch in inputs.chunks(BATCH) {
-            let mut results = Vec::new();
-            let scan_one = |input: &InputPath| {
-                let outcomes = self.scan_input(input).into_iter();
-                let results: Vec<R> = outcomes.map(|outcome| work(input.index, outcome)).collect();
-                done(input);
-                results
-            };
-            map_parallel(batch, processors(), scan_one, &mut |some| results.extend(some));
-            take(results);
-        }
+        let scan_one = |input: &InputPath| {
+            let outcomes = self.scan_input(input).into_iter();
+            let results: Vec<R> = outcomes.map(|outcome| work(input.index, outcome)).collect();
+            done(input);
+            results
+        };
+        map_parallel(inputs, threads(), scan_one, &mut |results| {
+            if !results.is_empty() {
+                take(results);
+            }
+        });
     }
 
     fn scan_input(&self, input: &InputPath) -> Vec<Outcome> {

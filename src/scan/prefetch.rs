@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::bytes::View;
 use crate::error::Malformed;
 use crate::format::{self, Compressed, Contents};
-use crate::parallel::{map_parallel, processors};
+use crate::parallel::{map_parallel, threads};
 
 /// Maximum decompressed size of the containers of one batch. A larger container is decompressed alone.
 const MAX_BATCH: u64 = 64 << 20;
@@ -44,7 +44,7 @@ impl Prefetch {
         // Charged in the order of the file, and not by the threads.
         let charged: Vec<&Compressed> = batch.iter().take_while(|it| it.charge().is_ok()).collect();
         let mut decompressed = Vec::new();
-        map_parallel(&charged, processors(), |it| it.decompress_charged(), &mut |result| decompressed.push(result));
+        map_parallel(&charged, threads(), |it| it.decompress_charged(), &mut |result| decompressed.push(result));
         self.decompressed = charged.iter().map(|it| it.stored.start()).zip(decompressed).collect();
     }
 

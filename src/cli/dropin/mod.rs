@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use diagnostics::Diagnostics;
 use stand_in::StandIn;
 
+use super::threads::apply_variable;
 use crate::llvm::Release;
 
 /// A tool that this program replaces.
@@ -100,7 +101,8 @@ pub fn read_options(response_file: &[u8]) -> Vec<String> {
 pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let (program, arguments) = arguments.split_first()?;
     let called = Called::parse(Path::new(program).file_name()?)?;
-    let status = match StandIn::determine(called.tool, program, called.suffix) {
+    let threads = apply_variable().map_err(|error| error.to_string());
+    let status = match threads.and_then(|()| StandIn::determine(called.tool, program, called.suffix)) {
         Ok(stand_in) => called.tool.run(program, stand_in, arguments),
         Err(message) => {
             Diagnostics { program: Some(program), color: None }.error(&message);

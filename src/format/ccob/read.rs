@@ -8,6 +8,7 @@ use crate::codec::md5::Md5;
 use crate::codec::{self, Codec, Stream};
 use crate::error::{Cause, Malformed};
 use crate::format::stored_hash::{StoredHash, first_bytes};
+use crate::parallel::spare_thread;
 
 /// A checked header and the stream that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,7 @@ impl<'data> Ccob<'data> {
     /// A second thread computes the hash, because MD5 takes as long as everything else together.
     pub fn each_piece<E>(&self, mut consume: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), Failure<E>> {
         let mut stream = Stream::new(self.codec, self.stored, self.full_size)?;
+        let Some(_permit) = spare_thread() else { return self.each_piece_in_turn(stream, consume) };
         let (to_hash, pieces) = mpsc::sync_channel::<Vec<u8>>(PIECES);
         let (to_fill, hashed) = mpsc::channel::<Vec<u8>>();
         for _ in 0..PIECES {
@@ -121,6 +123,22 @@ impl<'data> Ccob<'data> {
             result.map(|()| hash)
         });
         Ok(self.hash.compare(result?)?)
+    }
+
+    /// Like [`Self::each_piece`], with the hash computed by the calling thread.
+    fn each_piece_in_turn<E>(
+        &self,
+        mut stream: Stream<'_>,
+        mut consume: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), Failure<E>> {
+        let (mut hash, mut piece) = (Md5::new(), vec![0; PIECE]);
+        loop {
+            let filled = stream.read(&mut piece)?;
+            let Some(bytes) = piece.get(..filled).filter(|bytes| !bytes.is_empty()) else { break };
+            hash.update(bytes);
+            consume(bytes).map_err(Failure::Consumer)?;
+        }
+        Ok(self.hash.compare(first_bytes(hash))?)
     }
 }
 

@@ -6,6 +6,7 @@ use super::raw::{Header, Version};
 use crate::codec::{self, Compression, Counted};
 use crate::content::Content;
 use crate::format::stored_hash::hash;
+use crate::parallel::spare_thread;
 
 /// Header and figures of a compressed bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,11 +50,18 @@ pub fn compress(
     let full_size = fits(content.size())?;
     let mut to = Counted::new(to);
     let hash = std::thread::scope(|scope| {
-        let hasher = scope.spawn(|| hash(content.runs()));
+        let hasher = spare_thread().map(|permit| {
+            scope.spawn(|| {
+                let _permit = permit;
+                hash(content.runs())
+            })
+        });
         let pieces = content.runs().flat_map(|run| run.chunks(PIECE)).inspect(|piece| progress(piece.len() as u64));
         let result = codec::compress(pieces, full_size, how, &mut to);
-        let hash = hasher.join().expect("hashing cannot fail");
-        result.map(|_| hash)
+        result.map(|_| match hasher {
+            Some(hasher) => hasher.join().expect("hashing cannot fail"),
+            None => hash(content.runs()),
+        })
     })?;
     let stored_size = to.size();
     let total_size = fits(version.header_size().saturating_add(stored_size))?;

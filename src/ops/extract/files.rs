@@ -13,7 +13,7 @@ use super::job::{ExtractJob, by_file, write};
 use super::{ExtractObserver, ExtractOptions, ExtractedFile, create_directory};
 use crate::error::{Error, Result};
 use crate::io::Output;
-use crate::parallel::{map_parallel, processors};
+use crate::parallel::{map_parallel, threads};
 use crate::scan::{InputSlice, Scan};
 
 /// Writes every image to a file of its own below `directory`.
@@ -75,7 +75,7 @@ impl FileWriter<'_> {
         observer: &mut dyn ExtractObserver,
         refused: &mut Vec<ExtractError>,
     ) -> Result<(), ExtractError> {
-        let (workers, batches) = plan_batches(self.jobs, processors());
+        let (workers, batches) = plan_batches(self.jobs, threads());
         let mut failed = None;
         map_parallel(&batches, workers, |batch| self.write_batch(batch.clone()), &mut |outcome: BatchOutcome| {
             for image in outcome.written {

@@ -32,7 +32,7 @@ use crate::io::os_string;
 use crate::link::{
     DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, Product, ProgramPaths, Spelling, link,
 };
-use crate::parallel::processors;
+use crate::parallel::threads;
 use crate::target::{IdStyle, OffloadKind};
 use commands::Commands;
 use options::Options;
@@ -139,7 +139,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
 /// Returns the number of device linkers at the same time: every processor, unless the caller limits them.
 fn jobs(options: &Options) -> Result<usize> {
     match options.jobs.as_deref() {
-        None | Some("jobserver") => Ok(processors()),
+        None | Some("jobserver") => Ok(threads()),
         Some(number) => number.parse().ok().filter(|&number| number > 0).ok_or_else(|| {
             format!("--wrapper-jobs={number}: expected a positive integer or 'jobserver', got '{number}'")
         }),

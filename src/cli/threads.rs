@@ -1,0 +1,39 @@
+//! The option `--threads` of all commands, and the environment variable `FATBIN_THREADS` of these and the drop-ins.
+
+use std::num::NonZero;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+
+use crate::parallel::set_threads;
+
+/// Name of the environment variable.
+const VARIABLE: &str = "FATBIN_THREADS";
+
+/// The option `--threads` of all commands.
+#[derive(Debug, Args)]
+pub struct ThreadArgument {
+    /// Maximum number of threads; 1 starts none [default: FATBIN_THREADS, or the number of processors]
+    #[arg(long, global = true, value_name = "N", display_order = 1001)]
+    threads: Option<NonZero<usize>>,
+}
+
+impl ThreadArgument {
+    /// Applies the choice to all work that follows.
+    pub fn apply(&self) -> Result<()> {
+        match self.threads {
+            Some(threads) => set_threads(threads),
+            None => apply_variable()?,
+        }
+        Ok(())
+    }
+}
+
+/// Applies the environment variable, if it is set.
+pub fn apply_variable() -> Result<()> {
+    let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else { return Ok(()) };
+    let threads = value.to_str().and_then(|value| value.parse().ok());
+    let value = value.display();
+    set_threads(threads.ok_or_else(|| anyhow!("{VARIABLE}={value}: expected a number of threads, at least 1"))?);
+    Ok(())
+}

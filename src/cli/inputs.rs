@@ -1,18 +1,20 @@
 //! Input files on the command line, for all commands that scan.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, anyhow};
 use clap::Args;
 
+use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
 use super::progress::Progress;
 use super::status::Status;
 use crate::error::Error;
 use crate::inventory::File;
-use crate::io::{Access, Input, STANDARD_INPUT};
+use crate::io::STANDARD_INPUT;
 use crate::scan::{InputPath, Outcome, Scanner, expand_paths};
 
 #[derive(Default, Args)]
@@ -34,14 +36,6 @@ pub struct InputArguments {
     kpack_path_prefix: Vec<PathBuf>,
 }
 
-/// Returns the path in a line of a list, in any encoding.
-fn line_to_path(line: &[u8]) -> PathBuf {
-    #[cfg(unix)]
-    return <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(line).into();
-    #[cfg(not(unix))]
-    return String::from_utf8_lossy(line).into_owned().into();
-}
-
 impl InputArguments {
     /// Scans all inputs and calls `take` with each outcome, in order. Errors in a file are reported just before.
     pub fn scan(&self, scanner: &Scanner, problems: &Problems, take: &mut dyn FnMut(Outcome)) -> Result<()> {
@@ -57,31 +51,52 @@ impl InputArguments {
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         take: &mut dyn FnMut(R),
     ) -> Result<()> {
-        let (paths, list_error) = self.paths();
-        if let Some((path, error)) = list_error {
-            take(work(paths.len(), Outcome::Unreadable { path, error }));
-        }
-        let (inputs, failed) = expand_paths(&paths);
-        for (index, outcome) in failed {
-            take(work(index, outcome));
-        }
-        let total = inputs.iter().map(InputPath::size).sum();
-        let progress = Mutex::new(Progress::of_files(total, inputs.len()));
-        let locked = || progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let work = |index, outcome: Outcome| (outcome.path().to_owned(), scan_errors(&outcome), work(index, outcome));
+        self.scan_until(scanner, problems, work, &mut |result| {
+            take(result);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Like [`InputArguments::scan_and`], until `take` returns [`ControlFlow::Break`]. A list that is a pipe is read while its
+    /// files are scanned.
+    pub fn scan_until<R: Send>(
+        &self,
+        scanner: &Scanner,
+        problems: &Problems,
+        work: &(dyn Fn(usize, Outcome) -> R + Sync),
+        take: &mut dyn FnMut(R) -> ControlFlow<()>,
+    ) -> Result<()> {
         let scanner = scanner.clone().with_kpack_paths(self.kpack_path.clone(), self.kpack_path_prefix.clone());
-        scanner.scan_inputs(&inputs, &work, &|input| locked().file_done(input.size()), &mut |batch| {
-            locked().suspend(|| {
-                for (path, errors, result) in batch {
-                    problems.start_file(&path);
-                    for error in errors {
-                        problems.report(error);
-                    }
-                    take(result);
+        let work = |index, outcome: Outcome| (outcome.path().to_owned(), scan_errors(&outcome), work(index, outcome));
+        let mut take = |(path, errors, result): (String, Vec<Error>, R)| {
+            problems.start_file(&path);
+            for error in errors {
+                problems.report(error);
+            }
+            take(result)
+        };
+        if self.files_from.as_deref().is_some_and(is_stream) {
+            let progress = SharedProgress::new(Progress::of_stream());
+            let paths = self.paths().map(|path| path.map_err(|error| Box::new(self.unreadable_list(error))));
+            let _ = scanner.scan_stream(paths, &work, &progress.advance(), &mut progress.hidden(&mut take));
+        } else {
+            let (mut paths, mut failed) = (Vec::new(), Vec::new());
+            for path in self.paths() {
+                match path {
+                    Ok(path) => paths.push(path),
+                    Err(error) => failed.push((paths.len(), self.unreadable_list(error))),
                 }
-            });
-        });
-        drop(progress);
+            }
+            let (inputs, unreadable) = expand_paths(&paths);
+            failed.extend(unreadable);
+            let failed = failed.into_iter().map(|(index, outcome)| work(index, outcome)).collect();
+            let total = inputs.iter().map(InputPath::size).sum();
+            let progress = SharedProgress::new(Progress::of_files(total, inputs.len()));
+            let mut take = progress.hidden(&mut take);
+            if take(failed).is_continue() {
+                let _ = scanner.scan_inputs(&inputs, &work, &progress.advance(), &mut take);
+            }
+        }
         problems.flush();
         Ok(())
     }
@@ -93,11 +108,8 @@ impl InputArguments {
 
     /// Replaces a list of paths by the paths in it, so that it is read once.
     pub fn with_listed(self) -> Result<InputArguments> {
-        let (files, failed) = self.paths();
-        match failed {
-            Some((_, error)) => Err(error.into()),
-            None => Ok(InputArguments { files, files_from: None, ..self }),
-        }
+        let files = self.paths().collect::<Result<Vec<PathBuf>, Error>>()?;
+        Ok(InputArguments { files, files_from: None, ..self })
     }
 
     /// Returns the names of the inputs in messages, in order, without those of a list; see [`InputArguments::with_listed`].
@@ -110,18 +122,44 @@ impl InputArguments {
     }
 
     /// Returns all paths in order, and the error of a list that cannot be read.
-    fn paths(&self) -> (Vec<PathBuf>, Option<(String, Error)>) {
-        let mut paths = self.files.clone();
-        let Some(list) = &self.files_from else { return (paths, None) };
-        match Input::open(list, Access::read()) {
-            Ok(input) => {
-                let lines = input.view().data().split(|&byte| byte == b'\n');
-                let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-                paths.extend(lines.filter(|line| !line.is_empty()).map(line_to_path));
-                (paths, None)
-            }
-            Err(error) => (paths, Some((list.to_string_lossy().into_owned(), error))),
-        }
+    fn paths(&self) -> impl Iterator<Item = Result<PathBuf, Error>> {
+        let listed = self.files_from.iter().flat_map(|list| {
+            let (opened, failed) = match PathList::open(list) {
+                Ok(paths) => (Some(paths), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            opened.into_iter().flatten().chain(failed)
+        });
+        self.files.iter().cloned().map(Ok).chain(listed)
+    }
+
+    /// Returns the outcome for a list that cannot be read.
+    fn unreadable_list(&self, error: Error) -> Outcome {
+        let path = self.files_from.as_deref().unwrap_or(Path::new("")).to_string_lossy().into_owned();
+        Outcome::Unreadable { path, error }
+    }
+}
+
+/// Progress of several threads.
+struct SharedProgress(Mutex<Progress>);
+
+impl SharedProgress {
+    fn new(progress: Progress) -> Self {
+        SharedProgress(Mutex::new(progress))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a function that adds a finished file.
+    fn advance(&self) -> impl Fn(&InputPath) + Sync {
+        |input| self.lock().file_done(input.size())
+    }
+
+    /// Returns a function that calls `take` with each result while the bar is hidden.
+    fn hidden<R>(&self, take: &mut dyn FnMut(R) -> ControlFlow<()>) -> impl FnMut(Vec<R>) -> ControlFlow<()> {
+        |results| self.lock().suspend(|| results.into_iter().try_for_each(&mut *take))
     }
 }
 

@@ -30,6 +30,7 @@ mod man;
 mod metadata;
 mod pack;
 mod pack_fatbin;
+mod path_list;
 mod problems;
 mod progress;
 mod proofs;

@@ -10,10 +10,11 @@ const DELAY: Duration = Duration::from_millis(500);
 /// Progress of an operation, in bytes. It is drawn only if standard error is a terminal.
 #[derive(Debug)]
 pub struct Progress {
-    total: u64,
+    /// Absent while the inputs are still being listed.
+    total: Option<u64>,
     done: u64,
-    /// Number of finished files, and of all files.
-    files: Option<(usize, usize)>,
+    /// Number of finished files, and of all files if it is known.
+    files: Option<(usize, Option<usize>)>,
     start: Instant,
     /// The bar, once the delay has passed.
     bar: Option<ProgressBar>,
@@ -22,13 +23,20 @@ pub struct Progress {
 impl Progress {
     /// Creates the progress of an operation on `total` bytes.
     pub fn new(total: u64) -> Self {
-        Progress { total, done: 0, files: None, start: Instant::now(), bar: None }
+        Progress { total: Some(total), done: 0, files: None, start: Instant::now(), bar: None }
     }
 
     /// Creates the progress of an operation on `total` bytes in `files` files.
     pub fn of_files(total: u64, files: usize) -> Self {
         let mut progress = Progress::new(total);
-        progress.files = Some((0, files));
+        progress.files = Some((0, Some(files)));
+        progress
+    }
+
+    /// Creates the progress of an operation on files whose number is not known.
+    pub fn of_stream() -> Self {
+        let mut progress = Progress::new(0);
+        (progress.total, progress.files) = (None, Some((0, None)));
         progress
     }
 
@@ -37,8 +45,9 @@ impl Progress {
         self.done += bytes;
         if self.bar.is_none() && self.start.elapsed() > DELAY {
             // Draws only if standard error is a terminal.
-            let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
+            let bar = ProgressBar::with_draw_target(self.total, ProgressDrawTarget::stderr());
             let template = match self.files {
+                Some((_, None)) => "{spinner} {msg} files {bytes} {bytes_per_sec}",
                 Some(_) => "{wide_bar} {msg} files {bytes}/{total_bytes} {eta}",
                 None => "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
             };
@@ -47,7 +56,7 @@ impl Progress {
         }
         if let Some(bar) = &self.bar {
             if let Some((done, all)) = self.files {
-                bar.set_message(format!("{done}/{all}"));
+                bar.set_message(all.map_or_else(|| done.to_string(), |all| format!("{done}/{all}")));
             }
             bar.set_position(self.done);
         }

@@ -1,5 +1,7 @@
 //! `fatbin scan`.
 
+use std::ops::ControlFlow;
+
 use anyhow::Result;
 use clap::Args;
 
@@ -26,7 +28,8 @@ pub struct Arguments {
 
     /// Print one line of JSON per file, as soon as the file is scanned
     ///
-    /// Each line is an element of the document's array `files`.
+    /// Each line is an element of the document's array `files` with the field `schema`. A file that cannot be read has a line
+    /// with `errors`. Every file that is specified or listed has at least one line.
     #[arg(long, conflicts_with = "json")]
     ndjson: bool,
 
@@ -61,15 +64,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
-    arguments.inputs.scan(&arguments.limits.scanner(options), &problems, &mut |outcome| {
-        let (file, error) = outcome.into_file();
+    let scanner = arguments.limits.scanner(options);
+    arguments.inputs.scan_until(&scanner, &problems, &|_, outcome| outcome.into_file(), &mut |(file, error)| {
         if let Some(error) = error {
             status = status.and(problems.report(error));
         }
         status = status.and(found(&file));
-        if written.is_err() {
-            return;
-        }
         if arguments.json {
             files.push(file);
         } else if arguments.ndjson {
@@ -80,6 +80,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
                 written = out.write(&report::table(&file, arguments.verbose, &screen));
             }
         }
+        // The output cannot be written: the other files need not be scanned.
+        if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     written?;
     let summarized = if arguments.summary { 0 } else { MANY_IMAGES };

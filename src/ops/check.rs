@@ -1,5 +1,6 @@
 //! `check`: scans files, analyzes them as far as a policy needs it, and evaluates the policy.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use super::analyze::analyze_outcome;
@@ -73,7 +74,10 @@ impl<'p> Checker<'p> {
         let analyze = |input, outcome| self.analyze(input, outcome).0;
         let mut files: Vec<CheckedFile> = failed.into_iter().map(|(input, outcome)| analyze(input, outcome)).collect();
         let scanner = self.scanner(Scanner::new(self.options));
-        scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |batch| files.extend(batch));
+        let _ = scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |batch| {
+            files.extend(batch);
+            ControlFlow::Continue(())
+        });
         let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let verdict = check(self.policy, &names, &files);
         CheckedPaths { files, verdict }

@@ -1,5 +1,6 @@
 //! `lock`: scans and analyzes files, and records their device code.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use super::analyze::survey;
@@ -86,7 +87,10 @@ pub fn lock_paths(paths: &[PathBuf], options: Options) -> (Lock, Vec<Error>) {
     let mut recorded: Vec<RecordedFile> = failed.into_iter().map(|(_, outcome)| builder.record(outcome)).collect();
     let record = |_, outcome| builder.record(outcome);
     let scanner = Scanner::new(builder.options).with_cache(CacheBudget::default());
-    scanner.scan_inputs(&inputs, &record, &|_| (), &mut |batch| recorded.extend(batch));
+    let _ = scanner.scan_inputs(&inputs, &record, &|_| (), &mut |batch| {
+        recorded.extend(batch);
+        ControlFlow::Continue(())
+    });
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     for file in recorded {
         files.extend(file.file);

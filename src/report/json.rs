@@ -26,6 +26,14 @@ struct JsonDocument<'a> {
     files: Vec<JsonFile<'a>>,
 }
 
+/// A line of `--ndjson`.
+#[derive(Serialize)]
+struct JsonLine<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    file: JsonFile<'a>,
+}
+
 #[derive(Serialize)]
 struct JsonFile<'a> {
     path: &'a str,
@@ -221,9 +229,9 @@ pub struct JsonError {
     message: String,
 }
 
-/// Returns one element of the document's `files` as a line.
+/// Returns one element of the document's `files` and the name of the schema as a line.
 pub fn json_line(file: &inventory::File) -> String {
-    to_json_line(&JsonFile::new(file)) + "\n"
+    to_json_line(&JsonLine { schema: SCHEMA, file: JsonFile::new(file) }) + "\n"
 }
 
 /// Returns the document, with a final newline.

@@ -2,7 +2,9 @@
 //!
 //! Several files are scanned at a time, and results come in the order of the paths whichever is done first.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Options;
 use super::cache::CacheBudget;
@@ -12,7 +14,10 @@ use crate::bytes::Limits;
 use crate::error::Error;
 use crate::inventory::{File, FileFormat};
 use crate::io::{Access, files_below};
-use crate::parallel::{map_parallel, threads};
+use crate::parallel::{map_parallel, map_stream, threads};
+
+/// Number of files of a stream that are scanned before the result of an earlier one is taken; each is kept open until then.
+const WINDOW: usize = 64;
 
 /// A file to scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,15 +42,20 @@ impl InputPath {
 pub fn expand_paths(paths: &[PathBuf]) -> (Vec<InputPath>, Vec<(usize, Outcome)>) {
     let (mut inputs, mut failed) = (Vec::new(), Vec::new());
     for (index, path) in paths.iter().enumerate() {
-        if !path.is_dir() {
-            inputs.push(InputPath { path: path.clone(), index, is_listed: true });
-            continue;
-        }
-        let mut fail = |at: &Path, cause| failed.push((index, Outcome::unreadable(at, Error::io(at, "read")(cause))));
-        let files = files_below(path, &mut fail);
-        inputs.extend(files.into_iter().map(|path| InputPath { path, index, is_listed: false }));
+        let files = expand_path(index, path, &mut |outcome| failed.push((index, outcome)));
+        inputs.extend(files);
     }
     (inputs, failed)
+}
+
+/// Returns the file, or the files in the directory, at `path`, which has this index in a list, and calls `fail` for each
+/// directory that cannot be read.
+pub fn expand_path(index: usize, path: &Path, fail: &mut dyn FnMut(Outcome)) -> Vec<InputPath> {
+    if !path.is_dir() {
+        return vec![InputPath { path: path.to_owned(), index, is_listed: true }];
+    }
+    let files = files_below(path, &mut |at, cause| fail(Outcome::unreadable(at, Error::io(at, "read")(cause))));
+    files.into_iter().map(|path| InputPath { path, index, is_listed: false }).collect()
 }
 
 /// Result of scanning one file, or one member of an archive.
@@ -147,33 +157,76 @@ impl Scanner {
         for (index, outcome) in failed {
             take(index, outcome);
         }
-        self.scan_inputs(&inputs, &|index, outcome| (index, outcome), &|_| (), &mut |batch| {
+        let _ = self.scan_inputs(&inputs, &|index, outcome| (index, outcome), &|_| (), &mut |batch| {
             for (index, outcome) in batch {
                 take(index, outcome);
             }
+            ControlFlow::Continue(())
         });
     }
 
     /// Scans `inputs`, calls `work` with each outcome in parallel, and `take` with the results of one input after another in
-    /// order. Calls `done` with each input that is done.
+    /// order, until it returns [`ControlFlow::Break`]. Calls `done` with each input that is done.
     pub fn scan_inputs<R: Send>(
         &self,
         inputs: &[InputPath],
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         done: &(dyn Fn(&InputPath) + Sync),
-        take: &mut dyn FnMut(Vec<R>),
-    ) {
+        take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let is_stopped = AtomicBool::new(false);
         let scan_one = |input: &InputPath| {
-            let outcomes = self.scan_input(input).into_iter();
-            let results: Vec<R> = outcomes.map(|outcome| work(input.index, outcome)).collect();
-            done(input);
-            results
+            let is_stopped = is_stopped.load(Ordering::Relaxed);
+            if is_stopped { Vec::new() } else { self.scan_one(input, work, done) }
         };
+        let mut flow = ControlFlow::Continue(());
         map_parallel(inputs, threads(), scan_one, &mut |results| {
-            if !results.is_empty() {
-                take(results);
+            if flow.is_continue() && !results.is_empty() {
+                flow = take(results);
+                is_stopped.store(flow.is_break(), Ordering::Relaxed);
             }
         });
+        flow
+    }
+
+    /// Like [`Scanner::scan_inputs`], for paths of a list that may still be written: each is requested when a thread is free,
+    /// and results are taken as soon as those before them are. A list may end with an error.
+    pub fn scan_stream<R: Send>(
+        &self,
+        paths: impl Iterator<Item = Result<PathBuf, Box<Outcome>>> + Send,
+        work: &(dyn Fn(usize, Outcome) -> R + Sync),
+        done: &(dyn Fn(&InputPath) + Sync),
+        take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let expanded = paths.enumerate().flat_map(|(index, path)| {
+            let mut failed = Vec::new();
+            let files = match path {
+                Ok(path) => expand_path(index, &path, &mut |outcome| failed.push(outcome)),
+                Err(outcome) => {
+                    failed.push(*outcome);
+                    Vec::new()
+                }
+            };
+            let failed = failed.into_iter().map(move |outcome| Err(Box::new((index, outcome))));
+            failed.chain(files.into_iter().map(Ok))
+        });
+        let scan = |expanded: Result<InputPath, Box<(usize, Outcome)>>| match expanded {
+            Ok(input) => self.scan_one(&input, work, done),
+            Err(failed) => vec![work(failed.0, failed.1)],
+        };
+        map_stream(expanded, threads(), WINDOW, scan, take)
+    }
+
+    fn scan_one<R>(
+        &self,
+        input: &InputPath,
+        work: &(dyn Fn(usize, Outcome) -> R + Sync),
+        done: &(dyn Fn(&InputPath) + Sync),
+    ) -> Vec<R> {
+        let outcomes = self.scan_input(input).into_iter();
+        let results = outcomes.map(|outcome| work(input.index, outcome)).collect();
+        done(input);
+        results
     }
 
     fn scan_input(&self, input: &InputPath) -> Vec<Outcome> {

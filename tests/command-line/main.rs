@@ -55,6 +55,8 @@ mod size;
 mod spellings;
 #[cfg(unix)]
 mod split;
+#[cfg(target_os = "linux")]
+mod streams;
 mod strip;
 mod terminal;
 mod tile_ir;

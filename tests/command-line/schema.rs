@@ -68,6 +68,12 @@ fn scan_json_follows_its_schema() {
             serde_json::from_str(&sandbox.fatbin(&format!("scan --json {options} {files}")).out).unwrap();
         assert_eq!(document["files"].as_array().unwrap().len(), 11);
         check(&validator, &document);
+        for (line, file) in sandbox.fatbin(&format!("scan --ndjson {options} {files}")).out.lines().zip(0..) {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            check(&validator, &serde_json::json!({ "schema": "fatbin.scan/1", "files": [&line] }));
+            assert_eq!(line.as_object_mut().unwrap().remove("schema"), Some("fatbin.scan/1".into()));
+            assert_eq!(line, document["files"][file]);
+        }
     }
     let mut document: Value = serde_json::from_str(&sandbox.fatbin("scan --json a").ok()).unwrap();
     document["files"][0]["surprise"] = 1.into();

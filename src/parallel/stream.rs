@@ -1,0 +1,217 @@
+//! Work on the items of an iterator in parallel, with results in the order of the items.
+
+use std::collections::BTreeMap;
+use std::iter::Fuse;
+use std::ops::ControlFlow;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+
+use super::{Permit, Wait, all_threads};
+
+/// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, each as
+/// soon as those before it are complete.
+///
+/// An item is requested when a thread is free, so an iterator may wait for its next item. At most `window` items are in work
+/// or wait for `visit`. When `visit` returns [`ControlFlow::Break`], no further item is started. With one worker or one item,
+/// no thread is started. A thread that waits, for an item or for results, leaves its place to the work inside of `work`.
+pub fn map_stream<T, R: Send>(
+    items: impl Iterator<Item = T> + Send,
+    workers: usize,
+    window: usize,
+    work: impl Fn(T) -> R + Sync,
+    visit: &mut dyn FnMut(R) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let workers = workers.min(items.size_hint().1.unwrap_or(usize::MAX));
+    if workers <= 1 {
+        return items.map(work).try_for_each(visit);
+    }
+    let source = Mutex::new((items.fuse(), 0));
+    let gate = Gate { window, state: Mutex::default(), changed: Condvar::new() };
+    let (sender, results) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let (sender, source, gate, work) = (sender.clone(), &source, &gate, &work);
+            scope.spawn(move || {
+                let _close = CloseOnPanic(gate);
+                while let Some((index, item)) = next_item(source, gate) {
+                    let _running = Permit::unconditional(all_threads());
+                    // The receiver is gone if `visit` has panicked.
+                    let _ = sender.send((index, work(item)));
+                }
+            });
+        }
+        drop(sender);
+        let _close = CloseOnPanic(&gate);
+        let results = std::iter::from_fn(|| {
+            let _wait = Wait::new(all_threads());
+            results.recv().ok()
+        });
+        visit_in_order(results, &gate, visit)
+    })
+}
+
+/// Calls `visit` with the results in the order of their indices.
+fn visit_in_order<R>(
+    results: impl Iterator<Item = (usize, R)>,
+    gate: &Gate,
+    visit: &mut dyn FnMut(R) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let (mut waiting, mut next_index) = (BTreeMap::new(), 0);
+    for (index, result) in results {
+        waiting.insert(index, result);
+        while let Some(result) = waiting.remove(&next_index) {
+            let flow = visit(result);
+            if flow.is_break() {
+                gate.update(|state| state.is_closed = true);
+                return flow;
+            }
+            next_index += 1;
+            gate.update(|state| state.visited = next_index);
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Returns the next item and its index. Other threads wait meanwhile: they need an item, too.
+fn next_item<T>(source: &Mutex<(Fuse<impl Iterator<Item = T>>, usize)>, gate: &Gate) -> Option<(usize, T)> {
+    let mut source = lock(source);
+    let (items, index) = &mut *source;
+    if !gate.admits(*index) {
+        return None;
+    }
+    let item = items.next()?;
+    let number = *index;
+    *index += 1;
+    Some((number, item))
+}
+
+/// Limit on the items that are ahead of `visit`.
+struct Gate {
+    window: usize,
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    /// Number of visited results.
+    visited: usize,
+    /// No further item starts.
+    is_closed: bool,
+}
+
+impl Gate {
+    /// Waits until an item may start, and returns whether it may start at all.
+    fn admits(&self, index: usize) -> bool {
+        let waits = |state: &mut GateState| !state.is_closed && index - state.visited >= self.window;
+        let state = self.changed.wait_while(lock(&self.state), waits).unwrap_or_else(PoisonError::into_inner);
+        !state.is_closed
+    }
+
+    fn update(&self, change: impl FnOnce(&mut GateState)) {
+        change(&mut lock(&self.state));
+        self.changed.notify_all();
+    }
+}
+
+/// Closes the gate when a thread panics: the others would wait for its result forever.
+struct CloseOnPanic<'a>(&'a Gate);
+
+impl Drop for CloseOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.update(|state| state.is_closed = true);
+        }
+    }
+}
+
+/// Locks a mutex. A panic elsewhere leaves the states of this module valid.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn visits_each_result_once_in_the_order_of_the_items() {
+        for workers in [0, 1, 2, 7, 1000] {
+            for window in [1, 3, 1000] {
+                let mut results = Vec::new();
+                let work = |item: u64| (0..(200 - item) * 50).fold(item, |sum, _| sum);
+                let flow = map_stream(0..200, workers, window, work, &mut |result| {
+                    results.push(result);
+                    ControlFlow::Continue(())
+                });
+                assert!(flow.is_continue() && results.iter().copied().eq(0..200), "{workers} workers, window {window}");
+            }
+        }
+    }
+
+    #[test]
+    fn visits_a_result_before_the_next_item_arrives() {
+        for workers in [1, 2] {
+            let (send, receive) = mpsc::channel();
+            send.send(0).unwrap();
+            let flow = map_stream(receive.into_iter(), workers, 64, |item| item, &mut |item| match item {
+                9 => {
+                    // The other thread waits for an item.
+                    send.send(10).unwrap();
+                    ControlFlow::Break(())
+                }
+                _ => {
+                    send.send(item + 1).unwrap();
+                    ControlFlow::Continue(())
+                }
+            });
+            assert!(flow.is_break());
+        }
+    }
+
+    #[test]
+    fn starts_no_item_beyond_the_window() {
+        let (started, visited) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = |()| {
+            let started = 1 + started.fetch_add(1, Ordering::SeqCst);
+            assert!(started <= visited.load(Ordering::SeqCst) + 3);
+        };
+        let _ = map_stream(std::iter::repeat_n((), 500), 8, 3, work, &mut |()| {
+            visited.fetch_add(1, Ordering::SeqCst);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(visited.into_inner(), 500);
+    }
+
+    #[test]
+    fn ends_early_without_reading_the_rest() {
+        for workers in [1, 4] {
+            let read = AtomicUsize::new(0);
+            let items = std::iter::repeat_with(|| read.fetch_add(1, Ordering::SeqCst));
+            let flow = map_stream(items, workers, 8, |item| item, &mut |item| match item {
+                20 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            });
+            assert!(flow.is_break() && read.into_inner() <= 21 + 8);
+        }
+    }
+
+    #[test]
+    fn a_panic_in_any_thread_ends_all() {
+        let run = |bad_work: usize, bad_visit: usize| {
+            catch_unwind(AssertUnwindSafe(|| {
+                let work = |item: usize| assert_ne!(item, bad_work);
+                let mut visited = 0;
+                map_stream(0..100, 4, 2, work, &mut |()| {
+                    visited += 1;
+                    assert_ne!(visited, bad_visit);
+                    ControlFlow::Continue(())
+                })
+            }))
+        };
+        assert!(run(10, 1000).is_err() && run(1000, 10).is_err() && run(1000, 1000).is_ok());
+    }
+}

@@ -1,0 +1,83 @@
+//! Lists of paths that are still being written, and outputs that nobody reads any more.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::Sandbox;
+
+/// Returns the field `path` of each line.
+fn paths(lines: &str) -> Vec<String> {
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.map(|line| line["path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_file_is_scanned_while_the_list_is_open() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("folder")).unwrap();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "folder/b");
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
+    command.args(["scan", "--ndjson", "--files-from", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut list = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // Each path is written after the line of the one before was read.
+    for (listed, expected) in [("a", "a"), ("folder", "folder/b"), ("missing", "missing"), ("a", "a")] {
+        writeln!(list, "{listed}").unwrap();
+        assert_eq!(paths(&lines.next().unwrap().unwrap()), [expected]);
+    }
+    drop(list);
+    assert!(lines.next().is_none());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.stderr, b"fatbin: missing: cannot open: No such file or directory (os error 2)\n");
+}
+
+#[test]
+fn results_of_a_pipe_are_those_of_a_file_in_the_same_order() {
+    let sandbox = Sandbox::new();
+    let mut names = Vec::new();
+    for number in 0..200 {
+        let name = format!("{number}.bin");
+        // Files of different sizes are done in another order than they are started.
+        let tail = vec![0; (number * 7919) % 400_000];
+        sandbox.file(&name, [crate::fixture("answer-sm_90.cubin"), tail].concat());
+        names.push(name);
+    }
+    sandbox.file("list", names.join("\n"));
+    let expected = sandbox.fatbin("scan --ndjson --hash --files-from list").ok();
+    assert_eq!(paths(&expected), names);
+    for command in [
+        "cat list | fatbin scan --ndjson --hash --files-from -",
+        "mkfifo pipe; cat list > pipe & fatbin scan --ndjson --hash --files-from pipe",
+        "fatbin scan --ndjson --hash $(cat list)",
+    ] {
+        let run = sandbox.shell(command);
+        assert!(run.out == expected && (run.status, run.err.as_str()) == (0, ""), "{command}: {}", run.err);
+    }
+}
+
+#[test]
+fn a_closed_output_ends_the_scan_of_a_list_without_end() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let run =
+        sandbox.shell("{ yes a | fatbin scan --ndjson --files-from -; echo $? > status; } | head -n 3; cat status");
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert_eq!(paths(&lines[..3].join("\n")), ["a"; 3]);
+    // `yes` is stopped by the end of fatbin.
+    assert_eq!((&lines[3..], run.err.as_str()), (&["2"][..], ""));
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_an_error() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("scan --ndjson a --files-from .");
+    assert_eq!((run.status, run.err.as_str()), (2, "fatbin: .: cannot read: Is a directory (os error 21)\n"));
+    assert_eq!(paths(&run.out), ["a", "."]);
+    let run = sandbox.fatbin("check --init --files-from .");
+    assert_eq!((run.status, run.err.as_str()), (2, "fatbin: .: cannot read: Is a directory (os error 21)\n"));
+}

@@ -1,5 +1,7 @@
 //! The plan of a host object, as plain data that tests can compare.
 
+use std::collections::HashMap;
+
 use super::code::{Function, Step};
 use super::symbol::{AbsoluteSymbol, Definition, Scope, SectionId, Symbol, SymbolAddress, SymbolId};
 use crate::content::Content;
@@ -21,6 +23,8 @@ pub struct ObjectPlan<'data> {
     /// COMDAT section for each, and Mach-O one section whose parts begin at symbols. The first
     /// symbol of the plan in a section is global, and a symbol is at its start.
     pub is_divisible: bool,
+    /// The first undefined symbol of each name. [`ObjectPlan::scoped_symbol`] adds to it.
+    pub(crate) undefined: HashMap<String, SymbolId>,
 }
 
 /// A section of data.
@@ -114,19 +118,22 @@ impl<'data> ObjectPlan<'data> {
 
     /// Adds a symbol that other objects of the link may refer to.
     pub fn scoped_symbol(&mut self, name: impl Into<String>, definition: Definition, scope: Scope) -> SymbolId {
-        self.symbols.push(Symbol { name: name.into(), definition, scope });
-        SymbolId(self.symbols.len() - 1)
+        let (name, id) = (name.into(), SymbolId(self.symbols.len()));
+        if definition.strength().is_some() {
+            self.undefined.entry(name.clone()).or_insert(id);
+        }
+        self.symbols.push(Symbol { name, definition, scope });
+        id
     }
 
     /// Returns the undefined symbol of a name, and adds it if it is missing. Of two definitions it has the stronger one.
     pub fn reference(&mut self, name: &str, definition: Definition) -> SymbolId {
-        let is_same = |symbol: &Symbol| symbol.name == name && symbol.definition.strength().is_some();
-        let Some(index) = self.symbols.iter().position(is_same) else { return self.symbol(name, definition) };
-        let symbol = &mut self.symbols[index];
+        let Some(&id) = self.undefined.get(name) else { return self.symbol(name, definition) };
+        let symbol = &mut self.symbols[id.0];
         if definition.strength() > symbol.definition.strength() {
             symbol.definition = definition;
         }
-        SymbolId(index)
+        id
     }
 
     /// Adds steps to a function, whose symbol [`ObjectPlan::function`] returned.

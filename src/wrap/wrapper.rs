@@ -1,5 +1,6 @@
 //! From images in memory or in mapped files to a host object.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
@@ -263,9 +264,8 @@ fn supports_format(abi: &WrapperAbi, format: ObjectFormat) -> bool {
 
 /// Returns the first name that two entries share.
 fn duplicate(entries: &[OffloadEntry]) -> Option<String> {
-    let is_duplicate =
-        |&(index, entry): &(usize, &OffloadEntry)| entries[..index].iter().any(|other| other.name == entry.name);
-    entries.iter().enumerate().find(is_duplicate).map(|(_, entry)| entry.name.clone())
+    let mut names = HashSet::new();
+    entries.iter().find(|entry| !names.insert(entry.name.as_str())).map(|entry| entry.name.clone())
 }
 
 #[cfg(test)]

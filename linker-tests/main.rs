@@ -35,6 +35,7 @@
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
 //! | [`gomp`] | programs that GCC compiles for NVIDIA and AMD |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
+//! | [`counts`] | `scripts/count` and programs that became slower |
 //! | [`coverage`] | kernels by device in libraries of nvcc, and in torchvision |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
@@ -69,6 +70,7 @@ mod bundle_archives;
 mod causes;
 mod check;
 mod ci;
+mod counts;
 mod coverage;
 mod cuobjdump;
 mod debian;
@@ -175,6 +177,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(ir::trials());
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
+    trials.extend(counts::trials());
     trials.extend(coverage::trials());
     trials.extend(readme::trials());
     trials.extend(causes::trials());
